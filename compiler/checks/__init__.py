@@ -1,0 +1,1 @@
+"""The rule book: one registry, one pass, one list of findings."""

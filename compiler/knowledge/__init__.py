@@ -1,0 +1,1 @@
+"""Tables of the field (models, accelerators, architectures), with their sources and no logic."""

@@ -1,0 +1,222 @@
+"""The shape of a causal language model: its parameter counts, from its `config.json` alone."""
+
+import json
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Literal, NotRequired, TypedDict, cast
+
+__all__ = ["LinearShape", "Shape", "count_adapter_parameters", "is_convertible", "read_shape"]
+
+_DATA = files("ftc.compiler.knowledge")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinearShape:
+    """One kind of linear module: its weight's sides and how many the whole model has."""
+
+    in_features: int
+    out_features: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What the memory formulas need of a model; every count is of parameters, not bytes.
+
+    `parameters` is the exact total with tied weights counted once. `embedding_parameters` holds
+    the token table and learned positions, `head_parameters` the output head (0 when tied).
+    `expert_parameters` are the fused expert tensors and routers, which are not linear modules.
+    A key of `linear_shapes` is the shortest name that a LoRA target needs to hit that module alone.
+    """
+
+    architecture: str
+    model_type: str
+    layers: int
+    hidden: int
+    intermediate: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    vocab: int
+    context_tokens: int
+    tied: bool
+    attention_bias: bool
+    norm: Literal["rms", "layer"]
+    gated_mlp: bool
+    experts: int
+    experts_per_token: int
+    expert_intermediate: int
+    parameters: int
+    embedding_parameters: int
+    head_parameters: int
+    expert_parameters: int
+    linear_parameters: int
+    largest_layer_parameters: int
+    linear_shapes: Mapping[str, LinearShape]
+
+
+class _Entry(TypedDict):
+    """One line of `architectures.json`; a tensor is the list of the named sizes of its sides."""
+
+    model_type: str
+    norm: Literal["rms", "layer"]
+    defaults: dict[str, int | bool | None]
+    linears: dict[str, tuple[str, str, bool | str]]
+    layer_tensors: list[list[str]]
+    model_tensors: list[list[str]]
+    expert_tensors: NotRequired[list[list[str]]]
+    keys: NotRequired[dict[str, list[str]]]
+    requires: NotRequired[dict[str, list[object]]]
+
+
+def read_shape(config: Mapping[str, object]) -> Shape | None:
+    """Apply the table's formula to a `config.json`; None when no entry describes this model.
+
+    A missing key takes the default of that class's configuration in transformers. A value that
+    makes the formula untrue (a variant of the class, a size that is no positive integer) is None.
+    """
+    name = _name(config)
+    if name is None:
+        return None
+    entry = _table()[name]
+    for key, allowed in entry.get("requires", {}).items():
+        if config.get(key) not in allowed:
+            return None
+    sizes = _sizes(entry, config)
+    return None if sizes is None else _shape(name, entry, config, sizes)
+
+
+def count_adapter_parameters(shape: Shape, targets: Collection[str], rank: int) -> int:
+    """Parameters of a LoRA adapter: rank x (in + out) per targeted module (arXiv 2106.09685)."""
+    return sum(
+        linear.count * rank * (linear.in_features + linear.out_features)
+        for name, linear in shape.linear_shapes.items()
+        if any(name == target or name.endswith(f".{target}") for target in targets)
+    )
+
+
+def is_convertible(architecture: str) -> bool:
+    """Whether the pinned llama.cpp's converter registers this architecture for text models."""
+    return architecture in _convertible()
+
+
+@cache
+def _table() -> dict[str, _Entry]:
+    text = (_DATA / "architectures.json").read_text(encoding="utf-8")
+    return cast("dict[str, _Entry]", json.loads(text))
+
+
+@cache
+def _convertible() -> frozenset[str]:
+    text = (_DATA / "gguf_architectures.json").read_text(encoding="utf-8")
+    return frozenset(json.loads(text)["architectures"])
+
+
+def _name(config: Mapping[str, object]) -> str | None:
+    """The entry's name: the first of `architectures`, or the class that `model_type` stands for."""
+    architectures = config.get("architectures")
+    if isinstance(architectures, list) and architectures:
+        first = architectures[0]
+        return first if isinstance(first, str) and first in _table() else None
+    model_type = config.get("model_type")
+    return next((n for n, e in _table().items() if e["model_type"] == model_type), None)
+
+
+def _sizes(entry: _Entry, config: Mapping[str, object]) -> dict[str, int] | None:
+    """Every named size that a tensor of the table can have, or None if one is not a size."""
+
+    def read(key: str, fallback: int | None = None) -> int | None:
+        names = entry.get("keys", {}).get(key, [key])
+        where = next((m for m in (config, entry["defaults"]) for n in names if n in m), {})
+        value = next((where[n] for n in names if n in where), None)
+        value = fallback if value is None else value
+        return value if type(value) is int and value > 0 else None
+
+    hidden, heads = read("hidden_size"), read("num_attention_heads")
+    if hidden is None or heads is None:
+        return None
+    intermediate = read("intermediate_size", 4 * hidden)
+    moe = "expert_tensors" in entry
+    values = {
+        "one": 1,
+        "hidden": hidden,
+        "heads": heads,
+        "kv_heads": read("num_key_value_heads", heads),
+        "head_dim": read("head_dim", hidden // heads),
+        "intermediate": intermediate,
+        "layers": read("num_hidden_layers"),
+        "vocab": read("vocab_size"),
+        "positions": read("max_position_embeddings"),
+        "experts": read("num_experts") if moe else 0,
+        "experts_per_token": read("num_experts_per_tok") if moe else 0,
+        "expert_intermediate": read("moe_intermediate_size") if moe else 0,
+        "shared_intermediate": read("shared_expert_intermediate_size", intermediate),
+    }
+    sizes = {key: value for key, value in values.items() if value is not None}
+    if len(sizes) < len(values):
+        return None
+    sizes["query"] = sizes["heads"] * sizes["head_dim"]
+    sizes["key_value"] = sizes["kv_heads"] * sizes["head_dim"]
+    sizes["query_key_value"] = sizes["query"] + 2 * sizes["key_value"]
+    sizes["twice_intermediate"] = 2 * sizes["intermediate"]
+    return sizes
+
+
+def _shape(
+    name: str, entry: _Entry, config: Mapping[str, object], sizes: Mapping[str, int]
+) -> Shape:
+    """Add up the tensors: linears and vectors per layer, then what stands outside the layers."""
+    layers, tied = sizes["layers"], _flag(entry, config, "tie_word_embeddings")
+    linears = {
+        key: LinearShape(in_features=sizes[i], out_features=sizes[o], count=layers)
+        for key, (i, o, _) in entry["linears"].items()
+    }
+    weights = sum(linear.in_features * linear.out_features for linear in linears.values())
+    biased = [(i, o) for i, o, bias in entry["linears"].values() if _flag(entry, config, bias)]
+    experts = _volume(entry.get("expert_tensors", []), sizes)
+    layer = weights + sum(sizes[o] for _, o in biased)
+    layer += _volume(entry["layer_tensors"], sizes) + experts
+    positions = [side for side in entry["model_tensors"] if "positions" in side]
+    others = [side for side in entry["model_tensors"] if "positions" not in side]
+    embedding = sizes["vocab"] * sizes["hidden"] + _volume(positions, sizes)
+    head = 0 if tied else sizes["vocab"] * sizes["hidden"]
+    return Shape(
+        architecture=name,
+        model_type=entry["model_type"],
+        layers=layers,
+        hidden=sizes["hidden"],
+        intermediate=sizes["intermediate"],
+        heads=sizes["heads"],
+        kv_heads=sizes["kv_heads"],
+        head_dim=sizes["head_dim"],
+        vocab=sizes["vocab"],
+        context_tokens=sizes["positions"],
+        tied=tied,
+        attention_bias=any(i == "hidden" and o.startswith("query") for i, o in biased),
+        norm=entry["norm"],
+        gated_mlp=bool(experts) or any(key.startswith("gate_") for key in linears),
+        experts=sizes["experts"],
+        experts_per_token=sizes["experts_per_token"],
+        expert_intermediate=sizes["expert_intermediate"],
+        parameters=embedding + head + layers * layer + _volume(others, sizes),
+        embedding_parameters=embedding,
+        head_parameters=head,
+        expert_parameters=layers * experts,
+        linear_parameters=layers * weights,
+        largest_layer_parameters=layer,
+        linear_shapes=linears,
+    )
+
+
+def _flag(entry: _Entry, config: Mapping[str, object], flag: bool | str) -> bool:
+    """A bias or tie that the table fixes, or that the configuration's key of this name decides."""
+    if isinstance(flag, bool):
+        return flag
+    return bool(config.get(flag, entry["defaults"].get(flag, False)))
+
+
+def _volume(tensors: Sequence[Sequence[str]], sizes: Mapping[str, int]) -> int:
+    return sum(math.prod(sizes[side] for side in tensor) for tensor in tensors)

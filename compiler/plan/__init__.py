@@ -1,0 +1,1 @@
+"""From facts to numbers: every number a decision with its reason."""

@@ -1,0 +1,105 @@
+"""The plan: every number of a run as a decision, and what it will cost."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from ftc.compiler.plan.decision import Decision
+from ftc.spec.sections import Attention, Metric, Precision, Schedule
+
+Sharding = Literal["single", "ddp", "zero2", "zero3"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decisions:
+    """What was decided, one field each; LoRA's are None under a full fine-tune.
+
+    Batches count rows; `warmup_steps`, `total_steps`, `eval_steps` and `save_steps` count optimiser
+    steps; `world` counts processes; `master_dtype` is the dtype that trained weights are kept in;
+    `validation_rows`, `test_rows` and `train_rows` are what the splits will hold.
+    """
+
+    sharding: Decision[Sharding]
+    world: Decision[int]
+    precision: Decision[Precision]
+    load_dtype: Decision[Precision]
+    attention: Decision[Attention]
+    max_length: Decision[int]
+    micro_batch: Decision[int]
+    accumulation: Decision[int]
+    global_batch: Decision[int]
+    gradient_checkpointing: Decision[bool]
+    train_rows: Decision[int]
+    validation_rows: Decision[int]
+    test_rows: Decision[int]
+    stratify: Decision[bool]
+    epochs: Decision[float]
+    total_steps: Decision[int]
+    eval_steps: Decision[int]
+    save_steps: Decision[int]
+    keep_checkpoints: Decision[int]
+    patience: Decision[int | None]
+    learning_rate: Decision[float]
+    schedule: Decision[Schedule]
+    warmup_steps: Decision[int]
+    weight_decay: Decision[float]
+    max_grad_norm: Decision[float]
+    metric: Decision[Metric]
+    answer_tokens: Decision[int]
+    seed: Decision[int]
+    lora_rank: Decision[int] | None
+    lora_alpha: Decision[int] | None
+    lora_dropout: Decision[float] | None
+    lora_targets: Decision[tuple[str, ...]] | None
+
+    def items(self) -> Mapping[str, Decision[Any]]:
+        """Return the decisions that were made, by name, in the order of a run."""
+        pairs = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return {name: decision for name, decision in pairs if decision is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """The peak of one process, in bytes; `phases` maps a phase to its allocated peak.
+
+    `reserved_bytes` adds what the caching allocator keeps, `device_bytes` the CUDA context and
+    NCCL on top. `capacity_bytes` is the device's (the host's share on a CPU), None when unknown.
+    """
+
+    allocated_bytes: int
+    reserved_bytes: int
+    device_bytes: int
+    capacity_bytes: int | None
+    fits: bool | None
+    phases: Mapping[str, int]
+    largest_phase: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """A change that would fit, its peak in bytes, and the patch on the spec that makes it."""
+
+    change: str
+    device_bytes: int
+    fix: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The best plan for known facts, whether or not it fits.
+
+    `ladder` are the rows (micro-batch, accumulation) to fall back on when memory runs out: each
+    keeps the global batch. `trainable_parameters` counts weights that move.
+    `export_bytes` maps each GGUF type to its predicted size.
+    """
+
+    decisions: Decisions
+    memory: Memory
+    ladder: tuple[tuple[int, int], ...]
+    trainable_parameters: int
+    tokens_per_step: int
+    time_seconds: float | None
+    disk_bytes: int
+    host_ram_bytes: int
+    export_bytes: Mapping[str, int]
+    alternatives: tuple[Alternative, ...]

@@ -1,0 +1,17 @@
+"""One rendered file of a bundle, before anything is written."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Language = Literal["python", "shell", "json", "yaml", "markdown", "text"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedFile:
+    """`name` is relative to the bundle in POSIX form; `data` is what a JSON or YAML file holds."""
+
+    name: str
+    text: str
+    language: Language
+    data: Any = None
+    executable: bool = False

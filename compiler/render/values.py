@@ -1,0 +1,87 @@
+"""The only types that a template may print: each is a whole token of the output's language."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]+")
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A Python literal: the right-hand side of a constant and nothing else."""
+
+    value: Any
+
+    def __str__(self) -> str:
+        """Return ASCII source whose evaluation gives the value back."""
+        return python_literal(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """One line of prose behind a `# `: control characters and line separators become spaces."""
+
+    text: str
+
+    def __str__(self) -> str:
+        """Return the text without anything that could end the line."""
+        return _UNPRINTABLE.sub(" ", self.text).strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a closed table of ftc's own, or an integer; never a string of a spec."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        if not _WORD.fullmatch(self.text):
+            raise ValueError(f"not a word of a closed table: {self.text!r}")
+
+    def __str__(self) -> str:
+        """Return the word."""
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Markdown:
+    """Text of a Markdown document with everything that Markdown or HTML reads escaped."""
+
+    text: str
+
+    def __str__(self) -> str:
+        """Return the text on one line, punctuation escaped."""
+        line = _UNPRINTABLE.sub(" ", self.text).strip()
+        return re.sub(r"([\\`*_{}\[\]()<>#+\-.!|~&$:])", r"\\\1", line).replace("\\<", "&lt;")
+
+
+def python_literal(value: Any) -> str:
+    """Return ASCII Python source for a JSON-like value; raises TypeError for any other type."""
+    if value is None or isinstance(value, bool | int):
+        return repr(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise TypeError(f"no literal for {value!r}")
+        return repr(value)
+    if isinstance(value, str):
+        return _string_literal(value)
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{python_literal(k)}: {python_literal(v)}" for k, v in value.items())
+        return "{" + inside + "}"
+    if isinstance(value, tuple | list):
+        inside = ", ".join(python_literal(item) for item in value)
+        return f"[{inside}]"
+    raise TypeError(f"no literal for {type(value).__name__}")
+
+
+_QUOTES = {"'": "'", '"': '\\"'}
+
+
+def _string_literal(text: str) -> str:
+    """Return a double-quoted ASCII literal, as the formatter would write it."""
+    body = "".join(_QUOTES.get(letter, ascii(letter)[1:-1]) for letter in text)
+    return f'"{body}"'

@@ -1,0 +1,179 @@
+"""The facts a plan rests on: each is known, or unknown with the finding that says why.
+
+All of them are frozen and hold plain values, so that the lock stores them as JSON and reads them
+back unchanged. Nothing in them is an absolute path or a time.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ftc.compiler.knowledge.architecture import Shape
+from ftc.spec.finding import Finding
+from ftc.spec.sections import FileFormat, Form
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """A fact that could not be had, and why."""
+
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFacts:
+    """What the model's config and index files say; weights are never read.
+
+    `origin` is where the facts came from; `revision` the commit on the Hub (None for a folder);
+    `path` the folder relative to the spec, in POSIX form (None on the Hub);
+    `config_sha256` of the bytes of config.json (of the table's entry when from the table).
+    """
+
+    id: str
+    origin: Literal["folder", "cache", "hub", "table"]
+    path: str | None
+    revision: str | None
+    config_sha256: str
+    architecture: str
+    model_type: str
+    parameters: int
+    shape: Shape | None
+    context_tokens: int
+    embedding_rows: int
+    dtype: Literal["float32", "float16", "bfloat16"]
+    weights_bytes: int | None
+    quantized: str | None
+    custom_code: bool
+    licence: str | None
+    gated: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenizerFacts:
+    """What the tokenizer's files say.
+
+    `exact` is false where no tokenizer file could be read and `chars_per_token` stands in for it.
+    `vocabulary_tokens` counts added tokens. `template_sha256` is None without a chat template.
+    `closes_answer`: rendering an assistant turn ends in the eos token (white space apart).
+    `accepts_system`: the template renders a system message without an error.
+    `prefix_stable`: rendering a conversation is the start of rendering a longer one, so that
+    prompt and answer can be told apart by length.
+    """
+
+    exact: bool
+    sha256: str | None
+    family: str
+    chars_per_token: float
+    vocabulary_tokens: int
+    bos: str | None
+    eos: str | None
+    pad: str | None
+    unk: str | None
+    template_sha256: str | None
+    template_from_spec: bool
+    closes_answer: bool | None
+    accepts_system: bool | None
+    prefix_stable: bool | None
+    has_sentencepiece_model: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lengths:
+    """Tokens per row, template included; `estimate` when counted by characters.
+
+    `histogram` holds (upper edge in tokens, rows of at most that many and more than the edge
+    before), edges rising, so that the share cut by any edge can be read off.
+    """
+
+    estimate: bool
+    mean: float
+    p50: int
+    p90: int
+    p95: int
+    p99: int
+    max: int
+    prompt_p95: int
+    prompt_max: int
+    histogram: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Label:
+    """One value of a closed set of answers, and how many rows have it."""
+
+    name: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFacts:
+    """What the data file says; `rows` counts all rows, `usable_rows` what cleaning will leave.
+
+    `path` is relative to the spec, in POSIX form, for a file; None for a Hub data set.
+    `labels` is empty unless the answers form a closed set (at most 200 distinct values, at least
+    5 rows each on average, none longer than 80 characters).
+    `sampled_rows` is the number of rows looked at (equal to `rows` unless the file is very large).
+    """
+
+    source: str
+    origin: Literal["file", "hub"]
+    path: str | None
+    revision: str | None
+    sha256: str
+    size_bytes: int
+    format: FileFormat
+    encoding: str
+    columns: tuple[str, ...]
+    form: Form
+    messages: str | None
+    prompt: str | None
+    completion: str | None
+    instruction: str | None
+    input: str | None
+    output: str | None
+    text: str | None
+    rows: int
+    sampled_rows: int
+    usable_rows: int
+    blank_rows: int
+    duplicate_rows: int
+    misencoded_rows: int
+    malformed_rows: int
+    multi_turn: bool
+    has_system: bool
+    lengths: Lengths
+    labels: tuple[Label, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HardwareFacts:
+    """The machine that the bundle is for.
+
+    `memory_bytes` is what the driver reports per GPU, 0 on a CPU; `link` how GPUs talk.
+    `also_matches` are other accelerators that the spec's words could have meant.
+    """
+
+    name: str
+    kind: Literal["gpu", "cpu"]
+    origin: Literal["spec", "machine"]
+    count: int
+    memory_bytes: int
+    compute_capability: float | None
+    bf16: bool
+    flash_attention_2: bool
+    bf16_tflops: float | None
+    bandwidth_gb_s: float | None
+    link: Literal["nvlink", "pcie", "none"]
+    host_ram_bytes: int | None
+    disk_free_bytes: int | None
+    cores: int | None
+    also_matches: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Everything known of one spec; what is noteworthy in known facts is a rule's to say."""
+
+    model: ModelFacts | Unknown
+    tokenizer: TokenizerFacts | Unknown
+    data: DataFacts | Unknown
+    hardware: HardwareFacts | Unknown

@@ -1,0 +1,1 @@
+"""Holds every rendered file to its language before a byte is written."""

@@ -1,0 +1,1 @@
+"""From rendered text to files on disk, whole or not at all."""

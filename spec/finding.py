@@ -1,0 +1,48 @@
+"""The finding: what is wrong with a spec, where, and what to do about it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+Severity = Literal["error", "warning", "info"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """A place in a document; both numbers count from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing wrong: `message` says what is wrong, `help` says what to do.
+
+    `pointer` is a JSON pointer into the document as written ("" is the whole document);
+    `fix` is a JSON patch (RFC 6902) on that document, or empty when no edit is certain to help.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    message: str
+    help: str
+    pointer: str = ""
+    position: Position | None = None
+    fix: tuple[Mapping[str, Any], ...] = field(default=())
+
+    def at(self, position: Position | None) -> "Finding":
+        """Return the same finding, located."""
+        return replace(self, position=position)
+
+
+class EnvironmentFailure(Exception):  # noqa: N818 - it is the world that failed, not the spec
+    """The world failed (network, disk, conflict): one sentence, and what to do about it."""
+
+    exit_code = 3
+
+    def __init__(self, *, message: str, help: str) -> None:  # noqa: A002
+        super().__init__(message)
+        self.message = message
+        self.help = help

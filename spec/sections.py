@@ -1,0 +1,174 @@
+"""The typed spec: what `validate` returns once short forms are long and defaults are filled in.
+
+Every field mirrors one property of `schema.json`. `"auto"` means that the planner decides.
+`Spec.said` holds the JSON pointers (of the long form) that the user wrote, so that a decision can
+tell a choice from a default.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Auto = Literal["auto"]
+Precision = Literal["bf16", "fp16", "fp32"]
+Attention = Literal["sdpa", "eager", "flash_attention_2"]
+Form = Literal["chat", "prompt_completion", "instruction", "text"]
+FileFormat = Literal["csv", "jsonl", "json", "parquet"]
+Schedule = Literal["cosine", "linear", "constant"]
+Strategy = Literal["ddp", "zero2", "zero3"]
+Metric = Literal["accuracy", "none"]
+GgufType = Literal[
+    "F16", "BF16", "Q8_0", "Q6_K", "Q5_K_M", "Q5_K_S", "Q4_K_M", "Q4_K_S", "Q4_0", "Q3_K_M", "Q2_K"
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """`id` is a Hub id or a folder relative to the spec; `chat_template` a Jinja file likewise."""
+
+    id: str
+    revision: str | None
+    chat_template: str | None
+    attention: Attention | Auto
+    trust_remote_code: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """Which column plays which role; None where the role is unused or to be recognised."""
+
+    messages: str | None
+    prompt: str | None
+    completion: str | None
+    instruction: str | None
+    input: str | None
+    output: str | None
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleaning:
+    """What `prepare.py` removes or repairs before it splits."""
+
+    drop_duplicates: bool
+    repair_encoding: bool
+    overlong: Literal["drop", "truncate"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Splits:
+    """Shares of the cleaned rows; what is left after test and validation is trained on."""
+
+    test: float
+    validation: float
+    stratify: bool | Auto
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Data:
+    """`source` is a file relative to the spec, or a Hub data set id."""
+
+    source: str
+    revision: str | None
+    subset: str | None
+    split: str
+    format: FileFormat | Auto
+    form: Form | Auto
+    columns: Columns
+    system: str | None
+    max_length: int | Auto
+    max_rows: int | None
+    cleaning: Cleaning
+    splits: Splits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objective:
+    """Supervised fine-tuning; `loss_on` says which tokens are learned."""
+
+    type: Literal["sft"]
+    loss_on: Literal["completion", "all"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """Which weights move; the LoRA knobs are read by `lora` alone."""
+
+    type: Literal["full", "lora"]
+    rank: int | Auto
+    alpha: int | Auto
+    dropout: float
+    targets: tuple[str, ...] | Literal["auto", "all-linear", "attention"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """How often the validation split is measured, and by what the test split is judged."""
+
+    every_steps: int | Auto
+    metric: Metric | Auto
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """Batch sizes are rows; `warmup` is the share of all optimiser steps."""
+
+    epochs: float | Auto
+    max_steps: int | None
+    global_batch: int | Auto
+    micro_batch: int | Auto
+    learning_rate: float | Auto
+    schedule: Schedule
+    warmup: float
+    weight_decay: float
+    max_grad_norm: float
+    precision: Precision | Auto
+    gradient_checkpointing: bool | Auto
+    evaluation: Evaluation
+    keep_checkpoints: int
+    early_stopping: int | None
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hardware:
+    """`gpu` is a name of the accelerator table, `auto` (this machine) or `cpu`.
+
+    `count` is the number of GPUs, or of processes on a CPU; `ram_gib` and `disk_gib` are the
+    host's, None where they are not known.
+    """
+
+    gpu: str
+    count: int | Auto
+    ram_gib: float | None
+    disk_gib: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distribution:
+    """How several processes share one model."""
+
+    strategy: Strategy | Auto
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Export:
+    """The GGUF types to write; none stops after the merged 16-bit folder."""
+
+    types: tuple[GgufType, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """One fine-tune, in the long form."""
+
+    name: str
+    model: Model
+    data: Data
+    objective: Objective
+    method: Method
+    training: Training
+    hardware: Hardware
+    distribution: Distribution
+    export: Export
+    allow: tuple[str, ...]
+    said: frozenset[str]

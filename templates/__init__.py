@@ -1,0 +1,1 @@
+"""Jinja templates of the bundle, as data."""
