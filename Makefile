@@ -1,3 +1,42 @@
-# A stub while the folders are built: the whole file is written with the packaging.
-links:
-	@.venv/bin/pip install -q --no-deps --no-build-isolation -e . -C editable_mode=strict
+# `make demo` and `make test` set up what they need; see CONTRIBUTING.md for the rest.
+PYTHON ?= python3
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ftc
+RUN := .venv/bin
+
+# the sources of llama-cpp-python, for the converter that a wheel lacks
+export FTC_LLAMA_CPP_SDIST ?= $(firstword $(wildcard $(CACHE)/sdist/llama?cpp?python-*.tar.gz))
+export TOKENIZERS_PARALLELISM := false
+
+.PHONY: install links demo quickstart-model test prove prove-all check clean
+
+install:  ## make .venv with every pinned package; nothing to do the second time
+	@PYTHON="$(PYTHON)" .ci/setup
+
+links:  ## make new files importable (strict editable install)
+	@PYTHON="$(PYTHON)" .ci/setup links
+
+demo: install  ## the main job: compile the quickstart, run its bundle, print the table
+	@PATH="$(CURDIR)/$(RUN):$$PATH" examples/quickstart/demo.sh
+
+quickstart-model: install  ## build the small model of the quickstart alone
+	$(RUN)/python examples/quickstart/make_model.py
+
+test: install check  ## everything that a change must pass
+	$(RUN)/python -m pytest -m "not prove and not prove_all"
+
+prove: install  ## one miniature run per capability
+	$(RUN)/python -m pytest -m prove
+
+prove-all: install  ## whole matrices, by hand
+	$(RUN)/python -m pytest -m "prove or prove_all"
+
+check: install  ## format, lint, types, floors
+	$(RUN)/ruff format --check .
+	$(RUN)/ruff check .
+	$(RUN)/mypy
+	$(RUN)/mypy tests
+	$(RUN)/lint-imports
+
+clean:  ## everything that was made here but .venv
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

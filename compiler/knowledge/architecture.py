@@ -116,7 +116,7 @@ def _convertible() -> frozenset[str]:
 
 
 def _name(config: Mapping[str, object]) -> str | None:
-    """The entry's name: the first of `architectures`, or the class that `model_type` stands for."""
+    """Name the entry: the first of `architectures`, or the class that `model_type` stands for."""
     architectures = config.get("architectures")
     if isinstance(architectures, list) and architectures:
         first = architectures[0]
@@ -212,7 +212,7 @@ def _shape(
 
 
 def _flag(entry: _Entry, config: Mapping[str, object], flag: bool | str) -> bool:
-    """A bias or tie that the table fixes, or that the configuration's key of this name decides."""
+    """Read a bias or tie: fixed by the table, or the value of the configuration's key it names."""
     if isinstance(flag, bool):
         return flag
     return bool(config.get(flag, entry["defaults"].get(flag, False)))

@@ -8,6 +8,7 @@ from typing import Any
 
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]+")
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_LITERAL_CHARS = 72
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +18,17 @@ class Literal:
     value: Any
 
     def __str__(self) -> str:
-        """Return ASCII source whose evaluation gives the value back."""
-        return python_literal(self.value)
+        """Return ASCII source whose evaluation gives the value back, over several lines if long."""
+        line = python_literal(self.value)
+        if len(line) <= _LITERAL_CHARS:
+            return line
+        if isinstance(self.value, str):
+            parts = _cut(self.value)
+            return "(\n" + "".join(f"    {part}\n" for part in parts) + ")"
+        if isinstance(self.value, tuple | list):
+            items = "".join(f"    {python_literal(item)},\n" for item in self.value)
+            return f"[\n{items}]"
+        return line
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +39,7 @@ class Comment:
 
     def __str__(self) -> str:
         """Return the text without anything that could end the line."""
-        return _UNPRINTABLE.sub(" ", self.text).strip()
+        return " ".join(_UNPRINTABLE.sub(" ", self.text).split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +95,14 @@ def _string_literal(text: str) -> str:
     """Return a double-quoted ASCII literal, as the formatter would write it."""
     body = "".join(_QUOTES.get(letter, ascii(letter)[1:-1]) for letter in text)
     return f'"{body}"'
+
+
+def _cut(text: str) -> list[str]:
+    """Return literals that follow one another to give the text, each short enough for a line."""
+    parts, part = [], ""
+    for letter in text:
+        if part and len(_string_literal(part + letter)) > _LITERAL_CHARS:
+            parts.append(part)
+            part = ""
+        part += letter
+    return [_string_literal(item) for item in (*parts, part)]

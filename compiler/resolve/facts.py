@@ -54,7 +54,7 @@ class TokenizerFacts:
     `exact` is false where no tokenizer file could be read and `chars_per_token` stands in for it.
     `vocabulary_tokens` counts added tokens. `template_sha256` is None without a chat template.
     `closes_answer`: rendering an assistant turn ends in the eos token (white space apart).
-    `accepts_system`: the template renders a system message without an error.
+    `accepts_system`: the template renders a system message without an error, and keeps its text.
     `prefix_stable`: rendering a conversation is the start of rendering a longer one, so that
     prompt and answer can be told apart by length.
     """
@@ -111,7 +111,9 @@ class DataFacts:
     `path` is relative to the spec, in POSIX form, for a file; None for a Hub data set.
     `labels` is empty unless the answers form a closed set (at most 200 distinct values, at least
     5 rows each on average, none longer than 80 characters).
-    `sampled_rows` is the number of rows looked at (equal to `rows` unless the file is very large).
+    `sampled_rows` is the number of rows whose lengths were measured (equal to `rows` unless the
+    file is very large). A text file is read with `encoding` and errors replaced; `delimiter` is a
+    csv file's, None otherwise; `files` are the names in a Hub data set that were read.
     """
 
     source: str
@@ -142,6 +144,8 @@ class DataFacts:
     has_system: bool
     lengths: Lengths
     labels: tuple[Label, ...]
+    delimiter: str | None = None
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

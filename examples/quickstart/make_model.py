@@ -1,11 +1,11 @@
-"""Build the small, untrained Llama that the quickstart fine-tunes: its tokenizer, its weights and its chat template.
+"""Build the small, untrained Llama of the quickstart: tokenizer, chat template and weights.
 
     python make_model.py              # writes model/ beside this script
     python make_model.py --out DIR
 
-It needs torch, transformers and sentencepiece. The same seed gives the same bytes. Everything here that looks
-fussy keeps one promise: the model converts to GGUF exactly, so that llama.cpp reads every message as the
-same tokens as transformers does.
+It needs torch, transformers and sentencepiece, and gives the same bytes for the same seed. What
+looks fussy keeps one promise: the model converts to GGUF exactly, so that llama.cpp reads every
+message as the same tokens as transformers does.
 """
 
 import argparse
@@ -28,29 +28,33 @@ VOCABULARY = 2_048
 PAD, UNKNOWN, BOS, EOS = "<pad>", "<unk>", "<s>", "</s>"
 MARKERS = ["<|system|>", "<|user|>", "<|assistant|>"]  # one for each role of a chat
 
-# The network: widths are multiples of 256, the block of the K-quants, so that none falls back to another type.
+# The network. Widths are multiples of 256, the block of the K-quants, so that none falls back.
 HIDDEN = 256
 INTERMEDIATE = 768
-LAYERS = 3
+LAYERS = 2
 HEADS = 4
 CONTEXT_TOKENS = 512
 
-# An assistant's answer ends with EOS; `bos_token` comes from the template, not from the tokenizer.
+# The text begins with `bos_token`, which the tokenizer does not add, and every answer ends with
+# `eos_token`. The space before a message stands in for the one that the tokenizer does not add:
+# a word at the start is then the same token as elsewhere. An answer has none, so that what the
+# model generates is the bare intent.
 CHAT_TEMPLATE = (
     "{{ bos_token }}"
     "{% for message in messages %}"
-    "{{ '<|' + message['role'] + '|>' + message['content'] | trim }}"
-    "{% if message['role'] == 'assistant' %}{{ eos_token }}{% endif %}"
+    "{% if message['role'] == 'assistant' %}{{ '<|assistant|>' + message['content'] + eos_token }}"
+    "{% else %}{{ '<|' + message['role'] + '|> ' }}{{ message['content'] | trim }}{% endif %}"
     "{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
 )
 
 
 def read_texts() -> list[str]:
-    """What the tokenizer learns from: every message and, as often as it is answered, every intent."""
+    """Collect what the tokenizer learns from: each message, and each intent where it occurs."""
     with TICKETS.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    return [row[column].strip() for row in rows for column in ("message", "intent") if row[column].strip()]
+    filled = [row for row in rows if row["message"].strip()]
+    return [" " + row["message"].strip() for row in filled] + [row["intent"] for row in filled]
 
 
 def train_tokenizer(folder: Path) -> None:
@@ -65,6 +69,7 @@ def train_tokenizer(folder: Path) -> None:
         character_coverage=0.9995,
         normalization_rule_name="identity",
         remove_extra_whitespaces=False,
+        add_dummy_prefix=False,
         split_digits=True,
         control_symbols=MARKERS,
         pad_id=3,
@@ -81,7 +86,7 @@ def train_tokenizer(folder: Path) -> None:
     (folder / "tokenizer.model").write_bytes(model.getvalue())
     settings = {
         "tokenizer_class": "LlamaTokenizer",
-        "legacy": True,
+        "add_prefix_space": False,
         "add_bos_token": False,
         "add_eos_token": False,
         "bos_token": BOS,
@@ -92,14 +97,16 @@ def train_tokenizer(folder: Path) -> None:
         "model_max_length": CONTEXT_TOKENS,
         "clean_up_tokenization_spaces": False,
     }
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2))
+    written = json.dumps(settings, indent=2) + "\n"
+    (folder / "tokenizer_config.json").write_text(written)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     tokenizer.chat_template = CHAT_TEMPLATE
-    tokenizer.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)  # adds tokenizer.json and chat_template.jinja
+    (folder / "tokenizer_config.json").write_text(written)  # without what saving adds to it
 
 
 def build_model() -> LlamaForCausalLM:
-    """The network with random weights."""
+    """Make the network, with random weights."""
     torch.manual_seed(SEED)
     config = LlamaConfig(
         vocab_size=VOCABULARY,

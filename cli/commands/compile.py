@@ -1,0 +1,153 @@
+"""`ftc compile`: the bundle on disk, or how the one on disk has drifted from its spec."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ftc.commands import COMMANDS
+from ftc.commands.options import (
+    FAILED,
+    make_subject,
+    output_option,
+    spec_argument,
+    tell_findings,
+)
+from ftc.compiler.pipeline import STAGES, Outcome, compile_bundle, drift, write
+from ftc.compiler.write.bundle import Written
+from ftc.compiler.write.conflict import Conflict
+from ftc.compiler.write.drift import Drift
+from ftc.report.machine import VERSION, dump, list_findings
+from ftc.written import write_fixes
+
+_MARKS = {"created": "+", "replaced": "~", "removed": "-", "unchanged": " "}
+
+
+@click.command(name="compile", short_help=COMMANDS["compile"])
+@spec_argument
+@output_option
+@click.option("--check", "checks", is_flag=True, help="Write nothing; exit with 1 on drift.")
+@click.option("--locked", is_flag=True, help="Take every fact from the lock, or fail.")
+@click.option("--update", is_flag=True, help="Resolve every fact again and say what moved.")
+@click.option("--force", is_flag=True, help="Replace files that were edited by hand.")
+@click.option(
+    "--stop-after",
+    type=click.Choice(STAGES),
+    help="Run the stages up to this one; only `write` writes.",
+)
+@click.option(
+    "--format",
+    "report",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How to print what was done.",
+)
+@click.pass_context
+def command(
+    context: click.Context,
+    *,
+    source: str,
+    output: Path | None,
+    checks: bool,
+    locked: bool,
+    update: bool,
+    force: bool,
+    stop_after: str | None,
+    report: str,
+) -> None:
+    """Write the bundle: plain scripts that run without ftc.
+
+    SPEC is a file in JSON or YAML, or - for standard input.
+    """
+    if checks and (locked or update or force or stop_after):
+        raise click.UsageError("--check is always locked and writes nothing: give it alone.")
+    if locked and update:
+        raise click.UsageError("--locked and --update contradict each other.")
+    if checks:
+        context.exit(FAILED if _check(source, output, report=report) else 0)
+    outcome = compile_bundle(
+        source, output=output, locked=locked, update=update, stop_after=stop_after
+    )
+    _tell(source, outcome, report=report)
+    stops = outcome.failed or stop_after not in {None, "write"}
+    written = None if stops else _write(outcome, force=force)
+    click.echo(dump(_data(outcome, written)) if report == "json" else _text(outcome, written))
+    if outcome.failed:
+        context.exit(FAILED)
+
+
+def _write(outcome: Outcome, *, force: bool) -> Written:
+    """Write, naming every file that is in the way before the failure is passed on."""
+    try:
+        return write(outcome, force=force)
+    except Conflict as conflict:
+        tell_findings(conflict.findings, make_subject(_name(outcome), None))
+        raise
+
+
+def _check(source: str, output: Path | None, *, report: str) -> bool:
+    """Print how the bundle differs from its spec; return whether anything is wrong."""
+    outcome, drifts = drift(source, output=output)
+    _tell(source, outcome, report=report)
+    if report == "json":
+        click.echo(dump({**_data(outcome, None), "drift": [_drift_data(one) for one in drifts]}))
+    else:
+        for one in drifts:
+            click.echo(one.diff, nl=False)
+        tell_findings((one.finding for one in drifts), make_subject(_name(outcome), None))
+        if not drifts and not outcome.failed:
+            click.echo(f"{_name(outcome)} is what {source} compiles to")
+    return outcome.failed or bool(drifts)
+
+
+def _tell(source: str, outcome: Outcome, *, report: str) -> None:
+    """Print on stderr what is wrong, and what moved since the lock; JSON carries both itself."""
+    if report == "json":
+        return
+    tell_findings(outcome.findings, make_subject(source, outcome.document))
+    for sentence in outcome.moved:
+        click.echo(f"moved: {sentence}", err=True)
+
+
+def _name(outcome: Outcome) -> str:
+    """Return the bundle's folder as one would type it from here, with a slash at its end."""
+    if outcome.folder is None:
+        return "the bundle"
+    folder, here = outcome.folder.absolute(), Path.cwd()
+    shown = folder.relative_to(here) if folder.is_relative_to(here) else folder
+    return f"{shown.as_posix()}/"
+
+
+def _text(outcome: Outcome, written: Written | None) -> str:
+    """Return the files by what became of them, and the two commands that come next."""
+    if outcome.failed:
+        return "nothing was written"
+    name = _name(outcome)
+    if written is None:
+        names = (f"    {file.name}" for file in sorted(outcome.files, key=lambda file: file.name))
+        return "\n".join([f"{name} is as it was", *names])
+    became = {file: word for word in _MARKS for file in getattr(written, word)}
+    changed = sum(word != "unchanged" for word in became.values())
+    lines = [f"{name}  {changed} of {len(became)} files changed"]
+    lines += [f"  {_MARKS[became[file]]} {file}" for file in sorted(became)]
+    return "\n".join(
+        [*lines, "", "next:", f"  pip install -r {name}requirements.txt", f"  {name}run.sh"]
+    )
+
+
+def _data(outcome: Outcome, written: Written | None) -> Mapping[str, Any]:
+    """Return what was done as plain data; `files` is null where nothing was written."""
+    files = {word: list(getattr(written, word)) for word in _MARKS} if written else None
+    return {
+        "version": VERSION,
+        "folder": outcome.folder.as_posix() if outcome.folder else None,
+        "files": files,
+        "moved": list(outcome.moved),
+        "findings": list_findings(write_fixes(outcome.findings, outcome.document)),
+    }
+
+
+def _drift_data(one: Drift) -> Mapping[str, str]:
+    return {"name": one.name, "kind": one.kind, "diff": one.diff, "message": one.finding.message}

@@ -1,0 +1,110 @@
+"""`ftc explain`: the page of a finding's code, or of a field of the language."""
+
+import json
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+import click
+
+from ftc.catalogue import PAGES
+from ftc.commands import COMMANDS
+from ftc.report.machine import VERSION, dump
+from ftc.spec.page import Page
+from ftc.spec.schema import Field, branches, fields
+
+
+@click.command(name="explain", short_help=COMMANDS["explain"])
+@click.argument("topic", metavar="CODE|FIELD", required=False)
+@click.option("--list", "lists", is_flag=True, help="List every code and every field.")
+@click.option(
+    "--format",
+    "report",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How to print pages.",
+)
+def command(topic: str | None, lists: bool, report: str) -> None:
+    """Print the page of a finding's code or of a field.
+
+    For example `ftc explain FTC031`, `ftc explain unknown-key` or `ftc explain model.revision`.
+    """
+    if lists == (topic is not None):
+        raise click.UsageError("Give a code or a field, or --list.")
+    entries = [*map(_page_data, PAGES), *map(_field_data, fields())]
+    if topic is not None:
+        entries = [_find(topic, entries)]
+    if report == "json":
+        click.echo(dump({"version": VERSION, "entries": entries}))
+    elif lists:
+        click.echo("\n".join(f"{_key(entry):<32} {_title(entry)}" for entry in entries))
+    else:
+        click.echo("\n".join(_text(entries[0])))
+
+
+def _page_data(page: Page) -> Mapping[str, Any]:
+    return {
+        "kind": "code",
+        "code": page.code,
+        "name": page.name,
+        "severity": page.severity,
+        "text": page.text.strip(),
+    }
+
+
+def _field_data(field: Field) -> Mapping[str, Any]:
+    """Return a field's page; `values` holds its closed set of words, if it has one."""
+    schema = field.schema
+    values = [word for branch in branches(schema) for word in branch.get("enum", ())]
+    return {
+        "kind": "field",
+        "field": field.name,
+        "title": schema["title"],
+        "text": schema["description"],
+        "required": field.required,
+        "values": values,
+        "default": schema.get("default"),
+        "examples": list(schema.get("examples", ())),
+    }
+
+
+def _find(topic: str, entries: list[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the entry of a code, a code's name or a field, in any case and as a pointer too."""
+    wanted = topic.strip("/").replace("/", ".").lower()
+    names = {
+        name.lower(): entry
+        for entry in entries
+        for name in (entry.get("name"), _key(entry))
+        if name
+    }
+    if wanted in names:
+        return names[wanted]
+    near = get_close_matches(wanted, names, n=1, cutoff=0.5)
+    hint = f" Did you mean `{_key(names[near[0]])}`?" if near else ""
+    raise click.UsageError(f"No code or field is called `{topic}`.{hint} `--list` names them all.")
+
+
+def _key(entry: Mapping[str, Any]) -> str:
+    return str(entry["code"] if entry["kind"] == "code" else entry["field"])
+
+
+def _title(entry: Mapping[str, Any]) -> str:
+    if entry["kind"] == "code":
+        return f"{entry['severity']}: {entry['name']}"
+    return str(entry["title"])
+
+
+def _text(entry: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{_key(entry)}  {_title(entry)}"
+    yield ""
+    yield entry["text"]
+    if entry["kind"] == "code":
+        return
+    yield ""
+    if entry["values"]:
+        yield f"values:   {', '.join(map(str, entry['values']))}"
+    needed = "required" if entry["required"] else f"default {json.dumps(entry['default'])}"
+    yield f"presence: {needed}"
+    for example in entry["examples"]:
+        yield f"example:  {json.dumps(example, ensure_ascii=False)}"

@@ -1,0 +1,96 @@
+"""`ftc new`: a starter spec from flags."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from ftc.commands import COMMANDS
+from ftc.commands.options import FAILED, make_subject, tell_findings
+from ftc.compiler.pipeline import check
+from ftc.report.machine import dump
+from ftc.report.plan import headline
+from ftc.spec.finding import EnvironmentFailure
+
+_FILE: Final = "spec.json"
+_MODEL: Final = "HuggingFaceTB/SmolLM2-360M-Instruct"
+_DATA: Final = "data.csv"
+
+
+@click.command(name="new", short_help=COMMANDS["new"])
+@click.argument("folder", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
+@click.option("--name", help="The run's name (default: the folder's).")
+@click.option("--model", default=_MODEL, show_default=True, help="A Hub id or a folder.")
+@click.option("--data", default=_DATA, show_default=True, help="A file, or a Hub data set.")
+@click.option("--hardware", default="auto", show_default=True, help='Such as "2x A100-80GB".')
+@click.option("--method", default="lora", show_default=True, help="full or lora.")
+@click.option("--export", "exports", multiple=True, help="A GGUF type, such as Q4_K_M; repeatable.")
+@click.pass_context
+def command(
+    context: click.Context,
+    *,
+    folder: Path,
+    name: str | None,
+    model: str,
+    data: str,
+    hardware: str,
+    method: str,
+    exports: tuple[str, ...],
+) -> None:
+    """Write a starter spec from flags, without questions.
+
+    It is DIR/spec.json (here without DIR), and a file that is there already is left alone. Paths
+    of --model and --data are read from where you are. The plan's first line is printed.
+    """
+    spec = {
+        "name": name or _slug(folder.resolve().name),
+        "model": _seen_from(folder, model),
+        "data": _seen_from(folder, data),
+        "hardware": hardware,
+        "method": method,
+        **({"export": list(exports)} if exports else {}),
+    }
+    path = folder / _FILE
+    _create(path, spec)
+    outcome = check(str(path))
+    tell_findings(outcome.findings, make_subject(str(path), outcome.document))
+    if outcome.spec is None:
+        path.unlink()
+        context.exit(FAILED)
+    click.echo(f"wrote {path.as_posix()}")
+    if outcome.plan is not None:
+        click.echo(headline(outcome.spec.name, outcome.plan))
+    click.echo(f"next: ftc compile {path.as_posix()}")
+
+
+def _create(path: Path, spec: Mapping[str, Any]) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(dump(spec) + "\n")
+    except FileExistsError:
+        raise EnvironmentFailure(
+            message=f"{path.as_posix()} is there already, and was left alone",
+            help="name another folder, as in `ftc new triage`",
+        ) from None
+    except OSError as error:
+        raise EnvironmentFailure(
+            message=f"{path.as_posix()} cannot be written: {error.strerror}",
+            help="name a folder that you can write to",
+        ) from error
+
+
+def _slug(text: str) -> str:
+    """Return a name that the schema takes, from a folder's name."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:63].strip("-") or "fine-tune"
+
+
+def _seen_from(folder: Path, text: str) -> str:
+    """Return a path that exists from here as a path from `folder`; any other word as it is."""
+    path = Path(text).expanduser()
+    if path.is_absolute() or not path.exists():
+        return text
+    return Path(os.path.relpath(path, folder)).as_posix()

@@ -1,0 +1,47 @@
+"""The arguments that several commands share, and how a command ends."""
+
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import click
+
+from ftc.report.subject import Subject
+from ftc.report.text import report_text
+from ftc.spec.document import Document
+from ftc.spec.finding import Finding
+
+FAILED: Final = 1
+
+spec_argument = click.argument(
+    "source",
+    metavar="SPEC",
+    type=click.Path(allow_dash=True, path_type=str),
+)
+
+output_option = click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The bundle's folder (default: one named like the spec, beside it).",
+)
+
+
+def make_subject(source: str, document: Document | None) -> Subject:
+    """Return what the findings are about: its name as the user wrote it, and its text."""
+    name = "<stdin>" if source == "-" else source
+    return Subject(name=name, text=document.text if document is not None else None)
+
+
+def tell_findings(findings: Iterable[Finding], subject: Subject) -> None:
+    """Print findings on stderr, where the product of the command is something else."""
+    text = report_text(tuple(findings), subject=subject, colour=wants_colour(sys.stderr.isatty()))
+    if text:
+        click.echo(text, err=True)
+
+
+def wants_colour(is_terminal: bool) -> bool:
+    """Whether to colour: on a terminal, unless NO_COLOR or a dumb terminal says otherwise."""
+    return is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

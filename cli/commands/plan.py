@@ -1,0 +1,50 @@
+"""`ftc plan`: what a spec will cost, why each number is what it is, and what else would fit."""
+
+import click
+
+from ftc.commands import COMMANDS
+from ftc.commands.options import FAILED, make_subject, spec_argument, tell_findings
+from ftc.compiler.pipeline import check
+from ftc.report.machine import dump
+from ftc.report.plan import plan_data, report_plan
+
+
+@click.command(name="plan", short_help=COMMANDS["plan"])
+@spec_argument
+@click.option(
+    "--format",
+    "report",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How to print the plan.",
+)
+@click.option(
+    "--set",
+    "overrides",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help='Ask "what if", e.g. --set hardware="1x RTX-4090"; the file stays as it is.',
+)
+@click.pass_context
+def command(context: click.Context, source: str, report: str, overrides: tuple[str, ...]) -> None:
+    """Show memory, batch, time and disk, and what else would fit.
+
+    SPEC is a file in JSON or YAML, or - for standard input.
+    """
+    outcome = check(source, overrides=dict(_split(item) for item in overrides))
+    if report == "json":
+        click.echo(dump(plan_data(outcome)))
+    elif outcome.plan is not None and outcome.spec is not None:
+        click.echo(report_plan(outcome.spec.name, outcome.plan))
+    if report == "text":
+        tell_findings(outcome.findings, make_subject(source, outcome.document))
+    if outcome.failed:
+        context.exit(FAILED)
+
+
+def _split(item: str) -> tuple[str, str]:
+    key, equals, value = item.partition("=")
+    if not equals or not all(key.split(".")):
+        raise click.BadParameter(f"{item!r} is not KEY=VALUE", param_hint="--set")
+    return key, value

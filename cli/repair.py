@@ -1,0 +1,77 @@
+"""The repair of a spec: the fixes of its findings, on the text that the user wrote."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ftc.patch import PatchError, apply_patch
+from ftc.spec.finding import Finding
+from ftc.spec.pointer import split
+from ftc.splice import splice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repaired:
+    """`fixed` are the findings whose fix was made; `faithful` whether the layout was kept."""
+
+    text: str
+    fixed: tuple[Finding, ...]
+    faithful: bool
+
+    def save(self, path: Path) -> None:
+        """Replace the file in one step; a reader never sees half of it."""
+        staged = path.with_name(f".{path.name}.ftc")
+        staged.write_bytes(self.text.encode("utf-8"))
+        staged.chmod(path.stat().st_mode)
+        staged.replace(path)
+
+
+def repair(text: str, findings: Sequence[Finding]) -> Repaired:
+    """Apply each finding's fix, in order; one that meets an earlier one is left to the next run."""
+    touched: set[tuple[str, ...]] = set()
+    fixed: list[Finding] = []
+    faithful = True
+    for finding in findings:
+        places = {place for operation in finding.fix for place in _places(operation)}
+        if not places or any(_meet(place, other) for place in places for other in touched):
+            continue
+        try:
+            text, kept = _apply(text, finding.fix)
+        except PatchError:
+            continue
+        touched |= places
+        fixed.append(finding)
+        faithful = faithful and kept
+    return Repaired(text=text, fixed=tuple(fixed), faithful=faithful)
+
+
+def _apply(text: str, operations: Sequence[Mapping[str, Any]]) -> tuple[str, bool]:
+    """Return the text with a fix applied, and whether its layout is still the user's."""
+    data = apply_patch(json.loads(text), operations)
+    spliced = text
+    try:
+        for operation in operations:
+            spliced = splice(spliced, operation)
+        if json.loads(spliced) == data:
+            return spliced, True
+    except PatchError:
+        pass
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n", False
+
+
+def _places(operation: Mapping[str, Any]) -> set[tuple[str, ...]]:
+    """Return the pointers that an operation changes; in a list, the list as a whole."""
+    pointers = [operation["path"], *([operation["from"]] if "from" in operation else [])]
+    places = (split(pointer) for pointer in pointers)
+    return {keys[:-1] if keys and _is_index(keys[-1]) else keys for keys in places}
+
+
+def _is_index(key: str) -> bool:
+    return key == "-" or key.isdecimal()
+
+
+def _meet(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    shorter = min(len(one), len(other))
+    return one[:shorter] == other[:shorter]

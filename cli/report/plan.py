@@ -1,0 +1,161 @@
+"""A plan as text for people, and as the data that `plan.schema.json` promises."""
+
+from collections.abc import Iterator, Mapping
+from shutil import get_terminal_size
+from textwrap import wrap
+from typing import Any, Final
+
+from ftc.compiler.pipeline import Outcome
+from ftc.compiler.plan.plan import Memory, Plan
+from ftc.compiler.plan.reasons import sentence
+from ftc.report.machine import VERSION, list_findings
+from ftc.written import write_fixes, write_patch
+
+_MEBI: Final = 1024**2
+_GIBI: Final = 1024**3
+_WIDEST: Final = 24
+
+
+def plan_data(outcome: Outcome) -> Mapping[str, Any]:
+    """Return the plan as plain data; without a plan only the name and the findings are there."""
+    data = outcome.document.data if outcome.document is not None else None
+    numbers = {} if outcome.plan is None else _numbers(outcome.plan, data)
+    return {
+        "version": VERSION,
+        "name": outcome.spec.name if outcome.spec is not None else None,
+        **numbers,
+        "findings": list_findings(write_fixes(outcome.findings, outcome.document)),
+    }
+
+
+def _numbers(plan: Plan, data: Any) -> Mapping[str, Any]:
+    decisions, memory = plan.decisions, plan.memory
+    return {
+        "memory": {
+            "per_gpu": {
+                "allocated_bytes": memory.allocated_bytes,
+                "reserved_bytes": memory.reserved_bytes,
+                "device_bytes": memory.device_bytes,
+                "capacity_bytes": memory.capacity_bytes,
+                "fits": memory.fits,
+                "phases": dict(memory.phases),
+                "largest_phase": memory.largest_phase,
+            }
+        },
+        "batch": {
+            "micro": decisions.micro_batch.value,
+            "accumulation": decisions.accumulation.value,
+            "world": decisions.world.value,
+            "global": decisions.global_batch.value,
+            "tokens_per_step": plan.tokens_per_step,
+        },
+        "steps": decisions.total_steps.value,
+        "trainable_parameters": plan.trainable_parameters,
+        "time_seconds": plan.time_seconds,
+        "disk_bytes": plan.disk_bytes,
+        "host_ram_bytes": plan.host_ram_bytes,
+        "export_bytes": dict(plan.export_bytes),
+        "ladder": [
+            {"micro": micro, "accumulation": accumulation} for micro, accumulation in plan.ladder
+        ],
+        "decisions": {
+            name: {
+                "value": decision.value,
+                "source": decision.source,
+                "because": {
+                    "key": decision.because.key,
+                    "values": dict(decision.because.values),
+                },
+            }
+            for name, decision in decisions.items().items()
+        },
+        "alternatives": [
+            {
+                "change": alternative.change,
+                "device_bytes": alternative.device_bytes,
+                "fix": [dict(operation) for operation in write_patch(alternative.fix, data)],
+            }
+            for alternative in plan.alternatives
+        ],
+    }
+
+
+def headline(name: str, plan: Plan) -> str:
+    """Return the one line that says whether it fits, at what peak, in how many steps and hours."""
+    verdict = {True: "fits", False: "does not fit", None: "may fit"}[plan.memory.fits]
+    steps = plan.decisions.total_steps.value
+    time = "" if plan.time_seconds is None else f", about {say_seconds(plan.time_seconds)}"
+    return f"{name} {verdict}: {_peak(plan.memory)}; {steps:,} steps{time}"
+
+
+def report_plan(name: str, plan: Plan) -> str:
+    """Return the plan as text: the verdict, the costs, every decision with its reason."""
+    sections = [[headline(name, plan)], list(_costs(plan)), list(_decisions(plan))]
+    if plan.alternatives:
+        sections.append(list(_alternatives(plan)))
+    return "\n\n".join("\n".join(section) for section in sections)
+
+
+def _peak(memory: Memory) -> str:
+    if memory.capacity_bytes is None:
+        return f"peak {say_bytes(memory.device_bytes)} per process, of an unknown capacity"
+    return f"peak {say_bytes(memory.device_bytes)} of {say_bytes(memory.capacity_bytes)}"
+
+
+def _costs(plan: Plan) -> Iterator[str]:
+    phases = (f"{name} {say_bytes(size)}" for name, size in plan.memory.phases.items())
+    exports = (f"{name} {say_bytes(size)}" for name, size in plan.export_bytes.items())
+    rows = {
+        "trained": f"{plan.trainable_parameters:,} parameters",
+        "each step": f"{plan.tokens_per_step:,} tokens at most",
+        "memory by phase": ", ".join(phases),
+        "host memory": say_bytes(plan.host_ram_bytes),
+        "disk": say_bytes(plan.disk_bytes),
+        "exports": ", ".join(exports) or "none",
+    }
+    for label, text in rows.items():
+        yield f"  {label:<16} {text}"
+
+
+def _decisions(plan: Plan) -> Iterator[str]:
+    rows = [(name, _say(item.value), item) for name, item in plan.decisions.items().items()]
+    names = max(len(name) for name, _, _ in rows)
+    values = max(len(value) for _, value, _ in rows if len(value) <= _WIDEST)
+    room = max(get_terminal_size((100, 24)).columns - names - values - 6, 30)
+    yield "Decisions"
+    for name, value, decision in rows:
+        lines = wrap(sentence(decision.because), room)
+        if len(value) > _WIDEST:
+            yield f"  {name:<{names}}  {value}"
+            name = value = ""  # noqa: PLW2901 - the reason follows below
+        for line in lines:
+            yield f"  {name:<{names}}  {value:<{values}}  {line}"
+            name = value = ""  # noqa: PLW2901 - they stand on the first line
+
+
+def _alternatives(plan: Plan) -> Iterator[str]:
+    yield "What else would fit"
+    for alternative in plan.alternatives:
+        yield f"  {say_bytes(alternative.device_bytes):>9}  {alternative.change}"
+
+
+def _say(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def say_bytes(size: int) -> str:
+    """Return a size such as "14.2 GiB", or in MiB where GiB would show nothing."""
+    return f"{size / _GIBI:.1f} GiB" if size >= _GIBI else f"{size / _MEBI:.0f} MiB"
+
+
+def say_seconds(seconds: float) -> str:
+    """Return a duration such as "3.2 h", "12 min" or "40 s"."""
+    if seconds >= 3600:  # noqa: PLR2004 - an hour
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"  # noqa: PLR2004

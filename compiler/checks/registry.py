@@ -1,0 +1,38 @@
+"""Every rule in one list, and the one pass over it."""
+
+from typing import Final
+
+from ftc.compiler.checks import data, export, hardware, memory, model, schedule, tokenizer
+from ftc.compiler.checks.allow import check_allow
+from ftc.compiler.checks.case import Case
+from ftc.compiler.checks.pages import ALLOW_PAGES
+from ftc.compiler.checks.rule import Rule
+from ftc.compiler.plan.plan import Plan
+from ftc.compiler.resolve.facts import Facts
+from ftc.spec.finding import Finding
+from ftc.spec.page import Page
+from ftc.spec.sections import Spec
+
+RULES: Final[tuple[Rule, ...]] = tuple(
+    sorted(
+        (
+            found
+            for module in (model, tokenizer, data, hardware, memory, schedule, export)
+            for found in vars(module).values()
+            if isinstance(found, Rule)
+        ),
+        key=lambda each: each.page.code,
+    )
+)
+PAGES: Final[tuple[Page, ...]] = (*ALLOW_PAGES, *(each.page for each in RULES))
+
+
+def run_checks(spec: Spec, facts: Facts, plan: Plan | None) -> tuple[Finding, ...]:
+    """Return what every rule found, by code; a warning whose code the spec allows is left out.
+
+    A rule that reads an unknown fact, or a plan that could not be made, is not run.
+    """
+    case = Case(spec=spec, facts=facts, known_plan=plan)
+    found = [finding for each in RULES for finding in each.findings(case)]
+    kept = [f for f in found if f.severity == "error" or f.code not in spec.allow]
+    return (*check_allow(spec.allow, PAGES), *kept)

@@ -1,0 +1,80 @@
+"""The table of well-known models, so that a plan can be made with no network and no files."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+from ftc.compiler.knowledge.architecture import Shape, read_shape
+
+__all__ = ["Model", "all_models", "find_model"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """One model of the Hugging Face Hub, as its repository described it.
+
+    `config` holds the keys of its `config.json` that its `Shape` is computed from. `gated`: the
+    repository asked to accept terms before a download. `languages` are ISO 639-1 codes, coarse.
+    `chat_template` names the markup its tokenizer brings ("none" for a plain base model).
+    `tokenizer` is a family of `tokenizers.json`. `vocab_tokens` counts the tokenizer's tokens,
+    or the embedding rows where that is not known. `convertible`: llama.cpp's converter takes it.
+    `published_parameters` is the count that is known of it apart from `config`, None where none
+    is; `source` says where `config` was read.
+    """
+
+    id: str
+    licence: str
+    gated: bool
+    kind: Literal["base", "instruct"]
+    languages: tuple[str, ...]
+    context_tokens: int
+    chat_template: str
+    tokenizer: str
+    vocab_tokens: int
+    convertible: bool
+    published_parameters: int | None
+    source: str
+    config: Mapping[str, object]
+    shape: Shape
+
+
+def find_model(name: str) -> Model | None:
+    """Look a Hub id up, letter case aside; None when the table does not have it."""
+    return _by_id().get(name.strip().casefold())
+
+
+def all_models() -> tuple[Model, ...]:
+    """Every model of the table, sorted by id."""
+    return tuple(_by_id().values())
+
+
+@cache
+def _by_id() -> Mapping[str, Model]:
+    text = (files("ftc.compiler.knowledge") / "models.json").read_text(encoding="utf-8")
+    return {entry["id"].casefold(): _model(entry) for entry in json.loads(text)}
+
+
+def _model(facts: dict[str, Any]) -> Model:
+    """One entry of the table; a broken entry is a defect of ftc and raises."""
+    shape = read_shape(facts["config"])
+    if shape is None:
+        raise ValueError(f"models.json: no architecture reads {facts['id']}")
+    return Model(
+        id=facts["id"],
+        licence=facts["licence"],
+        gated=facts["gated"],
+        kind=facts["kind"],
+        languages=tuple(facts["languages"]),
+        context_tokens=facts["context_tokens"],
+        chat_template=facts["chat_template"],
+        tokenizer=facts["tokenizer"],
+        vocab_tokens=facts.get("vocab_tokens", shape.vocab),
+        convertible=facts["convertible"],
+        published_parameters=facts.get("parameters"),
+        source=facts["source"],
+        config=facts["config"],
+        shape=shape,
+    )

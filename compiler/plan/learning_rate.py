@@ -1,0 +1,38 @@
+"""The peak learning rate, by method and size."""
+
+import math
+
+from ftc.compiler.plan.decision import Because, Decision
+from ftc.compiler.plan.schedule import FROM_SCRATCH_PARAMETERS
+from ftc.compiler.plan.source import decide
+from ftc.compiler.resolve.facts import ModelFacts
+from ftc.spec.sections import Spec
+
+_LARGE_PARAMETERS = 20_000_000_000
+
+
+def decide_learning_rate(spec: Spec, model: ModelFacts) -> Decision[float]:
+    """LoRA 2e-4 (1e-4 for large models); full 2e-5 x (6.7e9 / parameters)^0.4, at most 1e-4.
+
+    Sources: LoRA's rates are those of QLoRA's table 9 (arXiv 2305.14314: 2e-4 to 13B, 1e-4 above).
+    2e-5 at 7B is the rate of Alpaca's and Vicuna's recipes; the exponent is the slope of GPT-3's
+    table 2.1 (arXiv 2005.14165), 6e-4 at 125M to 1.2e-4 at 6.7B.
+    """
+
+    def derive() -> tuple[float, Because]:
+        values = {"parameters": model.parameters}
+        if model.parameters < FROM_SCRATCH_PARAMETERS:
+            return 1e-3, Because(key="learning_rate.scratch", values=values)
+        if spec.method.type == "lora":
+            large = model.parameters > _LARGE_PARAMETERS
+            key = "learning_rate.lora_large" if large else "learning_rate.lora"
+            return (1e-4 if large else 2e-4), Because(key=key, values=values)
+        value = min(1e-4, 2e-5 * (6.7e9 / model.parameters) ** 0.4)
+        return _one_digit(value), Because(key="learning_rate.full", values=values)
+
+    return decide(spec, "/training/learning_rate", spec.training.learning_rate, derive)
+
+
+def _one_digit(value: float) -> float:
+    digits = -math.floor(math.log10(value))
+    return round(value, digits)

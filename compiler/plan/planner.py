@@ -1,0 +1,143 @@
+"""From a spec and known facts to the plan: every decision, its memory, time and disk."""
+
+from dataclasses import replace
+
+from ftc.compiler.plan.adapter import decide_adapter
+from ftc.compiler.plan.alternatives import find_alternatives
+from ftc.compiler.plan.batch import decide_batch, ladder
+from ftc.compiler.plan.decision import Decision
+from ftc.compiler.plan.disk import disk_bytes, export_bytes, host_ram_bytes
+from ftc.compiler.plan.known import KnownFacts
+from ftc.compiler.plan.learning_rate import decide_learning_rate
+from ftc.compiler.plan.lengths import decide_max_length
+from ftc.compiler.plan.plan import Decisions, Plan
+from ftc.compiler.plan.precision import decide_attention, decide_load_dtype, decide_precision
+from ftc.compiler.plan.schedule import Timetable, decide_timetable
+from ftc.compiler.plan.sharding import Frame, Layout, decide_layout, decide_world
+from ftc.compiler.plan.size import shape_of
+from ftc.compiler.plan.source import derived, keep
+from ftc.compiler.plan.splits import Splits, decide_answer_tokens, decide_metric, decide_splits
+from ftc.compiler.plan.time import seconds
+from ftc.spec.sections import Spec
+
+
+def make_plan(spec: Spec, facts: KnownFacts) -> Plan:
+    """Return the best plan for these facts, whether or not it fits; total, pure, deterministic.
+
+    What does not fit comes with the changes to the spec that would, each planned in the same way.
+    """
+    plan = plan_once(spec, facts)
+    if plan.memory.fits is not False:
+        return plan
+    return replace(plan, alternatives=find_alternatives(spec, facts, plan, plan_once))
+
+
+def plan_once(spec: Spec, facts: KnownFacts) -> Plan:
+    """Return the plan without its alternatives."""
+    world = decide_world(facts)
+    max_length = decide_max_length(spec, facts.model, facts.data)
+    splits = decide_splits(spec, facts.data, max_length.value)
+    frame = Frame(
+        spec=spec,
+        facts=facts,
+        precision=decide_precision(spec, facts.hardware).value,
+        adapter=decide_adapter(spec, shape_of(facts.model)),
+        max_length=max_length.value,
+        batch=decide_batch(spec, train_rows=splits.train.value, world=world.value),
+        world=world.value,
+    )
+    layout = decide_layout(frame)
+    micro = layout.micro.value
+    timetable = decide_timetable(
+        spec,
+        facts.model,
+        train_rows=splits.train.value,
+        micro=micro,
+        accumulation=frame.batch.rows_per_process // micro,
+        world=world.value,
+    )
+    decisions = _decisions(
+        frame, layout, splits=splits, timetable=timetable, world=world, max_length=max_length
+    )
+    return _costs(frame, layout, decisions)
+
+
+def _costs(frame: Frame, layout: Layout, decisions: Decisions) -> Plan:
+    """Return the plan's numbers beside its decisions."""
+    micro = layout.micro.value
+    job = frame.job(layout.sharding.value, checkpointing=layout.checkpointing.value, micro=micro)
+    exports = export_bytes(frame.spec, job)
+    row_tokens = min(frame.facts.data.lengths.mean, frame.max_length)
+    tokens_per_step = max(1, round(decisions.global_batch.value * row_tokens))
+    return Plan(
+        decisions=decisions,
+        memory=layout.memory,
+        ladder=ladder(frame.batch.rows_per_process, micro),
+        trainable_parameters=job.trainable,
+        tokens_per_step=tokens_per_step,
+        time_seconds=seconds(
+            job,
+            frame.facts.hardware,
+            steps=decisions.total_steps.value,
+            tokens_per_step=tokens_per_step,
+        ),
+        disk_bytes=disk_bytes(frame.spec, job, exports),
+        host_ram_bytes=host_ram_bytes(job, layout.memory.device_bytes),
+        export_bytes=exports,
+        alternatives=(),
+    )
+
+
+def _decisions(
+    frame: Frame,
+    layout: Layout,
+    *,
+    splits: Splits,
+    timetable: Timetable,
+    world: Decision[int],
+    max_length: Decision[int],
+) -> Decisions:
+    """Gather what the modules decided, in the order of a run."""
+    spec, facts, training = frame.spec, frame.facts, frame.spec.training
+    adapter, micro = frame.adapter, layout.micro.value
+    accumulation = frame.batch.rows_per_process // micro
+    return Decisions(
+        sharding=layout.sharding,
+        world=world,
+        precision=decide_precision(spec, facts.hardware),
+        load_dtype=decide_load_dtype(spec, frame.precision, layout.sharding.value),
+        attention=decide_attention(spec),
+        max_length=max_length,
+        micro_batch=layout.micro,
+        accumulation=derived(
+            accumulation,
+            "accumulation",
+            batch=frame.batch.decision.value,
+            micro=micro,
+            world=world.value,
+        ),
+        global_batch=frame.batch.decision,
+        gradient_checkpointing=layout.checkpointing,
+        train_rows=splits.train,
+        validation_rows=splits.validation,
+        test_rows=splits.test,
+        stratify=splits.stratify,
+        epochs=timetable.epochs,
+        total_steps=timetable.total_steps,
+        eval_steps=timetable.eval_steps,
+        save_steps=timetable.save_steps,
+        keep_checkpoints=keep(spec, "/training/keep_checkpoints", training.keep_checkpoints),
+        patience=keep(spec, "/training/early_stopping", training.early_stopping),
+        learning_rate=decide_learning_rate(spec, facts.model),
+        schedule=keep(spec, "/training/schedule", training.schedule),
+        warmup_steps=timetable.warmup_steps,
+        weight_decay=keep(spec, "/training/weight_decay", training.weight_decay),
+        max_grad_norm=keep(spec, "/training/max_grad_norm", training.max_grad_norm),
+        metric=decide_metric(spec, facts.data),
+        answer_tokens=decide_answer_tokens(facts.data),
+        seed=keep(spec, "/training/seed", training.seed),
+        lora_rank=adapter.rank if adapter else None,
+        lora_alpha=adapter.alpha if adapter else None,
+        lora_dropout=adapter.dropout if adapter else None,
+        lora_targets=adapter.targets if adapter else None,
+    )

@@ -1,0 +1,46 @@
+"""The number formats of a run: the training precision and what weights are loaded as."""
+
+from ftc.compiler.plan.decision import Because, Decision
+from ftc.compiler.plan.plan import Sharding
+from ftc.compiler.plan.source import decide, derived
+from ftc.compiler.resolve.facts import HardwareFacts
+from ftc.spec.sections import Attention, Precision, Spec
+
+
+def decide_precision(spec: Spec, hardware: HardwareFacts) -> Decision[Precision]:
+    """bf16 where the hardware has it, fp16 on older GPUs, fp32 on a CPU."""
+
+    def derive() -> tuple[Precision, Because]:
+        values = {"hardware": hardware.name}
+        if hardware.kind == "cpu":
+            return "fp32", Because(key="precision.cpu", values=values)
+        if hardware.bf16:
+            return "bf16", Because(key="precision.bf16", values=values)
+        return "fp16", Because(key="precision.fp16", values=values)
+
+    return decide(spec, "/training/precision", spec.training.precision, derive)
+
+
+def decide_load_dtype(spec: Spec, precision: Precision, sharding: Sharding) -> Decision[Precision]:
+    """Return what weights are loaded as; a trained weight needs an fp32 master somewhere.
+
+    DeepSpeed keeps its own fp32 master beside 16-bit weights (arXiv 1910.02054); without it the
+    weights themselves are the master and autocast makes the 16-bit copies. A frozen base needs
+    none.
+    """
+    if precision == "fp32":
+        return derived("fp32", "load.same", precision=precision)
+    if spec.method.type == "lora":
+        return derived(precision, "load.frozen", precision=precision)
+    if sharding in ("zero2", "zero3"):
+        return derived(precision, "load.deepspeed", precision=precision)
+    return derived("fp32", "load.master", precision=precision)
+
+
+def decide_attention(spec: Spec) -> Decision[Attention]:
+    """SDPA unless the spec says otherwise: it needs nothing beyond torch."""
+
+    def derive() -> tuple[Attention, Because]:
+        return "sdpa", Because(key="attention.sdpa")
+
+    return decide(spec, "/model/attention", spec.model.attention, derive)

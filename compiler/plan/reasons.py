@@ -1,0 +1,104 @@
+"""The reasons of all decisions, in English: one sentence per key."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ftc.compiler.plan.decision import Because
+from ftc.compiler.plan.stack import GIB
+
+CATALOGUE: Final[Mapping[str, str]] = {
+    "said": "set by `{field}` in the spec",
+    "default": "the default of `{field}`",
+    "precision.cpu": "CPUs train fastest and safest in fp32",
+    "precision.bf16": "{hardware} computes in bf16, which needs no loss scaling",
+    "precision.fp16": "{hardware} has no bf16, so fp16 with loss scaling",
+    "load.same": "training in {precision} needs no other copy of the weights",
+    "load.frozen": "the frozen base only takes part in {precision} products",
+    "load.deepspeed": "DeepSpeed keeps its own fp32 master beside {precision} weights",
+    "load.master": "the weights are their own fp32 master; autocast computes in {precision}",
+    "attention.sdpa": "PyTorch's own kernel, which needs nothing installed beyond torch",
+    "max_length.longest": "the longest row has {max} tokens, so none is cut",
+    "max_length.longest.estimate": "the longest row has about {max} tokens, estimated from "
+    "characters",
+    "max_length.p99": "99 % of rows have at most {p99} tokens and the longest {max}: {cut_share} "
+    "of rows are longer than this",
+    "max_length.p99.estimate": "99 % of rows have at most about {p99} tokens and the longest "
+    "{max}, estimated from characters: {cut_share} of rows are longer than this",
+    "max_length.context": "the model's context of {context} tokens; {cut_share} of rows are longer",
+    "max_length.context.estimate": "the model's context of {context} tokens; by an estimate from "
+    "characters {cut_share} of rows are longer",
+    "rows.train": "what is left of {rows} usable rows",
+    "rows.share": "{share} of {rows} usable rows",
+    "stratify.labels": "each of {labels} labels keeps its share in every split",
+    "stratify.none": "the answers are not a closed set of labels",
+    "metric.labels": "the answers are {labels} labels, so an answer is right or wrong",
+    "metric.none": "free text has no single right answer: loss and perplexity only",
+    "answer_tokens.labels": "the longest label has {characters} characters",
+    "answer_tokens.open": "room for a short answer of free text",
+    "world.gpu": "one process per GPU of {count}x {hardware}",
+    "world.cpu": "a CPU runs one process unless the spec asks for more; here {count}",
+    "global_batch.rows": "near a hundredth of {rows} rows, for about 100 steps an epoch",
+    "global_batch.whole": "near a hundredth of {rows} rows, as a multiple of {unit}",
+    "global_batch.rounded": "the multiple of {unit} rows (processes x micro-batch) nearest to "
+    "the {asked} asked for",
+    "micro_batch.fits": "the largest that fits: {device_bytes} of {capacity_bytes}",
+    "micro_batch.tight": "one that needs {device_bytes} of {capacity_bytes}: nothing smaller is "
+    "left to try",
+    "micro_batch.unknown": "a cautious divisor of {rows} rows, as the memory is not known",
+    "accumulation": "global batch {batch} / (micro-batch {micro} x world {world})",
+    "checkpointing.off": "activations fit in memory, and keeping them saves recomputing",
+    "checkpointing.on": "without it fewer than {rows} rows would fit at a time",
+    "sharding.single": "one process",
+    "sharding.ddp": "a whole copy fits in each of {world} processes, which is fastest",
+    "sharding.zero2": "gradients and optimizer states do not fit whole, so {world} processes "
+    "divide them",
+    "sharding.zero3": "the weights do not fit beside their states, so {world} processes divide all",
+    "epochs.max_steps": "{steps} steps of {per_epoch} an epoch",
+    "epochs.scratch": "{parameters} parameters learn the task from nothing, which takes passes",
+    "epochs.many": "{rows} rows teach in one pass",
+    "epochs.some": "{rows} rows teach in two passes",
+    "epochs.few": "{rows} rows are few: three passes",
+    "steps.epochs": "{epochs} epochs of {per_epoch} steps",
+    "eval_steps.tenth": "ten evaluations in {steps} steps",
+    "eval_steps.epoch": "once an epoch of {per_epoch} steps",
+    "save_steps.each": "a checkpoint at each evaluation, so that the best one is kept",
+    "save_steps.some": "a checkpoint at every {evaluations} evaluations, to write fewer of them",
+    "warmup_steps": "{share} of {steps} steps",
+    "learning_rate.scratch": "{parameters} parameters bear a high rate",
+    "learning_rate.lora": "the rate of QLoRA's experiments up to 13B parameters",
+    "learning_rate.lora_large": "the rate of QLoRA's experiments above 13B parameters",
+    "learning_rate.full": "2e-5 at 7B, falling with size^0.4; this model has {parameters}",
+    "lora_rank.small": "a model of {parameters} parameters affords a higher rank",
+    "lora_rank.usual": "the usual rank; {parameters} parameters are many to share it",
+    "lora_alpha": "twice the rank of {rank}",
+    "lora_targets.all": "all {modules} kinds of linear modules, the head apart",
+    "lora_targets.unknown": "{architecture} is not in the table, so PEFT finds the linear modules",
+}
+
+
+def sentence(because: Because) -> str:
+    """Return the reason as one English line without a final period."""
+    shown = {name: _show(name, value) for name, value in because.values.items()}
+    return CATALOGUE[because.key].format(**shown)
+
+
+def _show(name: str, value: Any) -> str:
+    """Return A value as people read it, by the unit that its name ends in."""
+    if value is None:
+        return "unknown"
+    if isinstance(value, bool | str):
+        return str(value)
+    if name.endswith("_bytes"):
+        return f"{value / GIB:,.1f} GiB"
+    if name.endswith("share"):
+        return f"{value:.1%}".replace(".0%", "%").replace("%", " %")
+    if name == "parameters":
+        return _parameters(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+
+
+def _parameters(count: int) -> str:
+    for unit, size in (("B", 10**9), ("M", 10**6), ("k", 10**3)):
+        if count >= size:
+            return f"{count / size:.3g}{unit}"
+    return str(count)

@@ -1,0 +1,101 @@
+"""Epochs, steps and cadence: what the Trainer will count, before it does."""
+
+import math
+from dataclasses import dataclass
+
+from ftc.compiler.plan.decision import Because, Decision
+from ftc.compiler.plan.source import decide, derived, keep
+from ftc.compiler.resolve.facts import ModelFacts
+from ftc.spec.sections import Spec
+
+EVALUATIONS = 10
+FROM_SCRATCH_PARAMETERS = 20_000_000  # a model this small is taught the task from nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timetable:
+    """The decided schedule; every count is of optimiser steps but for epochs."""
+
+    epochs: Decision[float]
+    total_steps: Decision[int]
+    eval_steps: Decision[int]
+    save_steps: Decision[int]
+    warmup_steps: Decision[int]
+
+
+def decide_timetable(
+    spec: Spec, model: ModelFacts, *, train_rows: int, micro: int, accumulation: int, world: int
+) -> Timetable:
+    """Derive the schedule of a run from its rows and batch."""
+    per_epoch = steps_per_epoch(train_rows, micro=micro, accumulation=accumulation, world=world)
+    epochs = _epochs(spec, model, train_rows, per_epoch)
+    max_steps = spec.training.max_steps
+    if max_steps is not None:
+        total = keep(spec, "/training/max_steps", max_steps)
+    else:
+        steps = max(1, math.ceil(epochs.value * per_epoch))
+        total = derived(steps, "steps.epochs", epochs=epochs.value, per_epoch=per_epoch)
+    evaluation = _eval_steps(spec, total.value, per_epoch)
+    # The best checkpoint can be loaded at the end only if each one kept was evaluated.
+    saves = max(1, math.ceil(total.value / evaluation.value / (2 * EVALUATIONS)))
+    save = derived(
+        evaluation.value * saves,
+        "save_steps.some" if saves > 1 else "save_steps.each",
+        evaluations=saves,
+    )
+    warmup = derived(
+        math.ceil(total.value * spec.training.warmup),
+        "warmup_steps",
+        share=spec.training.warmup,
+        steps=total.value,
+    )
+    return Timetable(
+        epochs=epochs,
+        total_steps=total,
+        eval_steps=evaluation,
+        save_steps=save,
+        warmup_steps=warmup,
+    )
+
+
+def steps_per_epoch(train_rows: int, *, micro: int, accumulation: int, world: int) -> int:
+    """Optimiser steps of one epoch, at least one.
+
+    Source: transformers 5.23 `Trainer.set_initial_training_values`; accelerate pads the last batch
+    of each process (`even_batches`), hence the inner ceiling.
+    """
+    batches = math.ceil(train_rows / (micro * world))
+    return max(1, math.ceil(batches / accumulation))
+
+
+def _epochs(spec: Spec, model: ModelFacts, train_rows: int, per_epoch: int) -> Decision[float]:
+    max_steps = spec.training.max_steps
+    if max_steps is not None and spec.training.epochs == "auto":
+        value = round(max_steps / per_epoch, 2)
+        return derived(value, "epochs.max_steps", steps=max_steps, per_epoch=per_epoch)
+
+    def derive() -> tuple[float, Because]:
+        values = {"rows": train_rows, "parameters": model.parameters}
+        if model.parameters < FROM_SCRATCH_PARAMETERS:
+            return 8.0, Because(key="epochs.scratch", values=values)
+        if train_rows > 50_000:  # noqa: PLR2004 - the reason says it
+            return 1.0, Because(key="epochs.many", values=values)
+        if train_rows > 10_000:  # noqa: PLR2004 - the reason says it
+            return 2.0, Because(key="epochs.some", values=values)
+        return 3.0, Because(key="epochs.few", values=values)
+
+    return decide(spec, "/training/epochs", spec.training.epochs, derive)
+
+
+def _eval_steps(spec: Spec, total: int, per_epoch: int) -> Decision[int]:
+    """About ten evaluations a run, and at least one an epoch."""
+
+    def derive() -> tuple[int, Because]:
+        tenth = max(1, math.ceil(total / EVALUATIONS))
+        if tenth <= per_epoch:
+            return tenth, Because(key="eval_steps.tenth", values={"steps": total})
+        return per_epoch, Because(key="eval_steps.epoch", values={"per_epoch": per_epoch})
+
+    return decide(
+        spec, "/training/evaluation/every_steps", spec.training.evaluation.every_steps, derive
+    )

@@ -1,0 +1,36 @@
+"""The data of accelerate.yaml: how many processes, on what, sharing how."""
+
+from typing import Any
+
+from ftc.compiler.render.source import BundleSource
+
+
+def accelerate_config(source: BundleSource) -> dict[str, Any]:
+    """Return what `accelerate launch --config_file` reads.
+
+    On a CPU several plain processes are MULTI_GPU with `use_cpu`: MULTI_CPU would start only one.
+    """
+    decided = source.plan.decisions
+    sharding = decided.sharding.value
+    kinds = {"single": "NO", "ddp": "MULTI_GPU", "zero2": "DEEPSPEED", "zero3": "DEEPSPEED"}
+    config: dict[str, Any] = {
+        "compute_environment": "LOCAL_MACHINE",
+        "debug": False,
+        "distributed_type": kinds[sharding],
+        "machine_rank": 0,
+        "main_training_function": "main",
+        "num_machines": 1,
+        "num_processes": decided.world.value,
+        "rdzv_backend": "static",
+        "same_network": True,
+        "use_cpu": source.facts.hardware.kind == "cpu",
+    }
+    if kinds[sharding] == "DEEPSPEED":
+        config["deepspeed_config"] = {
+            "deepspeed_config_file": "deepspeed.json",
+            "zero3_init_flag": sharding == "zero3",
+        }
+    else:
+        precision = decided.precision.value
+        config["mixed_precision"] = "no" if precision == "fp32" else precision
+    return config

@@ -1,0 +1,92 @@
+"""The table of artifacts: every file of a bundle, where it comes from and when it is there."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ftc.compiler.render.accelerate import accelerate_config
+from ftc.compiler.render.deepspeed import deepspeed_config
+from ftc.compiler.render.file import Language
+from ftc.compiler.render.pins import requirements
+from ftc.compiler.render.source import BundleSource
+from ftc.compiler.render.uses import Uses
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artifact:
+    """One file: exactly one of `template`, `data` (dumped as its language) and `text` makes it.
+
+    `about` is the line that the README says of it.
+    """
+
+    name: str
+    language: Language
+    about: str
+    template: str | None = None
+    data: Callable[[BundleSource], Any] | None = None
+    text: Callable[[BundleSource, Uses], str] | None = None
+    when: Callable[[Uses], bool] = lambda _: True
+    executable: bool = False
+
+
+def _script(name: str, about: str, when: Callable[[Uses], bool] = lambda _: True) -> Artifact:
+    return Artifact(
+        name=name, language="python", about=about, template=f"{name}.j2", when=when
+    )
+
+
+ARTIFACTS: Final = (
+    Artifact(name="README.md", language="markdown", about="this page", template="README.md.j2"),
+    Artifact(
+        name=".gitignore",
+        language="text",
+        about="keeps the run folder and GGUF files out of the repository",
+        template="gitignore.j2",
+    ),
+    Artifact(
+        name="spec.json",
+        language="json",
+        about="the spec that all of this was compiled from",
+        data=lambda source: source.written,
+    ),
+    Artifact(
+        name="requirements.txt",
+        language="text",
+        about="the packages, each at the version that was tested",
+        text=lambda _, uses: requirements(uses),
+    ),
+    _script("prepare.py", "cleans, splits and tokenises the data"),
+    _script("train.py", "trains, from the last checkpoint if there is one"),
+    _script("guard.py", "what every stage shares"),
+    _script("merge.py", "writes the trained model as a 16-bit folder"),
+    _script("evaluate.py", "judges the result on the test split", lambda uses: uses.test),
+    _script("quantize.py", "writes and verifies the GGUF files", lambda uses: uses.gguf),
+    _script("ask.py", "asks the result one question"),
+    Artifact(
+        name="accelerate.yaml",
+        language="yaml",
+        about="how many processes train",
+        data=accelerate_config,
+    ),
+    Artifact(
+        name="deepspeed.json",
+        language="json",
+        about="what the processes share",
+        data=deepspeed_config,
+        when=lambda uses: uses.deepspeed,
+    ),
+    Artifact(
+        name="run.sh",
+        language="shell",
+        about="all stages in order",
+        template="run.sh.j2",
+        executable=True,
+    ),
+    Artifact(
+        name="chat_template.jinja",
+        language="text",
+        about="the chat template that the spec names",
+        text=lambda source, _: source.chat_template or "",
+        when=lambda uses: uses.chat_template_file,
+    ),
+)

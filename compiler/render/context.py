@@ -1,0 +1,124 @@
+"""The context of the templates: every value a literal, every reason a comment, every choice a boolean."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ftc.compiler.plan.decision import Decision
+from ftc.compiler.plan.lengths import share_above
+from ftc.compiler.plan.reasons import sentence
+from ftc.compiler.render.readme import readme_context
+from ftc.compiler.render.source import BundleSource
+from ftc.compiler.render.uses import Uses
+from ftc.compiler.render.values import Comment, Literal, Word
+
+_DTYPES: Final = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
+_RESTARTS: Final = 20
+_OPEN_ANSWER_TOKENS: Final = 512
+_LEAST_CONTEXT_TOKENS: Final = 2048
+
+
+def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
+    """Return what templates read: `value`, `why`, `uses`, `word` and the tables of the README."""
+    decided = source.plan.decisions.items()
+    return {
+        "uses": uses,
+        "value": _literals({**_decided_values(source), **_spec_values(source)}),
+        "why": {**_reasons(decided), **_more_reasons(source)},
+        "word": {
+            "restarts": Word(str(_RESTARTS)),
+            "rows": Word(str(len(_ladder(source)))),
+        },
+        **readme_context(source, uses),
+    }
+
+
+def _literals(values: Mapping[str, Any]) -> dict[str, Literal]:
+    return {name: Literal(value) for name, value in values.items()}
+
+
+def _decided_values(source: BundleSource) -> dict[str, Any]:
+    """Return the plan's numbers as the scripts' libraries spell them."""
+    plan = source.plan
+    decisions = plan.decisions
+    values = {name: decision.value for name, decision in decisions.items().items()}
+    targets = decisions.lora_targets.value if decisions.lora_targets else ()
+    gpu = source.facts.hardware.kind == "gpu"
+    constant = decisions.schedule.value == "constant"
+    open_answer = not source.facts.data.labels
+    return {
+        **values,
+        "load_dtype": _DTYPES[decisions.load_dtype.value],
+        "schedule": "constant_with_warmup" if constant else decisions.schedule.value,
+        "lora_targets": targets[0] if targets == ("all-linear",) else targets,
+        "ladder": _ladder(source),
+        "planned_bytes": plan.memory.reserved_bytes if gpu else plan.memory.device_bytes,
+        "overlong_share": round(share_above(source.facts.data.lengths, values["max_length"]), 4),
+        "merged_dtype": _merged_dtype(source),
+        "asked_tokens": _OPEN_ANSWER_TOKENS if open_answer else values["answer_tokens"],
+        "context_tokens": _context_tokens(source),
+    }
+
+
+def _spec_values(source: BundleSource) -> dict[str, Any]:
+    """Return what the user, the model and the data bring."""
+    spec, facts = source.spec, source.facts
+    data = facts.data
+    return {
+        "name": spec.name,
+        "model": facts.model.id if source.model_path is None else source.model_path,
+        "model_revision": facts.model.revision,
+        "data": data.source if source.data_path is None else source.data_path,
+        "data_revision": data.revision,
+        "subset": spec.data.subset,
+        "split": spec.data.split,
+        "encoding": data.encoding,
+        "messages": data.messages,
+        "prompt": data.prompt,
+        "completion": data.completion,
+        "instruction": data.instruction,
+        "input": data.input,
+        "output": data.output,
+        "text": data.text,
+        "system": spec.data.system,
+        "max_rows": spec.data.max_rows,
+        "test_share": spec.data.splits.test,
+        "validation_share": spec.data.splits.validation,
+        "types": spec.export.types,
+    }
+
+
+def _reasons(decided: Mapping[str, Decision[Any]]) -> dict[str, Comment]:
+    return {name: Comment(sentence(decision.because)) for name, decision in decided.items()}
+
+
+def _more_reasons(source: BundleSource) -> dict[str, Comment]:
+    """Return the reasons of what the scripts need and no decision holds."""
+    estimate = source.facts.data.lengths.estimate
+    counted = "estimated from characters" if estimate else "counted with the model's tokenizer"
+    base = source.facts.model.dtype
+    merged = _merged_dtype(source)
+    kept = "as the base is" if base == merged else f"of the 16-bit formats the nearest to {base}"
+    phase = source.plan.memory.largest_phase.replace("_", " ")
+    return {
+        "overlong_share": Comment(f"the share of rows longer than that, {counted}"),
+        "merged_dtype": Comment(f"{kept}: llama.cpp reads it without another rounding"),
+        "memory": Comment(f"the plan's peak of one process, in the phase: {phase}"),
+    }
+
+
+def _ladder(source: BundleSource) -> tuple[tuple[int, int], ...]:
+    """Return the rows to train with, the decided one first."""
+    decided = source.plan.decisions
+    first = (decided.micro_batch.value, decided.accumulation.value)
+    return (first, *(row for row in source.plan.ladder if row != first))
+
+
+def _merged_dtype(source: BundleSource) -> str:
+    """Return bfloat16 where the base is; float16 has more digits for what was float32."""
+    return "bfloat16" if source.facts.model.dtype == "bfloat16" else "float16"
+
+
+def _context_tokens(source: BundleSource) -> int:
+    """Return the room that ask.py gives a question and its answer."""
+    wanted = max(_LEAST_CONTEXT_TOKENS, 2 * source.plan.decisions.max_length.value)
+    return min(source.facts.model.context_tokens, wanted)

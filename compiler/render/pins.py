@@ -1,0 +1,38 @@
+"""The pinned packages that a bundle runs on: the set that ftc is tested with."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from ftc.compiler.render.uses import Uses
+
+PINS: Final[Mapping[str, str]] = {
+    "torch": "2.13.0",
+    "transformers": "5.23.0",
+    "trl": "1.16.0",
+    "peft": "0.21.2",
+    "accelerate": "1.15.0",
+    "datasets": "5.2.0",
+    "deepspeed": "0.19.8",
+    "llama-cpp-python": "0.3.36",
+    "gguf": "0.19.0",
+    "sentencepiece": "0.2.3",
+    "protobuf": "7.36.2",
+    "matplotlib": "3.11.2",
+}
+
+_NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
+    "peft": lambda uses: uses.lora,
+    "deepspeed": lambda uses: uses.deepspeed,
+    "llama-cpp-python": lambda uses: uses.gguf,
+    "gguf": lambda uses: uses.gguf,
+}
+
+
+def requirements(uses: Uses) -> str:
+    """Return the requirements file of a bundle: the pins that its scripts need, torch first."""
+    needed = [name for name in PINS if _NEEDED_BY.get(name, _always)(uses)]
+    return "".join(f"{name}=={PINS[name]}\n" for name in needed)
+
+
+def _always(_: Uses) -> bool:
+    return True

@@ -1,0 +1,91 @@
+"""The tables of a bundle's README: the plan, its memory, its decisions and its files."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from ftc.compiler.plan.reasons import sentence
+from ftc.compiler.render.artifacts import ARTIFACTS
+from ftc.compiler.render.source import BundleSource
+from ftc.compiler.render.uses import Uses
+from ftc.compiler.render.values import Markdown
+
+_GIB = 2**30
+_MINUTE = 60
+
+
+def readme_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
+    """Return `title`, `facts`, `memory`, `decisions` and `files`, all of them Markdown."""
+    return {
+        "title": Markdown(source.spec.name),
+        "facts": _rows(_facts(source)),
+        "memory": _rows(_memory(source)),
+        "decisions": _rows(_decisions(source)),
+        "files": _rows((item.name, item.about) for item in ARTIFACTS if item.when(uses)),
+    }
+
+
+def _rows(rows: Iterable[tuple[str, ...]]) -> list[tuple[Markdown, ...]]:
+    return [tuple(Markdown(cell) for cell in row) for row in rows]
+
+
+def _facts(source: BundleSource) -> Iterable[tuple[str, str]]:
+    """Yield what the run is, in the order in which people ask."""
+    facts, plan = source.facts, source.plan
+    decided = plan.decisions
+    revision = f" at {facts.model.revision}" if facts.model.revision else ""
+    yield "model", f"{facts.model.id}{revision}, {_count(facts.model.parameters)} parameters"
+    if facts.model.licence:
+        yield "licence of the model", facts.model.licence
+    yield "data", f"{facts.data.source}, {facts.data.usable_rows:,} usable of {facts.data.rows:,} rows"
+    share = plan.trainable_parameters / facts.model.parameters
+    moving = f"{_count(plan.trainable_parameters)} parameters move ({share:.2%})"
+    yield "method", f"{source.spec.method.type}: {moving}"
+    yield "hardware", f"{facts.hardware.count}x {facts.hardware.name}"
+    yield "batch", (
+        f"{decided.global_batch.value:,} rows: {decided.micro_batch.value} per pass x"
+        f" {decided.accumulation.value} passes x {decided.world.value} process(es)"
+    )
+    yield "steps", f"{decided.total_steps.value:,} of about {plan.tokens_per_step:,} tokens"
+    if plan.time_seconds is not None:
+        yield "training time", f"about {_duration(plan.time_seconds)}"
+    yield "disk", f"{plan.disk_bytes / _GIB:,.1f} GiB"
+    yield "memory of the host", f"{plan.host_ram_bytes / _GIB:,.1f} GiB"
+    for kind, size in plan.export_bytes.items():
+        yield f"GGUF {kind}", f"{size / _GIB:,.2f} GiB"
+
+
+def _memory(source: BundleSource) -> Iterable[tuple[str, str]]:
+    """Yield the predicted peaks of one process."""
+    memory = source.plan.memory
+    for phase, size in memory.phases.items():
+        yield phase.replace("_", " "), _gib(size)
+    yield "allocated at the peak", _gib(memory.allocated_bytes)
+    yield "reserved by the allocator", _gib(memory.reserved_bytes)
+    yield "on the device", _gib(memory.device_bytes)
+    if memory.capacity_bytes is not None:
+        yield "there is", _gib(memory.capacity_bytes)
+
+
+def _decisions(source: BundleSource) -> Iterable[tuple[str, str, str, str]]:
+    """Yield name, value, who decided, and why."""
+    for name, decision in source.plan.decisions.items().items():
+        value = decision.value
+        shown = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        yield name.replace("_", " "), shown, decision.source, sentence(decision.because)
+
+
+def _gib(size: int) -> str:
+    return f"{size / _GIB:,.2f} GiB"
+
+
+def _count(number: int) -> str:
+    for unit, size in (("B", 10**9), ("M", 10**6), ("k", 10**3)):
+        if number >= size:
+            return f"{number / size:.3g}{unit}"
+    return str(number)
+
+
+def _duration(seconds: float) -> str:
+    minutes = max(1, round(seconds / _MINUTE))
+    hours, minutes = divmod(minutes, _MINUTE)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"

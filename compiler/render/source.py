@@ -1,0 +1,26 @@
+"""What a bundle is rendered from: a spec, its facts and its plan, with paths made relative to it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ftc.compiler.plan.known import KnownFacts
+from ftc.compiler.plan.plan import Plan
+from ftc.spec.sections import Spec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleSource:
+    """`written` is the user's spec, its paths already relative to the bundle.
+
+    `data_path` and `model_path` are relative to the bundle in POSIX form, None on the Hub;
+    `chat_template` is the text of the template that the spec names, None without one.
+    """
+
+    spec: Spec
+    written: Mapping[str, Any]
+    facts: KnownFacts
+    plan: Plan
+    data_path: str | None
+    model_path: str | None
+    chat_template: str | None

@@ -1,0 +1,129 @@
+"""What a bundle uses: the plain booleans by which templates leave out what this run does not need."""
+
+from dataclasses import dataclass
+
+from ftc.compiler.render.source import BundleSource
+
+#: Rows are worth sorting by length when the long ones are this much longer than the mean.
+_UNEVEN_LENGTHS = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uses:
+    """One field per choice that a template makes."""
+
+    # the model
+    lora: bool
+    model_folder: bool
+    model_hub: bool
+    custom_code: bool
+    chat_template_file: bool
+    # the data
+    hub_data: bool
+    csv: bool
+    jsonl: bool
+    json: bool
+    parquet: bool
+    form_chat: bool
+    form_pairs: bool
+    form_instruction: bool
+    form_text: bool
+    input_column: bool
+    system: bool
+    template: bool
+    append_eos: bool
+    loss_on_all: bool
+    repair: bool
+    deduplicate: bool
+    truncate: bool
+    max_rows: bool
+    stratify: bool
+    validation: bool
+    test: bool
+    # training
+    cpu: bool
+    gpu: bool
+    distributed: bool
+    deepspeed: bool
+    zero3: bool
+    bf16: bool
+    fp16: bool
+    max_steps: bool
+    early_stopping: bool
+    group_by_length: bool
+    # afterwards
+    accuracy: bool
+    gguf: bool
+
+
+def find_uses(source: BundleSource) -> Uses:
+    """Return what this bundle uses."""
+    spec, facts = source.spec, source.facts
+    data, decided = facts.data, source.plan.decisions
+    form = data.form
+    validation = decided.validation_rows.value > 0
+    gpu = facts.hardware.kind == "gpu"
+    file_format = data.format if data.origin == "file" else None
+    sharding = decided.sharding.value
+    return Uses(
+        lora=spec.method.type == "lora",
+        model_folder=source.model_path is not None,
+        model_hub=source.model_path is None,
+        custom_code=spec.model.trust_remote_code,
+        chat_template_file=source.chat_template is not None,
+        hub_data=source.data_path is None,
+        csv=file_format == "csv",
+        jsonl=file_format == "jsonl",
+        json=file_format == "json",
+        parquet=file_format == "parquet",
+        form_chat=form == "chat",
+        form_pairs=form == "prompt_completion",
+        form_instruction=form == "instruction",
+        form_text=form == "text",
+        input_column=data.input is not None,
+        system=spec.data.system is not None and form != "text",
+        template=renders_template(source),
+        append_eos=facts.tokenizer.closes_answer is False,
+        loss_on_all=spec.objective.loss_on == "all",
+        repair=spec.data.cleaning.repair_encoding,
+        deduplicate=spec.data.cleaning.drop_duplicates,
+        truncate=spec.data.cleaning.overlong == "truncate",
+        max_rows=spec.data.max_rows is not None,
+        stratify=decided.stratify.value and form != "text",
+        validation=validation,
+        test=decided.test_rows.value > 0,
+        cpu=not gpu,
+        gpu=gpu,
+        distributed=decided.world.value > 1,
+        deepspeed=sharding in ("zero2", "zero3"),
+        zero3=sharding == "zero3",
+        bf16=decided.precision.value == "bf16",
+        fp16=decided.precision.value == "fp16",
+        max_steps=spec.training.max_steps is not None,
+        early_stopping=decided.patience.value is not None and validation,
+        group_by_length=_is_uneven(source),
+        accuracy=decided.metric.value == "accuracy"
+        and form != "text"
+        and decided.test_rows.value > 0,
+        gguf=bool(spec.export.types),
+    )
+
+
+def renders_template(source: BundleSource) -> bool:
+    """Whether rows are written by a chat template.
+
+    Every form but plain text is, where the tokenizer has a template; a tokenizer of which no file
+    could be read is taken to have one, as conversations cannot do without.
+    """
+    tokenizer, form = source.facts.tokenizer, source.facts.data.form
+    if form == "text":
+        return False
+    if source.chat_template is not None or tokenizer.template_sha256 is not None:
+        return True
+    return form == "chat" or not tokenizer.exact
+
+
+def _is_uneven(source: BundleSource) -> bool:
+    lengths = source.facts.data.lengths
+    several = source.plan.decisions.micro_batch.value > 1
+    return several and lengths.p95 >= _UNEVEN_LENGTHS * lengths.mean

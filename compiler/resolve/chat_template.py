@@ -1,0 +1,181 @@
+"""Chat templates: rendered as transformers' `apply_chat_template` does, in a sandbox with bounds.
+
+The environment is that of transformers.utils.chat_template_utils (5.23): the immutable sandbox,
+`trim_blocks`, `lstrip_blocks`, loop controls, `raise_exception`, `strftime_now`, a `tojson` that
+escapes no HTML, and `{% generation %}` blocks. What a template costs is bounded, since it comes
+with a model that nobody has vetted.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import jinja2
+from jinja2 import nodes
+from jinja2.ext import Extension
+from jinja2.parser import Parser
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+Message = Mapping[str, Any]
+
+_TEMPLATE_CHARS: Final = 1024 * 1024
+_OUTPUT_CHARS: Final = 64 * 1024 * 1024
+_LOOP_STEPS: Final = 5_000_000
+_SECONDS: Final = 10.0
+#: The day that `strftime_now` gives: templates that print a date print one of this width.
+_TODAY: Final = datetime(2026, 1, 15, 12, 0, 0)  # noqa: DTZ001 - templates read a local time
+_REASONING: Final = ("reasoning_content", "thinking", "reasoning")
+
+
+class ChatTemplateError(Exception):
+    """The template does not compile, refuses the conversation, or asks for too much."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatTemplate:
+    """A compiled template with the special tokens it may name (`bos_token`, `eos_token`, ...)."""
+
+    compiled: jinja2.Template
+    variables: Mapping[str, Any]
+
+    def render(self, messages: Sequence[Message], *, add_generation_prompt: bool = False) -> str:
+        """Return the conversation as the model reads it; raises ChatTemplateError."""
+        environment = self.compiled.environment
+        if isinstance(environment, _Environment):
+            environment.start()
+        try:
+            text = self.compiled.render(
+                messages=[_plain(message) for message in messages],
+                tools=None,
+                documents=None,
+                add_generation_prompt=add_generation_prompt,
+                **self.variables,
+            )
+        except ChatTemplateError:
+            raise
+        except Exception as error:  # a template can raise anything that Python can
+            raise ChatTemplateError(_one_line(error)) from error
+        if len(text) > _OUTPUT_CHARS:
+            raise ChatTemplateError("the rendered conversation is too long")
+        return text
+
+
+def compile_chat_template(
+    source: str, variables: Mapping[str, Any], *, today: datetime = _TODAY
+) -> ChatTemplate:
+    """Compile a template; raises ChatTemplateError where it is no Jinja or far too long."""
+    if len(source) > _TEMPLATE_CHARS:
+        raise ChatTemplateError("the template is longer than 1 MiB")
+    environment = _Environment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, "jinja2.ext.loopcontrols"]
+    )
+    environment.filters["tojson"] = _to_json
+    environment.globals["raise_exception"] = _raise
+    environment.globals["strftime_now"] = today.strftime
+    try:
+        tree = environment.parse(source)
+        for loop in tree.find_all(nodes.For):
+            counter = nodes.EnvironmentAttribute("count")
+            loop.iter = nodes.Call(counter, [loop.iter], [], None, None, lineno=loop.lineno)
+        compiled = environment.from_string(tree)
+        compiled.globals = dict(compiled.globals)  # a chain of maps is copied at each rendering
+    except jinja2.TemplateSyntaxError as error:
+        raise ChatTemplateError(f"line {error.lineno}: {_one_line(error)}") from error
+    except (RecursionError, jinja2.TemplateError) as error:
+        raise ChatTemplateError(_one_line(error)) from error
+    return ChatTemplate(compiled=compiled, variables=dict(variables))
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    """The sandbox, with a budget of loop steps and seconds, and of characters per product."""
+
+    intercepted_binops = frozenset(["*", "**"])
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.start()
+
+    def start(self) -> None:
+        """Give one rendering its whole budget."""
+        self._steps = _LOOP_STEPS
+        self._deadline = time.monotonic() + _SECONDS
+
+    def count(self, items: Any) -> Any:
+        """Let a loop begin: each of its items costs one step."""
+        if isinstance(items, jinja2.Undefined):
+            return items
+        if not hasattr(items, "__len__"):
+            items = list(_within(items, self._steps))
+        self._steps -= len(items)
+        if self._steps < 0 or time.monotonic() > self._deadline:
+            raise ChatTemplateError("the template loops too often")
+        return items
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        """Compute a product or a power of bounded size."""
+        size = (len(left) if hasattr(left, "__len__") else 1) * (
+            len(right) if hasattr(right, "__len__") else 1
+        )
+        times = max((abs(n) for n in (left, right) if isinstance(n, int)), default=1)
+        if size * times > _OUTPUT_CHARS and not (operator == "*" and size == 1):
+            raise ChatTemplateError("the template multiplies without bound")
+        return super().call_binop(context, operator, left, right)
+
+
+class _Generation(Extension):
+    """Reads `{% generation %}`...`{% endgeneration %}` and renders what stands between them."""
+
+    tags = {"generation"}  # noqa: RUF012 - the attribute that Jinja reads
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        """Keep the block's body in a scope of its own, as transformers' extension does."""
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        call = self.call_method("_render")
+        return nodes.CallBlock(call, [], [], body).set_lineno(line)
+
+    def _render(self, caller: Any) -> str:
+        return str(caller())
+
+
+def _within(items: Iterable[Any], limit: int) -> Iterable[Any]:
+    for position, item in enumerate(items):
+        if position > limit:
+            raise ChatTemplateError("the template loops too often")
+        yield item
+
+
+def _plain(message: Message) -> dict[str, Any]:
+    """Drop keys without a value; reasoning goes by all of its names."""
+    kept = {key: value for key, value in message.items() if value is not None}
+    reasoning = next((kept[key] for key in _REASONING if key in kept), None)
+    if reasoning is not None:
+        kept = {"thinking": reasoning, **kept, "reasoning_content": reasoning}
+    return kept
+
+
+def _to_json(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    return json.dumps(
+        value,
+        ensure_ascii=ensure_ascii,
+        indent=indent,
+        separators=separators,
+        sort_keys=sort_keys,
+    )
+
+
+def _raise(message: str) -> None:
+    raise jinja2.TemplateError(message)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -1,0 +1,231 @@
+"""Data facts: what the rows hold, which column is what, what is left and how long it is."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from itertools import chain, islice
+from pathlib import Path
+from typing import Final
+
+from ftc.compiler.knowledge.tokenizers import chars_per_token
+from ftc.compiler.resolve import pages
+from ftc.compiler.resolve.data_files import DataFiles, find_data_files
+from ftc.compiler.resolve.facts import DataFacts, Lengths, TokenizerFacts, Unknown
+from ftc.compiler.resolve.lengths import Pair, count_lengths, estimate_lengths, summarise
+from ftc.compiler.resolve.roles import Roles, Unassigned, assign_roles
+from ftc.compiler.resolve.rows import Row, UnreadableError, read_table
+from ftc.compiler.resolve.scan import Scan, scan_rows
+from ftc.compiler.resolve.table_file import TableFile, inspect_file
+from ftc.compiler.resolve.tokenizer import reload_tokenizer
+from ftc.spec.finding import Finding
+from ftc.spec.sections import Spec
+
+_POINTER: Final = "/data/source"
+#: Above this size the lengths of a sample stand for all.
+LARGE_BYTES: Final = 64 * 1024 * 1024
+#: Share of letters beyond ASCII from which text is not taken for English.
+_FOREIGN_SHARE: Final = 0.01
+
+
+def resolve_data(
+    spec: Spec, *, folder: Path, tokenizer: TokenizerFacts | Unknown
+) -> DataFacts | Unknown:
+    """Return the data's facts; lengths are estimates where the tokenizer is not at hand.
+
+    `data.max_rows` limits every count to the first rows, as it limits what is trained on.
+    """
+    found = find_data_files(spec, folder=folder)
+    if isinstance(found, Finding):
+        return Unknown(finding=found)
+    try:
+        return _read(spec, found, folder, tokenizer)
+    except UnreadableError as error:
+        return Unknown(finding=_broken(spec, found, str(error)))
+    except OSError as error:
+        return Unknown(finding=_broken(spec, found, error.strerror or "it cannot be read"))
+    except ImportError:
+        return Unknown(
+            finding=pages.NO_PARQUET.finding(
+                message=f"`{spec.data.source}` is parquet, and pyarrow is not installed",
+                help='run `pip install "ftc[data]"`, or save the table as csv or jsonl',
+                pointer=_POINTER,
+            )
+        )
+
+
+def _read(
+    spec: Spec, found: DataFiles, folder: Path, tokenizer: TokenizerFacts | Unknown
+) -> DataFacts | Unknown:
+    """Go from files to rows, roles, counts and lengths."""
+    files = [inspect_file(path, found.format) for path in found.paths]
+    whole = [file for file in files if isinstance(file, TableFile)]
+    if len(whole) < len(files):
+        return Unknown(finding=_binary(spec))
+    columns, rows = _open(whole)
+    roles = assign_roles(columns, named=spec.data.columns, form=spec.data.form)
+    if isinstance(roles, Unassigned):
+        empty = not columns
+        return Unknown(finding=_empty(spec) if empty else _unassigned(spec, roles, columns))
+    large = sum(file.size_bytes for file in whole) > LARGE_BYTES
+    scan = scan_rows(islice(rows, spec.data.max_rows), roles, spec.data.cleaning, sample=large)
+    lengths = _measure(spec, scan, folder, tokenizer) if scan.kept else None
+    if lengths is None:
+        return Unknown(finding=_unusable(spec, scan))
+    return _facts(
+        spec, found, files=whole, columns=columns, roles=roles, scan=scan, lengths=lengths
+    )
+
+
+def _open(files: Sequence[TableFile]) -> tuple[tuple[str, ...], Iterator[Row | None]]:
+    """Chain the rows of all files; the first one names the columns."""
+    first = read_table(files[0])
+    others = (row for file in files[1:] for row in read_table(file).rows)
+    return first.columns, chain(first.rows, others)
+
+
+def _measure(
+    spec: Spec, scan: Scan, folder: Path, tokenizer: TokenizerFacts | Unknown
+) -> Lengths | None:
+    """Count tokens with the model's own tokenizer, or estimate them.
+
+    An example that the chat template refuses is moved to the malformed ones.
+    """
+    known = tokenizer if isinstance(tokenizer, TokenizerFacts) else None
+    loaded = reload_tokenizer(spec, known, folder=folder) if known is not None else None
+    system = spec.data.system
+    if loaded is not None and known is not None:
+        system = None if known.accepts_system is False else system
+        pairs: list[Pair | None] = list(count_lengths(scan.examples, loaded, system=system))
+        counted = [pair for pair in pairs if pair is not None]
+        if not scan.sampled:
+            scan.malformed += len(pairs) - len(counted)
+            scan.kept = len(counted)
+        return summarise(counted, estimate=False) if counted else None
+    ratio = _ratio(scan, known)
+    pairs_estimated = list(estimate_lengths(scan.examples, ratio, system=system))
+    return summarise(pairs_estimated, estimate=True)
+
+
+def _ratio(scan: Scan, tokenizer: TokenizerFacts | None) -> float:
+    """Return characters per token, lower for text with many letters beyond ASCII."""
+    texts = [text for example in scan.examples[:1000] for _, text in example.turns]
+    total = sum(map(len, texts))
+    ascii_only = sum(len(text.encode("ascii", "ignore")) for text in texts)
+    english = total - ascii_only <= _FOREIGN_SHARE * total
+    family = tokenizer.family if tokenizer is not None else ""
+    ratio = chars_per_token(family, english=english)
+    return min(ratio, tokenizer.chars_per_token) if tokenizer is not None else ratio
+
+
+def _facts(
+    spec: Spec,
+    found: DataFiles,
+    *,
+    files: Sequence[TableFile],
+    columns: tuple[str, ...],
+    roles: Roles,
+    scan: Scan,
+    lengths: Lengths,
+) -> DataFacts:
+    source, place = spec.data.source, found.relative
+    absolute = place is not None and Path(source).expanduser().is_absolute()
+    return DataFacts(
+        source=place if absolute and place is not None else source,
+        origin=found.origin,
+        path=place,
+        revision=found.revision,
+        sha256=_digest(files),
+        size_bytes=sum(file.size_bytes for file in files),
+        format=found.format,
+        encoding=files[0].encoding,
+        delimiter=files[0].delimiter,
+        files=found.names,
+        columns=columns,
+        form=roles.form,
+        messages=roles.messages,
+        prompt=roles.prompt,
+        completion=roles.completion,
+        instruction=roles.instruction,
+        input=roles.input,
+        output=roles.output,
+        text=roles.text,
+        rows=scan.rows,
+        sampled_rows=len(scan.examples) if scan.sampled else scan.rows,
+        usable_rows=scan.kept,
+        blank_rows=scan.blank,
+        duplicate_rows=scan.duplicates,
+        misencoded_rows=scan.misencoded,
+        malformed_rows=scan.malformed,
+        multi_turn=scan.multi_turn,
+        has_system=scan.has_system,
+        lengths=lengths,
+        labels=scan.labels.labels(),
+    )
+
+
+def _digest(files: Sequence[TableFile]) -> str:
+    """Return the file's hash, or a hash over the hashes of several."""
+    if len(files) == 1:
+        return files[0].sha256
+    return hashlib.sha256("\n".join(file.sha256 for file in files).encode()).hexdigest()
+
+
+def _unassigned(spec: Spec, why: Unassigned, columns: Sequence[str]) -> Finding:
+    """Say which column is missing, or that nothing shows which column is what."""
+    listed = ", ".join(f"`{name}`" for name in columns[:20])
+    if why.problem == "missing":
+        role = why.roles[0]
+        name = getattr(spec.data.columns, role)
+        near = get_close_matches(name.casefold(), [c.casefold() for c in columns], n=1)
+        column = next((c for c in columns if near and c.casefold() == near[0]), None)
+        instead = f"the columns are {listed}"
+        patch = {"op": "replace", "path": f"/data/columns/{role}", "value": column}
+        return pages.NO_COLUMN.finding(
+            message=f"`{spec.data.source}` has no column `{name}`",
+            help=f"did you mean `{column}`? {instead}" if column else instead,
+            pointer=f"/data/columns/{role}",
+            fix=(patch,) if column else (),
+        )
+    needed = " and ".join(f"`{role}`" for role in why.roles)
+    what = f" for the form `{why.form}`" if why.form is not None else ""
+    example = '`"columns": {"prompt": ..., "completion": ...}`'
+    return pages.NO_ROLES.finding(
+        message=f"the columns of `{spec.data.source}` ({listed}) are not recognised{what}",
+        help=f"name the column of {needed} in `data.columns`"
+        if needed
+        else f"write which is which, such as {example}, in `data`",
+        pointer="/data/form" if why.form is not None else _POINTER,
+    )
+
+
+def _broken(spec: Spec, found: DataFiles, what: str) -> Finding:
+    return pages.BROKEN_DATA.finding(
+        message=f"`{spec.data.source}` is no readable {found.format}: {what}",
+        help="repair the file, or say what it is in `data.format`",
+        pointer=_POINTER,
+    )
+
+
+def _binary(spec: Spec) -> Finding:
+    return pages.NOT_TEXT.finding(
+        message=f"`{spec.data.source}` is no text file",
+        help="export the table as CSV in UTF-8, or say what it is in `data.format`",
+        pointer=_POINTER,
+    )
+
+
+def _empty(spec: Spec) -> Finding:
+    return pages.NO_ROWS.finding(
+        message=f"`{spec.data.source}` is empty",
+        help="name a file with a header and rows, or with one JSON object per line",
+        pointer=_POINTER,
+    )
+
+
+def _unusable(spec: Spec, scan: Scan) -> Finding:
+    parts = [f"{scan.rows:,} rows", f"{scan.blank:,} blank", f"{scan.malformed:,} malformed"]
+    return pages.NO_ROWS.finding(
+        message=f"`{spec.data.source}` has no usable row ({', '.join(parts)})",
+        help="check with `data.columns` that each role has its column, with text in it",
+        pointer=_POINTER,
+    )

@@ -1,0 +1,199 @@
+"""Where the data is: a file beside the spec, or the files of a Hub data set in the cache."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path, PurePosixPath
+from typing import Final, Literal
+
+from ftc.compiler.resolve import pages
+from ftc.compiler.resolve.hub import Repository, Trouble, describe, download
+from ftc.compiler.resolve.hub_cache import (
+    COMMIT,
+    cached_commit,
+    is_offline,
+    remember_commit,
+    snapshot_folder,
+)
+from ftc.compiler.resolve.place import at, is_path, relative
+from ftc.compiler.resolve.said import patch_field
+from ftc.compiler.resolve.table_file import FORMATS
+from ftc.spec.finding import Finding
+from ftc.spec.sections import Data, FileFormat, Spec
+
+_POINTER: Final = "/data/source"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFiles:
+    """Files of one format on this disk; `names` are theirs in the Hub's repository."""
+
+    paths: tuple[Path, ...]
+    format: FileFormat
+    origin: Literal["file", "hub"]
+    relative: str | None
+    revision: str | None
+    names: tuple[str, ...]
+
+
+def find_data_files(spec: Spec, *, folder: Path) -> DataFiles | Finding:
+    """Find the file or fetch the data set; its format is said, or shown by the extension."""
+    source = spec.data.source
+    suffix = PurePosixPath(source).suffix.lower()
+    hub = "/" in source and suffix not in FORMATS and not is_path(source, folder=folder)
+    if hub:
+        return _find_data_set(spec)
+    path = at(source, folder=folder)
+    if not path.is_file():
+        return _no_file(spec, path, folder)
+    chosen = spec.data.format if spec.data.format != "auto" else FORMATS.get(suffix)
+    if chosen is None:
+        return _no_format(source, suffix)
+    return DataFiles(
+        paths=(path,),
+        format=chosen,
+        origin="file",
+        relative=relative(path, folder=folder),
+        revision=None,
+        names=(),
+    )
+
+
+def choose_files(names: Sequence[str], data: Data) -> tuple[tuple[str, ...], FileFormat] | None:
+    """Choose a data set's files: of the subset's folder, of the split's name, of one format.
+
+    A repository whose files name no split holds one, called train.
+    """
+    files = [name for name in sorted(names) if PurePosixPath(name).suffix.lower() in FORMATS]
+    if data.subset is not None:
+        files = [name for name in files if data.subset in _words(name)]
+    split = [name for name in files if data.split in _words(name)]
+    if not split and data.split == "train":
+        others = {"test", "validation", "valid", "dev", "val"}
+        split = [name for name in files if not others & _words(name)]
+    for wanted in ("parquet", "jsonl", "csv", "json"):
+        chosen = tuple(name for name in split if _format(name) == wanted)
+        if chosen and data.format in ("auto", wanted):
+            return chosen, _format(chosen[0])
+    return None
+
+
+def _format(name: str) -> FileFormat:
+    return FORMATS[PurePosixPath(name).suffix.lower()]
+
+
+def _words(name: str) -> set[str]:
+    """Return the folders of a path and the words of its file name: `plain/train-0-of-2.csv`."""
+    path = PurePosixPath(name)
+    stem = path.stem.replace("_", "-").replace(".", "-")
+    return {*path.parent.parts, path.stem, *stem.split("-")}
+
+
+def _find_data_set(spec: Spec) -> DataFiles | Finding:
+    """Ask the Hub for the files and fetch them; the cache answers where it cannot be asked."""
+    data, source = spec.data, spec.data.source
+    commit = cached_commit(source, data.revision, "dataset")
+    pinned = data.revision is not None and COMMIT.fullmatch(data.revision) is not None
+    found: Repository | Trouble
+    if is_offline() or (pinned and commit is not None):
+        found = Trouble(reason="offline", detail="HF_HUB_OFFLINE is set")
+    else:
+        found = describe(source, data.revision, "dataset")
+    if isinstance(found, Trouble):
+        if commit is not None and (cached := _cached(data, commit)) is not None:
+            return cached
+        return _explain(spec, found)
+    chosen = choose_files(list(found.files), data)
+    if chosen is None:
+        return _no_split(spec, list(found.files))
+    place = download(source, found.commit, chosen[0], "dataset")
+    if isinstance(place, Trouble):
+        return _explain(spec, place)
+    remember_commit(source, data.revision, found.commit, "dataset")
+    return _of_hub(place, chosen, found.commit)
+
+
+def _cached(data: Data, commit: str) -> DataFiles | None:
+    """Return the files of a commit that were downloaded before."""
+    place = snapshot_folder(data.source, commit, "dataset")
+    names = [path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()]
+    chosen = choose_files(names, data)
+    return None if chosen is None else _of_hub(place, chosen, commit)
+
+
+def _of_hub(place: Path, chosen: tuple[tuple[str, ...], FileFormat], commit: str) -> DataFiles:
+    names, kind = chosen
+    return DataFiles(
+        paths=tuple(place / name for name in names),
+        format=kind,
+        origin="hub",
+        relative=None,
+        revision=commit,
+        names=names,
+    )
+
+
+def _no_file(spec: Spec, path: Path, folder: Path) -> Finding:
+    source = spec.data.source
+    if path.is_dir():
+        return pages.NO_FILE.finding(
+            message=f"the data `{source}` is a folder",
+            help="name one file in it",
+            pointer=_POINTER,
+        )
+    try:
+        beside = sorted(item.name for item in path.parent.iterdir() if item.is_file())
+    except OSError:
+        beside = []
+    near = get_close_matches(path.name, beside, n=1)
+    instead = "write the path of a file relative to the spec"
+    name = relative(path.with_name(near[0]), folder=folder) if near else None
+    return pages.NO_FILE.finding(
+        message=f"there is no file `{source}`",
+        help=f"did you mean `{name}`? else {instead}" if name else instead,
+        pointer=_POINTER,
+        fix=patch_field(spec, "data", "source", name) if name else (),
+    )
+
+
+def _no_format(source: str, suffix: str) -> Finding:
+    what = f"the extension `{suffix}`" if suffix else "no extension"
+    return pages.NO_FORMAT.finding(
+        message=f"`{source}` has {what}, which tells no format",
+        help="save it as csv, jsonl, json or parquet, or say which it is in `data.format`",
+        pointer=_POINTER,
+    )
+
+
+def _no_split(spec: Spec, names: Sequence[str]) -> Finding:
+    data = spec.data
+    what = f"split `{data.split}`" + (f" of subset `{data.subset}`" if data.subset else "")
+    files = [name for name in sorted(names) if PurePosixPath(name).suffix.lower() in FORMATS]
+    held = ", ".join(f"`{name}`" for name in files[:5]) or "no such file at all"
+    return pages.NO_SPLIT.finding(
+        message=f"`{data.source}` has no data file for the {what}",
+        help=f"name a split and a subset that its files carry: it holds {held}",
+        pointer="/data/subset" if data.subset else "/data/split",
+    )
+
+
+def _explain(spec: Spec, trouble: Trouble) -> Finding:
+    source = spec.data.source
+    if trouble.reason in ("missing", "revision"):
+        at_revision = f" at revision `{spec.data.revision}`" if spec.data.revision else ""
+        return pages.DATASET_NOT_FOUND.finding(
+            message=f"the Hub has no data set `{source}`{at_revision}, or it is private",
+            help="write the id as its page does, or a file's path with its extension",
+            pointer=_POINTER,
+        )
+    if trouble.reason == "gated":
+        return pages.GATED_DATASET.finding(
+            message=f"the data set `{source}` is gated: {trouble.detail}",
+            help="accept its terms on its page on the Hub, then set HF_TOKEN to a token of yours",
+            pointer=_POINTER,
+        )
+    return pages.DATASET_UNREACHABLE.finding(
+        message=f"the Hub cannot be asked for the data set `{source}` ({trouble.detail})",
+        help="connect, download it beforehand, or name a local file",
+        pointer=_POINTER,
+    )

@@ -1,0 +1,103 @@
+"""Roles: which column of a data file is the prompt, the answer, the conversation or the text."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Final, Literal
+
+from ftc.spec.sections import Columns, Form
+
+#: The forms in the order in which they are tried, each with the roles it needs.
+NEEDED: Final[Mapping[Form, tuple[str, ...]]] = {
+    "chat": ("messages",),
+    "instruction": ("instruction", "output"),
+    "prompt_completion": ("prompt", "completion"),
+    "text": ("text",),
+}
+
+#: Names that public data sets use, in lower case; several rows of a form are tried in order.
+_USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
+    ("chat", {"messages": ("messages", "conversations", "conversation", "chat", "dialogue")}),
+    (
+        "instruction",
+        {
+            "instruction": ("instruction",),
+            "output": ("output", "response", "completion", "answer"),
+            "input": ("input", "context"),
+        },
+    ),
+    (
+        "prompt_completion",
+        {
+            "prompt": ("prompt", "question", "query", "user", "input", "source"),
+            "completion": (
+                *("completion", "response", "answer", "assistant", "output", "reply"),
+                *("target",),
+            ),
+        },
+    ),
+    (
+        "prompt_completion",
+        {
+            "prompt": (
+                *("text", "message", "sentence", "utterance", "review", "content"),
+                *("query", "question", "prompt", "input", "title"),
+            ),
+            "completion": ("label", "category", "intent", "class", "sentiment", "topic", "target"),
+        },
+    ),
+    ("text", {"text": ("text", "content", "document")}),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roles:
+    """The form of the examples, and the column of each role; None where it has none."""
+
+    form: Form
+    messages: str | None = None
+    prompt: str | None = None
+    completion: str | None = None
+    instruction: str | None = None
+    input: str | None = None
+    output: str | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unassigned:
+    """Why no roles were found: a column that is not there, or roles that nothing fills."""
+
+    problem: Literal["missing", "unrecognised"]
+    roles: tuple[str, ...]
+    form: Form | None
+
+
+def assign_roles(
+    columns: Sequence[str], *, named: Columns, form: Form | Literal["auto"]
+) -> Roles | Unassigned:
+    """Give each role its column: the ones the spec names first, then the usual names."""
+    said = {f.name: getattr(named, f.name) for f in fields(named)}
+    said = {role: column for role, column in said.items() if column is not None}
+    for role, column in said.items():
+        if column not in columns:
+            return Unassigned(problem="missing", roles=(role,), form=None)
+    free = {name.strip().lower(): name for name in reversed(columns) if name not in said.values()}
+    tried = [(kind, usual) for kind, usual in _USUAL if form in ("auto", kind)]
+    for kind, usual in tried:
+        if not said.keys() <= usual.keys():
+            continue
+        found = dict(said)
+        for role, names in usual.items():
+            if role not in found:
+                name = next((free[n] for n in names if n in free), None)
+                found.update({role: name} if name is not None else {})
+        if all(role in found for role in NEEDED[kind]) and _distinct(found):
+            return Roles(form=kind, **found)
+    wanted: tuple[str, ...] = ()
+    if form != "auto":
+        wanted = tuple(role for role in NEEDED[form] if role not in said)
+    return Unassigned(problem="unrecognised", roles=wanted, form=None if form == "auto" else form)
+
+
+def _distinct(found: Mapping[str, str]) -> bool:
+    return len(set(found.values())) == len(found)

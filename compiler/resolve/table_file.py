@@ -1,0 +1,128 @@
+"""The file of a table before its rows are read: format, bytes, encoding and delimiter."""
+
+import codecs
+import csv
+import hashlib
+import io
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from ftc.spec.sections import FileFormat
+
+#: What an extension says about the format.
+FORMATS: Final[dict[str, FileFormat]] = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".tab": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".parquet": "parquet",
+}
+_DELIMITERS: Final = ",;\t|"
+_BLOCK_BYTES: Final = 1024 * 1024
+_SNIFF_CHARS: Final = 64 * 1024
+_SNIFF_LINES: Final = 50
+_BROKEN: Final = re.compile("[\udc80-\udcff]")  # what surrogateescape makes of a wrong byte
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableFile:
+    """`encoding` is a codec of Python's, to be read with errors replaced; `delimiter` of a csv."""
+
+    path: Path
+    format: FileFormat
+    size_bytes: int
+    sha256: str
+    encoding: str
+    delimiter: str | None
+
+
+def inspect_file(path: Path, format: FileFormat) -> TableFile | Literal["binary"]:  # noqa: A002
+    """Read the file's bytes once, in blocks; "binary" where text was asked for and is not there."""
+    sha256, size, encoding = _scan_bytes(path)
+    if format == "parquet":
+        encoding = "binary"
+    if encoding is None:
+        return "binary"
+    return TableFile(
+        path=path,
+        format=format,
+        size_bytes=size,
+        sha256=sha256,
+        encoding=encoding,
+        delimiter=_sniff_delimiter(path, encoding) if format == "csv" else None,
+    )
+
+
+def _scan_bytes(path: Path) -> tuple[str, int, str | None]:
+    """Return the hash, the size and the encoding; no encoding where bytes are no text."""
+    digest, size, utf8 = hashlib.sha256(), 0, _Utf8Count()
+    start, has_nul, undefined = b"", False, False
+    with path.open("rb") as stream:
+        while block := stream.read(_BLOCK_BYTES):
+            start = start or block[:4]
+            digest.update(block)
+            size += len(block)
+            has_nul = has_nul or b"\0" in block
+            undefined = undefined or any(byte in block for byte in b"\x81\x8d\x8f\x90\x9d")
+            utf8.add(block)
+    utf8.end()
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding: str | None = "utf-16"
+    elif has_nul:
+        encoding = None
+    elif start.startswith(codecs.BOM_UTF8):
+        encoding = "utf-8-sig"
+    elif utf8.broken <= utf8.sound:
+        encoding = "utf-8"
+    else:
+        encoding = "latin-1" if undefined else "cp1252"
+    return digest.hexdigest(), size, encoding
+
+
+class _Utf8Count:
+    """Counts the letters that are UTF-8 and the bytes that are not.
+
+    A few wrong bytes among many right letters are damage in a UTF-8 file, the reverse is a file
+    in another encoding.
+    """
+
+    def __init__(self) -> None:
+        self.sound = self.broken = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+
+    def add(self, block: bytes, *, final: bool = False) -> None:
+        """Count one block."""
+        text = self._decoder.decode(block, final)
+        if not text.isascii():
+            broken = len(_BROKEN.findall(text))
+            self.broken += broken
+            self.sound += len(text) - len(text.encode("ascii", "ignore")) - broken
+
+    def end(self) -> None:
+        """Count what the last block left unfinished."""
+        self.add(b"", final=True)
+
+
+def _sniff_delimiter(path: Path, encoding: str) -> str:
+    """Return the delimiter that gives the first rows the same number of cells, and the most."""
+    with path.open(encoding=encoding, errors="replace", newline="") as stream:
+        text = stream.read(_SNIFF_CHARS)
+    return max(_DELIMITERS, key=lambda delimiter: _fit(text, delimiter))
+
+
+def _fit(text: str, delimiter: str) -> tuple[float, int]:
+    """Rate a delimiter: the share of rows as wide as the header, then the header's width."""
+    csv.field_size_limit(_SNIFF_CHARS)
+    try:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        rows = [row for row, _ in zip(reader, range(_SNIFF_LINES), strict=False) if row]
+    except csv.Error:
+        return (0.0, 0)
+    width = len(rows[0]) if rows else 0
+    if width < 2:  # noqa: PLR2004 - one cell means that the delimiter is not there
+        return (0.0, width)
+    return (sum(len(row) == width for row in rows) / len(rows), width)

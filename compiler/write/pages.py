@@ -1,0 +1,120 @@
+"""The pages of the findings about writing a bundle and holding it to its spec."""
+
+from ftc.spec.page import Page
+
+EDITED = Page(
+    code="FTC910",
+    name="edited-file",
+    severity="error",
+    text="""\
+**What it is.** A file that ftc wrote was edited since.
+
+**Why it matters.** Compiling again would lose the edit. ftc compares each file with the hash that
+it kept in `ftc.lock.json` and replaces only what it finds as it left it.
+
+**Example.** `train.py` was given another optimiser by hand, then `spec.json` changed and
+`ftc compile spec.json` ran.
+
+**Use instead.** Say the change in the spec where it has a field for it; move the edited file out
+of the way to keep it; or pass `--force` to give up the edit.
+""",
+)
+
+IN_THE_WAY = Page(
+    code="FTC911",
+    name="file-in-the-way",
+    severity="error",
+    text="""\
+**What it is.** The bundle's folder holds a file or folder, not written by ftc, under a name that
+the bundle needs.
+
+**Why it matters.** ftc replaces only files that its own lock lists; anything else is yours.
+
+**Example.** `-o .` in a repository that has its own `README.md`.
+
+**Use instead.** Compile into a folder of its own (`-o runs/triage`), move the file away, or pass
+`--force` to replace it. A folder in the way is never replaced.
+""",
+)
+
+LINKED = Page(
+    code="FTC912",
+    name="linked-file",
+    severity="error",
+    text="""\
+**What it is.** A name that the bundle needs is a symbolic link, or lies behind one.
+
+**Why it matters.** Writing through the link would change a file outside of the bundle.
+
+**Example.** `train.py -> ../shared/train.py`.
+
+**Use instead.** Remove the link. `--force` replaces a linked file by a real one; a linked folder
+is never written through.
+""",
+)
+
+MISSING = Page(
+    code="FTC913",
+    name="missing-file",
+    severity="error",
+    text="""\
+**What it is.** `ftc compile --check` found that a file of the bundle is not on disk.
+
+**Why it matters.** The bundle is not what its spec compiles to.
+
+**Example.** `guard.py` was left out of a commit.
+
+**Use instead.** `ftc compile spec.json`, and commit what it writes.
+""",
+)
+
+OUTDATED = Page(
+    code="FTC914",
+    name="outdated-file",
+    severity="error",
+    text="""\
+**What it is.** `ftc compile --check` found a file as ftc left it, but the spec now compiles to
+something else.
+
+**Why it matters.** Whoever runs the bundle runs an older spec.
+
+**Example.** `learning_rate` changed in `spec.json` and nobody compiled.
+
+**Use instead.** `ftc compile spec.json`, and commit what it writes.
+""",
+)
+
+STALE = Page(
+    code="FTC915",
+    name="stale-file",
+    severity="error",
+    text="""\
+**What it is.** `ftc compile --check` found a file that an earlier compile wrote and that the spec
+does not lead to any more.
+
+**Why it matters.** It looks like a part of the run and is not.
+
+**Example.** `deepspeed.json` after `distribution` changed from `zero2` to `ddp`.
+
+**Use instead.** `ftc compile spec.json` removes it.
+""",
+)
+
+OTHER_FTC = Page(
+    code="FTC916",
+    name="compiled-by-another-ftc",
+    severity="error",
+    text="""\
+**What it is.** `ftc compile --check` found a file as ftc left it, but another version of ftc wrote
+it, and this version writes it differently.
+
+**Why it matters.** Nobody edited the bundle and the spec may be unchanged: only the compiler is
+another one. The lock says which version wrote the bundle.
+
+**Example.** The bundle was compiled by ftc 0.1.0 and is checked by ftc 0.2.0.
+
+**Use instead.** Check with the version that the lock names, or compile again with this one.
+""",
+)
+
+PAGES = (EDITED, IN_THE_WAY, LINKED, MISSING, OUTDATED, STALE, OTHER_FTC)

@@ -1,0 +1,117 @@
+"""What no single field can say: pairs of fields of which one would be accepted and then ignored."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from ftc.spec.finding import Finding
+from ftc.spec.normal import normalise, said
+from ftc.spec.pages import (
+    FOREIGN_COLUMN,
+    KNOB_OF_LORA,
+    NOTHING_TO_MEASURE,
+    NOTHING_TO_TRAIN,
+    TWO_LENGTHS,
+)
+
+_HELD_OUT_BELOW: Final = 0.9
+_ROLES: Final = {
+    "chat": ("messages",),
+    "prompt_completion": ("prompt", "completion"),
+    "instruction": ("instruction", "input", "output"),
+    "text": ("text",),
+}
+
+
+def find_conflicts(data: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield findings on the sections of the written form given here, which are all valid.
+
+    Their pointers are those of the long form.
+    """
+    long = normalise(data)
+    written = said(data)
+    for sections, check in _CHECKS:
+        if sections <= long.keys():
+            yield from check(long, written)
+
+
+def _lora_knobs(long: Mapping[str, Any], written: frozenset[str]) -> Iterator[Finding]:
+    if long["method"]["type"] != "full":
+        return
+    for knob in ("rank", "alpha", "dropout", "targets"):
+        if (pointer := f"/method/{knob}") in written:
+            yield KNOB_OF_LORA.finding(
+                message=f"`method.{knob}` is set, and a full fine-tune has no LoRA matrices",
+                help=f"remove `{knob}`, or set the method to `lora`",
+                pointer=pointer,
+                fix=({"op": "remove", "path": pointer},),
+            )
+
+
+def _two_lengths(long: Mapping[str, Any], _: frozenset[str]) -> Iterator[Finding]:
+    training = long["training"]
+    if training["max_steps"] is not None and training["epochs"] != "auto":
+        yield TWO_LENGTHS.finding(
+            message="both `training.epochs` and `training.max_steps` say when training ends",
+            help="keep one of them",
+            pointer="/training/max_steps",
+        )
+
+
+def _held_out(long: Mapping[str, Any], _: frozenset[str]) -> Iterator[Finding]:
+    splits = long["data"]["splits"]
+    held_out = splits["test"] + splits["validation"]
+    if held_out >= _HELD_OUT_BELOW:
+        yield NOTHING_TO_TRAIN.finding(
+            message=f"test and validation take {held_out:.0%} of the rows",
+            help="leave more than 10 % for training: lower `test` or `validation`",
+            pointer="/data/splits",
+        )
+
+
+def _columns(long: Mapping[str, Any], _: frozenset[str]) -> Iterator[Finding]:
+    """Look for roles of another form; with the form left open, the first role's form counts."""
+    given = [role for role, column in long["data"]["columns"].items() if column is not None]
+    form = long["data"]["form"]
+    if form == "auto":
+        form = next((form for form, roles in _ROLES.items() if set(given) & set(roles)), "auto")
+    for role in given:
+        if form != "auto" and role not in _ROLES[form]:
+            yield FOREIGN_COLUMN.finding(
+                message=f"`data.columns.{role}` is set, and rows of form `{form}` have no {role}",
+                help=f"remove `{role}`, or set `data.form` to the form that has it",
+                pointer=f"/data/columns/{role}",
+            )
+
+
+def _nothing_to_measure(long: Mapping[str, Any], _: frozenset[str]) -> Iterator[Finding]:
+    splits, training = long["data"]["splits"], long["training"]
+    asked = {
+        "/training/early_stopping": training["early_stopping"] is not None,
+        "/training/evaluation/every_steps": training["evaluation"]["every_steps"] != "auto",
+    }
+    for pointer, is_asked in asked.items():
+        if is_asked and not splits["validation"]:
+            yield _unmeasured(pointer, "validation")
+    if training["evaluation"]["metric"] not in {"auto", "none"} and not splits["test"]:
+        yield _unmeasured("/training/evaluation/metric", "test")
+    if splits["stratify"] is True and not splits["validation"] and not splits["test"]:
+        yield _unmeasured("/data/splits/stratify", "test")
+
+
+def _unmeasured(pointer: str, split: str) -> Finding:
+    name = pointer[1:].replace("/", ".")
+    return NOTHING_TO_MEASURE.finding(
+        message=f"`{name}` is set, and `data.splits.{split}` is 0",
+        help=f"remove it, or set `data.splits.{split}` above 0",
+        pointer=pointer,
+    )
+
+
+_Check = Callable[[Mapping[str, Any], frozenset[str]], Iterator[Finding]]
+_CHECKS: Final[tuple[tuple[frozenset[str], _Check], ...]] = (
+    (frozenset({"method"}), _lora_knobs),
+    (frozenset({"training"}), _two_lengths),
+    (frozenset({"data"}), _held_out),
+    (frozenset({"data"}), _columns),
+    (frozenset({"data", "training"}), _nothing_to_measure),
+)

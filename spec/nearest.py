@@ -1,0 +1,33 @@
+"""Did you mean: the known word nearest to an unknown one."""
+
+import difflib
+from collections.abc import Collection
+
+_ALIKE = 0.6
+_MANY_LETTERS = 100
+
+
+def nearest(word: str, known: Collection[str]) -> str | None:
+    """Return the known word that was most likely meant, None when none is alike.
+
+    Case, `-` and `_` do not count.
+    """
+    if len(word) > _MANY_LETTERS:
+        return None
+    plain = {_plain(choice): choice for choice in known}
+    if found := plain.get(_plain(word)):
+        return found
+    matches = difflib.get_close_matches(_plain(word), plain, n=1, cutoff=_ALIKE)
+    return plain[matches[0]] if matches else None
+
+
+def is_certain(word: str, meant: str, known: Collection[str]) -> bool:
+    """Whether no other known word comes near, so that an edit may be offered."""
+    rivals = [_plain(choice) for choice in known if choice != meant]
+    if _plain(word) == _plain(meant):
+        return True
+    return not difflib.get_close_matches(_plain(word), rivals, n=1, cutoff=_ALIKE)
+
+
+def _plain(word: str) -> str:
+    return word.casefold().replace("-", "").replace("_", "").replace(" ", "")

@@ -1,0 +1,41 @@
+"""What-if: single values of a loaded document replaced, without editing the file."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ftc.spec.document import Document
+from ftc.spec.normal import lengthen
+
+__all__ = ["apply_overrides", "lengthen"]
+
+
+def apply_overrides(document: Document, overrides: Mapping[str, str]) -> Document:
+    """Return the document with each dotted path set to its value (JSON if it parses, else text).
+
+    A section written in its short form is replaced by an object when a key inside it is set.
+    """
+    if not overrides or not isinstance(document.data, Mapping):
+        return document
+    data = dict(document.data)
+    for path, text in overrides.items():
+        _set(data, path.split("."), _parse(text))
+    return replace(document, data=data)
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _set(data: dict[str, Any], keys: list[str], value: Any) -> None:
+    first, *rest = keys
+    if not rest:
+        data[first] = value
+        return
+    inner = lengthen(first, data[first]) if first in data else {}
+    data[first] = dict(inner) if isinstance(inner, Mapping) else {}
+    _set(data[first], rest, value)

@@ -1,0 +1,25 @@
+"""JSON pointers (RFC 6901): joining, splitting and dotted names."""
+
+from collections.abc import Iterable
+
+
+def join(parts: Iterable[str | int]) -> str:
+    """Return the pointer of these keys and indices; none of them is the whole document."""
+    return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in parts)
+
+
+def split(pointer: str) -> tuple[str, ...]:
+    """Return the unescaped parts of a pointer."""
+    parts = pointer.split("/")[1:]
+    return tuple(part.replace("~1", "/").replace("~0", "~") for part in parts)
+
+
+def parent(pointer: str) -> str:
+    """Return the pointer of the enclosing value; the whole document encloses itself."""
+    return pointer.rpartition("/")[0]
+
+
+def dotted(pointer: str) -> str:
+    """Return the name that messages use: `/data/columns/text` is `data.columns.text`."""
+    first, *rest = split(pointer) or ("the spec",)
+    return first + "".join(f"[{part}]" if part.isdecimal() else f".{part}" for part in rest)

@@ -1,0 +1,86 @@
+"""From a document to a typed spec, or to everything that is wrong with it at once."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from ftc.spec.document import Document
+from ftc.spec.expectation import json_type
+from ftc.spec.finding import Finding
+from ftc.spec.normal import normalise, said, written_pointer
+from ftc.spec.pages import NOT_AN_OBJECT, OTHER_VERSION, PLANNED_FIELD, UNKNOWN_KEY
+from ftc.spec.pointer import split
+from ftc.spec.quote import quote
+from ftc.spec.sections import Spec
+
+VERSION: Final = 1
+_MOST_FINDINGS: Final = 100
+_OF_KEYS: Final = frozenset({UNKNOWN_KEY.code, PLANNED_FIELD.code})
+
+
+def validate(document: Document) -> Spec | tuple[Finding, ...]:
+    """Return the spec in its long form, or its findings, located and in the order of the file."""
+    data = document.data
+    if not isinstance(data, dict):
+        finding = NOT_AN_OBJECT.finding(
+            message=f"a spec is an object, and this is {quote(data)}",
+            help='write `{"name": ..., "model": ..., "data": ...}`',
+        )
+        return (locate(document, finding),)
+    if version := _other_version(data.get("ftc")):
+        return (locate(document, version),)
+    findings = _judge(data)
+    if findings:
+        return _in_order(locate(document, finding) for finding in findings)
+    return to_spec(data)
+
+
+def to_spec(data: Mapping[str, Any]) -> Spec:
+    """Return the spec that valid data says; raises msgspec.ValidationError for other data."""
+    from msgspec import convert  # noqa: PLC0415 - a spec with findings does not pay for it
+
+    return convert({**normalise(data), "said": sorted(said(data))}, Spec)
+
+
+def locate(document: Document, finding: Finding) -> Finding:
+    """Return the finding with its place in the file, its pointer that of the written form.
+
+    What is not written (a default, a missing key) has the place of the nearest value around it.
+    """
+    if finding.code in _OF_KEYS:
+        return finding.at(document.key_position(finding.pointer))
+    pointer = written_pointer(document.data, finding.pointer)
+    return replace(finding, pointer=pointer, position=document.position(pointer))
+
+
+def _judge(data: Mapping[str, Any]) -> list[Finding]:
+    from ftc.spec.consistency import find_conflicts  # noqa: PLC0415
+    from ftc.spec.violations import find_violations  # noqa: PLC0415 - jsonschema is slow to import
+
+    found: dict[tuple[str, str], Finding] = {}
+    for finding in find_violations(data):
+        found.setdefault((finding.code, finding.pointer), finding)
+        if len(found) >= _MOST_FINDINGS:
+            break
+    wrong = {split(pointer)[0] for _, pointer in found if pointer}
+    sound = {section: written for section, written in data.items() if section not in wrong}
+    return [*found.values(), *find_conflicts(sound)]
+
+
+def _other_version(version: Any) -> Finding | None:
+    if json_type(version) != "integer" or version == VERSION:
+        return None
+    return OTHER_VERSION.finding(
+        message=f"this spec is written in version {version} of the language; "
+        f"this ftc reads version {VERSION}",
+        help=f"install the ftc that reads version {version}, or write it in version {VERSION}",
+        pointer="/ftc",
+    )
+
+
+def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    def place(finding: Finding) -> tuple[int, int, str]:
+        where = finding.position
+        return (where.line, where.column, finding.code) if where else (0, 0, finding.code)
+
+    return tuple(sorted(findings, key=place))

@@ -1,0 +1,120 @@
+"""`ftc check`."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+Call = Callable[..., Any]
+
+
+def break_it(path: Path) -> None:
+    """Misspell one key of a spec that was right."""
+    path.write_text(path.read_text().replace('"method"', '"methdo"'))
+
+
+def test_a_right_spec(call: Call, spec_file: Path) -> None:
+    """Exit code 0, and a product that says so."""
+    result = call("check", spec_file)
+    assert result.code == 0, result.out
+    assert result.err == ""
+
+
+def test_findings_are_the_product(call: Call, spec_file: Path) -> None:
+    """They go to stdout with place, code and help; the exit code is 1."""
+    break_it(spec_file)
+    result = call("check", spec_file)
+    assert (result.code, result.err) == (1, "")
+    first = result.out.splitlines()[0]
+    assert first.startswith(f"{spec_file}:12:3: error[FTC")
+    assert "`methdo`" in first
+    assert "method" in result.out.split("help: ")[1]
+
+
+def test_json(call: Call, spec_file: Path, findings_schema: dict[str, Any]) -> None:
+    """Valid by its schema, with the place of the misspelt key."""
+    break_it(spec_file)
+    result = call("check", spec_file, "--format", "json")
+    data = json.loads(result.out)
+    jsonschema.validate(data, findings_schema)
+    assert data["findings"][0]["pointer"] == "/methdo"
+    assert (data["findings"][0]["line"], data["findings"][0]["column"]) == (12, 3)
+
+
+@pytest.mark.parametrize("form", ["github", "sarif"])
+def test_other_forms(call: Call, spec_file: Path, form: str) -> None:
+    """The same finding in the forms of code hosts."""
+    break_it(spec_file)
+    result = call("check", spec_file, "--format", form)
+    assert result.code == 1
+    assert "methdo" in result.out
+
+
+def test_standard_input(call: Call, spec_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`-` reads the spec from standard input, relative to where one is."""
+    monkeypatch.chdir(spec_file.parent)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(spec_file.read_bytes())))
+    result = call("check", "-")
+    assert result.code == 0, result.out
+
+
+def test_fix(call: Call, spec_file: Path) -> None:
+    """A misspelt key is repaired in place, and nothing else in the file changes."""
+    before = spec_file.read_text()
+    break_it(spec_file)
+    result = call("check", spec_file, "--fix")
+    assert result.code == 0, result.out
+    assert "renamed /methdo to /method" in result.err
+    assert spec_file.read_text() == before
+
+
+def test_fix_without_a_certain_repair(call: Call, spec_file: Path) -> None:
+    """A file that nothing can repair stays as it is."""
+    spec_file.write_text(spec_file.read_text().replace('"method"', '"zzzzzz"'))
+    before = spec_file.read_bytes()
+    result = call("check", spec_file, "--fix")
+    assert result.code == 1
+    assert spec_file.read_bytes() == before
+
+
+def test_strict(call: Call, spec_file: Path) -> None:
+    """Warnings leave with 0, or with 1 when asked; a spec that only warns is the table's."""
+    plain = call("check", spec_file, "--format", "json")
+    warnings = [item for item in json.loads(plain.out)["findings"] if item["severity"] == "warning"]
+    assert warnings, "a model from the table and estimated lengths are worth a warning"
+    assert plain.code == 0
+    assert call("check", spec_file, "--strict").code == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b"null",
+        b'"text"',
+        b"{",
+        b"\xff\xfe",
+        b"[" * 20000,
+        b'{"name": NaN}',
+        b"- a\n- b",
+    ],
+)
+def test_any_file_gives_findings(call: Call, tmp_path: Path, content: bytes) -> None:
+    """No input is a defect: each gives at least one error."""
+    for name in ("spec.json", "spec.yaml"):
+        path = tmp_path / name
+        path.write_bytes(content)
+        result = call("check", path, "--format", "json")
+        assert result.code == 1, result.err
+        assert json.loads(result.out)["findings"]
+
+
+def test_a_missing_file(call: Call, tmp_path: Path) -> None:
+    """A file that is not there, and a folder, are said in a sentence."""
+    assert call("check", tmp_path / "none.json").code in {1, 3}
+    assert call("check", tmp_path).code in {1, 3}

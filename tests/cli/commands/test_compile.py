@@ -1,0 +1,129 @@
+"""`ftc compile`."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ftc.compiler.pipeline import STAGES
+
+Call = Callable[..., Any]
+
+
+@pytest.fixture
+def bundle(call: Call, spec_file: Path) -> Path:
+    """Return the folder of a compiled bundle."""
+    result = call("compile", spec_file)
+    assert result.code == 0, result.err
+    return spec_file.parent / "triage"
+
+
+def test_what_it_prints(call: Call, spec_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line per file and the two commands that come next."""
+    monkeypatch.chdir(spec_file.parent)
+    result = call("compile", "spec.json")
+    assert result.code == 0, result.err
+    lines = result.out.splitlines()
+    assert lines[0].startswith("triage/ ")
+    assert "  + train.py" in lines
+    assert lines[-3:] == ["next:", "  pip install -r triage/requirements.txt", "  triage/run.sh"]
+    on_disk = {path.name for path in (spec_file.parent / "triage").iterdir() if path.is_file()}
+    assert on_disk == {line.split()[-1] for line in lines if line.startswith("  + ")}
+
+
+def test_a_second_compile_changes_nothing(call: Call, spec_file: Path, bundle: Path) -> None:
+    """Bytes are equal, and the report says so."""
+    before = {path: path.read_bytes() for path in bundle.iterdir()}
+    result = call("compile", spec_file, "--format", "json")
+    data = json.loads(result.out)
+    assert (data["files"]["created"], data["files"]["replaced"]) == ([], [])
+    assert {path: path.read_bytes() for path in bundle.iterdir()} == before
+
+
+def test_output(call: Call, spec_file: Path, tmp_path: Path) -> None:
+    """`-o` names the folder."""
+    assert call("compile", spec_file, "-o", tmp_path / "deep" / "er").code == 0
+    assert (tmp_path / "deep" / "er" / "train.py").is_file()
+
+
+def test_check_finds_nothing(call: Call, spec_file: Path, bundle: Path) -> None:
+    """A fresh bundle is what its spec compiles to; without data it still is."""
+    (spec_file.parent / "tickets.csv").unlink()
+    result = call("compile", spec_file, "--check")
+    assert result.code == 0, result.out + result.err
+    assert bundle.name in result.out
+
+
+def test_check_shows_an_edit(call: Call, spec_file: Path, bundle: Path) -> None:
+    """An edited file is shown as a diff and named; exit code 1, and nothing is written."""
+    edited = bundle / "train.py"
+    edited.write_text(edited.read_text() + "# mine\n")
+    result = call("compile", spec_file, "--check")
+    assert result.code == 1
+    assert "-# mine" in result.out
+    assert "FTC910" in result.err
+    assert edited.read_text().endswith("# mine\n")
+    data = json.loads(call("compile", spec_file, "--check", "--format", "json").out)
+    assert [(one["name"], one["kind"]) for one in data["drift"]] == [("train.py", "edited")]
+
+
+def test_check_shows_a_changed_spec(call: Call, spec_file: Path, bundle: Path) -> None:
+    """A spec that moved on since the compile is drift too."""
+    data = json.loads(spec_file.read_text())
+    spec_file.write_text(json.dumps(data | {"training": {"seed": 7}}))
+    result = call("compile", spec_file, "--check")
+    assert result.code == 1
+    assert "train.py" in result.out
+    assert bundle.is_dir()
+
+
+def test_an_edit_is_not_overwritten(call: Call, spec_file: Path, bundle: Path) -> None:
+    """The file is named and left alone, exit code 3; `--force` gives the edit up."""
+    edited = bundle / "train.py"
+    edited.write_text("mine\n")
+    result = call("compile", spec_file)
+    assert result.code == 3
+    assert "train.py" in result.err
+    assert edited.read_text() == "mine\n"
+    assert call("compile", spec_file, "--force").code == 0
+    assert edited.read_text() != "mine\n"
+
+
+def test_errors_write_nothing(call: Call, spec_file: Path) -> None:
+    """Findings go to stderr, the product says what was not done."""
+    (spec_file.parent / "tickets.csv").write_text("a,b\n1,2\n")
+    result = call("compile", spec_file)
+    assert result.code == 1
+    assert result.out == "nothing was written\n"
+    assert "error[FTC2" in result.err
+    assert not (spec_file.parent / "triage").exists()
+
+
+@pytest.mark.parametrize("stage", STAGES[:-1])
+def test_stopping_early_writes_nothing(call: Call, spec_file: Path, stage: str) -> None:
+    """Only the last stage touches the disk."""
+    result = call("compile", spec_file, "--stop-after", stage)
+    assert result.code == 0, result.err
+    assert not (spec_file.parent / "triage").exists()
+    assert ("train.py" in result.out) == (stage in {"render", "verify"})
+
+
+def test_locked_without_a_lock(call: Call, spec_file: Path) -> None:
+    """It fails instead of looking anything up."""
+    result = call("compile", spec_file, "--locked")
+    assert result.code == 3
+    assert "lock" in result.err
+
+
+def test_update_says_what_moved(call: Call, spec_file: Path, bundle: Path) -> None:
+    """New rows are seen by `--update` alone, and it says which facts changed."""
+    data = spec_file.parent / "tickets.csv"
+    data.write_text(data.read_text() + "a new message,refund\n")
+    before = (bundle / "ftc.lock.json").read_bytes()
+    assert call("compile", spec_file).code == 0
+    assert (bundle / "ftc.lock.json").read_bytes() == before
+    result = call("compile", spec_file, "--update")
+    assert result.code == 0, result.err
+    assert "moved: `data.rows` was 200 and is 201" in result.err

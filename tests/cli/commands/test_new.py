@@ -1,0 +1,60 @@
+"""`ftc new`."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Call = Callable[..., Any]
+
+
+def test_a_starter_spec(call: Call, spec_file: Path, tmp_path: Path) -> None:
+    """The flags become a spec that checks, and the plan's first line is printed."""
+    folder = tmp_path / "My Triage"
+    result = call(
+        *("new", folder, "--model", "Qwen/Qwen2.5-0.5B-Instruct"),
+        *("--data", spec_file.parent / "tickets.csv"),
+        *("--hardware", "RTX 4090", "--method", "full"),
+        *("--export", "Q8_0", "--export", "Q4_K_M"),
+    )
+    assert result.code == 0, result.err
+    spec = json.loads((folder / "spec.json").read_text())
+    assert spec["name"] == "my-triage"
+    assert spec["method"] == "full"
+    assert spec["export"] == ["Q8_0", "Q4_K_M"]
+    assert result.out.splitlines()[0] == f"wrote {folder.as_posix()}/spec.json"
+
+
+def test_the_plan_is_printed(call: Call, spec_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paths are read from where one is, and written as seen from the spec."""
+    (spec_file.parent / "tickets.csv").write_text(
+        "prompt,completion\n" + "".join(f"question {n},answer {n}\n" for n in range(100))
+    )
+    folder = spec_file.parent / "deep" / "run-1"
+    monkeypatch.chdir(spec_file.parent)
+    result = call(
+        *("new", "deep/run-1", "--data", "tickets.csv", "--hardware", "RTX 4090"),
+        *("--model", "Qwen/Qwen2.5-0.5B-Instruct"),
+    )
+    assert result.code == 0, result.err
+    assert json.loads((folder / "spec.json").read_text())["data"] == "../../tickets.csv"
+    assert result.out.splitlines()[1].startswith("run-1 fits: peak ")
+
+
+def test_nothing_is_overwritten(call: Call, spec_file: Path) -> None:
+    """A spec that is there stays, exit code 3."""
+    before = spec_file.read_bytes()
+    result = call("new", spec_file.parent)
+    assert result.code == 3
+    assert "is there already" in result.err
+    assert spec_file.read_bytes() == before
+
+
+def test_a_wrong_flag_writes_nothing(call: Call, tmp_path: Path) -> None:
+    """What the schema refuses is a finding, and no file is left."""
+    result = call("new", tmp_path / "x", "--method", "lroa")
+    assert result.code == 1
+    assert "lora" in result.err
+    assert not (tmp_path / "x" / "spec.json").exists()

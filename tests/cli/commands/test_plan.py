@@ -1,0 +1,102 @@
+"""`ftc plan`."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from referencing import Registry, Resource
+
+Call = Callable[..., Any]
+Validate = Callable[[Any], None]
+
+
+@pytest.fixture
+def validate(plan_schema: dict[str, Any], findings_schema: dict[str, Any]) -> Validate:
+    """Return a function that holds data against the plan's schema."""
+    registry: Registry[Any] = Resource.from_contents(findings_schema) @ Registry()
+    return jsonschema.Draft202012Validator(plan_schema, registry=registry).validate
+
+
+def test_text(call: Call, spec_file: Path) -> None:
+    """The first line is the verdict; each decision stands with its reason."""
+    result = call("plan", spec_file)
+    assert result.code == 0, result.err
+    first, *rest = result.out.splitlines()
+    assert first.startswith("triage fits: peak ")
+    assert " GiB of " in first
+    assert " steps" in first
+    assert "Decisions" in rest
+    (precision,) = [line for line in rest if line.startswith("  precision ")]
+    assert "bf16" in precision
+
+
+def test_json(call: Call, spec_file: Path, validate: Validate) -> None:
+    """Valid by its schema; the batch multiplies out."""
+    result = call("plan", spec_file, "--format", "json")
+    assert (result.code, result.err) == (0, "")
+    data = json.loads(result.out)
+    validate(data)
+    batch = data["batch"]
+    assert batch["micro"] * batch["accumulation"] * batch["world"] == batch["global"]
+    assert data["memory"]["per_gpu"]["fits"] is True
+    assert data["decisions"]["precision"]["value"] == "bf16"
+
+
+def test_what_if(call: Call, spec_file: Path) -> None:
+    """`--set` plans another machine and leaves the file alone."""
+    before = spec_file.read_bytes()
+    one = json.loads(call("plan", spec_file, "--format", "json").out)
+    two = json.loads(
+        call("plan", spec_file, "--format", "json", "--set", "hardware=2x A100-80GB").out
+    )
+    assert (one["batch"]["world"], two["batch"]["world"]) == (1, 2)
+    capacity = [data["memory"]["per_gpu"]["capacity_bytes"] for data in (one, two)]
+    assert capacity[0] < capacity[1]
+    assert spec_file.read_bytes() == before
+
+
+def test_a_dotted_path(call: Call, spec_file: Path, validate: Validate) -> None:
+    """A key inside a section is set without the rest of the section."""
+    arguments = ("--set", "training.epochs=2", "--set", "method.rank=8")
+    data = json.loads(call("plan", spec_file, "--format", "json", *arguments).out)
+    validate(data)
+    assert data["decisions"]["epochs"] | {"because": None} == {
+        "value": 2,
+        "source": "spec",
+        "because": None,
+    }
+    assert data["decisions"]["lora_rank"]["value"] == 8
+
+
+def test_what_does_not_fit(call: Call, spec_file: Path, validate: Validate) -> None:
+    """Numbers come all the same, the exit code is 1, and the finding goes to stderr."""
+    big = ("--set", "model=Qwen/Qwen2.5-72B-Instruct", "--set", "method=full")
+    result = call("plan", spec_file, *big)
+    assert result.code == 1
+    assert result.out.startswith("triage does not fit: peak ")
+    assert "error[FTC4" in result.err
+    data = json.loads(call("plan", spec_file, "--format", "json", *big).out)
+    validate(data)
+    assert data["memory"]["per_gpu"]["fits"] is False
+
+
+def test_no_plan_without_facts(call: Call, spec_file: Path, validate: Validate) -> None:
+    """A data file that is not there leaves no plan, and JSON that is still valid."""
+    (spec_file.parent / "tickets.csv").unlink()
+    result = call("plan", spec_file, "--format", "json")
+    data = json.loads(result.out)
+    validate(data)
+    assert result.code == 1
+    assert "memory" not in data
+    assert data["findings"]
+
+
+def test_the_schema_can_fail(call: Call, spec_file: Path, validate: Validate) -> None:
+    """Numbers without decisions are not a plan."""
+    data = json.loads(call("plan", spec_file, "--format", "json").out)
+    del data["decisions"]
+    with pytest.raises(jsonschema.ValidationError):
+        validate(data)

@@ -1,0 +1,114 @@
+"""The reporters: one list of findings in four forms."""
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+from ftc.report import REPORTERS
+from ftc.report.subject import Subject
+from ftc.spec.finding import Finding, Position
+
+TEXT = '{\n  "nmae": "a"\n}\n'
+SUBJECT = Subject(name="dir/a spec.json", text=TEXT)
+FINDINGS = (
+    Finding(
+        code="FTC031",
+        name="unknown-key",
+        severity="error",
+        message="there is no key `nmae`",
+        help="did you mean `name`? 100%",
+        pointer="/nmae",
+        position=Position(line=2, column=3),
+        fix=({"op": "move", "from": "/nmae", "path": "/name"},),
+    ),
+    Finding(code="FTC120", name="no-licence", severity="warning", message="m\x1b[2J", help="h"),
+    Finding(code="FTC121", name="noted", severity="info", message="m", help="h"),
+)
+
+
+def report(form: str, *, findings: tuple[Finding, ...] = FINDINGS, colour: bool = False) -> str:
+    """Return one report of the findings above."""
+    return REPORTERS[form](findings, subject=SUBJECT, colour=colour)
+
+
+def test_text() -> None:
+    """Place, severity, code, name, message, the line with a caret, help, and a count."""
+    assert report("text").splitlines() == [
+        "dir/a spec.json:2:3: error[FTC031] unknown-key: there is no key `nmae`",
+        '2 |   "nmae": "a"',
+        "  |   ^",
+        "help: did you mean `name`? 100%",
+        "",
+        "dir/a spec.json: warning[FTC120] no-licence: m\\x1b[2J",
+        "help: h",
+        "",
+        "dir/a spec.json: info[FTC121] noted: m",
+        "help: h",
+        "",
+        "1 error, 1 warning, 1 info; `ftc explain FTC031` says more",
+    ]
+
+
+def test_colour_carries_nothing_alone() -> None:
+    """Taking the escape sequences away gives the plain report."""
+    coloured = report("text", colour=True)
+    assert coloured != report("text")
+    for code in ("\x1b[1;31m", "\x1b[1;33m", "\x1b[1;36m", "\x1b[1;32m", "\x1b[0m"):
+        coloured = coloured.replace(code, "")
+    assert coloured == report("text")
+
+
+def test_json_keeps_its_contract(findings_schema: dict[str, Any]) -> None:
+    """The report is valid by its schema and holds every field."""
+    data = json.loads(report("json"))
+    jsonschema.validate(data, findings_schema)
+    assert data["findings"][0]["line"] == 2
+    assert data["findings"][1]["line"] is None
+    assert data["findings"][0]["fix"] == [{"op": "move", "from": "/nmae", "path": "/name"}]
+
+
+def test_the_schema_can_fail(findings_schema: dict[str, Any]) -> None:
+    """A finding without help is not valid."""
+    data = json.loads(report("json"))
+    del data["findings"][0]["help"]
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(data, findings_schema)
+
+
+def test_github() -> None:
+    """One workflow command per finding, escaped as the runner reads it."""
+    first, second, third = report("github").splitlines()
+    assert first == (
+        "::error file=dir/a spec.json,title=FTC031 unknown-key,line=2,col=3"
+        "::there is no key `nmae`%0Ahelp: did you mean `name`? 100%25"
+    )
+    assert second.startswith("::warning file=dir/a spec.json,title=FTC120 no-licence::")
+    assert third.startswith("::notice ")
+
+
+def test_github_escapes_properties() -> None:
+    """A comma or a colon in a file's name does not begin another property."""
+    text = REPORTERS["github"](FINDINGS[:1], subject=Subject(name="a,b:c.json", text=None))
+    assert "file=a%2Cb%3Ac.json," in text
+
+
+def test_sarif() -> None:
+    """Results name their rules, levels and places; names of files are URIs."""
+    log = json.loads(report("sarif"))
+    run = log["runs"][0]
+    assert log["version"] == "2.1.0"
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["FTC031", "FTC120", "FTC121"]
+    assert [result["level"] for result in run["results"]] == ["error", "warning", "note"]
+    place = run["results"][0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "dir/a%20spec.json"
+    assert place["region"] == {"startLine": 2, "startColumn": 3}
+    assert "region" not in run["results"][1]["locations"][0]["physicalLocation"]
+
+
+@pytest.mark.parametrize("form", list(REPORTERS))
+def test_no_findings(form: str) -> None:
+    """Machines get an empty list, people get nothing."""
+    text = report(form, findings=())
+    assert bool(text) == (form in {"json", "sarif"})

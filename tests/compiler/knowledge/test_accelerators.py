@@ -1,0 +1,130 @@
+"""The table of accelerators, and the names that find them."""
+
+import json
+from importlib.resources import files
+
+import pytest
+
+from ftc.compiler.knowledge.accelerators import (
+    Accelerator,
+    all_accelerators,
+    find_accelerator,
+    suggest,
+)
+
+DEVICES = all_accelerators()
+
+
+def test_entries_are_closed() -> None:
+    """Every line has the same keys."""
+    text = (files("ftc.compiler.knowledge") / "accelerators.json").read_text(encoding="utf-8")
+    entries = json.loads(text)["accelerators"]
+    assert len(entries) >= 60
+    assert len({entry["name"].casefold() for entry in entries}) == len(entries)
+    assert {frozenset(entry) for entry in entries} == {
+        frozenset({*Accelerator.__dataclass_fields__, "words", "qualifiers"})
+    }
+
+
+@pytest.mark.parametrize("device", DEVICES, ids=lambda device: device.name)
+def test_facts_are_plausible(device: Accelerator) -> None:
+    """The driver leaves 88 to 100 % of the memory; bf16 and FlashAttention 2 need Ampere."""
+    assert 0.88 <= device.memory_bytes / (device.memory_gib * 2**30) < 1
+    assert device.bf16 == (device.bf16_tflops is not None)
+    assert 100 < device.bandwidth_gb_s <= 8000
+    assert (device.vendor == "nvidia") == (device.compute_capability is not None)
+    if device.compute_capability is not None:
+        ampere = device.compute_capability >= (8, 0)
+        assert device.bf16 == device.flash_attention_2 == ampere
+    if device.bf16_tflops is not None:
+        assert device.bf16_tflops == device.fp16_tflops > device.fp32_tflops
+
+
+@pytest.mark.parametrize("device", DEVICES, ids=lambda device: device.name)
+def test_a_name_of_the_table_finds_its_entry(device: Accelerator) -> None:
+    """The canonical name means that device and no other."""
+    match = find_accelerator(device.name)
+    assert match is not None
+    assert match.accelerator == device
+    assert not match.ambiguous or "-PCIE" not in device.name
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("4090", "RTX-4090"),
+        ("RTX 4090", "RTX-4090"),
+        ("rtx4090", "RTX-4090"),
+        ("3080ti", "RTX-3080-Ti"),
+        ("H100 80GB SXM", "H100-SXM5-80GB"),
+        ("nvidia a100 80gb pcie", "A100-PCIE-80GB"),
+        ("a100 40 GiB sxm", "A100-SXM4-40GB"),
+        ("4060 Ti 16G", "RTX-4060-Ti-16GB"),
+        ("a10g", "A10G"),
+        ("rtx pro 6000", "RTX-PRO-6000-Blackwell"),
+        # What NVML and ROCm report.
+        ("NVIDIA A100-SXM4-80GB", "A100-SXM4-80GB"),
+        ("NVIDIA A100 80GB PCIe", "A100-PCIE-80GB"),
+        ("NVIDIA H100 80GB HBM3", "H100-SXM5-80GB"),
+        ("NVIDIA H100 PCIe", "H100-PCIE-80GB"),
+        ("NVIDIA H100 NVL", "H100-NVL-94GB"),
+        ("NVIDIA H200", "H200-SXM-141GB"),
+        ("NVIDIA GH200 480GB", "GH200-96GB"),
+        ("Tesla V100-SXM2-16GB", "V100-SXM2-16GB"),
+        ("Tesla T4", "T4"),
+        ("Quadro RTX 6000", "Quadro-RTX-6000"),
+        ("NVIDIA RTX 6000 Ada Generation", "RTX-6000-Ada"),
+        ("NVIDIA RTX A6000", "RTX-A6000"),
+        ("NVIDIA GeForce RTX 4070 Ti SUPER", "RTX-4070-Ti-Super"),
+        ("NVIDIA TITAN RTX", "TITAN-RTX"),
+        ("NVIDIA TITAN V", "TITAN-V"),
+        ("AMD Instinct MI300X", "MI300X"),
+    ],
+)
+def test_names_as_people_and_drivers_write_them(text: str, name: str) -> None:
+    """Each of these names exactly one device."""
+    match = find_accelerator(text)
+    assert match is not None
+    assert (match.accelerator.name, match.ambiguous) == (name, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "others"),
+    [
+        ("a100", "A100-SXM4-40GB", ("A100-PCIE-40GB", "A100-SXM4-80GB", "A100-PCIE-80GB")),
+        ("A100-80GB", "A100-SXM4-80GB", ("A100-PCIE-80GB",)),
+        ("h100", "H100-SXM5-80GB", ("H100-PCIE-80GB",)),
+        ("RTX 3080", "RTX-3080-10GB", ("RTX-3080-12GB",)),
+        ("rtx 6000", "Quadro-RTX-6000", ("RTX-6000-Ada",)),
+    ],
+)
+def test_an_ambiguous_name_takes_the_smallest(
+    text: str, name: str, others: tuple[str, ...]
+) -> None:
+    """The default holds on the others too, and the others are named."""
+    match = find_accelerator(text)
+    assert match is not None
+    assert (match.accelerator.name, match.ambiguous) == (name, others)
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("4090 48GB", "RTX-4090"),
+        ("RTX 4090 Laptop GPU", "RTX-4090"),
+        ("a1000", "A100-SXM4-80GB"),
+        ("RTX-4O90", "RTX-4090"),
+        ("h1000", "H100-SXM5-80GB"),
+    ],
+)
+def test_an_unknown_name_is_not_guessed(text: str, first: str) -> None:
+    """Nothing is found, and a near name is suggested."""
+    assert find_accelerator(text) is None
+    assert first in suggest(text)
+
+
+@pytest.mark.parametrize("text", ["", " ", "gpu", "nvidia", "-", "ñ", "\x00", "9" * 10_000])
+def test_nothing_is_found_in_noise(text: str) -> None:
+    """A text that names no device finds none, quickly and without an error."""
+    assert find_accelerator(text) is None
+    assert len(suggest(text)) <= 3

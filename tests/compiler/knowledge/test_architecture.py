@@ -1,0 +1,189 @@
+"""The parameter formulas against recorded counts, and against the real classes of transformers."""
+
+import ast
+import json
+import os
+import re
+import tarfile
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ftc.compiler.knowledge.architecture import (
+    Shape,
+    count_adapter_parameters,
+    is_convertible,
+    read_shape,
+)
+
+CASES: dict[str, list[dict[str, Any]]] = json.loads(
+    (Path(__file__).parent / "architecture_cases.json").read_text(encoding="utf-8")
+)
+TABLE: dict[str, dict[str, Any]] = json.loads(
+    (files("ftc.compiler.knowledge") / "architectures.json").read_text(encoding="utf-8")
+)
+ROWS = [(name, row["config"], row["parameters"]) for name, rows in CASES.items() for row in rows]
+ROOT = Path(__file__).parents[3]
+LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama"}
+
+
+def shape_of(config: dict[str, Any]) -> Shape:
+    """Read a configuration that the table must know."""
+    shape = read_shape(config)
+    assert shape is not None
+    return shape
+
+
+def test_every_architecture_has_cases() -> None:
+    """An entry of the table brings configurations that are tied, untied, and all defaults."""
+    assert set(CASES) == set(TABLE)
+    for rows in CASES.values():
+        ties = [row["config"].get("tie_word_embeddings") for row in rows]
+        assert ties == [True, False, None]
+
+
+@pytest.mark.parametrize(("name", "config", "parameters"), ROWS)
+def test_parameters_equal_the_recorded_count(
+    name: str, config: dict[str, Any], parameters: int
+) -> None:
+    """The formula gives the count that the real class had when the case was recorded."""
+    shape = shape_of(config)
+    assert (shape.architecture, shape.parameters) == (name, parameters)
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_parts_add_up(name: str) -> None:
+    """Embedding, head and layers are the whole but for what little stands outside the layers."""
+    for row in CASES[name]:
+        shape = shape_of(row["config"])
+        layers = shape.layers * shape.largest_layer_parameters
+        rest = shape.parameters - shape.embedding_parameters - shape.head_parameters - layers
+        assert 0 <= rest <= 4 * shape.hidden + shape.vocab
+        assert shape.linear_parameters + shape.expert_parameters <= layers
+        assert shape.head_parameters == (0 if shape.tied else shape.vocab * shape.hidden)
+
+
+def test_adapter_parameters() -> None:
+    """LoRA of rank 16 on q, k, v, o of Mistral 7B has 13,631,488 parameters."""
+    shape = shape_of({"architectures": ["MistralForCausalLM"]})
+    targets = ["q_proj", "k_proj", "v_proj", "o_proj"]
+    assert count_adapter_parameters(shape, targets, 16) == 13_631_488
+    gpt2 = shape_of({"architectures": ["GPT2LMHeadModel"]})
+    assert count_adapter_parameters(gpt2, ["c_attn"], 8) == 12 * 8 * (768 + 2304)
+    both = count_adapter_parameters(gpt2, ["c_proj"], 1)
+    assert both == 12 * (768 + 768 + 3072 + 768)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"architectures": ["SomethingNew"]},
+        {"architectures": ["SomethingNew"], "model_type": "llama"},
+        {"architectures": []},
+        {"architectures": "LlamaForCausalLM"},
+        {"architectures": [7]},
+        {"model_type": "bert"},
+        {"model_type": None},
+        LLAMA | {"hidden_size": 0},
+        LLAMA | {"hidden_size": "4096"},
+        LLAMA | {"hidden_size": True},
+        LLAMA | {"num_hidden_layers": -1},
+        LLAMA | {"num_hidden_layers": 2.5},
+        LLAMA | {"vocab_size": []},
+        {"model_type": "phi", "qk_layernorm": True},
+        {"model_type": "falcon", "new_decoder_architecture": True},
+        {"model_type": "qwen3_moe", "mlp_only_layers": [0]},
+    ],
+)
+def test_an_unknown_shape_is_none(config: dict[str, Any]) -> None:
+    """What no entry describes, and what is no configuration, is None and never a wrong number."""
+    assert read_shape(config) is None
+
+
+def test_model_type_stands_in_for_architectures() -> None:
+    """A configuration without `architectures` is read by its `model_type`."""
+    assert shape_of({"model_type": "llama"}) == shape_of(LLAMA)
+
+
+@pytest.mark.parametrize("name", sorted(TABLE))
+def test_real_classes(name: str) -> None:
+    """The class of transformers, on the meta device, has these parameters and linear modules."""
+    for row in CASES[name]:
+        shape = shape_of(row["config"])
+        parameters, linears = real_model(row["config"])
+        assert row["parameters"] == parameters
+        mine = {
+            (key.rpartition(".")[2], linear.in_features, linear.out_features): linear.count
+            for key, linear in shape.linear_shapes.items()
+        }
+        assert mine == dict(linears)
+
+
+def real_model(config: dict[str, Any]) -> tuple[int, Counter[tuple[str, int, int]]]:
+    """Parameters of the real class, and its linear modules as (name, in, out) -> count."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    transformers.logging.set_verbosity_error()
+    facts = {k: v for k, v in config.items() if k not in {"architectures", "model_type"}}
+    with warnings.catch_warnings(), torch.device("meta"):
+        warnings.simplefilter("ignore")
+        settings = transformers.AutoConfig.for_model(config["model_type"], **facts)
+        model = transformers.AutoModelForCausalLM.from_config(settings)
+    assert type(model).__name__ == config["architectures"][0]
+    head = model.get_output_embeddings()
+    linears: Counter[tuple[str, int, int]] = Counter()
+    for path, module in model.named_modules():
+        name = path.rpartition(".")[2]
+        if isinstance(module, torch.nn.Linear) and module is not head:
+            linears[name, module.in_features, module.out_features] += 1
+        elif type(module).__name__ == "Conv1D":
+            linears[name, *module.weight.shape] += 1
+    return sum(parameter.numel() for parameter in model.parameters()), linears
+
+
+def test_convertible_architectures_are_the_real_registry() -> None:
+    """The list of names is the text registry of the pinned llama.cpp's converter."""
+    recorded = json.loads(
+        (files("ftc.compiler.knowledge") / "gguf_architectures.json").read_text(encoding="utf-8")
+    )["architectures"]
+    assert recorded == sorted(set(recorded))
+    assert recorded == sorted(registered_names())
+
+
+def test_is_convertible() -> None:
+    """Registered text models convert; classifiers and unknown names do not."""
+    assert is_convertible("LlamaForCausalLM")
+    assert not is_convertible("LlamaForSequenceClassification")
+
+
+def registered_names() -> set[str]:
+    """Keys of `TEXT_MODEL_MAP`, read from the source distribution without importing it."""
+    for path in source_distributions():
+        with tarfile.open(path) as archive:
+            members = (m for m in archive if m.name.endswith("/llama.cpp/conversion/__init__.py"))
+            source = archive.extractfile(next(members))
+            assert source is not None
+            tree = ast.parse(source.read())
+        for node in tree.body:
+            if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "TEXT_MODEL_MAP":
+                assert node.value is not None
+                return set(ast.literal_eval(node.value))
+        pytest.fail(f"{path} has no TEXT_MODEL_MAP")
+    pytest.skip("no llama-cpp-python source distribution; set FTC_SDIST to one")
+
+
+def source_distributions() -> Iterator[Path]:
+    """Where the pinned source distribution may be; `FTC_SDIST` names a file or a folder."""
+    pinned = re.search(r"llama-cpp-python==([\d.]+)", (ROOT / "pyproject.toml").read_text("utf-8"))
+    assert pinned is not None
+    name = f"llama_cpp_python-{pinned[1]}.tar.gz"
+    if "FTC_SDIST" in os.environ:
+        place = Path(os.environ["FTC_SDIST"])
+        yield place / name if place.is_dir() else place
+    yield from sorted((Path.home() / ".cache" / "ftc").rglob(name))

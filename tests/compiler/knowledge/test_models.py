@@ -1,0 +1,99 @@
+"""The table of models: closed entries, and sizes that agree with what is published."""
+
+import json
+import re
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from ftc.compiler.knowledge.architecture import is_convertible
+from ftc.compiler.knowledge.models import Model, all_models, find_model
+from ftc.compiler.knowledge.tokenizers import tokenizer_families
+
+ENTRIES: list[dict[str, Any]] = json.loads(
+    (files("ftc.compiler.knowledge") / "models.json").read_text(encoding="utf-8")
+)
+REQUIRED = {
+    "id": str,
+    "licence": str,
+    "gated": bool,
+    "kind": str,
+    "languages": list,
+    "context_tokens": int,
+    "chat_template": str,
+    "tokenizer": str,
+    "convertible": bool,
+    "source": str,
+    "config": dict,
+}
+OPTIONAL = {"vocab_tokens": int, "parameters": int}
+TEMPLATES = {
+    "none",
+    "chatml",
+    "llama2",
+    "llama3",
+    "mistral",
+    "gemma",
+    "phi3",
+    "phi4",
+    "phi4-mini",
+} | {"zephyr", "granite", "tulu", "deepseek", "falcon3", "cohere", "harmony"}
+MODELS = all_models()
+
+
+def test_entries_are_closed() -> None:
+    """No entry lacks a key, has one that nothing reads, or has a value of another type."""
+    for entry in ENTRIES:
+        kinds = REQUIRED | OPTIONAL
+        assert REQUIRED.keys() <= entry.keys() <= kinds.keys(), entry["id"]
+        assert all(type(value) is kinds[key] for key, value in entry.items()), entry["id"]
+        assert entry["chat_template"] in TEMPLATES
+        assert entry["kind"] in {"base", "instruct"}
+        assert all(re.fullmatch("[a-z]{2}", language) for language in entry["languages"])
+
+
+def test_the_table_is_large_sorted_and_without_doubles() -> None:
+    """At least 60 models from 0.1B to 70B, each once."""
+    names = [model.id.casefold() for model in MODELS]
+    assert names == sorted(set(names))
+    assert len(names) >= 60
+    assert min(model.shape.parameters for model in MODELS) < 0.15e9
+    assert max(model.shape.parameters for model in MODELS) > 65e9
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.id)
+def test_parameters(model: Model) -> None:
+    """The formula gives the published count, or else about what the model's name says."""
+    if model.published_parameters is not None:
+        assert model.shape.parameters == model.published_parameters
+        return
+    named = re.search(r"(\d+(?:\.\d+)?)b", model.id.casefold())
+    size = float(named[1]) * 1e9 if named else 1.3e9  # CroissantLLM: the size its authors give
+    assert 0.85 < model.shape.parameters / size < 1.15
+
+
+def test_most_counts_are_published() -> None:
+    """Only a few entries rest on plausibility alone."""
+    unknown = [model.id for model in MODELS if model.published_parameters is None]
+    assert len(unknown) <= 10
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.id)
+def test_facts_agree_with_each_other(model: Model) -> None:
+    """Context, vocabulary, template, tokenizer and converter do not contradict the config."""
+    assert model.context_tokens <= model.shape.context_tokens
+    assert 0.95 * model.shape.vocab <= model.vocab_tokens <= model.shape.vocab
+    assert model.tokenizer in tokenizer_families()
+    assert is_convertible(model.shape.architecture) or not model.convertible
+    if model.kind == "instruct":
+        assert model.chat_template != "none"
+
+
+def test_find_model() -> None:
+    """Letter case and blanks around an id do not matter; another id does."""
+    model = find_model(" qwen/QWEN2.5-7B-instruct ")
+    assert model is not None
+    assert model.id == "Qwen/Qwen2.5-7B-Instruct"
+    assert model.shape.parameters == 7_615_616_512
+    assert find_model("Qwen/Qwen2.5-7B-Instruct-GGUF") is None

@@ -1,0 +1,51 @@
+"""The length of a row: rounding, outliers, the context, and what is cut."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from ftc.compiler.plan.known import KnownFacts
+from ftc.compiler.plan.lengths import decide_max_length, round_up, share_above
+from ftc.spec.sections import Spec
+
+BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
+L = "/facts/data/lengths/"
+
+
+@pytest.mark.parametrize(
+    ("tokens", "expected"), [(0, 8), (1, 8), (8, 8), (9, 16), (512, 512), (513, 576), (640, 640)]
+)
+def test_round_up(tokens: int, expected: int) -> None:
+    """Eights up to 512, then sixty-fours."""
+    assert round_up(tokens) == expected
+
+
+@pytest.mark.parametrize(
+    ("edits", "length", "key"),
+    [
+        ({}, 504, "max_length.longest"),
+        ({L + "max": 9000}, 480, "max_length.p99"),
+        ({L + "max": 960}, 960, "max_length.longest"),
+        ({L + "estimate": True}, 504, "max_length.longest.estimate"),
+        ({"/facts/model/context_tokens": 256}, 256, "max_length.context"),
+        ({"/spec/data/max_length": 100}, 100, "said"),
+    ],
+)
+def test_max_length(
+    build_known: BuildKnown, edits: Mapping[str, Any], length: int, key: str
+) -> None:
+    """Each reason has its own number."""
+    spec, facts = build_known(edits)
+    decision = decide_max_length(spec, facts.model, facts.data)
+    assert (decision.value, decision.because.key) == (length, key)
+
+
+def test_share_above(build_known: BuildKnown) -> None:
+    """The share is never too low: a bin that reaches beyond the edge counts in full."""
+    lengths = build_known({})[1].data.lengths
+    assert share_above(lengths, 500) == 0
+    assert share_above(lengths, 499) == pytest.approx(280 / 5000)
+    assert share_above(lengths, 384) == pytest.approx(280 / 5000)
+    assert share_above(lengths, 256) == pytest.approx(1000 / 5000)
+    assert share_above(lengths, 1) == 1

@@ -1,0 +1,126 @@
+"""The parts of a plan: splits, batch, learning rate, adapter, disk, time."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from ftc.compiler.plan.batch import decide_batch, divisors, ladder
+from ftc.compiler.plan.known import KnownFacts
+from ftc.compiler.plan.learning_rate import decide_learning_rate
+from ftc.compiler.plan.planner import make_plan
+from ftc.compiler.plan.splits import decide_splits
+from ftc.spec.sections import Spec
+
+BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
+FULL = {"/spec/method/type": "full"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [(5000, (4000, 500, 500)), (10, (8, 1, 1)), (3, (1, 1, 1)), (2, (2, 0, 0)), (0, (0, 0, 0))],
+)
+def test_splits(build_known: BuildKnown, rows: int, expected: tuple[int, int, int]) -> None:
+    """A share above zero gets a row as soon as there are three."""
+    spec, facts = build_known({"/facts/data/usable_rows": rows})
+    splits = decide_splits(spec, facts.data, 512)
+    assert (splits.train.value, splits.validation.value, splits.test.value) == expected
+
+
+def test_overlong_rows_leave_before_the_split(build_known: BuildKnown) -> None:
+    """280 of 5,000 rows are longer than 384 tokens."""
+    spec, facts = build_known({"/spec/data/cleaning/overlong": "drop"})
+    assert decide_splits(spec, facts.data, 384).train.because.values == {"rows": 4720}
+
+
+@pytest.mark.parametrize(
+    ("rows", "world", "expected"),
+    [(100, 1, 4), (1500, 1, 16), (4000, 1, 32), (10**6, 1, 128), (4000, 3, 48), (100, 8, 8)],
+)
+def test_global_batch(build_known: BuildKnown, rows: int, world: int, expected: int) -> None:
+    """A power of two per process near a hundredth of the rows, from 4 to 128."""
+    spec, _ = build_known({})
+    batch = decide_batch(spec, train_rows=rows, world=world)
+    assert batch.decision.value == expected
+
+
+def test_divisors_and_ladder() -> None:
+    """Falling, and each row keeps the batch."""
+    assert divisors(12) == (12, 6, 4, 3, 2, 1)
+    assert ladder(12, 6) == ((6, 2), (4, 3), (3, 4), (2, 6), (1, 12))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "method", "expected"),
+    [
+        (3_700_000, "full", 1e-3),
+        (3_700_000, "lora", 1e-3),
+        (135_000_000, "full", 1e-4),
+        (500_000_000, "full", 6e-5),
+        (7_600_000_000, "full", 2e-5),
+        (70_000_000_000, "full", 8e-6),
+        (7_600_000_000, "lora", 2e-4),
+        (70_000_000_000, "lora", 1e-4),
+    ],
+)
+def test_learning_rate(
+    build_known: BuildKnown, parameters: int, method: str, expected: float
+) -> None:
+    """Falls with size, and an adapter takes ten times as much."""
+    edits = {"/facts/model/parameters": parameters, "/spec/method/type": method}
+    spec, facts = build_known(edits)
+    assert decide_learning_rate(spec, facts.model).value == pytest.approx(expected)
+
+
+def test_attention_targets(build_known: BuildKnown) -> None:
+    """`attention` names the four projections and no more."""
+    plan = make_plan(*build_known({"/spec/method/targets": "attention"}))
+    assert plan.decisions.lora_targets is not None
+    assert plan.decisions.lora_targets.value == ("q_proj", "k_proj", "v_proj", "o_proj")
+    assert plan.decisions.lora_alpha is not None
+    assert plan.decisions.lora_alpha.value == 32
+
+
+def test_a_full_fine_tune_has_no_adapter_and_sixteen_bytes_a_weight(
+    build_known: BuildKnown,
+) -> None:
+    """fp32 weights, gradients and two moments at the optimizer step (no accumulation copies)."""
+    spec, facts = build_known(FULL)
+    plan = make_plan(spec, facts)
+    assert plan.decisions.lora_rank is None
+    assert plan.decisions.load_dtype.value == "fp32"
+    per_weight = plan.memory.phases["optimizer_step"] / facts.model.parameters
+    assert per_weight == pytest.approx(16, rel=0.005)
+
+
+def test_zero_divides_what_it_says(build_known: BuildKnown) -> None:
+    """ZeRO-3's static part is 16 bytes over the processes, ZeRO-2's 2 + 14 over the processes."""
+    for strategy, whole in (("zero2", 2 + 14 / 8), ("zero3", 16 / 8)):
+        edits = {
+            **FULL,
+            "/spec/distribution/strategy": strategy,
+            "/facts/hardware/count": 8,
+        }
+        spec, facts = build_known(edits)
+        step = make_plan(spec, facts).memory.phases["optimizer_step"]
+        buckets = 2 * 500_000_000 * 2
+        assert (step - buckets) / facts.model.parameters == pytest.approx(whole, rel=0.01)
+
+
+def test_disk_grows_with_what_is_kept(build_known: BuildKnown) -> None:
+    """A full checkpoint has 12 bytes a weight; a Q8_0 file has 8.5 bits a weight."""
+    small = make_plan(*build_known({**FULL, "/spec/training/keep_checkpoints": 1}))
+    spec, facts = build_known({**FULL, "/spec/training/keep_checkpoints": 2})
+    large = make_plan(spec, facts)
+    assert large.disk_bytes - small.disk_bytes == 12 * facts.model.parameters
+    q8 = large.export_bytes["Q8_0"]
+    assert q8 == pytest.approx(facts.model.parameters * 8.5 / 8, rel=0.001)
+
+
+def test_time_follows_the_work(build_known: BuildKnown) -> None:
+    """Twice the epochs take twice as long; unknown rates give no time."""
+    once = make_plan(*build_known({"/spec/training/epochs": 1.0})).time_seconds
+    twice = make_plan(*build_known({"/spec/training/epochs": 2.0})).time_seconds
+    assert once is not None
+    assert twice == pytest.approx(2 * once, rel=0.01)
+    assert make_plan(*build_known({"/facts/hardware/bf16_tflops": None})).time_seconds is None

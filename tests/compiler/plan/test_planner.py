@@ -1,0 +1,197 @@
+"""The plan as a whole: total, deterministic, quick, and its numbers agree with each other."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ftc.compiler.plan.known import KnownFacts, known
+from ftc.compiler.plan.plan import Plan
+from ftc.compiler.plan.planner import make_plan
+from ftc.compiler.plan.reasons import sentence
+from ftc.compiler.resolve.facts import Facts
+from ftc.spec.sections import Spec
+
+BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
+AUTO = st.just("auto")
+
+EDITS = st.fixed_dictionaries(
+    {},
+    optional={
+        "/spec/method/type": st.sampled_from(["full", "lora"]),
+        "/spec/method/rank": AUTO | st.integers(1, 256),
+        "/spec/method/targets": st.sampled_from(["auto", "attention", "all-linear", ["q_proj"]]),
+        "/spec/data/max_length": AUTO | st.integers(8, 40_000),
+        "/spec/data/max_rows": st.none() | st.integers(1, 100_000),
+        "/spec/data/cleaning/overlong": st.sampled_from(["drop", "truncate"]),
+        "/spec/data/splits/test": st.floats(0, 0.5),
+        "/spec/data/splits/validation": st.floats(0, 0.4),
+        "/spec/training/global_batch": AUTO | st.integers(1, 1000),
+        "/spec/training/micro_batch": AUTO | st.integers(1, 64),
+        "/spec/training/epochs": AUTO | st.floats(0.01, 100),
+        "/spec/training/max_steps": st.none() | st.integers(1, 10_000),
+        "/spec/training/precision": st.sampled_from(["auto", "bf16", "fp16", "fp32"]),
+        "/spec/training/gradient_checkpointing": st.sampled_from(["auto", True, False]),
+        "/spec/training/evaluation/every_steps": AUTO | st.integers(1, 5000),
+        "/spec/training/warmup": st.floats(0, 1),
+        "/spec/model/attention": st.sampled_from(["auto", "eager", "flash_attention_2"]),
+        "/spec/distribution/strategy": st.sampled_from(["auto", "ddp", "zero2", "zero3"]),
+        "/facts/hardware/kind": st.sampled_from(["gpu", "cpu"]),
+        "/facts/hardware/count": st.integers(1, 64),
+        "/facts/hardware/bf16": st.booleans(),
+        "/facts/hardware/memory_bytes": st.integers(0, 200 * 2**30),
+        "/facts/hardware/host_ram_bytes": st.none() | st.integers(2**28, 2**40),
+        "/facts/hardware/bf16_tflops": st.none() | st.floats(1, 3000),
+        "/facts/hardware/cores": st.none() | st.integers(1, 256),
+        "/facts/data/usable_rows": st.integers(0, 10_000_000),
+        "/facts/data/labels": st.just([]),
+        "/config/num_hidden_layers": st.integers(1, 120),
+        "/config/vocab_size": st.integers(2, 300_000),
+    },
+)
+
+
+def test_a_small_plan_reads_well(build_known: BuildKnown) -> None:
+    """The base case: LoRA of 7B on one A100 fits, with every reason in words."""
+    spec, facts = build_known({})
+    plan = make_plan(spec, facts)
+    assert plan.memory.fits
+    values = {name: decision.value for name, decision in plan.decisions.items().items()}
+    assert values["precision"] == "bf16"
+    assert values["max_length"] == 504
+    assert values["global_batch"] == 32
+    assert values["lora_targets"] == (
+        "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj",
+    )  # fmt: skip
+    assert (values["train_rows"], values["test_rows"], values["metric"]) == (4000, 500, "accuracy")
+    assert values["total_steps"] == 375
+    assert values["learning_rate"] == pytest.approx(2e-4)
+    assert plan.trainable_parameters == 40_370_176
+    for decision in plan.decisions.items().values():
+        assert sentence(decision.because)
+
+
+def test_who_decided_is_told_apart(build_known: BuildKnown) -> None:
+    """What the user said, what the schema gave, what follows."""
+    spec, facts = build_known({"/spec/training/micro_batch": 2})
+    decisions = make_plan(spec, facts).decisions
+    assert decisions.micro_batch.source == "spec"
+    assert decisions.schedule.source == "default"
+    assert decisions.learning_rate.source == "derived"
+    said_auto, _ = build_known({"/spec/training/micro_batch": "auto"})
+    assert make_plan(said_auto, facts).decisions.micro_batch.source == "derived"
+
+
+@settings(max_examples=150, deadline=None)
+@given(edits=EDITS)
+def test_any_plan_agrees_with_itself(build_known: BuildKnown, edits: dict[str, Any]) -> None:
+    """Batch, ladder, steps and phases hold together whatever the spec and the facts."""
+    spec, facts = build_known(edits)
+    plan = make_plan(spec, facts)
+    decisions = plan.decisions
+    micro, accumulation = decisions.micro_batch.value, decisions.accumulation.value
+    world, batch = decisions.world.value, decisions.global_batch.value
+    assert micro * accumulation * world == batch
+    assert plan.ladder[0] == (micro, accumulation)
+    assert all(m * a * world == batch for m, a in plan.ladder)
+    assert [m for m, _ in plan.ladder] == sorted({m for m, _ in plan.ladder}, reverse=True)
+    assert decisions.total_steps.value >= 1
+    assert decisions.eval_steps.value >= 1
+    assert decisions.save_steps.value % decisions.eval_steps.value == 0
+    assert 0 <= decisions.warmup_steps.value <= decisions.total_steps.value
+    rows = (decisions.train_rows, decisions.validation_rows, decisions.test_rows)
+    assert all(count.value >= 0 for count in rows)
+    assert plan.memory.allocated_bytes == max(plan.memory.phases.values())
+    assert plan.memory.allocated_bytes <= plan.memory.reserved_bytes <= plan.memory.device_bytes
+    assert min(plan.disk_bytes, plan.host_ram_bytes, plan.trainable_parameters + 1) > 0
+    assert all(sentence(decision.because) for decision in decisions.items().values())
+    assert make_plan(*build_known(edits)) == plan
+    if plan.memory.fits is not False:
+        assert not plan.alternatives
+
+
+def test_alternatives_fit_when_their_change_is_made(build_known: BuildKnown) -> None:
+    """A full fine-tune of 7B on one 80 GB GPU does not fit; what is offered does."""
+    edits: dict[str, Any] = {"/spec/method/type": "full"}
+    spec, facts = build_known(edits)
+    plan = make_plan(spec, facts)
+    assert plan.memory.fits is False
+    assert plan.alternatives
+    for alternative in plan.alternatives:
+        patched = dict(edits)
+        for operation in alternative.fix:
+            patched["/spec" + operation["path"]] = operation["value"]
+        again = make_plan(*build_known(patched))
+        assert again.memory.fits
+        assert again.memory.device_bytes == alternative.device_bytes
+
+
+def test_several_gpus_share_what_one_cannot_hold(build_known: BuildKnown) -> None:
+    """DDP where a copy fits, ZeRO-3 where states alone do not."""
+    eight = {"/facts/hardware/count": 8}
+    assert _sharding(build_known, eight) == "ddp"
+    assert _sharding(build_known, {**eight, "/spec/method/type": "full"}) in {"zero2", "zero3"}
+    small = {**eight, "/spec/method/type": "full", "/facts/hardware/memory_bytes": 30 * 2**30}
+    assert _sharding(build_known, small) == "zero3"
+    asked = {**small, "/spec/distribution/strategy": "ddp"}
+    assert _sharding(build_known, asked) == "ddp"
+    assert _sharding(build_known, {}) == "single"
+
+
+def test_more_memory_never_gives_a_smaller_micro_batch(build_known: BuildKnown) -> None:
+    """Under one checkpointing choice, room is used."""
+    micros = [
+        _plan(
+            build_known,
+            {
+                "/facts/hardware/memory_bytes": gib * 2**30,
+                "/spec/training/gradient_checkpointing": True,
+            },
+        ).decisions.micro_batch.value
+        for gib in (18, 20, 24, 40, 80)
+    ]
+    assert micros == sorted(micros)
+    assert micros[0] < micros[-1]
+
+
+def test_an_unknown_architecture_is_planned_all_the_same(build_known: BuildKnown) -> None:
+    """Without a shape a Llama-like stand-in gives the numbers, and PEFT the targets."""
+    spec, facts = build_known({})
+    bare = replace(facts, model=replace(facts.model, shape=None))
+    plan = make_plan(spec, bare)
+    usual = make_plan(spec, facts)
+    assert plan.decisions.lora_targets is not None
+    assert plan.decisions.lora_targets.value == ("all-linear",)
+    assert 0.7 < plan.memory.allocated_bytes / usual.memory.allocated_bytes < 1.5
+
+
+def test_a_plan_takes_under_twenty_milliseconds(build_known: BuildKnown) -> None:
+    """The best of five, with alternatives to look for."""
+    spec, facts = build_known({"/spec/method/type": "full", "/facts/hardware/count": 4})
+    best = 1.0
+    for _ in range(5):
+        start = time.perf_counter()
+        make_plan(spec, facts)
+        best = min(best, time.perf_counter() - start)
+    assert best < 0.02
+
+
+def test_an_unknown_fact_gives_no_known_facts(
+    build: Callable[[Mapping[str, Any]], tuple[Spec, Facts]],
+) -> None:
+    """One unknown fact is enough."""
+    for name in ("model", "tokenizer", "data", "hardware"):
+        _, facts = build({f"/facts/{name}": None})
+        assert known(facts) is None
+
+
+def _plan(build_known: BuildKnown, edits: Mapping[str, Any]) -> Plan:
+    return make_plan(*build_known(edits))
+
+
+def _sharding(build_known: BuildKnown, edits: Mapping[str, Any]) -> str:
+    return _plan(build_known, edits).decisions.sharding.value

@@ -1,0 +1,51 @@
+"""The step counts, against the Trainer that will count them."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from ftc.compiler.plan.schedule import steps_per_epoch
+
+
+@pytest.mark.parametrize(
+    ("rows", "micro", "accumulation", "world", "expected"),
+    [
+        (100, 4, 2, 1, 13),  # 25 batches, two a step: the last step has one
+        (100, 4, 2, 3, 5),  # 9 batches a process, of which the last is padded
+        (1, 8, 4, 2, 1),
+        (0, 8, 4, 2, 1),
+        (4000, 8, 4, 1, 125),
+    ],
+)
+def test_steps_of_an_epoch(
+    rows: int, micro: int, accumulation: int, world: int, expected: int
+) -> None:
+    """Ceilings within ceilings."""
+    assert steps_per_epoch(rows, micro=micro, accumulation=accumulation, world=world) == expected
+
+
+@pytest.mark.prove
+def test_the_trainer_counts_the_same_steps(tmp_path: Path) -> None:
+    """Transformers' own `set_initial_training_values` on one process, for odd sizes."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    for rows, micro, accumulation, epochs in ((101, 4, 3, 2.0), (7, 8, 1, 1.0), (64, 4, 4, 1.5)):
+        arguments = transformers.TrainingArguments(
+            output_dir=str(tmp_path),
+            per_device_train_batch_size=micro,
+            gradient_accumulation_steps=accumulation,
+            num_train_epochs=epochs,
+            warmup_steps=0.03,
+            use_cpu=True,
+        )
+        trainer = transformers.Trainer(
+            model=torch.nn.Linear(1, 1), args=arguments, train_dataset=[{"x": 0}] * rows
+        )
+        loader = trainer.get_train_dataloader()
+        values = trainer.set_initial_training_values(arguments, loader)
+        per_epoch = steps_per_epoch(rows, micro=micro, accumulation=accumulation, world=1)
+        total = math.ceil(epochs * per_epoch)
+        assert values[1] == per_epoch
+        assert values[-1] == total
+        assert arguments.get_warmup_steps(total) == math.ceil(0.03 * total)

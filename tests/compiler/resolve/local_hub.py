@@ -1,0 +1,129 @@
+"""A local server that speaks the Hugging Face Hub's documented protocol, for tests.
+
+It answers `/api/{models,datasets}/{id}[/revision/{revision}]` and, with the headers that
+huggingface_hub relies on (ETag, X-Repo-Commit, X-Error-Code), `/{id}/resolve/{revision}/{file}`.
+"""
+
+import hashlib
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+COMMIT = "a" * 40
+
+
+@dataclass
+class LocalHub:
+    """Repositories by `models/owner/name`; `failing` gives every answer that status."""
+
+    endpoint: str = ""
+    files: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    info: dict[str, dict[str, Any]] = field(default_factory=dict)
+    gated: set[str] = field(default_factory=set)
+    failing: int = 0
+    requests: list[str] = field(default_factory=list)
+    tokens: set[str] = field(default_factory=set)
+
+    def add(self, name: str, files: Mapping[str, bytes], **info: Any) -> None:
+        """Publish a repository; `info` is what its page says beside the files."""
+        self.files[name] = dict(files)
+        self.info[name] = info
+
+
+@contextmanager
+def serve() -> Iterator[LocalHub]:
+    """Run a hub on a free port of this machine until the block ends."""
+    hub = LocalHub()
+
+    class Handler(_Handler):
+        served = hub
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    hub.endpoint = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield hub
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    served: LocalHub
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Keep quiet."""
+
+    def do_HEAD(self) -> None:
+        """Answer with headers alone."""
+        self.answer(body=False)
+
+    def do_GET(self) -> None:
+        """Answer with headers and body."""
+        self.answer(body=True)
+
+    def answer(self, *, body: bool) -> None:
+        """Sort a request by its path."""
+        path = unquote(urlsplit(self.path).path).strip("/")
+        self.served.requests.append(f"{self.command} {path}")
+        if token := self.headers.get("authorization"):
+            self.served.tokens.add(token)
+        if self.served.failing:
+            self.send(self.served.failing, b"", {}, body=body)
+        elif path.startswith("api/"):
+            self.describe(path.removeprefix("api/"), body=body)
+        else:
+            self.give(path, body=body)
+
+    def describe(self, path: str, *, body: bool) -> None:
+        """Answer what a repository holds."""
+        name, _, revision = path.partition("/revision/")
+        if name not in self.served.files:
+            self.send(401, b"", {"X-Error-Code": "RepoNotFound"}, body=body)
+        elif revision not in {"", "main", COMMIT}:
+            self.send(404, b"", {"X-Error-Code": "RevisionNotFound"}, body=body)
+        else:
+            files = self.served.files[name]
+            siblings = [{"rfilename": file, "size": len(data)} for file, data in files.items()]
+            page = {
+                "id": name.split("/", 1)[1],
+                "sha": COMMIT,
+                "siblings": siblings,
+                "gated": "manual" if name in self.served.gated else False,
+                **self.served.info[name],
+            }
+            headers = {"Content-Type": "application/json"}
+            self.send(200, json.dumps(page).encode(), headers, body=body)
+
+    def give(self, path: str, *, body: bool) -> None:
+        """Answer with a file."""
+        name, _, rest = path.partition("/resolve/")
+        name = name if name.startswith("datasets/") else f"models/{name}"
+        file = rest.partition("/")[2]
+        data = self.served.files.get(name, {}).get(file)
+        if name in self.served.gated:
+            self.send(403, b"", {"X-Error-Code": "GatedRepo"}, body=body)
+        elif data is None:
+            headers = {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": COMMIT}
+            self.send(404, b"", headers, body=body)
+        else:
+            etag = hashlib.sha1(data).hexdigest()  # noqa: S324 - git's own name for a blob
+            self.send(200, data, {"ETag": f'"{etag}"', "X-Repo-Commit": COMMIT}, body=body)
+
+    def send(self, status: int, data: bytes, headers: Mapping[str, str], *, body: bool) -> None:
+        """Write one answer."""
+        self.send_response(status)
+        for key, value in headers.items():
+            self.send_header(key, value)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        if body:
+            self.wfile.write(data)

@@ -1,0 +1,162 @@
+"""Chat templates render as transformers renders them, and stay within their bounds."""
+
+import io
+import os
+import tarfile
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ftc.compiler.resolve.chat_template import (
+    ChatTemplateError,
+    compile_chat_template,
+)
+from ftc.compiler.resolve.tokenizer import probe_template
+
+TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
+USER = {"role": "user", "content": "  Qui ets? <b>&</b>"}
+ANSWER = {"role": "assistant", "content": 'Sóc "jo".\nI tu?'}
+SYSTEM = {"role": "system", "content": "Be brief."}
+CONVERSATIONS: tuple[list[dict[str, str]], ...] = (
+    [USER],
+    [USER, ANSWER],
+    [SYSTEM, USER, ANSWER],
+    [SYSTEM, USER, ANSWER, USER, ANSWER],
+    [USER, {**ANSWER, "reasoning_content": "Think."}, USER],
+)
+CHATML = (
+    "{% for message in messages %}{{ '<|im_start|>' + message.role + '\n' + message.content }}"
+    "{{ '<|im_end|>\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+
+
+def real_templates() -> Iterator[tuple[str, str]]:
+    """Yield the templates of the llama-cpp-python source distribution that FTC_LLAMA_SDIST names."""
+    path = Path(os.environ.get("FTC_LLAMA_SDIST", ""))
+    if not path.is_file():
+        return
+    with tarfile.open(path) as archive:
+        for member in archive:
+            if "/models/templates/" in member.name and member.name.endswith(".jinja"):
+                stream = archive.extractfile(member)
+                assert stream is not None
+                text = io.TextIOWrapper(stream, encoding="utf-8", newline="").read()
+                yield Path(member.name).name, text
+
+
+def theirs(source: str, chat: list[dict[str, str]], *, prompt: bool) -> str | None:
+    """Render with transformers; None where the template refuses the conversation."""
+    module = pytest.importorskip("transformers.utils.chat_template_utils")
+    try:
+        rendered, _ = module.render_jinja_template(
+            [chat], chat_template=source, add_generation_prompt=prompt, **TOKENS
+        )
+    except Exception:  # noqa: BLE001 - a template raises what it likes
+        return None
+    return str(rendered[0])
+
+
+def ours(source: str, chat: list[dict[str, str]], *, prompt: bool) -> str | None:
+    """Render with ftc on the same day as transformers does."""
+    template = compile_chat_template(source, TOKENS, today=datetime.now())  # noqa: DTZ005
+    try:
+        return template.render(chat, add_generation_prompt=prompt)
+    except ChatTemplateError:
+        return None
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_real_templates_render_as_transformers_renders_them() -> None:
+    """Each real template gives the same text, or refuses the same conversation."""
+    pytest.importorskip("transformers")
+    found = dict(real_templates())
+    if not found:
+        pytest.skip("FTC_LLAMA_SDIST names no llama-cpp-python source distribution")
+    rendered = 0
+    for name, source in found.items():
+        for chat in CONVERSATIONS:
+            for prompt in (False, True):
+                expected = theirs(source, chat, prompt=prompt)
+                assert ours(source, chat, prompt=prompt) == expected, (name, chat, prompt)
+                rendered += expected is not None
+    assert len(found) >= 60
+    assert rendered > len(found) * 7
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "source",
+    [
+        CHATML,
+        "{% for m in messages %}{% generation %}{{ m['content'] | tojson }}{% endgeneration %}"
+        "{% if loop.last %}{% break %}{% endif %}{% endfor %}{{ strftime_now('%d %b %Y') }}",
+        "{% for m in messages recursive %}{{ loop.index }}{{ m.content | trim }}{% endfor %}",
+        "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}ok",
+        "{%- set ns = namespace(n=0) -%}\n  {%- for a, b in messages[0].items() %}\n"
+        "{% set ns.n = ns.n + 1 %}{{ a }}{{ b }}{{ loop.length }}{% endfor %}\n {{ ns.n }}",
+    ],
+)
+def test_features_render_as_in_transformers(source: str) -> None:
+    """What templates use of Jinja and its extensions gives the same text."""
+    pytest.importorskip("transformers")
+    for chat in CONVERSATIONS:
+        assert ours(source, chat, prompt=True) == theirs(source, chat, prompt=True)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% for a in range(90000) %}{% for b in range(90000) %}{% endfor %}{% endfor %}",
+        "{{ 'a' * 99999999999 }}",
+        "{{ [0] * 99999999999 }}",
+        "{{ 9 ** 999999999 }}",
+        "{{ ''.__class__.__mro__ }}",
+        "{{ messages.append(1) }}",
+        "{{ raise_exception('no') }}",
+        "{{ messages[0]['content'].format_map({}) }}{{ undefined.attribute }}",
+        "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+        "{% include 'other' %}",
+    ],
+)
+def test_hostile_template_is_refused(source: str) -> None:
+    """A template that loops, grows, digs or raises ends in one error of ours."""
+    template = compile_chat_template(source, TOKENS)
+    with pytest.raises(ChatTemplateError):
+        template.render([USER])
+
+
+@pytest.mark.parametrize("source", ["{% for %}", "{{ a", "{% nonsense %}", "x" * 2_000_000])
+def test_template_that_does_not_compile_is_refused(source: str) -> None:
+    """Broken Jinja, an unknown tag and a huge template are errors when compiled."""
+    with pytest.raises(ChatTemplateError):
+        compile_chat_template(source, TOKENS)
+
+
+def test_the_date_of_facts_is_fixed() -> None:
+    """Facts do not depend on the day on which they were computed."""
+    template = compile_chat_template("{{ strftime_now('%Y-%m-%d') }}", {})
+    assert template.render([]) == "2026-01-15"
+
+
+def probes(source: str, eos: str | None = "<|im_end|>") -> tuple[Any, ...]:
+    """Probe a template: closes the answer, accepts a system turn, is stable under growth."""
+    found = probe_template(compile_chat_template(source, TOKENS), eos)
+    return found.closes_answer, found.accepts_system, found.prefix_stable
+
+
+def test_probes_read_how_a_template_behaves() -> None:
+    """Each probe can be true and can be false."""
+    refuses = "{% if messages[0].role == 'system' %}{{ raise_exception('no') }}{% endif %}"
+    drops = CHATML.replace("in messages %}", "in messages if message.role != 'system' %}")
+    strips = CHATML.replace("message.content", "(message.content if loop.last else '')")
+    assert probes(CHATML) == (True, True, True)
+    assert probes(CHATML, eos="</s>") == (False, True, True)
+    assert probes(CHATML, eos=None) == (False, True, True)
+    assert probes(refuses + CHATML) == (True, False, True)
+    assert probes(drops) == (True, False, True)
+    assert probes(strips)[2] is False
+    assert probes("{{ raise_exception('never') }}") == (False, False, False)

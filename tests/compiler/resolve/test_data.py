@@ -1,0 +1,451 @@
+"""Data facts: every format, every form, every count, and one finding per way to be unreadable."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer
+
+from ftc.compiler.resolve import data as data_module
+from ftc.compiler.resolve import scan as scan_module
+from ftc.compiler.resolve.data import resolve_data
+from ftc.compiler.resolve.facts import DataFacts, Label, TokenizerFacts, Unknown
+from ftc.compiler.resolve.model import resolve_model
+from ftc.compiler.resolve.tokenizer import resolve_tokenizer
+from ftc.spec.finding import Finding
+from ftc.spec.sections import Spec
+
+NO_TOKENIZER = Unknown(
+    finding=Finding(code="FTC113", name="x", severity="error", message="gone", help="look")
+)
+CHAT = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+SHAREGPT = [{"from": "human", "value": "hi"}, {"from": "gpt", "value": "hello"}]
+
+
+def known(spec: Spec, folder: Path) -> DataFacts:
+    """Resolve data, lengths estimated, that is expected to be known."""
+    found = resolve_data(spec, folder=folder, tokenizer=NO_TOKENIZER)
+    assert isinstance(found, DataFacts), found
+    return found
+
+
+def unknown(spec: Spec, folder: Path) -> Finding:
+    """Resolve data that is expected to be unreadable."""
+    found = resolve_data(spec, folder=folder, tokenizer=NO_TOKENIZER)
+    assert isinstance(found, Unknown), found
+    assert "\n" not in found.finding.message
+    assert str(folder) not in found.finding.message + found.finding.help
+    return found.finding
+
+
+def exact(spec: Spec, folder: Path) -> DataFacts:
+    """Resolve data with the tokenizer of the model beside the spec."""
+    model = resolve_model(spec, folder=folder)
+    tokenizer = resolve_tokenizer(spec, folder=folder, model=model)
+    assert isinstance(tokenizer, TokenizerFacts)
+    found = resolve_data(spec, folder=folder, tokenizer=tokenizer)
+    assert isinstance(found, DataFacts), found
+    return found
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_csv_dialects(make_spec: Any, tmp_path: Path, delimiter: str) -> None:
+    """The delimiter is found beside quoted newlines and the other delimiters in quoted text."""
+    lines = [["prompt", "completion", "id"], ['"a, b; c | d\ne"', "x", "1"], ["plain", "y", "2"]]
+    text = "\r\n".join(delimiter.join(cells) for cells in lines)
+    (tmp_path / "data.csv").write_bytes(text.encode())
+    facts = known(make_spec(), tmp_path)
+    assert (facts.format, facts.delimiter, facts.columns[0]) == ("csv", delimiter, "prompt")
+    assert (facts.rows, facts.usable_rows, facts.malformed_rows) == (2, 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "expected"),
+    [
+        ("utf-8", "utf-8"),
+        ("utf-8-sig", "utf-8-sig"),
+        ("cp1252", "cp1252"),
+        ("utf-16", "utf-16"),
+    ],
+)
+def test_encodings(make_spec: Any, tmp_path: Path, encoding: str, expected: str) -> None:
+    """The encoding is told, the header has no BOM, and sound letters are no damage."""
+    text = "prompt,completion\nOn és l’avió?,Aquí: 5 €\nÉs meu,Sí\n"
+    (tmp_path / "data.csv").write_bytes(text.encode(encoding))
+    facts = known(make_spec(), tmp_path)
+    assert facts.encoding == expected
+    assert facts.columns == ("prompt", "completion")
+    assert (facts.usable_rows, facts.misencoded_rows) == (2, 0)
+
+
+def test_a_wrong_byte_among_right_letters_is_damage(make_spec: Any, tmp_path: Path) -> None:
+    """One row in another encoding does not make the whole file be read in it."""
+    rows = "prompt,completion\n" + "això és cançó,àèé\n" * 3
+    (tmp_path / "data.csv").write_bytes(rows.encode() + b"caf\xe9,x\n")
+    facts = known(make_spec(), tmp_path)
+    assert facts.encoding == "utf-8"
+    assert (facts.rows, facts.duplicate_rows, facts.misencoded_rows) == (4, 2, 1)
+
+
+def test_every_count(make_spec: Any, tmp_path: Path) -> None:
+    """Blank, duplicate, misencoded and malformed rows are told apart; the rest is usable."""
+    rows = [
+        "message,intent",
+        "one,a",
+        "  one ,a",
+        "two,b",
+        ",b",
+        "three, ",
+        "caf\u00c3\u00a9,a",
+        "café,a",
+        "four,b,too,many",
+        "",
+        "five",
+    ]
+    (tmp_path / "data.csv").write_text("\n".join(rows), encoding="utf-8")
+    facts = known(make_spec(), tmp_path)
+    assert (facts.prompt, facts.completion) == ("message", "intent")
+    assert facts.rows == 9
+    assert facts.blank_rows == 3
+    assert facts.duplicate_rows == 2
+    assert facts.misencoded_rows == 1
+    assert facts.malformed_rows == 1
+    assert facts.usable_rows == 3
+    kept = {"cleaning": {"drop_duplicates": False, "repair_encoding": False}}
+    facts = known(make_spec(data={"source": "data.csv", **kept}), tmp_path)
+    assert (facts.duplicate_rows, facts.usable_rows) == (1, 5)
+    facts = known(make_spec(data={"source": "data.csv", "max_rows": 3}), tmp_path)
+    assert (facts.rows, facts.usable_rows) == (3, 2)
+
+
+@pytest.mark.parametrize("wrapped", [None, "data", "train"])
+def test_json_and_jsonl(make_spec: Any, tmp_path: Path, wrapped: str | None) -> None:
+    """A list of objects, a list under a usual key, and one object per line hold the same rows."""
+    rows = [{"instruction": "add", "input": "1 1", "output": 2}, {"instruction": "say"}]
+    value: Any = rows if wrapped is None else {"version": 1, wrapped: rows}
+    (tmp_path / "rows.json").write_text(json.dumps(value), encoding="utf-8")
+    lines = "\n\n".join(map(json.dumps, rows)) + '\n{"broken\n[1]\n'
+    (tmp_path / "rows.jsonl").write_text(lines, encoding="utf-8")
+    facts = known(make_spec(data="rows.json"), tmp_path)
+    assert (facts.form, facts.input, facts.rows, facts.usable_rows) == (
+        "instruction",
+        "input",
+        2,
+        1,
+    )
+    assert (facts.blank_rows, facts.malformed_rows) == (1, 0)
+    facts = known(make_spec(data="rows.jsonl"), tmp_path)
+    assert (facts.rows, facts.usable_rows, facts.malformed_rows) == (4, 1, 2)
+    assert facts.columns == ("instruction", "input", "output")
+
+
+def test_parquet(make_spec: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parquet rows hold lists of messages; without pyarrow one finding says what to install."""
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table({"id": [1, 2], "messages": [CHAT, None]})
+    parquet.write_table(table, tmp_path / "rows.parquet")
+    facts = known(make_spec(data="rows.parquet"), tmp_path)
+    assert (facts.format, facts.encoding, facts.delimiter) == ("parquet", "binary", None)
+    assert (facts.form, facts.rows, facts.usable_rows) == ("chat", 2, 1)
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1 no")
+    assert unknown(make_spec(data="bad.parquet"), tmp_path).code == "FTC203"
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert unknown(make_spec(data="rows.parquet"), tmp_path).code == "FTC207"
+
+
+def chat_rows(tmp_path: Path, *conversations: Any) -> None:
+    """Write one conversation per line."""
+    lines = (json.dumps({"messages": messages}) for messages in conversations)
+    (tmp_path / "chat.jsonl").write_text("\n".join(lines), encoding="utf-8")
+
+
+def test_conversations(make_spec: Any, tmp_path: Path) -> None:
+    """Roles and order decide what is a conversation; ShareGPT's names are read too."""
+    system = {"role": "system", "content": "Be brief."}
+    longer = [*CHAT, {"role": "user", "content": "more"}, CHAT[1]]
+    chat_rows(tmp_path, CHAT, SHAREGPT, [system, *CHAT], longer)
+    facts = known(make_spec(data="chat.jsonl"), tmp_path)
+    assert (facts.form, facts.messages) == ("chat", "messages")
+    assert (facts.rows, facts.duplicate_rows, facts.usable_rows) == (4, 1, 3)
+    assert (facts.multi_turn, facts.has_system) == (True, True)
+    assert facts.labels == ()
+    chat_rows(tmp_path, CHAT)
+    facts = known(make_spec(data="chat.jsonl"), tmp_path)
+    assert (facts.multi_turn, facts.has_system) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("messages", "fault"),
+    [
+        ([], "blank"),
+        (None, "blank"),
+        ([CHAT[0], {"role": "assistant", "content": " "}], "blank"),
+        ([CHAT[0]], "malformed"),
+        ([CHAT[1], CHAT[0]], "malformed"),
+        ([CHAT[0], CHAT[0], CHAT[1]], "malformed"),
+        ([*CHAT, {"role": "system", "content": "late"}], "malformed"),
+        ([{"role": "alien", "content": "x"}, CHAT[1]], "malformed"),
+        ([{"role": "user", "content": ["x"]}, CHAT[1]], "malformed"),
+        ([{"role": "user"}, CHAT[1]], "malformed"),
+        (["hi", "hello"], "malformed"),
+        ({"role": "user"}, "malformed"),
+        ("not json", "malformed"),
+    ],
+)
+def test_broken_conversations(make_spec: Any, tmp_path: Path, messages: Any, fault: str) -> None:
+    """Each break of the rules is counted as what it is."""
+    chat_rows(tmp_path, CHAT, messages)
+    facts = known(make_spec(data="chat.jsonl"), tmp_path)
+    assert facts.usable_rows == 1
+    assert (facts.blank_rows, facts.malformed_rows) == (fault == "blank", fault == "malformed")
+
+
+def test_a_conversation_in_a_csv_cell(make_spec: Any, tmp_path: Path) -> None:
+    """A csv holds messages as JSON text."""
+    cell = json.dumps(CHAT).replace('"', '""')
+    (tmp_path / "data.csv").write_text(f'id,messages\n1,"{cell}"\n', encoding="utf-8")
+    assert known(make_spec(), tmp_path).usable_rows == 1
+
+
+def test_labels_are_a_closed_set_only_with_rows_enough(make_spec: Any, tmp_path: Path) -> None:
+    """Two answers of five rows each are labels; as many answers as rows are none."""
+    rows = [f"text {i},{'no' if i % 3 else 'yes'}" for i in range(12)]
+    (tmp_path / "data.csv").write_text("\n".join(["text,label", *rows]), encoding="utf-8")
+    facts = known(make_spec(), tmp_path)
+    assert facts.labels == (Label(name="no", rows=8), Label(name="yes", rows=4))
+    for answers in (lambda i: i, lambda i: "x" * (90 + i % 2), lambda _: "same"):
+        rows = [f"text {i},{answers(i)}" for i in range(20)]
+        (tmp_path / "data.csv").write_text("\n".join(["text,label", *rows]), encoding="utf-8")
+        assert known(make_spec(), tmp_path).labels == ()
+
+
+def test_exact_lengths_are_those_of_the_tokenizer(
+    make_spec: Any, model_folder: Path, tokenizer_json: str
+) -> None:
+    """Each row is rendered by the template and encoded whole; the prompt ends where it answers."""
+    folder = model_folder.parent
+    rows = [(f"where is my card x{'x' * i}", f"answer {i}") for i in range(40)]
+    lines = ["prompt,completion", *(f"{prompt},{answer}" for prompt, answer in rows)]
+    (folder / "data.csv").write_text("\n".join(lines), encoding="utf-8")
+    tokenizer = Tokenizer.from_str(tokenizer_json)
+
+    def count(text: str) -> int:
+        return len(tokenizer.encode(text, add_special_tokens=False))
+
+    totals = sorted(count(f"<s><|user|>{p}<|assistant|>{a}</s>") for p, a in rows)
+    prompts = sorted(count(f"<s><|user|>{p}<|assistant|>") for p, _ in rows)
+    lengths = exact(make_spec(), folder).lengths
+    assert not lengths.estimate
+    assert lengths.mean == round(sum(totals) / 40, 2)
+    assert (lengths.p50, lengths.p90, lengths.max) == (totals[19], totals[35], totals[-1])
+    assert (lengths.prompt_p95, lengths.prompt_max) == (prompts[37], prompts[-1])
+    assert sum(rows for _, rows in lengths.histogram) == 40
+    edges = [edge for edge, _ in lengths.histogram]
+    assert edges == sorted(set(edges))
+    for edge, _ in lengths.histogram:
+        below = sum(rows for upper, rows in lengths.histogram if upper <= edge)
+        assert below == sum(total <= edge for total in totals)
+    spec = make_spec(data={"source": "data.csv", "system": "the card"})
+    longer = exact(spec, folder).lengths
+    assert longer.max == totals[-1] + count("<|system|>the card")
+
+
+def test_lengths_without_a_template(
+    make_spec: Any, model_folder: Path, tokenizer_json: str
+) -> None:
+    """Prompt, line break, answer and eos are one text; plain text has no prompt."""
+    folder = model_folder.parent
+    path = model_folder / "tokenizer_config.json"
+    config = json.loads(path.read_bytes()) | {"chat_template": None}
+    path.write_text(json.dumps(config), encoding="utf-8")
+    tokenizer = Tokenizer.from_str(tokenizer_json)
+    (folder / "data.csv").write_text("prompt,completion\nwhere is,my card\n", encoding="utf-8")
+    lengths = exact(make_spec(), folder).lengths
+    assert lengths.max == len(tokenizer.encode("where is\nmy card</s>"))
+    assert lengths.prompt_max == len(tokenizer.encode("where is\n"))
+    (folder / "data.csv").write_text("text\nwhere is my card\n", encoding="utf-8")
+    lengths = exact(make_spec(), folder).lengths
+    assert lengths.max == len(tokenizer.encode("where is my card</s>"))
+    assert lengths.prompt_max == 0
+
+
+def test_a_conversation_that_the_template_refuses_is_malformed(
+    make_spec: Any, model_folder: Path
+) -> None:
+    """A template's own error counts against the row."""
+    folder = model_folder.parent
+    refuses = "{% if messages[0].role == 'system' %}{{ raise_exception('no') }}{% endif %}x"
+    (model_folder / "chat_template.jinja").write_text(refuses, encoding="utf-8")
+    chat_rows(folder, CHAT, [{"role": "system", "content": "s"}, *CHAT])
+    facts = exact(make_spec(data="chat.jsonl"), folder)
+    assert (facts.rows, facts.malformed_rows, facts.usable_rows) == (2, 1, 1)
+
+
+def test_estimates_are_marked_and_never_too_low(make_spec: Any, model_folder: Path) -> None:
+    """Letters beyond ASCII lower the ratio, so that estimates stay on the safe side."""
+    folder = model_folder.parent
+    for text in ("a" * 400, "à" * 400):
+        (folder / "data.csv").write_text(f"text\n{text}\n", encoding="utf-8")
+        lengths = known(make_spec(), folder).lengths
+        assert lengths.estimate
+        assert lengths.max > 100
+    assert lengths.max > 150
+
+
+def test_large_files_are_sampled(
+    make_spec: Any, model_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counts are of all rows, lengths of a sample that is the same each time."""
+    folder = model_folder.parent
+    rows = [f"where is my card {'x' * (i % 50)} {i},a{i % 2}" for i in range(500)]
+    (folder / "data.csv").write_text("\n".join(["text,label", *rows]), encoding="utf-8")
+    whole = exact(make_spec(), folder)
+    monkeypatch.setattr(data_module, "LARGE_BYTES", 100)
+    monkeypatch.setattr(scan_module, "SAMPLE_ROWS", 100)
+    sampled = exact(make_spec(), folder)
+    assert (sampled.rows, sampled.sampled_rows, sampled.usable_rows) == (500, 100, 500)
+    assert whole.sampled_rows == 500
+    assert sampled == exact(make_spec(), folder)
+    assert sampled.labels == whole.labels
+    assert abs(sampled.lengths.mean - whole.lengths.mean) < whole.lengths.mean / 5
+
+
+def test_missing_columns_are_suggested(make_spec: Any, tmp_path: Path) -> None:
+    """A misspelt column gets the nearest one as a fix; unknown columns are listed."""
+    (tmp_path / "data.csv").write_text("Mesage,Team\na,b\n", encoding="utf-8")
+    columns = {"prompt": "message", "completion": "Team"}
+    finding = unknown(make_spec(data={"source": "data.csv", "columns": columns}), tmp_path)
+    assert (finding.code, finding.pointer) == ("FTC205", "/data/columns/prompt")
+    patch = {"op": "replace", "path": "/data/columns/prompt", "value": "Mesage"}
+    assert finding.fix == (patch,)
+    finding = unknown(make_spec(), tmp_path)
+    assert finding.code == "FTC206"
+    assert "`Mesage`, `Team`" in finding.message
+    finding = unknown(make_spec(data={"source": "data.csv", "form": "chat"}), tmp_path)
+    assert finding.code == "FTC206"
+    assert "`messages`" in finding.help
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "code"),
+    [
+        ("rows.csv", b"", "FTC204"),
+        ("rows.csv", b"prompt,completion\n", "FTC204"),
+        ("rows.csv", b"prompt,completion\n , \n", "FTC204"),
+        ("rows.csv", b"prompt,completion\na\0,b\n", "FTC202"),
+        ("rows.jsonl", b"\n\n", "FTC204"),
+        ("rows.jsonl", b"{broken\n", "FTC204"),
+        ("rows.json", b"{", "FTC203"),
+        ("rows.json", b"{}", "FTC203"),
+        ("rows.json", b"[" * 100_000, "FTC203"),
+        ("rows.xlsx", b"PK\3\4\0", "FTC201"),
+        ("rows", b"a,b\n", "FTC201"),
+    ],
+)
+def test_files_that_cannot_be_read(
+    make_spec: Any, tmp_path: Path, name: str, content: bytes, code: str
+) -> None:
+    """Each way to be unreadable has its own code."""
+    (tmp_path / name).write_bytes(content)
+    assert unknown(make_spec(data=f"./{name}"), tmp_path).code == code
+
+
+def test_a_missing_file_is_suggested(make_spec: Any, tmp_path: Path) -> None:
+    """The nearest file's name is a fix; a folder is told as one."""
+    (tmp_path / "tickets.csv").write_text("text\na\n", encoding="utf-8")
+    finding = unknown(make_spec(data="tikets.csv"), tmp_path)
+    assert finding.code == "FTC200"
+    assert finding.fix == ({"op": "replace", "path": "/data", "value": "tickets.csv"},)
+    (tmp_path / "folder").mkdir()
+    assert unknown(make_spec(data="./folder"), tmp_path).code == "FTC200"
+
+
+def test_the_format_that_the_spec_says(make_spec: Any, tmp_path: Path) -> None:
+    """An extension that tells nothing, or the wrong thing, is overruled."""
+    (tmp_path / "rows.txt").write_text('{"text": "a"}\n', encoding="utf-8")
+    facts = known(make_spec(data={"source": "rows.txt", "format": "jsonl"}), tmp_path)
+    assert (facts.format, facts.form) == ("jsonl", "text")
+
+
+def test_a_data_set_of_the_hub(make_spec: Any, tmp_path: Path, hub: Any) -> None:
+    """Split and subset choose files; several shards are one table; the commit is pinned."""
+    rows = {name: json.dumps({"text": name, "label": 1}).encode() for name in ("a", "b", "c", "d")}
+    files = {
+        "README.md": b"",
+        "plain/train-0.jsonl": rows["a"],
+        "plain/train-1.jsonl": rows["b"],
+        "plain/test-0.jsonl": rows["c"],
+        "other/train-0.jsonl": rows["d"],
+    }
+    hub.add("datasets/owner/rows", files)
+    plain = {"source": "owner/rows", "subset": "plain"}
+    facts = known(make_spec(data=plain), tmp_path)
+    assert (facts.origin, facts.path, facts.revision) == ("hub", None, "a" * 40)
+    assert facts.files == ("plain/train-0.jsonl", "plain/train-1.jsonl")
+    assert (facts.rows, facts.prompt, facts.completion) == (2, "text", "label")
+    assert not any("test-0" in request for request in hub.requests)
+    facts = known(make_spec(data={**plain, "split": "test"}), tmp_path)
+    assert facts.files == ("plain/test-0.jsonl",)
+    hub.failing = 503
+    assert known(make_spec(data=plain), tmp_path).rows == 2
+
+
+def test_failures_of_a_data_set(make_spec: Any, tmp_path: Path, hub: Any) -> None:
+    """Not found, gated, no such split and no network have codes of their own."""
+    hub.add("datasets/owner/gated", {"train.csv": b"text\na\n"})
+    hub.gated.add("datasets/owner/gated")
+    hub.add("datasets/owner/rows", {"train.csv": b"text\na\n", "test.csv": b"text\nb\n"})
+    assert unknown(make_spec(data="owner/nothing"), tmp_path).code == "FTC208"
+    assert unknown(make_spec(data="owner/gated"), tmp_path).code == "FTC209"
+    spec = make_spec(data={"source": "owner/rows", "split": "trian"})
+    finding = unknown(spec, tmp_path)
+    assert (finding.code, finding.pointer) == ("FTC211", "/data/split")
+    assert "`test.csv`, `train.csv`" in finding.help
+    hub.failing = 503
+    assert unknown(make_spec(data="owner/rows"), tmp_path).code == "FTC210"
+
+
+def test_facts_are_the_same_twice_and_hold_no_absolute_path(
+    make_spec: Any, model_folder: Path
+) -> None:
+    """Facts go into the lock: they depend on nothing but the spec and the files."""
+    folder = model_folder.parent
+    (folder / "data.csv").write_text("text,label\na,b\nc,d\n", encoding="utf-8")
+    spec = make_spec(data=str(folder / "data.csv"))
+    facts = exact(spec, folder)
+    assert facts == exact(spec, folder)
+    assert (facts.path, facts.source) == ("data.csv", "data.csv")
+    assert str(folder) not in repr(facts)
+
+
+def test_local_folders_need_no_hub_library(make_spec: Any, model_folder: Path) -> None:
+    """A cold compile from local files does not pay for importing huggingface_hub."""
+    folder = model_folder.parent
+    (folder / "data.csv").write_text("text,label\na,b\nc,d\n", encoding="utf-8")
+    make_spec()
+    program = """
+import sys
+from pathlib import Path
+from ftc.compiler.resolve.data import resolve_data
+from ftc.compiler.resolve.hardware import resolve_hardware
+from ftc.compiler.resolve.model import resolve_model
+from ftc.compiler.resolve.tokenizer import resolve_tokenizer
+from ftc.spec.load import load_document
+from ftc.spec.validate import validate
+spec = validate(load_document("spec.json"))
+here = Path()
+model = resolve_model(spec, folder=here)
+tokenizer = resolve_tokenizer(spec, folder=here, model=model)
+assert not resolve_data(spec, folder=here, tokenizer=tokenizer).lengths.estimate
+resolve_hardware(spec)
+heavy = {"huggingface_hub", "pyarrow", "numpy", "torch", "transformers", "datasets"}
+print(sorted(heavy & sys.modules.keys()))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"

@@ -1,0 +1,86 @@
+"""Hardware facts come from the table, from the driver, or from the processor."""
+
+from typing import Any
+
+import pytest
+
+from ftc.compiler.resolve import hardware
+from ftc.compiler.resolve.facts import HardwareFacts, Unknown
+from ftc.compiler.resolve.hardware import Gpu, resolve_hardware
+
+GIB = 1024**3
+
+
+def known(found: object) -> HardwareFacts:
+    """Return facts that are expected to be known."""
+    assert isinstance(found, HardwareFacts), found
+    return found
+
+
+def test_a_named_gpu_is_read_from_the_table(make_spec: Any) -> None:
+    """What the table has not, such as the host's memory, stays unknown unless said."""
+    facts = known(resolve_hardware(make_spec(hardware="2x A100-80GB")))
+    assert (facts.kind, facts.origin, facts.count) == ("gpu", "spec", 2)
+    assert facts.compute_capability == 8.0
+    assert facts.bf16
+    assert 79 * GIB < facts.memory_bytes < 81 * GIB
+    assert facts.link == "nvlink"
+    assert (facts.host_ram_bytes, facts.disk_free_bytes, facts.cores) == (None, None, None)
+    said = {"gpu": "RTX-4090", "ram_gib": 64, "disk_gib": 0.5}
+    facts = known(resolve_hardware(make_spec(hardware=said)))
+    assert (facts.count, facts.link) == (1, "none")
+    assert (facts.host_ram_bytes, facts.disk_free_bytes) == (64 * GIB, GIB // 2)
+
+
+def test_an_unknown_gpu_gets_suggestions_and_a_fix(make_spec: Any) -> None:
+    """The fix keeps the count and the form in which the section was written."""
+    found = resolve_hardware(make_spec(hardware="2x A100-90GB"))
+    assert isinstance(found, Unknown)
+    assert found.finding.code == "FTC300"
+    assert "A100" in found.finding.help
+    value = found.finding.fix[0]["value"]
+    assert value.startswith("2x A100")
+    assert known(resolve_hardware(make_spec(hardware=value))).count == 2
+    long = {"gpu": "A100-90GB", "count": 2, "ram_gib": 64}
+    found = resolve_hardware(make_spec(hardware=long))
+    assert isinstance(found, Unknown)
+    assert found.finding.fix[0]["value"] == {**long, "gpu": value.removeprefix("2x ")}
+
+
+def test_cpu_is_this_machine(make_spec: Any) -> None:
+    """A processor has memory, cores and no GPU memory; the count is of processes."""
+    facts = known(resolve_hardware(make_spec(hardware={"gpu": "cpu", "count": 2})))
+    assert (facts.kind, facts.origin, facts.count) == ("cpu", "spec", 2)
+    assert facts.memory_bytes == 0
+    assert facts.host_ram_bytes is not None
+    assert facts.host_ram_bytes % GIB == 0
+    assert facts.cores is not None
+    assert facts.cores >= 1
+    assert facts == resolve_hardware(make_spec(hardware={"gpu": "cpu", "count": 2}))
+
+
+def test_auto_takes_the_gpus_that_are_there(
+    make_spec: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GPUs like the first one count, the smallest memory holds, and the table adds its rates."""
+    present = (
+        Gpu(name="NVIDIA A100-SXM4-80GB", memory_bytes=80 * GIB, compute_capability=8.0),
+        Gpu(name="NVIDIA A100-SXM4-80GB", memory_bytes=79 * GIB, compute_capability=8.0),
+        Gpu(name="NVIDIA T4", memory_bytes=15 * GIB, compute_capability=7.5),
+    )
+    monkeypatch.setattr(hardware, "read_gpus", lambda: present)
+    facts = known(resolve_hardware(make_spec(hardware="auto")))
+    assert (facts.kind, facts.origin, facts.count) == ("gpu", "machine", 2)
+    assert (facts.memory_bytes, facts.bf16) == (79 * GIB, True)
+    assert facts.bf16_tflops is not None
+    monkeypatch.setattr(hardware, "read_gpus", lambda: present[2:])
+    facts = known(resolve_hardware(make_spec(hardware="auto")))
+    assert (facts.count, facts.bf16, facts.flash_attention_2) == (1, False, False)
+    monkeypatch.setattr(hardware, "read_gpus", tuple)
+    facts = known(resolve_hardware(make_spec(hardware="auto")))
+    assert (facts.kind, facts.origin, facts.count) == ("cpu", "machine", 1)
+
+
+def test_reading_gpus_never_fails() -> None:
+    """With a driver or without one the answer is a tuple."""
+    assert isinstance(hardware.read_gpus(), tuple)

@@ -1,0 +1,277 @@
+"""Model facts come from a folder, the Hub, its cache or the table; each failure is one finding."""
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ftc.compiler.resolve.facts import ModelFacts, TokenizerFacts, Unknown
+from ftc.compiler.resolve.model import resolve_model
+from ftc.compiler.resolve.tokenizer import reload_tokenizer, resolve_tokenizer
+from ftc.spec.sections import Spec
+
+COMMIT = "a" * 40
+
+
+def code(found: object) -> str:
+    """Return the code of an unknown fact."""
+    assert isinstance(found, Unknown), found
+    finding = found.finding
+    assert "\n" not in finding.message
+    assert finding.help
+    return finding.code
+
+
+def known(spec: Spec, folder: Path) -> ModelFacts:
+    """Resolve a model that is expected to be known."""
+    found = resolve_model(spec, folder=folder)
+    assert isinstance(found, ModelFacts), found
+    return found
+
+
+def write_safetensors(path: Path, tensors: dict[str, tuple[str, list[int]]]) -> None:
+    """Write a file whose header is true and whose tensors are zeros."""
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    size = 0
+    for name, (dtype, shape) in tensors.items():
+        count = 1
+        for side in shape:
+            count *= side
+        width = {"BF16": 2, "F16": 2, "F32": 4}[dtype] * count
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [size, size + width]}
+        size += width
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + bytes(size))
+
+
+def edit_config(folder: Path, **changes: Any) -> None:
+    """Change keys of the config; None removes one."""
+    path = folder / "config.json"
+    data = json.loads(path.read_bytes()) | changes
+    data = {key: value for key, value in data.items() if value is not None}
+    path.write_text(json.dumps(data), encoding="utf-8")
+
+
+def test_a_folder_gives_exact_facts(make_spec: Any, model_folder: Path) -> None:
+    """A folder's path stays relative, and the formula counts its parameters."""
+    write_safetensors(model_folder / "model.safetensors", {"a": ("BF16", [10, 3])})
+    facts = known(make_spec(), model_folder.parent)
+    assert (facts.origin, facts.path, facts.revision) == ("folder", "model", None)
+    assert (facts.architecture, facts.context_tokens) == ("LlamaForCausalLM", 256)
+    attention = 64 * 64 * 2 + 64 * 32 * 2
+    layer = attention + 3 * 64 * 128 + 2 * 64
+    assert facts.parameters == 2 * 320 * 64 + 2 * layer + 64
+    assert facts.dtype == "bfloat16"
+    assert facts.weights_bytes == (model_folder / "model.safetensors").stat().st_size
+    assert not facts.custom_code
+    assert facts.quantized is None
+
+
+def test_an_absolute_folder_leaves_no_absolute_path(make_spec: Any, model_folder: Path) -> None:
+    """Facts name an absolute folder relative to the spec."""
+    facts = known(make_spec(model=str(model_folder)), model_folder.parent)
+    assert (facts.id, facts.path) == ("model", "model")
+    assert str(model_folder.parent) not in repr(facts)
+
+
+def test_an_architecture_outside_the_table_is_counted_by_its_headers(
+    make_spec: Any, model_folder: Path
+) -> None:
+    """Headers give parameters and dtype; without weights the count is unknown."""
+    edit_config(model_folder, architectures=["NovelForCausalLM"], model_type="novel")
+    edit_config(model_folder, torch_dtype=None)
+    assert code(resolve_model(make_spec(), folder=model_folder.parent)) == "FTC111"
+    tensors = {"a": ("F16", [7, 3]), "b": ("F32", [2])}
+    write_safetensors(model_folder / "model.safetensors", tensors)
+    facts = known(make_spec(), model_folder.parent)
+    assert (facts.parameters, facts.dtype, facts.shape) == (23, "float16", None)
+    (model_folder / "model.safetensors").write_bytes(b"\xff" * 40)
+    assert code(resolve_model(make_spec(), folder=model_folder.parent)) == "FTC111"
+
+
+def test_a_sharded_model_is_read_through_its_index(make_spec: Any, model_folder: Path) -> None:
+    """Shards add up; where one is missing the index's total stands in."""
+    edit_config(model_folder, architectures=["NovelForCausalLM"], model_type="novel")
+    index = {"metadata": {"total_size": 64}, "weight_map": {"a": "x-1.safetensors"}}
+    index["weight_map"]["b"] = "x-2.safetensors"
+    (model_folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    write_safetensors(model_folder / "x-1.safetensors", {"a": ("BF16", [5])})
+    assert known(make_spec(), model_folder.parent).parameters == 32
+    write_safetensors(model_folder / "x-2.safetensors", {"b": ("BF16", [6])})
+    assert known(make_spec(), model_folder.parent).parameters == 11
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"architectures": ["BertForMaskedLM"], "model_type": "bert"}, "FTC103"),
+        ({"architectures": ["T5ForConditionalGeneration"], "model_type": "t5"}, "FTC103"),
+        ({"architectures": None, "model_type": None}, "FTC102"),
+        ({"architectures": ["NovelForCausalLM"], "vocab_size": None}, "FTC102"),
+    ],
+)
+def test_configs_that_cannot_be_trained(
+    make_spec: Any, model_folder: Path, changes: dict[str, Any], expected: str
+) -> None:
+    """Each kind of unusable config has its own code."""
+    edit_config(model_folder, **changes)
+    assert code(resolve_model(make_spec(), folder=model_folder.parent)) == expected
+
+
+def test_quantized_and_custom_models_are_told(make_spec: Any, model_folder: Path) -> None:
+    """Quantization and remote code are facts for the rules to judge."""
+    edit_config(
+        model_folder,
+        quantization_config={"quant_method": "gptq"},
+        auto_map={"AutoModelForCausalLM": "modeling.Novel"},
+    )
+    facts = known(make_spec(), model_folder.parent)
+    assert (facts.quantized, facts.custom_code) == ("gptq", True)
+
+
+def test_folders_that_are_no_models(make_spec: Any, tmp_path: Path) -> None:
+    """A missing folder, an adapter, a GGUF, an empty folder and broken JSON are told apart."""
+    folder = tmp_path / "model"
+    assert code(resolve_model(make_spec(), folder=tmp_path)) == "FTC100"
+    folder.mkdir()
+    near = resolve_model(make_spec(model="./modle"), folder=tmp_path)
+    assert isinstance(near, Unknown)
+    assert "`model`" in near.finding.help
+    assert code(resolve_model(make_spec(), folder=tmp_path)) == "FTC101"
+    for text in (b"{", b"[]", b"\xff\xfe", b"[" * 100_000):
+        (folder / "config.json").write_bytes(text)
+        assert code(resolve_model(make_spec(), folder=tmp_path)) == "FTC102"
+    (folder / "config.json").unlink()
+    (folder / "model.Q4_K_M.gguf").write_bytes(b"GGUF")
+    assert code(resolve_model(make_spec(), folder=tmp_path)) == "FTC105"
+    gguf = make_spec(model="./model/model.Q4_K_M.gguf")
+    assert code(resolve_model(gguf, folder=tmp_path)) == "FTC105"
+    (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "a/b"}')
+    adapter = resolve_model(make_spec(), folder=tmp_path)
+    assert code(adapter) == "FTC104"
+    assert isinstance(adapter, Unknown)
+    assert "`a/b`" in adapter.finding.help
+
+
+def test_the_hub_gives_a_pinned_commit(
+    make_spec: Any, tmp_path: Path, hub: Any, model_files: dict[str, bytes]
+) -> None:
+    """Small files are fetched and weights never; the second time the cache answers offline."""
+    weights = {"model.safetensors": b"x" * 1000, "modeling.py": b"raise SystemExit"}
+    hub.add("models/owner/tiny", model_files | weights, cardData={"license": "mit"})
+    spec = make_spec(model="owner/tiny")
+    facts = known(spec, tmp_path)
+    assert (facts.origin, facts.revision, facts.path) == ("hub", COMMIT, None)
+    assert (facts.licence, facts.weights_bytes, facts.gated) == ("mit", 1000, False)
+    asked = " ".join(hub.requests)
+    assert "model.safetensors" not in asked
+    assert "modeling.py" not in asked
+    tokenizer = resolve_tokenizer(spec, folder=tmp_path, model=facts)
+    assert isinstance(tokenizer, TokenizerFacts)
+    assert tokenizer.exact
+    assert reload_tokenizer(spec, tokenizer, folder=tmp_path) is not None
+    count = len(hub.requests)
+    pinned = known(make_spec(model={"id": "owner/tiny", "revision": COMMIT}), tmp_path)
+    assert (pinned.origin, pinned.revision) == ("cache", COMMIT)
+    assert len(hub.requests) == count
+
+
+def test_the_cache_answers_where_the_hub_does_not(
+    make_spec: Any,
+    tmp_path: Path,
+    hub: Any,
+    model_files: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Offline by wish and offline by accident both fall back on the cache; half of it is told."""
+    hub.add("models/owner/tiny", model_files)
+    spec = make_spec(model="owner/tiny")
+    known(spec, tmp_path)
+    hub.failing = 503
+    assert known(spec, tmp_path).origin == "cache"
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert known(spec, tmp_path).origin == "cache"
+    (tmp_path / f"hf/hub/models--owner--tiny/snapshots/{COMMIT}/config.json").unlink()
+    assert code(resolve_model(spec, folder=tmp_path)) == "FTC110"
+
+
+def test_each_failure_of_the_hub_is_one_sentence(
+    make_spec: Any, tmp_path: Path, hub: Any, model_files: dict[str, bytes]
+) -> None:
+    """Not found, gated, wrong revision, rate limit and failure have codes of their own."""
+    hub.add("models/owner/gated", model_files)
+    hub.gated.add("models/owner/gated")
+    hub.add("models/owner/tiny", model_files)
+    wrong = {"id": "owner/tiny", "revision": "v9"}
+    assert code(resolve_model(make_spec(model="owner/nothing"), folder=tmp_path)) == "FTC106"
+    assert code(resolve_model(make_spec(model="owner/gated"), folder=tmp_path)) == "FTC107"
+    assert code(resolve_model(make_spec(model=wrong), folder=tmp_path)) == "FTC112"
+    hub.failing = 429
+    assert code(resolve_model(make_spec(model="owner/other"), folder=tmp_path)) == "FTC108"
+    hub.failing = 500
+    assert code(resolve_model(make_spec(model="owner/other"), folder=tmp_path)) == "FTC109"
+
+
+def test_a_misspelt_id_gets_a_fix(make_spec: Any, tmp_path: Path, hub: Any) -> None:
+    """An id close to one of the table is suggested, in the form in which it was written."""
+    assert hub.endpoint
+    found = resolve_model(make_spec(model="Qwen/Qwen2.5-7B-Instuct"), folder=tmp_path)
+    assert isinstance(found, Unknown)
+    right = "Qwen/Qwen2.5-7B-Instruct"
+    assert found.finding.fix == ({"op": "replace", "path": "/model", "value": right},)
+    long = {"id": "Qwen/Qwen2.5-7B-Instuct", "attention": "sdpa"}
+    found = resolve_model(make_spec(model=long), folder=tmp_path)
+    assert isinstance(found, Unknown)
+    assert found.finding.fix[0]["value"] == {"id": right, "attention": "sdpa"}
+
+
+def test_the_table_stands_in_offline(
+    make_spec: Any, tmp_path: Path, hub: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A well-known model is known without a network; its tokenizer is not exact."""
+    hub.failing = 503
+    spec = make_spec(model="Qwen/Qwen2.5-7B-Instruct")
+    for wish in ("0", "1"):
+        monkeypatch.setenv("HF_HUB_OFFLINE", wish)
+        facts = known(spec, tmp_path)
+        assert (facts.origin, facts.revision) == ("table", None)
+        assert facts.parameters == 7_615_616_512
+    tokenizer = resolve_tokenizer(spec, folder=tmp_path, model=facts)
+    assert isinstance(tokenizer, TokenizerFacts)
+    assert not tokenizer.exact
+    assert 3 < tokenizer.chars_per_token < 6
+
+
+def test_a_refused_connection_and_a_dead_proxy_are_told(
+    make_spec: Any, tmp_path: Path, hub: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No server at all is a finding, not a traceback."""
+    assert hub.endpoint
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    assert code(resolve_model(make_spec(model="owner/other"), folder=tmp_path)) == "FTC109"
+
+
+def test_a_token_is_sent_and_never_kept(
+    make_spec: Any,
+    tmp_path: Path,
+    hub: Any,
+    model_files: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """HF_TOKEN goes to the Hub and into no fact, finding or file."""
+    monkeypatch.setenv("HF_TOKEN", "hf_secret123")
+    hub.add("models/owner/tiny", model_files)
+    facts = known(make_spec(model="owner/tiny"), tmp_path)
+    missing = resolve_model(make_spec(model="owner/nothing"), folder=tmp_path)
+    assert hub.tokens == {"Bearer hf_secret123"}
+    assert "hf_secret123" not in repr((facts, missing))
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any(b"hf_secret123" in path.read_bytes() for path in files)
+
+
+def test_a_gguf_repository_is_told(make_spec: Any, tmp_path: Path, hub: Any) -> None:
+    """A repository of GGUF files alone is no model to train."""
+    hub.add("models/owner/tiny-GGUF", {"tiny.Q4_0.gguf": b"GGUF", "README.md": b""})
+    assert code(resolve_model(make_spec(model="owner/tiny-GGUF"), folder=tmp_path)) == "FTC105"

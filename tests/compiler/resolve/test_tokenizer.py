@@ -1,0 +1,145 @@
+"""Tokenizer facts come from its files, whichever of them a model has."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ftc.compiler.resolve.facts import TokenizerFacts, Unknown
+from ftc.compiler.resolve.model import resolve_model
+from ftc.compiler.resolve.tokenizer import reload_tokenizer, resolve_tokenizer
+from ftc.spec.sections import Spec
+
+
+def resolve(spec: Spec, folder: Path) -> TokenizerFacts | Unknown:
+    """Resolve the model, then its tokenizer."""
+    return resolve_tokenizer(spec, folder=folder, model=resolve_model(spec, folder=folder))
+
+
+def known(spec: Spec, folder: Path) -> TokenizerFacts:
+    """Resolve a tokenizer that is expected to be known."""
+    found = resolve(spec, folder)
+    assert isinstance(found, TokenizerFacts), found
+    return found
+
+
+def edit(folder: Path, **changes: Any) -> None:
+    """Change keys of tokenizer_config.json."""
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | changes), encoding="utf-8")
+
+
+def test_facts_of_a_whole_tokenizer(make_spec: Any, model_folder: Path) -> None:
+    """Vocabulary, special tokens written either way, and the template's behaviour."""
+    facts = known(make_spec(), model_folder.parent)
+    assert facts.exact
+    tokens = json.loads((model_folder / "tokenizer.json").read_bytes())["model"]["vocab"]
+    assert facts.vocabulary_tokens == len(tokens)
+    assert (facts.bos, facts.eos, facts.pad, facts.unk) == ("<s>", "</s>", None, "<unk>")
+    assert (facts.closes_answer, facts.accepts_system, facts.prefix_stable) == (True, True, True)
+    assert facts.template_sha256 is not None
+    assert not facts.template_from_spec
+    assert not facts.has_sentencepiece_model
+
+
+def test_added_tokens_count(make_spec: Any, model_folder: Path) -> None:
+    """A token that only the small files name is part of the vocabulary."""
+    before = known(make_spec(), model_folder.parent).vocabulary_tokens
+    added = {"9": {"content": "<|new|>", "special": True}, "1": {"content": "<s>"}}
+    edit(model_folder, added_tokens_decoder=added, pad_token="<pad>")
+    facts = known(make_spec(), model_folder.parent)
+    assert facts.vocabulary_tokens == before + 2
+    assert facts.pad == "<pad>"
+
+
+def test_templates_in_each_of_their_places(make_spec: Any, model_folder: Path) -> None:
+    """A file of its own wins over the config; a list is read by name; the spec's wins over all."""
+    folder = model_folder.parent
+    first = known(make_spec(), folder).template_sha256
+    named = [{"name": "tool_use", "template": "x"}, {"name": "default", "template": "{{ 1 }}"}]
+    edit(model_folder, chat_template=named)
+    listed = known(make_spec(), folder)
+    assert listed.template_sha256 not in (first, None)
+    assert listed.closes_answer is False
+    (model_folder / "chat_template.jinja").write_text("{{ eos_token }}", encoding="utf-8")
+    own_file = known(make_spec(), folder)
+    assert own_file.closes_answer is True
+    (folder / "mine.jinja").write_text("{{ 2 }}", encoding="utf-8")
+    spec = make_spec(model={"id": "./model", "chat_template": "mine.jinja"})
+    mine = known(spec, folder)
+    assert mine.template_from_spec
+    assert mine.template_sha256 not in (first, own_file.template_sha256)
+    loaded = reload_tokenizer(spec, mine, folder=folder)
+    assert loaded is not None
+    assert loaded.template is not None
+    assert loaded.template.render([]) == "2"
+
+
+def test_a_model_without_template(make_spec: Any, model_folder: Path) -> None:
+    """Nothing is said of a template that is not there."""
+    edit(model_folder, chat_template=None)
+    facts = known(make_spec(), model_folder.parent)
+    assert facts.template_sha256 is None
+    assert (facts.closes_answer, facts.accepts_system, facts.prefix_stable) == (None, None, None)
+
+
+def test_eos_by_its_id(make_spec: Any, model_folder: Path) -> None:
+    """Without a name the config's id tells the token that ends a text."""
+    edit(model_folder, eos_token=None)
+    (model_folder / "generation_config.json").write_text('{"eos_token_id": [2, 5]}')
+    assert known(make_spec(), model_folder.parent).eos == "</s>"
+
+
+def test_sentencepiece_alone_is_an_estimate(make_spec: Any, model_folder: Path) -> None:
+    """Without tokenizer.json lengths rest on a ratio."""
+    (model_folder / "tokenizer.json").rename(model_folder / "tokenizer.model")
+    facts = known(make_spec(), model_folder.parent)
+    assert not facts.exact
+    assert facts.has_sentencepiece_model
+    assert (facts.eos, facts.vocabulary_tokens) == ("</s>", 320)
+    assert 2 < facts.chars_per_token < 6
+    assert reload_tokenizer(make_spec(), facts, folder=model_folder.parent) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "expected"),
+    [
+        ("tokenizer.json", b"{", "FTC114"),
+        ("tokenizer.json", None, "FTC113"),
+        ("tokenizer_config.json", b"{", "FTC114"),
+        ("tokenizer_config.json", b"[]", "FTC114"),
+        ("chat_template.jinja", b"{% for %}", "FTC116"),
+        ("chat_template.jinja", b"\xff", "FTC114"),
+    ],
+)
+def test_broken_files_are_one_finding_each(
+    make_spec: Any, model_folder: Path, name: str, data: bytes | None, expected: str
+) -> None:
+    """A broken or missing file is told by its own code."""
+    path = model_folder / name
+    path.unlink(missing_ok=True)
+    if data is not None:
+        path.write_bytes(data)
+    found = resolve(make_spec(), model_folder.parent)
+    assert isinstance(found, Unknown)
+    assert found.finding.code == expected
+
+
+def test_the_spec_s_own_template_is_looked_for(make_spec: Any, model_folder: Path) -> None:
+    """A missing or broken template of the spec points at the spec's field."""
+    folder = model_folder.parent
+    spec = make_spec(model={"id": "./model", "chat_template": "mine.jinja"})
+    for data, expected in ((None, "FTC115"), (b"\xff", "FTC115"), (b"{% if %}", "FTC116")):
+        if data is not None:
+            (folder / "mine.jinja").write_bytes(data)
+        found = resolve(spec, folder)
+        assert isinstance(found, Unknown)
+        assert found.finding.code == expected
+        assert found.finding.pointer == "/model/chat_template"
+
+
+def test_an_unknown_model_is_the_only_cause(make_spec: Any, tmp_path: Path) -> None:
+    """The tokenizer of a model that is not there is unknown for the same reason."""
+    model = resolve_model(make_spec(), folder=tmp_path)
+    assert resolve_tokenizer(make_spec(), folder=tmp_path, model=model) is model

@@ -1,0 +1,195 @@
+"""The verifier lets good files through and names each kind of bad one."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+import yaml
+
+from ftc.compiler.render.file import Language, RenderedFile
+from ftc.compiler.render.values import Literal
+from ftc.compiler.verify.keys import find_unknown
+from ftc.compiler.verify.pages import PAGES
+from ftc.compiler.verify.verifier import verify_files
+
+SCRIPT = '''\
+#!/usr/bin/env python3
+"""Train.
+
+    python train.py
+"""
+
+from pathlib import Path
+
+from peft import LoraConfig
+from trl import SFTConfig, SFTTrainer
+
+HERE = Path(__file__).resolve().parent
+RUN = HERE / "run"
+RATE = 2e-4  # the usual for LoRA, caf\u00e9; no really
+NAMES = ["a", "caf\\u00e9"]
+BYTES = 64 * 2**20
+LORA = {"r": 8, "lora_alpha": 16}
+SYSTEM = None
+
+config = SFTConfig(output_dir=str(RUN), learning_rate=RATE, completion_only_loss=True)
+trainer = SFTTrainer(model=NAMES[0], args=config, peft_config=LoraConfig(**LORA))
+if SYSTEM:
+    print(f"{SYSTEM}: {BYTES}")
+trainer.train()
+'''
+
+
+def _file(name: str, text: str, language: Language = "python", data: Any = None) -> RenderedFile:
+    return RenderedFile(name=name, text=text, language=language, data=data)
+
+
+def _codes(*files: RenderedFile) -> list[str]:
+    return [finding.code for finding in verify_files(files)]
+
+
+def test_good_files_have_no_finding() -> None:
+    """A script, settings, a shell script and prose that are all as they should be."""
+    settings = {"distributed_type": "DEEPSPEED", "use_cpu": True, "mixed_precision": "no"}
+    zero = {"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}}
+    files = (
+        _file("script.py", SCRIPT),
+        _file("accelerate.yaml", yaml.safe_dump(settings), "yaml", settings),
+        _file("deepspeed.json", json.dumps(zero), "json", zero),
+        _file("run.sh", "#!/bin/sh\nset -eu\nexec python train.py\n", "shell"),
+        _file("README.md", "# caf\u00e9 \u2192 GGUF\n", "markdown"),
+        _file(".gitignore", "run/\n", "text"),
+    )
+    assert verify_files(files) == ()
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("FTC900", "x = ("),
+        ("FTC900", "return 1"),
+        ("FTC900", 'PATTERN = "\\d"'),
+        ("FTC901", "print(nothing_defines_this)"),
+        ("FTC901", "def f():\n    print(a)\n    a = 1"),
+        ("FTC902", 'NAME = "a"; print()'),
+        ("FTC902", 'NAME = "a" + str(1)'),
+        ("FTC902", 'NAME = "a".join([])'),
+        ("FTC902", 'NAME = ["a", str(1)]'),
+        ("FTC902", 'NAME = {"a": 1, **dict()}'),
+        ("FTC902", 'NAME = "a" or print()'),
+        ("FTC902", 'NAME = ("a", print())[0]'),
+        ("FTC902", 'NAME = "a" if print() else "b"'),
+        ("FTC902", 'NAME = f"{print()}"'),
+        ("FTC902", 'NAME: str = "a" + str(1)'),
+        ("FTC902", "NAME = 1 + print()"),
+        ("FTC902", 'NAME = "caf\u00e9"'),
+        ("FTC902", "caf\u00e9 = 1"),
+        ("FTC902", "# -*- coding: utf-7 -*-"),
+        ("FTC903", "# a\u2028print()"),
+        ("FTC903", "# a\x85b"),
+        ("FTC903", "# a\rprint()"),
+        ("FTC903", "# \ufeff"),
+        ("FTC903", "if True:\n\tpass"),
+        ("FTC905", "from trl import SFTConfig\nSFTConfig(warmup_ratio=0.1)"),
+        ("FTC905", "import peft\npeft.LoraConfig(rank=8)"),
+        ("FTC905", 'import peft\nLORA = {"rank": 8}\npeft.LoraConfig(**LORA)'),
+        ("FTC905", 'import peft\npeft.LoraConfig(**{"rank": 8})'),
+        ("FTC905", "import trl\ntrl.SFTTrainer(tokenizer=None)"),
+    ],
+)
+def test_bad_python_is_named(code: str, line: str) -> None:
+    """Each planted defect raises its own code, and the message says the file."""
+    found = verify_files((_file("script.py", f"{line}\n"),))
+    assert code in {finding.code for finding in found}
+    assert all("`script.py`, line " in finding.message for finding in found)
+
+
+@pytest.mark.parametrize("text", ["\x00", "\ud800", "x" * 10 + "(" * 5000, "-" * 100_000 + "1"])
+def test_hopeless_python_is_a_finding(text: str) -> None:
+    """Null bytes, half surrogates and nesting beyond the parser end in findings too."""
+    assert "FTC900" in _codes(_file("script.py", f"{text}\n"))
+
+
+def test_rendered_literals_pass() -> None:
+    """What `Literal` prints is a whole literal, whatever the value."""
+    values = ["'''\"\"\"", "\u2028\n\r\x00", "{{ }}", "${x}`y`", -1.5, [1, ["a"]], {"a;b": None}]
+    lines = [f"A{i} = {Literal(value)}\n" for i, value in enumerate(values)]
+    assert verify_files((_file("x.py", "".join(lines)),)) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "data", "code"),
+    [
+        ('{"a": 1', {"a": 1}, "FTC900"),
+        ('{"a": 1}', {"a": 2}, "FTC904"),
+        ('{"a": 1}', {"a": True}, "FTC904"),
+        ('{"a": 1}', {"a": 1.0}, "FTC904"),
+        ('{"a": [1, 2]}', {"a": [1]}, "FTC904"),
+        ('{"a": {}}', {"a": {"b": 1}}, "FTC904"),
+        ('{"a": 1}', None, "FTC904"),
+        ("[" * 100_000, [], "FTC900"),
+    ],
+)
+def test_json_is_held_against_its_data(text: str, data: Any, code: str) -> None:
+    """A file that does not read back to its own data is a finding, number types included."""
+    assert _codes(_file("spec.json", text, "json", data)) == [code]
+
+
+def test_yaml_is_held_against_its_data() -> None:
+    """YAML 1.1 reads the bare word `no` as false: that is a change."""
+    wrong = _file("k.yaml", "mixed_precision: no\n", "yaml", {"mixed_precision": "no"})
+    right = _file("k.yaml", "mixed_precision: 'no'\n", "yaml", {"mixed_precision": "no"})
+    broken = _file("k.yaml", "a: [1\n", "yaml", {"a": [1]})
+    assert _codes(wrong, right, broken) == ["FTC904", "FTC900"]
+
+
+def test_unknown_setting_is_named() -> None:
+    """Keys that DeepSpeed or accelerate would not take are named by their path."""
+    zero = {"zero_optimization": {"stage": 3, "stage3_gather_fp16_weights_on_model_save": True}}
+    launch = {"num_procs": 2, "deepspeed_config": {"deepspeed_config_file": "x", "zero": 2}}
+    found = verify_files(
+        (
+            _file("deepspeed.json", json.dumps(zero), "json", zero),
+            _file("accelerate.yaml", yaml.safe_dump(launch), "yaml", launch),
+        )
+    )
+    assert [finding.code for finding in found] == ["FTC905"] * 3
+    said = " ".join(finding.message for finding in found)
+    assert "`zero_optimization.stage3_gather_fp16_weights_on_model_save`" in said
+    assert "`num_procs`" in said
+    assert "`deepspeed_config.zero`" in said
+
+
+def test_block_without_a_list_is_unknown() -> None:
+    """The table is closed: the inside of a block that it does not list is refused."""
+    assert list(find_unknown("deepspeed", {"tensorboard": {"enabled": True}})) == ["tensorboard"]
+    assert list(find_unknown("deepspeed", {"optimizer": {"type": "AdamW"}})) == []
+
+
+def test_shell_is_ascii() -> None:
+    """A letter that no table of ftc's own has cannot be in a shell script."""
+    assert _codes(_file("run.sh", "echo caf\u00e9\n", "shell")) == ["FTC906"]
+
+
+def test_pages_are_complete() -> None:
+    """Codes are in their range and unique, and each page has its four parts."""
+    codes = [page.code for page in PAGES]
+    assert codes == sorted(set(codes))
+    assert all("FTC900" <= code <= "FTC909" for code in codes)
+    for page in PAGES:
+        for part in ("What it is.", "Why it matters.", "Example.", "Use instead."):
+            assert f"**{part}**" in page.text
+
+
+def test_a_bundle_is_verified_fast() -> None:
+    """Twelve files take well under the 60 ms that a cold compile has for them, once imported."""
+    body = "".join(f"def f{i}(a, b):\n    return [x + {i} for x in a if b]\n\n" for i in range(70))
+    files = tuple(_file(f"s{i}.py", SCRIPT + body) for i in range(7))
+    verify_files(files)
+    times = []
+    for _ in range(5):
+        started = time.perf_counter()
+        assert verify_files(files) == ()
+        times.append(time.perf_counter() - started)
+    assert min(times) < 0.25  # a loaded machine in CI; 0.05 s alone

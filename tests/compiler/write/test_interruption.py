@@ -1,0 +1,230 @@
+"""An interrupted write: killed or out of space at any point, the bundle stays whole."""
+
+import os
+import resource
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.write.bundle import finish_interrupted, write_bundle
+from ftc.compiler.write.conflict import Conflict
+from ftc.compiler.write.disk import DiskFailure
+from ftc.compiler.write.journal import JOURNAL_NAME, STAGING_NAME
+from ftc.compiler.write.lock import Lock
+
+MakeLock = Callable[..., Lock]
+
+OLD = {"a.py": "old a\n", "b.py": "old b\n", "gone.py": "gone\n", "run.sh": "#!/bin/sh\n"}
+NEW = {"a.py": "new a\n", "b.py": "new b\n", "made.py": "made\n", "run.sh": "#!/bin/sh\n# 2\n"}
+# What Python reports before it does something to the disk.
+EVENTS = frozenset({"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree"})
+COMPLETED = 7
+INTERRUPTED = 8
+REFUSED = 9
+
+
+def _files(texts: dict[str, str]) -> tuple[RenderedFile, ...]:
+    return tuple(RenderedFile(name=n, text=t, language="text") for n, t in texts.items())
+
+
+def _on_disk(folder: Path) -> dict[str, str]:
+    return {
+        path.name: path.read_text()
+        for path in sorted(folder.iterdir())
+        if path.is_file() and path.name != JOURNAL_NAME
+    }
+
+
+def _in_child(act: Callable[[], None]) -> int:
+    """Run `act` in a forked process; return its exit code, negative for a signal."""
+    child = os.fork()
+    if child == 0:
+        try:
+            act()
+        except KeyboardInterrupt:
+            os._exit(INTERRUPTED)
+        except DiskFailure as failure:
+            os._exit(REFUSED if "as it was before" in failure.message else 1)
+        except BaseException:  # noqa: BLE001 - the parent sees the exit code
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(COMPLETED)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def _signal_at(folder: Path, count: int, number: int) -> None:
+    """Send this process a signal just before its `count`-th touch of the folder."""
+    left = count
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal left
+        if event in EVENTS and str(folder) in str(arguments[0]):
+            left -= 1
+            if left == 0:
+                signal.raise_signal(number)
+
+    sys.addaudithook(hook)
+
+
+class Bundle:
+    """An old bundle on disk, and the two ends that a write from it may have."""
+
+    def __init__(self, folder: Path, lock_of: MakeLock) -> None:
+        self.folder = folder
+        self.lock_of = lock_of
+        self.write(NEW)
+        self.new = _on_disk(folder)
+        self.write(OLD)
+        self.old = _on_disk(folder)
+
+    def write(self, texts: dict[str, str], *, force: bool = False) -> None:
+        """Write the files and their lock."""
+        files = _files(texts)
+        write_bundle(self.folder, files, self.lock_of(files), force=force)
+
+
+@pytest.fixture
+def bundle(tmp_path: Path, lock_of: MakeLock) -> Bundle:
+    """Return an old bundle."""
+    return Bundle(tmp_path / "b", lock_of)
+
+
+def test_killed_at_any_point(bundle: Bundle) -> None:
+    """SIGKILL before each touch of the disk: the next start finds old or new, never a mixture."""
+    outcomes: list[str] = []
+    for count in range(1, 200):
+        bundle.write(OLD)
+
+        def act(count: int = count) -> None:
+            _signal_at(bundle.folder, count, signal.SIGKILL)
+            bundle.write(NEW)
+
+        code = _in_child(act)
+        if code == COMPLETED:
+            break
+        assert code == -signal.SIGKILL
+        complete = (bundle.folder / JOURNAL_NAME).exists()
+        if not complete:
+            assert _on_disk(bundle.folder) in (bundle.old, bundle.new)
+        assert finish_interrupted(bundle.folder) == complete
+        assert _on_disk(bundle.folder) in (bundle.old, bundle.new)
+        assert {path.name for path in bundle.folder.iterdir()} == set(_on_disk(bundle.folder))
+        outcomes.append("new" if _on_disk(bundle.folder) == bundle.new else "old")
+    assert code == COMPLETED
+    assert {"old", "new"} == set(outcomes)
+    assert sorted(outcomes, reverse=True) == outcomes, "once new, always new"
+    assert len(outcomes) > 15
+
+
+def test_killed_and_then_compiled_again(bundle: Bundle) -> None:
+    """Writing again after a kill, without a word between, ends in the new bundle."""
+    for count in range(1, 200, 2):
+        bundle.write(OLD)
+
+        def act(count: int = count) -> None:
+            _signal_at(bundle.folder, count, signal.SIGKILL)
+            bundle.write(NEW)
+
+        code = _in_child(act)
+        bundle.write(NEW)
+        assert _on_disk(bundle.folder) == bundle.new
+        if code == COMPLETED:
+            break
+    assert code == COMPLETED
+
+
+def test_interrupted_at_any_point(bundle: Bundle) -> None:
+    """Ctrl-C at any point leaves one whole bundle at once, and nothing half-done."""
+    codes: list[int] = []
+    for count in range(1, 200):
+        bundle.write(OLD)
+
+        def act(count: int = count) -> None:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            _signal_at(bundle.folder, count, signal.SIGINT)
+            bundle.write(NEW)
+
+        codes.append(_in_child(act))
+        assert _on_disk(bundle.folder) in (bundle.old, bundle.new)
+        if codes[-1] == COMPLETED:
+            break
+        assert codes[-1] == INTERRUPTED
+        finish_interrupted(bundle.folder)
+        assert _on_disk(bundle.folder) in (bundle.old, bundle.new)
+    assert codes[-1] == COMPLETED
+    assert len(codes) > 15
+
+
+def test_file_size_limit_is_a_full_disk(bundle: Bundle) -> None:
+    """A write that the system cuts short leaves the old bundle and says so."""
+
+    def act() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+        bundle.write({**NEW, "huge.txt": "x" * 100_000 + "\n"})
+
+    assert _in_child(act) == REFUSED
+    assert _on_disk(bundle.folder) == bundle.old
+    assert not (bundle.folder / STAGING_NAME).exists()
+
+
+def _killed_while_replacing(bundle: Bundle) -> None:
+    """Leave a complete journal of which one replacement has been made."""
+
+    def act() -> None:
+        renames = 0
+
+        def hook(event: str, arguments: tuple[Any, ...]) -> None:
+            nonlocal renames
+            if event == "os.rename" and STAGING_NAME in str(arguments[0]):
+                renames += 1
+                if renames == 3:  # the journal's own, `a.py`, and before `b.py`
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(hook)
+        bundle.write(NEW)
+
+    assert _in_child(act) == -signal.SIGKILL
+    found = _on_disk(bundle.folder)
+    assert (found["a.py"], found["b.py"]) == (NEW["a.py"], OLD["b.py"])
+
+
+def test_edit_after_a_kill_is_not_lost(bundle: Bundle) -> None:
+    """A file edited between the kill and the next start is named, and the journal waits."""
+    _killed_while_replacing(bundle)
+    (bundle.folder / "b.py").write_text("my own\n")
+    for attempt in (lambda: finish_interrupted(bundle.folder), lambda: bundle.write(NEW)):
+        with pytest.raises(Conflict) as caught:
+            attempt()
+        assert [finding.message for finding in caught.value.findings] == [
+            "`b.py` was edited since ftc wrote it"
+        ]
+    assert (bundle.folder / "b.py").read_text() == "my own\n"
+    bundle.write(NEW, force=True)
+    assert _on_disk(bundle.folder) == bundle.new
+
+
+def test_replacement_that_fails_is_finished_next_time(
+    bundle: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the disk refuses in the middle of replacing, the failure says what happens next."""
+    replace, calls = os.replace, 0
+
+    def refuse(source: Any, target: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise PermissionError(13, "Permission denied")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(DiskFailure, match="the next `ftc compile` finishes the write"):
+        bundle.write(NEW)
+    monkeypatch.undo()
+    assert finish_interrupted(bundle.folder)
+    assert _on_disk(bundle.folder) == bundle.new

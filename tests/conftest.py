@@ -1,0 +1,104 @@
+"""What all tests share: the guard against a stale install, goldens, and what lies outside."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+import ftc
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = {
+    "cli": "",
+    "spec": "spec",
+    "compiler": "compiler",
+    "templates": "templates",
+    "tui": "tui",
+}
+NEEDS_SHARED = "needs ../shared"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the flag that rewrites goldens."""
+    parser.addoption("--update-golden", action="store_true", help="rewrite the golden files")
+
+
+def pytest_configure() -> None:
+    """Stop before the first import error that only says that an install is stale."""
+    stale = stale_links(ROOT, Path(ftc.__file__).parent)
+    if stale:
+        pytest.exit(f"{stale[0]} is not what is installed: run `make links`", returncode=3)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that need the real data, so that the summary can count them."""
+    for item in items:
+        if "shared" in getattr(item, "fixturenames", ()):
+            item.user_properties.append(("shared", True))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many tests that need the real data ran; `.ci/run` reads this line."""
+    counts = {
+        outcome: sum(
+            ("shared", True) in getattr(report, "user_properties", ())
+            for report in terminalreporter.stats.get(outcome, ())
+        )
+        for outcome in ("passed", "failed", "error", "skipped")
+    }
+    skipped = counts.pop("skipped")
+    if skipped or sum(counts.values()):
+        terminalreporter.write_line(
+            f"tests that need ../shared: {sum(counts.values())} ran, {skipped} skipped"
+        )
+
+
+def stale_links(root: Path, installed: Path) -> list[str]:
+    """Return the sources that have no link in the strict editable install, and links to nothing."""
+    missing = []
+    for folder, package in FOLDERS.items():
+        for source in sorted((root / folder).rglob("*")):
+            inside = source.relative_to(root / folder)
+            if source.suffix not in {".py", ".json", ".j2"} or "__pycache__" in inside.parts:
+                continue
+            link = installed / package / inside
+            if not link.exists() or not link.samefile(source):
+                missing.append(source.relative_to(root).as_posix())
+    links = (path for path in sorted(installed.rglob("*")) if path.is_symlink())
+    gone = (link for link in links if not link.exists())
+    return [*missing, *(link.readlink().name for link in gone)]
+
+
+def llama_version(root: Path) -> str:
+    """Return the version of llama-cpp-python that pyproject.toml pins."""
+    found = re.search(r'"llama-cpp-python==([\d.]+)"', (root / "pyproject.toml").read_text())
+    assert found is not None
+    return found[1]
+
+
+@pytest.fixture
+def update_golden(request: pytest.FixtureRequest) -> bool:
+    """Whether goldens are rewritten instead of compared."""
+    return bool(request.config.getoption("--update-golden"))
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Return the folder of real data; FTC_SHARED names it, ../shared is looked at otherwise."""
+    folder = Path(os.environ.get("FTC_SHARED") or ROOT.parent / "shared")
+    if not folder.is_dir():
+        pytest.skip(NEEDS_SHARED)
+    return folder.resolve()
+
+
+@pytest.fixture(scope="session")
+def sdist() -> Path:
+    """Return the sources of llama-cpp-python, for the converter that a wheel lacks."""
+    named = os.environ.get("FTC_LLAMA_CPP_SDIST")
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ftc" / "sdist"
+    version = llama_version(ROOT)
+    places = [Path(named)] if named else sorted(cache.glob(f"llama?cpp?python-{version}.tar.gz"))
+    if not places or not places[0].is_file():
+        pytest.skip("needs the sources of llama-cpp-python: `make install` keeps them")
+    return places[0]

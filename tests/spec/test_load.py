@@ -1,0 +1,152 @@
+"""Loading: one finding for each way in which a file is no spec."""
+
+import io
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ftc.spec.document import Document
+from ftc.spec.finding import Finding, Position
+from ftc.spec.load import MOST_BYTES, load_document
+
+
+def only(source: str) -> Finding:
+    """Return the one finding of a source."""
+    findings = load_document(source)
+    assert isinstance(findings, tuple)
+    (finding,) = findings
+    return finding
+
+
+def loaded(source: str) -> Document:
+    """Return the document of a sound source."""
+    document = load_document(source)
+    assert isinstance(document, Document)
+    return document
+
+
+def pipe(monkeypatch: pytest.MonkeyPatch, raw: bytes) -> None:
+    """Put bytes on standard input."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw)))
+
+
+def test_missing(tmp_path: Path) -> None:
+    """A name without a file is said to be one."""
+    finding = only(str(tmp_path / "spce.json"))
+    assert (finding.code, finding.position) == ("FTC001", None)
+
+
+def test_folder(tmp_path: Path) -> None:
+    """A folder is no spec."""
+    assert only(str(tmp_path)).code == "FTC003"
+
+
+@pytest.mark.parametrize("name", ["a\0b.json", "x" * 300 + ".json"])
+def test_name_that_the_system_refuses(name: str) -> None:
+    """What cannot be opened for another reason is unreadable."""
+    assert only(name).code == "FTC002"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs the rights of Unix")
+def test_forbidden(tmp_path: Path) -> None:
+    """A file without the right to read it is unreadable; root, who may read all, becomes nobody."""
+    path = tmp_path / "spec.json"
+    path.write_text("{}")
+    path.chmod(0)
+    user = os.geteuid()
+    try:
+        if user == 0:
+            os.seteuid(65534)
+        finding = only(str(path))
+    finally:
+        os.seteuid(user)
+    assert finding.code == "FTC002"
+    assert finding.message.endswith("cannot be read: permission denied")
+
+
+def test_file_of_100_mb_is_not_read(tmp_path: Path) -> None:
+    """The finding comes at once."""
+    path = tmp_path / "data.json"
+    with path.open("wb") as file:
+        file.truncate(100_000_000)
+    start = time.perf_counter()
+    assert only(str(path)).code == "FTC005"
+    assert time.perf_counter() - start < 0.5
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero")
+def test_endless_file() -> None:
+    """A device that never ends is larger than 1 MiB."""
+    assert only("/dev/zero").code == "FTC005"
+
+
+def test_largest_file(tmp_path: Path) -> None:
+    """Exactly 1 MiB is read."""
+    path = tmp_path / "spec.json"
+    path.write_text("{}" + " " * (MOST_BYTES - 2))
+    assert loaded(str(path)).data == {}
+
+
+def test_wrong_byte_is_located(tmp_path: Path) -> None:
+    """The finding points at the first byte that is not UTF-8."""
+    path = tmp_path / "spec.json"
+    path.write_bytes('{\n "é": "'.encode() + b"\xe9" + b'"}')
+    finding = only(str(path))
+    assert (finding.code, finding.position) == ("FTC006", Position(line=2, column=8))
+    assert "byte 10 (0xe9)" in finding.message
+
+
+def test_document(tmp_path: Path) -> None:
+    """A document knows its name, its folder and its text."""
+    path = tmp_path / "spec.json"
+    path.write_text('{"name": "x"}')
+    document = loaded(str(path))
+    assert (document.name, document.folder) == (str(path), tmp_path)
+    assert (document.text, document.data) == ('{"name": "x"}', {"name": "x"})
+
+
+def test_line_endings_of_windows(tmp_path: Path) -> None:
+    """CR LF ends one line, in JSON and in YAML."""
+    (tmp_path / "a.json").write_bytes(b'{\r\n "seed":\r\n 7}')
+    (tmp_path / "a.yaml").write_bytes(b"name: a\r\nseed: 7\r\n")
+    assert loaded(str(tmp_path / "a.json")).position("/seed") == Position(line=3, column=2)
+    assert loaded(str(tmp_path / "a.yaml")).position("/seed") == Position(line=2, column=7)
+
+
+@pytest.mark.parametrize("name", ["a.yaml", "a.YML", "a.Yaml"])
+def test_yaml_by_name(tmp_path: Path, name: str) -> None:
+    """The ending chooses the language."""
+    (tmp_path / name).write_text("seed: 7")
+    assert loaded(str(tmp_path / name)).data == {"seed": 7}
+
+
+@pytest.mark.parametrize("raw", [b'{"seed": 7}', b' \n{"seed": 7}', b"seed: 7", b"# a\nseed: 7"])
+def test_standard_input(monkeypatch: pytest.MonkeyPatch, raw: bytes) -> None:
+    """Standard input is JSON when it starts with a brace, else YAML."""
+    pipe(monkeypatch, raw)
+    document = loaded("-")
+    assert (document.data, document.folder) == ({"seed": 7}, Path())
+
+
+def test_endless_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more than 1 MiB of standard input is read."""
+    pipe(monkeypatch, b" " * (MOST_BYTES + 5))
+    assert only("-").code == "FTC005"
+
+
+def test_json_spec_imports_no_yaml() -> None:
+    """A JSON spec pays for neither the YAML reader nor, when sound, for reading twice."""
+    import subprocess  # noqa: PLC0415
+
+    code = (
+        "import sys; from ftc.spec.load import load_document; load_document(sys.argv[1]);"
+        "print('yaml' in sys.modules, 'jsonschema' in sys.modules)"
+    )
+    path = Path(__file__).resolve().parents[1] / "bad_specs" / "planned.json"
+    told = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.split() == ["False", "False"]

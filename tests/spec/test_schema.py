@@ -1,0 +1,184 @@
+"""The schema is sound, annotated everywhere, and says what `sections` says."""
+
+import types
+from dataclasses import fields as dataclass_fields
+from dataclasses import is_dataclass
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from ftc.spec.expectation import expectation, types_of, words_of
+from ftc.spec.normal import normalise
+from ftc.spec.schema import Field, Schema, branches, fields, object_form, read_planned, read_schema
+from ftc.spec.sections import Spec
+from ftc.spec.validate import to_spec
+
+FIELDS = tuple(fields())
+NAMES = {field.name for field in FIELDS}
+SMALLEST = {"name": "x", "model": "m", "data": "d.csv"}
+
+
+def every_field(test: Any) -> Any:
+    """Run a test for each field of the language."""
+    return pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)(test)
+
+
+def accepts(schema: Schema, value: Any) -> bool:
+    """Whether a property, references resolved, accepts a value."""
+    whole = {**schema, "$defs": read_schema()["$defs"]}
+    return bool(Draft202012Validator(whole).is_valid(value))
+
+
+def test_is_a_schema() -> None:
+    """The schema obeys its metaschema."""
+    Draft202012Validator.check_schema(read_schema())
+    assert read_schema()["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+
+
+@every_field
+def test_annotations(field: Field) -> None:
+    """Every field has words for editors, pages and the assistant."""
+    schema = field.schema
+    for key in ("title", "description"):
+        assert schema[key].strip()
+    assert schema["description"].endswith(".")
+    assert schema["x-question"]["ask"].endswith("?")
+    assert schema["x-question"]["why"].endswith(".")
+    assert schema["examples"]
+    assert expectation(schema)
+
+
+@every_field
+def test_default_and_examples_are_valid(field: Field) -> None:
+    """A field that may be left out says what it then is; what it shows is allowed."""
+    assert ("default" in field.schema) is not field.required
+    if "default" in field.schema:
+        assert accepts(field.schema, field.schema["default"])
+    for example in field.schema["examples"]:
+        assert accepts(field.schema, example)
+
+
+@every_field
+def test_closed_and_bounded(field: Field) -> None:
+    """Objects are closed, numbers have both bounds, texts and lists have an end."""
+    for branch in branches(field.schema):
+        kinds = types_of(branch) if "type" in branch else ()
+        if "object" in kinds:
+            assert branch["additionalProperties"] is False
+        if "enum" in branch or "const" in branch:
+            continue
+        if {"number", "integer"} & set(kinds):
+            assert "maximum" in branch
+            assert {"minimum", "exclusiveMinimum"} & branch.keys()
+        if "string" in kinds and field.name != "name":
+            assert "maxLength" in branch
+        if "array" in kinds:
+            assert "maxItems" in branch
+
+
+@every_field
+def test_short_form_is_a_field(field: Field) -> None:
+    """A short form stands for one field of its section, which judges it alike."""
+    if "x-short" in field.schema:
+        inner = object_form(field.schema)
+        assert inner is not None
+        assert field.schema["x-short"] in inner["properties"]
+
+
+def test_mirrors_the_sections() -> None:
+    """The typed spec and the schema have the same fields, types and words."""
+    seen: set[str] = set()
+    walk_sections(Spec, "", seen)
+    assert seen == NAMES - {"$schema", "ftc"}
+
+
+def walk_sections(section: type, prefix: str, seen: set[str]) -> None:
+    """Hold each field of a dataclass beside the property of its name."""
+    by_name = {field.name: field for field in FIELDS}
+    hints = get_type_hints(section)
+    for inner in dataclass_fields(section):
+        name = prefix + inner.name
+        if name == "said":
+            continue
+        seen.add(name)
+        hint = hints[inner.name]
+        if isinstance(hint, type) and is_dataclass(hint):
+            assert object_form(by_name[name].schema) is not None
+            walk_sections(hint, f"{name}.", seen)
+        else:
+            words, kinds = said_by(hint)
+            assert set(words_of(by_name[name].schema)) == words, name
+            leaves = [leaf for leaf in branches(by_name[name].schema) if "enum" not in leaf]
+            found = {kind for leaf in leaves if "const" not in leaf for kind in types_of(leaf)}
+            assert found == kinds, name
+
+
+def said_by(hint: Any) -> tuple[set[str], set[str]]:
+    """Return the words and the JSON types of a type hint."""
+    kinds = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+    origin = get_origin(hint)
+    if origin is Literal:
+        return set(get_args(hint)), set()
+    if origin is tuple:
+        return set(), {"array"}
+    if origin in {types.UnionType, getattr(types, "UnionType", None)} or "Union" in str(origin):
+        parts = [said_by(part) for part in get_args(hint)]
+        return set().union(*(p[0] for p in parts)), set().union(*(p[1] for p in parts))
+    return set(), {kinds[hint]}
+
+
+def test_defaults_make_a_spec() -> None:
+    """The smallest spec becomes a typed one, and its defaults are the schema's."""
+    spec = to_spec(SMALLEST)
+    assert spec.said == {"/name", "/model", "/model/id", "/data", "/data/source"}
+    long = normalise(SMALLEST)
+    for field in FIELDS:
+        value: Any = long
+        if field.name in {"$schema", "ftc"} or field.required or object_form(field.schema):
+            continue
+        for key in field.name.split("."):
+            value = value[key]
+        assert value == field.schema["default"]
+
+
+def test_chosen_defaults() -> None:
+    """The defaults that are a choice are these."""
+    spec = to_spec(SMALLEST)
+    assert (spec.objective.type, spec.objective.loss_on) == ("sft", "completion")
+    assert (spec.method.type, spec.method.dropout) == ("lora", 0.05)
+    assert (spec.data.split, spec.data.splits.test, spec.data.splits.validation) == (
+        "train",
+        0.1,
+        0.1,
+    )
+    assert (spec.training.weight_decay, spec.training.warmup) == (0.01, 0.03)
+    assert (spec.training.seed, spec.training.keep_checkpoints) == (42, 2)
+    assert (spec.hardware.gpu, spec.hardware.count, spec.export.types) == ("auto", "auto", ())
+
+
+def test_planned_is_not_there() -> None:
+    """What is planned is no field and no value yet, and its section exists."""
+    planned = read_planned()
+    pointers = {field.pointer: field for field in FIELDS}
+    for pointer, advice in planned["keys"].items():
+        assert pointer not in pointers
+        assert pointer.rpartition("/")[0] in {"", *pointers}
+        assert advice[0].islower()
+    for pattern, words in planned["values"].items():
+        field = pointers[pattern.removesuffix("/*")]
+        known = words_of(field.schema)
+        for branch in branches(field.schema):
+            known += words_of(branch.get("items", {})) if "items" in branch else ()
+        assert known
+        assert not set(words) & set(known)
+
+
+def test_no_two_aliases_in_one_section() -> None:
+    """An alias stands for one field of its section, and is not itself one."""
+    for parent in {field.pointer.rpartition("/")[0] for field in FIELDS}:
+        siblings = [field for field in FIELDS if field.pointer.rpartition("/")[0] == parent]
+        own = {field.pointer.rpartition("/")[2] for field in siblings}
+        aliases = [alias for field in siblings for alias in field.schema.get("x-aliases", ())]
+        assert len(set(aliases)) == len(aliases), parent
+        assert not own & set(aliases), parent

@@ -1,0 +1,293 @@
+"""Validation: any JSON value gives a spec or findings; the schema and the validator agree."""
+
+import copy
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from ftc.spec.document import Document
+from ftc.spec.finding import Finding
+from ftc.spec.json_reader import read_json
+from ftc.spec.normal import normalise, said
+from ftc.spec.pointer import split
+from ftc.spec.schema import fields, read_planned, read_schema
+from ftc.spec.sections import Spec
+from ftc.spec.validate import locate, validate
+
+FULL: dict[str, Any] = {
+    "name": "support",
+    "model": {"id": "m", "revision": None},
+    "data": {
+        "source": "a.csv",
+        "columns": {"prompt": "q"},
+        "cleaning": {},
+        "splits": {"test": 0.2},
+    },
+    "objective": {"type": "sft"},
+    "method": {"type": "lora", "rank": 8, "targets": ["q_proj"]},
+    "training": {"epochs": 2, "evaluation": {"every_steps": 5}},
+    "hardware": "2x A100-80GB",
+    "distribution": "zero2",
+    "export": ["Q4_K_M"],
+    "allow": ["FTC101"],
+}
+POINTERS = [field.name.split(".") for field in fields()]
+KEYS = st.sampled_from(sorted({path[-1] for path in POINTERS})) | st.text(max_size=6)
+EXAMPLES = st.sampled_from([example for field in fields() for example in field.schema["examples"]])
+WORDS = st.sampled_from(
+    ["auto", "lora", "qlora", "full", "zero3", "chat", "2x cpu", "0x A", "FTC101"]
+)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from([0, 1, 0.5, 2.0, 10**400, -1])
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+    | WORDS
+    | EXAMPLES
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+CHANGES = st.lists(st.tuples(st.sampled_from(POINTERS), VALUES | EXAMPLES), min_size=1, max_size=4)
+CONFLICTS = {"FTC050", "FTC051", "FTC052", "FTC053", "FTC054"}
+
+
+def document_of(data: Any) -> Document:
+    """Return a document that says the data, through the reader."""
+    text = json.dumps(data, ensure_ascii=False)
+    reading = read_json(text)
+    assert not reading.findings
+    return Document(
+        name="-", folder=Path(), text=text, data=reading.data, positions=reading.positions
+    )
+
+
+def changed(changes: list[tuple[list[str], Any]]) -> dict[str, Any]:
+    """Return a good spec with values put at some of its fields."""
+    data = copy.deepcopy(FULL)
+    for path, value in changes:
+        inner: Any = data
+        for key in path[:-1]:
+            if not isinstance(inner.get(key), dict):
+                inner[key] = {}
+            inner = inner[key]
+        inner[path[-1]] = copy.deepcopy(value)
+    return data
+
+
+def judge(data: Any) -> Spec | tuple[Finding, ...]:
+    """Validate data, and hold the result against the schema."""
+    document = document_of(data)
+    judged = validate(document)
+    clean = isinstance(judged, Spec) or {finding.code for finding in judged} <= CONFLICTS
+    assert clean is valid_by_schema(data)
+    for finding in judged if isinstance(judged, tuple) else ():
+        assert finding.position is not None
+        assert finding.message.isprintable(), finding
+        assert finding.help.isprintable(), finding
+    return judged
+
+
+def valid_by_schema(data: Any) -> bool:
+    """Whether the plain library accepts the data; it lets `$` match before a line feed."""
+    return "\\n" not in json.dumps(data) and bool(
+        Draft202012Validator(read_schema()).is_valid(data)
+    )
+
+
+@settings(deadline=None)
+@given(VALUES.filter(lambda value: "\\n" not in json.dumps(value)))
+def test_any_json(value: Any) -> None:
+    """Any JSON value gives findings or a spec, never an exception."""
+    judge(value)
+
+
+@settings(deadline=None)
+@given(CHANGES.filter(lambda changes: "\\n" not in json.dumps(changes)))
+def test_any_change_of_a_spec(changes: list[tuple[list[str], Any]]) -> None:
+    """A spec with some of its fields changed gives findings or a spec, as the schema says."""
+    judge(changed(changes))
+
+
+@settings(deadline=None)
+@given(CHANGES)
+def test_fixes_apply(changes: list[tuple[list[str], Any]]) -> None:
+    """A fix is a patch that applies, and its finding is gone afterwards."""
+    data = changed(changes)
+    judged = validate(document_of(data))
+    for finding in judged if isinstance(judged, tuple) else ():
+        if not finding.fix:
+            continue
+        after = validate(document_of(patched(data, finding.fix)))
+        left = after if isinstance(after, tuple) else ()
+        assert (finding.code, finding.pointer) not in {(it.code, it.pointer) for it in left}
+
+
+def patched(data: Any, patch: Any) -> Any:
+    """Apply the operations that fixes use."""
+    data = copy.deepcopy(data)
+    for step in patch:
+        if step["op"] == "move":
+            moved = follow(data, step["from"]).pop(split(step["from"])[-1])
+            follow(data, step["path"])[step["path"].rpartition("/")[2]] = moved
+            continue
+        holder, key = follow(data, step["path"]), step["path"].rpartition("/")[2]
+        at = int(key) if isinstance(holder, list) else key
+        if step["op"] == "remove":
+            del holder[at]
+        else:
+            holder[at] = step["value"]
+    return data
+
+
+def follow(data: Any, pointer: str) -> Any:
+    """Return what holds the value at a pointer."""
+    for part in split(pointer)[:-1]:
+        data = data[int(part) if isinstance(data, list) else part]
+    return data
+
+
+@pytest.mark.parametrize(
+    ("written", "gpu", "count"),
+    [
+        ("2x A100-80GB", "A100-80GB", 2),
+        ("2 x A100-80GB", "A100-80GB", 2),
+        ("2\u00d7A100-80GB", "A100-80GB", 2),
+        (" 16X  H100 ", "H100", 16),
+        ("2x 4090", "4090", 2),
+        ("4090", "4090", "auto"),
+        ("RTX 4090", "RTX 4090", "auto"),
+        ("auto", "auto", "auto"),
+        ("cpu", "cpu", "auto"),
+        ("2x cpu", "cpu", 2),
+    ],
+)
+def test_hardware(written: str, gpu: str, count: int | str) -> None:
+    """A count is parsed off the front, however it is written."""
+    spec = judge({**FULL, "hardware": written})
+    assert isinstance(spec, Spec)
+    assert (spec.hardware.gpu, spec.hardware.count) == (gpu, count)
+    assert ("/hardware/count" in spec.said) is (count != "auto")
+
+
+@pytest.mark.parametrize(
+    "written", ["0x A100", "00 x A100", "99999x A100", "2x 3x A100", " ", "a\tb"]
+)
+def test_hardware_refused(written: str) -> None:
+    """No hardware has such a name or such a count."""
+    judged = judge({**FULL, "hardware": written})
+    assert isinstance(judged, tuple)
+    assert [(it.code, it.pointer) for it in judged] == [("FTC037", "/hardware")]
+
+
+def test_short_and_long_forms_are_one_spec() -> None:
+    """A short form says the same as the object it stands for."""
+    short = {**FULL, "model": "m", "data": "d", "objective": "sft", "method": "full"}
+    long = {
+        **short,
+        "model": {"id": "m"},
+        "data": {"source": "d"},
+        "objective": {"type": "sft"},
+        "method": {"type": "full"},
+        "hardware": {"gpu": "A100-80GB", "count": 2},
+        "distribution": {"strategy": "zero2"},
+        "export": {"types": ["Q4_K_M"]},
+    }
+    assert normalise(short) == normalise(long)
+    assert said(short) == said(long)
+    assert judge(short) == judge(long)
+
+
+def test_whole_numbers_written_as_floats() -> None:
+    """JSON Schema counts 8.0 as a whole number, and so does the spec."""
+    spec = judge({**FULL, "method": {"rank": 8.0}, "training": {"epochs": 3}})
+    assert isinstance(spec, Spec)
+    assert (type(spec.method.rank), type(spec.training.epochs)) == (int, float)
+
+
+@pytest.mark.parametrize("name", ["a", "a-b", "0", "a" * 63])
+def test_good_names(name: str) -> None:
+    """A name is small letters, digits and hyphens inside."""
+    assert isinstance(judge({**FULL, "name": name}), Spec)
+
+
+@pytest.mark.parametrize("name", ["", "-a", "a-", "A", "a_b", "a" * 64, "a\n", "é"])
+def test_bad_names(name: str) -> None:
+    """Everything else is no name."""
+    judged = validate(document_of({**FULL, "name": name}))
+    assert isinstance(judged, tuple)
+    assert [(it.code, it.pointer) for it in judged] == [("FTC037", "/name")]
+
+
+@pytest.mark.parametrize("version", [0, 2, 3, -1, 10**30])
+def test_other_version(version: int) -> None:
+    """A spec of another version gets one finding, whatever else it says."""
+    judged = validate(document_of({"ftc": version, "x": {}}))
+    assert isinstance(judged, tuple)
+    assert [it.code for it in judged] == ["FTC031"]
+    assert f"version {version} " in judged[0].message
+
+
+def test_every_planned_thing_is_refused_by_name() -> None:
+    """Each entry of the table gives its own finding with its own advice."""
+    for pointer, advice in read_planned()["keys"].items():
+        path = pointer[1:].split("/")
+        judged = validate(document_of(changed([(path, {})])))
+        assert isinstance(judged, tuple)
+        assert ("FTC040", pointer, advice) in {(it.code, it.pointer, it.help) for it in judged}
+    for pattern, words in read_planned()["values"].items():
+        path = pattern.removesuffix("/*")[1:].split("/")
+        for word, advice in words.items():
+            value = [word] if pattern.endswith("/*") else word
+            judged = validate(document_of(changed([(path, value)])))
+            assert isinstance(judged, tuple)
+            assert [(it.code, it.help) for it in judged] == [("FTC041", advice)]
+
+
+def test_locate_maps_long_pointers() -> None:
+    """A finding on the long form is shown where the short form stands."""
+    document = document_of(FULL)
+    finding = Finding(code="FTC999", name="n", severity="error", message="m", help="h")
+    for long, written in {
+        "/hardware/count": "/hardware",
+        "/hardware/gpu": "/hardware",
+        "/export/types/0": "/export/0",
+        "/export/types": "/export",
+        "/distribution/strategy": "/distribution",
+        "/method/rank": "/method/rank",
+        "/training/seed": "/training/seed",
+    }.items():
+        located = locate(document, replace(finding, pointer=long))
+        assert located.pointer == written
+        assert located.position is not None
+        at = document.text[located.position.column - 1 :]
+        assert at.startswith(("{", '"', "[", "8"))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"allow": [0] * 9_000},
+        {"export": [{}] * 9_000},
+        {"method": {"targets": ["q"] * 9_000}},
+        {f"k{number}": 0 for number in range(9_000)},
+        {"training": {f"k{number}": 0 for number in range(9_000)}},
+    ],
+    ids=["allow", "export", "targets", "keys", "inner keys"],
+)
+@pytest.mark.timeout(20)
+def test_work_is_bounded(data: dict[str, Any]) -> None:
+    """A spec of 9,000 mistakes is judged in seconds, with at most 110 findings."""
+    judged = validate(document_of({**FULL, **data}))
+    assert isinstance(judged, tuple)
+    assert 1 <= len(judged) <= 110

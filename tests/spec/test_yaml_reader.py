@@ -1,0 +1,166 @@
+"""The YAML reader knows the core schema of YAML 1.2, knows places, and survives anything."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ftc.spec.finding import Position
+from ftc.spec.yaml_reader import read_yaml
+
+WORDS = ["a", ": ", "- ", "? ", "\n", "  ", "[", "]", "{", "}", "&x ", "*x", "!t ", "|", ">", "'"]
+MARKS = [
+    "%YAML 1.1\n",
+    "---",
+    "...",
+    '"',
+    "\\U00110000",
+    "#",
+    "\t",
+    ",",
+    "<<",
+    "0x1",
+    "%",
+    "@",
+    "`",
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2e-4", 2e-4),
+        ("1E3", 1000.0),
+        (".5", 0.5),
+        ("1.", 1.0),
+        ("12", 12),
+        ("-3", -3),
+        ("+3", 3),
+        ("010", 10),
+        ("0o17", 15),
+        ("0x1F", 31),
+        ("1_000", "1_000"),
+        ("12:30:45", "12:30:45"),
+        ("no", "no"),
+        ("yes", "yes"),
+        ("on", "on"),
+        ("True", True),
+        ("FALSE", False),
+        ("~", None),
+        ("null", None),
+        ("Null", None),
+        ("'7'", "7"),
+        ('"true"', "true"),
+        ("2026-01-01", "2026-01-01"),
+        ("=", "="),
+        ("0b1", "0b1"),
+        ("e3", "e3"),
+        ("v1.5", "v1.5"),
+    ],
+)
+def test_scalars(text: str, value: Any) -> None:
+    """Plain scalars are typed by the core schema; quoted ones are text."""
+    reading = read_yaml(f"a: {text}\n")
+    assert not reading.findings
+    assert reading.data == {"a": value}
+    assert type(reading.data["a"]) is type(value)
+
+
+def test_keys_are_text() -> None:
+    """A key is what is written."""
+    assert read_yaml("on: 1\n2: 3\nnull: 4\n").data == {"on": 1, "2": 3, "null": 4}
+
+
+def test_merge_key_is_a_key() -> None:
+    """YAML 1.2 has no merge key."""
+    assert read_yaml("<<: {a: 1}\n").data == {"<<": {"a": 1}}
+
+
+def test_places() -> None:
+    """Keys and values have places, whichever way they are written."""
+    positions = read_yaml("data:\n  source: a.csv\nexport:\n  - F16\n  - {a: b}\n").positions
+    assert positions["/data/source"].key == Position(line=2, column=3)
+    assert positions["/data/source"].value == Position(line=2, column=11)
+    assert positions["/export/1/a"].value == Position(line=5, column=9)
+
+
+def test_separators_end_no_line() -> None:
+    """Lines are counted by line feeds, as editors do."""
+    assert read_yaml('a: "x\u2028y\x85z"\nb: 1\n').positions["/b"].value.line == 2
+
+
+@pytest.mark.parametrize("opening", ["[", "- ", "{a: ", "? "])
+def test_nesting_10000_deep(opening: str) -> None:
+    """Depth is a finding, never a RecursionError."""
+    codes = [finding.code for finding in read_yaml(opening * 10_000).findings]
+    assert len(codes) == 1
+    assert codes[0] in {"FTC008", "FTC024"}
+
+
+def test_nesting_64_deep() -> None:
+    """The deepest nesting that is read."""
+    assert not read_yaml("[" * 64 + "]" * 64).findings
+    assert [it.code for it in read_yaml("[" * 65 + "]" * 65).findings] == ["FTC008"]
+
+
+def test_endless_values() -> None:
+    """The 10,001st value is a finding, with its place."""
+    assert not read_yaml("- a\n" * 9_999).findings
+    (finding,) = read_yaml("- a\n" * 10_000).findings
+    assert (finding.code, finding.position) == ("FTC019", Position(line=10_000, column=3))
+
+
+def test_billion_laughs() -> None:
+    """Aliases are refused and stand for nothing."""
+    lines = ["a0: &a0 [x, x]"] + [f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40)]
+    reading = read_yaml("\n".join(lines))
+    assert {finding.code for finding in reading.findings} == {"FTC021"}
+    assert len(json.dumps(reading.data)) < 10_000
+
+
+@pytest.mark.parametrize("number", ["1" * 5000, "0x" + "f" * 5000, "1." + "0" * 5000])
+def test_number_of_5000_digits(number: str) -> None:
+    """A number without end is a finding."""
+    assert [it.code for it in read_yaml(f"seed: {number}").findings] == ["FTC015"]
+
+
+def test_lone_surrogate() -> None:
+    """Half a character is a finding."""
+    assert [it.code for it in read_yaml('a: "\\ud83d"').findings] == ["FTC016"]
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from([*WORDS, *MARKS]), max_size=25).map("".join) | st.text(max_size=30))
+def test_any_text(text: str) -> None:
+    """Any text gives data that JSON can say, or findings with places."""
+    reading = read_yaml(text)
+    json.dumps(reading.data, allow_nan=False)
+    assert all(finding.position is not None for finding in reading.findings)
+    assert reading.findings or "" in reading.positions
+
+
+@settings(deadline=None)
+@given(
+    st.recursive(
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=8),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.text(st.characters(min_codepoint=97, max_codepoint=122), max_size=5),
+                inner,
+                max_size=3,
+            )
+        ),
+        max_leaves=10,
+    )
+)
+def test_reads_json_as_json(value: Any) -> None:
+    """JSON on one line is YAML that says the same."""
+    reading = read_yaml(json.dumps(value))
+    assert not reading.findings
+    assert reading.data == value

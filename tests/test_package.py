@@ -1,0 +1,143 @@
+"""The package as a whole: its floors, what it never imports, and how fast it says no."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("cli", "compiler", "spec", "templates", "tui")
+HEAVY = ("torch", "transformers", "datasets", "accelerate", "trl", "peft", "deepspeed")
+SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+def run_python(code: str, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run code in a fresh interpreter, as a user's shell would."""
+    env = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def bad_spec(tmp_path: Path) -> Path:
+    """Return a spec with one misspelt key."""
+    path = tmp_path / "spec.json"
+    path.write_text('{\n  "name": "a",\n  "modle": "m",\n  "data": "d.csv"\n}\n')
+    return path
+
+
+def test_the_floors_hold() -> None:
+    """A lower floor never imports an upper one; templates import nothing; textual stays in tui."""
+    lint = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([lint], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "0 broken" in done.stdout
+
+
+def test_every_folder_of_modules_is_a_package() -> None:
+    """A folder that pyproject.toml forgets works in the tree and is missing from the wheel."""
+    tables = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    listed = set(tables["packages"])
+    for source in SOURCES:
+        folder, *inside = source.relative_to(ROOT).parent.parts
+        package = ".".join(["ftc", *([] if folder == "cli" else [folder]), *inside])
+        assert package in listed, f"add {package} to pyproject.toml"
+
+
+@pytest.mark.parametrize("command", ["check", "plan", "compile"])
+def test_nothing_that_trains_is_imported(bad_spec: Path, command: str) -> None:
+    """Not by name, and not through a library."""
+    code = (
+        "import json, sys\n"
+        "from ftc.__main__ import run\n"
+        "code = run(sys.argv[1:])\n"
+        "print(json.dumps([code, sorted({name.split('.')[0] for name in sys.modules})]))"
+    )
+    done = run_python(code, command, bad_spec.name, folder=bad_spec.parent)
+    code_of_ftc, modules = json.loads(done.stdout.splitlines()[-1])
+    assert code_of_ftc == 1, done.stdout + done.stderr
+    assert not set(modules) & {*HEAVY, "textual"}
+    assert "click" in modules
+
+
+def test_templates_hold_no_code() -> None:
+    """The folder is data: its one module is a docstring."""
+    for path in sorted((ROOT / "templates").rglob("*.py")):
+        (only,) = ast.parse(path.read_text(encoding="utf-8")).body
+        assert isinstance(only, ast.Expr)
+
+
+def test_sizes() -> None:
+    """No module above 500 lines, no function above 60."""
+    for path in SOURCES:
+        text = path.read_text(encoding="utf-8")
+        assert text.count("\n") <= 500, path
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                assert lines <= 60, f"{path}:{node.lineno} {node.name}"
+
+
+def test_extras_are_pinned() -> None:
+    """Every requirement of an extra that runs or develops is exact, or pinned by the set-up."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = (ROOT / ".ci" / "constraints.txt").read_text().splitlines()
+    pins = {
+        requirement.name.lower(): str(requirement.specifier)
+        for requirement in map(Requirement, (line for line in lines if not line.startswith("#")))
+    }
+    extras = project["optional-dependencies"]
+    assert all("==" in requirement for requirement in extras["run"])
+    for requirement in map(Requirement, [*project["dependencies"], *extras["dev"], *extras["run"]]):
+        if not str(requirement.specifier).startswith("=="):
+            pin = pins[requirement.name.lower()]
+            assert requirement.specifier.contains(pin.removeprefix("==")), requirement
+
+
+def test_a_bad_spec_is_told_fast(bad_spec: Path) -> None:
+    """`ftc check` costs little more than the libraries that it cannot do without.
+
+    A ratio within one run, the best of several each: machines and their load differ.
+    """
+    baseline = "import click, jsonschema, jinja2, tokenizers"
+    check = "from ftc.__main__ import main; main()"
+
+    def best(code: str, *arguments: str) -> float:
+        times = []
+        for _ in range(5):
+            started = time.perf_counter()
+            run_python(code, *arguments, folder=bad_spec.parent)
+            times.append(time.perf_counter() - started)
+        return min(times)
+
+    assert best(check, "check", bad_spec.name) < 1.6 * best(baseline)
+
+
+def test_a_stale_install_is_told(tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    """A source without its link, and a link without its source, are both found."""
+    conftest = pytestconfig.pluginmanager.get_plugin(str(ROOT / "tests" / "conftest.py"))
+    assert conftest is not None
+    root, installed = tmp_path / "root", tmp_path / "installed"
+    for folder in FOLDERS:
+        (root / folder).mkdir(parents=True)
+    (installed / "spec").mkdir(parents=True)
+    source, link = root / "spec" / "page.py", installed / "spec" / "page.py"
+    source.write_text("")
+    assert conftest.stale_links(root, installed) == ["spec/page.py"]
+    link.symlink_to(source)
+    assert conftest.stale_links(root, installed) == []
+    source.unlink()
+    assert conftest.stale_links(root, installed) == ["page.py"]
