@@ -3,8 +3,9 @@ PYTHON ?= python3
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ftc
 RUN := .venv/bin
 
-# the sources of llama-cpp-python, for the converter that a wheel lacks
-export FTC_LLAMA_CPP_SDIST ?= $(firstword $(wildcard $(CACHE)/sdist/llama?cpp?python-*.tar.gz))
+# the sources of llama-cpp-python, for the converter that a wheel lacks; looked up when a recipe
+# runs, since the set-up fetches them
+export FTC_LLAMA_CPP_SDIST ?= $(shell ls "$(CACHE)"/sdist/llama?cpp?python-*.tar.gz 2>/dev/null | tail -n 1)
 export TOKENIZERS_PARALLELISM := false
 
 .PHONY: install links demo quickstart-model test prove prove-all check clean

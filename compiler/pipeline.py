@@ -1,35 +1,26 @@
-"""The flow from a spec to a bundle: each stage is one function, and this module is their order."""
+"""The flow from a spec to a bundle: each stage is one function, and this module is their order.
+
+A stage is imported when it runs, so that a spec that cannot be read does not pay for the rest.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Optional
 
-from ftc import __version__
-from ftc.compiler.checks.registry import run_checks
-from ftc.compiler.plan.known import known
-from ftc.compiler.plan.plan import Plan
-from ftc.compiler.plan.planner import make_plan
-from ftc.compiler.relocation import bundle_folder, bundle_source
-from ftc.compiler.render.bundle import render_bundle
-from ftc.compiler.render.file import RenderedFile
-from ftc.compiler.resolve.data import resolve_data
-from ftc.compiler.resolve.facts import Facts, Unknown
-from ftc.compiler.resolve.hardware import resolve_hardware
-from ftc.compiler.resolve.model import resolve_model
-from ftc.compiler.resolve.tokenizer import resolve_tokenizer
-from ftc.compiler.verify.verifier import verify_files
-from ftc.compiler.write.bundle import Written, finish_interrupted, write_bundle
-from ftc.compiler.write.drift import Drift, find_drift
-from ftc.compiler.write.lock import Lock, locked_facts, make_lock, read_lock
-from ftc.compiler.write.movement import moved
-from ftc.compiler.write.sections import FACTS
 from ftc.spec.document import Document
 from ftc.spec.finding import EnvironmentFailure, Finding
 from ftc.spec.load import load_document
-from ftc.spec.override import apply_overrides
 from ftc.spec.sections import Spec
 from ftc.spec.validate import locate, validate
+
+if TYPE_CHECKING:
+    from ftc.compiler.plan.plan import Plan
+    from ftc.compiler.render.file import RenderedFile
+    from ftc.compiler.resolve.facts import Facts
+    from ftc.compiler.write.bundle import Written
+    from ftc.compiler.write.drift import Drift
+    from ftc.compiler.write.lock import Lock
 
 STAGES: Final = ("load", "validate", "resolve", "plan", "check", "render", "verify", "write")
 
@@ -45,12 +36,12 @@ class Outcome:
     document: Document | None = None
     spec: Spec | None = None
     folder: Path | None = None
-    previous: Lock | None = None
-    facts: Facts | None = None
-    plan: Plan | None = None
+    previous: Optional["Lock"] = None
+    facts: Optional["Facts"] = None
+    plan: Optional["Plan"] = None
     findings: tuple[Finding, ...] = ()
-    files: tuple[RenderedFile, ...] = ()
-    lock: Lock | None = None
+    files: tuple["RenderedFile", ...] = ()
+    lock: Optional["Lock"] = None
     moved: tuple[str, ...] = ()
 
     @property
@@ -69,27 +60,14 @@ def check(
 ) -> Outcome:
     """Run every stage up to the checks; `source` is a path or "-"; nothing is written.
 
+    `overrides` maps dotted paths to values, as `apply_overrides` reads them. `locked` takes every
+    fact from the lock or fails; `update` looks again at all of them.
     Raises EnvironmentFailure when the world fails, never for a wrong spec.
     """
     outcome = _read(source, overrides or {})
     if outcome.spec is None or outcome.document is None:
         return outcome
-    folder = bundle_folder(outcome.document, outcome.spec, output)
-    finish_interrupted(folder)
-    previous = read_lock(folder)
-    lock = None if update else previous
-    facts = _gather(outcome.spec, outcome.document.folder, lock, locked=locked)
-    facts_known = known(facts)
-    plan = make_plan(outcome.spec, facts_known) if facts_known is not None else None
-    findings = (*_unknown(facts), *run_checks(outcome.spec, facts, plan))
-    return replace(
-        outcome,
-        folder=folder,
-        previous=previous,
-        facts=facts,
-        plan=plan,
-        findings=_located(outcome.document, findings),
-    )
+    return _judge(outcome, outcome.document, outcome.spec, output, locked=locked, update=update)
 
 
 def compile_bundle(
@@ -104,24 +82,30 @@ def compile_bundle(
     if stop_after in STAGES[:2]:
         return _read(source, {})
     outcome = check(source, output=output, locked=locked, update=update)
-    if outcome.failed or outcome.facts is None or stop_after in STAGES[2:5]:
+    if outcome.failed or outcome.document is None or stop_after in STAGES[2:5]:
         return outcome
     outcome = _render(outcome)
     if stop_after == "render" or outcome.document is None:
         return outcome
+    from ftc.compiler.verify.verifier import verify_files
+
     broken = _located(outcome.document, verify_files(outcome.files))
     return replace(outcome, findings=(*outcome.findings, *broken))
 
 
-def write(outcome: Outcome, *, force: bool = False) -> Written:
+def write(outcome: Outcome, *, force: bool = False) -> "Written":
     """Put the files of a sound outcome in place; raises EnvironmentFailure on a conflict."""
+    from ftc.compiler.write.bundle import write_bundle
+
     if outcome.failed or outcome.folder is None or outcome.lock is None:
         raise ValueError("only an outcome without errors can be written")
     return write_bundle(outcome.folder, outcome.files, outcome.lock, force=force)
 
 
-def drift(source: str, *, output: Path | None = None) -> tuple[Outcome, tuple[Drift, ...]]:
+def drift(source: str, *, output: Path | None = None) -> tuple[Outcome, tuple["Drift", ...]]:
     """Compare a bundle on disk with its spec, by its lock alone: no network, data, GPU or model."""
+    from ftc.compiler.write.drift import find_drift
+
     outcome = compile_bundle(source, output=output, locked=True)
     if outcome.failed or outcome.folder is None or outcome.lock is None:
         return outcome, ()
@@ -130,6 +114,8 @@ def drift(source: str, *, output: Path | None = None) -> tuple[Outcome, tuple[Dr
 
 def _read(source: str, overrides: Mapping[str, str]) -> Outcome:
     """Load and validate; the outcome holds a spec, or the findings that prevent one."""
+    from ftc.spec.override import apply_overrides
+
     document = load_document(source)
     if isinstance(document, tuple):
         return Outcome(findings=document)
@@ -140,17 +126,69 @@ def _read(source: str, overrides: Mapping[str, str]) -> Outcome:
     return Outcome(document=document, spec=spec)
 
 
-def _gather(spec: Spec, folder: Path, lock: Lock | None, *, locked: bool) -> Facts:
+def _judge(
+    outcome: Outcome,
+    document: Document,
+    spec: Spec,
+    output: Path | None,
+    *,
+    locked: bool,
+    update: bool,
+) -> Outcome:
+    """Gather facts, plan on them, and run the rules over both."""
+    from ftc.compiler.checks.registry import run_checks
+    from ftc.compiler.plan.known import known
+    from ftc.compiler.plan.planner import make_plan
+    from ftc.compiler.relocation import bundle_folder
+    from ftc.compiler.write.bundle import finish_interrupted
+    from ftc.compiler.write.lock import locked_facts, read_lock
+    from ftc.compiler.write.staleness import find_stale
+
+    folder = bundle_folder(document, spec, output)
+    finish_interrupted(folder)
+    previous = read_lock(folder)
+    kept = locked_facts(previous, spec) if previous is not None and not update else {}
+    if locked:
+        _hold_covered(previous, kept)
+    facts = _gather(spec, document.folder, kept)
+    facts_known = known(facts)
+    plan = make_plan(spec, facts_known) if facts_known is not None else None
+    stale = () if locked else find_stale(kept, document.folder)
+    findings = (*_unknown(facts), *stale, *run_checks(spec, facts, plan))
+    return replace(
+        outcome,
+        folder=folder,
+        previous=previous,
+        facts=facts,
+        plan=plan,
+        findings=_located(document, findings),
+    )
+
+
+def _hold_covered(lock: Optional["Lock"], kept: Mapping[str, Any]) -> None:
+    """Refuse to go on when a fact would have to be looked up."""
+    from ftc.compiler.write.sections import FACTS
+
+    if lock is None:
+        message = "there is no `ftc.lock.json` beside the bundle"
+    elif missing := ", ".join(name for name in FACTS if name not in kept):
+        message = f"the lock does not say what this spec needs ({missing})"
+    else:
+        return
+    raise EnvironmentFailure(
+        message=message,
+        help="compile once without `--locked` or `--check`, and commit the lock",
+    )
+
+
+def _gather(spec: Spec, folder: Path, kept: Mapping[str, Any]) -> "Facts":
     """Take each fact from the lock while the part of the spec behind it is unchanged."""
-    kept: Mapping[str, Any] = locked_facts(lock, spec) if lock is not None else {}
-    if locked and set(kept) != set(FACTS):
-        missing = ", ".join(sorted(set(FACTS) - set(kept)))
-        raise EnvironmentFailure(
-            message=f"the lock does not say what this spec needs ({missing})"
-            if lock is not None
-            else "there is no `ftc.lock.json` beside the bundle",
-            help="compile once without `--locked` or `--check`, and commit the lock",
-        )
+    from ftc.compiler.resolve.data import resolve_data
+    from ftc.compiler.resolve.facts import Facts
+    from ftc.compiler.resolve.hardware import resolve_hardware
+    from ftc.compiler.resolve.model import resolve_model
+    from ftc.compiler.resolve.tokenizer import resolve_tokenizer
+
     model = kept.get("model") or resolve_model(spec, folder=folder)
     tokenizer = kept.get("tokenizer") or resolve_tokenizer(spec, folder=folder, model=model)
     return Facts(
@@ -163,25 +201,24 @@ def _gather(spec: Spec, folder: Path, lock: Lock | None, *, locked: bool) -> Fac
 
 def _render(outcome: Outcome) -> Outcome:
     """Render every file and make the lock that belongs to them."""
-    facts_known = known(outcome.facts) if outcome.facts is not None else None
-    if (
-        facts_known is None
-        or outcome.document is None
-        or outcome.spec is None
-        or outcome.folder is None
-        or outcome.facts is None
-        or outcome.plan is None
-    ):
+    from ftc import __version__
+    from ftc.compiler.plan.known import known
+    from ftc.compiler.relocation import bundle_source
+    from ftc.compiler.render.bundle import render_bundle
+    from ftc.compiler.write.lock import make_lock
+    from ftc.compiler.write.movement import moved
+
+    document, spec, folder = outcome.document, outcome.spec, outcome.folder
+    facts, plan = outcome.facts, outcome.plan
+    facts_known = known(facts) if facts is not None else None
+    if not (document and spec and folder and facts and facts_known and plan):
         raise ValueError("only a planned outcome can be rendered")
-    source = bundle_source(
-        outcome.document, outcome.spec, outcome.folder, facts_known, outcome.plan
-    )
-    files = render_bundle(source)
+    files = render_bundle(bundle_source(document, spec, folder, facts_known, plan))
     lock = make_lock(
         ftc=__version__,
-        spec=outcome.spec,
-        facts=outcome.facts,
-        decisions=outcome.plan.decisions.items(),
+        spec=spec,
+        facts=facts,
+        decisions=plan.decisions.items(),
         requirements=_lines(files, "requirements.txt"),
         files=files,
     )
@@ -189,12 +226,14 @@ def _render(outcome: Outcome) -> Outcome:
     return replace(outcome, files=files, lock=lock, moved=steps)
 
 
-def _lines(files: tuple[RenderedFile, ...], name: str) -> list[str]:
+def _lines(files: tuple["RenderedFile", ...], name: str) -> list[str]:
     return next((file.text.splitlines() for file in files if file.name == name), [])
 
 
-def _unknown(facts: Facts) -> tuple[Finding, ...]:
+def _unknown(facts: "Facts") -> tuple[Finding, ...]:
     """Return why facts are unknown, one finding for one cause."""
+    from ftc.compiler.resolve.facts import Unknown
+
     findings: list[Finding] = []
     for fact in (facts.model, facts.tokenizer, facts.data, facts.hardware):
         if isinstance(fact, Unknown) and fact.finding not in findings:

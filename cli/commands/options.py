@@ -14,6 +14,7 @@ from ftc.spec.document import Document
 from ftc.spec.finding import Finding
 
 FAILED: Final = 1
+_MOST_LETTERS: Final = 1_000_000
 
 spec_argument = click.argument(
     "source",
@@ -30,9 +31,21 @@ output_option = click.option(
 
 
 def make_subject(source: str, document: Document | None) -> Subject:
-    """Return what the findings are about: its name as the user wrote it, and its text."""
-    name = "<stdin>" if source == "-" else source
-    return Subject(name=name, text=document.text if document is not None else None)
+    """Return what the findings are about: its name as the user wrote it, and its text.
+
+    A file that is no document (a comma too many) still has lines to show.
+    """
+    if source == "-":
+        return Subject(name="<stdin>", text=document.text if document is not None else None)
+    return Subject(name=source, text=document.text if document else _read_text(Path(source)))
+
+
+def _read_text(path: Path) -> str | None:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return file.read(_MOST_LETTERS)
+    except (OSError, ValueError):
+        return None
 
 
 def tell_findings(findings: Iterable[Finding], subject: Subject) -> None:

@@ -5,11 +5,12 @@ from typing import Final
 
 from ftc.report.subject import Subject
 from ftc.spec.excerpt import excerpt
-from ftc.spec.finding import Finding
+from ftc.spec.finding import Finding, Position
 
 # SGR codes; the words `error` and `warning` stand there in any case
 _COLOURS: Final[Mapping[str, str]] = {"error": "1;31", "warning": "1;33", "info": "1;36"}
 _HELP: Final = "1;32"
+_START: Final = Position(line=1, column=1)
 
 
 def report_text(findings: tuple[Finding, ...], *, subject: Subject, colour: bool = False) -> str:
@@ -37,10 +38,15 @@ def _paragraph(finding: Finding, subject: Subject, *, colour: bool) -> str:
         where = f"{where}:{finding.position.line}:{finding.position.column}"
     label = _paint(f"{finding.severity}[{finding.code}]", _COLOURS[finding.severity], colour=colour)
     lines = [f"{where}: {label} {finding.name}: {_visible(finding.message)}"]
-    if finding.position is not None and subject.text is not None:
+    if finding.position is not None and subject.text and _is_a_place(finding):
         lines.append(excerpt(subject.text, finding.position))
     lines.append(f"{_paint('help:', _HELP, colour=colour)} {_visible(finding.help)}")
     return "\n".join(line for line in lines if line)
+
+
+def _is_a_place(finding: Finding) -> bool:
+    """Whether a line of the file says more than that the whole of it is meant."""
+    return bool(finding.pointer) or finding.position != _START
 
 
 def _paint(text: str, code: str, *, colour: bool) -> str:

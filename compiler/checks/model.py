@@ -200,7 +200,7 @@ def head_as_target(case: Case) -> Iterator[Problem]:
             )
 
 
-@rule("FTC129", "gated-model", "info", reads=("model",))
+@rule("FTC129", "needs-hub-token", "info", reads=("model",))
 def gated_model(case: Case) -> Iterator[Problem]:
     """What it is: The Hub gives this model only to accounts that accepted its terms.
 
@@ -217,28 +217,6 @@ def gated_model(case: Case) -> Iterator[Problem]:
             help="accept its terms there, and set `HF_TOKEN` where the bundle runs",
             pointer="/model/id",
         )
-
-
-@rule("FTC130", "unread-lora-knob", "warning")
-def unread_lora_knob(case: Case) -> Iterator[Problem]:
-    """What it is: The method is a full fine-tune, and the spec sets a knob of LoRA.
-
-    Why it matters: Nothing reads it: either the knob or the method was meant otherwise.
-
-    Example: {"method": {"type": "full", "rank": 64}}
-
-    Use instead: {"method": {"type": "lora", "rank": 64}}
-    """
-    if case.spec.method.type != "full":
-        return
-    for knob in ("rank", "alpha", "dropout", "targets"):
-        if f"/method/{knob}" in case.spec.said:
-            yield Problem(
-                message=f"a full fine-tune does not read `method.{knob}`",
-                help="remove it, or set `method.type` to `lora`",
-                pointer=f"/method/{knob}",
-                fix=({"op": "remove", "path": f"/method/{knob}"},),
-            )
 
 
 @rule("FTC131", "revision-of-a-folder", "warning", reads=("model",))

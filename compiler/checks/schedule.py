@@ -15,16 +15,15 @@ def early_stopping_without_validation(case: Case) -> Iterator[Problem]:
 
     Why it matters: Early stopping watches the validation loss; the Trainer refuses to start.
 
-    Example: {"data": {"source": "a.csv", "splits": {"validation": 0}},
-     "training": {"early_stopping": 3}}
+    Example: {"data": "two-rows.csv", "training": {"early_stopping": 3}}
 
-    Use instead: {"data": "a.csv", "training": {"early_stopping": 3}}
+    Use instead: {"data": "a-thousand-rows.csv", "training": {"early_stopping": 3}}
     """
     decisions = case.plan.decisions
     if case.spec.training.early_stopping is not None and decisions.validation_rows.value == 0:
         yield Problem(
             message="early stopping needs validation rows, and there are none",
-            help="set `data.splits.validation`, or leave `training.early_stopping` out",
+            help="bring more rows, or leave `training.early_stopping` out",
             pointer="/training/early_stopping",
         )
 
@@ -88,26 +87,6 @@ def few_steps(case: Case) -> Iterator[Problem]:
             pointer="/training/max_steps"
             if case.spec.training.max_steps is not None
             else "/training/global_batch",
-        )
-
-
-@rule("FTC524", "epochs-beside-max-steps", "warning")
-def epochs_beside_max_steps(case: Case) -> Iterator[Problem]:
-    """What it is: The spec gives both `epochs` and `max_steps`.
-
-    Why it matters: The Trainer counts steps and forgets the epochs.
-
-    Example: {"training": {"epochs": 3, "max_steps": 100}}
-
-    Use instead: {"training": {"max_steps": 100}}
-    """
-    training = case.spec.training
-    if training.max_steps is not None and training.epochs != "auto":
-        yield Problem(
-            message=f"`max_steps` of {training.max_steps:,} overrules `epochs`",
-            help="leave one of them out",
-            pointer="/training/epochs",
-            fix=(put("/training/epochs", "auto"),),
         )
 
 

@@ -104,21 +104,26 @@ def _table() -> Mapping[Accelerator, Mapping[str, Any]]:
     return {_device(entry): entry for entry in json.loads(text)["accelerators"]}
 
 
+def _number(value: float | None) -> Any:
+    """Return a float, so that a figure is the same before and after it was stored as JSON."""
+    return None if value is None else float(value)
+
+
 def _device(entry: Mapping[str, Any]) -> Accelerator:
     capability = entry["compute_capability"]
     return Accelerator(
         name=entry["name"],
         vendor=entry["vendor"],
-        memory_gib=entry["memory_gib"],
+        memory_gib=_number(entry["memory_gib"]),
         memory_bytes=entry["memory_bytes"],
         memory_basis=entry["memory_basis"],
         compute_capability=None if capability is None else (capability[0], capability[1]),
         bf16=entry["bf16"],
         flash_attention_2=entry["flash_attention_2"],
-        bf16_tflops=entry["bf16_tflops"],
-        fp16_tflops=entry["fp16_tflops"],
-        fp32_tflops=entry["fp32_tflops"],
-        bandwidth_gb_s=entry["bandwidth_gb_s"],
+        bf16_tflops=_number(entry["bf16_tflops"]),
+        fp16_tflops=_number(entry["fp16_tflops"]),
+        fp32_tflops=_number(entry["fp32_tflops"]),
+        bandwidth_gb_s=_number(entry["bandwidth_gb_s"]),
         link=entry["link"],
         source=entry["source"],
     )

@@ -60,15 +60,25 @@ def hit(shape: Shape, targets: tuple[str, ...]) -> tuple[str, ...]:
     """Return the linear modules of a shape that the targets name, as PEFT matches suffixes."""
     return tuple(
         name
-        for name in shape.linear_shapes
+        for name in linear_modules(shape)
         if ALL_LINEAR in targets
         or any(name == t or name.endswith(f".{t}") or t.endswith(f".{name}") for t in targets)
     )
 
 
+def linear_modules(shape: Shape) -> tuple[str, ...]:
+    """Return the names of the linear modules, attention first; the shape's own order is no fact."""
+
+    def place(name: str) -> tuple[int, str]:
+        first = name.split(".", maxsplit=1)[0]
+        return (_ATTENTION.index(first) if first in _ATTENTION else len(_ATTENTION), name)
+
+    return tuple(sorted(shape.linear_shapes, key=place))
+
+
 def attention_modules(shape: Shape) -> tuple[str, ...]:
     """Return the linear modules of the attention blocks."""
-    return tuple(name for name in shape.linear_shapes if name.split(".")[0] in _ATTENTION)
+    return tuple(name for name in linear_modules(shape) if name.split(".")[0] in _ATTENTION)
 
 
 def _targets(spec: Spec, shape: Shape) -> Decision[tuple[str, ...]]:
@@ -78,7 +88,7 @@ def _targets(spec: Spec, shape: Shape) -> Decision[tuple[str, ...]]:
         return keep(spec, "/method/targets", written)
     if not shape.linear_shapes:
         return derived((ALL_LINEAR,), "lora_targets.unknown", architecture=shape.architecture)
-    names = attention_modules(shape) if written == "attention" else tuple(shape.linear_shapes)
+    names = attention_modules(shape) if written == "attention" else linear_modules(shape)
     if written == "auto":
         return derived(names, "lora_targets.all", modules=len(names))
     return keep(spec, "/method/targets", names)

@@ -7,13 +7,15 @@ from ftc.compiler.plan.alternatives import find_alternatives
 from ftc.compiler.plan.batch import decide_batch, ladder
 from ftc.compiler.plan.decision import Decision
 from ftc.compiler.plan.disk import disk_bytes, export_bytes, host_ram_bytes
+from ftc.compiler.plan.frame import Frame
 from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.learning_rate import decide_learning_rate
 from ftc.compiler.plan.lengths import decide_max_length
 from ftc.compiler.plan.plan import Decisions, Plan
 from ftc.compiler.plan.precision import decide_attention, decide_load_dtype, decide_precision
 from ftc.compiler.plan.schedule import Timetable, decide_timetable
-from ftc.compiler.plan.sharding import Frame, Layout, decide_layout, decide_world
+from ftc.compiler.plan.search import Layout, decide_layout
+from ftc.compiler.plan.sharding import decide_world
 from ftc.compiler.plan.size import shape_of
 from ftc.compiler.plan.source import derived, keep
 from ftc.compiler.plan.splits import Splits, decide_answer_tokens, decide_metric, decide_splits
@@ -37,11 +39,13 @@ def plan_once(spec: Spec, facts: KnownFacts) -> Plan:
     world = decide_world(facts)
     max_length = decide_max_length(spec, facts.model, facts.data)
     splits = decide_splits(spec, facts.data, max_length.value)
+    shape = shape_of(facts.model)
     frame = Frame(
         spec=spec,
         facts=facts,
+        shape=shape,
         precision=decide_precision(spec, facts.hardware).value,
-        adapter=decide_adapter(spec, shape_of(facts.model)),
+        adapter=decide_adapter(spec, shape),
         max_length=max_length.value,
         batch=decide_batch(spec, train_rows=splits.train.value, world=world.value),
         world=world.value,

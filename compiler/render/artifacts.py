@@ -30,9 +30,7 @@ class Artifact:
 
 
 def _script(name: str, about: str, when: Callable[[Uses], bool] = lambda _: True) -> Artifact:
-    return Artifact(
-        name=name, language="python", about=about, template=f"{name}.j2", when=when
-    )
+    return Artifact(name=name, language="python", about=about, template=f"{name}.j2", when=when)
 
 
 ARTIFACTS: Final = (

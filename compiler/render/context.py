@@ -26,6 +26,7 @@ def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
         "why": {**_reasons(decided), **_more_reasons(source)},
         "word": {
             "restarts": Word(str(_RESTARTS)),
+            "world": Word(str(source.plan.decisions.world.value)),
             "rows": Word(str(len(_ladder(source)))),
         },
         **readme_context(source, uses),

@@ -1,10 +1,15 @@
-"""The width of generated Python: a comment that makes its line too long moves above the line."""
+"""The width of generated Python: a comment that makes its line too long moves above the line.
+
+A literal that is too long by itself stays one token; its line is exempted from the limit.
+"""
 
 import io
+import re
 import textwrap
 import tokenize
 
 _WIDTH = 100
+_CONSTANT = re.compile(r"[A-Z][A-Z0-9_]* = ")
 
 
 def lay_out(text: str) -> str:
@@ -12,21 +17,25 @@ def lay_out(text: str) -> str:
 
     Only comments move: what is a comment is the tokenizer's word, so a `#` inside a literal stays.
     """
-    lines = text.splitlines(keepends=True)
-    if all(len(line) <= _WIDTH + 1 for line in lines):
+    lines = text.split("\n")
+    if all(len(line) <= _WIDTH for line in lines):
         return text
-    tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
-    comments = {token.start: token.string for token in tokens if token.type == tokenize.COMMENT}
-    for (row, column), comment in comments.items():
-        line = lines[row - 1]
-        if len(line) > _WIDTH + 1:
-            code = line[:column].rstrip()
-            indent = line[: len(line) - len(line.lstrip())]
-            above = textwrap.wrap(
-                comment.removeprefix("#").strip(),
-                _WIDTH - len(indent) - 2,
-                break_on_hyphens=False,
-            )
-            wrapped = "".join(f"{indent}# {part}\n" for part in above)
-            lines[row - 1] = wrapped + (f"{code}\n" if code else "")
-    return "".join(lines)
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    comments = {token.start[0]: token for token in tokens if token.type == tokenize.COMMENT}
+    laid = (_lay_out_line(line, comments.get(row)) for row, line in enumerate(lines, start=1))
+    return "\n".join(laid)
+
+
+def _lay_out_line(line: str, comment: tokenize.TokenInfo | None) -> str:
+    if len(line) <= _WIDTH:
+        return line
+    code, above = line, ""
+    if comment is not None:
+        code = line[: comment.start[1]].rstrip()
+        indent = line[: len(line) - len(line.lstrip())]
+        words = comment.string.removeprefix("#").strip()
+        parts = textwrap.wrap(words, _WIDTH - len(indent) - 2, break_on_hyphens=False)
+        above = "\n".join(f"{indent}# {part}" for part in parts)
+    if len(code) > _WIDTH and _CONSTANT.match(code):
+        code += "  # noqa: E501"
+    return "\n".join(filter(None, (above, code)))

@@ -36,14 +36,20 @@ def _facts(source: BundleSource) -> Iterable[tuple[str, str]]:
     yield "model", f"{facts.model.id}{revision}, {_count(facts.model.parameters)} parameters"
     if facts.model.licence:
         yield "licence of the model", facts.model.licence
-    yield "data", f"{facts.data.source}, {facts.data.usable_rows:,} usable of {facts.data.rows:,} rows"
+    yield (
+        "data",
+        f"{facts.data.source}, {facts.data.usable_rows:,} usable of {facts.data.rows:,} rows",
+    )
     share = plan.trainable_parameters / facts.model.parameters
     moving = f"{_count(plan.trainable_parameters)} parameters move ({share:.2%})"
     yield "method", f"{source.spec.method.type}: {moving}"
     yield "hardware", f"{facts.hardware.count}x {facts.hardware.name}"
-    yield "batch", (
-        f"{decided.global_batch.value:,} rows: {decided.micro_batch.value} per pass x"
-        f" {decided.accumulation.value} passes x {decided.world.value} process(es)"
+    yield (
+        "batch",
+        (
+            f"{decided.global_batch.value:,} rows: {decided.micro_batch.value} per pass x"
+            f" {decided.accumulation.value} passes x {decided.world.value} process(es)"
+        ),
     )
     yield "steps", f"{decided.total_steps.value:,} of about {plan.tokens_per_step:,} tokens"
     if plan.time_seconds is not None:

@@ -17,6 +17,7 @@ class Uses:
     model_folder: bool
     model_hub: bool
     custom_code: bool
+    options: bool
     chat_template_file: bool
     # the data
     hub_data: bool
@@ -70,6 +71,7 @@ def find_uses(source: BundleSource) -> Uses:
         model_folder=source.model_path is not None,
         model_hub=source.model_path is None,
         custom_code=spec.model.trust_remote_code,
+        options=source.model_path is None or spec.model.trust_remote_code,
         chat_template_file=source.chat_template is not None,
         hub_data=source.data_path is None,
         csv=file_format == "csv",

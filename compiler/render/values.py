@@ -18,17 +18,12 @@ class Literal:
     value: Any
 
     def __str__(self) -> str:
-        """Return ASCII source whose evaluation gives the value back, over several lines if long."""
+        """Return ASCII source whose evaluation gives the value back; a long list has long form."""
         line = python_literal(self.value)
-        if len(line) <= _LITERAL_CHARS:
+        if len(line) <= _LITERAL_CHARS or not isinstance(self.value, tuple | list):
             return line
-        if isinstance(self.value, str):
-            parts = _cut(self.value)
-            return "(\n" + "".join(f"    {part}\n" for part in parts) + ")"
-        if isinstance(self.value, tuple | list):
-            items = "".join(f"    {python_literal(item)},\n" for item in self.value)
-            return f"[\n{items}]"
-        return line
+        items = "".join(f"    {python_literal(item)},\n" for item in self.value)
+        return f"[\n{items}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +90,3 @@ def _string_literal(text: str) -> str:
     """Return a double-quoted ASCII literal, as the formatter would write it."""
     body = "".join(_QUOTES.get(letter, ascii(letter)[1:-1]) for letter in text)
     return f'"{body}"'
-
-
-def _cut(text: str) -> list[str]:
-    """Return literals that follow one another to give the text, each short enough for a line."""
-    parts, part = [], ""
-    for letter in text:
-        if part and len(_string_literal(part + letter)) > _LITERAL_CHARS:
-            parts.append(part)
-            part = ""
-        part += letter
-    return [_string_literal(item) for item in (*parts, part)]

@@ -2,13 +2,12 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 from ftc.compiler.knowledge.tokenizers import chars_per_token
-from ftc.compiler.resolve import pages
+from ftc.compiler.resolve import data_faults
 from ftc.compiler.resolve.data_files import DataFiles, find_data_files
 from ftc.compiler.resolve.facts import DataFacts, Lengths, TokenizerFacts, Unknown
 from ftc.compiler.resolve.lengths import Pair, count_lengths, estimate_lengths, summarise
@@ -20,7 +19,6 @@ from ftc.compiler.resolve.tokenizer import reload_tokenizer
 from ftc.spec.finding import Finding
 from ftc.spec.sections import Spec
 
-_POINTER: Final = "/data/source"
 #: Above this size the lengths of a sample stand for all.
 LARGE_BYTES: Final = 64 * 1024 * 1024
 #: Share of letters beyond ASCII from which text is not taken for English.
@@ -32,7 +30,7 @@ def resolve_data(
 ) -> DataFacts | Unknown:
     """Return the data's facts; lengths are estimates where the tokenizer is not at hand.
 
-    `data.max_rows` limits every count to the first rows, as it limits what is trained on.
+    `data.max_rows` limits the usable rows alone, as `prepare.py` draws them after cleaning.
     """
     found = find_data_files(spec, folder=folder)
     if isinstance(found, Finding):
@@ -40,17 +38,13 @@ def resolve_data(
     try:
         return _read(spec, found, folder, tokenizer)
     except UnreadableError as error:
-        return Unknown(finding=_broken(spec, found, str(error)))
+        return Unknown(finding=data_faults.broken(spec, found.format, str(error)))
     except OSError as error:
-        return Unknown(finding=_broken(spec, found, error.strerror or "it cannot be read"))
-    except ImportError:
         return Unknown(
-            finding=pages.NO_PARQUET.finding(
-                message=f"`{spec.data.source}` is parquet, and pyarrow is not installed",
-                help='run `pip install "ftc[data]"`, or save the table as csv or jsonl',
-                pointer=_POINTER,
-            )
+            finding=data_faults.broken(spec, found.format, error.strerror or "it cannot be read")
         )
+    except ImportError:
+        return Unknown(finding=data_faults.no_reader(spec))
 
 
 def _read(
@@ -60,17 +54,18 @@ def _read(
     files = [inspect_file(path, found.format) for path in found.paths]
     whole = [file for file in files if isinstance(file, TableFile)]
     if len(whole) < len(files):
-        return Unknown(finding=_binary(spec))
+        return Unknown(finding=data_faults.binary(spec))
     columns, rows = _open(whole)
     roles = assign_roles(columns, named=spec.data.columns, form=spec.data.form)
     if isinstance(roles, Unassigned):
-        empty = not columns
-        return Unknown(finding=_empty(spec) if empty else _unassigned(spec, roles, columns))
+        if not columns:
+            return Unknown(finding=data_faults.empty(spec))
+        return Unknown(finding=data_faults.unassigned(spec, roles, columns))
     large = sum(file.size_bytes for file in whole) > LARGE_BYTES
-    scan = scan_rows(islice(rows, spec.data.max_rows), roles, spec.data.cleaning, sample=large)
+    scan = scan_rows(rows, roles, spec.data.cleaning, sample=large)
     lengths = _measure(spec, scan, folder, tokenizer) if scan.kept else None
     if lengths is None:
-        return Unknown(finding=_unusable(spec, scan))
+        return Unknown(finding=data_faults.unusable(spec, scan))
     return _facts(
         spec, found, files=whole, columns=columns, roles=roles, scan=scan, lengths=lengths
     )
@@ -127,7 +122,7 @@ def _facts(
     scan: Scan,
     lengths: Lengths,
 ) -> DataFacts:
-    source, place = spec.data.source, found.relative
+    source, place, most = spec.data.source, found.relative, spec.data.max_rows
     absolute = place is not None and Path(source).expanduser().is_absolute()
     return DataFacts(
         source=place if absolute and place is not None else source,
@@ -151,7 +146,7 @@ def _facts(
         text=roles.text,
         rows=scan.rows,
         sampled_rows=len(scan.examples) if scan.sampled else scan.rows,
-        usable_rows=scan.kept,
+        usable_rows=scan.kept if most is None else min(scan.kept, most),
         blank_rows=scan.blank,
         duplicate_rows=scan.duplicates,
         misencoded_rows=scan.misencoded,
@@ -168,64 +163,3 @@ def _digest(files: Sequence[TableFile]) -> str:
     if len(files) == 1:
         return files[0].sha256
     return hashlib.sha256("\n".join(file.sha256 for file in files).encode()).hexdigest()
-
-
-def _unassigned(spec: Spec, why: Unassigned, columns: Sequence[str]) -> Finding:
-    """Say which column is missing, or that nothing shows which column is what."""
-    listed = ", ".join(f"`{name}`" for name in columns[:20])
-    if why.problem == "missing":
-        role = why.roles[0]
-        name = getattr(spec.data.columns, role)
-        near = get_close_matches(name.casefold(), [c.casefold() for c in columns], n=1)
-        column = next((c for c in columns if near and c.casefold() == near[0]), None)
-        instead = f"the columns are {listed}"
-        patch = {"op": "replace", "path": f"/data/columns/{role}", "value": column}
-        return pages.NO_COLUMN.finding(
-            message=f"`{spec.data.source}` has no column `{name}`",
-            help=f"did you mean `{column}`? {instead}" if column else instead,
-            pointer=f"/data/columns/{role}",
-            fix=(patch,) if column else (),
-        )
-    needed = " and ".join(f"`{role}`" for role in why.roles)
-    what = f" for the form `{why.form}`" if why.form is not None else ""
-    example = '`"columns": {"prompt": ..., "completion": ...}`'
-    return pages.NO_ROLES.finding(
-        message=f"the columns of `{spec.data.source}` ({listed}) are not recognised{what}",
-        help=f"name the column of {needed} in `data.columns`"
-        if needed
-        else f"write which is which, such as {example}, in `data`",
-        pointer="/data/form" if why.form is not None else _POINTER,
-    )
-
-
-def _broken(spec: Spec, found: DataFiles, what: str) -> Finding:
-    return pages.BROKEN_DATA.finding(
-        message=f"`{spec.data.source}` is no readable {found.format}: {what}",
-        help="repair the file, or say what it is in `data.format`",
-        pointer=_POINTER,
-    )
-
-
-def _binary(spec: Spec) -> Finding:
-    return pages.NOT_TEXT.finding(
-        message=f"`{spec.data.source}` is no text file",
-        help="export the table as CSV in UTF-8, or say what it is in `data.format`",
-        pointer=_POINTER,
-    )
-
-
-def _empty(spec: Spec) -> Finding:
-    return pages.NO_ROWS.finding(
-        message=f"`{spec.data.source}` is empty",
-        help="name a file with a header and rows, or with one JSON object per line",
-        pointer=_POINTER,
-    )
-
-
-def _unusable(spec: Spec, scan: Scan) -> Finding:
-    parts = [f"{scan.rows:,} rows", f"{scan.blank:,} blank", f"{scan.malformed:,} malformed"]
-    return pages.NO_ROWS.finding(
-        message=f"`{spec.data.source}` has no usable row ({', '.join(parts)})",
-        help="check with `data.columns` that each role has its column, with text in it",
-        pointer=_POINTER,
-    )

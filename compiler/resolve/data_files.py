@@ -15,7 +15,7 @@ from ftc.compiler.resolve.hub_cache import (
     remember_commit,
     snapshot_folder,
 )
-from ftc.compiler.resolve.place import at, is_path, relative
+from ftc.compiler.resolve.place import at, is_file, is_folder, is_path, relative
 from ftc.compiler.resolve.said import patch_field
 from ftc.compiler.resolve.table_file import FORMATS
 from ftc.spec.finding import Finding
@@ -44,7 +44,7 @@ def find_data_files(spec: Spec, *, folder: Path) -> DataFiles | Finding:
     if hub:
         return _find_data_set(spec)
     path = at(source, folder=folder)
-    if not path.is_file():
+    if not is_file(path):
         return _no_file(spec, path, folder)
     chosen = spec.data.format if spec.data.format != "auto" else FORMATS.get(suffix)
     if chosen is None:
@@ -135,7 +135,7 @@ def _of_hub(place: Path, chosen: tuple[tuple[str, ...], FileFormat], commit: str
 
 def _no_file(spec: Spec, path: Path, folder: Path) -> Finding:
     source = spec.data.source
-    if path.is_dir():
+    if is_folder(path):
         return pages.NO_FILE.finding(
             message=f"the data `{source}` is a folder",
             help="name one file in it",

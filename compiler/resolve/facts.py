@@ -106,9 +106,10 @@ class Label:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFacts:
-    """What the data file says; `rows` counts all rows, `usable_rows` what cleaning will leave.
+    """What the data file says.
 
-    `path` is relative to the spec, in POSIX form, for a file; None for a Hub data set.
+    `rows` counts all rows, `usable_rows` what cleaning and `data.max_rows` will leave. `path`
+    is relative to the spec, in POSIX form, for a file; None for a Hub data set.
     `labels` is empty unless the answers form a closed set (at most 200 distinct values, at least
     5 rows each on average, none longer than 80 characters).
     `sampled_rows` is the number of rows whose lengths were measured (equal to `rows` unless the

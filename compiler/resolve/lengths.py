@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ftc.compiler.resolve.chat_template import ChatTemplateError
-from ftc.compiler.resolve.example import Example
+from ftc.compiler.resolve.example import Example, Turn
 from ftc.compiler.resolve.facts import Lengths
 from ftc.compiler.resolve.tokenizer_files import LoadedTokenizer
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # slow to import, needed only where a tokenizer is there
     from tokenizers import Encoding
 
 Pair = tuple[int, int]
+Turns = tuple[Turn, ...]
 
 #: Tokens that a template's markers add to a turn, where the template is not known.
 _MARKER_TOKENS: Final = 5
@@ -27,16 +28,13 @@ def count_lengths(
     examples: Iterable[Example], tokenizer: LoadedTokenizer, *, system: str | None
 ) -> Iterator[Pair | None]:
     """Yield (tokens, tokens of the prompt) per example; None where the template refuses it."""
+    count = _count_plain if tokenizer.template is None else _count_rendered
     for batch in _batches(examples):
-        texts = [_render(example, tokenizer, system) for example in batch]
-        encodings = tokenizer.encode([text for text, _ in filter(None, texts)])
-        for text in texts:
-            if text is None:
-                yield None
-                continue
-            encoding = next(encodings)
-            total = len(encoding)
-            yield total, min(total, _tokens_before(encoding, text[1], len(text[0])))
+        turns = [_with_system(example, system) for example in batch]
+        if turns[0][0][0] == "text":
+            yield from _count_texts([text for ((_, text), *_) in turns], tokenizer)
+        else:
+            yield from count(turns, tokenizer)
 
 
 def estimate_lengths(
@@ -68,26 +66,46 @@ def summarise(pairs: Sequence[Pair], *, estimate: bool) -> Lengths:
     )
 
 
-def _render(
-    example: Example, tokenizer: LoadedTokenizer, system: str | None
-) -> tuple[str, int] | None:
-    """Return the text as trained on and where in it the last answer begins."""
-    turns = _with_system(example, system)
-    if turns[0][0] == "text":
-        return turns[0][1] + tokenizer.eos, 0
-    if tokenizer.template is None:
-        before = "\n".join(text for _, text in turns[:-1]) + "\n"
-        return before + example.answer + tokenizer.eos, len(before)
+def _count_texts(texts: Sequence[str], tokenizer: LoadedTokenizer) -> Iterator[Pair]:
+    """Count plain texts, each closed by one eos."""
+    for encoding in tokenizer.encode(texts, special=True):
+        yield len(encoding) - tokenizer.is_closed(encoding) + 1, 0
+
+
+def _count_plain(batch: Sequence[Turns], tokenizer: LoadedTokenizer) -> Iterator[Pair]:
+    """Count the prompt's lines, then the answer, then eos: what is trained on with no template."""
+    before = ["".join(f"{text}\n" for _, text in turns[:-1]) for turns in batch]
+    prompts = tokenizer.encode(before, special=True)
+    answers = tokenizer.encode([turns[-1][1] for turns in batch], special=False)
+    for prompt, answer in zip(prompts, answers, strict=True):
+        asked = len(prompt) - tokenizer.is_closed(prompt)
+        yield asked + len(answer) + 1, asked
+
+
+def _count_rendered(batch: Sequence[Turns], tokenizer: LoadedTokenizer) -> Iterator[Pair | None]:
+    """Count rendered conversations; eos is added where the template does not end with it."""
+    texts = [_render(turns, tokenizer) for turns in batch]
+    encodings = tokenizer.encode([text for text in texts if text is not None], special=False)
+    for turns, text in zip(batch, texts, strict=True):
+        if text is None:
+            yield None
+            continue
+        encoding = next(encodings)
+        start = max(text.rfind(turns[-1][1]), 0)
+        total = len(encoding) + (not text.endswith(tokenizer.eos))
+        yield total, _tokens_before(encoding, start, len(text))
+
+
+def _render(turns: Turns, tokenizer: LoadedTokenizer) -> str | None:
+    """Render a conversation; the white space behind its last turn is not trained on."""
     messages = [{"role": role, "content": text} for role, text in turns]
     try:
-        text = tokenizer.template.render(messages)
+        return None if tokenizer.template is None else tokenizer.template.render(messages).rstrip()
     except ChatTemplateError:
         return None
-    start = text.rfind(example.answer)
-    return text, max(start, 0)
 
 
-def _with_system(example: Example, system: str | None) -> tuple[tuple[str, str], ...]:
+def _with_system(example: Example, system: str | None) -> Turns:
     if system is None or example.turns[0][0] in ("system", "text"):
         return example.turns
     return (("system", system), *example.turns)

@@ -62,7 +62,7 @@ def scan_rows(
 
 def _is_known(example: Example, seen: set[bytes]) -> bool:
     """Tell whether the same example came before, by a hash of what duplicates share."""
-    key = duplicate_key(part for turn in example.turns for part in turn)
+    key = duplicate_key(text for _, text in example.turns)
     digest = blake2b(key.encode("utf-8", "surrogatepass"), digest_size=_KEY_BYTES).digest()
     if digest in seen:
         return True

@@ -61,6 +61,9 @@ def resolve_tokenizer(
             return _estimated(model, place, own)
     except TokenizerFileError as error:
         return Unknown(finding=_broken_file(spec, error))
+    except OSError as error:
+        unreadable = TokenizerFileError(f"a file cannot be read ({error.strerror or 'failure'})")
+        return Unknown(finding=_broken_file(spec, unreadable))
     except ChatTemplateError as error:
         return Unknown(finding=_broken_template(spec, error))
     return Unknown(

@@ -40,10 +40,13 @@ class LoadedTokenizer:
         """The text of the end-of-sequence token, empty where there is none."""
         return self.special.get("eos_token", "")
 
-    def encode(self, texts: Sequence[str]) -> "Iterator[Encoding]":
-        """Encode texts; a chat template writes its own special tokens, else they are added."""
-        plain = self.template is None
-        return iter(self.tokenizer.encode_batch(list(texts), add_special_tokens=plain))
+    def encode(self, texts: Sequence[str], *, special: bool) -> "Iterator[Encoding]":
+        """Encode texts; `special` adds the tokens that a chat template writes by itself."""
+        return iter(self.tokenizer.encode_batch(list(texts), add_special_tokens=special))
+
+    def is_closed(self, encoding: "Encoding") -> bool:
+        """Tell whether the last token is eos already."""
+        return bool(len(encoding)) and encoding.tokens[-1] == self.eos
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import compress, product
 
-from ftc.compiler.render.file import RenderedFile
-
-_CONSTANT = re.compile(r"([A-Z][A-Z0-9_]*) = ")
 _RENDERED = re.compile(r"^([A-Z][A-Z0-9_]*) = \{\{", re.MULTILINE)
+
+_TAG = re.compile(r"\{%.*?%\}")
+_MOST_PARTS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,20 +28,27 @@ def read_template(name: str) -> Template | None:
     if not path.is_file():
         return None
     text = path.read_text(encoding="utf-8")
-    lines = [line.rstrip() for line in text.split("\n") if "{{" not in line]
+    fixed = (line for line in text.split("\n") if "{{" not in line)
+    lines = [choice.rstrip() for line in fixed for choice in _choices(line)]
     # The layout may move a trailing comment above its line.
     bare = [line.partition("  # ")[0].rstrip() for line in lines]
     return Template(lines=frozenset((*lines, *bare)), constants=frozenset(_RENDERED.findall(text)))
 
 
-def find_foreign(file: RenderedFile, template: Template) -> Iterator[int]:
+def _choices(line: str) -> Iterator[str]:
+    """Yield what is left of a line for each choice of the parts between its statement tags."""
+    parts = _TAG.split(line)
+    for kept in product((True, False), repeat=len(parts) if len(parts) <= _MOST_PARTS else 0):
+        yield "".join(compress(parts, kept))
+
+
+def find_foreign(text: str, template: Template, constants: frozenset[int]) -> Iterator[int]:
     """Yield the numbers of the lines that are none of the three.
 
-    What a constant's line holds is for the syntax tree to judge; a comment cannot run.
+    `constants` are the lines of rendered constants, which the syntax tree has judged; a comment
+    cannot run.
     """
-    for number, line in enumerate(file.text.split("\n"), start=1):
-        if line.rstrip() in template.lines or line.lstrip(" ").startswith("#"):
-            continue
-        constant = _CONSTANT.match(line)
-        if constant is None or constant.group(1) not in template.constants:
+    for number, line in enumerate(text.split("\n"), start=1):
+        own = line.rstrip() in template.lines or number in constants
+        if not own and not line.lstrip(" ").startswith("#"):
             yield number

@@ -58,11 +58,14 @@ def _find_loose(file: RenderedFile, tree: ast.Module) -> Iterator[Finding]:
         if _COOKIE.match(line):
             yield _at(file, number, LOOSE_VALUE, "a comment sets the encoding of the file")
     template = read_template(file.name)
+    lines: set[int] = set()
     for name, value in _constants(tree):
         rendered = name in template.constants if template else _begins_as_literal(value)
+        if rendered:
+            lines.update(range(value.lineno, (value.end_lineno or value.lineno) + 1))
         if rendered and not _is_whole_literal(value):
             yield _at(file, value.lineno, LOOSE_VALUE, f"`{name}` is not one whole literal")
-    for number in find_foreign(file, template) if template else ():
+    for number in find_foreign(file.text, template, frozenset(lines)) if template else ():
         yield _at(file, number, LOOSE_VALUE, "the line is not one of the template's own")
     if not file.text.isascii() or ";" in file.text:
         own = template.lines if template else frozenset[str]()

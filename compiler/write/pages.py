@@ -117,4 +117,20 @@ another one. The lock says which version wrote the bundle.
 """,
 )
 
-PAGES = (EDITED, IN_THE_WAY, LINKED, MISSING, OUTDATED, STALE, OTHER_FTC)
+CHANGED_SINCE = Page(
+    code="FTC917",
+    name="changed-since-locked",
+    severity="warning",
+    text="""\
+**What it is.** The data file, or the model's `config.json`, is not what it was when the lock beside
+the bundle was written. A compile takes its facts from the lock.
+
+**Why it matters.** Rows, lengths and batch sizes in the bundle describe the file as it was.
+
+**Example.** `tickets.csv` grew by a thousand rows, and `ftc compile spec.json` plans the old ones.
+
+**Use instead.** `ftc compile --update` looks again and says what moved.
+""",
+)
+
+PAGES = (EDITED, IN_THE_WAY, LINKED, MISSING, OUTDATED, STALE, OTHER_FTC, CHANGED_SINCE)

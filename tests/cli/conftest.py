@@ -52,6 +52,7 @@ SPEC: Mapping[str, Any] = {
 def spec_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a spec on a model of the built-in table and a small file of messages."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
     intents = ("refund", "delivery", "password", "invoice")
     rows = [f"where is order {n} and my {intents[n % 4]}?,{intents[n % 4]}" for n in range(200)]

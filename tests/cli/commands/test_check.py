@@ -114,6 +114,15 @@ def test_any_file_gives_findings(call: Call, tmp_path: Path, content: bytes) -> 
         assert json.loads(result.out)["findings"]
 
 
+def test_broken_json_is_shown(call: Call, tmp_path: Path) -> None:
+    """A file that does not parse still has a line to point into."""
+    path = tmp_path / "spec.json"
+    path.write_text('{\n  "name": "a",,\n}\n')
+    lines = call("check", path).out.splitlines()
+    assert lines[0].startswith(f"{path}:2:15: error[FTC0")
+    assert lines[1:3] == ['2 |   "name": "a",,', "  |               ^"]
+
+
 def test_a_missing_file(call: Call, tmp_path: Path) -> None:
     """A file that is not there, and a folder, are said in a sentence."""
     assert call("check", tmp_path / "none.json").code in {1, 3}

@@ -13,7 +13,9 @@ from ftc.compiler.plan.known import known
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.resolve.facts import Facts
 from ftc.spec.finding import Finding
+from ftc.spec.load import load_document
 from ftc.spec.sections import Spec
+from ftc.spec.validate import validate
 
 Build = Callable[[Mapping[str, Any]], tuple[Spec, Facts]]
 FOLDER = Path(__file__).parents[2] / "checks"
@@ -88,6 +90,38 @@ def test_a_rule_reads_what_it_declares(build: Build, rule: Rule) -> None:
         assert bool(raised) == (name not in rule.reads), name
     raised = _of(rule.page.code, run_checks(spec, facts, None))
     assert bool(raised) == ("plan" not in rule.reads)
+
+
+@pytest.mark.parametrize(("code", "case"), _cases("raises"))
+def test_a_rule_can_be_reached(code: str, case: Mapping[str, Any], tmp_path: Path) -> None:
+    """The schema accepts the spec: a rule that only a refused spec raises could never fail."""
+    path = tmp_path / f"{code}.json"
+    path.write_text(json.dumps(_written(case["edits"])), encoding="utf-8")
+    document = load_document(str(path))
+    assert not isinstance(document, tuple)
+    spec = validate(document)
+    assert not isinstance(spec, tuple), [finding.message for finding in spec]
+
+
+def _written(edits: Mapping[str, Any]) -> dict[str, Any]:
+    """Write only what the user of a case says: the base's own fields, and the edits."""
+    base = json.loads((FOLDER / "base.json").read_text(encoding="utf-8"))["spec"]
+    said = {pointer: _at(base, pointer) for pointer in base.pop("said")}
+    said |= {k.removeprefix("/spec"): v for k, v in edits.items() if k.startswith("/spec/")}
+    written: dict[str, Any] = {}
+    for pointer, value in said.items():
+        place = written
+        *sections, field = pointer.split("/")[1:]
+        for section in sections:
+            place = place.setdefault(section, {})
+        place[field] = value
+    return written
+
+
+def _at(tree: Any, pointer: str) -> Any:
+    for part in pointer.split("/")[1:]:
+        tree = tree[part]
+    return tree
 
 
 def test_nothing_is_wrong_with_the_base(build: Build) -> None:

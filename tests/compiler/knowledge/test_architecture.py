@@ -2,12 +2,9 @@
 
 import ast
 import json
-import os
-import re
 import tarfile
 import warnings
 from collections import Counter
-from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -147,13 +144,13 @@ def real_model(config: dict[str, Any]) -> tuple[int, Counter[tuple[str, int, int
     return sum(parameter.numel() for parameter in model.parameters()), linears
 
 
-def test_convertible_architectures_are_the_real_registry() -> None:
+def test_convertible_architectures_are_the_real_registry(sdist: Path) -> None:
     """The list of names is the text registry of the pinned llama.cpp's converter."""
     recorded = json.loads(
         (files("ftc.compiler.knowledge") / "gguf_architectures.json").read_text(encoding="utf-8")
     )["architectures"]
     assert recorded == sorted(set(recorded))
-    assert recorded == sorted(registered_names())
+    assert recorded == sorted(registered_names(sdist))
 
 
 def test_is_convertible() -> None:
@@ -162,28 +159,15 @@ def test_is_convertible() -> None:
     assert not is_convertible("LlamaForSequenceClassification")
 
 
-def registered_names() -> set[str]:
+def registered_names(sdist: Path) -> set[str]:
     """Keys of `TEXT_MODEL_MAP`, read from the source distribution without importing it."""
-    for path in source_distributions():
-        with tarfile.open(path) as archive:
-            members = (m for m in archive if m.name.endswith("/llama.cpp/conversion/__init__.py"))
-            source = archive.extractfile(next(members))
-            assert source is not None
-            tree = ast.parse(source.read())
-        for node in tree.body:
-            if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "TEXT_MODEL_MAP":
-                assert node.value is not None
-                return set(ast.literal_eval(node.value))
-        pytest.fail(f"{path} has no TEXT_MODEL_MAP")
-    pytest.skip("no llama-cpp-python source distribution; set FTC_SDIST to one")
-
-
-def source_distributions() -> Iterator[Path]:
-    """Where the pinned source distribution may be; `FTC_SDIST` names a file or a folder."""
-    pinned = re.search(r"llama-cpp-python==([\d.]+)", (ROOT / "pyproject.toml").read_text("utf-8"))
-    assert pinned is not None
-    name = f"llama_cpp_python-{pinned[1]}.tar.gz"
-    if "FTC_SDIST" in os.environ:
-        place = Path(os.environ["FTC_SDIST"])
-        yield place / name if place.is_dir() else place
-    yield from sorted((Path.home() / ".cache" / "ftc").rglob(name))
+    with tarfile.open(sdist) as archive:
+        members = (m for m in archive if m.name.endswith("/llama.cpp/conversion/__init__.py"))
+        source = archive.extractfile(next(members))
+        assert source is not None
+        tree = ast.parse(source.read())
+    for node in tree.body:
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "TEXT_MODEL_MAP":
+            assert node.value is not None
+            return set(ast.literal_eval(node.value))
+    pytest.fail(f"{sdist} has no TEXT_MODEL_MAP")

@@ -1,7 +1,6 @@
 """Chat templates render as transformers renders them, and stay within their bounds."""
 
 import io
-import os
 import tarfile
 from collections.abc import Iterator
 from datetime import datetime
@@ -34,12 +33,9 @@ CHATML = (
 )
 
 
-def real_templates() -> Iterator[tuple[str, str]]:
-    """Yield the templates of the llama-cpp-python source distribution that FTC_LLAMA_SDIST names."""
-    path = Path(os.environ.get("FTC_LLAMA_SDIST", ""))
-    if not path.is_file():
-        return
-    with tarfile.open(path) as archive:
+def real_templates(sdist: Path) -> Iterator[tuple[str, str]]:
+    """Yield the name and text of each template in llama.cpp's sources."""
+    with tarfile.open(sdist) as archive:
         for member in archive:
             if "/models/templates/" in member.name and member.name.endswith(".jinja"):
                 stream = archive.extractfile(member)
@@ -70,12 +66,10 @@ def ours(source: str, chat: list[dict[str, str]], *, prompt: bool) -> str | None
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_real_templates_render_as_transformers_renders_them() -> None:
+def test_real_templates_render_as_transformers_renders_them(sdist: Path) -> None:
     """Each real template gives the same text, or refuses the same conversation."""
     pytest.importorskip("transformers")
-    found = dict(real_templates())
-    if not found:
-        pytest.skip("FTC_LLAMA_SDIST names no llama-cpp-python source distribution")
+    found = dict(real_templates(sdist))
     rendered = 0
     for name, source in found.items():
         for chat in CONVERSATIONS:
@@ -92,12 +86,16 @@ def test_real_templates_render_as_transformers_renders_them() -> None:
     "source",
     [
         CHATML,
-        "{% for m in messages %}{% generation %}{{ m['content'] | tojson }}{% endgeneration %}"
-        "{% if loop.last %}{% break %}{% endif %}{% endfor %}{{ strftime_now('%d %b %Y') }}",
+        (
+            "{% for m in messages %}{% generation %}{{ m['content'] | tojson }}{% endgeneration %}"
+            "{% if loop.last %}{% break %}{% endif %}{% endfor %}{{ strftime_now('%d %b %Y') }}"
+        ),
         "{% for m in messages recursive %}{{ loop.index }}{{ m.content | trim }}{% endfor %}",
         "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}ok",
-        "{%- set ns = namespace(n=0) -%}\n  {%- for a, b in messages[0].items() %}\n"
-        "{% set ns.n = ns.n + 1 %}{{ a }}{{ b }}{{ loop.length }}{% endfor %}\n {{ ns.n }}",
+        (
+            "{%- set ns = namespace(n=0) -%}\n  {%- for a, b in messages[0].items() %}\n"
+            "{% set ns.n = ns.n + 1 %}{{ a }}{{ b }}{{ loop.length }}{% endfor %}\n {{ ns.n }}"
+        ),
     ],
 )
 def test_features_render_as_in_transformers(source: str) -> None:

@@ -17,7 +17,7 @@ SOUND = [
     "naïve café — “quoted” … 5 €",
     "Größe, Århus, ÅNGSTRÖM, SÃO PAULO",
     "日本語 русский ελληνικά 👍",
-    "CAFÉ’S À LA CARTE",
+    "CAFÉ\u2019S À LA CARTE",
 ]
 
 

@@ -73,7 +73,7 @@ def test_csv_dialects(make_spec: Any, tmp_path: Path, delimiter: str) -> None:
 )
 def test_encodings(make_spec: Any, tmp_path: Path, encoding: str, expected: str) -> None:
     """The encoding is told, the header has no BOM, and sound letters are no damage."""
-    text = "prompt,completion\nOn és l’avió?,Aquí: 5 €\nÉs meu,Sí\n"
+    text = "prompt,completion\nOn és l\u2019avió?,Aquí: 5 €\nÉs meu,Sí\n"
     (tmp_path / "data.csv").write_bytes(text.encode(encoding))
     facts = known(make_spec(), tmp_path)
     assert facts.encoding == expected
@@ -117,8 +117,8 @@ def test_every_count(make_spec: Any, tmp_path: Path) -> None:
     kept = {"cleaning": {"drop_duplicates": False, "repair_encoding": False}}
     facts = known(make_spec(data={"source": "data.csv", **kept}), tmp_path)
     assert (facts.duplicate_rows, facts.usable_rows) == (1, 5)
-    facts = known(make_spec(data={"source": "data.csv", "max_rows": 3}), tmp_path)
-    assert (facts.rows, facts.usable_rows) == (3, 2)
+    facts = known(make_spec(data={"source": "data.csv", "max_rows": 2}), tmp_path)
+    assert (facts.rows, facts.usable_rows) == (9, 2)
 
 
 @pytest.mark.parametrize("wrapped", [None, "data", "train"])
@@ -265,7 +265,7 @@ def test_lengths_without_a_template(
     tokenizer = Tokenizer.from_str(tokenizer_json)
     (folder / "data.csv").write_text("prompt,completion\nwhere is,my card\n", encoding="utf-8")
     lengths = exact(make_spec(), folder).lengths
-    assert lengths.max == len(tokenizer.encode("where is\nmy card</s>"))
+    assert lengths.max == len(tokenizer.encode("where is\n")) + len(tokenizer.encode("my card")) + 1
     assert lengths.prompt_max == len(tokenizer.encode("where is\n"))
     (folder / "data.csv").write_text("text\nwhere is my card\n", encoding="utf-8")
     lengths = exact(make_spec(), folder).lengths

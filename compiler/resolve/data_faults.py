@@ -1,0 +1,87 @@
+"""The findings of data that could not be read: one sentence each, and what to do."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Final
+
+from ftc.compiler.resolve import pages
+from ftc.compiler.resolve.roles import Unassigned
+from ftc.compiler.resolve.scan import Scan
+from ftc.spec.finding import Finding
+from ftc.spec.sections import FileFormat, Spec
+
+_POINTER: Final = "/data/source"
+
+
+def no_reader(spec: Spec) -> Finding:
+    """Say what reads parquet."""
+    return pages.NO_PARQUET.finding(
+        message=f"`{spec.data.source}` is parquet, and pyarrow is not installed",
+        help='run `pip install "ftc[data]"`, or save the table as csv or jsonl',
+        pointer=_POINTER,
+    )
+
+
+def unassigned(spec: Spec, why: Unassigned, columns: Sequence[str]) -> Finding:
+    """Say which column is missing, or that nothing shows which column is what."""
+    listed = ", ".join(f"`{name}`" for name in columns[:20])
+    if why.problem == "missing":
+        role = why.roles[0]
+        name = getattr(spec.data.columns, role)
+        near = get_close_matches(name.casefold(), [c.casefold() for c in columns], n=1)
+        column = next((c for c in columns if near and c.casefold() == near[0]), None)
+        instead = f"the columns are {listed}"
+        patch = {"op": "replace", "path": f"/data/columns/{role}", "value": column}
+        return pages.NO_COLUMN.finding(
+            message=f"`{spec.data.source}` has no column `{name}`",
+            help=f"did you mean `{column}`? {instead}" if column else instead,
+            pointer=f"/data/columns/{role}",
+            fix=(patch,) if column else (),
+        )
+    needed = " and ".join(f"`{role}`" for role in why.roles)
+    what = f" for the form `{why.form}`" if why.form is not None else ""
+    example = '`"columns": {"prompt": ..., "completion": ...}`'
+    return pages.NO_ROLES.finding(
+        message=f"the columns of `{spec.data.source}` ({listed}) are not recognised{what}",
+        help=f"name the column of {needed} in `data.columns`"
+        if needed
+        else f"write which is which, such as {example}, in `data`",
+        pointer="/data/form" if why.form is not None else _POINTER,
+    )
+
+
+def broken(spec: Spec, kind: FileFormat, what: str) -> Finding:
+    """Say that the file is not what its format says."""
+    return pages.BROKEN_DATA.finding(
+        message=f"`{spec.data.source}` is no readable {kind}: {what}",
+        help="repair the file, or say what it is in `data.format`",
+        pointer=_POINTER,
+    )
+
+
+def binary(spec: Spec) -> Finding:
+    """Say that the file is no text."""
+    return pages.NOT_TEXT.finding(
+        message=f"`{spec.data.source}` is no text file",
+        help="export the table as CSV in UTF-8, or say what it is in `data.format`",
+        pointer=_POINTER,
+    )
+
+
+def empty(spec: Spec) -> Finding:
+    """Say that the file names no columns."""
+    return pages.NO_ROWS.finding(
+        message=f"`{spec.data.source}` is empty",
+        help="name a file with a header and rows, or with one JSON object per line",
+        pointer=_POINTER,
+    )
+
+
+def unusable(spec: Spec, scan: Scan) -> Finding:
+    """Say that every row is blank or malformed."""
+    parts = [f"{scan.rows:,} rows", f"{scan.blank:,} blank", f"{scan.malformed:,} malformed"]
+    return pages.NO_ROWS.finding(
+        message=f"`{spec.data.source}` has no usable row ({', '.join(parts)})",
+        help="check with `data.columns` that each role has its column, with text in it",
+        pointer=_POINTER,
+    )

@@ -1,0 +1,223 @@
+"""Bundles of many kinds: each script parses, passes ruff, keeps its size and says only what it uses."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ftc.compiler.plan.known import KnownFacts
+from ftc.compiler.plan.planner import make_plan
+from ftc.compiler.render.bundle import BundleSource, render_bundle
+from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.verify.verifier import verify_files
+from ftc.spec.sections import Spec
+
+BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
+
+CPU = {
+    "/facts/hardware/kind": "cpu",
+    "/facts/hardware/name": "cpu",
+    "/facts/hardware/compute_capability": None,
+    "/facts/hardware/bf16": False,
+    "/facts/hardware/flash_attention_2": False,
+    "/facts/hardware/link": "none",
+}
+FULL = {"/spec/method/type": "full"}
+PLAIN_COLUMNS = {
+    f"/facts/data/{name}": None
+    for name in ("messages", "prompt", "completion", "instruction", "input", "output", "text")
+}
+CHAT = {**PLAIN_COLUMNS, "/facts/data/form": "chat", "/facts/data/messages": "messages"}
+TEXT = {**PLAIN_COLUMNS, "/facts/data/form": "text", "/facts/data/text": "body"}
+INSTRUCTION = {
+    **PLAIN_COLUMNS,
+    "/facts/data/form": "instruction",
+    "/facts/data/instruction": "instruction",
+    "/facts/data/input": "input",
+    "/facts/data/output": "output",
+}
+VARIANTS: dict[str, dict[str, Any]] = {
+    "lora on one gpu": {},
+    "full on a cpu": {**FULL, **CPU},
+    "full in ddp on a cpu": {
+        **FULL,
+        **CPU,
+        "/facts/hardware/count": 2,
+        "/spec/distribution/strategy": "ddp",
+    },
+    "full with zero2": {
+        **FULL,
+        "/facts/hardware/count": 4,
+        "/spec/distribution/strategy": "zero2",
+    },
+    "full with zero3": {
+        **FULL,
+        "/facts/hardware/count": 8,
+        "/spec/distribution/strategy": "zero3",
+    },
+    "lora with zero3 on a cpu": {
+        **CPU,
+        "/facts/hardware/count": 2,
+        "/spec/distribution/strategy": "zero3",
+    },
+    "chat from jsonl": {**CHAT, "/facts/data/format": "jsonl"},
+    "chat with a system turn from json": {
+        **CHAT,
+        "/facts/data/format": "json",
+        "/spec/data/system": "You sort tickets.",
+    },
+    "text from parquet": {**TEXT, "/facts/data/format": "parquet"},
+    "instructions, all tokens learned": {**INSTRUCTION, "/spec/objective/loss_on": "all"},
+    "a base model without a template": {"/facts/tokenizer/template_sha256": None},
+    "a hub data set": {"/facts/data/origin": "hub", "/facts/data/path": None},
+    "no held-out rows": {"/spec/data/splits/test": 0.0, "/spec/data/splits/validation": 0.0},
+    "no export": {"/spec/export/types": []},
+    "code of the model's own": {"/spec/model/trust_remote_code": True},
+    "fp16": {"/spec/training/precision": "fp16", "/facts/hardware/bf16": False},
+    "fixed steps, stopping early": {
+        "/spec/training/max_steps": 30,
+        "/spec/training/early_stopping": 3,
+    },
+    "few rows of many": {"/spec/data/max_rows": 500},
+    "rows dropped, nothing repaired": {
+        "/spec/data/cleaning/overlong": "drop",
+        "/spec/data/cleaning/repair_encoding": False,
+        "/spec/data/cleaning/drop_duplicates": False,
+    },
+    "a template that does not close": {"/facts/tokenizer/closes_answer": False},
+    "the longest script": {
+        "/facts/hardware/count": 2,
+        "/spec/distribution/strategy": "zero3",
+        "/spec/training/early_stopping": 3,
+        "/spec/model/trust_remote_code": True,
+        **FULL,
+    },
+    "a long system turn": {"/spec/data/system": "Answer with the one word that fits. " * 20},
+}
+
+
+def render(
+    build_known: BuildKnown, edits: Mapping[str, Any], **more: Any
+) -> dict[str, RenderedFile]:
+    """Return the files of one variant by name."""
+    spec, facts = build_known(edits)
+    paths = {
+        "data_path": None if facts.data.path is None else "../tickets.csv",
+        "model_path": "../model" if "cpu" in facts.hardware.name else None,
+        "chat_template": None,
+    }
+    source = BundleSource(
+        spec=spec,
+        written={"name": spec.name},
+        facts=facts,
+        plan=make_plan(spec, facts),
+        **{**paths, **more},
+    )
+    return {file.name: file for file in render_bundle(source)}
+
+
+@pytest.fixture(params=VARIANTS, ids=lambda name: name.replace(" ", "-"))
+def files(request: pytest.FixtureRequest, build_known: BuildKnown) -> dict[str, RenderedFile]:
+    """Give the bundle of each variant."""
+    return render(build_known, VARIANTS[request.param])
+
+
+def test_verifies(files: dict[str, RenderedFile]) -> None:
+    """The compiler's own verifier has nothing to say."""
+    assert verify_files(tuple(files.values())) == ()
+
+
+def test_passes_ruff(files: dict[str, RenderedFile], tmp_path: Path) -> None:
+    """No unused name, no unsorted import, no long line, no known trap."""
+    for name, file in files.items():
+        if file.language == "python":
+            (tmp_path / name).write_text(file.text, encoding="utf-8")
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--quiet"]
+    command += ["--select", "E,F,I,B,UP", "--line-length", "100"]
+
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert done.stdout + done.stderr == ""
+
+
+def test_keeps_its_size(files: dict[str, RenderedFile]) -> None:
+    """train.py is read in one sitting, and guard.py beside it."""
+    sizes = {name: file.text.count("\n") for name, file in files.items()}
+
+    assert sizes["train.py"] <= 200
+    assert sizes["guard.py"] <= 250
+
+
+def test_shell_is_sound(files: dict[str, RenderedFile], tmp_path: Path) -> None:
+    """Bash reads run.sh without running it."""
+    script = tmp_path / "run.sh"
+    script.write_text(files["run.sh"].text, encoding="utf-8")
+
+    done = subprocess.run(["bash", "-n", script], capture_output=True, text=True, check=False)
+
+    assert done.stderr == ""
+
+
+def test_every_constant_is_read(files: dict[str, RenderedFile]) -> None:
+    """No script carries a constant that it does not use."""
+    for file in files.values():
+        if file.language == "python" and file.name != "guard.py":
+            names = {
+                target.id
+                for node in ast.parse(file.text).body
+                if isinstance(node, ast.Assign)
+                for target in node.targets
+                if isinstance(target, ast.Name) and target.id.isupper()
+            }
+            unread = {name for name in names if len(re.findall(rf"\b{name}\b", file.text)) < 2}
+            assert unread == set(), file.name
+
+
+def test_every_function_of_guard_is_used(files: dict[str, RenderedFile]) -> None:
+    """guard.py holds only what the scripts of this bundle call, or what those call."""
+    everything = "".join(file.text for file in files.values() if file.language == "python")
+    for node in ast.parse(files["guard.py"].text).body:
+        if isinstance(node, ast.FunctionDef):
+            assert len(re.findall(rf"\b{node.name}\b", everything)) > 1, node.name
+
+
+def test_run_sh_runs_stages_that_are_there(files: dict[str, RenderedFile]) -> None:
+    """Every script that run.sh and the README name is in the bundle, and the reverse."""
+    scripts = {name for name in files if name.endswith(".py")} - {"guard.py", "ask.py"}
+
+    assert set(re.findall(r"\b(\w+\.py)\b", files["run.sh"].text)) - {"guard.py"} == scripts
+    assert scripts <= set(re.findall(r"\b(\w+\.py)\b", files["README.md"].text))
+
+
+def test_requirements_are_what_is_imported(files: dict[str, RenderedFile]) -> None:
+    """A pin that only some runs need is there exactly when it is needed."""
+    pins = files["requirements.txt"].text
+    train = files["train.py"].text
+
+    assert ("peft" in pins) == ("from peft" in train)
+    assert ("deepspeed" in pins) == ("deepspeed.json" in files)
+    assert ("llama-cpp-python" in pins) == ("quantize.py" in files)
+
+
+def test_processes_agree(files: dict[str, RenderedFile]) -> None:
+    """accelerate.yaml starts as many processes as guard.py speaks for."""
+    config = yaml.safe_load(files["accelerate.yaml"].text)
+
+    assert ("RANK" in files["guard.py"].text) == (config["num_processes"] > 1)
+
+
+def test_template_is_carried_as_it_is(build_known: BuildKnown) -> None:
+    """A chat template of the spec is copied as data, whatever it holds."""
+    template = "{{ bos_token }}{% for m in messages %}\t{{ m['content'] }}\n{% endfor %}"
+
+    files = render(build_known, {}, chat_template=template)
+
+    assert files["chat_template.jinja"].text == template
+    assert "chat_template.jinja" in files["prepare.py"].text
+    assert "chat_template.jinja" in files["merge.py"].text

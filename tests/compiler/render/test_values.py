@@ -1,0 +1,81 @@
+"""The printable types: whole literals, one-line comments, words of closed tables, escaped Markdown."""
+
+import ast
+import tokenize
+from io import StringIO
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jinja2 import UndefinedError
+
+from ftc.compiler.render.environment import BareValueError, make_environment
+from ftc.compiler.render.values import Comment, Literal, Markdown, Word
+
+PLAIN = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inside: st.lists(inside, max_size=5) | st.dictionaries(st.text(), inside, max_size=5),
+    max_leaves=20,
+)
+
+
+@given(PLAIN)
+def test_a_literal_gives_its_value_back(value: Any) -> None:
+    """What is printed on the right of a constant is that value, in ASCII."""
+    text = str(Literal(value))
+
+    assert text.isascii()
+    assert value == ast.literal_eval(text)
+
+
+def test_a_long_list_has_an_item_per_line() -> None:
+    """A list too long for a line is still one literal."""
+    value = [f"model.layers.{layer}.self_attn.q_proj" for layer in range(9)]
+    text = str(Literal(value))
+
+    assert text.count("\n") == 10
+    assert value == ast.literal_eval(text)
+
+
+@given(st.text())
+def test_a_comment_stays_a_comment(text: str) -> None:
+    """Nothing behind the hash is read as code."""
+    source = f"X = 1  # {Comment(text)}\n"
+    kinds = [token.type for token in tokenize.generate_tokens(StringIO(source).readline)]
+
+    assert kinds.count(tokenize.NAME) == 1
+    assert source.count("\n") == 1
+
+
+@pytest.mark.parametrize("text", ["", "a b", "$(x)", "a;b", "-rf", "x\n", "é"])
+def test_a_word_is_refused(text: str) -> None:
+    """Only letters, digits, dots, dashes and underscores make a word."""
+    with pytest.raises(ValueError, match="closed table"):
+        Word(text)
+
+
+def test_markdown_is_escaped() -> None:
+    """Markup of a spec is shown, not read."""
+    text = str(Markdown("<b>[x](y)</b>\n# `z` | 1"))
+
+    assert text == r"&lt;b\>\[x\]\(y\)&lt;/b\> \# \`z\` \| 1"
+
+
+@pytest.mark.parametrize("value", ["text", 1, None, ["a"]])
+def test_a_bare_value_is_refused(value: object) -> None:
+    """A template prints nothing that is not a whole token."""
+    template = make_environment().from_string("{{ value }}")
+
+    with pytest.raises(BareValueError):
+        template.render(value=value)
+
+
+def test_an_undefined_name_is_refused() -> None:
+    """A misspelt name in a template is an error, not an empty string."""
+    with pytest.raises(UndefinedError):
+        make_environment().from_string("{{ value.max_lenght }}").render(value={})

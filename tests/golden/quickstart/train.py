@@ -1,0 +1,207 @@
+"""Train all weights of the model, and keep the best ones.
+
+    accelerate launch --config_file accelerate.yaml train.py
+    accelerate launch --config_file accelerate.yaml train.py --row 1   # less memory, same batch
+
+Reads run/data/train.jsonl and validation.jsonl. Writes run/train/model (the best checkpoint by
+validation loss), curve.json and curve.png. Started again, it goes on from the last checkpoint.
+"""
+
+import argparse
+import math
+import os
+from pathlib import Path
+
+import matplotlib.figure
+import torch
+from datasets import Dataset
+from safetensors import safe_open
+from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback, TrainerCallback
+from trl import SFTConfig, SFTTrainer
+
+import guard
+
+HERE = Path(__file__).resolve().parent
+OUT = HERE / "run" / "train"
+
+# -----------------------------------------------------------------------------
+# What was decided, and why
+
+MODEL = "../../../examples/quickstart/model"
+LOAD_DTYPE = "float32"  # training in fp32 needs no other copy of the weights
+ATTENTION = "sdpa"  # PyTorch's own kernel, which needs nothing installed beyond torch
+# Rows per process and pass, and passes per step: each line is the same batch in less memory.
+# the largest that fits: 1.4 GiB of 19.2 GiB
+LADDER = [[32, 1], [16, 2], [8, 4], [4, 8], [2, 16], [1, 32]]
+GRADIENT_CHECKPOINTING = False  # activations fit in memory, and keeping them saves recomputing
+EPOCHS = 8.0  # set by `training.epochs` in the spec
+LEARNING_RATE = 0.002  # set by `training.learning_rate` in the spec
+SCHEDULE = "cosine"  # the default of `training.schedule`
+WARMUP_STEPS = 18  # 3 % of 600 steps
+WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
+MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
+EVAL_STEPS = 60  # ten evaluations in 600 steps
+SAVE_STEPS = 60  # a checkpoint at each evaluation, so that the best one is kept
+KEEP_CHECKPOINTS = 2  # the default of `training.keep_checkpoints`
+SEED = 42  # the default of `training.seed`
+PLANNED_BYTES = 1493590784  # the plan's peak of one process, in the phase: loss
+
+# -----------------------------------------------------------------------------
+# Arguments and settings
+
+parser = argparse.ArgumentParser(description="Train; start it with accelerate launch.")
+parser.add_argument("--model", type=Path, default=HERE / MODEL, help="the model's folder")
+parser.add_argument("--row", type=int, default=0, help="the row of LADDER to use, from 0")
+args = parser.parse_args()
+if not (args.model / "config.json").is_file():
+    guard.stop(f"the model folder {args.model} has no config.json: give its path with --model")
+source = args.model.resolve() if Path(args.model).is_dir() else args.model
+micro_batch, accumulation = LADDER[min(args.row, len(LADDER) - 1)]
+os.chdir(HERE)  # checkpoints note relative paths, so that a run can move
+
+config = SFTConfig(
+    output_dir="run/train/checkpoints",
+    per_device_train_batch_size=micro_batch,
+    gradient_accumulation_steps=accumulation,
+    num_train_epochs=EPOCHS,
+    learning_rate=LEARNING_RATE,
+    lr_scheduler_type=SCHEDULE,
+    warmup_steps=WARMUP_STEPS,
+    weight_decay=WEIGHT_DECAY,
+    max_grad_norm=MAX_GRAD_NORM,
+    bf16=False,
+    activation_checkpointing=GRADIENT_CHECKPOINTING,
+    per_device_eval_batch_size=micro_batch,
+    eval_strategy="steps",
+    eval_steps=EVAL_STEPS,
+    load_best_model_at_end=True,
+    metric_for_best_model="eval_loss",
+    save_strategy="steps",
+    save_steps=SAVE_STEPS,
+    save_total_limit=KEEP_CHECKPOINTS,
+    logging_steps=0.02,  # of all steps: 50 lines
+    disable_tqdm=True,
+    report_to="none",
+    seed=SEED,
+    data_seed=SEED,
+    use_cpu=True,
+    full_determinism=True,
+    max_length=None,  # prepare.py has cut the rows
+    dataset_kwargs={"skip_prepare_dataset": True},
+)
+
+# -----------------------------------------------------------------------------
+# Is there something left to do, and where was it left
+
+train_file, validation_file = HERE / "run/data/train.jsonl", HERE / "run/data/validation.jsonl"
+mark = guard.fingerprint(__file__, args.model, train_file, validation_file)
+if guard.is_done("train", mark):
+    raise SystemExit
+guard.lock()
+guard.begin_training(mark)
+checkpoint = guard.last_checkpoint(OUT / "checkpoints")
+guard.watch_signals()
+
+
+class Progress(TrainerCallback):
+    """Says how far training is, and ends it with a checkpoint when the process is told to stop."""
+
+    def on_log(self, args, state, control, logs, **kwargs):
+        words = {"loss": "training loss", "eval_loss": "validation loss", "grad_norm": "gradient"}
+        parts = [f"{word} {logs[key]:.4f}" for key, word in words.items() if key in logs]
+        if parts:
+            where = f"step {state.global_step:,} of {state.max_steps:,}, epoch {state.epoch:.2f}"
+            guard.say(f"{where}: {', '.join(parts)}")
+
+    def on_step_end(self, args, state, control, **kwargs):
+        if guard.stop_requested():
+            control.should_save = control.should_training_stop = True
+
+
+# -----------------------------------------------------------------------------
+# The model and its data
+
+options = {}
+tokenizer = AutoTokenizer.from_pretrained(source, **options)
+model = AutoModelForCausalLM.from_pretrained(
+    source, dtype=LOAD_DTYPE, attn_implementation=ATTENTION, **options
+)
+
+
+def as_dataset(path):
+    """Keep what the loss reads."""
+    rows = guard.read_rows(path)
+    return Dataset.from_list([{key: row[key] for key in ("input_ids", "labels")} for row in rows])
+
+
+trainer = SFTTrainer(
+    model=model,
+    args=config,
+    train_dataset=as_dataset(train_file),
+    eval_dataset=as_dataset(validation_file),
+    processing_class=tokenizer,
+    callbacks=[Progress()],
+)
+trainer.remove_callback(PrinterCallback)
+batch = micro_batch * accumulation * config.world_size
+guard.say(f"{batch} rows a step: {micro_batch} x {accumulation} passes x {config.world_size} processes")
+
+# One matrix as it was, to see afterwards that it moved.
+probe_name, probe = [(n, p) for n, p in model.named_parameters() if p.dim() == 2][-1]
+before = probe.detach().cpu().clone()
+
+# -----------------------------------------------------------------------------
+# Train
+
+if checkpoint:
+    guard.say(f"going on from {checkpoint.relative_to(HERE)}")
+try:
+    trainer.train(resume_from_checkpoint=str(checkpoint.relative_to(HERE)) if checkpoint else None)
+except (MemoryError, RuntimeError) as error:
+    if not guard.is_out_of_memory(error):
+        raise
+    print(f"train.py: out of memory with {micro_batch} rows per pass: {error}", flush=True)
+    guard.leave(guard.OUT_OF_MEMORY)
+if guard.stop_signal.is_set() and trainer.state.global_step < trainer.state.max_steps:
+    guard.say("told to stop: a checkpoint is saved, and starting again goes on from it")
+    guard.leave(guard.PREEMPTED)
+
+trainer.save_model("run/train/model")
+
+# -----------------------------------------------------------------------------
+# The curve
+
+history = trainer.state.log_history
+curve = {
+    "train": [(log["step"], log["loss"]) for log in history if "loss" in log],
+    "validation": [(log["step"], log["eval_loss"]) for log in history if "eval_loss" in log],
+    "best_step": trainer.state.best_global_step,
+    "peak_bytes": guard.peak_memory_bytes(),
+    "planned_bytes": PLANNED_BYTES,
+}
+guard.write_json(OUT / "curve.json", curve)
+figure = matplotlib.figure.Figure(figsize=(8, 4.5), layout="constrained")
+axes = figure.subplots()
+axes.plot(*zip(*curve["train"], strict=True), label="training", linewidth=1)
+axes.plot(*zip(*curve["validation"], strict=True), label="validation", marker="o")
+axes.set(xlabel="optimiser step", ylabel="loss per token")
+axes.legend()
+figure.savefig(OUT / "curve.png", dpi=120)
+
+GIB = 2**30
+guard.say(f"peak memory {curve['peak_bytes'] / GIB:.2f} GiB, planned {PLANNED_BYTES / GIB:.2f} GiB")
+
+# -----------------------------------------------------------------------------
+# Post-conditions
+
+losses = [loss for _, loss in curve["train"] + curve["validation"]]
+guard.ensure(losses and all(math.isfinite(loss) for loss in losses), "every loss is a number")
+saved = None
+for path in sorted((OUT / "model").glob("*.safetensors")):
+    with safe_open(path, framework="pt") as file:
+        if probe_name in file.keys():
+            saved = file.get_tensor(probe_name)
+guard.ensure(saved is not None and saved.shape == before.shape, f"{probe_name} was saved whole")
+guard.ensure(torch.isfinite(saved).all(), f"{probe_name} is finite")
+guard.ensure(not torch.equal(saved, before.to(saved.dtype)), f"{probe_name} moved")
+guard.mark_done("train", mark, OUT / "model", OUT / "curve.json", OUT / "curve.png")
