@@ -29,7 +29,7 @@ ROWS = 10_000
 
 
 def median_seconds(command: list[str], folder: Path, runs: int, *, code: int, fresh: str) -> float:
-    """Run a command in fresh processes and return the median wall time; `fresh` is removed first."""
+    """Run a command in fresh processes, without the folder `fresh`; return the median wall time."""
     times = []
     for _ in range(runs + 1):
         shutil.rmtree(folder / fresh, ignore_errors=True)

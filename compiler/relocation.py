@@ -1,4 +1,4 @@
-"""A spec seen from its bundle: the folder it compiles to, and every path rewritten relative to it."""
+"""A spec seen from its bundle: the folder it compiles to, every path relative to that folder."""
 
 import os
 from collections.abc import Mapping

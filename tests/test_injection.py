@@ -209,7 +209,7 @@ def test_started_scripts_leave_no_canary(facts: KnownFacts, start: int, tmp_path
 
 
 def test_run_script_starts_only_words_of_its_own(facts: KnownFacts, tmp_path: Path) -> None:
-    """`run.sh`, run with recording commands in place of python and accelerate, starts no free word."""
+    """`run.sh`, with recorders in place of python and accelerate, starts no word of a spec."""
     files = render(facts, "full", lambda place: PAYLOADS[sum(map(ord, place)) % len(PAYLOADS)])
     tools = tmp_path / "tools"
     tools.mkdir()

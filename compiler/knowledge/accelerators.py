@@ -114,7 +114,7 @@ def _device(entry: Mapping[str, Any]) -> Accelerator:
     return Accelerator(
         name=entry["name"],
         vendor=entry["vendor"],
-        memory_gib=_number(entry["memory_gib"]),
+        memory_gib=entry["memory_gib"],
         memory_bytes=entry["memory_bytes"],
         memory_basis=entry["memory_basis"],
         compute_capability=None if capability is None else (capability[0], capability[1]),
