@@ -76,12 +76,22 @@ def compile_bundle(
     output: Path | None = None,
     locked: bool = False,
     update: bool = False,
+    force: bool = False,
     stop_after: str | None = None,
 ) -> Outcome:
-    """Run every stage up to verify (or `stop_after`); nothing is written."""
-    if stop_after in STAGES[:2]:
-        return _read(source, {})
-    outcome = check(source, output=output, locked=locked, update=update)
+    """Run every stage up to verify (or `stop_after`), ready for `write`.
+
+    Nothing is written, but that a write which was interrupted before is finished first (`force`
+    as in `write`), unless `stop_after` says that none will follow.
+    """
+    outcome = _read(source, {})
+    if outcome.spec is None or outcome.document is None or stop_after in STAGES[:2]:
+        return outcome
+    if stop_after in {None, "write"}:
+        _finish_interrupted(outcome.document, outcome.spec, output, force=force)
+    outcome = _judge(
+        outcome, outcome.document, outcome.spec, output, locked=locked, update=update
+    )
     if outcome.failed or outcome.document is None or stop_after in STAGES[2:5]:
         return outcome
     outcome = _render(outcome)
@@ -106,7 +116,7 @@ def drift(source: str, *, output: Path | None = None) -> tuple[Outcome, tuple["D
     """Compare a bundle on disk with its spec, by its lock alone: no network, data, GPU or model."""
     from ftc.compiler.write.drift import find_drift
 
-    outcome = compile_bundle(source, output=output, locked=True)
+    outcome = compile_bundle(source, output=output, locked=True, stop_after="verify")
     if outcome.failed or outcome.folder is None or outcome.lock is None:
         return outcome, ()
     return outcome, find_drift(outcome.folder, outcome.files, outcome.lock)
@@ -126,6 +136,15 @@ def _read(source: str, overrides: Mapping[str, str]) -> Outcome:
     return Outcome(document=document, spec=spec)
 
 
+def _finish_interrupted(
+    document: Document, spec: Spec, output: Path | None, *, force: bool
+) -> None:
+    from ftc.compiler.relocation import bundle_folder
+    from ftc.compiler.write.bundle import finish_interrupted
+
+    finish_interrupted(bundle_folder(document, spec, output), force=force)
+
+
 def _judge(
     outcome: Outcome,
     document: Document,
@@ -140,12 +159,11 @@ def _judge(
     from ftc.compiler.plan.known import known
     from ftc.compiler.plan.planner import make_plan
     from ftc.compiler.relocation import bundle_folder
-    from ftc.compiler.write.bundle import finish_interrupted
     from ftc.compiler.write.lock import locked_facts, read_lock
+    from ftc.compiler.write.pages import PAGES
     from ftc.compiler.write.staleness import find_stale
 
     folder = bundle_folder(document, spec, output)
-    finish_interrupted(folder)
     previous = read_lock(folder)
     kept = locked_facts(previous, spec) if previous is not None and not update else {}
     if locked:
@@ -154,7 +172,8 @@ def _judge(
     facts_known = known(facts)
     plan = make_plan(spec, facts_known) if facts_known is not None else None
     stale = () if locked else find_stale(kept, document.folder)
-    findings = (*_unknown(facts), *stale, *run_checks(spec, facts, plan))
+    judged = run_checks(spec, facts, plan, others=stale, other_pages=PAGES)
+    findings = (*_unknown(facts), *judged)
     return replace(
         outcome,
         folder=folder,

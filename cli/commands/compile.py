@@ -68,7 +68,7 @@ def command(
     if checks:
         context.exit(FAILED if _check(source, output, report=report) else 0)
     outcome = compile_bundle(
-        source, output=output, locked=locked, update=update, stop_after=stop_after
+        source, output=output, locked=locked, update=update, force=force, stop_after=stop_after
     )
     _tell(source, outcome, report=report)
     stops = outcome.failed or stop_after not in {None, "write"}

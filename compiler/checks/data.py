@@ -11,6 +11,7 @@ _CUT_SHARE = 0.01
 _FEW_ROWS = 50
 _FEW_OF_LABEL = 5
 _MANY_DUPLICATES = 0.10
+_MANY_BLANK = 0.10
 
 
 def _about(case: Case) -> str:
@@ -61,7 +62,7 @@ def prompts_fill_length(case: Case) -> Iterator[Problem]:
     )
 
 
-@rule("FTC222", "longest-prompt-fills-length", "warning", reads=("data", "plan"))
+@rule("FTC222", "longest-prompt-fills-length", "warning", reads=("model", "data", "plan"))
 def longest_prompt_fills_length(case: Case) -> Iterator[Problem]:
     """What it is: At least one prompt is as long as `max_length`, though few are.
 
@@ -72,11 +73,14 @@ def longest_prompt_fills_length(case: Case) -> Iterator[Problem]:
     Use instead: {"data": {"source": "tickets.csv", "max_length": 512}}
     """
     length, lengths = case.plan.decisions.max_length.value, case.data.lengths
+    enough, context = round_up(lengths.max), case.model.context_tokens
     if lengths.prompt_p95 < length <= lengths.prompt_max:
         yield Problem(
             message=f"the longest prompt has {_about(case)}{lengths.prompt_max:,} tokens and "
             f"`max_length` is {length:,}: some rows lose their whole answer",
-            help=f"use {round_up(lengths.max):,} to keep every row",
+            help=f"use {enough:,} to keep every row"
+            if enough <= context
+            else f"shorten the rows: the model's context ends at {context:,} tokens",
             pointer="/data/max_length",
         )
 
@@ -138,7 +142,7 @@ def few_rows(case: Case) -> Iterator[Problem]:
     rows = case.plan.decisions.train_rows.value
     if 1 <= rows < _FEW_ROWS:
         yield Problem(
-            message=f"only {rows:,} rows are left to train on",
+            message=f"only {rows:,} row{'s are' if rows > 1 else ' is'} left to train on",
             help="some hundreds are needed for a result that holds on new rows",
             pointer="/data/source",
         )
@@ -220,10 +224,10 @@ def many_duplicates(case: Case) -> Iterator[Problem]:
     Use instead: {"data": "exported-once.csv"}
     """
     data = case.data
-    if data.sampled_rows and data.duplicate_rows > _MANY_DUPLICATES * data.sampled_rows:
+    if data.duplicate_rows > _MANY_DUPLICATES * data.rows:
         done = "removed" if case.spec.data.cleaning.drop_duplicates else "kept, in one split each"
         yield Problem(
-            message=f"{data.duplicate_rows:,} of {data.sampled_rows:,} rows are duplicates",
+            message=f"{data.duplicate_rows:,} of {data.rows:,} rows are duplicates",
             help=f"they will be {done}",
             pointer="/data/source",
         )
@@ -261,11 +265,31 @@ def malformed_rows(case: Case) -> Iterator[Problem]:
 
     Use instead: {"data": "checked.jsonl"}
     """
-    malformed, rows = case.data.malformed_rows, case.data.sampled_rows
+    malformed, rows = case.data.malformed_rows, case.data.rows
     if malformed:
         yield Problem(
             message=f"{malformed:,} of {rows:,} rows are malformed and will be left out",
             help="the data report of `prepare.py` lists them",
+            pointer="/data/source",
+        )
+
+
+@rule("FTC237", "many-blank-rows", "warning", reads=("data",))
+def many_blank_rows(case: Case) -> Iterator[Problem]:
+    """What it is: More than one row in ten lacks a text that its form needs.
+
+    Why it matters: Such a row cannot be learned and is left out; so many of them mean that a column
+    is half filled in, or is the wrong one.
+
+    Example: {"data": "half-labelled.csv"}
+
+    Use instead: {"data": "labelled.csv"}
+    """
+    blank, rows = case.data.blank_rows, case.data.rows
+    if blank > _MANY_BLANK * rows:
+        yield Problem(
+            message=f"{blank:,} of {rows:,} rows are blank and will be left out",
+            help="fill in their texts, or check which column is which in `data.columns`",
             pointer="/data/source",
         )
 

@@ -1,5 +1,6 @@
 """Every rule in one list, and the one pass over it."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from ftc.compiler.checks import data, export, hardware, memory, model, schedule, tokenizer
@@ -9,8 +10,10 @@ from ftc.compiler.checks.pages import ALLOW_PAGES
 from ftc.compiler.checks.rule import Rule
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.resolve.facts import Facts
+from ftc.compiler.resolve.pages import PAGES as RESOLVE_PAGES
 from ftc.spec.finding import Finding
 from ftc.spec.page import Page
+from ftc.spec.pages import PAGES as SPEC_PAGES
 from ftc.spec.sections import Spec
 
 RULES: Final[tuple[Rule, ...]] = tuple(
@@ -27,12 +30,21 @@ RULES: Final[tuple[Rule, ...]] = tuple(
 PAGES: Final[tuple[Page, ...]] = (*ALLOW_PAGES, *(each.page for each in RULES))
 
 
-def run_checks(spec: Spec, facts: Facts, plan: Plan | None) -> tuple[Finding, ...]:
+def run_checks(
+    spec: Spec,
+    facts: Facts,
+    plan: Plan | None,
+    *,
+    others: Sequence[Finding] = (),
+    other_pages: Sequence[Page] = (),
+) -> tuple[Finding, ...]:
     """Return what every rule found, by code; a warning whose code the spec allows is left out.
 
-    A rule that reads an unknown fact, or a plan that could not be made, is not run.
+    A rule that reads an unknown fact, or a plan that could not be made, is not run. `others` are
+    findings of the floors above, which a spec can allow as well; `other_pages` are their pages.
     """
     case = Case(spec=spec, facts=facts, known_plan=plan)
-    found = [finding for each in RULES for finding in each.findings(case)]
+    found = [*others, *(finding for each in RULES for finding in each.findings(case))]
     kept = [f for f in found if f.severity == "error" or f.code not in spec.allow]
-    return (*check_allow(spec.allow, PAGES), *kept)
+    pages = (*SPEC_PAGES, *RESOLVE_PAGES, *PAGES, *other_pages)
+    return (*check_allow(spec.allow, pages), *kept)

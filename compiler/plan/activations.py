@@ -10,20 +10,28 @@ def layer_bytes(job: Job) -> int:
     """Return what one decoder layer saves per token without checkpointing.
 
     Source: reading of transformers' Llama-like modeling code, checked against published peaks (see
-    `tests/compiler/plan/test_memory_cases.py`). Two norms keep an fp32 input each; a trained norm
-    also keeps its normalised input, a trained linear its input; attention keeps q, k, v, the
-    output and the log-sum-exp; a gated MLP keeps gate, activation and up, and their product.
+    `benchmarks/memory.md`). Two norms keep an fp32 input each (a fused one only the second input,
+    since the first is the layer's own); a trained norm also keeps its normalised input, a trained
+    linear its input; attention keeps q, k, v, the output and the log-sum-exp; a gated MLP keeps
+    gate, activation and up, and their product.
     """
     shape, width = job.shape, job.compute_bytes
-    norm_input = _FP32 if shape.norm == "rms" else width
-    norms = 2 * norm_input * shape.hidden
+    if job.stack.fused_norms:
+        norms = width * shape.hidden + 2 * _FP32
+    else:
+        norms = 2 * (_FP32 if shape.norm == "rms" else width) * shape.hidden
     if job.full:
-        norms += 2 * (width * shape.hidden + width * shape.hidden)
+        norms += (1 if job.stack.fused_norms else 2) * 2 * width * shape.hidden
     inner = mlp_width(job)
-    mlp = (3 if shape.gated_mlp else 2) * width * inner
-    if job.full and shape.gated_mlp:
-        mlp += width * inner
+    mlp = (3 if shape.gated_mlp else 2) * width * inner + product_bytes(job)
     return norms + _attention_bytes(job) + mlp + _adapter_bytes(job)
+
+
+def product_bytes(job: Job) -> int:
+    """Return a gated MLP's product per token, which a trained down projection keeps."""
+    if job.full and job.shape.gated_mlp:
+        return job.compute_bytes * mlp_width(job)
+    return 0
 
 
 def recompute_bytes(job: Job) -> int:
@@ -32,8 +40,32 @@ def recompute_bytes(job: Job) -> int:
 
 
 def checkpoint_bytes(job: Job) -> int:
-    """Return what checkpointing keeps of all layers per token: each layer's input."""
-    return job.shape.layers * job.compute_bytes * job.shape.hidden
+    """Return what checkpointing keeps of all layers per token: each layer's input.
+
+    Norms in fp32 make the residual stream fp32 too.
+    """
+    return job.shape.layers * residual_bytes(job)
+
+
+def residual_bytes(job: Job) -> int:
+    """Return one layer's input per token."""
+    return (_FP32 if job.stack.upcast_norms else job.compute_bytes) * job.shape.hidden
+
+
+def held_bytes(job: Job) -> int:
+    """Return what is kept of other layers per token while the first layer's backward runs.
+
+    Usually nothing but that layer's own input. FSDP1 hooks a frozen layer's inputs to reshard it
+    after its backward (`_register_post_backward_reshard_only_hook`), and under reentrant
+    checkpointing those are leaves with a gradient: both stay until the whole backward is over, so
+    every layer's input and all gradients but two (which `recompute_bytes` has) are alive. This is
+    what published FSDP runs of LoRA and QLoRA show at 32 and at 80 layers.
+    """
+    if job.sharding == "fsdp1" and not job.full and job.checkpointing:
+        return (2 * job.shape.layers - 2) * residual_bytes(job)
+    if job.checkpointing:
+        return residual_bytes(job)
+    return layer_bytes(job)
 
 
 def mlp_width(job: Job) -> int:
@@ -49,6 +81,8 @@ def _attention_bytes(job: Job) -> int:
     shape, width = job.shape, job.compute_bytes
     query, key = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
     kept = width * (2 * query + 2 * key) + _FP32 * shape.heads
+    if job.stack.attention_copies:
+        kept += width * (query + 2 * key)
     if job.attention == "flash_attention_2":
         return kept
     # A padding mask rules out grouped queries in SDPA: keys and values are repeated per head.
@@ -59,6 +93,16 @@ def _attention_bytes(job: Job) -> int:
 
 
 def _adapter_bytes(job: Job) -> int:
-    """Return each adapted module's input in the adapter's dtype, and a byte of dropout mask."""
-    features = sum(job.shape.linear_shapes[name].in_features for name in job.targets)
-    return features * (job.stack.adapter_input_bytes + (1 if job.dropout else 0))
+    """Return each adapted module's input in the adapter's dtype, and a byte of dropout mask.
+
+    One fused function for the query, key and value projections shares their input and recomputes
+    the inner products. DoRA (PEFT `DoraLinearLayer`) keeps the base's output once more.
+    """
+    shapes = [job.shape.linear_shapes[name] for name in job.targets]
+    wide = job.stack.adapter_input_bytes
+    kept = sum(kind.in_features for kind in shapes) * (wide + (1 if job.dropout else 0))
+    if job.dora:
+        kept += sum(kind.out_features for kind in shapes) * job.compute_bytes
+    if job.stack.fused_adapters:
+        return kept - job.compute_bytes * job.shape.hidden
+    return kept + len(shapes) * job.rank * wide

@@ -1,11 +1,18 @@
 """One process's share of a run: everything that its memory follows from."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.plan.plan import Sharding
 from ftc.compiler.plan.stack import PINNED, Stack
 from ftc.spec.sections import Attention
+
+# How a frozen base is stored; a spec says "plain" only, published runs say the others as well.
+Storage = Literal["plain", "nf4", "nf4-double", "gptq-4", "gptq-8"]
+# FSDP is in the model for published runs: the language has DDP and ZeRO.
+Sharing = Sharding | Literal["fsdp1", "fsdp2"]
+Optimizer = Literal["adamw", "adamw-8bit"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,18 +21,23 @@ class Job:
 
     `trainable` counts parameters that move (of the whole model, not of this process); `targets`
     are the linear modules with an adapter, empty under a full fine-tune; `workspace_bytes` is
-    cuBLAS's, inside the torch allocator.
+    cuBLAS's, inside the torch allocator. `rank`, where known, adds what the adapters' inner
+    products keep.
     """
 
     shape: Shape
     full: bool
     trainable: int
     targets: tuple[str, ...] = ()
+    rank: int = 0
     dropout: float = 0.0
+    dora: bool = False
     load_bytes: int
     compute_bytes: int
+    storage: Storage = "plain"
+    optimizer: Optimizer = "adamw"
     attention: Attention
-    sharding: Sharding
+    sharding: Sharing
     world: int
     micro: int
     accumulation: int
@@ -39,3 +51,13 @@ class Job:
     def tokens(self) -> int:
         """Tokens of one micro-batch, padded to the full length: the worst case."""
         return self.micro * self.length_tokens
+
+    @property
+    def fsdp(self) -> bool:
+        """Whether the weights are sharded by FSDP, of either version."""
+        return self.sharding in ("fsdp1", "fsdp2")
+
+    @property
+    def deepspeed(self) -> bool:
+        """Whether DeepSpeed holds an fp32 master of what is trained."""
+        return self.sharding in ("zero2", "zero3")

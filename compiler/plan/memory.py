@@ -1,8 +1,8 @@
 """The peak of one process: allocated, reserved and seen by the device, against its capacity."""
 
-from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.job import Job, Sharing
 from ftc.compiler.plan.phases import phases
-from ftc.compiler.plan.plan import Memory, Sharding
+from ftc.compiler.plan.plan import Memory
 from ftc.compiler.plan.stack import GIB
 from ftc.compiler.resolve.facts import HardwareFacts
 
@@ -32,7 +32,7 @@ def measure(job: Job, hardware: HardwareFacts) -> Memory:
     )
 
 
-def slack_bytes(allocated: int, sharding: Sharding) -> int:
+def slack_bytes(allocated: int, sharding: Sharing) -> int:
     """Return what the caching allocator keeps beyond the peak, with expandable segments.
 
     A judgement: 2 % and at least 0.5 GiB where formulas were checked against measurements, 5 %
@@ -48,7 +48,7 @@ def overhead_bytes(job: Job) -> int:
         return _PROCESS_BYTES
     if job.world == 1:
         return _CONTEXT_BYTES
-    communicators = 2 if job.sharding in ("zero2", "zero3") else 1
+    communicators = 2 if job.deepspeed else 1
     return _CONTEXT_BYTES + communicators * _NCCL_BYTES
 
 

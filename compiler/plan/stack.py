@@ -1,9 +1,13 @@
 """The software stack as the memory model sees it: which kernels a run goes through."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 GIB: Final = 2**30
+
+# logits: whole, as `logits_bytes` says; fused: TRL 1.16's tiles; linear: Liger's fused linear
+# cross-entropy, in chunks of tokens; chunked: a few rows of tokens at a time (LitGPT, older TRL)
+Loss = Literal["logits", "fused", "linear", "chunked"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,22 +17,35 @@ class Stack:
     `logits_bytes` is per token and vocabulary entry where the loss materialises logits, 0 where it
     does not; `hidden_copies` counts live copies of the last hidden state in the loss phase;
     `step_copies` counts copies of the trained weights that the optimizer step makes;
-    `adapter_input_bytes` is what a LoRA module saves per input feature and token;
+    `adapter_input_bytes` is what a LoRA module saves per input feature and token, and per rank;
     `bucket_elements` is the size of a DeepSpeed communication bucket.
+
+    The others describe published runs of other stacks, which no spec can ask for: `adapter_bytes`
+    is the width of an adapter's weights (PEFT casts to fp32; TRL 1.16 keeps QLoRA's in bf16);
+    `upcast_norms`: PEFT's `prepare_model_for_kbit_training` makes what is not quantized fp32, and
+    with the norms the residual stream; `fused_norms`: a kernel that recomputes from its input;
+    `fused_adapters`: LoRA's projections in one autograd function; `attention_copies`: contiguous
+    copies of query, key and value; `whole_adapters`: FSDP leaves the adapters out of its shards.
     """
 
-    fused_head: bool
+    loss: Loss
     logits_bytes: int
     hidden_copies: int
     step_copies: int
     adapter_input_bytes: int
     bucket_elements: int
+    adapter_bytes: int = 4
+    upcast_norms: bool = False
+    fused_norms: bool = False
+    fused_adapters: bool = False
+    attention_copies: bool = False
+    whole_adapters: bool = False
 
 
 # transformers 5.23, TRL 1.16 (`kernels/chunked_logprob.py`: the `nll` loss never has all logits),
 # torch 2.13 (fused AdamW works in place), DeepSpeed 0.19 (`reduce_bucket_size` 5e8).
 PINNED: Final = Stack(
-    fused_head=True,
+    loss="fused",
     logits_bytes=0,
     hidden_copies=3,
     step_copies=0,
@@ -39,7 +56,7 @@ PINNED: Final = Stack(
 # transformers 4.48, TRL 0.13, torch 2.4: bf16 logits, an fp32 copy, a shifted copy and log-softmax
 # are alive at once (2 + 4 + 4 + 4); foreach AdamW copies the weights once.
 PLAIN_4_48: Final = Stack(
-    fused_head=False,
+    loss="logits",
     logits_bytes=14,
     hidden_copies=3,
     step_copies=1,

@@ -59,6 +59,7 @@ ARTIFACTS: Final = (
     _script("merge.py", "writes the trained model as a 16-bit folder"),
     _script("evaluate.py", "judges the result on the test split", lambda uses: uses.test),
     _script("quantize.py", "writes and verifies the GGUF files", lambda uses: uses.gguf),
+    _script("report.py", "says what the run came to, in one table"),
     _script("ask.py", "asks the result one question"),
     Artifact(
         name="accelerate.yaml",

@@ -1,4 +1,4 @@
-"""The context of the templates: every value a literal, every reason a comment, every choice a boolean."""
+"""The context of the templates: values are literals, reasons comments, choices booleans."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -45,6 +45,7 @@ def _decided_values(source: BundleSource) -> dict[str, Any]:
     targets = decisions.lora_targets.value if decisions.lora_targets else ()
     gpu = source.facts.hardware.kind == "gpu"
     constant = decisions.schedule.value == "constant"
+    room = _context_tokens(source)
     open_answer = not source.facts.data.labels
     return {
         **values,
@@ -55,8 +56,10 @@ def _decided_values(source: BundleSource) -> dict[str, Any]:
         "planned_bytes": plan.memory.reserved_bytes if gpu else plan.memory.device_bytes,
         "overlong_share": round(share_above(source.facts.data.lengths, values["max_length"]), 4),
         "merged_dtype": _merged_dtype(source),
-        "asked_tokens": _OPEN_ANSWER_TOKENS if open_answer else values["answer_tokens"],
-        "context_tokens": _context_tokens(source),
+        "asked_tokens": min(_OPEN_ANSWER_TOKENS, room // 2)
+        if open_answer
+        else values["answer_tokens"],
+        "context_tokens": room,
     }
 
 

@@ -10,6 +10,7 @@ from ftc.compiler.render.uses import Uses
 from ftc.compiler.render.values import Markdown
 
 _GIB = 2**30
+_MIB = 2**20
 _MINUTE = 60
 
 
@@ -54,22 +55,22 @@ def _facts(source: BundleSource) -> Iterable[tuple[str, str]]:
     yield "steps", f"{decided.total_steps.value:,} of about {plan.tokens_per_step:,} tokens"
     if plan.time_seconds is not None:
         yield "training time", f"about {_duration(plan.time_seconds)}"
-    yield "disk", f"{plan.disk_bytes / _GIB:,.1f} GiB"
-    yield "memory of the host", f"{plan.host_ram_bytes / _GIB:,.1f} GiB"
+    yield "disk", _size(plan.disk_bytes)
+    yield "memory of the host", _size(plan.host_ram_bytes)
     for kind, size in plan.export_bytes.items():
-        yield f"GGUF {kind}", f"{size / _GIB:,.2f} GiB"
+        yield f"GGUF {kind}", _size(size)
 
 
 def _memory(source: BundleSource) -> Iterable[tuple[str, str]]:
     """Yield the predicted peaks of one process."""
     memory = source.plan.memory
     for phase, size in memory.phases.items():
-        yield phase.replace("_", " "), _gib(size)
-    yield "allocated at the peak", _gib(memory.allocated_bytes)
-    yield "reserved by the allocator", _gib(memory.reserved_bytes)
-    yield "on the device", _gib(memory.device_bytes)
+        yield phase.replace("_", " "), _size(size)
+    yield "allocated at the peak", _size(memory.allocated_bytes)
+    yield "reserved by the allocator", _size(memory.reserved_bytes)
+    yield "on the device", _size(memory.device_bytes)
     if memory.capacity_bytes is not None:
-        yield "there is", _gib(memory.capacity_bytes)
+        yield "there is", _size(memory.capacity_bytes)
 
 
 def _decisions(source: BundleSource) -> Iterable[tuple[str, str, str, str]]:
@@ -80,8 +81,11 @@ def _decisions(source: BundleSource) -> Iterable[tuple[str, str, str, str]]:
         yield name.replace("_", " "), shown, decision.source, sentence(decision.because)
 
 
-def _gib(size: int) -> str:
-    return f"{size / _GIB:,.2f} GiB"
+def _size(size_bytes: int) -> str:
+    """Return a size as people say it: GiB from one on, MiB below."""
+    if size_bytes >= _GIB:
+        return f"{size_bytes / _GIB:,.1f} GiB"
+    return f"{size_bytes / _MIB:,.1f} MiB"
 
 
 def _count(number: int) -> str:

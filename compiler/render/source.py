@@ -1,4 +1,4 @@
-"""What a bundle is rendered from: a spec, its facts and its plan, with paths made relative to it."""
+"""What a bundle is rendered from: a spec, its facts and its plan, paths relative to it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

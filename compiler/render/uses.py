@@ -1,4 +1,4 @@
-"""What a bundle uses: the plain booleans by which templates leave out what this run does not need."""
+"""What a bundle uses: the booleans by which templates leave out what a run does not need."""
 
 from dataclasses import dataclass
 

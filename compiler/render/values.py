@@ -9,6 +9,8 @@ from typing import Any
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]+")
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _LITERAL_CHARS = 72
+# The last three begin what GitHub's Markdown makes a link of by itself.
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~&$!@]|:(?=/)|(?<=www)\.", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +56,14 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Markdown:
-    """Text of a Markdown document with everything that Markdown or HTML reads escaped."""
+    """Text inside a line of Markdown, with everything that Markdown or HTML would read escaped."""
 
     text: str
 
     def __str__(self) -> str:
-        """Return the text on one line, punctuation escaped."""
-        line = _UNPRINTABLE.sub(" ", self.text).strip()
-        return re.sub(r"([\\`*_{}\[\]()<>#+\-.!|~&$:])", r"\\\1", line).replace("\\<", "&lt;")
+        """Return the text on one line; what would be a link, markup or a cell's end is escaped."""
+        line = " ".join(_UNPRINTABLE.sub(" ", self.text).split())
+        return _MARKUP.sub(r"\\\g<0>", line).replace("\\<", "&lt;")
 
 
 def python_literal(value: Any) -> str:

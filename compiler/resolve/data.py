@@ -59,8 +59,10 @@ def _read(
     roles = assign_roles(columns, named=spec.data.columns, form=spec.data.form)
     if isinstance(roles, Unassigned):
         if not columns:
-            return Unknown(finding=data_faults.empty(spec))
+            return Unknown(finding=data_faults.empty(spec, found.format, sum(1 for _ in rows)))
         return Unknown(finding=data_faults.unassigned(spec, roles, columns))
+    if twice := [column for column in roles.columns() if columns.count(column) > 1]:
+        return Unknown(finding=data_faults.ambiguous(spec, twice[0]))
     large = sum(file.size_bytes for file in whole) > LARGE_BYTES
     scan = scan_rows(rows, roles, spec.data.cleaning, sample=large)
     lengths = _measure(spec, scan, folder, tokenizer) if scan.kept else None

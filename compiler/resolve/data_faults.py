@@ -68,10 +68,26 @@ def binary(spec: Spec) -> Finding:
     )
 
 
-def empty(spec: Spec) -> Finding:
-    """Say that the file names no columns."""
+def ambiguous(spec: Spec, column: str) -> Finding:
+    """Say that the header has a needed name twice."""
+    return pages.TWO_COLUMNS.finding(
+        message=f"`{spec.data.source}` has more than one column `{column}`",
+        help="give each a name of its own in the header",
+        pointer=_POINTER,
+    )
+
+
+def empty(spec: Spec, kind: FileFormat, rows: int) -> Finding:
+    """Say why the file names no columns; `rows` is how many it has all the same."""
+    source = spec.data.source
+    if not rows:
+        message = f"`{source}` is empty"
+    elif kind == "csv":
+        message = f"the first line of `{source}` is blank, and names no columns"
+    else:
+        message = f"none of the {rows:,} rows of `{source}` is a JSON object"
     return pages.NO_ROWS.finding(
-        message=f"`{spec.data.source}` is empty",
+        message=message,
         help="name a file with a header and rows, or with one JSON object per line",
         pointer=_POINTER,
     )

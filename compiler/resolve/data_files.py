@@ -15,7 +15,7 @@ from ftc.compiler.resolve.hub_cache import (
     remember_commit,
     snapshot_folder,
 )
-from ftc.compiler.resolve.place import at, is_file, is_folder, is_path, relative
+from ftc.compiler.resolve.place import at, is_file, is_folder, is_path, is_there, relative
 from ftc.compiler.resolve.said import patch_field
 from ftc.compiler.resolve.table_file import FORMATS
 from ftc.spec.finding import Finding
@@ -141,12 +141,18 @@ def _no_file(spec: Spec, path: Path, folder: Path) -> Finding:
             help="name one file in it",
             pointer=_POINTER,
         )
+    if is_there(path):
+        return pages.NO_FILE.finding(
+            message=f"`{source}` is no regular file",
+            help="save its rows as a file, and name that",
+            pointer=_POINTER,
+        )
     try:
         beside = sorted(item.name for item in path.parent.iterdir() if item.is_file())
     except OSError:
         beside = []
     near = get_close_matches(path.name, beside, n=1)
-    instead = "write the path of a file relative to the spec"
+    instead = "write the path of a file relative to the spec, or a data set of the Hub as `owner/name`"
     name = relative(path.with_name(near[0]), folder=folder) if near else None
     return pages.NO_FILE.finding(
         message=f"there is no file `{source}`",

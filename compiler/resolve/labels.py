@@ -28,10 +28,8 @@ class LabelCount:
             self.counts.clear()
 
     def labels(self) -> tuple[Label, ...]:
-        """Return the closed set by name; empty unless there are two and rows enough for each."""
+        """Return the closed set by name; empty unless there are rows enough for each."""
         total = self.counts.total()
-        if not self.closed or len(self.counts) < 2:  # noqa: PLR2004 - one answer is no choice
-            return ()
-        if total < _FEWEST_ROWS_EACH * len(self.counts):
+        if not self.closed or total < _FEWEST_ROWS_EACH * len(self.counts):
             return ()
         return tuple(Label(name=name, rows=rows) for name, rows in sorted(self.counts.items()))

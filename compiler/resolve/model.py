@@ -40,7 +40,7 @@ def _resolve(spec: Spec, folder: Path) -> ModelFacts | Unknown:
         return Unknown(finding=model_faults.explain(spec, found))
     if (
         found.origin == "folder"
-        and (fault := model_faults.folder_fault(name, found.path)) is not None
+        and (fault := model_faults.folder_fault(spec, found.path)) is not None
     ):
         return Unknown(finding=fault)
     if _is_gguf_only(found.repository):

@@ -1,5 +1,6 @@
 """The findings of models that could not be had: one sentence each, and what to do."""
 
+import re
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
@@ -17,10 +18,12 @@ from ftc.spec.page import Page
 from ftc.spec.sections import Spec
 
 _POINTER: Final = "/model/id"
+_PAGE_OF_HUB: Final = re.compile(r"https?://huggingface\.co/([\w.-]+/[\w.-]+)(?:[/?#].*)?")
 
 
-def folder_fault(name: str, path: Path) -> Finding | None:
+def folder_fault(spec: Spec, path: Path) -> Finding | None:
     """Say why a path is no model's folder, before its config is read."""
+    name = spec.model.id
     if path.suffix.lower() == ".gguf":
         return gguf_finding(name)
     if is_file(path):
@@ -31,6 +34,13 @@ def folder_fault(name: str, path: Path) -> Finding | None:
         )
     if is_folder(path):
         return None
+    if page := _PAGE_OF_HUB.fullmatch(name):
+        return pages.MODEL_FOLDER.finding(
+            message=f"the model `{name}` is the address of a page",
+            help=f"write its id: `{page[1]}`",
+            pointer=_POINTER,
+            fix=patch_field(spec, "model", "id", page[1]),
+        )
     near = get_close_matches(path.name, _folder_names(path.parent), n=1)
     hint = f": did you mean `{near[0]}`?" if near else ""
     return pages.MODEL_FOLDER.finding(
@@ -106,7 +116,7 @@ def explain(spec: Spec, trouble: Trouble) -> Finding:
 
 def _out_of_reach(name: str, trouble: Trouble) -> tuple[Page, str, str]:
     message = f"the Hub cannot be asked for `{name}` ({trouble.detail}), and no table knows it"
-    instead = "connect, name a local folder, or choose a model of the table (`ftc models`)"
+    instead = "connect, or name a local folder"
     near = _similar(name)
     if near is not None:
         instead = f"did you mean `{near}`? else {instead}"

@@ -95,8 +95,7 @@ UNREACHABLE: Final = _page(
     what="The Hub cannot be reached, and no other source knows the model.",
     why="Its size, its tokenizer and its context are needed to plan anything.",
     example='{"model": "someone/some-model"}',
-    instead="A network, a copy of the model's folder, a filled cache (`HF_HOME`), or a model that "
-    "`ftc models` lists.",
+    instead="A network, a copy of the model's folder, or a filled cache (`HF_HOME`).",
 )
 HALF_CACHED: Final = _page(
     "FTC110",
@@ -250,6 +249,14 @@ NO_SPLIT: Final = _page(
     why="Data sets that exist as a script or as archives are not read: no remote code is run.",
     example='{"data": {"source": "owner/data-set", "split": "trian"}}',
     instead="The name of a split and a subset that the data set's files carry.",
+)
+TWO_COLUMNS: Final = _page(
+    "FTC212",
+    "ambiguous-column",
+    what="The header has the name of a needed column more than once.",
+    why="Which of the two is the answer cannot be told, and either would be learned.",
+    example='{"data": "a-table-with-two-columns-called-label.csv"}',
+    instead="A name of its own for each column.",
 )
 NO_GPU_NAME: Final = _page(
     "FTC300",

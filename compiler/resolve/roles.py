@@ -62,6 +62,11 @@ class Roles:
     output: str | None = None
     text: str | None = None
 
+    def columns(self) -> tuple[str, ...]:
+        """Return every column that has a role."""
+        given = (getattr(self, field.name) for field in fields(self) if field.name != "form")
+        return tuple(column for column in given if column is not None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unassigned:

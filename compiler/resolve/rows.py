@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,8 @@ WRAPPERS: Final = ("data", "train", "rows", "examples")
 #: Rows of a jsonl or json file whose keys are looked at to name its columns.
 _HEADER_ROWS: Final = 1000
 _FIELD_CHARS: Final = 64 * 1024 * 1024
+#: Put behind the last line of a csv file: an open quotation mark swallows it.
+_END: Final = "\x04"
 
 
 class UnreadableError(Exception):
@@ -65,12 +68,19 @@ def _read_csv(file: TableFile) -> Table:
 
 
 def _csv_lines(file: TableFile) -> Iterator[list[str]]:
+    """Yield the cells of each line; a quotation mark that is never closed is no readable csv."""
     with _open(file) as stream:
-        reader = csv.reader(stream, delimiter=file.delimiter or ",")
+        reader = csv.reader(chain(stream, [_END]), delimiter=file.delimiter or ",")
+        last, begins, ends = [_END], 1, 0
         try:
-            yield from reader
+            for cells in reader:
+                if ends:
+                    yield last
+                last, begins, ends = cells, ends + 1, reader.line_num
         except csv.Error as error:
             raise UnreadableError(f"line {reader.line_num}: {error}") from error
+        if last != [_END]:
+            raise UnreadableError(f"line {begins}: a quotation mark is never closed")
 
 
 def _jsonl(file: TableFile) -> Iterator[Row | None]:
@@ -94,7 +104,7 @@ def _json(file: TableFile) -> Iterator[Row | None]:
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
-        raise UnreadableError(f"line {error.lineno}: {error.msg}") from error
+        raise UnreadableError(f"line {error.lineno}: {error.msg.lower()}") from error
     except (ValueError, RecursionError) as error:
         raise UnreadableError("it is nested too deeply, or holds a number too long") from error
     if isinstance(value, dict):
@@ -117,6 +127,12 @@ def _named_by_keys(rows: Iterable[Row | None]) -> Table:
     return Table(columns=tuple(columns), rows=every())
 
 
+def _sentence(error: Exception) -> str:
+    """Return the first sentence of a library's message, as a part of one of ours."""
+    text = str(error).splitlines()[0].partition(". ")[0].rstrip(".")
+    return text[:1].lower() + text[1:]
+
+
 def _read_parquet(path: Path) -> Table:
     from pyarrow import ArrowException  # noqa: PLC0415 - an extra, and slow to import
     from pyarrow import parquet as reader  # noqa: PLC0415
@@ -125,7 +141,7 @@ def _read_parquet(path: Path) -> Table:
         file = reader.ParquetFile(path)
         columns = tuple(file.schema_arrow.names)
     except (ArrowException, OSError) as error:
-        raise UnreadableError(str(error).splitlines()[0]) from error
+        raise UnreadableError(_sentence(error)) from error
 
     def rows() -> Iterator[Row | None]:
         for batch in file.iter_batches():

@@ -70,8 +70,11 @@ def _scan_bytes(path: Path) -> tuple[str, int, str | None]:
             undefined = undefined or any(byte in block for byte in b"\x81\x8d\x8f\x90\x9d")
             utf8.add(block)
     utf8.end()
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        encoding: str | None = "utf-16"
+    encoding: str | None
+    if start.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        encoding = "utf-32"
+    elif start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16"
     elif has_nul:
         encoding = None
     elif start.startswith(codecs.BOM_UTF8):

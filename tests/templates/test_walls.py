@@ -1,4 +1,4 @@
-"""The wall on the templates: a printed value is a whole literal or a whole comment, nowhere else."""
+"""The wall on the templates: a printed value is a whole literal or in a comment."""
 
 import re
 from importlib.resources import files

@@ -1,4 +1,4 @@
-"""Bundles of many kinds: each script parses, passes ruff, keeps its size and says only what it uses."""
+"""Bundles of many kinds: scripts that parse, pass ruff, keep their size and hold no more."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""The printable types: whole literals, one-line comments, words of closed tables, escaped Markdown."""
+"""The printable types: whole literals, one-line comments, closed words, escaped Markdown."""
 
 import ast
 import tokenize
@@ -60,10 +60,10 @@ def test_a_word_is_refused(text: str) -> None:
 
 
 def test_markdown_is_escaped() -> None:
-    """Markup of a spec is shown, not read."""
-    text = str(Markdown("<b>[x](y)</b>\n# `z` | 1"))
+    """Markup of a spec is shown, not read; plain words stay as they are."""
+    text = str(Markdown("<b>[x](y)</b>\n# `z` | 1.5 (www.a.b) http://c"))
 
-    assert text == r"&lt;b\>\[x\]\(y\)&lt;/b\> \# \`z\` \| 1"
+    assert text == r"&lt;b\>\[x\](y)&lt;/b\> \# \`z\` \| 1.5 (www\.a.b) http\://c"
 
 
 @pytest.mark.parametrize("value", ["text", 1, None, ["a"]])

@@ -49,11 +49,13 @@ if is_result:
 # -----------------------------------------------------------------------------
 # The model
 
-options = {}
-tokenizer = AutoTokenizer.from_pretrained(args.model, **options)
+tokenizer = AutoTokenizer.from_pretrained(args.model)
 device = "auto"  # spread over the GPUs if one is too small
 model = AutoModelForCausalLM.from_pretrained(
-    args.model, dtype=DTYPE, attn_implementation=ATTENTION, device_map=device, **options
+    args.model,
+    dtype=DTYPE,
+    attn_implementation=ATTENTION,
+    device_map=device,
 )
 model.eval()
 pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id

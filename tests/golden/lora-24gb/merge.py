@@ -2,8 +2,8 @@
 
     python merge.py
 
-Reads run/train/model and the base model. Writes run/merged: a folder that transformers loads and that
-llama.cpp's converter reads, so with every file of the base that saving a model leaves out.
+Reads run/train/model and the base model. Writes run/merged: a folder that transformers loads and
+that llama.cpp's converter reads, so with every file of the base that saving a model leaves out.
 """
 
 import argparse
@@ -52,9 +52,7 @@ if OUT.exists():
 # -----------------------------------------------------------------------------
 # Merge
 
-options = {}
-if args.model == MODEL:
-    options["revision"] = MODEL_REVISION
+options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 rows = [row["input_ids"] for row in guard.read_rows(HERE / "run/data/train.jsonl")[:ROWS]]
 
 
@@ -87,10 +85,11 @@ if Path(args.model).is_dir():
     base = Path(args.model)
 else:
     small = ["*.json", "*.model", "*.txt", "*.tiktoken", "*.jinja", "*.py"]
-    base = Path(snapshot_download(args.model, revision=options.get("revision"), allow_patterns=small))
+    revision = options.get("revision")
+    base = Path(snapshot_download(args.model, revision=revision, allow_patterns=small))
 for path in sorted(base.iterdir()):
-    is_weights = path.name.endswith((*WEIGHTS, ".index.json"))
-    if path.is_file() and not is_weights and not (OUT / path.name).exists():
+    left_out = path.name.endswith((*WEIGHTS, ".index.json", "README.md"))
+    if path.is_file() and not left_out and not (OUT / path.name).exists():
         shutil.copyfile(path, OUT / path.name)
 config = json.loads((OUT / "config.json").read_text(encoding="utf-8"))
 base_config = json.loads((base / "config.json").read_text(encoding="utf-8"))

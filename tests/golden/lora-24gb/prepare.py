@@ -145,9 +145,7 @@ for number, row in enumerate(rows, start=1):
 # -----------------------------------------------------------------------------
 # Tokenise: the whole row at once, and what is learned found by rendering its beginnings
 
-options = {}
-if args.model == MODEL:
-    options["revision"] = MODEL_REVISION
+options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 tokenizer = AutoTokenizer.from_pretrained(args.model, **options)
 
 

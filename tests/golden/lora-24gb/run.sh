@@ -27,14 +27,15 @@ fi
 export TOKENIZERS_PARALLELISM=false
 export PYTORCH_ALLOC_CONF=expandable_segments:True  # less memory lost between blocks
 
-PREEMPTED=75      # exit codes of guard.py: saved after SIGTERM
-OUT_OF_MEMORY=76  # too little memory for this row of the ladder
-RESTARTS=20        # at most, in all
-ROWS=3            # of the ladder of batches in train.py
+PREEMPTED=75  # of guard.py: saved after SIGTERM
+OUT_OF_MEMORY=76  # of guard.py: too little memory for this row of the ladder
+RESTARTS=20  # at most, in all
+ROWS=3  # of the ladder of batches in train.py
 
 python prepare.py "${data[@]}" "${model[@]}"
 
 told_to_stop=false
+launcher=none
 trap 'told_to_stop=true; kill -TERM -- "-$launcher" 2>/dev/null || true' TERM INT
 row=0
 for ((restart = 0; ; restart++)); do
@@ -69,3 +70,4 @@ trap - TERM INT
 python merge.py "${model[@]}"
 python evaluate.py
 python quantize.py
+python report.py

@@ -3,8 +3,8 @@
     accelerate launch --config_file accelerate.yaml train.py
     accelerate launch --config_file accelerate.yaml train.py --row 1   # less memory, same batch
 
-Reads run/data/train.jsonl and validation.jsonl. Writes run/train/model (the best checkpoint by
-validation loss), curve.json and curve.png. Started again, it goes on from the last checkpoint.
+Reads run/data. Writes run/train/model (the best checkpoint by validation loss), curve.json and
+curve.png. Started again, it goes on from the last whole checkpoint.
 """
 
 import argparse
@@ -40,9 +40,9 @@ LORA_TARGETS = [
     "k_proj",
     "v_proj",
     "o_proj",
+    "down_proj",
     "gate_proj",
     "up_proj",
-    "down_proj",
 ]  # all 7 kinds of linear modules, the head apart
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 LADDER = [[4, 8], [2, 16], [1, 32]]  # the largest that fits: 20.1 GiB of 23.5 GiB
@@ -66,7 +66,7 @@ parser = argparse.ArgumentParser(description="Train; start it with accelerate la
 parser.add_argument("--model", default=MODEL, help="a model's id or its folder")
 parser.add_argument("--row", type=int, default=0, help="the row of LADDER to use, from 0")
 args = parser.parse_args()
-source = args.model.resolve() if Path(args.model).is_dir() else args.model
+source = Path(args.model).resolve() if Path(args.model).is_dir() else args.model
 micro_batch, accumulation = LADDER[min(args.row, len(LADDER) - 1)]
 os.chdir(HERE)  # checkpoints note relative paths, so that a run can move
 
@@ -86,15 +86,11 @@ config = SFTConfig(
     eval_strategy="steps",
     eval_steps=EVAL_STEPS,
     load_best_model_at_end=True,
-    metric_for_best_model="eval_loss",
-    save_strategy="steps",
     save_steps=SAVE_STEPS,
     save_total_limit=KEEP_CHECKPOINTS,
-    logging_steps=0.02,  # of all steps: 50 lines
+    logging_steps=max(1, SAVE_STEPS // 5),
     disable_tqdm=True,
-    report_to="none",
     seed=SEED,
-    data_seed=SEED,
     max_length=None,  # prepare.py has cut the rows
     dataset_kwargs={"skip_prepare_dataset": True},
 )
@@ -103,12 +99,12 @@ config = SFTConfig(
 # Is there something left to do, and where was it left
 
 train_file, validation_file = HERE / "run/data/train.jsonl", HERE / "run/data/validation.jsonl"
+train_rows, validation_rows = guard.read_rows(train_file), guard.read_rows(validation_file)
 mark = guard.fingerprint(__file__, args.model, train_file, validation_file)
 if guard.is_done("train", mark):
     raise SystemExit
-guard.lock()
 guard.begin_training(mark)
-checkpoint = guard.last_checkpoint(OUT / "checkpoints")
+checkpoint = guard.last_checkpoint("run/train/checkpoints")
 guard.watch_signals()
 
 
@@ -116,11 +112,10 @@ class Progress(TrainerCallback):
     """Says how far training is, and ends it with a checkpoint when the process is told to stop."""
 
     def on_log(self, args, state, control, logs, **kwargs):
-        words = {"loss": "training loss", "eval_loss": "validation loss", "grad_norm": "gradient"}
-        parts = [f"{word} {logs[key]:.4f}" for key, word in words.items() if key in logs]
-        if parts:
-            where = f"step {state.global_step:,} of {state.max_steps:,}, epoch {state.epoch:.2f}"
-            guard.say(f"{where}: {', '.join(parts)}")
+        where = f"step {state.global_step:,} of {state.max_steps:,}, epoch {state.epoch:.2f}"
+        for name, words in (("loss", "training loss"), ("eval_loss", "validation loss")):
+            if name in logs:
+                guard.say(f"{where}: {words} {logs[name]:.4f}")
 
     def on_step_end(self, args, state, control, **kwargs):
         if guard.stop_requested():
@@ -130,60 +125,46 @@ class Progress(TrainerCallback):
 # -----------------------------------------------------------------------------
 # The model and its data
 
-options = {}
-if args.model == MODEL:
-    options["revision"] = MODEL_REVISION
+options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 tokenizer = AutoTokenizer.from_pretrained(source, **options)
 model = AutoModelForCausalLM.from_pretrained(
     source, dtype=LOAD_DTYPE, attn_implementation=ATTENTION, **options
 )
-
-
-def as_dataset(path):
-    """Keep what the loss reads."""
-    rows = guard.read_rows(path)
-    return Dataset.from_list([{key: row[key] for key in ("input_ids", "labels")} for row in rows])
-
-
+adapter = LoraConfig(
+    r=LORA_RANK,
+    lora_alpha=LORA_ALPHA,
+    lora_dropout=LORA_DROPOUT,
+    target_modules=LORA_TARGETS,
+    task_type="CAUSAL_LM",
+)
 trainer = SFTTrainer(
     model=model,
     args=config,
-    train_dataset=as_dataset(train_file),
-    eval_dataset=as_dataset(validation_file),
+    train_dataset=Dataset.from_list(train_rows),
+    eval_dataset=Dataset.from_list(validation_rows),
     processing_class=tokenizer,
     callbacks=[Progress()],
-    peft_config=LoraConfig(
-        task_type="CAUSAL_LM",
-        r=LORA_RANK,
-        lora_alpha=LORA_ALPHA,
-        lora_dropout=LORA_DROPOUT,
-        target_modules=LORA_TARGETS,
-    ),
+    peft_config=adapter,
 )
 trainer.remove_callback(PrinterCallback)
-batch = micro_batch * accumulation * config.world_size
-guard.say(f"{batch} rows a step: {micro_batch} x {accumulation} passes x {config.world_size} processes")
+guard.say(f"a step is {micro_batch} rows x {accumulation} passes x {config.world_size} processes")
 
 # -----------------------------------------------------------------------------
 # Train
 
-if checkpoint:
-    guard.say(f"going on from {checkpoint.relative_to(HERE)}")
 try:
-    trainer.train(resume_from_checkpoint=str(checkpoint.relative_to(HERE)) if checkpoint else None)
+    trainer.train(resume_from_checkpoint=checkpoint)
 except (MemoryError, RuntimeError) as error:
     if not guard.is_out_of_memory(error):
         raise
-    print(f"train.py: out of memory with {micro_batch} rows per pass: {error}", flush=True)
-    guard.leave(guard.OUT_OF_MEMORY)
+    guard.leave(guard.OUT_OF_MEMORY, f"out of memory with {micro_batch} rows per pass: {error}")
 if guard.stop_signal.is_set() and trainer.state.global_step < trainer.state.max_steps:
-    guard.say("told to stop: a checkpoint is saved, and starting again goes on from it")
-    guard.leave(guard.PREEMPTED)
+    guard.leave(guard.PREEMPTED, "told to stop: what is saved is where the next start goes on")
 
 trainer.save_model("run/train/model")
 
 # -----------------------------------------------------------------------------
-# The curve
+# The curve, and what must be true of the result
 
 history = trainer.state.log_history
 curve = {
@@ -202,11 +183,7 @@ axes.set(xlabel="optimiser step", ylabel="loss per token")
 axes.legend()
 figure.savefig(OUT / "curve.png", dpi=120)
 
-GIB = 2**30
-guard.say(f"peak memory {curve['peak_bytes'] / GIB:.2f} GiB, planned {PLANNED_BYTES / GIB:.2f} GiB")
-
-# -----------------------------------------------------------------------------
-# Post-conditions
+guard.say(f"peak memory {curve['peak_bytes'] / 2**30:.2f} GiB, planned {PLANNED_BYTES / 2**30:.2f}")
 
 losses = [loss for _, loss in curve["train"] + curve["validation"]]
 guard.ensure(losses and all(math.isfinite(loss) for loss in losses), "every loss is a number")

@@ -25,7 +25,7 @@ RUN = HERE / "run"
 PREEMPTED = 75
 OUT_OF_MEMORY = 76
 
-WHOLE_FILE_BYTES = 64 * 2**20  # larger files are known by their size and both ends
+WHOLE_FILE_BYTES = 64 * 2**20  # larger files are known by their size and their end
 END_BYTES = 2**20
 
 started = time.monotonic()
@@ -44,6 +44,12 @@ def stop(sentence):
     """End this stage: one sentence that says what is wrong and what to do."""
     print(f"{Path(sys.argv[0]).name}: {sentence}", file=sys.stderr, flush=True)
     raise SystemExit(1)
+
+
+def need_model(folder):
+    """End this stage if the folder holds no model."""
+    if not (folder / "config.json").is_file():
+        stop(f"the model folder {folder} has no config.json: give its path with --model")
 
 
 def ensure(condition, sentence):
@@ -113,41 +119,33 @@ def fingerprint(script, *inputs):
 def _file_digest(path):
     size = path.stat().st_size
     with path.open("rb") as file:
-        if size <= WHOLE_FILE_BYTES:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-        digest = hashlib.sha256(f"{size}".encode() + file.read(END_BYTES))
-        file.seek(-END_BYTES, os.SEEK_END)
-        digest.update(file.read())
-    return digest.hexdigest()
+        if size > WHOLE_FILE_BYTES:
+            file.seek(-END_BYTES, os.SEEK_END)
+        return f"{size} {hashlib.file_digest(file, 'sha256').hexdigest()}"
 
 
 def is_done(stage, mark):
     """Whether the stage was finished with this fingerprint and its outputs are still whole."""
-    note = RUN / stage / "done.json"
+    note = RUN / "done" / f"{stage}.json"
     if not note.is_file():
         return False
     done = json.loads(note.read_text(encoding="utf-8"))
     if done["fingerprint"] != mark:
         return False
-    paths = {HERE / name: size for name, size in done["outputs"].items()}
-    if not all(path.is_file() and path.stat().st_size == size for path, size in paths.items()):
-        return False
+    for name, size in done["outputs"].items():
+        if not (HERE / name).is_file() or (HERE / name).stat().st_size != size:
+            return False
     say(f"{stage}: done already ({done['seconds']:.0f} s at the time)")
     return True
 
 
 def mark_done(stage, mark, *outputs):
     """Note that the stage is finished: its fingerprint, its outputs' sizes, its seconds."""
-    files = [path for item in outputs for path in (item.rglob("*") if item.is_dir() else [item])]
-    sizes = {
-        path.relative_to(HERE).as_posix(): path.stat().st_size
-        for path in sorted(files)
-        if path.is_file()
-    }
+    files = [path for item in outputs for path in (item, *item.rglob("*")) if path.is_file()]
+    sizes = {path.relative_to(HERE).as_posix(): path.stat().st_size for path in sorted(files)}
     seconds = round(time.monotonic() - started, 1)
-    write_json(
-        RUN / stage / "done.json", {"fingerprint": mark, "outputs": sizes, "seconds": seconds}
-    )
+    done = {"fingerprint": mark, "outputs": sizes, "seconds": seconds}
+    write_json(RUN / "done" / f"{stage}.json", done)
     say(f"{stage}: done in {seconds:.0f} s")
 
 
@@ -156,7 +154,8 @@ def mark_done(stage, mark, *outputs):
 
 
 def begin_training(mark):
-    """Make run/train ready: what belongs to other code or inputs is put aside, never mixed in."""
+    """Lock and make run/train ready: what comes of other inputs is put aside, never mixed in."""
+    lock()
     folder = RUN / "train"
     note = folder / "fingerprint.json"
     if note.is_file() and json.loads(note.read_text()) != mark:
@@ -165,15 +164,17 @@ def begin_training(mark):
         folder.rename(aside)
         say(f"train: what it reads has changed; the training before is kept in {aside.name}")
     write_json(note, mark)
-    for name in ("done.json", "exit_code.json"):
-        (folder / name).unlink(missing_ok=True)
+    (folder / "exit_code.json").unlink(missing_ok=True)
 
 
 def last_checkpoint(folder):
-    """Return the newest checkpoint that was written to its end, or None."""
-    numbered = [path for path in folder.glob("checkpoint-*") if path.name[11:].isdigit()]
-    by_age = sorted(numbered, key=lambda path: int(path.name[11:]), reverse=True)
-    return next((path for path in by_age if _is_complete(path)), None)
+    """Return the path of the newest checkpoint that was written to its end, or None."""
+    numbered = [path for path in Path(folder).glob("checkpoint-*") if path.name[11:].isdigit()]
+    for path in sorted(numbered, key=lambda path: int(path.name[11:]), reverse=True):
+        if _is_complete(path):
+            say(f"going on from {path}")
+            return str(path)
+    return None
 
 
 def _is_complete(checkpoint):
@@ -224,8 +225,8 @@ def peak_memory_bytes():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def leave(code):
-    """End training with a code that run.sh reads; the launcher does not pass on exit codes."""
-    write_json(RUN / "train" / "exit_code.json", code)
-    sys.stdout.flush()
-    os._exit(code)
+def leave(code, sentence):
+    """End training with a code for run.sh, in a file: the launcher does not pass on exit codes."""
+    print(f"train.py: {sentence}", file=sys.stderr, flush=True)
+    (RUN / "train" / "exit_code.json").write_text(f"{code}\n")
+    os._exit(code)  # at once, whatever other threads wait for

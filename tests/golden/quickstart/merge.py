@@ -38,8 +38,7 @@ WEIGHTS = (".safetensors", ".bin", ".gguf", ".pt", ".pth", ".h5", ".msgpack", ".
 parser = argparse.ArgumentParser(description="Write the trained model in 16-bit to run/merged.")
 parser.add_argument("--model", type=Path, default=HERE / MODEL, help="the base model's folder")
 args = parser.parse_args()
-if not (args.model / "config.json").is_file():
-    guard.stop(f"the model folder {args.model} has no config.json: give its path with --model")
+guard.need_model(args.model)
 if not (TRAINED / "config.json").is_file() and not (TRAINED / "adapter_config.json").is_file():
     guard.stop("run/train/model is missing: run train.py first (see run.sh)")
 
@@ -53,7 +52,6 @@ if OUT.exists():
 # -----------------------------------------------------------------------------
 # Merge
 
-options = {}
 rows = [row["input_ids"] for row in guard.read_rows(HERE / "run/data/train.jsonl")[:ROWS]]
 
 
@@ -65,7 +63,7 @@ def answers(model):
     return [torch.log_softmax(row, dim=-1) for row in logits]
 
 
-model = AutoModelForCausalLM.from_pretrained(TRAINED, dtype="auto", **options)
+model = AutoModelForCausalLM.from_pretrained(TRAINED, dtype="auto")
 trained = answers(model)
 model = model.to(getattr(torch, DTYPE))
 merged = answers(model)
@@ -80,8 +78,8 @@ model.save_pretrained(OUT)
 
 base = args.model
 for path in sorted(base.iterdir()):
-    is_weights = path.name.endswith((*WEIGHTS, ".index.json"))
-    if path.is_file() and not is_weights and not (OUT / path.name).exists():
+    left_out = path.name.endswith((*WEIGHTS, ".index.json", "README.md"))
+    if path.is_file() and not left_out and not (OUT / path.name).exists():
         shutil.copyfile(path, OUT / path.name)
 config = json.loads((OUT / "config.json").read_text(encoding="utf-8"))
 base_config = json.loads((base / "config.json").read_text(encoding="utf-8"))

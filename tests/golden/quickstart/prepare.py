@@ -50,8 +50,7 @@ args = parser.parse_args()
 
 if not args.data.is_file():
     guard.stop(f"the data file {args.data} is not there: give its path with --data")
-if not (args.model / "config.json").is_file():
-    guard.stop(f"the model folder {args.model} has no config.json: give its path with --model")
+guard.need_model(args.model)
 
 guard.lock()
 mark = guard.fingerprint(__file__, args.data, args.model)
@@ -145,8 +144,7 @@ for number, row in enumerate(rows, start=1):
 # -----------------------------------------------------------------------------
 # Tokenise: the whole row at once, and what is learned found by rendering its beginnings
 
-options = {}
-tokenizer = AutoTokenizer.from_pretrained(args.model, **options)
+tokenizer = AutoTokenizer.from_pretrained(args.model)
 
 
 def render(messages):

@@ -25,20 +25,28 @@ if [[ -d .venv ]]; then
   PATH="$PWD/.venv/bin:$PATH"
 fi
 export TOKENIZERS_PARALLELISM=false
+export HF_HUB_DISABLE_PROGRESS_BARS=1  # nothing is downloaded
+export OMP_WAIT_POLICY=passive  # a thread that waits lets others work
+# Keep freed memory for the next step: giving it back and fetching it anew costs half of the time.
+export MALLOC_TRIM_THRESHOLD_=17179869184 MALLOC_MMAP_THRESHOLD_=17179869184
 
-PREEMPTED=75      # exit codes of guard.py: saved after SIGTERM
-OUT_OF_MEMORY=76  # too little memory for this row of the ladder
-RESTARTS=20        # at most, in all
-ROWS=6            # of the ladder of batches in train.py
+PREEMPTED=75  # of guard.py: saved after SIGTERM
+OUT_OF_MEMORY=76  # of guard.py: too little memory for this row of the ladder
+RESTARTS=20  # at most, in all
+ROWS=6  # of the ladder of batches in train.py
+PROCESSES=1
 
 python prepare.py "${data[@]}" "${model[@]}"
 
 told_to_stop=false
+launcher=none
+threads=$(($(nproc) / PROCESSES))
 trap 'told_to_stop=true; kill -TERM -- "-$launcher" 2>/dev/null || true' TERM INT
 row=0
 for ((restart = 0; ; restart++)); do
   rm -f run/train/exit_code.json
-  setsid accelerate launch --config_file accelerate.yaml train.py --row "$row" "${model[@]}" &
+  OMP_NUM_THREADS="${OMP_NUM_THREADS:-$((threads > 0 ? threads : 1))}" \
+    setsid accelerate launch --config_file accelerate.yaml train.py --row "$row" "${model[@]}" &
   launcher=$!
   status=0
   wait "$launcher" || status=$?
@@ -68,3 +76,4 @@ trap - TERM INT
 python merge.py "${model[@]}"
 python evaluate.py
 python quantize.py
+python report.py

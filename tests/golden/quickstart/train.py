@@ -3,8 +3,8 @@
     accelerate launch --config_file accelerate.yaml train.py
     accelerate launch --config_file accelerate.yaml train.py --row 1   # less memory, same batch
 
-Reads run/data/train.jsonl and validation.jsonl. Writes run/train/model (the best checkpoint by
-validation loss), curve.json and curve.png. Started again, it goes on from the last checkpoint.
+Reads run/data. Writes run/train/model (the best checkpoint by validation loss), curve.json and
+curve.png. Started again, it goes on from the last whole checkpoint.
 """
 
 import argparse
@@ -34,14 +34,14 @@ ATTENTION = "sdpa"  # PyTorch's own kernel, which needs nothing installed beyond
 # the largest that fits: 1.4 GiB of 19.2 GiB
 LADDER = [[32, 1], [16, 2], [8, 4], [4, 8], [2, 16], [1, 32]]
 GRADIENT_CHECKPOINTING = False  # activations fit in memory, and keeping them saves recomputing
-EPOCHS = 8.0  # set by `training.epochs` in the spec
-LEARNING_RATE = 0.002  # set by `training.learning_rate` in the spec
+EPOCHS = 4.0  # set by `training.epochs` in the spec
+LEARNING_RATE = 0.001  # set by `training.learning_rate` in the spec
 SCHEDULE = "cosine"  # the default of `training.schedule`
-WARMUP_STEPS = 18  # 3 % of 600 steps
+WARMUP_STEPS = 9  # 3 % of 300 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
-EVAL_STEPS = 60  # ten evaluations in 600 steps
-SAVE_STEPS = 60  # a checkpoint at each evaluation, so that the best one is kept
+EVAL_STEPS = 30  # ten evaluations in 300 steps
+SAVE_STEPS = 30  # a checkpoint at each evaluation, so that the best one is kept
 KEEP_CHECKPOINTS = 2  # the default of `training.keep_checkpoints`
 SEED = 42  # the default of `training.seed`
 PLANNED_BYTES = 1493590784  # the plan's peak of one process, in the phase: loss
@@ -53,9 +53,8 @@ parser = argparse.ArgumentParser(description="Train; start it with accelerate la
 parser.add_argument("--model", type=Path, default=HERE / MODEL, help="the model's folder")
 parser.add_argument("--row", type=int, default=0, help="the row of LADDER to use, from 0")
 args = parser.parse_args()
-if not (args.model / "config.json").is_file():
-    guard.stop(f"the model folder {args.model} has no config.json: give its path with --model")
-source = args.model.resolve() if Path(args.model).is_dir() else args.model
+guard.need_model(args.model)
+source = args.model.resolve()
 micro_batch, accumulation = LADDER[min(args.row, len(LADDER) - 1)]
 os.chdir(HERE)  # checkpoints note relative paths, so that a run can move
 
@@ -75,15 +74,11 @@ config = SFTConfig(
     eval_strategy="steps",
     eval_steps=EVAL_STEPS,
     load_best_model_at_end=True,
-    metric_for_best_model="eval_loss",
-    save_strategy="steps",
     save_steps=SAVE_STEPS,
     save_total_limit=KEEP_CHECKPOINTS,
-    logging_steps=0.02,  # of all steps: 50 lines
+    logging_steps=max(1, SAVE_STEPS // 5),
     disable_tqdm=True,
-    report_to="none",
     seed=SEED,
-    data_seed=SEED,
     use_cpu=True,
     full_determinism=True,
     max_length=None,  # prepare.py has cut the rows
@@ -94,12 +89,12 @@ config = SFTConfig(
 # Is there something left to do, and where was it left
 
 train_file, validation_file = HERE / "run/data/train.jsonl", HERE / "run/data/validation.jsonl"
+train_rows, validation_rows = guard.read_rows(train_file), guard.read_rows(validation_file)
 mark = guard.fingerprint(__file__, args.model, train_file, validation_file)
 if guard.is_done("train", mark):
     raise SystemExit
-guard.lock()
 guard.begin_training(mark)
-checkpoint = guard.last_checkpoint(OUT / "checkpoints")
+checkpoint = guard.last_checkpoint("run/train/checkpoints")
 guard.watch_signals()
 
 
@@ -107,11 +102,10 @@ class Progress(TrainerCallback):
     """Says how far training is, and ends it with a checkpoint when the process is told to stop."""
 
     def on_log(self, args, state, control, logs, **kwargs):
-        words = {"loss": "training loss", "eval_loss": "validation loss", "grad_norm": "gradient"}
-        parts = [f"{word} {logs[key]:.4f}" for key, word in words.items() if key in logs]
-        if parts:
-            where = f"step {state.global_step:,} of {state.max_steps:,}, epoch {state.epoch:.2f}"
-            guard.say(f"{where}: {', '.join(parts)}")
+        where = f"step {state.global_step:,} of {state.max_steps:,}, epoch {state.epoch:.2f}"
+        for name, words in (("loss", "training loss"), ("eval_loss", "validation loss")):
+            if name in logs:
+                guard.say(f"{where}: {words} {logs[name]:.4f}")
 
     def on_step_end(self, args, state, control, **kwargs):
         if guard.stop_requested():
@@ -121,30 +115,20 @@ class Progress(TrainerCallback):
 # -----------------------------------------------------------------------------
 # The model and its data
 
-options = {}
-tokenizer = AutoTokenizer.from_pretrained(source, **options)
+tokenizer = AutoTokenizer.from_pretrained(source)
 model = AutoModelForCausalLM.from_pretrained(
-    source, dtype=LOAD_DTYPE, attn_implementation=ATTENTION, **options
+    source, dtype=LOAD_DTYPE, attn_implementation=ATTENTION
 )
-
-
-def as_dataset(path):
-    """Keep what the loss reads."""
-    rows = guard.read_rows(path)
-    return Dataset.from_list([{key: row[key] for key in ("input_ids", "labels")} for row in rows])
-
-
 trainer = SFTTrainer(
     model=model,
     args=config,
-    train_dataset=as_dataset(train_file),
-    eval_dataset=as_dataset(validation_file),
+    train_dataset=Dataset.from_list(train_rows),
+    eval_dataset=Dataset.from_list(validation_rows),
     processing_class=tokenizer,
     callbacks=[Progress()],
 )
 trainer.remove_callback(PrinterCallback)
-batch = micro_batch * accumulation * config.world_size
-guard.say(f"{batch} rows a step: {micro_batch} x {accumulation} passes x {config.world_size} processes")
+guard.say(f"a step is {micro_batch} rows x {accumulation} passes x {config.world_size} processes")
 
 # One matrix as it was, to see afterwards that it moved.
 probe_name, probe = [(n, p) for n, p in model.named_parameters() if p.dim() == 2][-1]
@@ -153,23 +137,19 @@ before = probe.detach().cpu().clone()
 # -----------------------------------------------------------------------------
 # Train
 
-if checkpoint:
-    guard.say(f"going on from {checkpoint.relative_to(HERE)}")
 try:
-    trainer.train(resume_from_checkpoint=str(checkpoint.relative_to(HERE)) if checkpoint else None)
+    trainer.train(resume_from_checkpoint=checkpoint)
 except (MemoryError, RuntimeError) as error:
     if not guard.is_out_of_memory(error):
         raise
-    print(f"train.py: out of memory with {micro_batch} rows per pass: {error}", flush=True)
-    guard.leave(guard.OUT_OF_MEMORY)
+    guard.leave(guard.OUT_OF_MEMORY, f"out of memory with {micro_batch} rows per pass: {error}")
 if guard.stop_signal.is_set() and trainer.state.global_step < trainer.state.max_steps:
-    guard.say("told to stop: a checkpoint is saved, and starting again goes on from it")
-    guard.leave(guard.PREEMPTED)
+    guard.leave(guard.PREEMPTED, "told to stop: what is saved is where the next start goes on")
 
 trainer.save_model("run/train/model")
 
 # -----------------------------------------------------------------------------
-# The curve
+# The curve, and what must be true of the result
 
 history = trainer.state.log_history
 curve = {
@@ -188,20 +168,13 @@ axes.set(xlabel="optimiser step", ylabel="loss per token")
 axes.legend()
 figure.savefig(OUT / "curve.png", dpi=120)
 
-GIB = 2**30
-guard.say(f"peak memory {curve['peak_bytes'] / GIB:.2f} GiB, planned {PLANNED_BYTES / GIB:.2f} GiB")
-
-# -----------------------------------------------------------------------------
-# Post-conditions
+guard.say(f"peak memory {curve['peak_bytes'] / 2**30:.2f} GiB, planned {PLANNED_BYTES / 2**30:.2f}")
 
 losses = [loss for _, loss in curve["train"] + curve["validation"]]
 guard.ensure(losses and all(math.isfinite(loss) for loss in losses), "every loss is a number")
-saved = None
-for path in sorted((OUT / "model").glob("*.safetensors")):
-    with safe_open(path, framework="pt") as file:
-        if probe_name in file.keys():
-            saved = file.get_tensor(probe_name)
-guard.ensure(saved is not None and saved.shape == before.shape, f"{probe_name} was saved whole")
-guard.ensure(torch.isfinite(saved).all(), f"{probe_name} is finite")
-guard.ensure(not torch.equal(saved, before.to(saved.dtype)), f"{probe_name} moved")
+files = [safe_open(path, framework="pt") for path in (OUT / "model").glob("*.safetensors")]
+saved = [file.get_tensor(probe_name) for file in files if probe_name in file.keys()]
+guard.ensure(saved and saved[0].shape == before.shape, f"{probe_name} was saved whole")
+guard.ensure(torch.isfinite(saved[0]).all(), f"{probe_name} is finite")
+guard.ensure(not torch.equal(saved[0], before.to(saved[0].dtype)), f"{probe_name} moved")
 guard.mark_done("train", mark, OUT / "model", OUT / "curve.json", OUT / "curve.png")

@@ -1,0 +1,238 @@
+"""Published measurements, read as jobs of the memory model: each row with its own stack.
+
+A row is one object of `memory_cases.json`. What the model does not cover is a reason in words, so
+that nothing is skipped in silence.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+from ftc.compiler.knowledge.architecture import Shape, count_adapter_parameters, read_shape
+from ftc.compiler.knowledge.models import all_models
+from ftc.compiler.plan.job import Job, Sharing, Storage
+from ftc.compiler.plan.stack import PLAIN_4_48, Stack
+
+Row = Mapping[str, Any]
+Bound = Literal["plain", "fsdp", "fsdp-qlora-70b", "other"]
+
+_WORKSPACE_BYTES: Final = 2 * 8_519_680  # cuBLAS before Hopper: 8,519,680 bytes per handle
+_LARGE: Final = 60_000_000_000  # parameters; FSDP-QLoRA of such a model is a family of its own
+
+# Models of published runs that the table of well-known models does not have.
+_CONFIGS: Final[Mapping[str, Mapping[str, object]]] = {
+    "gpt_bigcode-santacoder": {
+        "architectures": ["GPTBigCodeForCausalLM"],
+        "n_embd": 2048,
+        "n_head": 16,
+        "n_inner": 8192,
+        "n_layer": 24,
+        "n_positions": 2048,
+        "vocab_size": 49280,
+        "multi_query": True,
+    },
+    "powerlm-3b": {
+        "architectures": ["GraniteForCausalLM"],
+        "hidden_size": 2304,
+        "intermediate_size": 9216,
+        "num_hidden_layers": 40,
+        "num_attention_heads": 36,
+        "num_key_value_heads": 36,
+        "vocab_size": 49152,
+        "max_position_embeddings": 4096,
+        "tie_word_embeddings": True,
+    },
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A row that the model covers: its job, its family, and the bound that the family is held to.
+
+    `kind` says what was measured: bytes allocated, reserved, or used on the device.
+    """
+
+    job: Job
+    family: str
+    bound: Bound
+    kind: Literal["allocated", "reserved", "device"]
+
+
+def read_case(row: Row) -> Case | str:
+    """Return a row as a case, or why the memory model does not cover it."""
+    reason = _refuse(row)
+    if reason is not None:
+        return reason
+    shape = find_shape(str(row["model"]))
+    if shape is None:
+        return "the model's shape is not in the tables"
+    sharding = _sharding(row)
+    if sharding is None:
+        return f"sharding is not modelled: {row['sharding']}"
+    job = _job(row, shape, sharding)
+    if isinstance(job, str):
+        return job
+    stack = _stack_name(row)
+    place = "1 GPU" if sharding == "single" else "FSDP"
+    bound: Bound = "plain" if stack == "plain" and sharding == "single" else "other"
+    if sharding != "single":
+        large = job.storage != "plain" and shape.parameters > _LARGE
+        bound = "fsdp-qlora-70b" if large else "fsdp"
+        place += " (70B)" if large else ""
+    method = "gptq-lora" if str(row["method"]).startswith("gptq") else str(row["method"])
+    kind = "allocated" if row.get("kind") == "allocated" else "reserved"
+    return Case(job=job, family=f"{method}, {stack}, {place}", bound=bound, kind=kind)
+
+
+def measured_bytes(row: Row) -> int | None:
+    """Return a row's peak, exact where it is, None for a run that has none."""
+    if row.get("peak_bytes"):
+        return int(row["peak_bytes"])
+    return round(row["peak_gib"] * 2**30) if row.get("peak_gib") else None
+
+
+def find_shape(name: str) -> Shape | None:
+    """Return the shape of a model by the last part of its name, whoever published the copy."""
+    short = name.rsplit("/", maxsplit=1)[-1].casefold().removesuffix("-gptq")
+    if short in _CONFIGS:
+        return read_shape(_CONFIGS[short])
+    for model in all_models():
+        known = model.id.rsplit("/", maxsplit=1)[-1].casefold()
+        if short in (known, known.removesuffix("-hf"), known.removeprefix("meta-")):
+            return model.shape
+    return None
+
+
+def framework(row: Row) -> str:
+    """Return the row's `framework_config`: which kernels replaced those of transformers."""
+    found = re.search(r"framework_config=(\S+)", str(row.get("notes", "")))
+    return found.group(1) if found else "none"
+
+
+def _refuse(row: Row) -> str | None:
+    """Return why a row cannot be predicted whatever its model."""
+    if row.get("kind") == "nvidia-smi" or str(row.get("kind")).startswith("nvidia-smi"):
+        return "nvidia-smi only, which counts cached memory that is free"
+    if row.get("kind") == "unknown":
+        return "the source does not say what it measured"
+    if row.get("group") != "fms-acceleration" and "transformers" not in str(row.get("versions")):
+        return f"modelling code or kernels of another project: {row.get('group')}"
+    if not row.get("seq_len"):
+        return "the lengths of the rows are not published"
+    if not row.get("micro_batch"):
+        return "the micro-batch is not published"
+    known = {"none", "foak-fast-kernels", "foak-fast-kernels-liger", "baseline-peft-bnb"}
+    peft = re.fullmatch(
+        r"accelerated-peft-(bnb|autogptq)(-foak)?(-liger)?(-padding-free)?", framework(row)
+    )
+    if framework(row) not in known and not peft:
+        return f"kernels are not modelled: {framework(row)}"
+    return None
+
+
+def _sharding(row: Row) -> Sharing | None:
+    said = str(row.get("sharding", "none"))
+    if row.get("gpus") == 1 and said == "none":
+        return "single"
+    if said.startswith("FSDP1"):
+        return "fsdp1"
+    return "fsdp2" if said.startswith("FSDP2") else None
+
+
+def _stack_name(row: Row) -> str:
+    name = framework(row)
+    if str(row["method"]).startswith("gptq"):
+        plain = "auto-gptq"
+    else:
+        plain = "plain"
+    if name.endswith("-liger"):
+        return "fused kernels + Liger"
+    return "fused kernels" if "foak" in name else plain
+
+
+def _autocast(row: Row) -> bool:
+    """Whether the Trainer computed in a 16-bit autocast (its `bf16` or `fp16`)."""
+    return " mixed" in str(row.get("precision")).replace("mixed precision: none", "")
+
+
+def _storage(row: Row) -> Storage:
+    if str(row["method"]).startswith("gptq"):
+        return "gptq-4"
+    if row["method"] != "qlora":
+        return "plain"
+    return "nf4-double" if "double" in str(row.get("quant")) else "nf4"
+
+
+def _targets(row: Row, shape: Shape) -> tuple[str, ...]:
+    """Return the adapted modules that this architecture has, out of the names that were given."""
+    said = row.get("target_modules") or ""
+    words = said.split() if isinstance(said, str) else list(said)
+    return tuple(name for name in shape.linear_shapes if name in words)
+
+
+def _job(row: Row, shape: Shape, sharding: Sharing) -> Job | str:
+    full = row["method"] == "full"
+    targets = () if full else _targets(row, shape)
+    rank = int(row.get("lora_rank") or 0)
+    if not full and not (targets and rank):
+        return "the adapter is not published"
+    # accelerate >= 0.30 under FSDP makes trained weights fp32 when mixed precision is on
+    upcast = full and sharding != "single" and _autocast(row)
+    return Job(
+        shape=shape,
+        full=full,
+        trainable=shape.parameters if full else count_adapter_parameters(shape, targets, rank),
+        targets=targets,
+        rank=rank,
+        dropout=float(row.get("lora_dropout") or 0.0),
+        load_bytes=4 if upcast else 2,
+        compute_bytes=2,
+        storage=_storage(row),
+        optimizer="adamw-8bit" if "8bit" in str(row.get("optimizer")) else "adamw",
+        attention="eager" if row.get("attn") == "eager" else _attention(row),
+        sharding=sharding,
+        world=int(row["gpus"]),
+        micro=int(row["micro_batch"]),
+        accumulation=1,
+        length_tokens=int(row["seq_len"]),
+        checkpointing=bool(row.get("grad_ckpt")),
+        gpu=True,
+        workspace_bytes=_WORKSPACE_BYTES,
+        stack=_stack(row, shape, sharding),
+    )
+
+
+def _attention(row: Row) -> Literal["sdpa", "flash_attention_2"]:
+    return "flash_attention_2" if "flash" in str(row.get("attn")) else "sdpa"
+
+
+def _stack(row: Row, shape: Shape, sharding: Sharing) -> Stack:
+    """Return the kernels of a row: its transformers, its loss, its fused kernels.
+
+    transformers 4.45 frees the 16-bit logits (12 bytes per entry, 4.48: 14). fms' kernels work on
+    the log-softmax in place (four bytes fewer) and keep one hidden state less. GPT-BigCode has its
+    own loss, without the upcast: 16-bit logits, a shifted copy, log-softmax and its gradient, and
+    under autocast fp32 copies and layer norms. Granite scales its embedding: one hidden more.
+    """
+    old, fused = "transformers 4.45" in str(row.get("versions")), "foak" in framework(row)
+    logits, hidden = (12 if old else 14) - (4 if fused else 0), 2 if fused else 3
+    if shape.architecture == "GPTBigCodeForCausalLM":
+        logits, hidden = (18, 8) if _autocast(row) else (8, 5)
+        logits -= (4 if _autocast(row) else 2) if fused else 0
+    if shape.architecture == "GraniteForCausalLM":
+        hidden += 1
+    quantized = _storage(row) != "plain"
+    return replace(
+        PLAIN_4_48,
+        loss="linear" if framework(row).endswith("-liger") else "logits",
+        logits_bytes=logits,
+        hidden_copies=hidden,
+        adapter_input_bytes=2 if _autocast(row) else 4,
+        adapter_bytes=2 if quantized and sharding != "single" else 4,
+        upcast_norms=framework(row) == "baseline-peft-bnb" and sharding == "single",
+        fused_norms=fused,
+        fused_adapters=fused and quantized,
+        attention_copies=old,
+        whole_adapters=quantized,
+    )

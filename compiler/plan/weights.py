@@ -1,0 +1,87 @@
+"""The bytes of weights: a base plain or quantized, whole or in shards."""
+
+from dataclasses import dataclass
+
+from ftc.compiler.plan.job import Job
+
+_BLOCK = 64  # bitsandbytes: weights per absmax
+_NESTED_BLOCK = 256  # absmax per second-level absmax under double quantization
+_CODE_BYTES = 1024  # bitsandbytes: one table of 256 fp32 per matrix under double quantization
+_GROUP = 128  # GPTQ: weights per scale and zero point
+_FP32, _HALF = 4, 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """A model's weights as stored: `shared_bytes` are what FSDP can divide, `whole_bytes` not."""
+
+    shared_bytes: int
+    whole_bytes: int
+
+
+def base_weights(job: Job) -> Base:
+    """Return the bytes of all weights that the checkpoint has.
+
+    NF4 (arXiv 2305.14314; bitsandbytes `functional.quantize_4bit`): half a byte a weight, and an
+    fp32 absmax per 64; double quantization makes that one byte, with an fp32 per 256 of them and a
+    table per matrix. GPTQ: 4 or 8 bits, fp16 scales and packed zeros per 128, an int32 group index
+    per input feature. Embedding, head and norms stay 16-bit. FSDP divides what are parameters:
+    absmax, scales and group indices are not, and stay whole (memory measured on 2 and 4 GPUs).
+    """
+    shape = job.shape
+    if job.storage == "plain":
+        return Base(shared_bytes=shape.parameters * job.load_bytes, whole_bytes=0)
+    linear = shape.linear_parameters
+    rest = (shape.parameters - linear) * job.load_bytes
+    norms = rest_vectors(job) * (_FP32 - job.load_bytes) if job.stack.upcast_norms else 0
+    stored, whole = quantized_bytes(job, linear), 0
+    matrices = sum(kind.count for kind in shape.linear_shapes.values())
+    inputs = sum(kind.count * kind.in_features for kind in shape.linear_shapes.values())
+    if job.storage == "nf4":
+        whole = linear // _BLOCK * _FP32
+    elif job.storage == "nf4-double":
+        nested = linear // _BLOCK
+        whole = nested + nested // _NESTED_BLOCK * _FP32 + matrices * _CODE_BYTES
+    else:
+        whole = linear // _GROUP * _HALF + inputs * _FP32
+    return Base(shared_bytes=stored + rest + norms, whole_bytes=whole)
+
+
+def quantized_bytes(job: Job, linear: int) -> int:
+    """Return what so many linear weights take as parameters, their scales apart."""
+    if job.storage == "plain":
+        return linear * job.load_bytes
+    if job.storage == "gptq-8":
+        return linear + linear // _GROUP
+    packed_zeros = linear // _GROUP // 2 if job.storage == "gptq-4" else 0
+    return linear // 2 + packed_zeros
+
+
+def rest_vectors(job: Job) -> int:
+    """Return the parameters outside linear modules, embedding and head: norms, mostly."""
+    shape = job.shape
+    outside = shape.embedding_parameters + shape.head_parameters + shape.expert_parameters
+    return max(0, shape.parameters - shape.linear_parameters - outside)
+
+
+def layer_weights(job: Job) -> int:
+    """Return the bytes of one whole layer as a sharded run gathers it."""
+    shape = job.shape
+    linear = shape.linear_parameters // shape.layers
+    others = shape.largest_layer_parameters - linear
+    width = job.compute_bytes if job.full else job.load_bytes
+    if job.storage == "plain":
+        return shape.largest_layer_parameters * width
+    return quantized_bytes(job, linear) + others * width
+
+
+def root_weights(job: Job) -> int:
+    """Return the bytes of what stands outside the layers: embedding and head."""
+    width = job.compute_bytes if job.full and job.fsdp else job.load_bytes
+    return (job.shape.embedding_parameters + job.shape.head_parameters) * width
+
+
+def largest_linear(job: Job) -> int:
+    """Return the parameters of the largest linear module of a layer, 0 where none is named."""
+    sizes = (kind.in_features * kind.out_features for kind in job.shape.linear_shapes.values())
+    return max(sizes, default=0)
