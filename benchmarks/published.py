@@ -50,13 +50,13 @@ _CONFIGS: Final[Mapping[str, Mapping[str, object]]] = {
 class Case:
     """A row that the model covers: its job, its family, and the bound that the family is held to.
 
-    `kind` says what was measured: bytes allocated, reserved, or used on the device.
+    `kind` says what was measured: bytes allocated or reserved.
     """
 
     job: Job
     family: str
     bound: Bound
-    kind: Literal["allocated", "reserved", "device"]
+    kind: Literal["allocated", "reserved"]
 
 
 def read_case(row: Row) -> Case | str:
@@ -81,8 +81,12 @@ def read_case(row: Row) -> Case | str:
         bound = "fsdp-qlora-70b" if large else "fsdp"
         place += " (70B)" if large else ""
     method = "gptq-lora" if str(row["method"]).startswith("gptq") else str(row["method"])
-    kind = "allocated" if row.get("kind") == "allocated" else "reserved"
-    return Case(job=job, family=f"{method}, {stack}, {place}", bound=bound, kind=kind)
+    return Case(
+        job=job,
+        family=f"{method}, {stack}, {place}",
+        bound=bound,
+        kind="reserved" if row.get("kind") == "reserved" else "allocated",
+    )
 
 
 def measured_bytes(row: Row) -> int | None:
@@ -112,9 +116,10 @@ def framework(row: Row) -> str:
 
 def _refuse(row: Row) -> str | None:
     """Return why a row cannot be predicted whatever its model."""
-    if row.get("kind") == "nvidia-smi" or str(row.get("kind")).startswith("nvidia-smi"):
+    measured = measured_bytes(row) is not None
+    if measured and str(row.get("kind")).startswith("nvidia-smi"):
         return "nvidia-smi only, which counts cached memory that is free"
-    if row.get("kind") == "unknown":
+    if measured and row.get("kind") == "unknown":
         return "the source does not say what it measured"
     if row.get("group") != "fms-acceleration" and "transformers" not in str(row.get("versions")):
         return f"modelling code or kernels of another project: {row.get('group')}"
@@ -142,10 +147,7 @@ def _sharding(row: Row) -> Sharing | None:
 
 def _stack_name(row: Row) -> str:
     name = framework(row)
-    if str(row["method"]).startswith("gptq"):
-        plain = "auto-gptq"
-    else:
-        plain = "plain"
+    plain = "auto-gptq" if str(row["method"]).startswith("gptq") else "plain"
     if name.endswith("-liger"):
         return "fused kernels + Liger"
     return "fused kernels" if "foak" in name else plain
@@ -158,7 +160,8 @@ def _autocast(row: Row) -> bool:
 
 def _storage(row: Row) -> Storage:
     if str(row["method"]).startswith("gptq"):
-        return "gptq-4"
+        # its model card: 4 bits, act-order, no group size
+        return "gptq-4-row" if "Llama-2-70B-GPTQ" in str(row["model"]) else "gptq-4"
     if row["method"] != "qlora":
         return "plain"
     return "nf4-double" if "double" in str(row.get("quant")) else "nf4"

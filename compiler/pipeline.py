@@ -105,20 +105,25 @@ def compile_bundle(
 
 def write(outcome: Outcome, *, force: bool = False) -> "Written":
     """Put the files of a sound outcome in place; raises EnvironmentFailure on a conflict."""
+    from ftc.compiler.relocation import carried_name
     from ftc.compiler.write.bundle import write_bundle
 
-    if outcome.failed or outcome.folder is None or outcome.lock is None:
+    document, folder, lock = outcome.document, outcome.folder, outcome.lock
+    if outcome.failed or document is None or folder is None or lock is None:
         raise ValueError("only an outcome without errors can be written")
-    return write_bundle(outcome.folder, outcome.files, outcome.lock, force=force)
+    source = carried_name(document, folder)
+    return write_bundle(folder, outcome.files, lock, force=force, source=source)
 
 
 def drift(source: str, *, output: Path | None = None) -> tuple[Outcome, tuple["Drift", ...]]:
     """Compare a bundle on disk with its spec, by its lock alone: no network, data, GPU or model."""
     from ftc.compiler.write.drift import find_drift
+    from ftc.compiler.write.journal import hold_finished
 
     outcome = compile_bundle(source, output=output, locked=True, stop_after="verify")
     if outcome.failed or outcome.folder is None or outcome.lock is None:
         return outcome, ()
+    hold_finished(outcome.folder)
     return outcome, find_drift(outcome.folder, outcome.files, outcome.lock)
 
 
@@ -159,8 +164,9 @@ def _judge(
     from ftc.compiler.plan.known import known
     from ftc.compiler.plan.planner import make_plan
     from ftc.compiler.relocation import bundle_folder
+    from ftc.compiler.verify.pages import PAGES as VERIFY
     from ftc.compiler.write.lock import locked_facts, read_lock
-    from ftc.compiler.write.pages import PAGES
+    from ftc.compiler.write.pages import PAGES as WRITE
     from ftc.compiler.write.staleness import find_stale
 
     folder = bundle_folder(document, spec, output)
@@ -172,7 +178,7 @@ def _judge(
     facts_known = known(facts)
     plan = make_plan(spec, facts_known) if facts_known is not None else None
     stale = () if locked else find_stale(kept, document.folder)
-    judged = run_checks(spec, facts, plan, others=stale, other_pages=PAGES)
+    judged = run_checks(spec, facts, plan, others=stale, other_pages=(*VERIFY, *WRITE))
     findings = (*_unknown(facts), *judged)
     return replace(
         outcome,

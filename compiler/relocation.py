@@ -8,17 +8,36 @@ from typing import Any
 from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.render.bundle import BundleSource
+from ftc.compiler.write.lock import LOCK_NAME
 from ftc.spec.document import Document
 from ftc.spec.finding import EnvironmentFailure
 from ftc.spec.normal import lengthen
 from ftc.spec.sections import Spec
 
+SPEC_NAME = "spec.json"
 TEMPLATE_NAME = "chat_template.jinja"
 
 
 def bundle_folder(document: Document, spec: Spec, output: Path | None) -> Path:
-    """Return the folder of the bundle: `output`, or one named like the spec beside it."""
-    return output if output is not None else document.folder / spec.name
+    """Return the folder of the bundle: `output`, or one named like the spec beside it.
+
+    The spec that a bundle carries belongs to that bundle.
+    """
+    if output is not None:
+        return output
+    return document.folder if _is_carried(document) else document.folder / spec.name
+
+
+def carried_name(document: Document, folder: Path) -> str | None:
+    """Return the name of the spec in the bundle in `folder`, where that one is compiled."""
+    if not _is_carried(document) or document.folder.resolve() != folder.resolve():
+        return None
+    return SPEC_NAME
+
+
+def _is_carried(document: Document) -> bool:
+    path = Path(document.name)
+    return path.name == SPEC_NAME and path.with_name(LOCK_NAME).is_file()
 
 
 def bundle_source(
@@ -55,12 +74,15 @@ def _replaced(section: str, value: Any, key: str, new: str) -> Any:
 
 
 def _from_bundle(path: str | None, spec_folder: Path, bundle: Path) -> str | None:
-    """Return a path of the spec relative to the bundle; absolute where no relative one exists."""
+    """Return a path of the spec relative to the bundle; absolute where no relative one exists.
+
+    Links on the way to the two folders are followed, since `..` does; those of `path` are kept.
+    """
     if path is None:
         return None
-    target = spec_folder / path
+    target = spec_folder.resolve() / path
     try:
-        return PurePath(os.path.relpath(target, bundle)).as_posix()
+        return PurePath(os.path.relpath(target, bundle.resolve())).as_posix()
     except ValueError:  # another drive on Windows
         return target.resolve().as_posix()
 

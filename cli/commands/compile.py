@@ -1,6 +1,7 @@
 """`ftc compile`: the bundle on disk, or how the one on disk has drifted from its spec."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -67,23 +68,26 @@ def command(
         raise click.UsageError("--locked and --update contradict each other.")
     if checks:
         context.exit(FAILED if _check(source, output, report=report) else 0)
-    outcome = compile_bundle(
-        source, output=output, locked=locked, update=update, force=force, stop_after=stop_after
-    )
-    _tell(source, outcome, report=report)
-    stops = outcome.failed or stop_after not in {None, "write"}
-    written = None if stops else _write(outcome, force=force)
+    with _told_conflicts(output):
+        outcome = compile_bundle(
+            source, output=output, locked=locked, update=update, force=force, stop_after=stop_after
+        )
+        _tell(source, outcome, report=report)
+        stops = outcome.failed or stop_after not in {None, "write"}
+        written = None if stops else write(outcome, force=force)
     click.echo(dump(_data(outcome, written)) if report == "json" else _text(outcome, written))
     if outcome.failed:
         context.exit(FAILED)
 
 
-def _write(outcome: Outcome, *, force: bool) -> Written:
-    """Write, naming every file that is in the way before the failure is passed on."""
+@contextmanager
+def _told_conflicts(output: Path | None) -> Iterator[None]:
+    """Name every file that is in the way before the failure is passed on."""
     try:
-        return write(outcome, force=force)
+        yield
     except Conflict as conflict:
-        tell_findings(conflict.findings, make_subject(_name(outcome), None))
+        name = f"{output.as_posix()}/" if output is not None else "the bundle"
+        tell_findings(conflict.findings, make_subject(name, None))
         raise
 
 

@@ -30,6 +30,8 @@ def does_not_fit(case: Case) -> Iterator[Problem]:
     if memory.fits is not False or memory.capacity_bytes is None:
         return
     offers = "; ".join(f"{a.change}: {gib(a.device_bytes)}" for a in case.plan.alternatives)
+    # a purchase is never a fix that a command makes by itself
+    fixes = [a.fix for a in case.plan.alternatives if a.kind != "hardware"]
     phase = memory.largest_phase.replace("_", " ")
     yield Problem(
         message=f"{gib(memory.device_bytes)} are needed at the peak ({phase}), and "
@@ -38,7 +40,7 @@ def does_not_fit(case: Case) -> Iterator[Problem]:
         if offers
         else "use more or larger GPUs, or a smaller model",
         pointer="/hardware/gpu",
-        fix=case.plan.alternatives[0].fix if case.plan.alternatives else (),
+        fix=fixes[0] if fixes else (),
     )
 
 

@@ -9,7 +9,8 @@ from ftc.compiler.plan.stack import PINNED, Stack
 from ftc.spec.sections import Attention
 
 # How a frozen base is stored; a spec says "plain" only, published runs say the others as well.
-Storage = Literal["plain", "nf4", "nf4-double", "gptq-4", "gptq-8"]
+# ("gptq-4" has a scale per 128 weights, "gptq-4-row" one per output).
+Storage = Literal["plain", "nf4", "nf4-double", "gptq-4", "gptq-4-row"]
 # FSDP is in the model for published runs: the language has DDP and ZeRO.
 Sharing = Sharding | Literal["fsdp1", "fsdp2"]
 Optimizer = Literal["adamw", "adamw-8bit"]

@@ -76,12 +76,39 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Time:
+    """The seconds of a run, all stages of the training script, and their honest range.
+
+    `tokens_per_second` counts unpadded tokens of all processes while training.
+    """
+
+    total_seconds: float
+    low_seconds: float
+    high_seconds: float
+    training_seconds: float
+    evaluation_seconds: float
+    saving_seconds: float
+    loading_seconds: float
+    tokens_per_second: float
+
+
+# layout: the same training in another order; method and data: another result; hardware: more money
+Kind = Literal["layout", "method", "data", "hardware"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Alternative:
-    """A change that would fit, its peak in bytes, and the patch on the spec that makes it."""
+    """A change that would fit, its peak in bytes, and the patch on the spec that makes it.
+
+    `time_ratio` is the run's time over that of the plan which does not fit, None where unknown.
+    """
 
     change: str
     device_bytes: int
     fix: tuple[Mapping[str, Any], ...]
+    kind: Kind = "layout"
+    time_seconds: float | None = None
+    time_ratio: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +117,9 @@ class Plan:
 
     `ladder` are the rows (micro-batch, accumulation) to fall back on when memory runs out: each
     keeps the global batch. `trainable_parameters` counts weights that move.
-    `export_bytes` maps each GGUF type to its predicted size.
+    `export_bytes` maps each GGUF type to its predicted size. `tokens_per_step` is a mean, without
+    padding. `fitting_gpus` names the accelerators that would take a plan which does not fit, with
+    as many of them, smallest first.
     """
 
     decisions: Decisions
@@ -103,3 +132,5 @@ class Plan:
     host_ram_bytes: int
     export_bytes: Mapping[str, int]
     alternatives: tuple[Alternative, ...]
+    time: Time | None = None
+    fitting_gpus: tuple[str, ...] = ()

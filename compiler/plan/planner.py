@@ -19,7 +19,8 @@ from ftc.compiler.plan.sharding import decide_world
 from ftc.compiler.plan.size import shape_of
 from ftc.compiler.plan.source import derived, keep
 from ftc.compiler.plan.splits import Splits, decide_answer_tokens, decide_metric, decide_splits
-from ftc.compiler.plan.time import seconds
+from ftc.compiler.plan.table import fitting_gpus
+from ftc.compiler.plan.time import Work, count_evaluations, estimate_time
 from ftc.spec.sections import Spec
 
 
@@ -31,7 +32,11 @@ def make_plan(spec: Spec, facts: KnownFacts) -> Plan:
     plan = plan_once(spec, facts)
     if plan.memory.fits is not False:
         return plan
-    return replace(plan, alternatives=find_alternatives(spec, facts, plan, plan_once))
+    return replace(
+        plan,
+        alternatives=find_alternatives(spec, facts, plan, plan_once),
+        fitting_gpus=fitting_gpus(spec, facts, plan_once),
+    )
 
 
 def plan_once(spec: Spec, facts: KnownFacts) -> Plan:
@@ -72,23 +77,29 @@ def _costs(frame: Frame, layout: Layout, decisions: Decisions) -> Plan:
     job = frame.job(layout.sharding.value, checkpointing=layout.checkpointing.value, micro=micro)
     exports = export_bytes(frame.spec, job)
     row_tokens = min(frame.facts.data.lengths.mean, frame.max_length)
-    tokens_per_step = max(1, round(decisions.global_batch.value * row_tokens))
+    steps = decisions.total_steps.value
+    work = Work(
+        steps=steps,
+        rows_per_step=decisions.global_batch.value,
+        evaluations=count_evaluations(steps, decisions.eval_steps.value),
+        evaluation_rows=decisions.validation_rows.value,
+        saves=count_evaluations(steps, decisions.save_steps.value),
+        lengths=frame.facts.data.lengths,
+        max_length_tokens=frame.max_length,
+    )
+    time = estimate_time(job, frame.facts.hardware, work)
     return Plan(
         decisions=decisions,
         memory=layout.memory,
         ladder=ladder(frame.batch.rows_per_process, micro),
         trainable_parameters=job.trainable,
-        tokens_per_step=tokens_per_step,
-        time_seconds=seconds(
-            job,
-            frame.facts.hardware,
-            steps=decisions.total_steps.value,
-            tokens_per_step=tokens_per_step,
-        ),
+        tokens_per_step=max(1, round(decisions.global_batch.value * row_tokens)),
+        time_seconds=time.total_seconds if time is not None else None,
         disk_bytes=disk_bytes(frame.spec, job, exports),
         host_ram_bytes=host_ram_bytes(job, layout.memory.device_bytes),
         export_bytes=exports,
         alternatives=(),
+        time=time,
     )
 
 

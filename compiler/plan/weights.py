@@ -24,9 +24,9 @@ def base_weights(job: Job) -> Base:
 
     NF4 (arXiv 2305.14314; bitsandbytes `functional.quantize_4bit`): half a byte a weight, and an
     fp32 absmax per 64; double quantization makes that one byte, with an fp32 per 256 of them and a
-    table per matrix. GPTQ: 4 or 8 bits, fp16 scales and packed zeros per 128, an int32 group index
-    per input feature. Embedding, head and norms stay 16-bit. FSDP divides what are parameters:
-    absmax, scales and group indices are not, and stay whole (memory measured on 2 and 4 GPUs).
+    table per matrix. GPTQ: 4 bits, fp16 scales and packed zeros per 128 or per output, an int32
+    group index per input feature. Embedding, head and norms stay 16-bit. FSDP divides what are
+    parameters: absmax, scales and group indices are not, and stay whole (measured on 2 and 4 GPUs).
     """
     shape = job.shape
     if job.storage == "plain":
@@ -34,27 +34,34 @@ def base_weights(job: Job) -> Base:
     linear = shape.linear_parameters
     rest = (shape.parameters - linear) * job.load_bytes
     norms = rest_vectors(job) * (_FP32 - job.load_bytes) if job.stack.upcast_norms else 0
-    stored, whole = quantized_bytes(job, linear), 0
-    matrices = sum(kind.count for kind in shape.linear_shapes.values())
-    inputs = sum(kind.count * kind.in_features for kind in shape.linear_shapes.values())
+    kinds = shape.linear_shapes.values()
     if job.storage == "nf4":
         whole = linear // _BLOCK * _FP32
     elif job.storage == "nf4-double":
         nested = linear // _BLOCK
-        whole = nested + nested // _NESTED_BLOCK * _FP32 + matrices * _CODE_BYTES
+        whole = nested + nested // _NESTED_BLOCK * _FP32
+        whole += sum(kind.count for kind in kinds) * _CODE_BYTES
     else:
-        whole = linear // _GROUP * _HALF + inputs * _FP32
-    return Base(shared_bytes=stored + rest + norms, whole_bytes=whole)
+        whole = _scales(job, linear) * _HALF
+        whole += sum(kind.count * kind.in_features for kind in kinds) * _FP32
+    return Base(shared_bytes=quantized_bytes(job, linear) + rest + norms, whole_bytes=whole)
 
 
 def quantized_bytes(job: Job, linear: int) -> int:
     """Return what so many linear weights take as parameters, their scales apart."""
     if job.storage == "plain":
         return linear * job.load_bytes
-    if job.storage == "gptq-8":
-        return linear + linear // _GROUP
-    packed_zeros = linear // _GROUP // 2 if job.storage == "gptq-4" else 0
-    return linear // 2 + packed_zeros
+    zeros = _scales(job, linear) // 2 if job.storage.startswith("gptq") else 0
+    return linear // 2 + zeros
+
+
+def _scales(job: Job, linear: int) -> int:
+    """Return how many scales GPTQ has for so many weights."""
+    if job.storage != "gptq-4-row":
+        return linear // _GROUP
+    shape = job.shape
+    rows = sum(kind.count * kind.out_features for kind in shape.linear_shapes.values())
+    return rows * linear // max(1, shape.linear_parameters)
 
 
 def rest_vectors(job: Job) -> int:

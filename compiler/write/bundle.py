@@ -50,17 +50,24 @@ def finish_interrupted(folder: Path, *, force: bool = False) -> bool:
     To be called before the lock is read. `force` gives up edits made since the interruption.
     Raises what `write_bundle` raises.
     """
-    if not any((folder / name).exists() for name in (JOURNAL_NAME, STAGING_NAME)):
-        return False
+    with explained(folder, kept=_UNTOUCHED):
+        if not any((folder / name).exists() for name in (JOURNAL_NAME, STAGING_NAME)):
+            return False
     with explained(folder, kept=_UNFINISHED), claim(folder):
         return recover(folder, force=force)
 
 
 def write_bundle(
-    folder: Path, files: Sequence[RenderedFile], lock: Lock, *, force: bool
+    folder: Path,
+    files: Sequence[RenderedFile],
+    lock: Lock,
+    *,
+    force: bool,
+    source: str | None = None,
 ) -> Written:
     """Write the files and their lock; a file whose bytes are right already is left alone.
 
+    `source` names the file of the bundle that was compiled, if one was: its edits are in the files.
     Raises Conflict when files that are not ftc's to replace are in the way (`force` replaces those
     that can be), ClaimFailure when another compile is writing, LockFailure when the old lock is
     damaged and `force` is off, DiskFailure when the disk refuses. After each of them, and after an
@@ -72,7 +79,7 @@ def write_bundle(
     try:
         with explained(folder, kept=_UNTOUCHED), claim(folder):
             recover(folder, force=force)
-            changes = _plan_changes(folder, wanted, _owned(folder, force=force))
+            changes = _plan_changes(folder, wanted, _owned(folder, source, force=force))
             hold(
                 find_conflict(folder, change.name, owned=owned, force=force)
                 for change, owned in changes
@@ -118,17 +125,21 @@ def _make_folder(folder: Path) -> bool:
     return True
 
 
-def _owned(folder: Path, *, force: bool) -> Mapping[str, str]:
-    """Return the files that ftc left here and their hashes; the lock itself is always ftc's."""
+def _owned(folder: Path, source: str | None, *, force: bool) -> Mapping[str, str]:
+    """Return the files that ftc left here and their hashes, or what they are where that is free.
+
+    Free are the lock, which is always ftc's, and the file that was compiled.
+    """
     try:
         old = read_lock(folder)
     except LockFailure:
         if not force:
             raise
         old = None
-    files = dict(old.files) if old else {}
-    mine = state(folder / LOCK_NAME) if old else None
-    return files | ({LOCK_NAME: mine} if mine else {})
+    if old is None:
+        return {}
+    free = {name: state(folder / name) for name in (LOCK_NAME, source) if name is not None}
+    return {**old.files, **{name: mine for name, mine in free.items() if mine}}
 
 
 def _plan_changes(

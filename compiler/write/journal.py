@@ -24,7 +24,7 @@ _STATE = re.compile(rf"[0-9a-f]{{64}}|{LINK}|{FOLDER}")
 
 
 class JournalFailure(EnvironmentFailure):
-    """The journal on disk cannot be followed; nothing was changed."""
+    """The journal on disk cannot be followed, or has not been; nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +91,15 @@ def recover(folder: Path, *, force: bool = False) -> bool:
     )
     replay(folder, changes)
     return True
+
+
+def hold_finished(folder: Path) -> None:
+    """Raise JournalFailure when a write to `folder` was interrupted and waits to be finished."""
+    if state(folder / JOURNAL_NAME) is not None:
+        raise JournalFailure(
+            message="an earlier compile was interrupted while it replaced files",
+            help="run `ftc compile` without `--check`, which finishes it",
+        )
 
 
 def discard_staging(folder: Path) -> None:

@@ -12,7 +12,7 @@ import msgspec
 
 from ftc.compiler.plan.decision import Decision
 from ftc.compiler.render.file import RenderedFile
-from ftc.compiler.resolve.facts import Facts, Unknown
+from ftc.compiler.resolve.facts import Facts, ModelFacts, Unknown
 from ftc.compiler.write.sections import FACTS, Fact, canonical_hash, section_hashes
 from ftc.spec.finding import EnvironmentFailure
 from ftc.spec.sections import Spec
@@ -122,8 +122,8 @@ def parse_lock(text: str) -> Lock:
 def locked_facts(lock: Lock, spec: Spec) -> Mapping[str, Fact]:
     """Return the facts of the lock whose part of the spec is unchanged, by name.
 
-    A fact that does not have today's fields (another ftc wrote it, or a hand edited it) is left
-    out, and so is resolved again.
+    A fact that does not have today's fields (another ftc wrote it, or a hand edited it), or a model
+    of no parameters, is left out, and so is resolved again.
     """
     hashes = section_hashes(spec)
     found: dict[str, Fact] = {}
@@ -131,9 +131,11 @@ def locked_facts(lock: Lock, spec: Spec) -> Mapping[str, Fact]:
         if lock.sections[name] != hashes[name]:
             continue
         try:
-            found[name] = msgspec.convert(data, FACTS[name])
+            fact = msgspec.convert(data, FACTS[name])
         except msgspec.ValidationError:
             continue
+        if not isinstance(fact, ModelFacts) or fact.parameters > 0:
+            found[name] = fact
     return found
 
 

@@ -8,6 +8,15 @@ from typing import Any
 import pytest
 
 from ftc.compiler.pipeline import STAGES
+from ftc.compiler.write.disk import state
+from ftc.compiler.write.journal import (
+    JOURNAL_NAME,
+    STAGING_NAME,
+    Change,
+    staged_path,
+    write_journal,
+)
+from ftc.compiler.write.lock import hash_text
 
 Call = Callable[..., Any]
 
@@ -127,3 +136,72 @@ def test_update_says_what_moved(call: Call, spec_file: Path, bundle: Path) -> No
     result = call("compile", spec_file, "--update")
     assert result.code == 0, result.err
     assert "moved: `data.rows` was 200 and is 201" in result.err
+
+
+def test_only_a_compile_finishes_an_interrupted_write(
+    call: Call, spec_file: Path, bundle: Path
+) -> None:
+    """Every other command leaves it as it lies; `--force` gives up an edit made since."""
+    staging, journal = bundle / STAGING_NAME, bundle / JOURNAL_NAME
+    train = bundle / "train.py"
+    change = Change(name="train.py", before=state(train), after=hash_text("new\n"))
+    staging.mkdir()
+    staged_path(bundle, 0).write_text("new\n")
+    write_journal(bundle, [change])
+    train.write_text("mine\n")
+    for command in (("check",), ("plan",), ("compile", "--stop-after", "verify")):
+        result = call(command[0], spec_file, *command[1:])
+        assert result.code == 0, result.err
+    checked = call("compile", spec_file, "--check")
+    assert (checked.code, "interrupted" in checked.err) == (3, True)
+    blocked = call("compile", spec_file)
+    assert (blocked.code, "`train.py` was edited" in blocked.err) == (3, True), blocked.err
+    assert (journal.exists(), train.read_text()) == (True, "mine\n")
+    assert call("compile", spec_file, "--force").code == 0
+    assert not journal.exists()
+    assert not staging.exists()
+    assert call("compile", spec_file, "--check").code == 0
+
+
+def test_a_changed_data_file_can_be_allowed(call: Call, spec_file: Path, bundle: Path) -> None:
+    """The warning of the lock is silenced by its code, like any rule's."""
+    data = spec_file.parent / "tickets.csv"
+    data.write_text(data.read_text() + "a new message,refund\n")
+    assert "FTC917" in call("compile", spec_file).err
+    spec = json.loads(spec_file.read_text())
+    spec_file.write_text(json.dumps({**spec, "allow": ["FTC917"]}))
+    result = call("compile", spec_file)
+    assert (result.code, "FTC917" in result.err) == (0, False), result.err
+    assert bundle.is_dir()
+    spec_file.write_text(json.dumps({**spec, "allow": ["FTC300"]}))
+    refused = call("check", spec_file)
+    assert (refused.code, "FTC071" in refused.out) == (1, True), refused.out
+
+
+def test_the_spec_of_a_bundle_compiles_to_it(
+    call: Call, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No bundle is put into a bundle, and a change of its own spec is no edit to be given up."""
+    monkeypatch.chdir(bundle)
+    carried = json.loads((bundle / "spec.json").read_text())
+    (bundle / "spec.json").write_text(json.dumps({**carried, "training": {"seed": 7}}))
+    result = call("compile", "spec.json")
+    assert result.code == 0, result.err
+    assert not (bundle / "triage").exists()
+    assert json.loads((bundle / "spec.json").read_text())["training"] == {"seed": 7}
+    assert call("compile", "spec.json", "--check").code == 0
+
+
+def test_a_bundle_behind_a_link(call: Call, spec_file: Path, tmp_path: Path) -> None:
+    """The path to the data holds from where the bundle really lies."""
+    (tmp_path / "far" / "away").mkdir(parents=True)
+    (tmp_path / "near").symlink_to(tmp_path / "far" / "away")
+    assert call("compile", spec_file, "-o", tmp_path / "near" / "b").code == 0
+    carried = json.loads((tmp_path / "near" / "b" / "spec.json").read_text())
+    assert (tmp_path / "near" / "b" / carried["data"]["source"]).is_file()
+
+
+def test_a_name_that_no_disk_takes(call: Call, spec_file: Path) -> None:
+    """It is the world that fails, in a sentence."""
+    result = call("compile", spec_file, "-o", "n" * 300)
+    assert (result.code, "too long" in result.err) == (3, True), result.err

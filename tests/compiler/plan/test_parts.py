@@ -10,9 +10,11 @@ from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.learning_rate import decide_learning_rate
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.plan.splits import decide_splits
+from ftc.compiler.plan.time import padded_tokens
 from ftc.spec.sections import Spec
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
+L = "/facts/data/lengths/"
 FULL = {"/spec/method/type": "full"}
 
 
@@ -118,9 +120,63 @@ def test_disk_grows_with_what_is_kept(build_known: BuildKnown) -> None:
 
 
 def test_time_follows_the_work(build_known: BuildKnown) -> None:
-    """Twice the epochs take twice as long; unknown rates give no time."""
-    once = make_plan(*build_known({"/spec/training/epochs": 1.0})).time_seconds
-    twice = make_plan(*build_known({"/spec/training/epochs": 2.0})).time_seconds
+    """Twice the epochs train twice as long; unknown rates give no time."""
+    once = make_plan(*build_known({"/spec/training/epochs": 1.0})).time
+    twice = make_plan(*build_known({"/spec/training/epochs": 2.0})).time
     assert once is not None
-    assert twice == pytest.approx(2 * once, rel=0.01)
+    assert twice is not None
+    assert twice.training_seconds == pytest.approx(2 * once.training_seconds, rel=0.01)
+    assert once.loading_seconds == twice.loading_seconds
     assert make_plan(*build_known({"/facts/hardware/bf16_tflops": None})).time_seconds is None
+
+
+def test_time_is_all_of_its_parts_within_a_range(build_known: BuildKnown) -> None:
+    """Training, evaluation, saving and loading; a better card is faster, and never by accident."""
+    plan = make_plan(*build_known({}))
+    time = plan.time
+    assert time is not None
+    parts = (
+        time.training_seconds,
+        time.evaluation_seconds,
+        time.saving_seconds,
+        time.loading_seconds,
+    )
+    assert min(parts) > 0
+    assert time.total_seconds == pytest.approx(sum(parts), abs=0.5)
+    assert time.total_seconds == plan.time_seconds
+    assert 1.5 < time.high_seconds / time.low_seconds < 4
+    fast = make_plan(*build_known({"/facts/hardware/bf16_tflops": 990.0})).time
+    assert fast is not None
+    assert fast.training_seconds < time.training_seconds
+
+
+def test_a_published_rate_lies_in_the_range(build_known: BuildKnown) -> None:
+    """Mistral-7B, LoRA, plain, packed rows of 4,096 tokens on an A100-80GB: 3,062 tokens/s."""
+    lengths = {f"{L}{name}": 4096 for name in ("mean", "p50", "p90", "p95", "p99", "max")}
+    edits = {
+        **lengths,
+        L + "histogram": [[4096, 5000]],
+        L + "prompt_p95": 8,
+        L + "prompt_max": 8,
+        "/facts/model/context_tokens": 32768,
+        "/spec/training/micro_batch": 4,
+        "/spec/training/gradient_checkpointing": True,
+        "/facts/hardware/bf16_tflops": 312.0,
+        "/facts/hardware/bandwidth_gb_s": 2039.0,
+    }
+    plan = make_plan(*build_known(edits))
+    assert plan.time is not None
+    middle = plan.time.tokens_per_second
+    low = middle * plan.time.total_seconds / plan.time.high_seconds
+    high = middle * plan.time.total_seconds / plan.time.low_seconds
+    assert low < 3062.7 < high
+
+
+def test_padding_grows_with_the_micro_batch(build_known: BuildKnown) -> None:
+    """One row has the mean; many are padded to nearly the longest, and never beyond it."""
+    lengths = build_known({})[1].data.lengths
+    padded = [padded_tokens(lengths, rows, 512) for rows in (1, 2, 8, 64)]
+    assert padded[0] == pytest.approx(lengths.mean)
+    assert padded == sorted(padded)
+    assert padded[-1] <= 512
+    assert padded_tokens(lengths, 8, 100) <= 100

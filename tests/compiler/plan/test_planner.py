@@ -65,7 +65,7 @@ def test_a_small_plan_reads_well(build_known: BuildKnown) -> None:
     assert values["max_length"] == 504
     assert values["global_batch"] == 32
     assert values["lora_targets"] == (
-        "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj",
+        "q_proj", "k_proj", "v_proj", "o_proj", "down_proj", "gate_proj", "up_proj",
     )  # fmt: skip
     assert (values["train_rows"], values["test_rows"], values["metric"]) == (4000, 500, "accuracy")
     assert values["total_steps"] == 375
@@ -125,6 +125,8 @@ def test_alternatives_fit_when_their_change_is_made(build_known: BuildKnown) -> 
         patched = dict(edits)
         for operation in alternative.fix:
             patched["/spec" + operation["path"]] = operation["value"]
+            if operation["path"] == "/hardware/count":
+                patched["/facts/hardware/count"] = operation["value"]
         again = make_plan(*build_known(patched))
         assert again.memory.fits
         assert again.memory.device_bytes == alternative.device_bytes

@@ -217,7 +217,7 @@ def test_labels_are_a_closed_set_only_with_rows_enough(make_spec: Any, tmp_path:
     (tmp_path / "data.csv").write_text("\n".join(["text,label", *rows]), encoding="utf-8")
     facts = known(make_spec(), tmp_path)
     assert facts.labels == (Label(name="no", rows=8), Label(name="yes", rows=4))
-    for answers in (lambda i: i, lambda i: "x" * (90 + i % 2), lambda _: "same"):
+    for answers in (lambda i: i, lambda i: "x" * (90 + i % 2)):
         rows = [f"text {i},{answers(i)}" for i in range(20)]
         (tmp_path / "data.csv").write_text("\n".join(["text,label", *rows]), encoding="utf-8")
         assert known(make_spec(), tmp_path).labels == ()
@@ -449,3 +449,64 @@ print(sorted(heavy & sys.modules.keys()))
         [sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=True
     )
     assert done.stdout == "[]\n"
+
+
+def test_a_quotation_mark_never_closed(make_spec: Any, tmp_path: Path) -> None:
+    """It would swallow every row behind it without a word: the line is named instead."""
+    rows = "".join(f"q {n},a\n" for n in range(20))
+    (tmp_path / "data.csv").write_text(f'prompt,completion\n{rows}"open,a\n{rows}')
+    finding = unknown(make_spec(), tmp_path)
+    assert finding.code == "FTC203"
+    assert finding.message.endswith("line 22: a quotation mark is never closed")
+    (tmp_path / "data.csv").write_text(f'prompt,completion\n{rows}"closed,\n",a')
+    assert known(make_spec(), tmp_path).rows == 21
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("d.jsonl", "[1]\n[2]\n", "none of the 2 rows of `d.jsonl` is a JSON object"),
+        ("d.jsonl", "a,b\n1,2\n", "none of the 2 rows"),
+        ("d.json", "[1, 2, 3]", "none of the 3 rows"),
+        ("d.csv", "\nprompt,completion\na,b\n", "the first line of `d.csv` is blank"),
+        ("d.jsonl", "", "`d.jsonl` is empty"),
+    ],
+)
+def test_files_without_columns(
+    make_spec: Any, tmp_path: Path, name: str, text: str, says: str
+) -> None:
+    """A file that holds something is not called empty."""
+    (tmp_path / name).write_text(text)
+    finding = unknown(make_spec(data=name), tmp_path)
+    assert (finding.code, says in finding.message) == ("FTC204", True), finding.message
+
+
+def test_a_needed_column_that_is_there_twice(make_spec: Any, tmp_path: Path) -> None:
+    """Either might be meant, so neither is taken; a column that nothing reads may be double."""
+    path = tmp_path / "data.csv"
+    path.write_text("prompt,completion,completion\n" + "a,b,c\n" * 3)
+    finding = unknown(make_spec(), tmp_path)
+    assert finding.code == "FTC212"
+    assert "`completion`" in finding.message
+    path.write_text("prompt,completion,id,id\n" + "a,b,c,d\n" * 3)
+    assert known(make_spec(), tmp_path).completion == "completion"
+
+
+def test_what_is_no_regular_file(make_spec: Any, tmp_path: Path) -> None:
+    """A device is there, and is not said to be missing."""
+    finding = unknown(make_spec(data={"source": "/dev/null", "format": "csv"}), tmp_path)
+    assert "no regular file" in finding.message
+
+
+def test_one_answer_for_all(make_spec: Any, tmp_path: Path) -> None:
+    """A closed set of one is a set: a rule refuses to train on it."""
+    text = "".join(f"q {n},same\n" for n in range(20))
+    (tmp_path / "data.csv").write_text("prompt,completion\n" + text)
+    assert known(make_spec(), tmp_path).labels == (Label(name="same", rows=20),)
+
+
+def test_utf_32(make_spec: Any, tmp_path: Path) -> None:
+    """Its mark begins like that of UTF-16."""
+    rows = "".join(f"q {n},a\n" for n in range(20))
+    (tmp_path / "data.csv").write_bytes(f"prompt,completion\n{rows}".encode("utf-32"))
+    assert known(make_spec(), tmp_path).rows == 20

@@ -141,6 +141,8 @@ def test_facts_of_another_shape_are_resolved_again(lock_of: MakeLock, spec: Spec
     lock = lock_of(())
     facts = {**lock.facts, "model": {"id": "org/model"}}
     assert set(locked_facts(replace(lock, facts=facts), spec)) == {"tokenizer", "data", "hardware"}
+    facts["model"] = {**lock.facts["model"], "parameters": 0}
+    assert set(locked_facts(replace(lock, facts=facts), spec)) == {"tokenizer", "data", "hardware"}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,194 @@
+"""How far the memory model is from published measurements, family by family.
+
+    python -m benchmarks.memory CASES.json
+
+CASES.json is a JSON list in the format of `memory_cases.json`. Each row that the model covers is
+predicted by the formulas that `ftc plan` uses, with the row's own stack in place of the pinned one.
+A row that is not covered is counted under its reason. Exits 1 when a bound is broken, 2 when the
+file is no such list; the last line is the verdict. What the bounds mean stands in `memory.md`.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.published import Bound, Case, Row, measured_bytes, read_case
+from ftc.compiler.knowledge.accelerators import find_accelerator
+from ftc.compiler.plan.memory import overhead_bytes, slack_bytes
+from ftc.compiler.plan.phases import phases
+
+# bound -> (largest median, largest error), of the absolute relative error; None: not held
+BOUNDS: Final[Mapping[Bound, tuple[float, float | None]]] = {
+    "plain": (0.005, 0.03),
+    "fsdp": (0.01, 0.05),
+    "fsdp-qlora-70b": (0.05, None),
+    "other": (0.05, None),
+}
+_LOW: Final = -0.02  # an error below this is a peak predicted too low
+_FULL: Final = 0.97  # a run measured above this share of its card does not fit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """One row with a prediction beside its measurement, in bytes."""
+
+    case: Case
+    row: Row
+    predicted_bytes: int
+    device_bytes: int
+    measured_bytes: int | None
+
+    @property
+    def error(self) -> float:
+        """Return the relative error of a measured row: positive where the prediction is high."""
+        return self.predicted_bytes / (self.measured_bytes or 1) - 1
+
+
+def score_rows(rows: Iterable[Row]) -> tuple[tuple[Score, ...], Counter[str]]:
+    """Predict what the model covers; count the rest by the reason that it does not."""
+    scores, refused = [], Counter[str]()
+    for row in rows:
+        case = read_case(row)
+        if isinstance(case, str):
+            refused[case] += 1
+            continue
+        scores.append(_score(case, row))
+    return tuple(scores), refused
+
+
+def _score(case: Case, row: Row) -> Score:
+    allocated = max(phases(case.job).values())
+    reserved = allocated + slack_bytes(allocated, case.job.sharding)
+    device = reserved + overhead_bytes(case.job)
+    return Score(
+        case=case,
+        row=row,
+        predicted_bytes=allocated if case.kind == "allocated" else reserved,
+        device_bytes=device,
+        measured_bytes=measured_bytes(row),
+    )
+
+
+def summarise(errors: Sequence[float]) -> Mapping[str, float]:
+    """Return a family's statistics: of the absolute error, of the bias, and the share too low."""
+    sizes = sorted(abs(error) for error in errors)
+    return {
+        "n": len(sizes),
+        "median": statistics.median(sizes),
+        "p95": sizes[min(len(sizes) - 1, round(0.95 * (len(sizes) - 1)))],
+        "max": sizes[-1],
+        "bias": statistics.fmean(errors),
+        "low": sum(error < _LOW for error in errors) / len(errors),
+    }
+
+
+def wrong_fits(scores: Iterable[Score]) -> tuple[str, ...]:
+    """Name the runs that would be said to fit, and ran out of memory or nearly filled the card."""
+    named = []
+    for score in scores:
+        capacity = capacity_bytes(score.row)
+        if capacity is None or score.device_bytes > capacity:
+            continue
+        ran_out = "OOM" in str(score.row.get("peak_as_printed"))
+        if ran_out or (score.measured_bytes or 0) > _FULL * capacity:
+            named.append(name(score))
+    return tuple(named)
+
+
+def capacity_bytes(row: Row) -> int | None:
+    """Return the memory of the row's card as its driver reports it, None where it is not named."""
+    match = find_accelerator(str(row.get("gpu_type") or ""))
+    return match.accelerator.memory_bytes if match is not None else None
+
+
+def name(score: Score) -> str:
+    """Say which run a row is, in one line."""
+    row = score.row
+    return f"{row['model']}, {score.case.family}, {row['gpus']}x, {row['micro_batch']} rows"
+
+
+def report(rows: Sequence[Row]) -> bool:
+    """Print every table and the verdict; return whether all bounds hold."""
+    scores, refused = score_rows(rows)
+    measured = [score for score in scores if score.measured_bytes is not None]
+    families: dict[tuple[str, str], list[float]] = defaultdict(list)
+    bounds: dict[Bound, list[float]] = defaultdict(list)
+    for score in measured:
+        families[score.case.bound, score.case.family].append(score.error)
+        bounds[score.case.bound].append(score.error)
+    print(f"{'family':44}{'n':>5}{'median':>9}{'p95':>9}{'max':>9}{'bias':>9}{'<-2 %':>8}")
+    for (_, family), errors in sorted(families.items()):
+        print(_line(family, errors))
+    print()
+    broken = [text for bound, errors in bounds.items() if (text := _break(bound, errors))]
+    for bound in BOUNDS:
+        if bounds[bound]:
+            print(_line(f"bound: {bound}", bounds[bound]))
+    _list_unscored(scores, refused)
+    wrong = wrong_fits(scores)
+    for line in wrong:
+        print(f"said to fit, and did not: {line}")
+    if wrong:
+        broken.append(f"{len(wrong)} runs said to fit did not")
+    counts = f"{len(measured)} of {len(rows)} rows predicted, {sum(refused.values())} not covered"
+    if not measured:
+        broken.append("no row could be predicted")
+    print(f"{counts}: " + ("; ".join(broken) if broken else "every bound holds"))
+    return not broken
+
+
+def _list_unscored(scores: Iterable[Score], refused: Counter[str]) -> None:
+    """Name what has no error: runs that failed without a figure, and rows that are not covered."""
+    failed = [score for score in scores if score.measured_bytes is None]
+    print()
+    for score in failed:
+        capacity = capacity_bytes(score.row)
+        said = "unknown card" if capacity is None else "does not fit"
+        if capacity is not None and score.device_bytes <= capacity:
+            said = "fits"
+        print(f"failed, not scored (plan: {said}, {score.device_bytes / 2**30:.1f} GiB): ", end="")
+        print(name(score))
+    for reason, count in sorted(refused.items(), key=lambda item: (-item[1], item[0])):
+        print(f"not covered, {count:4} rows: {reason}")
+    print()
+
+
+def _line(label: str, errors: Sequence[float]) -> str:
+    said = summarise(errors)
+    shares = "".join(f"{said[key]:>9.3%}" for key in ("median", "p95", "max", "bias"))
+    return f"{label:44}{said['n']:>5}{shares}{said['low']:>8.1%}"
+
+
+def _break(bound: Bound, errors: Sequence[float]) -> str | None:
+    """Say how a bound is broken, None where it holds."""
+    median, most = BOUNDS[bound]
+    said = summarise(errors)
+    if said["median"] > median:
+        return f"{bound}: median {said['median']:.3%} is above {median:.1%}"
+    if most is not None and said["max"] > most:
+        return f"{bound}: maximum {said['max']:.3%} is above {most:.1%}"
+    return None
+
+
+def main() -> None:
+    """Read the cases and hold the model against them."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__)
+    parser.add_argument("cases", type=Path, help="a JSON list of measurements")
+    path = parser.parse_args().cases
+    try:
+        rows: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        parser.error(f"{path} cannot be read: {error}")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        parser.error(f"{path} is no list of objects")
+    sys.exit(0 if report(rows) else 1)
+
+
+if __name__ == "__main__":
+    main()

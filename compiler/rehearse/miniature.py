@@ -1,0 +1,222 @@
+"""The miniature of a model: its `config.json` with small sizes and every switch as it was."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ftc.compiler.knowledge.architecture import Shape, read_shape
+
+#: Rows of a K-quant's block: a width that it divides is quantized whole, another falls back.
+BLOCK: Final = 256
+INTERMEDIATE: Final = 512
+EXPERT: Final = 256
+LAYERS: Final = 2
+_WIDEST: Final = 4 * BLOCK
+_NARROWEST_HEAD: Final = 16
+_MOST_SHARED: Final = 16  # query heads per key head; beyond it only "many share one" is kept
+
+#: Layers after which attention repeats itself where the config does not say so; llama.cpp has the
+#: same numbers in its code (`load_swa_pattern`, `n_no_rope_layer_step`).
+_PERIODS: Final[Mapping[str, int]] = {
+    **{"gemma2": 2, "gpt_oss": 2},
+    **{"cohere2": 4, "olmo3": 4, "exaone4": 4, "smollm3": 4},
+    "gemma3_text": 6,
+}
+_LONGEST_PERIOD: Final = 8
+_OLD_NAMES: Final = frozenset({"gpt2", "gpt_bigcode", "gptj"})
+_OWN_KEY_HEADS: Final = _OLD_NAMES | {"gpt_neo", "gpt_neox", "bloom", "falcon"}
+#: Classes that read a `head_dim` which their real configs leave out, as the converter does.
+_FREE_HEADS: Final = frozenset({"llama", "mistral", "mixtral", "qwen2", "qwen2_moe"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Heads:
+    """How the miniature attends; `explicit` where `head_dim` does not follow from `hidden`."""
+
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    explicit: bool
+
+
+def shrink(config: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the config of the miniature; None where ftc does not know the architecture.
+
+    The vocabulary, the context, rotations, norms, biases, ties, soft-caps and multipliers stay.
+    A row width has the same greatest common divisor with 256 as the real one.
+    """
+    shape = read_shape(config)
+    if shape is None:
+        return None
+    heads, layers = _heads(shape, config), _layers(shape, config)
+    small = dict(config)
+    small.pop("quantization_config", None)
+    small.update(_named(shape, config, heads, layers))
+    small.update(_experts(shape, config))
+    small.update(_lists(config, layers))
+    if "query_pre_attn_scalar" in config:  # llama.cpp divides by the head's own width
+        small["query_pre_attn_scalar"] = heads.head_dim
+    if isinstance(config.get("rotary_dim"), int):
+        small["rotary_dim"] = min(config["rotary_dim"], heads.head_dim)
+    return small
+
+
+def shrink_width(real: int, about: int) -> int:
+    """Return a width near `about`, as divisible by the parts of 256 as the real one."""
+    part = math.gcd(real, BLOCK)
+    small = about if part == BLOCK else about + part
+    return min(real, small)
+
+
+def _heads(shape: Shape, config: Mapping[str, Any]) -> _Heads:
+    """Keep the ratio of query heads to key heads, and a head's width where it is a switch."""
+    hidden = shrink_width(shape.hidden, BLOCK)
+    if config.get("head_dim") is not None:
+        return _free(shape, hidden)
+    tied = next(_coupled(shape, config), None)
+    if tied is not None and (tied.hidden <= _WIDEST or shape.model_type not in _FREE_HEADS):
+        return tied
+    return _free(shape, hidden)
+
+
+def _free(shape: Shape, hidden: int) -> _Heads:
+    """Return heads of the real width beside a hidden width of its own."""
+    query = shape.heads * shape.head_dim
+    for heads, kv_heads in _counts(shape):
+        if math.gcd(heads * shape.head_dim, BLOCK) == math.gcd(query, BLOCK):
+            break
+    else:
+        heads, kv_heads = shape.heads, shape.kv_heads
+    return _Heads(
+        hidden=hidden, heads=heads, kv_heads=kv_heads, head_dim=shape.head_dim, explicit=True
+    )
+
+
+def _coupled(shape: Shape, config: Mapping[str, Any]) -> Iterator[_Heads]:
+    """Yield heads that together are as wide as the model, the narrowest model first."""
+    part = math.gcd(shape.hidden, BLOCK)
+    for hidden in range(part, shape.hidden + 1, part):
+        if hidden < min(shape.hidden, BLOCK * 3 // 4) or math.gcd(hidden, BLOCK) != part:
+            continue
+        for heads, kv_heads in _counts(shape):
+            head_dim, rest = divmod(hidden, heads)
+            fits = not rest and head_dim % 2 == 0 and head_dim >= min(_NARROWEST_HEAD, part)
+            if fits and (head_dim == shape.head_dim or not _has_factors(config)):
+                yield _Heads(
+                    hidden=hidden,
+                    heads=heads,
+                    kv_heads=kv_heads,
+                    head_dim=head_dim,
+                    explicit=False,
+                )
+                break
+
+
+def _counts(shape: Shape) -> Iterator[tuple[int, int]]:
+    """Yield (query heads, key heads) worth trying: several of each where the real one has them."""
+    shared = shape.heads // shape.kv_heads
+    if shape.kv_heads == 1 and shared > _MOST_SHARED:
+        shared = 4
+    most = 8 if shared == 1 else 2
+    for kv_heads in (*(n for n in (4, 2, 8, 1) if n <= most), shape.kv_heads):
+        if kv_heads <= shape.kv_heads:
+            yield shared * kv_heads, kv_heads
+
+
+def _has_factors(config: Mapping[str, Any]) -> bool:
+    """Whether rotations have a factor per pair of a head's numbers."""
+    scaling = config.get("rope_scaling") or config.get("rope_parameters")
+    return isinstance(scaling, Mapping) and any(isinstance(v, list) for v in scaling.values())
+
+
+def _layers(shape: Shape, config: Mapping[str, Any]) -> int:
+    """Return one whole period of the layers' pattern, and at least two layers."""
+    said = (config.get("sliding_window_pattern"), config.get("no_rope_layer_interval"))
+    periods = [n for n in said if isinstance(n, int)]
+    periods += [_period(config[key]) for key in _patterns(config)]
+    longest = max([LAYERS, *periods, _PERIODS.get(shape.model_type, 1)])
+    return min(shape.layers, longest, max(_LONGEST_PERIOD, LAYERS))
+
+
+def _patterns(config: Mapping[str, Any]) -> list[str]:
+    names = ("layer_types", "no_rope_layers")
+    return [name for name in names if isinstance(config.get(name), list) and config[name]]
+
+
+def _period(pattern: list[Any]) -> int:
+    """Return after how many entries a list repeats itself."""
+    sizes = range(1, len(pattern))
+    cycles = (n for n in sizes if all(x == pattern[i % n] for i, x in enumerate(pattern)))
+    return next(cycles, len(pattern))
+
+
+def _lists(config: Mapping[str, Any], layers: int) -> dict[str, Any]:
+    """Cut the lists that have an entry per layer."""
+    cut: dict[str, Any] = {key: config[key][:layers] for key in _patterns(config)}
+    if isinstance(config.get("attention_types"), list):
+        kinds = [kind for pattern, _ in config["attention_types"] for kind in pattern]
+        cut["attention_types"] = [[[kinds[i % len(kinds)]], 1] for i in range(layers)]
+    return cut
+
+
+def _named(
+    shape: Shape, config: Mapping[str, Any], heads: _Heads, layers: int
+) -> dict[str, int]:
+    """Return the sizes under the names that this class's config gives them."""
+    old = shape.model_type in _OLD_NAMES
+    sizes = {
+        _name(config, "n_embd" if old else "hidden_size", "n_embd", "n_embed"): heads.hidden,
+        _name(config, *_layer_names(shape.model_type)): layers,
+        _name(config, *_head_names(shape.model_type)): heads.heads,
+    }
+    if shape.model_type not in _OWN_KEY_HEADS:
+        sizes["num_key_value_heads"] = heads.kv_heads
+    if heads.explicit:
+        sizes["head_dim"] = heads.head_dim
+    inner = _name(config, "intermediate_size", "n_inner", "ffn_hidden_size")
+    if config.get(inner) is not None or shape.model_type not in _OWN_KEY_HEADS:
+        sizes[inner] = shrink_width(shape.intermediate, INTERMEDIATE)
+    return sizes
+
+
+def _layer_names(model_type: str) -> tuple[str, ...]:
+    if model_type in _OLD_NAMES or model_type == "bloom":
+        return ("n_layer", "num_hidden_layers")
+    if model_type == "gpt_neo":
+        return ("num_layers", "num_hidden_layers")
+    return ("num_hidden_layers", "n_layer")
+
+
+def _head_names(model_type: str) -> tuple[str, ...]:
+    if model_type in _OLD_NAMES or model_type == "bloom":
+        return ("n_head", "num_attention_heads")
+    if model_type == "gpt_neo":
+        return ("num_heads", "num_attention_heads")
+    return ("num_attention_heads", "n_head")
+
+
+def _name(config: Mapping[str, Any], *names: str) -> str:
+    """Return the first of the names that the config uses, or the first of all."""
+    return next((name for name in names if name in config), names[0])
+
+
+def _experts(shape: Shape, config: Mapping[str, Any]) -> dict[str, int]:
+    """Keep how many experts answer a token; twice as many are there to choose from."""
+    if not shape.experts:
+        return {}
+    many = min(shape.experts, max(4, 2 * shape.experts_per_token))
+    sizes = {_name(config, *_expert_names(shape.model_type)): many}
+    if shape.model_type in {"qwen2_moe", "qwen3_moe"}:
+        sizes["moe_intermediate_size"] = shrink_width(shape.expert_intermediate, EXPERT)
+    if shape.model_type == "qwen2_moe":
+        shared = config.get("shared_expert_intermediate_size", shape.intermediate)
+        sizes["shared_expert_intermediate_size"] = shrink_width(shared, INTERMEDIATE)
+    return sizes
+
+
+def _expert_names(model_type: str) -> tuple[str, str]:
+    if model_type in {"olmoe", "qwen2_moe", "qwen3_moe"}:
+        return ("num_experts", "num_local_experts")
+    return ("num_local_experts", "num_experts")

@@ -1,0 +1,82 @@
+"""The memory benchmark: its bounds on published rows, and what it does with other rows."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROWS = Path(__file__).parent / "rows.json"  # one published row of each family and model
+CASES = (ROOT / os.environ.get("FTC_SHARED", "../shared")) / "field" / "memory_cases.json"
+
+
+def run(path: Path) -> subprocess.CompletedProcess[str]:
+    """Run the benchmark on a file, as a person does."""
+    command = [sys.executable, "-m", "benchmarks.memory", str(path)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def run_rows(folder: Path, *edits: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+    """Run the benchmark on the first row, once with each edit."""
+    first = json.loads(ROWS.read_text(encoding="utf-8"))[0]
+    path = folder / "rows.json"
+    path.write_text(json.dumps([{**first, **edit} for edit in edits]), encoding="utf-8")
+    return run(path)
+
+
+@pytest.mark.skipif(not CASES.is_file(), reason=f"{CASES} is absent (FTC_SHARED names its folder)")
+def test_every_bound_holds_on_all_published_rows() -> None:
+    """537 rows: each is predicted, listed, or counted under a reason."""
+    done = run(CASES)
+    assert done.returncode == 0, done.stdout + done.stderr
+    verdict = done.stdout.splitlines()[-1]
+    assert verdict.endswith("every bound holds")
+    predicted = int(verdict.split()[0])
+    listed = done.stdout.count("failed, not scored")
+    refused = int(verdict.split(" predicted, ")[1].split()[0])
+    assert predicted + listed + refused == len(json.loads(CASES.read_text(encoding="utf-8")))
+    assert predicted >= 134
+
+
+def test_every_bound_holds_on_one_row_of_each_family() -> None:
+    """Full, LoRA, QLoRA and GPTQ; one GPU and FSDP; plain, fused and Liger kernels."""
+    done = run(ROWS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 not covered" in done.stdout
+
+
+def test_a_measurement_that_is_five_percent_higher_breaks_a_bound(tmp_path: Path) -> None:
+    """The first row is held to 3 %."""
+    exact = json.loads(ROWS.read_text(encoding="utf-8"))[0]["peak_bytes"]
+    done = run_rows(tmp_path, {"peak_bytes": round(exact * 1.05)})
+    assert done.returncode == 1
+    assert "plain: median 4.7" in done.stdout.splitlines()[-1]
+
+
+def test_what_is_said_to_fit_must_not_have_run_out_of_memory(tmp_path: Path) -> None:
+    """A row that says OOM where the model sees room is a broken bound of its own."""
+    done = run_rows(tmp_path, {}, {"peak_bytes": None, "peak_as_printed": "OOM"})
+    assert done.returncode == 1
+    assert "1 runs said to fit did not" in done.stdout.splitlines()[-1]
+
+
+def test_what_is_not_covered_is_counted_by_its_reason(tmp_path: Path) -> None:
+    """No row is dropped in silence, and a file with nothing to predict is no success."""
+    done = run_rows(tmp_path, {}, {"seq_len": None}, {"model": "nobody/knows"})
+    assert done.returncode == 0, done.stdout
+    assert "not covered,    1 rows: the lengths of the rows are not published" in done.stdout
+    assert "not covered,    1 rows: the model's shape is not in the tables" in done.stdout
+    assert run_rows(tmp_path, {"seq_len": None}).returncode == 1
+
+
+def test_a_file_that_is_no_list_of_rows_is_a_usage_error(tmp_path: Path) -> None:
+    """Said in one line, without a traceback."""
+    path = tmp_path / "no.json"
+    path.write_text('{"rows": []}', encoding="utf-8")
+    done = run(path)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].endswith("is no list of objects")

@@ -1,0 +1,79 @@
+"""Real processes: the command line, generated scripts, and how each of them ended."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+QUICKSTART = ROOT / "examples" / "quickstart"
+LIMIT_SECONDS = 420
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a process ended, and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def said(self) -> str:
+        """Everything printed, for the message of a failed test."""
+        return f"exit {self.code}\n{self.out[-3000:]}\n{self.err[-3000:]}"
+
+
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return this environment with the tested interpreter's folder first on PATH."""
+    own = str(Path(sys.executable).parent)
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    offline = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    return {**kept, **offline, "PATH": f"{own}{os.pathsep}{os.environ['PATH']}", **(extra or {})}
+
+
+def run(*command: str | Path, cwd: Path, extra: Mapping[str, str] | None = None) -> Ended:
+    """Run a command to its end."""
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env=environment(extra),
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=LIMIT_SECONDS,
+    )
+    return Ended(code=done.returncode, out=done.stdout, err=done.stderr)
+
+
+def compile_spec(folder: Path, spec: Mapping[str, Any], *, name: str = "spec.json") -> Path:
+    """Write a spec into a folder and compile it there by the command line; return the bundle."""
+    write_json(folder / name, spec)
+    done = run("ftc", "compile", name, cwd=folder)
+    assert done.code == 0, done.said
+    return folder / str(spec["name"])
+
+
+def train(bundle: Path, *arguments: str | Path) -> Ended:
+    """Run the stage that trains, as `run.sh` does."""
+    launch = ("accelerate", "launch", "--config_file", "accelerate.yaml")
+    return run(*launch, "train.py", *arguments, cwd=bundle)
+
+
+def write_json(path: Path, data: object) -> None:
+    """Write a JSON file."""
+    path.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """Read a file of one JSON object per line."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

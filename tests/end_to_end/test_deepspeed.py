@@ -1,0 +1,101 @@
+"""The same global batch gives the same loss curve, however many processes share it.
+
+One process, copies on two processes, and DeepSpeed's ZeRO-2 and ZeRO-3 on two processes, each from
+the generated files alone, on a CPU and in fp32.
+"""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.process import compile_spec, read_json, run, train
+
+STEPS = 8
+TOLERANCE = 1e-3  # nats per token, at every step; sums in another order differ by less than 1e-5
+SPEC = {
+    "model": "./model",
+    "data": "tickets.csv",
+    "method": "full",
+    "training": {
+        "max_steps": STEPS,
+        "global_batch": 8,
+        "micro_batch": 4,
+        "learning_rate": 0.002,
+        "evaluation": {"every_steps": 4},
+    },
+}
+
+
+@pytest.fixture(scope="session")
+def folder(
+    tmp_path_factory: pytest.TempPathFactory, model: Path, tickets: list[list[str]]
+) -> Path:
+    """Return a folder with the model and enough rows for the steps."""
+    folder = tmp_path_factory.mktemp("deepspeed")
+    (folder / "model").symlink_to(model)
+    with (folder / "tickets.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(tickets[:121])
+    return folder
+
+
+def curve(folder: Path, processes: int, strategy: str) -> dict[str, list[list[float]]]:
+    """Compile for some processes, prepare and train; return the curve as (step, loss) pairs."""
+    spec = {
+        **SPEC,
+        "name": f"{strategy}-{processes}",
+        "hardware": f"{processes}x cpu",
+        "distribution": strategy,
+    }
+    bundle = compile_spec(folder, spec, name=f"{spec['name']}.json")
+    prepared = run("python", "prepare.py", cwd=bundle)
+    assert prepared.code == 0, prepared.said
+    trained = train(bundle)
+    assert trained.code == 0, trained.said
+    assert f"x {processes} processes" in trained.out
+    losses: dict[str, list[list[float]]] = read_json(bundle / "run/train/curve.json")
+    return losses
+
+
+@pytest.fixture(scope="session")
+def alone(folder: Path) -> dict[str, list[list[float]]]:
+    """Return the curve of one process."""
+    return curve(folder, 1, "auto")
+
+
+def hold_equal(
+    alone: dict[str, list[list[float]]], together: dict[str, list[list[float]]]
+) -> None:
+    """Assert that two curves have the same steps and, within the tolerance, the same losses."""
+    assert [step for step, _ in alone["train"]] == list(range(1, STEPS + 1))
+    assert alone["train"][-1][1] < alone["train"][0][1] - 1
+    for name in ("train", "validation"):
+        for (step, one), (other_step, other) in zip(alone[name], together[name], strict=True):
+            assert step == other_step
+            assert abs(one - other) < TOLERANCE, (name, step, one, other)
+
+
+def test_zero2_on_two_processes(folder: Path, alone: dict[str, list[list[float]]]) -> None:
+    """Shared optimiser states and gradients change no loss."""
+    together = curve(folder, 2, "zero2")
+
+    assert read_json(folder / "zero2-2/deepspeed.json")["zero_optimization"]["stage"] == 2
+    hold_equal(alone, together)
+
+
+@pytest.mark.prove
+def test_zero3_on_two_processes(folder: Path, alone: dict[str, list[list[float]]]) -> None:
+    """Shared weights change no loss."""
+    together = curve(folder, 2, "zero3")
+
+    assert read_json(folder / "zero3-2/deepspeed.json")["zero_optimization"]["stage"] == 3
+    hold_equal(alone, together)
+
+
+@pytest.mark.prove
+def test_copies_on_two_processes(folder: Path, alone: dict[str, list[list[float]]]) -> None:
+    """Two copies that average their gradients change no loss."""
+    together = curve(folder, 2, "ddp")
+
+    assert not (folder / "ddp-2/deepspeed.json").exists()
+    hold_equal(alone, together)

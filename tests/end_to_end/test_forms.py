@@ -1,0 +1,304 @@
+"""Every form of data through `ftc compile` and `prepare.py`: what is counted, split and learned.
+
+Each file has the blemishes that its form can have, and the counts of the script must be those
+that ftc found when it compiled.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.end_to_end.process import Ended, compile_spec, read_json, read_rows, run, write_json
+
+pytestmark = pytest.mark.prove
+
+NOT_LEARNED = -100
+END = "</s>"
+QUESTION = "where is my parcel number {}?"
+ANSWER = "the parcel {} is on its way"
+MOJIBAKE = "the café is open".encode().decode("cp1252")
+ROWS = 60
+COUNTS = {
+    "blank": "blank_rows",
+    "duplicate": "duplicate_rows",
+    "malformed": "malformed_rows",
+    "repaired": "misencoded_rows",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A bundle whose data are prepared, and the facts that ftc compiled it from."""
+
+    bundle: Path
+    report: Mapping[str, Any]
+    facts: Mapping[str, Any]
+    decisions: Mapping[str, Any]
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of all splits."""
+        files = sorted((self.bundle / "run/data").glob("*.jsonl"))
+        return [row for file in files for row in read_rows(file)]
+
+
+Prepare = Callable[..., Prepared]
+
+
+@pytest.fixture
+def prepare(tmp_path: Path, model: Path) -> Prepare:
+    """Return a function that compiles a spec on a data file, and runs `prepare.py`."""
+
+    def compile_and_run(data: str | Mapping[str, Any], **sections: Any) -> Prepared:
+        (tmp_path / "model").symlink_to(model)
+        spec = {"name": "forms", "model": "./model", "data": data, "hardware": "cpu", **sections}
+        bundle = compile_spec(tmp_path, spec)
+        ended = run("python", "prepare.py", cwd=bundle)
+        assert ended.code == 0, ended.said
+        lock = read_json(bundle / "ftc.lock.json")
+        return Prepared(
+            bundle=bundle,
+            report=read_json(bundle / "run/data/report.json"),
+            facts=lock["facts"]["data"],
+            decisions=lock["decisions"],
+        )
+
+    return compile_and_run
+
+
+@pytest.fixture(scope="module")
+def pieces(model: Path) -> Callable[[Sequence[int]], str]:
+    """Return a function that writes tokens as the text that they stand for."""
+    transformers = pytest.importorskip("transformers")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(model)
+
+    def decode(ids: Sequence[int]) -> str:
+        return str(tokenizer.decode(ids, clean_up_tokenization_spaces=False))
+
+    return decode
+
+
+def runs(row: Mapping[str, Any]) -> list[tuple[bool, list[int]]]:
+    """Cut a row where it begins or ceases to be learned: (learned, its tokens)."""
+    parts: list[tuple[bool, list[int]]] = []
+    for token, label in zip(row["input_ids"], row["labels"], strict=True):
+        learned = label != NOT_LEARNED
+        assert not learned or label == token
+        if not parts or parts[-1][0] != learned:
+            parts.append((learned, []))
+        parts[-1][1].append(token)
+    return parts
+
+
+def hold_counts(prepared: Prepared) -> None:
+    """Assert that script and compiler counted the same, and that the splits are as planned."""
+    report, facts = prepared.report, prepared.facts
+    counted = {name: report["changes"].get(name, 0) for name in COUNTS}
+    assert counted == {name: facts[fact] for name, fact in COUNTS.items()}
+    assert report["rows_read"] == facts["rows"]
+    assert report["rows_used"] == facts["usable_rows"] == sum(report["splits"].values())
+    for split, rows in report["splits"].items():
+        assert abs(rows - prepared.decisions[f"{split}_rows"]["value"]) <= 1, split
+
+
+def chat(number: int) -> dict[str, Any]:
+    """Return a conversation of a system message and two turns each."""
+    turns = [
+        ("system", "be brief"),
+        ("user", QUESTION.format(number)),
+        ("assistant", ANSWER.format(number)),
+        ("user", "thanks"),
+        ("assistant", f"bye {number}"),
+    ]
+    return {"messages": [{"role": role, "content": text} for role, text in turns]}
+
+
+def write_lines(path: Path, rows: Sequence[object]) -> None:
+    """Write JSON rows as lines; a string is written as it stands."""
+    lines = [row if isinstance(row, str) else json.dumps(row, ensure_ascii=False) for row in rows]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def test_chat(
+    prepare: Prepare, tmp_path: Path, pieces: Callable[[Sequence[int]], str]
+) -> None:
+    """Of a conversation with several turns every answer and its end is learned, nothing else."""
+    faults: list[object] = [
+        chat(1),
+        {"messages": []},
+        {"messages": [{"role": "user", "content": "nobody answers"}]},
+        {"messages": ["no message"]},
+        {"messages": [{"role": ["user"], "content": "x"}, {"role": "assistant", "content": "y"}]},
+        {"messages": 7},
+        {"messages": [{"role": "user", "content": MOJIBAKE}, {"from": "gpt", "value": "yes"}]},
+        "{broken",
+        "[1, 2]",
+    ]
+    write_lines(tmp_path / "chats.jsonl", [*map(chat, range(ROWS)), *faults])
+
+    prepared = prepare("chats.jsonl")
+
+    hold_counts(prepared)
+    assert prepared.facts["malformed_rows"] == 6
+    long = [row for row in prepared.rows if len(row["messages"]) == 5]
+    assert len(long) == ROWS
+    for row in long:
+        number = re.findall(r"\d+", row["messages"][1]["content"])[0]
+        learned = [pieces(ids) for is_learned, ids in runs(row) if is_learned]
+        assert learned == [ANSWER.format(number) + END, f"bye {number}{END}"]
+        assert pieces(row["input_ids"]).startswith("<s><|system|> be brief<|user|> where is")
+
+
+def test_chat_with_everything_learned(prepare: Prepare, tmp_path: Path) -> None:
+    """With `loss_on` all, no token is left out."""
+    write_lines(tmp_path / "chats.jsonl", [chat(number) for number in range(ROWS)])
+
+    prepared = prepare("chats.jsonl", objective={"type": "sft", "loss_on": "all"})
+
+    hold_counts(prepared)
+    assert all(row["labels"] == row["input_ids"] for row in prepared.rows)
+
+
+def test_instruction(
+    prepare: Prepare, tmp_path: Path, pieces: Callable[[Sequence[int]], str]
+) -> None:
+    """The input stands below its instruction, and only the output is learned."""
+    rows: list[dict[str, Any]] = [
+        {"instruction": f"answer {n}", "input": f"parcel {n}" if n % 2 else "", "output": f"ok {n}"}
+        for n in range(ROWS)
+    ]
+    faults = [
+        rows[0],
+        {"instruction": " ", "input": "alone", "output": "x"},
+        {"instruction": "nothing comes", "input": None, "output": ""},
+        {"instruction": "a list", "input": "", "output": ["x"]},
+        {"instruction": MOJIBAKE, "input": "", "output": 12},
+    ]
+    write_json(tmp_path / "tasks.json", {"data": [*rows, *faults]})
+
+    prepared = prepare("tasks.json")
+
+    hold_counts(prepared)
+    assert (prepared.facts["blank_rows"], prepared.facts["malformed_rows"]) == (2, 1)
+    texts = {pieces(runs(row)[0][1]): pieces(runs(row)[1][1]) for row in prepared.rows}
+    assert texts["<s><|user|> answer 2<|assistant|>"] == f"ok 2{END}"
+    assert texts["<s><|user|> answer 3\n\nparcel 3<|assistant|>"] == f"ok 3{END}"
+    assert texts["<s><|user|> the café is open<|assistant|>"] == f"12{END}"
+
+
+def test_plain_text(
+    prepare: Prepare, tmp_path: Path, pieces: Callable[[Sequence[int]], str]
+) -> None:
+    """A document is learned from its first token to its end."""
+    rows = [{"text": f"  the story of parcel {n}  "} for n in range(ROWS)]
+    faults: list[object] = [rows[3], {"text": ""}, {"text": {"a": 1}}, {"text": MOJIBAKE}]
+    write_lines(tmp_path / "stories.jsonl", [*rows, *faults])
+
+    prepared = prepare("stories.jsonl")
+
+    hold_counts(prepared)
+    assert prepared.facts["form"] == "text"
+    for row in prepared.rows:
+        assert row["labels"][-1] == row["input_ids"][-1]
+        assert pieces(row["input_ids"]).endswith(END)
+        assert [learned for learned, _ in runs(row)] in ([True], [False, True])
+        assert len(runs(row)[0][1]) == 1 or runs(row)[0][0]
+    assert any("the story of parcel 7" in pieces(row["input_ids"]) for row in prepared.rows)
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_csv_of_another_country(
+    prepare: Prepare, tmp_path: Path, pieces: Callable[[Sequence[int]], str], quote: str
+) -> None:
+    """Semicolons and cp1252 are read as what they are; a row with too many cells is malformed."""
+    cells = [("pregunta, o crítica", "resposta")]
+    cells += [(f"on és, el paquet {n}?", f"ja ve, número {n} — €") for n in range(ROWS)]
+    cells += [(" ", "res"), cells[2]]
+    lines = [f"{quote}{a}{quote};{quote}{b}{quote}" for a, b in cells]
+    lines += ["", "massa;cel·les;aquí"]
+    (tmp_path / "dades.csv").write_bytes("\r\n".join(lines).encode("cp1252") + b"\r\n")
+    columns = {"prompt": "pregunta, o crítica", "completion": "resposta"}
+
+    prepared = prepare({"source": "dades.csv", "columns": columns})
+
+    hold_counts(prepared)
+    facts = prepared.facts
+    assert (facts["encoding"], facts["delimiter"]) == ("cp1252", ";")
+    assert (facts["blank_rows"], facts["duplicate_rows"], facts["malformed_rows"]) == (1, 1, 1)
+    for row in prepared.rows:
+        number = re.findall(r"\d+", row["messages"][0]["content"])[0]
+        (_, read), (_, learned) = runs(row)
+        assert pieces(read) == f"<s><|user|> on és, el paquet {number}?<|assistant|>"
+        assert pieces(learned) == f"ja ve, número {number} — €{END}"
+
+
+def test_parquet(
+    prepare: Prepare, tmp_path: Path, pieces: Callable[[Sequence[int]], str]
+) -> None:
+    """A parquet file with nulls and a nested column of messages is read as JSON lines are."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pytest.importorskip("pyarrow").Table.from_pylist(
+        [*map(chat, range(ROWS)), chat(4), {"messages": None}]
+    )
+    parquet.write_table(table, tmp_path / "chats.parquet")
+
+    prepared = prepare("chats.parquet")
+
+    hold_counts(prepared)
+    assert (prepared.facts["blank_rows"], prepared.facts["duplicate_rows"]) == (1, 1)
+    row = next(row for row in prepared.rows if row["messages"][4]["content"] == "bye 4")
+    assert [pieces(ids) for learned, ids in runs(row) if learned][1] == f"bye 4{END}"
+
+
+def hold_sentence(ended: Ended, text: str) -> None:
+    """Assert that a script ended with one sentence that says what is wrong."""
+    assert ended.code == 1
+    assert ended.err.count("prepare.py: ") == 1, ended.said
+    assert text in ended.err, ended.said
+    assert "Traceback" not in ended.err, ended.said
+
+
+def test_what_is_missing_or_broken_is_said(prepare: Prepare, tmp_path: Path) -> None:
+    """A missing file, a missing model, other columns and broken JSON end in one sentence each."""
+    rows = [{"prompt": QUESTION.format(n), "completion": ANSWER.format(n)} for n in range(ROWS)]
+    write_json(tmp_path / "pairs.json", rows)
+    bundle = prepare("pairs.json").bundle
+    (tmp_path / "broken.json").write_text('[{"prompt": "a", ', encoding="utf-8")
+    write_json(tmp_path / "other.json", [{"question": "a", "answer": "b"}])
+    write_json(tmp_path / "number.json", 7)
+    write_json(tmp_path / "blank.json", [{"prompt": " ", "completion": "b"}])
+
+    def start(*arguments: str | Path) -> Ended:
+        return run("python", "prepare.py", *arguments, cwd=bundle)
+
+    hold_sentence(start("--data", tmp_path / "absent.json"), "is not there")
+    hold_sentence(start("--model", tmp_path / "absent"), "has no config.json")
+    hold_sentence(start("--data", tmp_path / "other.json"), "are needed")
+    hold_sentence(start("--data", tmp_path / "broken.json"), "broken.json")
+    hold_sentence(start("--data", tmp_path / "number.json"), "number.json")
+    hold_sentence(start("--data", tmp_path / "blank.json"), "no row is left")
+
+
+def test_the_compiler_says_what_is_missing_or_broken(tmp_path: Path, model: Path) -> None:
+    """`ftc compile` names a missing file, a missing model and broken data, and writes nothing."""
+    (tmp_path / "model").symlink_to(model)
+    (tmp_path / "broken.json").write_text('[{"prompt": "a", ', encoding="utf-8")
+    (tmp_path / "broken.csv").write_text('prompt,completion\n"a,b\n', encoding="utf-8")
+    for data, source, code in (
+        ("absent.csv", "./model", "FTC2"),
+        ("broken.json", "./model", "FTC2"),
+        ("broken.csv", "./model", "FTC2"),
+        ("broken.json", "./absent", "FTC1"),
+    ):
+        spec = {"name": "broken", "model": source, "data": data, "hardware": "cpu"}
+        write_json(tmp_path / "spec.json", spec)
+        ended = run("ftc", "compile", "spec.json", cwd=tmp_path)
+        assert ended.code == 1, ended.said
+        assert re.search(rf"spec\.json:\d+:\d+: error\[{code}\d\d\]", ended.err), ended.said
+        assert "Traceback" not in ended.err
+    assert not (tmp_path / "broken").exists()
