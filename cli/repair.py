@@ -62,10 +62,11 @@ def _apply(text: str, operations: Sequence[Mapping[str, Any]]) -> tuple[str, boo
 
 
 def _places(operation: Mapping[str, Any]) -> set[tuple[str, ...]]:
-    """Return the pointers that an operation changes; in a list, the list as a whole."""
+    """Return the pointers that an operation changes; where items of a list move, the whole list."""
     pointers = [operation["path"], *([operation["from"]] if "from" in operation else [])]
     places = (split(pointer) for pointer in pointers)
-    return {keys[:-1] if keys and _is_index(keys[-1]) else keys for keys in places}
+    stays = operation["op"] == "replace"
+    return {keys[:-1] if keys and _is_index(keys[-1]) and not stays else keys for keys in places}
 
 
 def _is_index(key: str) -> bool:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -117,6 +118,8 @@ def _with_the_rest(document: Document, findings: tuple[Finding, ...]) -> tuple[F
     """Add what is wrong with a repaired document, unless a repair is what it is about."""
     from ftc.spec.validate import validate  # noqa: PLC0415 - it is slow to import, and rarely needed
 
+    if not isinstance(document.data, Mapping | list):
+        return findings
     repaired = {finding.pointer for finding in findings if finding.pointer}
     judged = validate(document)
     rest = judged if isinstance(judged, tuple) else ()

@@ -12,6 +12,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "check": "Say everything that is wrong with a spec.",
     "plan": "Show memory, batch, time and disk, and what else would fit.",
     "compile": "Write the bundle: plain scripts that run without ftc.",
+    "rehearse": "Run the whole bundle in miniature, on this machine's CPU.",
     "explain": "Print the page of a finding's code or of a field.",
     "schema": "Print the JSON Schema of specs.",
     "completion": "Print the completion script of a shell.",

@@ -55,12 +55,13 @@ def _repair(source: str, outcome: Outcome) -> bool:
     """Apply every fix that no other one contradicts; says what was done on stderr."""
     from ftc.repair import repair  # noqa: PLC0415 - for --fix only
 
-    if outcome.document is None:
-        return False
     findings = write_fixes(outcome.findings, outcome.document)
+    if not findings:
+        return False
     # the bytes of the file: line ends stay as they are
-    repaired = repair(Path(source).read_bytes().decode("utf-8"), findings)
-    if not repaired.fixed:
+    text = None if outcome.document is None else Path(source).read_bytes().decode("utf-8")
+    repaired = repair(text, findings) if text is not None else None
+    if repaired is None or not repaired.fixed:
         click.echo("nothing can be repaired for certain", err=True)
         return False
     repaired.save(Path(source))

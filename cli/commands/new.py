@@ -54,11 +54,14 @@ def command(
         **({"export": list(exports)} if exports else {}),
     }
     path = folder / _FILE
+    was_there = folder.exists()
     _create(path, spec)
     outcome = check(str(path))
     tell_findings(outcome.findings, make_subject(str(path), outcome.document))
     if outcome.spec is None:
         path.unlink()
+        if not was_there:
+            folder.rmdir()
         context.exit(FAILED)
     click.echo(f"wrote {path.as_posix()}")
     if outcome.plan is not None:
@@ -69,6 +72,14 @@ def command(
 def _create(path: Path, spec: Mapping[str, Any]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise EnvironmentFailure(
+            message=f"{path.parent.as_posix()} is a file, and a folder of that name is needed",
+            help="name another folder, as in `ftc new triage`",
+        ) from None
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    try:
         with path.open("x", encoding="utf-8") as file:
             file.write(dump(spec) + "\n")
     except FileExistsError:
@@ -77,10 +88,14 @@ def _create(path: Path, spec: Mapping[str, Any]) -> None:
             help="name another folder, as in `ftc new triage`",
         ) from None
     except OSError as error:
-        raise EnvironmentFailure(
-            message=f"{path.as_posix()} cannot be written: {error.strerror}",
-            help="name a folder that you can write to",
-        ) from error
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> EnvironmentFailure:
+    return EnvironmentFailure(
+        message=f"{path.as_posix()} cannot be written: {(error.strerror or '').lower()}",
+        help="name a folder that you can write to",
+    )
 
 
 def _slug(text: str) -> str:
@@ -91,6 +106,6 @@ def _slug(text: str) -> str:
 def _seen_from(folder: Path, text: str) -> str:
     """Return a path that exists from here as a path from `folder`; any other word as it is."""
     path = Path(text).expanduser()
-    if path.is_absolute() or not path.exists():
+    if not text or path.is_absolute() or not path.exists():
         return text
     return Path(os.path.relpath(path, folder)).as_posix()

@@ -19,7 +19,7 @@ _MOST_LETTERS: Final = 1_000_000
 spec_argument = click.argument(
     "source",
     metavar="SPEC",
-    type=click.Path(allow_dash=True, path_type=str),
+    type=click.Path(allow_dash=True, readable=False, path_type=str),
 )
 
 output_option = click.option(

@@ -1,12 +1,16 @@
 """`ftc plan`: what a spec will cost, why each number is what it is, and what else would fit."""
 
+import sys
+
 import click
 
 from ftc.commands import COMMANDS
 from ftc.commands.options import FAILED, make_subject, spec_argument, tell_findings
 from ftc.compiler.pipeline import check
+from ftc.report.bars import PARTS
 from ftc.report.machine import dump
 from ftc.report.plan import plan_data, report_plan
+from ftc.report.plan_svg import draw_plan
 
 
 @click.command(name="plan", short_help=COMMANDS["plan"])
@@ -14,7 +18,7 @@ from ftc.report.plan import plan_data, report_plan
 @click.option(
     "--format",
     "report",
-    type=click.Choice(["text", "json"]),
+    type=click.Choice(["text", "json", "svg"]),
     default="text",
     show_default=True,
     help="How to print the plan.",
@@ -36,11 +40,23 @@ def command(context: click.Context, source: str, report: str, overrides: tuple[s
     if report == "json":
         click.echo(dump(plan_data(outcome)))
     elif outcome.plan is not None and outcome.spec is not None:
-        click.echo(report_plan(outcome.spec.name, outcome.plan))
-    if report == "text":
+        if report == "svg":
+            click.echo(draw_plan(outcome.spec.name, outcome.plan))
+        else:
+            click.echo(report_plan(outcome.spec.name, outcome.plan, plain=not has_blocks()))
+    if report != "json":
         tell_findings(outcome.findings, make_subject(source, outcome.document))
     if outcome.failed:
         context.exit(FAILED)
+
+
+def has_blocks() -> bool:
+    """Whether standard output can show the bars' block elements."""
+    try:
+        "".join(blocks for blocks, _ in PARTS.values()).encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
 
 
 def _split(item: str) -> tuple[str, str]:

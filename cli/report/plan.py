@@ -1,19 +1,22 @@
 """A plan as text for people, and as the data that `plan.schema.json` promises."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from shutil import get_terminal_size
 from textwrap import wrap
 from typing import Any, Final
 
 from ftc.compiler.pipeline import Outcome
-from ftc.compiler.plan.plan import Memory, Plan
+from ftc.compiler.plan.plan import Memory, Plan, Time
 from ftc.compiler.plan.reasons import sentence
+from ftc.report.bars import draw_bars, legend
 from ftc.report.machine import VERSION, list_findings
 from ftc.written import write_fixes, write_patch
 
 _MEBI: Final = 1024**2
 _GIBI: Final = 1024**3
 _WIDEST: Final = 24
+_MOST_GPUS: Final = 6
 
 
 def plan_data(outcome: Outcome) -> Mapping[str, Any]:
@@ -40,6 +43,7 @@ def _numbers(plan: Plan, data: Any) -> Mapping[str, Any]:
                 "fits": memory.fits,
                 "phases": dict(memory.phases),
                 "largest_phase": memory.largest_phase,
+                "parts": {phase: dict(parts) for phase, parts in memory.parts.items()},
             }
         },
         "batch": {
@@ -52,6 +56,7 @@ def _numbers(plan: Plan, data: Any) -> Mapping[str, Any]:
         "steps": decisions.total_steps.value,
         "trainable_parameters": plan.trainable_parameters,
         "time_seconds": plan.time_seconds,
+        "time": None if plan.time is None else asdict(plan.time),
         "disk_bytes": plan.disk_bytes,
         "host_ram_bytes": plan.host_ram_bytes,
         "export_bytes": dict(plan.export_bytes),
@@ -72,11 +77,15 @@ def _numbers(plan: Plan, data: Any) -> Mapping[str, Any]:
         "alternatives": [
             {
                 "change": alternative.change,
+                "kind": alternative.kind,
                 "device_bytes": alternative.device_bytes,
+                "time_seconds": alternative.time_seconds,
+                "time_ratio": alternative.time_ratio,
                 "fix": [dict(operation) for operation in write_patch(alternative.fix, data)],
             }
             for alternative in plan.alternatives
         ],
+        "fitting_gpus": list(plan.fitting_gpus),
     }
 
 
@@ -88,12 +97,20 @@ def headline(name: str, plan: Plan) -> str:
     return f"{name} {verdict}: {_peak(plan.memory)}; {steps:,} steps{time}"
 
 
-def report_plan(name: str, plan: Plan) -> str:
-    """Return the plan as text: the verdict, the costs, every decision with its reason."""
-    sections = [[headline(name, plan)], list(_costs(plan)), list(_decisions(plan))]
-    if plan.alternatives:
+def report_plan(name: str, plan: Plan, *, plain: bool = False) -> str:
+    """Return the plan as text: the verdict, a bar per phase, costs, decisions, what would fit.
+
+    `plain` keeps the bars to ASCII.
+    """
+    sections = [
+        [headline(name, plan)],
+        list(_bars(plan.memory, plain=plain)),
+        list(_costs(plan)),
+        list(_decisions(plan)),
+    ]
+    if plan.alternatives or plan.fitting_gpus:
         sections.append(list(_alternatives(plan)))
-    return "\n\n".join("\n".join(section) for section in sections)
+    return "\n\n".join("\n".join(section) for section in sections if section)
 
 
 def _peak(memory: Memory) -> str:
@@ -102,19 +119,41 @@ def _peak(memory: Memory) -> str:
     return f"peak {say_bytes(memory.device_bytes)} of {say_bytes(memory.capacity_bytes)}"
 
 
+def _bars(memory: Memory, *, plain: bool) -> Iterator[str]:
+    columns = min(max(get_terminal_size((100, 24)).columns - 34, 20), 60)
+    for bar, drawn in draw_bars(memory, columns=columns, plain=plain):
+        yield f"  {bar.phase:<16}{say_bytes(bar.total_bytes):>10}  {drawn}"
+    if memory.parts:
+        yield f"  {'':<28}{legend(memory, plain=plain)}"
+    used, allocated = memory.device_bytes, memory.allocated_bytes
+    around = f"{say_bytes(allocated)} and {say_bytes(used - allocated)} around it"
+    yield f"  {'on the device':<16}{say_bytes(used):>10}  {around} (allocator, libraries)"
+
+
 def _costs(plan: Plan) -> Iterator[str]:
-    phases = (f"{name} {say_bytes(size)}" for name, size in plan.memory.phases.items())
     exports = (f"{name} {say_bytes(size)}" for name, size in plan.export_bytes.items())
     rows = {
         "trained": f"{plan.trainable_parameters:,} parameters",
-        "each step": f"{plan.tokens_per_step:,} tokens at most",
-        "memory by phase": ", ".join(phases),
+        "each step": f"{plan.tokens_per_step:,} tokens on average",
+        "time": "unknown for this hardware" if plan.time is None else _say_time(plan.time),
         "host memory": say_bytes(plan.host_ram_bytes),
         "disk": say_bytes(plan.disk_bytes),
         "exports": ", ".join(exports) or "none",
     }
     for label, text in rows.items():
         yield f"  {label:<16} {text}"
+
+
+def _say_time(time: Time) -> str:
+    parts = {
+        "training": time.training_seconds,
+        "evaluation": time.evaluation_seconds,
+        "checkpoints": time.saving_seconds,
+        "start": time.loading_seconds,
+    }
+    named = ", ".join(f"{part} {say_seconds(size)}" for part, size in parts.items())
+    low, high = say_seconds(time.low_seconds), say_seconds(time.high_seconds)
+    return f"{low} to {high} ({named}); {time.tokens_per_second:,.0f} tokens/s in training"
 
 
 def _decisions(plan: Plan) -> Iterator[str]:
@@ -136,7 +175,15 @@ def _decisions(plan: Plan) -> Iterator[str]:
 def _alternatives(plan: Plan) -> Iterator[str]:
     yield "What else would fit"
     for alternative in plan.alternatives:
-        yield f"  {say_bytes(alternative.device_bytes):>9}  {alternative.change}"
+        ratio = alternative.time_ratio
+        time = "" if ratio is None else f"{ratio - 1:+.0%}".replace("%", " % time")
+        yield f"  {say_bytes(alternative.device_bytes):>9}  {time:<12}  {alternative.change}"
+    if plan.fitting_gpus:
+        count = plan.decisions.world.value
+        shown = ", ".join(plan.fitting_gpus[:_MOST_GPUS])
+        more = len(plan.fitting_gpus) - _MOST_GPUS
+        tail = f" and {more} more" if more > 0 else ""
+        yield f"  as it is, on {count}x {shown}{tail}"
 
 
 def _say(value: Any) -> str:

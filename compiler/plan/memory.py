@@ -1,7 +1,7 @@
 """The peak of one process: allocated, reserved and seen by the device, against its capacity."""
 
 from ftc.compiler.plan.job import Job, Sharing
-from ftc.compiler.plan.phases import phases
+from ftc.compiler.plan.phases import parts_of_phases
 from ftc.compiler.plan.plan import Memory
 from ftc.compiler.plan.stack import GIB
 from ftc.compiler.resolve.facts import HardwareFacts
@@ -15,7 +15,8 @@ _PROCESS_BYTES = 1 * GIB  # a CPU process that has imported torch and transforme
 
 def measure(job: Job, hardware: HardwareFacts) -> Memory:
     """Predict the peak of one process of a job on this hardware, in bytes."""
-    by_phase = phases(job)
+    parts = parts_of_phases(job)
+    by_phase = {phase: sum(of_phase.values()) for phase, of_phase in parts.items()}
     largest = max(by_phase, key=lambda phase: by_phase[phase])
     allocated = by_phase[largest]
     reserved = allocated + slack_bytes(allocated, job.sharding)
@@ -29,6 +30,7 @@ def measure(job: Job, hardware: HardwareFacts) -> Memory:
         fits=None if capacity is None else device <= capacity,
         phases=by_phase,
         largest_phase=largest,
+        parts=parts,
     )
 
 

@@ -23,25 +23,60 @@ _BATCH_BYTES = 24  # int64 ids, labels and attention mask, per token
 
 def phases(job: Job) -> dict[str, int]:
     """Return the allocated peak of each phase; the run's peak is the largest, not their sum."""
-    static, gradients = static_bytes(job), gradient_bytes(job)
+    return {phase: sum(parts.values()) for phase, parts in parts_of_phases(job).items()}
+
+
+def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
+    """Return what each phase's peak is made of.
+
+    `static` are weights and optimizer states, `activations` include the batch, `copies` are of
+    weights (autocast's, the optimizer's), `gathered` are the whole weights of a sharded run.
+    """
+    static, gradients, earlier = static_bytes(job), gradient_bytes(job), earlier_bytes(job)
     tokens, batch = job.tokens, job.tokens * _BATCH_BYTES
     layers = job.shape.layers
     kept = checkpoint_bytes(job) if job.checkpointing else layers * layer_bytes(job)
-    earlier = earlier_bytes(job)
     active = (layer_bytes(job) if job.checkpointing else 0) + recompute_bytes(job)
     active -= product_bytes(job) if job.checkpointing else 0  # freed before the temporaries
-    graph = 0 if job.checkpointing else autocast_copies(job)
-    first = earlier + fresh_bytes(job) + tokens * (kept + active)
-    last = max(gradients, earlier) + tokens * (active + held_bytes(job))
-    loss = static + earlier + batch + gathered_bytes(job, layers=0) + autocast_copies(job)
+    # the last layer's backward comes first: all activations; the first layer's last: all gradients
+    first = {"gradients": earlier + fresh_bytes(job), "activations": tokens * (kept + active)}
+    last = {
+        "gradients": max(gradients, earlier),
+        "activations": tokens * (active + held_bytes(job)),
+    }
+    backward = max(first, last, key=lambda parts: sum(parts.values()))
+    backward["activations"] += batch
     evaluated = max(tokens * active, head_bytes(job, training=False))
     gathered = gathered_bytes(job, layers=2 if job.sharding == "fsdp2" else 1)
+    copies = autocast_copies(job)
     return {
-        "load": load_bytes(job),
-        "loss": loss + tokens * kept + head_bytes(job, training=True),
-        "layer_backward": static + batch + gathered + graph + max(first, last),
-        "optimizer_step": static + gradients + batch + step_copies(job),
-        "evaluation": static + batch + gathered + autocast_copies(job) + evaluated,
+        "load": {"static": load_bytes(job)},
+        "loss": {
+            "static": static,
+            "gradients": earlier,
+            "activations": batch + tokens * kept,
+            "loss": head_bytes(job, training=True),
+            "copies": copies,
+            "gathered": gathered_bytes(job, layers=0),
+        },
+        "layer_backward": {
+            "static": static,
+            **backward,
+            "copies": 0 if job.checkpointing else copies,
+            "gathered": gathered,
+        },
+        "optimizer_step": {
+            "static": static,
+            "gradients": gradients,
+            "activations": batch,
+            "copies": step_copies(job),
+        },
+        "evaluation": {
+            "static": static,
+            "activations": batch + evaluated,
+            "copies": copies,
+            "gathered": gathered,
+        },
     }
 
 

@@ -1,7 +1,7 @@
 """The plan: every number of a run as a decision, and what it will cost."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from ftc.compiler.plan.decision import Decision
@@ -54,13 +54,16 @@ class Decisions:
 
     def items(self) -> Mapping[str, Decision[Any]]:
         """Return the decisions that were made, by name, in the order of a run."""
-        pairs = ((field.name, getattr(self, field.name)) for field in fields(self))
+        pairs = ((place.name, getattr(self, place.name)) for place in fields(self))
         return {name: decision for name, decision in pairs if decision is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """The peak of one process, in bytes; `phases` maps a phase to its allocated peak.
+
+    `parts` maps a phase to what its peak is made of: static, gradients, activations, loss, copies
+    and gathered weights.
 
     `reserved_bytes` adds what the caching allocator keeps, `device_bytes` the CUDA context and
     NCCL on top. `capacity_bytes` is the device's (the host's share on a CPU), None when unknown.
@@ -73,6 +76,7 @@ class Memory:
     fits: bool | None
     phases: Mapping[str, int]
     largest_phase: str
+    parts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,9 @@
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Literal
 
-from ftc.compiler.knowledge.accelerators import Accelerator, all_accelerators
+from ftc.compiler.knowledge.accelerators import Accelerator, all_accelerators, find_accelerator
 from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.resolve.facts import HardwareFacts
@@ -40,25 +41,30 @@ def fitting_gpus(spec: Spec, facts: KnownFacts, plan_again: PlanAgain) -> tuple[
     return tuple(device.name for device in fitting)
 
 
-def on_device(facts: KnownFacts, device: Accelerator, count: int | None = None) -> KnownFacts:
+def on_device(facts: KnownFacts, device: Accelerator) -> KnownFacts:
     """Return the facts with another accelerator in the same host, as many as there were."""
-    number = facts.hardware.count if count is None else count
-    return replace(facts, hardware=_hardware(facts.hardware, device, number))
+    return replace(facts, hardware=_hardware(facts.hardware, device))
 
 
 def with_count(facts: KnownFacts, count: int) -> KnownFacts:
     """Return the facts with so many of the same accelerator in one host."""
-    hardware = facts.hardware
-    link = hardware.link if hardware.link != "none" else "pcie"
-    return replace(facts, hardware=replace(hardware, count=count, link=link))
+    match = find_accelerator(facts.hardware.name)
+    link = _link(match.accelerator, count) if match is not None else "pcie"
+    return replace(facts, hardware=replace(facts.hardware, count=count, link=link))
 
 
-def _hardware(host: HardwareFacts, device: Accelerator, count: int) -> HardwareFacts:
+def _link(device: Accelerator, count: int) -> Literal["nvlink", "pcie", "none"]:
+    """Return how so many of a device talk in one host."""
+    if count == 1:
+        return "none"
+    return "pcie" if device.link == "pcie" else "nvlink"
+
+
+def _hardware(host: HardwareFacts, device: Accelerator) -> HardwareFacts:
     capability = device.compute_capability
     return replace(
         host,
         name=device.name,
-        count=count,
         memory_bytes=device.memory_bytes,
         compute_capability=None
         if capability is None
@@ -67,5 +73,5 @@ def _hardware(host: HardwareFacts, device: Accelerator, count: int) -> HardwareF
         flash_attention_2=device.flash_attention_2,
         bf16_tflops=device.bf16_tflops,
         bandwidth_gb_s=device.bandwidth_gb_s,
-        link="none" if count == 1 else "pcie" if device.link == "pcie" else "nvlink",
+        link=_link(device, host.count),
     )

@@ -26,6 +26,7 @@ _PERIODS: Final[Mapping[str, int]] = {
 _LONGEST_PERIOD: Final = 8
 _OLD_NAMES: Final = frozenset({"gpt2", "gpt_bigcode", "gptj"})
 _OWN_KEY_HEADS: Final = _OLD_NAMES | {"gpt_neo", "gpt_neox", "bloom", "falcon"}
+_FOUR_TIMES_HIDDEN: Final = _OLD_NAMES | {"gpt_neo", "bloom", "falcon"}  # unless they say more
 #: Classes that read a `head_dim` which their real configs leave out, as the converter does.
 _FREE_HEADS: Final = frozenset({"llama", "mistral", "mixtral", "qwen2", "qwen2_moe"})
 
@@ -176,7 +177,7 @@ def _named(
     if heads.explicit:
         sizes["head_dim"] = heads.head_dim
     inner = _name(config, "intermediate_size", "n_inner", "ffn_hidden_size")
-    if config.get(inner) is not None or shape.model_type not in _OWN_KEY_HEADS:
+    if config.get(inner) is not None or shape.model_type not in _FOUR_TIMES_HIDDEN:
         sizes[inner] = shrink_width(shape.intermediate, INTERMEDIATE)
     return sizes
 

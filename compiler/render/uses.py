@@ -64,7 +64,7 @@ def find_uses(source: BundleSource) -> Uses:
     form = data.form
     validation = decided.validation_rows.value > 0
     gpu = facts.hardware.kind == "gpu"
-    file_format = data.format if data.origin == "file" else None
+    file_format = data.format
     sharding = decided.sharding.value
     return Uses(
         lora=spec.method.type == "lora",

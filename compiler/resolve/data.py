@@ -40,9 +40,7 @@ def resolve_data(
     except UnreadableError as error:
         return Unknown(finding=data_faults.broken(spec, found.format, str(error)))
     except OSError as error:
-        return Unknown(
-            finding=data_faults.broken(spec, found.format, error.strerror or "it cannot be read")
-        )
+        return Unknown(finding=data_faults.unreadable(spec, error))
     except ImportError:
         return Unknown(finding=data_faults.no_reader(spec))
 

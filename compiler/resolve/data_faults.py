@@ -50,6 +50,16 @@ def unassigned(spec: Spec, why: Unassigned, columns: Sequence[str]) -> Finding:
     )
 
 
+def unreadable(spec: Spec, error: OSError) -> Finding:
+    """Say that the file is there, and neither disk nor rights give it."""
+    return pages.NO_FILE.finding(
+        message=f"the data `{spec.data.source}` cannot be read: "
+        f"{(error.strerror or 'failure').lower()}",
+        help="check the file's rights and its disk",
+        pointer=_POINTER,
+    )
+
+
 def broken(spec: Spec, kind: FileFormat, what: str) -> Finding:
     """Say that the file is not what its format says."""
     return pages.BROKEN_DATA.finding(

@@ -1,5 +1,6 @@
 """Where the data is: a file beside the spec, or the files of a Hub data set in the cache."""
 
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -7,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
 from ftc.compiler.resolve import pages
+from ftc.compiler.resolve.data_faults import unreadable
 from ftc.compiler.resolve.hub import Repository, Trouble, describe, download
 from ftc.compiler.resolve.hub_cache import (
     COMMIT,
@@ -15,7 +17,7 @@ from ftc.compiler.resolve.hub_cache import (
     remember_commit,
     snapshot_folder,
 )
-from ftc.compiler.resolve.place import at, is_file, is_folder, is_path, is_there, relative
+from ftc.compiler.resolve.place import at, is_file, is_path, relative
 from ftc.compiler.resolve.said import patch_field
 from ftc.compiler.resolve.table_file import FORMATS
 from ftc.spec.finding import Finding
@@ -135,24 +137,25 @@ def _of_hub(place: Path, chosen: tuple[tuple[str, ...], FileFormat], commit: str
 
 def _no_file(spec: Spec, path: Path, folder: Path) -> Finding:
     source = spec.data.source
-    if is_folder(path):
-        return pages.NO_FILE.finding(
-            message=f"the data `{source}` is a folder",
-            help="name one file in it",
-            pointer=_POINTER,
-        )
-    if is_there(path):
-        return pages.NO_FILE.finding(
-            message=f"`{source}` is no regular file",
-            help="save its rows as a file, and name that",
-            pointer=_POINTER,
-        )
+    try:
+        what = "a folder" if stat.S_ISDIR(path.stat().st_mode) else "no regular file"
+    except PermissionError as error:
+        return unreadable(spec, error)
+    except OSError:
+        return _missing_file(spec, path, folder)
+    return pages.NO_FILE.finding(
+        message=f"the data `{source}` is {what}", help="name one file of rows", pointer=_POINTER
+    )
+
+
+def _missing_file(spec: Spec, path: Path, folder: Path) -> Finding:
+    source = spec.data.source
     try:
         beside = sorted(item.name for item in path.parent.iterdir() if item.is_file())
     except OSError:
         beside = []
     near = get_close_matches(path.name, beside, n=1)
-    instead = "write the path of a file relative to the spec, or a data set of the Hub as `owner/name`"
+    instead = "write a file's path relative to the spec, or a data set of the Hub as `owner/name`"
     name = relative(path.with_name(near[0]), folder=folder) if near else None
     return pages.NO_FILE.finding(
         message=f"there is no file `{source}`",

@@ -156,7 +156,7 @@ BROKEN_TEMPLATE: Final = _page(
 NO_FILE: Final = _page(
     "FTC200",
     "missing-data-file",
-    what="The file that `data` names is not there.",
+    what="The file that `data` names is not there, or may not be read.",
     why="There is nothing to train on.",
     example='{"data": "tikets.csv"}',
     instead="The path of a file relative to the spec, or the id of a data set on the Hub.",

@@ -42,14 +42,6 @@ def is_folder(place: Path) -> bool:
         return False
 
 
-def is_there(place: Path) -> bool:
-    """Tell whether anything is there, such as a device or a pipe."""
-    try:
-        return place.exists()
-    except OSError:
-        return False
-
-
 def relative(place: Path, *, folder: Path) -> str:
     """Return the place relative to the spec's folder in POSIX form.
 

@@ -1,7 +1,8 @@
 """The drift: how the files on disk differ from what the spec compiles to."""
 
+import contextlib
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -47,16 +48,30 @@ def find_drift(folder: Path, files: Sequence[RenderedFile], lock: Lock) -> tuple
 def _compare(
     folder: Path, name: str, text: str | None, old: Lock | None, new: Lock
 ) -> Drift | None:
-    now = state(folder / name)
+    with _readable(name):
+        now = state(folder / name)
     if (now is None and text is None) or (text is not None and now == hash_text(text)):
         return None
     kind = _kind(name, now, text, old, new)
+    with _readable(name):
+        diff = "" if now in {LINK, FOLDER} else _diff(folder / name, name, text)
     return Drift(
         name=name,
         kind=kind,
         finding=_finding(name, kind, old, new),
-        diff="" if now in {LINK, FOLDER} else _diff(folder / name, name, text),
+        diff=diff,
     )
+
+
+@contextlib.contextmanager
+def _readable(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DiskFailure(
+            message=f"`{name}` cannot be read: {(error.strerror or '').lower()}",
+            help="make the file readable, then check again",
+        ) from error
 
 
 def _kind(name: str, now: str | None, text: str | None, old: Lock | None, new: Lock) -> Kind:
@@ -131,11 +146,6 @@ def _read(path: Path) -> str | None:
         content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return ""
-    except OSError as error:
-        raise DiskFailure(
-            message=f"`{path.name}` cannot be read: {(error.strerror or '').lower()}",
-            help="make the file readable, then check again",
-        ) from error
     if len(content) > _SHOWN_BYTES:
         return None
     try:

@@ -45,6 +45,15 @@ def test_fixes_in_one_list_are_not_both_applied() -> None:
     assert repaired.fixed == (first,)
 
 
+def test_two_items_of_a_list_are_repaired_at_once() -> None:
+    """An item that is replaced moves no other."""
+    one = finding("FTC035", {"op": "replace", "path": "/export/0", "value": "F16"})
+    two = finding("FTC035", {"op": "replace", "path": "/export/1", "value": "Q6_K"})
+    repaired = repair(TEXT, [one, two])
+    assert json.loads(repaired.text)["export"] == ["F16", "Q6_K"]
+    assert repaired.fixed == (one, two)
+
+
 def test_a_fix_without_a_splice_lays_the_file_out_anew() -> None:
     """The data is right where the layout cannot be kept, and the result says so."""
     add = finding("FTC036", {"op": "add", "path": "/export/-", "value": "F16"})

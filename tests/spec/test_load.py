@@ -150,3 +150,13 @@ def test_json_spec_imports_no_yaml() -> None:
         [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
     )
     assert told.stdout.split() == ["False", "False"]
+
+
+@pytest.mark.parametrize("text", ["<a/>", "1" * 5000])
+def test_text_that_is_nothing_like_a_spec(tmp_path: Path, text: str) -> None:
+    """One cause is one finding."""
+    path = tmp_path / "spec.json"
+    path.write_text(text)
+    found = load_document(str(path))
+    assert isinstance(found, tuple)
+    assert len(found) == 1

@@ -127,3 +127,24 @@ def test_a_missing_file(call: Call, tmp_path: Path) -> None:
     """A file that is not there, and a folder, are said in a sentence."""
     assert call("check", tmp_path / "none.json").code in {1, 3}
     assert call("check", tmp_path).code in {1, 3}
+
+
+def test_a_file_that_cannot_be_repaired(call: Call, tmp_path: Path) -> None:
+    """A file that is no document is left as it is, and that is said."""
+    path = tmp_path / "spec.json"
+    path.write_text('{"name": "x",}')
+    result = call("check", path, "--fix")
+    assert (result.code, path.read_text()) == (1, '{"name": "x",}')
+    assert result.err == "nothing can be repaired for certain\n"
+
+
+def test_a_spec_that_may_not_be_read(
+    call: Call, spec_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a finding like any other, in every format."""
+
+    def refuse(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr(os, "access", refuse)
+    assert call("check", spec_file).code == 0

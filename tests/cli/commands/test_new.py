@@ -57,4 +57,12 @@ def test_a_wrong_flag_writes_nothing(call: Call, tmp_path: Path) -> None:
     result = call("new", tmp_path / "x", "--method", "lroa")
     assert result.code == 1
     assert "lora" in result.err
-    assert not (tmp_path / "x" / "spec.json").exists()
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_file_where_the_folder_should_be(call: Call, tmp_path: Path) -> None:
+    """It is said as it is, and an empty flag is no path either."""
+    (tmp_path / "x").write_text("mine")
+    result = call("new", tmp_path / "x")
+    assert (result.code, "is a file" in result.err) == (3, True), result.err
+    assert "FTC037" in call("new", tmp_path / "y", "--model", "").err

@@ -1,6 +1,7 @@
 """A local server that speaks the Hugging Face Hub's documented protocol, for tests.
 
-It answers `/api/{models,datasets}/{id}[/revision/{revision}]` and, with the headers that
+It answers `/api/{models,datasets}/{id}[/revision/{revision}]`, the file lists under
+`/api/{models,datasets}/{id}/tree/{revision}[/{folder}]` and, with the headers that
 huggingface_hub relies on (ETag, X-Repo-Commit, X-Error-Code), `/{id}/resolve/{revision}/{file}`.
 """
 
@@ -85,6 +86,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def describe(self, path: str, *, body: bool) -> None:
         """Answer what a repository holds."""
+        name, _, tree = path.partition("/tree/")
+        if tree:
+            self.list_tree(name, tree.partition("/")[2], body=body)
+            return
         name, _, revision = path.partition("/revision/")
         if name not in self.served.files:
             self.send(401, b"", {"X-Error-Code": "RepoNotFound"}, body=body)
@@ -102,6 +107,18 @@ class _Handler(BaseHTTPRequestHandler):
             }
             headers = {"Content-Type": "application/json"}
             self.send(200, json.dumps(page).encode(), headers, body=body)
+
+    def list_tree(self, name: str, folder: str, *, body: bool) -> None:
+        """Answer which files lie in a folder of a repository."""
+        inside = [file for file in self.served.files.get(name, {}) if file.startswith(folder)]
+        if not inside:
+            self.send(404, b"", {"X-Error-Code": "EntryNotFound"}, body=body)
+            return
+        rows = [
+            {"type": "file", "path": file, "size": len(self.served.files[name][file]), "oid": "0"}
+            for file in inside
+        ]
+        self.send(200, json.dumps(rows).encode(), {"Content-Type": "application/json"}, body=body)
 
     def give(self, path: str, *, body: bool) -> None:
         """Answer with a file."""

@@ -510,3 +510,23 @@ def test_utf_32(make_spec: Any, tmp_path: Path) -> None:
     rows = "".join(f"q {n},a\n" for n in range(20))
     (tmp_path / "data.csv").write_bytes(f"prompt,completion\n{rows}".encode("utf-32"))
     assert known(make_spec(), tmp_path).rows == 20
+
+
+@pytest.mark.parametrize("name", ["data.csv", "inner/data.csv"])
+def test_data_that_may_not_be_read(
+    make_spec: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Rights are named, whether the file's or its folder's, and nothing is to be repaired."""
+    (tmp_path / "inner").mkdir()
+    path = tmp_path / name
+    path.write_text("prompt,completion\na,b\n")
+    spec = make_spec(data=name)
+
+    def refuse(self: Path, *_: Any, **__: Any) -> Any:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "open" if name == "data.csv" else "stat", refuse)
+    found = resolve_data(spec, folder=tmp_path, tokenizer=NO_TOKENIZER)
+    assert isinstance(found, Unknown)
+    assert found.finding.code == "FTC200"
+    assert "cannot be read: permission denied" in found.finding.message

@@ -60,18 +60,23 @@ if guard.is_done("data", mark):
 # Read
 
 needed = [MESSAGES_COLUMN]
-def read_line(line):
-    try:
-        return json.loads(line)
-    except ValueError:
-        return None
+
+def read(path):
+    """Return the rows of a file; None stands for one that is broken, to be counted below."""
+    rows = []
+    with path.open(encoding=ENCODING, errors="replace") as file:
+        for line in filter(str.strip, file):
+            try:
+                rows.append(json.loads(line))
+            except ValueError:
+                rows.append(None)
+    return rows
 
 
-with args.data.open(encoding=ENCODING, errors="replace") as file:
-    rows = [read_line(line) for line in file if line.strip()]
+rows = read(args.data)
 columns = {column for row in rows if isinstance(row, dict) for column in row}
 if not set(needed) <= columns:
-    guard.stop(f"{args.data} has the columns {sorted(columns, key=str)}, and {needed} are needed")
+    guard.stop(f"the data has the columns {sorted(columns, key=str)}, and {needed} are needed")
 guard.say(f"read {len(rows):,} rows")
 
 # -----------------------------------------------------------------------------
@@ -131,12 +136,14 @@ def read_turns(row):
     messages = row.get(MESSAGES_COLUMN) or []
     if isinstance(messages, str):
         try:
-            messages = json.loads(messages)
+            messages = json.loads(messages) if messages.strip() else []
         except ValueError:
             return None
+    if not isinstance(messages, list) or not all(isinstance(turn, dict) for turn in messages):
+        return None
     turns, before = [], "start"
     for message in messages:
-        role = ROLES.get(message.get("role", message.get("from")))
+        role = ROLES.get(str(message.get("role", message.get("from"))))
         text = message.get("content", message.get("value"))
         if role not in FOLLOWS[before] or not isinstance(text, str):
             return None

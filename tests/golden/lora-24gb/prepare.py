@@ -28,6 +28,7 @@ OUT = HERE / "run" / "data"
 
 DATA = "../../../examples/quickstart/tickets.csv"
 ENCODING = "utf-8"
+DELIMITER = ","
 PROMPT_COLUMN = "message"
 COMPLETION_COLUMN = "intent"
 SYSTEM = "Name the intent of the customer's message."
@@ -62,16 +63,21 @@ if guard.is_done("data", mark):
 # Read
 
 needed = [PROMPT_COLUMN, COMPLETION_COLUMN]
-csv.field_size_limit(2**31 - 1)
-with args.data.open(encoding=ENCODING, errors="replace", newline="") as file:
-    header = file.readline()
-    # The delimiter is the mark that tells the needed columns apart.
-    delimiter = max(",;\t|", key=lambda mark: len({*header.strip().split(mark)} & {*needed}))
-    file.seek(0)
-    rows = list(csv.DictReader(file, delimiter=delimiter))
+
+def read(path):
+    """Return the rows of a file; None stands for one that is broken, to be counted below."""
+    csv.field_size_limit(2**31 - 1)
+    with path.open(encoding=ENCODING, errors="replace", newline="") as file:
+        header, *lines = [cells for cells in csv.reader(file, delimiter=DELIMITER) if cells]
+    # More cells than columns: nobody knows which belongs where.
+    whole = [cells if len(cells) <= len(header) else None for cells in lines]
+    return [cells and dict(zip(header, cells, strict=False)) for cells in whole]
+
+
+rows = read(args.data)
 columns = {column for row in rows if isinstance(row, dict) for column in row}
 if not set(needed) <= columns:
-    guard.stop(f"{args.data} has the columns {sorted(columns, key=str)}, and {needed} are needed")
+    guard.stop(f"the data has the columns {sorted(columns, key=str)}, and {needed} are needed")
 guard.say(f"read {len(rows):,} rows")
 
 # -----------------------------------------------------------------------------
@@ -125,7 +131,8 @@ def read_turns(row):
 seen = set()
 examples = []
 for number, row in enumerate(rows, start=1):
-    raw = read_turns(row) if isinstance(row, dict) else None
+    whole = isinstance(row, dict) and not any(isinstance(row.get(c), list | dict) for c in needed)
+    raw = read_turns(row) if whole else None
     if raw is None:
         changes.append((number, "malformed"))
         continue

@@ -1,0 +1,153 @@
+"""The run of the rehearsal's bundle: `run.sh` as it ships, watched, killed once, and gone on."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from ftc.compiler.rehearse.stage import StageFailed
+
+_POLL_SECONDS: Final = 0.02
+_LONGEST_SECONDS: Final = 1800.0  # of one stage, before it counts as hanging
+_CAUSE_LINES: Final = 8
+_SAID_BY_STAGE: Final = re.compile(r"^(\w+\.(py|sh): |\w*(Error|Exception)\b.*:)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """How the end of a stage is seen: in the bundle's folder, and in what this start has said."""
+
+    stage: str
+    reached: Callable[[Path, str], bool]
+
+
+def done(stage: str, name: str) -> Mark:
+    """Return the mark of a stage that notes `run/done/NAME.json` at its end."""
+    return Mark(stage=stage, reached=lambda bundle, _: _note(bundle, name).is_file())
+
+
+def said(stage: str, words: str) -> Mark:
+    """Return the mark of a stage that ends with saying some words."""
+    return Mark(stage=stage, reached=lambda _, text: words in text)
+
+
+def checkpoint(stage: str) -> Mark:
+    """Return the mark of training that has written a checkpoint to its end."""
+    files = "run/train/checkpoints/checkpoint-*/trainer_state.json"
+    return Mark(stage=stage, reached=lambda bundle, _: next(bundle.glob(files), None) is not None)
+
+
+def is_done(bundle: Path, name: str) -> bool:
+    """Tell whether a stage has noted its end."""
+    return _note(bundle, name).is_file()
+
+
+class BundleRun:
+    """One start of `run.sh`: a context that leaves no process behind, however it ends."""
+
+    def __init__(self, bundle: Path, log: Path) -> None:
+        self._bundle, self._log = bundle, log
+        self._start_bytes = log.stat().st_size if log.is_file() else 0
+
+    def __enter__(self) -> "BundleRun":
+        """Start `run.sh`."""
+        with self._log.open("a", encoding="utf-8") as stream:
+            self._process = subprocess.Popen(
+                ["./run.sh"],
+                cwd=self._bundle,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                env=make_environment(),
+                start_new_session=True,
+            )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Kill what is left."""
+        self.kill()
+
+    def text(self) -> str:
+        """Return what this start has said until now."""
+        with self._log.open("rb") as stream:
+            stream.seek(self._start_bytes)
+            return stream.read().decode("utf-8", errors="replace")
+
+    def wait_for(self, mark: Mark) -> None:
+        """Return when a stage is over; raises StageFailed when `run.sh` ends before."""
+        limit = time.monotonic() + _LONGEST_SECONDS
+        while not mark.reached(self._bundle, self.text()):
+            ended = self._process.poll() is not None
+            if ended and not mark.reached(self._bundle, self.text()):
+                raise StageFailed(find_cause(self.text()))
+            if time.monotonic() > limit:
+                raise StageFailed(f"no end after {_LONGEST_SECONDS / 60:.0f} minutes")
+            time.sleep(_POLL_SECONDS)
+
+    def finish(self) -> None:
+        """Wait for the end of `run.sh`; raises StageFailed unless it ends well."""
+        if self._process.wait(timeout=_LONGEST_SECONDS):
+            raise StageFailed(find_cause(self.text()))
+
+    def kill(self) -> None:
+        """End every process with SIGKILL, which none of them can answer, and wait for that."""
+        left = list(_descendants(self._process.pid))
+        while left:
+            for process in left:
+                try:
+                    process.send_signal(signal.SIGKILL)
+                except psutil.NoSuchProcess:
+                    continue
+            self._process.poll()
+            _, alive = psutil.wait_procs(left, timeout=5)
+            left = [*alive, *_descendants(self._process.pid)]
+
+
+def make_environment() -> Mapping[str, str]:
+    """Return the environment of the scripts: this interpreter first, and the converter at hand."""
+    found = dict(os.environ)
+    found["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), found.get("PATH", "")])
+    found["TOKENIZERS_PARALLELISM"] = "false"
+    home = Path(found.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    with suppress(PackageNotFoundError):
+        sdist = home / "ftc" / "sdist" / f"llama_cpp_python-{version('llama-cpp-python')}.tar.gz"
+        if sdist.is_file():
+            found.setdefault("FTC_LLAMA_CPP_SDIST", str(sdist))
+    return found
+
+
+def find_cause(text: str) -> str:
+    """Return the sentence in which a script said what is wrong, or else the last lines."""
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    spoken = [number for number, line in enumerate(lines) if _SAID_BY_STAGE.match(line)]
+    start = spoken[-1] if spoken else 0
+    return "\n".join(lines[start:][:1] + lines[start + 1 :][-_CAUSE_LINES:])
+
+
+def _note(bundle: Path, name: str) -> Path:
+    return bundle / "run" / "done" / f"{name}.json"
+
+
+def _descendants(pid: int) -> Iterator[psutil.Process]:
+    """Yield a process and all that came of it, but those that are over."""
+    try:
+        first = psutil.Process(pid)
+        family = [first, *first.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return
+    for process in family:
+        try:
+            if process.status() != psutil.STATUS_ZOMBIE:
+                yield process
+        except psutil.NoSuchProcess:
+            continue

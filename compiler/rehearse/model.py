@@ -1,0 +1,96 @@
+"""The miniature on disk: its config, the real tokenizer's files, and weights made beside them."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any, Final
+
+from ftc.compiler.rehearse.miniature import shrink
+from ftc.compiler.rehearse.stage import StageFailed
+from ftc.compiler.resolve.facts import ModelFacts
+from ftc.compiler.resolve.model_folder import located_folder
+from ftc.compiler.resolve.tokenizer_files import SENTENCEPIECE_FILE, TOKENIZER_FILE
+from ftc.spec.finding import EnvironmentFailure
+
+CONFIG_FILE: Final = "config.json"
+_WEIGHTS: Final = (".safetensors", ".bin", ".gguf", ".pt", ".pth", ".h5", ".msgpack", ".onnx")
+_LEFT_OUT: Final = (*_WEIGHTS, ".index.json", CONFIG_FILE, "adapter_config.json", "README.md")
+_LONGEST_CAUSE: Final = 6
+
+
+def find_files(model: ModelFacts, *, folder: Path) -> Path:
+    """Return the folder that holds the real config and tokenizer.
+
+    Raises EnvironmentFailure where only the built-in table knows the model.
+    """
+    place = None if model.origin == "table" else located_folder(model, folder=folder)
+    if place is not None and (place / CONFIG_FILE).is_file():
+        for name in (TOKENIZER_FILE, SENTENCEPIECE_FILE):
+            if (place / name).is_file():
+                return place
+    raise EnvironmentFailure(
+        message=f"a rehearsal needs the config and the tokenizer's files of `{model.id}`, and they"
+        " are not on this machine",
+        help=f'fetch them once, without the weights: `hf download {model.id} --include "*.json"'
+        ' "*.model" "*.txt" "*.jinja"`',
+    )
+
+
+def make_miniature(place: Path, folder: Path, log: Path) -> str:
+    """Write the miniature of the model at `place` into a new folder; return its size in words.
+
+    Raises StageFailed where the config cannot be shrunk or no weights come of it.
+    """
+    config = json.loads((place / CONFIG_FILE).read_bytes())
+    small = shrink(config)
+    if small is None:
+        name = next(iter(config.get("architectures") or ["this architecture"]))
+        raise StageFailed(f"ftc has no formula for the sizes of `{name}`")
+    folder.mkdir(parents=True)
+    _copy_small_files(place, folder)
+    (folder / CONFIG_FILE).write_text(json.dumps(small, indent=2) + "\n", encoding="utf-8")
+    said = run_script("build_model.py", [folder], log)
+    return f"{said.strip().splitlines()[-1]}, {_sizes(small)}"
+
+
+def run_script(name: str, arguments: list[Path], log: Path) -> str:
+    """Run one of the scripts beside this module; return what it printed.
+
+    Raises StageFailed with the last lines of what it said of its failure.
+    """
+    with as_file(files("ftc.compiler.rehearse") / "scripts" / name) as script:
+        done = subprocess.run(
+            [sys.executable, script, *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            encoding="utf-8",
+            errors="replace",
+        )
+    with log.open("a", encoding="utf-8") as stream:
+        stream.write(f"--- {name}\n{done.stdout}{done.stderr}")
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        raise StageFailed("\n".join(lines[-_LONGEST_CAUSE:]) or f"exit code {done.returncode}")
+    return done.stdout
+
+
+def _copy_small_files(place: Path, folder: Path) -> None:
+    """Copy the tokenizer, the chat template and what else is no weight."""
+    for path in sorted(place.iterdir()):
+        if path.is_file() and not path.name.endswith(_LEFT_OUT):
+            shutil.copyfile(path, folder / path.name)
+
+
+def _sizes(config: Mapping[str, Any]) -> str:
+    layers = next(config[key] for key in _LAYER_KEYS if key in config)
+    hidden = next(config[key] for key in _HIDDEN_KEYS if key in config)
+    return f"{layers} layers, {hidden} wide"
+
+
+_LAYER_KEYS: Final = ("num_hidden_layers", "n_layer", "num_layers")
+_HIDDEN_KEYS: Final = ("hidden_size", "n_embd", "n_embed")

@@ -1,0 +1,325 @@
+"""The rehearsal: its stages in order, each timed, until the first that fails."""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from ftc.compiler.pipeline import Outcome, compile_bundle, write
+from ftc.compiler.plan.known import known
+from ftc.compiler.rehearse.bundle_run import (
+    BundleRun,
+    Mark,
+    checkpoint,
+    done,
+    find_cause,
+    is_done,
+    make_environment,
+    said,
+)
+from ftc.compiler.rehearse.meaning import MEANINGS, find_unshown
+from ftc.compiler.rehearse.model import find_files, make_miniature, run_script
+from ftc.compiler.rehearse.second_spec import STEPS, make_second_spec
+from ftc.compiler.rehearse.stage import Failure, Rehearsal, Stage, StageFailed, Tell
+from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.sections import Spec
+
+#: What the 16-bit GGUF may differ from the merged model by: mean nats per token.
+MOST_DIVERGENCE: Final = 0.001
+_RUNS: Final = ("torch", "transformers", "trl", "peft", "accelerate", "datasets", "matplotlib")
+_CONVERTS: Final = ("llama_cpp", "gguf")
+_MEBI: Final = 2**20
+
+
+@dataclass(slots=True)
+class _Course:
+    """The stages so far; `log` is where every script's words go."""
+
+    folder: Path
+    tell: Tell
+    stages: list[Stage] = field(default_factory=list)
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "rehearsal.log"
+
+    @property
+    def bundle(self) -> Path:
+        return self.folder / "bundle"
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[Callable[[str], None]]:
+        """Time a stage; its body calls what it is given with the result in a few words."""
+        self.tell(name, None)
+        began, results = time.monotonic(), [""]
+
+        def end(status: str, words: str) -> None:
+            failed = status == "failed"
+            stage = Stage(
+                name=name,
+                status="failed" if failed else "ok",
+                seconds=time.monotonic() - began,
+                result=words,
+            )
+            self.stages.append(stage)
+            self.tell(name, stage)
+
+        try:
+            yield results.append
+        except StageFailed as failure:
+            end("failed", str(failure).splitlines()[0])
+            raise
+        end("ok", results[-1])
+
+    def skip(self, name: str, why: str) -> None:
+        """Note a stage that this rehearsal could not show."""
+        stage = Stage(name=name, status="not rehearsed", seconds=0.0, result=why)
+        self.stages.append(stage)
+        self.tell(name, stage)
+
+
+def rehearse(source: str, *, keep: Path | None, tell: Tell) -> Rehearsal:
+    """Run the whole bundle of a spec on a miniature of its model; `keep` is a folder for its files.
+
+    Raises EnvironmentFailure where this machine lacks what a rehearsal needs.
+    """
+    folder = _make_folder(keep)
+    course = _Course(folder=folder, tell=tell)
+    outcome, failure = Outcome(), None
+    try:
+        try:
+            outcome = _compile(source, course)
+            _run(outcome, course)
+        except StageFailed as failed:
+            failure = _explain(course, str(failed))
+        return _close(outcome, course, failure, keep)
+    finally:
+        if keep is None:
+            _clean(folder, failed=failure is not None)
+
+
+def _make_folder(keep: Path | None) -> Path:
+    if keep is None:
+        return Path(tempfile.mkdtemp(prefix="ftc-rehearse-")).resolve()
+    if keep.exists() and (not keep.is_dir() or next(keep.iterdir(), None) is not None):
+        raise EnvironmentFailure(
+            message=f"`{keep}` is there already", help="give `--keep` a new or empty folder"
+        )
+    keep.mkdir(parents=True, exist_ok=True)
+    return keep.resolve()
+
+
+def _clean(folder: Path, *, failed: bool) -> None:
+    """Remove the rehearsal's files; of one that failed the log stays."""
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        elif not failed or path.suffix != ".log":
+            path.unlink()
+    if next(folder.iterdir(), None) is None:
+        folder.rmdir()
+
+
+def _compile(source: str, course: _Course) -> Outcome:
+    """Compile the real spec, as far as its files; it must be sound before it is rehearsed."""
+    with course.stage("compile") as result:
+        outcome = compile_bundle(source, stop_after="verify")
+        errors = [finding for finding in outcome.findings if finding.severity == "error"]
+        if errors:
+            more = f", and {len(errors) - 1} more" if len(errors) > 1 else ""
+            raise StageFailed(f"{errors[0].code} {errors[0].message}{more}")
+        result(f"{len(outcome.files)} files, {len(outcome.findings)} findings")
+    return outcome
+
+
+def _run(outcome: Outcome, course: _Course) -> None:
+    """Make the miniature and its bundle, then run all of it."""
+    spec = outcome.spec
+    if spec is None or outcome.document is None or outcome.facts is None:
+        raise ValueError("only a compiled outcome can be rehearsed")
+    facts = known(outcome.facts)
+    if facts is None or outcome.plan is None:
+        raise ValueError("only a planned outcome can be rehearsed")
+    _need_packages(spec, outcome)
+    place = find_files(facts.model, folder=outcome.document.folder)
+    second = make_second_spec(
+        outcome.document.data,
+        spec=spec,
+        plan=outcome.plan,
+        data=facts.data,
+        spec_folder=outcome.document.folder,
+        folder=course.folder,
+    )
+    with course.stage("miniature") as result:
+        sizes = make_miniature(place, course.folder / "model", course.log)
+        path = course.folder / "spec.json"
+        path.write_text(json.dumps(second, indent=2) + "\n", encoding="utf-8")
+        _write_bundle(path, course)
+        result(sizes)
+    _train(course)
+    _judge(spec, course)
+    if spec.export.types:
+        _compare(spec, course)
+    _ask(course)
+
+
+def _write_bundle(path: Path, course: _Course) -> None:
+    """Compile the rehearsal's own spec, through the same stages."""
+    outcome = compile_bundle(str(path), output=course.bundle)
+    errors = [finding for finding in outcome.findings if finding.severity == "error"]
+    if errors:
+        raise StageFailed(f"its spec does not compile: {errors[0].code} {errors[0].message}")
+    write(outcome)
+
+
+def _need_packages(spec: Spec, outcome: Outcome) -> None:
+    needed = (*_RUNS, *(_CONVERTS if spec.export.types else ()))
+    if outcome.plan is not None and outcome.plan.decisions.sharding.value.startswith("zero"):
+        needed = (*needed, "deepspeed")
+    missing = [name for name in needed if find_spec(name) is None]
+    if missing:
+        raise EnvironmentFailure(
+            message=f"a rehearsal trains for real, and {', '.join(missing)} cannot be imported",
+            help='install what bundles need: `pip install "ftc[run]"`',
+        )
+
+
+def _train(course: _Course) -> None:
+    """Start `run.sh`, kill it at its first checkpoint."""
+    with BundleRun(course.bundle, course.log) as run:
+        with course.stage("prepare") as result:
+            run.wait_for(done("prepare", "data"))
+            result(_count_rows(course.bundle))
+        with course.stage("train") as result:
+            run.wait_for(checkpoint("train"))
+            run.kill()
+            result("killed with SIGKILL at its first checkpoint")
+    if is_done(course.bundle, "train"):
+        course.skip("resume", "training was over before it could be killed")
+
+
+def _judge(spec: Spec, course: _Course) -> None:
+    """Start `run.sh` again and follow it to its end."""
+    with BundleRun(course.bundle, course.log) as run:
+        for mark in _marks(spec, course):
+            with course.stage(mark.stage) as result:
+                run.wait_for(mark)
+                if mark.stage == "resume" and "going on from" not in run.text():
+                    raise StageFailed("training began anew instead of going on from its checkpoint")
+                result(_result(mark.stage, course.bundle))
+        with course.stage("report"):
+            run.finish()
+
+
+def _marks(spec: Spec, course: _Course) -> Iterator[Mark]:
+    if not is_done(course.bundle, "train"):
+        yield done("resume", "train")
+    yield done("merge", "merged")
+    if spec.data.splits.test:
+        yield done("evaluate", "evaluate")
+    if spec.export.types:
+        yield said("convert", "\nconverted: ")
+        yield said("tokens", " are the same tokens in transformers and in llama.cpp")
+        yield done("quantize", "quantize")
+
+
+def _compare(spec: Spec, course: _Course) -> None:
+    """Hold the 16-bit GGUF against the merged model."""
+    run = course.bundle / "run"
+    with course.stage("compare") as result:
+        gguf = run / "quantize" / f"{spec.name}-F16.gguf"
+        told = run_script("compare_gguf.py", [run / "merged", gguf, _rows(run)], course.log)
+        found = json.loads(told.strip().splitlines()[-1])
+        words = f"{found['divergence']:.6f} nats per token over {found['tokens']} tokens"
+        if not found["divergence"] < MOST_DIVERGENCE:
+            raise StageFailed(
+                f"the F16 GGUF differs from the merged model by {words}; rounding alone stays"
+                f" below {MOST_DIVERGENCE}"
+            )
+        result(words)
+
+
+def _ask(course: _Course) -> None:
+    """Ask the result something that the data asks."""
+    row = json.loads(_rows(course.bundle / "run").read_text(encoding="utf-8").splitlines()[0])
+    asked = [turn["content"] for turn in row.get("messages", ()) if turn["role"] == "user"]
+    question = (asked or [str(row.get("prompt") or "Hello")])[0]
+    with course.stage("answer") as result:
+        answered = subprocess.run(
+            [sys.executable, "ask.py", "--", question],
+            cwd=course.bundle,
+            capture_output=True,
+            text=True,
+            check=False,
+            encoding="utf-8",
+            errors="replace",
+            env=make_environment(),
+        )
+        with course.log.open("a", encoding="utf-8") as stream:
+            stream.write(f"--- ask.py\n{answered.stdout}{answered.stderr}")
+        if answered.returncode:
+            raise StageFailed(find_cause(answered.stderr) or f"exit code {answered.returncode}")
+        result(f"{len(answered.stdout.strip())} characters, as an untrained model would")
+
+
+def _rows(run: Path) -> Path:
+    """Return the test split's rows, or the training split's where nothing is held out."""
+    for name in ("test", "train"):
+        path = run / "data" / f"{name}.jsonl"
+        if path.is_file() and path.stat().st_size:
+            break
+    return path
+
+
+def _count_rows(bundle: Path) -> str:
+    report = json.loads((bundle / "run" / "data" / "report.json").read_text(encoding="utf-8"))
+    return ", ".join(f"{count} rows in {name}" for name, count in report["splits"].items())
+
+
+def _result(stage: str, bundle: Path) -> str:
+    """Return what a stage came to, from what it wrote."""
+    run = bundle / "run"
+    if stage == "resume":
+        return f"went on to step {STEPS}"
+    if stage == "evaluate":
+        report = json.loads((run / "evaluate" / "report.json").read_text(encoding="utf-8"))
+        return f"loss {report['loss']:.2f} on {report['rows']} rows (an untrained model)"
+    if stage == "tokens":
+        return "transformers and llama.cpp read every row alike"
+    if stage == "quantize":
+        report = json.loads((run / "quantize" / "report.json").read_text(encoding="utf-8"))
+        sizes = (f"{entry['type']} {entry['bytes'] / _MEBI:,.1f} MiB" for entry in report)
+        return ", ".join(sizes)
+    return ""
+
+
+def _explain(course: _Course, cause: str) -> Failure:
+    stage = course.stages[-1].name
+    log = course.log if course.log.is_file() else None
+    return Failure(stage=stage, cause=cause, meaning=MEANINGS[stage], log=log)
+
+
+def _close(
+    outcome: Outcome, course: _Course, failure: Failure | None, keep: Path | None
+) -> Rehearsal:
+    facts = known(outcome.facts) if outcome.facts is not None else None
+    shown = outcome.plan is not None and facts is not None
+    rehearsal = Rehearsal(
+        name=outcome.spec.name if outcome.spec is not None else None,
+        stages=tuple(course.stages),
+        failure=failure,
+        unshown=(),
+        findings=outcome.findings,
+        folder=keep,
+    )
+    if not shown or outcome.plan is None or facts is None:
+        return rehearsal
+    return replace(rehearsal, unshown=tuple(find_unshown(outcome.plan, facts.hardware)))

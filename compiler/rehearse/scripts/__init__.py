@@ -1,0 +1,1 @@
+"""Scripts that a rehearsal runs in processes of their own; they need what bundles need."""

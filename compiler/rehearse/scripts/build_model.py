@@ -1,0 +1,35 @@
+"""Make the weights of a miniature from its config: random, but so that every part is heard.
+
+python build_model.py FOLDER
+
+Run in a process of its own, by the interpreter that has transformers. FOLDER holds the config and
+the tokenizer; the weights are written beside them. The same config gives the same bytes.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM
+
+SEED = 20
+# Wide enough for logits that differ by more than rounding: sqrt(1 / 256), not the usual 0.02.
+SPREAD = 0.0625
+# What starts as all zeros or all ones (biases, norms) would hide that a converter lost it.
+OFFSET = 0.05
+
+folder = Path(sys.argv[1])
+written = (folder / "config.json").read_text(encoding="utf-8")
+custom_code = "auto_map" in json.loads(written)
+config = AutoConfig.from_pretrained(folder, trust_remote_code=custom_code)
+config.initializer_range = SPREAD
+torch.manual_seed(SEED)
+model = AutoModelForCausalLM.from_config(config, trust_remote_code=custom_code)
+with torch.no_grad():
+    for parameter in model.parameters():
+        if parameter.dim() == 1:
+            parameter.add_(torch.randn_like(parameter), alpha=OFFSET)
+model.save_pretrained(folder)
+(folder / "config.json").write_text(written, encoding="utf-8")  # as the real one is written
+print(f"{sum(p.numel() for p in model.parameters()):,} parameters")

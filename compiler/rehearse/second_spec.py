@@ -1,0 +1,116 @@
+"""The rehearsal's own spec: the user's, with a small model, few rows, few steps and a CPU."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path, PurePath
+from typing import Any, Final
+
+from ftc.compiler.plan.plan import Plan
+from ftc.compiler.resolve.facts import DataFacts
+from ftc.spec.normal import lengthen
+from ftc.spec.sections import Spec
+
+ROWS: Final = 48
+STEPS: Final = 4
+CHECKPOINT_STEPS: Final = 2
+PROCESSES: Final = 2  # where the real run has several
+LONGEST_TOKENS: Final = 1024
+_MARGIN_TOKENS: Final = 64  # of answer beside the longest prompt
+_HELD_OUT: Final = 0.1
+#: Small, so that a few steps on an untrained model do not teach it to say nothing.
+_LEARNING_RATE: Final = 1e-4
+_COMPARED: Final = "F16"
+
+
+def make_second_spec(
+    written: Mapping[str, Any],
+    *,
+    spec: Spec,
+    plan: Plan,
+    data: DataFacts,
+    spec_folder: Path,
+    folder: Path,
+) -> dict[str, Any]:
+    """Return the spec of the rehearsal in `folder`, whose model lies in `folder`/model.
+
+    What the plan of the real run decided is said outright, so that it cannot be decided anew.
+    """
+    second = {section: lengthen(section, value) for section, value in written.items()}
+    second["model"] = _model(second["model"], spec, spec_folder, folder)
+    second["data"] = _data(second["data"], spec, plan, data, spec_folder, folder)
+    second["training"] = _training(second.get("training", {}), spec, plan)
+    several = plan.decisions.world.value > 1 or plan.decisions.sharding.value != "single"
+    second["hardware"] = {"gpu": "cpu", "count": PROCESSES if several else 1}
+    second.pop("distribution", None)
+    if several:
+        second["distribution"] = {"strategy": plan.decisions.sharding.value}
+    if spec.export.types:
+        others = [kind for kind in spec.export.types if kind != _COMPARED]
+        second["export"] = {**second["export"], "types": [_COMPARED, *others]}
+    return second
+
+
+def _model(
+    written: Mapping[str, Any], spec: Spec, spec_folder: Path, folder: Path
+) -> dict[str, Any]:
+    model = {key: value for key, value in written.items() if key != "revision"}
+    model["id"] = "./model"
+    if spec.model.chat_template is not None:
+        model["chat_template"] = _seen_from(spec_folder / spec.model.chat_template, folder)
+    if spec.model.attention == "flash_attention_2":
+        model["attention"] = "auto"
+    return model
+
+
+def _data(
+    written: Mapping[str, Any],
+    spec: Spec,
+    plan: Plan,
+    facts: DataFacts,
+    spec_folder: Path,
+    folder: Path,
+) -> dict[str, Any]:
+    decided = plan.decisions
+    data = {**written, "max_rows": min(ROWS, spec.data.max_rows or ROWS)}
+    if facts.path is not None:
+        data["source"] = _seen_from(spec_folder / facts.path, folder)
+    room = max(LONGEST_TOKENS, facts.lengths.prompt_max + _MARGIN_TOKENS)
+    data["max_length"] = min(decided.max_length.value, room)
+    splits = spec.data.splits
+    data["splits"] = {
+        **written.get("splits", {}),
+        "test": max(splits.test, _HELD_OUT) if splits.test else 0,
+        "validation": max(splits.validation, _HELD_OUT) if splits.validation else 0,
+    }
+    return data
+
+
+def _training(written: Mapping[str, Any], spec: Spec, plan: Plan) -> dict[str, Any]:
+    decided = plan.decisions
+    training = {key: value for key, value in written.items() if key != "epochs"}
+    several = decided.world.value > 1 or decided.sharding.value != "single"
+    micro, passes = min(2, decided.micro_batch.value), min(2, decided.accumulation.value)
+    evaluation = dict(training.get("evaluation", {}))
+    if spec.data.splits.validation:
+        evaluation["every_steps"] = CHECKPOINT_STEPS
+    if spec.data.splits.test:
+        evaluation["metric"] = decided.metric.value
+    training |= {
+        "max_steps": STEPS,
+        "micro_batch": micro,
+        "global_batch": micro * passes * (PROCESSES if several else 1),
+        "learning_rate": min(_LEARNING_RATE, decided.learning_rate.value),
+        "precision": "auto",
+        "gradient_checkpointing": decided.gradient_checkpointing.value,
+        "evaluation": evaluation,
+    }
+    return training
+
+
+def _seen_from(path: Path, folder: Path) -> str:
+    """Return a path relative to the rehearsal's folder; absolute where none is relative."""
+    try:
+        relative = PurePath(os.path.relpath(path.absolute(), folder)).as_posix()
+    except ValueError:  # another drive on Windows
+        return path.absolute().as_posix()
+    return relative if relative.startswith(".") else f"./{relative}"

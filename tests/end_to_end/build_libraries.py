@@ -1,0 +1,111 @@
+"""Builds the libraries' own classes from the generated files of a folder of bundles.
+
+    python build_libraries.py tests/golden
+
+Prints one JSON object: for each bundle, what accelerate, TRL, PEFT and DeepSpeed made of it. It runs
+in a process of its own, because importing these libraries changes the one that does.
+"""
+
+import ast
+import json
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate.commands.config.config_args import load_config_from_file
+from deepspeed.runtime.config import DeepSpeedConfig
+from peft import LoraConfig
+from transformers import LlamaConfig
+from transformers.integrations.deepspeed import HfTrainerDeepSpeedConfig
+from trl import SFTConfig
+
+STEPS = 100
+LAUNCH = ("distributed_type", "num_processes", "mixed_precision", "use_cpu", "deepspeed_config")
+
+
+def constants(tree: ast.Module) -> dict[str, Any]:
+    """Return the constants of a script, and the batch of the first row of its ladder."""
+    found = {
+        node.targets[0].id: ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and node.targets[0].id.isupper()
+        and not isinstance(node.value, ast.BinOp | ast.Attribute)
+    }
+    found["micro_batch"], found["accumulation"] = found["LADDER"][0]
+    return found
+
+
+def find_call(tree: ast.Module, name: str) -> ast.Call | None:
+    """Return the call that builds a class, None where the script has none."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return next((call for call in calls if ast.unparse(call.func) == name), None)
+
+
+def build(call: ast.Call, builder: type, names: dict[str, Any], **instead: Any) -> Any:
+    """Make the call with the script's constants; `instead` replaces what needs its machine."""
+    scope = {**names, "max": max}
+    written = {
+        str(word.arg): eval(compile(ast.Expression(word.value), "train.py", "eval"), scope)  # noqa: S307
+        for word in call.keywords
+    }
+    return builder(**{**written, **instead})
+
+
+def read_deepspeed(path: Path, settings: SFTConfig) -> dict[str, Any]:
+    """Fill in what says `auto` as the Trainer does, and let DeepSpeed judge the whole."""
+    filled = HfTrainerDeepSpeedConfig(str(path))
+    filled.trainer_config_process(settings)
+    with torch.device("meta"):
+        model = torch.nn.Module()
+    model.config = LlamaConfig(hidden_size=256)
+    filled.trainer_config_finalize(settings, model, STEPS)
+    judged = DeepSpeedConfig(filled.config)
+    return {
+        "stage": judged.zero_optimization_stage,
+        "micro_batch": judged.train_micro_batch_size_per_gpu,
+        "accumulation": judged.gradient_accumulation_steps,
+        "clipping": judged.gradient_clipping,
+        "bf16": judged.bfloat16_config.enabled,
+        "bucket": judged.zero_config.reduce_bucket_size,
+    }
+
+
+def describe(bundle: Path, scratch: str) -> dict[str, Any]:
+    """Build everything that a bundle configures, on a machine that has no GPU."""
+    tree = ast.parse((bundle / "train.py").read_text(encoding="utf-8"))
+    names = constants(tree)
+    launch = load_config_from_file(str(bundle / "accelerate.yaml"))
+    call = find_call(tree, "SFTConfig")
+    if call is None:
+        raise ValueError(f"{bundle} builds no SFTConfig")
+    settings = build(call, SFTConfig, names, output_dir=scratch, use_cpu=True)
+    adapter_call = find_call(tree, "LoraConfig")
+    adapter = build(adapter_call, LoraConfig, names) if adapter_call else None
+    deepspeed = bundle / "deepspeed.json"
+    return {
+        "launch": {key: getattr(launch, key, None) for key in LAUNCH},
+        "settings": {
+            "micro_batch": settings.per_device_train_batch_size,
+            "accumulation": settings.gradient_accumulation_steps,
+            "learning_rate": settings.learning_rate,
+            "bf16": settings.bf16,
+        },
+        "adapter": adapter and {key: asdict(adapter)[key] for key in ("r", "lora_alpha")},
+        "deepspeed": read_deepspeed(deepspeed, settings) if deepspeed.exists() else None,
+    }
+
+
+def main() -> None:
+    """Describe every bundle of the folder."""
+    with tempfile.TemporaryDirectory() as scratch:
+        bundles = sorted(path.parent for path in Path(sys.argv[1]).glob("*/train.py"))
+        print(json.dumps({bundle.name: describe(bundle, scratch) for bundle in bundles}))
+
+
+if __name__ == "__main__":
+    main()

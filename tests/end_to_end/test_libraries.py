@@ -1,0 +1,90 @@
+"""Every golden loads in the classes of the libraries that will read it.
+
+The processes, the batch and the numbers that arrive there are those of the lock. Left out, since
+this machine may have no GPU: whether the GPU can do bf16 (SFTConfig is built with `use_cpu`), and
+the division of a batch among processes (DeepSpeed is asked as one process).
+"""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.end_to_end.process import ROOT, read_json, run
+
+GOLDEN = ROOT / "tests" / "golden"
+BUNDLES = sorted(path.parent.name for path in GOLDEN.glob("*/train.py"))
+STAGES = {"zero2": 2, "zero3": 3}
+KINDS = {"single": "NO", "ddp": "MULTI_GPU", "zero2": "DEEPSPEED", "zero3": "DEEPSPEED"}
+
+
+@pytest.fixture(scope="module")
+def built() -> Mapping[str, Any]:
+    """Return what the libraries made of every golden, from one process."""
+    pytest.importorskip("deepspeed")
+    script = Path(__file__).with_name("build_libraries.py")
+    ended = run(sys.executable, script, GOLDEN, cwd=ROOT, extra={"DS_ACCELERATOR": "cpu"})
+    assert ended.code == 0, ended.said
+    made: Mapping[str, Any] = json.loads(ended.out.splitlines()[-1])
+    return made
+
+
+def decided(name: str) -> dict[str, Any]:
+    """Return the decided values of a golden."""
+    lock = read_json(GOLDEN / name / "ftc.lock.json")
+    return {key: decision["value"] for key, decision in lock["decisions"].items()}
+
+
+def test_there_are_goldens(built: Mapping[str, Any]) -> None:
+    """One process, LoRA and ZeRO-3 are among what is proven."""
+    assert sorted(built) == BUNDLES
+    assert {"single", "zero3"} <= {decided(name)["sharding"] for name in BUNDLES}
+    assert any(bundle["adapter"] for bundle in built.values())
+
+
+@pytest.mark.parametrize("name", BUNDLES)
+def test_accelerate_reads_the_launch(built: Mapping[str, Any], name: str) -> None:
+    """accelerate sees the processes, the kind of run and the precision that were planned."""
+    launch, values = built[name]["launch"], decided(name)
+    precision = {"fp32": "no"}.get(values["precision"], values["precision"])
+    zero = values["sharding"] in STAGES
+
+    assert launch["num_processes"] == values["world"]
+    assert launch["distributed_type"] == KINDS[values["sharding"]]
+    assert launch["mixed_precision"] == (None if zero else precision)
+    assert bool(launch["deepspeed_config"]) == zero
+
+
+@pytest.mark.parametrize("name", BUNDLES)
+def test_the_trainer_takes_the_settings(built: Mapping[str, Any], name: str) -> None:
+    """TRL and PEFT accept every argument, and keep the decided numbers."""
+    settings, values = built[name]["settings"], decided(name)
+
+    assert settings["micro_batch"] == values["micro_batch"]
+    assert settings["accumulation"] == values["accumulation"]
+    assert settings["learning_rate"] == values["learning_rate"]
+    assert settings["bf16"] == (values["precision"] == "bf16")
+    if "rank" in values:
+        adapter = {"r": values["rank"], "lora_alpha": values["alpha"]}
+        assert built[name]["adapter"] == adapter
+    else:
+        assert built[name]["adapter"] is None
+
+
+@pytest.mark.parametrize("name", BUNDLES)
+def test_deepspeed_takes_its_file(built: Mapping[str, Any], name: str) -> None:
+    """DeepSpeed accepts the file once the Trainer has filled it in; other runs have none."""
+    deepspeed, values = built[name]["deepspeed"], decided(name)
+    stage = STAGES.get(values["sharding"])
+    if stage is None:
+        assert deepspeed is None
+        return
+
+    assert deepspeed["stage"] == stage
+    assert deepspeed["micro_batch"] == values["micro_batch"]
+    assert deepspeed["accumulation"] == values["accumulation"]
+    assert deepspeed["clipping"] == values["max_grad_norm"]
+    assert deepspeed["bf16"] == (values["precision"] == "bf16")
