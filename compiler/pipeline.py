@@ -89,9 +89,7 @@ def compile_bundle(
         return outcome
     if stop_after in {None, "write"}:
         _finish_interrupted(outcome.document, outcome.spec, output, force=force)
-    outcome = _judge(
-        outcome, outcome.document, outcome.spec, output, locked=locked, update=update
-    )
+    outcome = _judge(outcome, outcome.document, outcome.spec, output, locked=locked, update=update)
     if outcome.failed or outcome.document is None or stop_after in STAGES[2:5]:
         return outcome
     outcome = _render(outcome)

@@ -8,8 +8,6 @@ from typing import Any
 from ftc.spec.document import Document
 from ftc.spec.normal import lengthen
 
-__all__ = ["apply_overrides", "lengthen"]
-
 
 def apply_overrides(document: Document, overrides: Mapping[str, str]) -> Document:
     """Return the document with each dotted path set to its value (JSON if it parses, else text).

@@ -41,8 +41,8 @@ WRONG_TYPE: Final = make_page(
     "wrong-type",
     "A value has another type than its field: text for a number, a list for an object.",
     "ftc never guesses what a value was meant to be.",
-    '{"training": {"epochs": "3"}}',
-    '{"training": {"epochs": 3}}',
+    '{"export": "Q4_K_M"}',
+    '{"export": ["Q4_K_M"]}',
 )
 UNKNOWN_VALUE: Final = make_page(
     "FTC035",
@@ -114,8 +114,8 @@ NOTHING_TO_TRAIN: Final = make_page(
     "nothing-left-to-train-on",
     "Test and validation together take 90 % of the rows or more.",
     "What is left is too little to learn from; most often a share was meant for training.",
-    '{"splits": {"test": 0.45, "validation": 0.45}}',
-    '{"splits": {"test": 0.1, "validation": 0.1}}',
+    '{"data": {"source": "a.csv", "splits": {"test": 0.45, "validation": 0.45}}}',
+    '{"data": {"source": "a.csv", "splits": {"test": 0.1, "validation": 0.1}}}',
 )
 FOREIGN_COLUMN: Final = make_page(
     "FTC053",
@@ -123,8 +123,8 @@ FOREIGN_COLUMN: Final = make_page(
     "A column is given for a role that rows of this form do not have, "
     "or columns are given for two forms.",
     "The column would be accepted and then ignored.",
-    '{"form": "chat", "columns": {"prompt": "question"}}',
-    '{"form": "chat", "columns": {"messages": "turns"}}',
+    '{"data": {"source": "a.csv", "form": "chat", "columns": {"prompt": "question"}}}',
+    '{"data": {"source": "a.csv", "form": "chat", "columns": {"messages": "turns"}}}',
 )
 NOTHING_TO_MEASURE: Final = make_page(
     "FTC054",
@@ -132,8 +132,8 @@ NOTHING_TO_MEASURE: Final = make_page(
     "Something is to be measured on a split that has no rows.",
     "Without validation rows nothing can stop early and no step is better than another; "
     "without test rows there is nothing to judge the result by.",
-    '{"splits": {"validation": 0}, "early_stopping": 3}',
-    '{"splits": {"validation": 0.1}, "early_stopping": 3}',
+    '{"data": {"source": "a.csv", "splits": {"validation": 0}}, "training": {"early_stopping": 3}}',
+    '{"data": {"source": "a.csv"}, "training": {"early_stopping": 3}}',
 )
 
 PAGES: Final = (

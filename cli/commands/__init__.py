@@ -14,6 +14,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "compile": "Write the bundle: plain scripts that run without ftc.",
     "rehearse": "Run the whole bundle in miniature, on this machine's CPU.",
     "explain": "Print the page of a finding's code or of a field.",
+    "doctor": "Show what this machine has, as a `hardware` section ready to paste.",
     "schema": "Print the JSON Schema of specs.",
     "completion": "Print the completion script of a shell.",
 }

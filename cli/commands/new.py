@@ -72,30 +72,20 @@ def command(
 def _create(path: Path, spec: Mapping[str, Any]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise EnvironmentFailure(
-            message=f"{path.parent.as_posix()} is a file, and a folder of that name is needed",
-            help="name another folder, as in `ftc new triage`",
-        ) from None
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    try:
         with path.open("x", encoding="utf-8") as file:
             file.write(dump(spec) + "\n")
     except FileExistsError:
+        folder = path.parent
+        taken = f"{path.as_posix()} is there already" if folder.is_dir() else f"{folder} is a file"
         raise EnvironmentFailure(
-            message=f"{path.as_posix()} is there already, and was left alone",
+            message=f"{taken}, and was left alone",
             help="name another folder, as in `ftc new triage`",
         ) from None
     except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def _unwritable(path: Path, error: OSError) -> EnvironmentFailure:
-    return EnvironmentFailure(
-        message=f"{path.as_posix()} cannot be written: {(error.strerror or '').lower()}",
-        help="name a folder that you can write to",
-    )
+        raise EnvironmentFailure(
+            message=f"{path.as_posix()} cannot be written: {(error.strerror or '').lower()}",
+            help="name a folder that you can write to",
+        ) from error
 
 
 def _slug(text: str) -> str:

@@ -1,7 +1,6 @@
 """`ftc rehearse`: the whole bundle of a spec run on this machine, on a miniature of its model."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -9,7 +8,7 @@ import click
 from ftc.commands import COMMANDS
 from ftc.commands.options import FAILED, make_subject, spec_argument, tell_findings
 from ftc.compiler.rehearse.rehearsal import rehearse
-from ftc.compiler.rehearse.stage import Stage
+from ftc.compiler.rehearse.stage import Stage, Tell
 from ftc.report.machine import dump
 from ftc.report.rehearsal import rehearsal_data, report_rehearsal, report_stage
 
@@ -38,23 +37,29 @@ def command(context: click.Context, source: str, keep: Path | None, report: str)
     same architecture that is a few layers deep; tokenizer, data and scripts are the real ones.
     Training is killed once and goes on. It takes a few minutes and needs `ftc[run]`.
     """
-    rehearsal = rehearse(source, keep=keep, tell=_teller(is_terminal=sys.stderr.isatty()))
+    as_json = report == "json"
+    live = not as_json and sys.stdout.isatty()
+    rehearsal = rehearse(source, keep=keep, tell=_teller(to_table=live))
     if rehearsal.failure is not None and rehearsal.failure.stage == "compile":
         tell_findings(rehearsal.findings, make_subject(source, None))
-    as_json = report == "json"
-    click.echo(dump(rehearsal_data(rehearsal)) if as_json else report_rehearsal(rehearsal))
+    if as_json:
+        click.echo(dump(rehearsal_data(rehearsal)))
+    else:
+        click.echo(report_rehearsal(rehearsal, seen=live))
     if rehearsal.failure is not None:
         context.exit(FAILED)
 
 
-def _teller(*, is_terminal: bool) -> Callable[[str, Stage | None], None]:
-    """Return what says on stderr that a stage begins and how it ends."""
+def _teller(*, to_table: bool) -> Tell:
+    """Return what says that a stage begins and how it ends.
+
+    On a terminal the lines are the table itself; elsewhere stderr tells how far it is.
+    """
 
     def tell(name: str, stage: Stage | None) -> None:
-        if stage is None and is_terminal:
-            click.echo(f"{name} ...", err=True, nl=False)
-        elif stage is not None:
-            start = "\r\x1b[K" if is_terminal else ""
-            click.echo(start + report_stage(stage), err=True)
+        if stage is not None:
+            click.echo(("\r\x1b[K" if to_table else "") + report_stage(stage), err=not to_table)
+        elif to_table:
+            click.echo(f"{name} ...", nl=False)
 
     return tell

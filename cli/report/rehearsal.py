@@ -31,17 +31,18 @@ def rehearsal_data(rehearsal: Rehearsal) -> Mapping[str, Any]:
             "meaning": failure.meaning,
             "log": str(failure.log) if failure.log is not None else None,
         },
-        "not_rehearsed": [
-            {"what": one.what, "instead": one.instead} for one in rehearsal.unshown
-        ],
+        "not_rehearsed": [{"what": one.what, "instead": one.instead} for one in rehearsal.unshown],
         "folder": str(rehearsal.folder) if rehearsal.folder is not None else None,
         "findings": list_findings(rehearsal.findings),
     }
 
 
-def report_rehearsal(rehearsal: Rehearsal) -> str:
-    """Return the table of stages, why it stopped, and what it could not show."""
-    lines = [report_stage(stage) for stage in rehearsal.stages]
+def report_rehearsal(rehearsal: Rehearsal, *, seen: bool = False) -> str:
+    """Return the table of stages, why it stopped, and what it could not show.
+
+    `seen`: the lines of the stages stand above already.
+    """
+    lines = [] if seen else [report_stage(stage) for stage in rehearsal.stages]
     total = sum(stage.seconds for stage in rehearsal.stages)
     lines.append(f"{'in all':12} {total:>6.1f} s")
     lines += _failure(rehearsal)

@@ -236,3 +236,22 @@ def revision_of_a_folder(case: Case) -> Iterator[Problem]:
             pointer="/model/revision",
             fix=({"op": "remove", "path": "/model/revision"},),
         )
+
+
+@rule("FTC132", "needless-trust", "warning", reads=("model",))
+def needless_trust(case: Case) -> Iterator[Problem]:
+    """What it is: The spec trusts code of the model's repository, which holds none.
+
+    Why it matters: The scripts would run whatever Python the repository brings one day.
+
+    Example: {"model": {"id": "Qwen/Qwen2.5-7B-Instruct", "trust_remote_code": true}}
+
+    Use instead: {"model": "Qwen/Qwen2.5-7B-Instruct"}
+    """
+    if case.spec.model.trust_remote_code and not case.model.custom_code:
+        yield Problem(
+            message="the model brings no code of its own to trust",
+            help="remove `trust_remote_code`",
+            pointer="/model/trust_remote_code",
+            fix=({"op": "remove", "path": "/model/trust_remote_code"},),
+        )

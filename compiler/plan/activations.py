@@ -99,7 +99,7 @@ def _adapter_bytes(job: Job) -> int:
     the inner products. DoRA (PEFT `DoraLinearLayer`) keeps the base's output once more.
     """
     shapes = [job.shape.linear_shapes[name] for name in job.targets]
-    wide = job.stack.adapter_input_bytes
+    wide = max(job.stack.adapter_input_bytes, job.compute_bytes)
     kept = sum(kind.in_features for kind in shapes) * (wide + (1 if job.dropout else 0))
     if job.dora:
         kept += sum(kind.out_features for kind in shapes) * job.compute_bytes

@@ -36,6 +36,7 @@ class Frame:
             full=adapter is None,
             trainable=shape.parameters if adapter is None else adapter.parameters,
             targets=targets,
+            rank=adapter.rank.value if adapter else 0,
             dropout=adapter.dropout.value if adapter else 0.0,
             load_bytes=4 if load == "fp32" else 2,
             compute_bytes=4 if self.precision == "fp32" else 2,

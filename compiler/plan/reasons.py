@@ -42,6 +42,8 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "global_batch.rounded": "the multiple of {unit} rows (processes x micro-batch) nearest to "
     "the {asked} asked for",
     "micro_batch.fits": "the largest that fits: {device_bytes} of {capacity_bytes}",
+    "micro_batch.whole": "all that a process sees in a step, at once: {device_bytes} of "
+    "{capacity_bytes}",
     "micro_batch.tight": "one that needs {device_bytes} of {capacity_bytes}: nothing smaller is "
     "left to try",
     "micro_batch.unknown": "a cautious divisor of {rows} rows, as the memory is not known",

@@ -109,6 +109,8 @@ def _layout(frame: Frame, chosen: Candidate, options: tuple[Sharding, ...]) -> L
     """Put the reasons to a chosen layout."""
     memory, micro, checkpointing = chosen.memory, chosen.micro, chosen.checkpointing
     fits = {True: "fits", False: "tight", None: "unknown"}[memory.fits]
+    if memory.fits and micro == frame.batch.rows_per_process:
+        fits = "whole"
     values = {
         "device_bytes": memory.device_bytes,
         "capacity_bytes": memory.capacity_bytes,

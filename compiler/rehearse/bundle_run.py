@@ -20,7 +20,9 @@ from ftc.compiler.rehearse.stage import StageFailed
 _POLL_SECONDS: Final = 0.02
 _LONGEST_SECONDS: Final = 1800.0  # of one stage, before it counts as hanging
 _CAUSE_LINES: Final = 8
-_SAID_BY_STAGE: Final = re.compile(r"^(\w+\.(py|sh): |\w*(Error|Exception)\b.*:)")
+_SAID: Final = re.compile(r"\w+\.(py|sh): ")  # as guard.py and run.sh begin a sentence
+_ERROR: Final = re.compile(r"(\[rank\d+\]: )?[\w.]+(Error|Exception|Exit|Interrupt)\b")
+_LAUNCHER: Final = re.compile(r".*(CalledProcessError|ChildFailedError)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,11 +129,13 @@ def make_environment() -> Mapping[str, str]:
 
 
 def find_cause(text: str) -> str:
-    """Return the sentence in which a script said what is wrong, or else the last lines."""
-    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-    spoken = [number for number, line in enumerate(lines) if _SAID_BY_STAGE.match(line)]
-    start = spoken[-1] if spoken else 0
-    return "\n".join(lines[start:][:1] + lines[start + 1 :][-_CAUSE_LINES:])
+    """Return the sentence in which a script said what is wrong, else the error that it died of."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    spoken = [number for number, line in enumerate(lines) if _SAID.match(line)]
+    if spoken:
+        return "\n".join([lines[spoken[-1]], *lines[spoken[-1] + 1 :][-_CAUSE_LINES:]])
+    died = [line for line in lines if _ERROR.match(line) and not _LAUNCHER.match(line)]
+    return died[-1] if died else "\n".join(lines[-_CAUSE_LINES:])
 
 
 def _note(bundle: Path, name: str) -> Path:

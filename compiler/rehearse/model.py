@@ -18,7 +18,7 @@ from ftc.spec.finding import EnvironmentFailure
 
 CONFIG_FILE: Final = "config.json"
 _WEIGHTS: Final = (".safetensors", ".bin", ".gguf", ".pt", ".pth", ".h5", ".msgpack", ".onnx")
-_LEFT_OUT: Final = (*_WEIGHTS, ".index.json", CONFIG_FILE, "adapter_config.json", "README.md")
+_LEFT_OUT: Final = frozenset({CONFIG_FILE, "adapter_config.json", "README.md"})
 _LONGEST_CAUSE: Final = 6
 
 
@@ -82,7 +82,8 @@ def run_script(name: str, arguments: list[Path], log: Path) -> str:
 def _copy_small_files(place: Path, folder: Path) -> None:
     """Copy the tokenizer, the chat template and what else is no weight."""
     for path in sorted(place.iterdir()):
-        if path.is_file() and not path.name.endswith(_LEFT_OUT):
+        left_out = path.name in _LEFT_OUT or path.name.endswith((*_WEIGHTS, ".index.json"))
+        if path.is_file() and not left_out:
             shutil.copyfile(path, folder / path.name)
 
 

@@ -141,7 +141,7 @@ def _no_file(spec: Spec, path: Path, folder: Path) -> Finding:
         what = "a folder" if stat.S_ISDIR(path.stat().st_mode) else "no regular file"
     except PermissionError as error:
         return unreadable(spec, error)
-    except OSError:
+    except (OSError, ValueError):  # not there, or a name that no disk can hold
         return _missing_file(spec, path, folder)
     return pages.NO_FILE.finding(
         message=f"the data `{source}` is {what}", help="name one file of rows", pointer=_POINTER

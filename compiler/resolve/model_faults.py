@@ -139,4 +139,4 @@ def _not_found(spec: Spec) -> Finding:
 def _similar(name: str) -> str | None:
     ids = {model.id.casefold(): model.id for model in all_models()}
     near = get_close_matches(name.casefold(), ids, n=1, cutoff=0.85)
-    return ids[near[0]] if near else None
+    return ids[near[0]] if near and ids[near[0]] != name else None

@@ -6,15 +6,15 @@ from ftc.spec.page import Page
 
 
 def _page(code: str, name: str, *, what: str, why: str, example: str, instead: str) -> Page:
-    """Put the four parts of a page under their headings."""
-    parts = {
-        "What it is": what,
-        "Why it matters": why,
-        "Example": f"```json\n{example}\n```",
-        "Use instead": instead,
-    }
-    text = "\n\n".join(f"## {title}\n\n{body}" for title, body in parts.items())
-    return Page(code=code, name=name, severity="error", text=text + "\n")
+    """Put the four parts of a page behind their headings."""
+    parts = (
+        f"**What it is.** {what}",
+        f"**Why it matters.** {why}",
+        f"**Example**\n\n```json\n{example}\n```",
+        f"**Use instead.** {instead}",
+    )
+    text = "\n\n".join(parts) + "\n"
+    return Page(code=code, name=name, severity="error", text=text)
 
 
 MODEL_FOLDER: Final = _page(

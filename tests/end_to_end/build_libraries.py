@@ -2,8 +2,8 @@
 
     python build_libraries.py tests/golden
 
-Prints one JSON object: for each bundle, what accelerate, TRL, PEFT and DeepSpeed made of it. It runs
-in a process of its own, because importing these libraries changes the one that does.
+Prints one JSON object: for each bundle, what accelerate, TRL, PEFT and DeepSpeed made of it. It
+runs in a process of its own, because importing these libraries changes the one that does.
 """
 
 import ast
@@ -12,15 +12,15 @@ import sys
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-import torch
 from accelerate.commands.config.config_args import load_config_from_file
 from deepspeed.runtime.config import DeepSpeedConfig
 from peft import LoraConfig
 from transformers import LlamaConfig
 from transformers.integrations.deepspeed import HfTrainerDeepSpeedConfig
-from trl import SFTConfig
+from trl import SFTConfig  # type: ignore[attr-defined]
 
 STEPS = 100
 LAUNCH = ("distributed_type", "num_processes", "mixed_precision", "use_cpu", "deepspeed_config")
@@ -58,11 +58,9 @@ def build(call: ast.Call, builder: type, names: dict[str, Any], **instead: Any) 
 
 def read_deepspeed(path: Path, settings: SFTConfig) -> dict[str, Any]:
     """Fill in what says `auto` as the Trainer does, and let DeepSpeed judge the whole."""
-    filled = HfTrainerDeepSpeedConfig(str(path))
+    filled: Any = HfTrainerDeepSpeedConfig(str(path))  # type: ignore[no-untyped-call]
     filled.trainer_config_process(settings)
-    with torch.device("meta"):
-        model = torch.nn.Module()
-    model.config = LlamaConfig(hidden_size=256)
+    model = SimpleNamespace(config=LlamaConfig(hidden_size=256))
     filled.trainer_config_finalize(settings, model, STEPS)
     judged = DeepSpeedConfig(filled.config)
     return {
@@ -104,7 +102,8 @@ def main() -> None:
     """Describe every bundle of the folder."""
     with tempfile.TemporaryDirectory() as scratch:
         bundles = sorted(path.parent for path in Path(sys.argv[1]).glob("*/train.py"))
-        print(json.dumps({bundle.name: describe(bundle, scratch) for bundle in bundles}))
+        built = {bundle.name: describe(bundle, scratch) for bundle in bundles}
+    sys.stdout.write(json.dumps(built) + "\n")
 
 
 if __name__ == "__main__":

@@ -28,9 +28,7 @@ SPEC = {
 
 
 @pytest.fixture(scope="session")
-def folder(
-    tmp_path_factory: pytest.TempPathFactory, model: Path, tickets: list[list[str]]
-) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, model: Path, tickets: list[list[str]]) -> Path:
     """Return a folder with the model and enough rows for the steps."""
     folder = tmp_path_factory.mktemp("deepspeed")
     (folder / "model").symlink_to(model)
@@ -63,9 +61,7 @@ def alone(folder: Path) -> dict[str, list[list[float]]]:
     return curve(folder, 1, "auto")
 
 
-def hold_equal(
-    alone: dict[str, list[list[float]]], together: dict[str, list[list[float]]]
-) -> None:
+def hold_equal(alone: dict[str, list[list[float]]], together: dict[str, list[list[float]]]) -> None:
     """Assert that two curves have the same steps and, within the tolerance, the same losses."""
     assert [step for step, _ in alone["train"]] == list(range(1, STEPS + 1))
     assert alone["train"][-1][1] < alone["train"][0][1] - 1

@@ -124,9 +124,7 @@ def write_lines(path: Path, rows: Sequence[object]) -> None:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def test_chat(
-    prepare: Prepare, tmp_path: Path, pieces: Callable[[Sequence[int]], str]
-) -> None:
+def test_chat(prepare: Prepare, tmp_path: Path, pieces: Callable[[Sequence[int]], str]) -> None:
     """Of a conversation with several turns every answer and its end is learned, nothing else."""
     faults: list[object] = [
         chat(1),
@@ -237,9 +235,7 @@ def test_csv_of_another_country(
         assert pieces(learned) == f"ja ve, número {number} — €{END}"
 
 
-def test_parquet(
-    prepare: Prepare, tmp_path: Path, pieces: Callable[[Sequence[int]], str]
-) -> None:
+def test_parquet(prepare: Prepare, tmp_path: Path, pieces: Callable[[Sequence[int]], str]) -> None:
     """A parquet file with nulls and a nested column of messages is read as JSON lines are."""
     parquet = pytest.importorskip("pyarrow.parquet")
     table = pytest.importorskip("pyarrow").Table.from_pylist(

@@ -47,7 +47,7 @@ def test_there_are_goldens(built: Mapping[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", BUNDLES)
 def test_accelerate_reads_the_launch(built: Mapping[str, Any], name: str) -> None:
-    """accelerate sees the processes, the kind of run and the precision that were planned."""
+    """Accelerate sees the processes, the kind of run and the precision that were planned."""
     launch, values = built[name]["launch"], decided(name)
     precision = {"fp32": "no"}.get(values["precision"], values["precision"])
     zero = values["sharding"] in STAGES

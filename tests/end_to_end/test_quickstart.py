@@ -159,7 +159,9 @@ def test_a_changed_constant_repeats_what_depends_on_it(whole_run: WholeRun, move
     script.write_text(changed, encoding="utf-8")
 
     model = ("--model", folder / "model")
-    prepared = run(sys.executable, "prepare.py", "--data", folder / "tickets.csv", *model, cwd=moved)
+    prepared = run(
+        sys.executable, "prepare.py", "--data", folder / "tickets.csv", *model, cwd=moved
+    )
     trained = train(moved, *model)
     merged = run(sys.executable, "merge.py", *model, cwd=moved)
 

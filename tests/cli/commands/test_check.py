@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -141,10 +142,16 @@ def test_a_file_that_cannot_be_repaired(call: Call, tmp_path: Path) -> None:
 def test_a_spec_that_may_not_be_read(
     call: Call, spec_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is a finding like any other, in every format."""
+    """It is a finding like any other, in every format, and no error of usage."""
+    opened = Path.open
 
-    def refuse(*_: object) -> bool:
-        return False
+    def refuse(self: Path, *arguments: Any, **options: Any) -> Any:
+        if self == spec_file:
+            raise PermissionError(13, "Permission denied")
+        return opened(self, *arguments, **options)
 
-    monkeypatch.setattr(os, "access", refuse)
-    assert call("check", spec_file).code == 0
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(Path, "open", refuse)
+    result = call("check", spec_file, "--format", "json")
+    assert result.code == 1, result.err
+    assert [one["code"] for one in json.loads(result.out)["findings"]] == ["FTC002"]

@@ -13,7 +13,7 @@ from ftc.compiler.plan.reasons import CATALOGUE, sentence
 COMPOSED = {
     "world.": ("gpu", "cpu"),
     "checkpointing.": ("on", "off"),
-    "micro_batch.": ("fits", "tight", "unknown"),
+    "micro_batch.": ("fits", "tight", "unknown", "whole"),
     "sharding.": ("zero2", "zero3"),
 }
 

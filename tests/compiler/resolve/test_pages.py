@@ -3,7 +3,7 @@
 from ftc.compiler.resolve.pages import PAGES
 
 RANGES = (range(100, 120), range(200, 220), range(300, 310))
-PARTS = ("## What it is", "## Why it matters", "## Example", "## Use instead")
+PARTS = ("**What it is.**", "**Why it matters.**", "**Example**", "**Use instead.**")
 
 
 def test_codes_and_names_are_unique_and_in_range() -> None:

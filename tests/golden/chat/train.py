@@ -38,7 +38,7 @@ LORA_ALPHA = 64  # twice the rank of 32
 LORA_DROPOUT = 0.05  # the default of `method.dropout`
 LORA_TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj"]  # set by `method.targets` in the spec
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
-LADDER = [[2, 1], [1, 2]]  # the largest that fits: 6.5 GiB of 23.6 GiB
+LADDER = [[2, 1], [1, 2]]  # all that a process sees in a step, at once: 6.5 GiB of 23.6 GiB
 GRADIENT_CHECKPOINTING = False  # activations fit in memory, and keeping them saves recomputing
 EPOCHS = 2.0  # set by `training.epochs` in the spec
 LEARNING_RATE = 0.0002  # set by `training.learning_rate` in the spec
@@ -51,7 +51,7 @@ SAVE_STEPS = 10  # a checkpoint at each evaluation, so that the best one is kept
 KEEP_CHECKPOINTS = 2  # the default of `training.keep_checkpoints`
 PATIENCE = 3  # set by `training.early_stopping` in the spec
 SEED = 42  # the default of `training.seed`
-PLANNED_BYTES = 5231732736  # the plan's peak of one process, in the phase: loss
+PLANNED_BYTES = 5236058112  # the plan's peak of one process, in the phase: loss
 
 # -----------------------------------------------------------------------------
 # Arguments and settings

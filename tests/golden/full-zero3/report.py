@@ -5,6 +5,7 @@
 Reads what the stages noted under run/. Writes run/report.md, which holds the same tables.
 """
 
+import argparse
 import json
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import guard
 
 HERE = Path(__file__).resolve().parent
 RUN = HERE / "run"
+
+argparse.ArgumentParser(description="Say what the run came to.").parse_args()
 STAGES = ("data", "train", "merged", "evaluate", "quantize")
 
 

@@ -33,7 +33,7 @@ MODEL_REVISION = None
 LOAD_DTYPE = "bfloat16"  # DeepSpeed keeps its own fp32 master beside bf16 weights
 ATTENTION = "sdpa"  # PyTorch's own kernel, which needs nothing installed beyond torch
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
-LADDER = [[2, 1], [1, 2]]  # the largest that fits: 49.8 GiB of 79.1 GiB
+LADDER = [[2, 1], [1, 2]]  # all that a process sees in a step, at once: 49.8 GiB of 79.1 GiB
 GRADIENT_CHECKPOINTING = False  # activations fit in memory, and keeping them saves recomputing
 EPOCHS = 5.0  # set by `training.epochs` in the spec
 LEARNING_RATE = 2e-05  # 2e-5 at 7B, falling with size^0.4; this model has 8.03B

@@ -57,7 +57,7 @@ EVAL_STEPS = 23  # ten evaluations in 225 steps
 SAVE_STEPS = 23  # a checkpoint at each evaluation, so that the best one is kept
 KEEP_CHECKPOINTS = 2  # the default of `training.keep_checkpoints`
 SEED = 42  # the default of `training.seed`
-PLANNED_BYTES = 20571664384  # the plan's peak of one process, in the phase: layer backward
+PLANNED_BYTES = 20576481280  # the plan's peak of one process, in the phase: layer backward
 
 # -----------------------------------------------------------------------------
 # Arguments and settings

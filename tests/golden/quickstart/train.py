@@ -31,7 +31,7 @@ MODEL = "../../../examples/quickstart/model"
 LOAD_DTYPE = "float32"  # training in fp32 needs no other copy of the weights
 ATTENTION = "sdpa"  # PyTorch's own kernel, which needs nothing installed beyond torch
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
-# the largest that fits: 1.4 GiB of 19.2 GiB
+# all that a process sees in a step, at once: 1.4 GiB of 19.2 GiB
 LADDER = [[32, 1], [16, 2], [8, 4], [4, 8], [2, 16], [1, 32]]
 GRADIENT_CHECKPOINTING = False  # activations fit in memory, and keeping them saves recomputing
 EPOCHS = 4.0  # set by `training.epochs` in the spec

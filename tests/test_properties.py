@@ -1,0 +1,328 @@
+"""Properties: no input ends in an exception, no output depends on chance, no field is ignored."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+from ftc.compiler.pipeline import Outcome, check, compile_bundle, write
+from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.schema import fields, object_form
+
+CONFIG = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "vocab_size": 259,
+    "hidden_size": 256,
+    "intermediate_size": 512,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 2048,
+    "tie_word_embeddings": False,
+    "torch_dtype": "bfloat16",
+}
+TEMPLATE = (
+    "{{ bos_token }}{% for m in messages %}{{ '<' + m.role + '>' + m.content | trim }}"
+    "{% if m.role == 'assistant' %}{{ eos_token }}{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<assistant>' }}{% endif %}"
+)
+BASE: Mapping[str, Any] = {
+    "name": "triage",
+    "model": {"id": "./model"},
+    "data": {"source": "tickets.csv"},
+    "hardware": {"gpu": "cpu"},
+    "method": {"type": "lora"},
+    "training": {"global_batch": 8},
+}
+TWO_GPUS = {"hardware.gpu": "A100-80GB", "hardware.count": 2}
+TWO_COLUMNS = {"data.form": "prompt_completion"}
+
+# For each field a valid value that differs from what a spec without it means, and what else the
+# spec has to say for the field to matter.
+FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
+    "ftc": (2, {}),
+    "name": ("other", {"export.types": ["Q8_0"]}),
+    "model.id": ("./model-2", {}),
+    "model.revision": ("v2", {}),
+    "model.chat_template": ("other.jinja", {}),
+    "model.attention": ("eager", {}),
+    "model.trust_remote_code": (True, {}),
+    "data.source": ("tickets-2.csv", {}),
+    "data.revision": ("v2", {}),
+    "data.subset": ("en", {}),
+    "data.split": ("test", {}),
+    "data.format": ("jsonl", {}),
+    "data.form": ("text", {}),
+    "data.columns.messages": ("more", {"data.source": "chats.jsonl"}),
+    "data.columns.prompt": ("more", TWO_COLUMNS),
+    "data.columns.completion": ("more", TWO_COLUMNS),
+    "data.columns.instruction": ("more", {"data.source": "tasks.csv"}),
+    "data.columns.input": ("more", {"data.source": "tasks.csv"}),
+    "data.columns.output": ("more", {"data.source": "tasks.csv"}),
+    "data.columns.text": ("more", {"data.source": "stories.csv"}),
+    "data.system": ("be brief", {}),
+    "data.max_length": (24, {}),
+    "data.max_rows": (50, {}),
+    "data.cleaning.drop_duplicates": (False, {}),
+    "data.cleaning.repair_encoding": (False, {}),
+    "data.cleaning.overlong": ("truncate", {"data.max_length": 40}),
+    "data.splits.test": (0.2, {}),
+    "data.splits.validation": (0.2, {}),
+    "data.splits.stratify": (False, {}),
+    "objective.loss_on": ("all", {}),
+    "method.type": ("full", {}),
+    "method.rank": (4, {}),
+    "method.alpha": (7, {}),
+    "method.dropout": (0.2, {}),
+    "method.targets": (["q_proj"], {}),
+    "training.epochs": (7, {}),
+    "training.max_steps": (9, {}),
+    "training.global_batch": (16, {}),
+    "training.micro_batch": (2, {}),
+    "training.learning_rate": (0.005, {}),
+    "training.schedule": ("linear", {}),
+    "training.warmup": (0.3, {}),
+    "training.weight_decay": (0.2, {}),
+    "training.max_grad_norm": (0.3, {}),
+    "training.precision": ("bf16", {}),
+    "training.gradient_checkpointing": (True, {}),
+    "training.evaluation.every_steps": (3, {}),
+    "training.evaluation.metric": ("none", {}),
+    "training.keep_checkpoints": (5, {}),
+    "training.early_stopping": (3, {}),
+    "training.seed": (7, {}),
+    "hardware.gpu": ("RTX-4090", {}),
+    "hardware.count": (2, {}),
+    "hardware.ram_gib": (0.5, {}),
+    "hardware.disk_gib": (0.001, {}),
+    "distribution.strategy": ("zero2", TWO_GPUS),
+    "export.types": (["Q8_0"], {}),
+}
+TOLD = {"spec.json", "README.md"}  # they repeat the spec, which is no use of it
+# `$schema` is for editors; there is one objective so far; `allow` is flipped below.
+ELSEWHERE = {"$schema", "objective.type", "allow"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with two small models (no weights) and a file of each form."""
+    folder = tmp_path_factory.mktemp("properties")
+    write_model(folder / "model", CONFIG)
+    write_model(folder / "model-2", {**CONFIG, "num_hidden_layers": 3})
+    (folder / "other.jinja").write_text(TEMPLATE.replace("<", "[").replace(">", "]"))
+    mojibake = "està".encode().decode("cp1252")
+    rows = [f"where is parcel {n}?,{'lost' if n % 3 else 'late'},{n}" for n in range(120)]
+    rows += [rows[0], f"on {mojibake} el paquet?,lost,1", f"{'long ' * 30}?,late,2"]
+    table = "\n".join(["prompt,completion,more", *rows]) + "\n"
+    (folder / "tickets.csv").write_text(table, encoding="utf-8")
+    (folder / "tickets-2.csv").write_text(table.replace("parcel", "box"), encoding="utf-8")
+    tasks = [f"answer {n},parcel {n},sent {n},x {n}" for n in range(60)]
+    (folder / "tasks.csv").write_text("\n".join(["instruction,input,output,more", *tasks]) + "\n")
+    stories = [f"the story of {n},a longer story of {n}" for n in range(60)]
+    (folder / "stories.csv").write_text("\n".join(["text,more", *stories]) + "\n")
+    turns = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "yes"}]
+    chats = [
+        {"messages": [{**turns[0], "content": f"call {n}"}, turns[1]], "more": turns}
+        for n in range(60)
+    ]
+    (folder / "chats.jsonl").write_text("\n".join(map(json.dumps, chats)) + "\n")
+    return folder
+
+
+def write_model(folder: Path, config: Mapping[str, Any]) -> None:
+    """Write the files that facts come from: a config, and a tokenizer of one token per byte."""
+    folder.mkdir()
+    pieces = ["<s>", "</s>", "<unk>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    vocabulary = {piece: number for number, piece in enumerate(pieces)}
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(pieces[:3])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    marks = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
+    settings = {**marks, "chat_template": TEMPLATE}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def put(spec: Mapping[str, Any], name: str, value: Any) -> dict[str, Any]:
+    """Return the spec with one dotted field set."""
+    head, _, rest = name.partition(".")
+    if not rest:
+        return {**spec, head: value}
+    inner = spec.get(head)
+    return {**spec, head: put(inner if isinstance(inner, Mapping) else {}, rest, value)}
+
+
+def outcome_of(folder: Path, text: str) -> Outcome:
+    """Compile a text up to the point where only writing is left."""
+    path = folder / "spec.json"
+    path.write_text(text, encoding="utf-8", errors="surrogatepass")
+    return compile_bundle(str(path))
+
+
+def meaning(folder: Path, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what came of a spec, but for what only tells it again."""
+    outcome = outcome_of(folder, json.dumps(spec))
+    said = [(found.code, found.severity, found.message) for found in outcome.findings]
+    files = {file.name: file.text for file in outcome.files if file.name not in TOLD}
+    decided = outcome.plan.decisions.items() if outcome.plan else {}
+    values = {name: decision.value for name, decision in decided.items()}
+    return {"said": said, "files": files, "decided": values}
+
+
+def leaves() -> set[str]:
+    """Return every field of the language that is not a section."""
+    return {field.name for field in fields() if object_form(field.schema) is None}
+
+
+def test_every_field_is_flipped() -> None:
+    """A new field needs a line in the table above."""
+    assert leaves() == FLIPS.keys() | ELSEWHERE
+
+
+def test_the_base_compiles(folder: Path) -> None:
+    """The spec that everything is flipped in has no error, so that a flip is seen in files too."""
+    outcome = outcome_of(folder, json.dumps(BASE))
+
+    assert not outcome.failed, outcome.findings
+    assert outcome.files
+
+
+@pytest.fixture(scope="module")
+def unflipped() -> dict[str, dict[str, Any]]:
+    """Return what came of each spec that fields are flipped in, for those that share one."""
+    return {}
+
+
+@pytest.mark.parametrize("name", sorted(FLIPS))
+def test_no_field_is_ignored(folder: Path, name: str, unflipped: dict[str, dict[str, Any]]) -> None:
+    """Another valid value changes the plan, the findings or a file."""
+    value, needed = FLIPS[name]
+    spec = dict(BASE)
+    for key, also in needed.items():
+        spec = put(spec, key, also)
+
+    key = json.dumps(spec)
+    if key not in unflipped:
+        unflipped[key] = meaning(folder, spec)
+
+    assert meaning(folder, put(spec, name, value)) != unflipped[key]
+
+
+def test_allow_silences_a_warning(folder: Path) -> None:
+    """A warning that is allowed is not said again."""
+    spec = put(BASE, "training.warmup", 0.8)
+    before = meaning(folder, spec)["said"]
+    warned = [code for code, severity, _ in before if severity == "warning"]
+
+    after = meaning(folder, put(spec, "allow", warned))["said"]
+
+    assert warned
+    assert not [code for code, _, _ in after if code in warned]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+NAMES = sorted(field.name for field in fields())
+EXAMPLES = [value for field in fields() for value in field.schema["examples"]]
+
+
+def hold_total(folder: Path, text: str) -> None:
+    """Assert that a text gives findings or files, or the one exception for a failed world."""
+    try:
+        outcome = outcome_of(folder, text)
+    except EnvironmentFailure:
+        return
+    assert outcome.failed or outcome.files
+    for found in outcome.findings:
+        assert found.message
+        assert found.help
+
+
+@given(text=st.text() | JSON.map(json.dumps))
+@example(text="")
+@example(text="\ufeff{}")
+@example(text='{"name": "\ud800"}')
+@example(text="[" * 5_000)
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+def test_any_text_gives_findings(folder: Path, text: str) -> None:
+    """Whatever the file holds, it is told what is wrong with it."""
+    hold_total(folder, text)
+
+
+@given(
+    changes=st.lists(
+        st.tuples(st.sampled_from(NAMES), JSON | st.sampled_from(EXAMPLES)),
+        min_size=1,
+        max_size=4,
+    )
+)
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+def test_anything_near_the_schema_gives_findings_or_a_bundle(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, changes: list[tuple[str, Any]]
+) -> None:
+    """A sound spec with a few fields set to anything is judged, never a surprise."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    spec = dict(BASE)
+    for name, value in changes:
+        spec = put(spec, name, value)
+    hold_total(folder, json.dumps(spec))
+
+
+def read_all(folder: Path) -> dict[str, bytes]:
+    """Return every file of a bundle."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_a_bundle_does_not_depend_on_where_and_how_it_is_compiled(
+    folder: Path, tmp_path: Path
+) -> None:
+    """Locale, hash seed, working directory and the process change no byte.
+
+    Where a locale is not installed, Python falls back to C, and the test says less.
+    """
+    spec = folder / "same.json"
+    spec.write_text(json.dumps({**BASE, "export": {"types": ["Q8_0"]}}), encoding="utf-8")
+    bundle = folder / "triage"
+    shutil.rmtree(bundle, ignore_errors=True)
+    write(compile_bundle(str(spec)))
+    expected = read_all(bundle)
+    for locale, seed, cwd, said in (
+        ("C", "0", folder, "same.json"),
+        ("ca_ES.UTF-8", "1", tmp_path, str(spec)),
+        ("es_ES.UTF-8", "2", folder.parent, f"{folder.name}/same.json"),
+    ):
+        shutil.rmtree(bundle)
+        environment = {**os.environ, "LC_ALL": locale, "LANG": locale, "PYTHONHASHSEED": seed}
+        command = [sys.executable, "-m", "ftc", "compile", said]
+        done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert read_all(bundle) == expected
+
+    assert "train.py" in expected
+
+
+def test_check_and_compile_say_the_same(folder: Path) -> None:
+    """The findings of `ftc check` are those of `ftc compile`."""
+    path = folder / "checked.json"
+    path.write_text(json.dumps(put(BASE, "training.warmup", 0.8)), encoding="utf-8")
+
+    assert check(str(path)).findings == compile_bundle(str(path)).findings != ()
