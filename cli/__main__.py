@@ -1,8 +1,11 @@
 """The front door: `ftc` on a command line, its exit codes, and what is said when it fails."""
 
+import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final, NoReturn
 
 import click
@@ -40,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; every failure becomes a sentence."""
     try:
+        _prepare_output()
         code = _invoke(arguments)
         sys.stdout.flush()
     except EnvironmentFailure as failure:
@@ -49,15 +53,35 @@ def run(arguments: Sequence[str]) -> int:
         click.echo("ftc: interrupted", err=True)
         return INTERRUPTED
     except BrokenPipeError:
-        # whoever read has gone: nothing more can be said, not even at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # whoever read has gone: nothing more can be said
+        _drop_output()
         return BROKEN_PIPE
     except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
+            _drop_output()
+            click.echo("ftc: the output cannot be written: no space left on device", err=True)
+            return EnvironmentFailure.exit_code
         if os.environ.get("FTC_DEBUG") == "1":
             raise
         click.echo(_say_defect(error), err=True)
         return DEFECT
     return code
+
+
+def _prepare_output() -> None:
+    """Print a letter that the encoding lacks as its escape, and nothing where output is closed."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
+            setattr(sys, name, nowhere)
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _drop_output() -> None:
+    """Forget what was not printed, so that Python does not try again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _invoke(arguments: Sequence[str]) -> int:

@@ -26,7 +26,8 @@ output_option = click.option(
     "-o",
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
-    help="The bundle's folder (default: one named like the spec, beside it).",
+    help="The bundle's folder (default: one named like the spec, beside it; a bundle's own spec "
+    "compiles to that bundle).",
 )
 
 

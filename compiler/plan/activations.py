@@ -22,9 +22,24 @@ def layer_bytes(job: Job) -> int:
         norms = 2 * (_FP32 if shape.norm == "rms" else width) * shape.hidden
     if job.full:
         norms += (1 if job.stack.fused_norms else 2) * 2 * width * shape.hidden
+        norms += _autocast_bytes(job)
     inner = mlp_width(job)
     mlp = (3 if shape.gated_mlp else 2) * width * inner + product_bytes(job)
     return norms + _attention_bytes(job) + mlp + _adapter_bytes(job)
+
+
+def _autocast_bytes(job: Job) -> int:
+    """Return what fp32 weights under autocast keep more, per layer and token.
+
+    The residual stream is fp32, and so is what a norm keeps for its weight; each linear that reads
+    it makes a 16-bit copy of its own (held by `benchmarks/trace.py` on transformers' own classes).
+    """
+    if not job.mixed:
+        return 0
+    shape, width = job.shape, job.compute_bytes
+    # all but the attention's and the MLP's last, which read 16 bits
+    readers = max(2, len(shape.linear_shapes) - 2) if shape.linear_shapes else 5
+    return (2 * (_FP32 - width) + (readers - 2) * width) * shape.hidden
 
 
 def product_bytes(job: Job) -> int:
@@ -42,14 +57,15 @@ def recompute_bytes(job: Job) -> int:
 def checkpoint_bytes(job: Job) -> int:
     """Return what checkpointing keeps of all layers per token: each layer's input.
 
-    Norms in fp32 make the residual stream fp32 too.
+    Norms or an embedding in fp32 make the residual stream fp32 too.
     """
     return job.shape.layers * residual_bytes(job)
 
 
 def residual_bytes(job: Job) -> int:
     """Return one layer's input per token."""
-    return (_FP32 if job.stack.upcast_norms else job.compute_bytes) * job.shape.hidden
+    wide = job.stack.upcast_norms or job.mixed
+    return (_FP32 if wide else job.compute_bytes) * job.shape.hidden
 
 
 def held_bytes(job: Job) -> int:

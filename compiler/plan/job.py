@@ -62,3 +62,8 @@ class Job:
     def deepspeed(self) -> bool:
         """Whether DeepSpeed holds an fp32 master of what is trained."""
         return self.sharding in ("zero2", "zero3")
+
+    @property
+    def mixed(self) -> bool:
+        """Whether fp32 weights compute in 16 bits, by autocast; FSDP casts its shards instead."""
+        return self.full and self.compute_bytes < self.load_bytes and not self.fsdp

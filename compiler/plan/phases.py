@@ -99,7 +99,7 @@ def load_bytes(job: Job) -> int:
 
 def autocast_copies(job: Job) -> int:
     """16-bit copies of fp32 linear weights that autocast caches during a forward pass."""
-    if not job.full or job.fsdp or job.compute_bytes >= job.load_bytes:
+    if not job.mixed:
         return 0
     return job.shape.linear_parameters * job.compute_bytes
 

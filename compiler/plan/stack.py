@@ -49,7 +49,7 @@ PINNED: Final = Stack(
     logits_bytes=0,
     hidden_copies=3,
     step_copies=0,
-    adapter_input_bytes=2,
+    adapter_input_bytes=4,
     bucket_elements=500_000_000,
 )
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import psutil
 
@@ -61,7 +61,7 @@ class BundleRun:
         self._bundle, self._log = bundle, log
         self._start_bytes = log.stat().st_size if log.is_file() else 0
 
-    def __enter__(self) -> "BundleRun":
+    def __enter__(self) -> Self:
         """Start `run.sh`."""
         with self._log.open("a", encoding="utf-8") as stream:
             self._process = subprocess.Popen(

@@ -12,23 +12,27 @@ BLOCK: Final = 256
 INTERMEDIATE: Final = 512
 EXPERT: Final = 256
 LAYERS: Final = 2
-_WIDEST: Final = 4 * BLOCK
+_WIDEST: Final = 3 * BLOCK  # with a vocabulary of 150,000 tokens still a small model
 _NARROWEST_HEAD: Final = 16
-_MOST_SHARED: Final = 16  # query heads per key head; beyond it only "many share one" is kept
+_MOST_SHARED: Final = 16  # query heads per key head
 
 #: Layers after which attention repeats itself where the config does not say so; llama.cpp has the
 #: same numbers in its code (`load_swa_pattern`, `n_no_rope_layer_step`).
 _PERIODS: Final[Mapping[str, int]] = {
-    **{"gemma2": 2, "gpt_oss": 2},
-    **{"cohere2": 4, "olmo3": 4, "exaone4": 4, "smollm3": 4},
+    "gemma2": 2,
+    "gpt_oss": 2,
+    "cohere2": 4,
+    "exaone4": 4,
+    "olmo3": 4,
+    "smollm3": 4,
     "gemma3_text": 6,
 }
 _LONGEST_PERIOD: Final = 8
 _OLD_NAMES: Final = frozenset({"gpt2", "gpt_bigcode", "gptj"})
 _OWN_KEY_HEADS: Final = _OLD_NAMES | {"gpt_neo", "gpt_neox", "bloom", "falcon"}
 _FOUR_TIMES_HIDDEN: Final = _OLD_NAMES | {"gpt_neo", "bloom", "falcon"}  # unless they say more
-#: Classes that read a `head_dim` which their real configs leave out, as the converter does.
-_FREE_HEADS: Final = frozenset({"llama", "mistral", "mixtral", "qwen2", "qwen2_moe"})
+#: Classes that read a `head_dim` which their real configs leave out, as llama.cpp does.
+_FREE_HEADS: Final = frozenset({"llama", "mistral", "mixtral"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +61,9 @@ def shrink(config: Mapping[str, Any]) -> dict[str, Any] | None:
     small.update(_named(shape, config, heads, layers))
     small.update(_experts(shape, config))
     small.update(_lists(config, layers))
+    read = read_shape(small)
+    if read is not None and read.head_dim != heads.head_dim:  # a class with a width of its own
+        small["head_dim"] = heads.head_dim
     if "query_pre_attn_scalar" in config:  # llama.cpp divides by the head's own width
         small["query_pre_attn_scalar"] = heads.head_dim
     if isinstance(config.get("rotary_dim"), int):
@@ -72,36 +79,48 @@ def shrink_width(real: int, about: int) -> int:
 
 
 def _heads(shape: Shape, config: Mapping[str, Any]) -> _Heads:
-    """Keep the ratio of query heads to key heads, and a head's width where it is a switch."""
+    """Keep how many query heads share a key head, and a head's width where it is a switch.
+
+    Where heads together must be as wide as the model (llama.cpp's rule for most families), seven
+    to a key head fit no small width that 256 divides: then the nearest number that does.
+    """
     hidden = shrink_width(shape.hidden, BLOCK)
-    if config.get("head_dim") is not None:
+    shared = shape.heads // shape.kv_heads
+    if config.get("head_dim") is not None or shape.heads * shape.head_dim != shape.hidden:
         return _free(shape, hidden)
-    tied = next(_coupled(shape, config), None)
-    if tied is not None and (tied.hidden <= _WIDEST or shape.model_type not in _FREE_HEADS):
-        return tied
-    return _free(shape, hidden)
+    exact = next(_coupled(shape, config, shared), None)
+    if exact is not None and exact.hidden <= _WIDEST:
+        return exact
+    if exact is None or shape.model_type in _FREE_HEADS:
+        return _free(shape, hidden)
+    others = (next(_coupled(shape, config, number), exact) for number in range(2, _MOST_SHARED + 1))
+    narrow = (heads for heads in others if heads.hidden <= _WIDEST)
+
+    def distance(heads: _Heads) -> tuple[int, int]:
+        return abs(heads.heads // heads.kv_heads - shared), heads.hidden
+
+    return min(narrow, key=distance, default=exact)
 
 
 def _free(shape: Shape, hidden: int) -> _Heads:
     """Return heads of the real width beside a hidden width of its own."""
-    query = shape.heads * shape.head_dim
-    for heads, kv_heads in _counts(shape):
-        if math.gcd(heads * shape.head_dim, BLOCK) == math.gcd(query, BLOCK):
-            break
-    else:
-        heads, kv_heads = shape.heads, shape.kv_heads
+    part = math.gcd(shape.heads * shape.head_dim, BLOCK)
+    whole = (shape.heads, shape.kv_heads)
+    counts = _counts(shape, shape.heads // shape.kv_heads)
+    fitting = (n for n in counts if math.gcd(n[0] * shape.head_dim, BLOCK) == part)
+    heads, kv_heads = next(fitting, whole)
     return _Heads(
         hidden=hidden, heads=heads, kv_heads=kv_heads, head_dim=shape.head_dim, explicit=True
     )
 
 
-def _coupled(shape: Shape, config: Mapping[str, Any]) -> Iterator[_Heads]:
+def _coupled(shape: Shape, config: Mapping[str, Any], shared: int) -> Iterator[_Heads]:
     """Yield heads that together are as wide as the model, the narrowest model first."""
     part = math.gcd(shape.hidden, BLOCK)
     for hidden in range(part, shape.hidden + 1, part):
         if hidden < min(shape.hidden, BLOCK * 3 // 4) or math.gcd(hidden, BLOCK) != part:
             continue
-        for heads, kv_heads in _counts(shape):
+        for heads, kv_heads in _counts(shape, shared):
             head_dim, rest = divmod(hidden, heads)
             fits = not rest and head_dim % 2 == 0 and head_dim >= min(_NARROWEST_HEAD, part)
             if fits and (head_dim == shape.head_dim or not _has_factors(config)):
@@ -115,15 +134,11 @@ def _coupled(shape: Shape, config: Mapping[str, Any]) -> Iterator[_Heads]:
                 break
 
 
-def _counts(shape: Shape) -> Iterator[tuple[int, int]]:
+def _counts(shape: Shape, shared: int) -> Iterator[tuple[int, int]]:
     """Yield (query heads, key heads) worth trying: several of each where the real one has them."""
-    shared = shape.heads // shape.kv_heads
-    if shape.kv_heads == 1 and shared > _MOST_SHARED:
-        shared = 4
-    most = 8 if shared == 1 else 2
-    for kv_heads in (*(n for n in (4, 2, 8, 1) if n <= most), shape.kv_heads):
-        if kv_heads <= shape.kv_heads:
-            yield shared * kv_heads, kv_heads
+    several = (4, 2, 8) if shared == 1 else (2,)
+    for kv_heads in (*(n for n in several if n < shape.kv_heads), shape.kv_heads):
+        yield shared * kv_heads, kv_heads
 
 
 def _has_factors(config: Mapping[str, Any]) -> bool:
@@ -162,9 +177,7 @@ def _lists(config: Mapping[str, Any], layers: int) -> dict[str, Any]:
     return cut
 
 
-def _named(
-    shape: Shape, config: Mapping[str, Any], heads: _Heads, layers: int
-) -> dict[str, int]:
+def _named(shape: Shape, config: Mapping[str, Any], heads: _Heads, layers: int) -> dict[str, int]:
     """Return the sizes under the names that this class's config gives them."""
     old = shape.model_type in _OLD_NAMES
     sizes = {

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.resolve.facts import DataFacts
+from ftc.spec.document import Document
 from ftc.spec.normal import lengthen
 from ftc.spec.sections import Spec
 
@@ -23,21 +24,20 @@ _COMPARED: Final = "F16"
 
 
 def make_second_spec(
-    written: Mapping[str, Any],
-    *,
-    spec: Spec,
-    plan: Plan,
-    data: DataFacts,
-    spec_folder: Path,
-    folder: Path,
+    document: Document, *, spec: Spec, plan: Plan, data: DataFacts, folder: Path
 ) -> dict[str, Any]:
     """Return the spec of the rehearsal in `folder`, whose model lies in `folder`/model.
 
     What the plan of the real run decided is said outright, so that it cannot be decided anew.
     """
-    second = {section: lengthen(section, value) for section, value in written.items()}
-    second["model"] = _model(second["model"], spec, spec_folder, folder)
-    second["data"] = _data(second["data"], spec, plan, data, spec_folder, folder)
+    second = {section: lengthen(section, value) for section, value in document.data.items()}
+    second["model"] = _model(second["model"], spec)
+    if spec.model.chat_template is not None:
+        template = document.folder / spec.model.chat_template
+        second["model"]["chat_template"] = _seen_from(template, folder)
+    second["data"] = _data(second["data"], spec, plan, data)
+    if data.path is not None:
+        second["data"]["source"] = _seen_from(document.folder / data.path, folder)
     second["training"] = _training(second.get("training", {}), spec, plan)
     several = plan.decisions.world.value > 1 or plan.decisions.sharding.value != "single"
     second["hardware"] = {"gpu": "cpu", "count": PROCESSES if several else 1}
@@ -50,32 +50,18 @@ def make_second_spec(
     return second
 
 
-def _model(
-    written: Mapping[str, Any], spec: Spec, spec_folder: Path, folder: Path
-) -> dict[str, Any]:
+def _model(written: Mapping[str, Any], spec: Spec) -> dict[str, Any]:
     model = {key: value for key, value in written.items() if key != "revision"}
     model["id"] = "./model"
-    if spec.model.chat_template is not None:
-        model["chat_template"] = _seen_from(spec_folder / spec.model.chat_template, folder)
     if spec.model.attention == "flash_attention_2":
         model["attention"] = "auto"
     return model
 
 
-def _data(
-    written: Mapping[str, Any],
-    spec: Spec,
-    plan: Plan,
-    facts: DataFacts,
-    spec_folder: Path,
-    folder: Path,
-) -> dict[str, Any]:
-    decided = plan.decisions
+def _data(written: Mapping[str, Any], spec: Spec, plan: Plan, facts: DataFacts) -> dict[str, Any]:
     data = {**written, "max_rows": min(ROWS, spec.data.max_rows or ROWS)}
-    if facts.path is not None:
-        data["source"] = _seen_from(spec_folder / facts.path, folder)
     room = max(LONGEST_TOKENS, facts.lengths.prompt_max + _MARGIN_TOKENS)
-    data["max_length"] = min(decided.max_length.value, room)
+    data["max_length"] = min(plan.decisions.max_length.value, room)
     splits = spec.data.splits
     data["splits"] = {
         **written.get("splits", {}),

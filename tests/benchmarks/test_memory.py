@@ -1,17 +1,13 @@
 """The memory benchmark: its bounds on published rows, and what it does with other rows."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 ROWS = Path(__file__).parent / "rows.json"  # one published row of each family and model
-CASES = (ROOT / os.environ.get("FTC_SHARED", "../shared")) / "field" / "memory_cases.json"
 
 
 def run(path: Path) -> subprocess.CompletedProcess[str]:
@@ -28,17 +24,17 @@ def run_rows(folder: Path, *edits: dict[str, Any]) -> subprocess.CompletedProces
     return run(path)
 
 
-@pytest.mark.skipif(not CASES.is_file(), reason=f"{CASES} is absent (FTC_SHARED names its folder)")
-def test_every_bound_holds_on_all_published_rows() -> None:
+def test_every_bound_holds_on_all_published_rows(shared: Path) -> None:
     """537 rows: each is predicted, listed, or counted under a reason."""
-    done = run(CASES)
+    cases = shared / "field" / "memory_cases.json"
+    done = run(cases)
     assert done.returncode == 0, done.stdout + done.stderr
     verdict = done.stdout.splitlines()[-1]
     assert verdict.endswith("every bound holds")
     predicted = int(verdict.split()[0])
     listed = done.stdout.count("failed, not scored")
     refused = int(verdict.split(" predicted, ")[1].split()[0])
-    assert predicted + listed + refused == len(json.loads(CASES.read_text(encoding="utf-8")))
+    assert predicted + listed + refused == len(json.loads(cases.read_text(encoding="utf-8")))
     assert predicted >= 134
 
 

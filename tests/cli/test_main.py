@@ -152,3 +152,32 @@ def test_completion_completes() -> None:
         asked = {**env, "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
         done = subprocess.run(FTC, env=asked, capture_output=True, text=True, check=True)
         assert f"plain,{expected}" in done.stdout.split()
+
+
+def _ftc(environment: dict[str, str], *arguments: str, **streams: Any) -> Any:
+    command = [sys.executable, "-m", "ftc", *arguments]
+    return subprocess.run(
+        command, env={**os.environ, **environment}, check=False, text=True, timeout=60, **streams
+    )
+
+
+def test_letters_that_the_output_cannot_hold() -> None:
+    """They are printed as escapes: a name is no reason to fail."""
+    done = _ftc({"PYTHONIOENCODING": "latin-1"}, "check", "\u6f22.json", capture_output=True)
+    assert (done.returncode, "`\\u6f22.json`" in done.stdout) == (1, True), done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_output_on_a_full_disk() -> None:
+    """The environment failed, which is no defect of ftc."""
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = _ftc({}, "schema", stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 3
+    assert done.stderr == "ftc: the output cannot be written: no space left on device\n"
+
+
+def test_closed_output() -> None:
+    """A shell may close it; the exit code is still that of the command."""
+    line = f'"{sys.executable}" -m ftc check nowhere.json >&-'
+    done = subprocess.run(["sh", "-c", line], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "")

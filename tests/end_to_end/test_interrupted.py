@@ -13,8 +13,8 @@ from tests.end_to_end.process import compile_spec, environment, run, train
 
 pytestmark = pytest.mark.prove
 
-STEPS = 60
-EVERY = 10
+STEPS = 40
+EVERY = 8
 WAIT_SECONDS = 120
 PREEMPTED = 75
 WEIGHTS = "run/train/model/model.safetensors"
@@ -59,10 +59,10 @@ def uninterrupted(prepared: Path) -> bytes:
 
 def start(bundle: Path) -> subprocess.Popen[bytes]:
     """Start `run.sh` in the background; its words go to a file beside the bundle."""
-    log = bundle.with_suffix(".log").open("ab")
-    return subprocess.Popen(
-        ["./run.sh"], cwd=bundle, env=environment(), stdout=log, stderr=subprocess.STDOUT
-    )
+    with bundle.with_suffix(".log").open("ab") as log:
+        return subprocess.Popen(
+            ["./run.sh"], cwd=bundle, env=environment(), stdout=log, stderr=subprocess.STDOUT
+        )
 
 
 def wait_for(bundle: Path, text: str) -> None:

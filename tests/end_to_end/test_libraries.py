@@ -67,8 +67,8 @@ def test_the_trainer_takes_the_settings(built: Mapping[str, Any], name: str) -> 
     assert settings["accumulation"] == values["accumulation"]
     assert settings["learning_rate"] == values["learning_rate"]
     assert settings["bf16"] == (values["precision"] == "bf16")
-    if "rank" in values:
-        adapter = {"r": values["rank"], "lora_alpha": values["alpha"]}
+    if "lora_rank" in values:
+        adapter = {"r": values["lora_rank"], "lora_alpha": values["lora_alpha"]}
         assert built[name]["adapter"] == adapter
     else:
         assert built[name]["adapter"] is None

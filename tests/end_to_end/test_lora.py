@@ -20,7 +20,7 @@ pytestmark = pytest.mark.prove
 
 INTENTS = 30
 FIRST_ROWS = 40  # of each intent, for the full fine-tune; the rest is for the adapter
-TRAINING = {"global_batch": 16, "learning_rate": 0.002, "evaluation": {"every_steps": 100}}
+TRAINING = {"global_batch": 16, "learning_rate": 0.002, "evaluation": {"every_steps": 80}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ def stages(tmp_path_factory: pytest.TempPathFactory, shared: Path, sdist: Path) 
             "model": "./model",
             "data": "first.csv",
             "method": "full",
-            "training": {**TRAINING, "max_steps": 200},
+            "training": {**TRAINING, "max_steps": 160},
         },
         sdist,
     )
@@ -90,7 +90,7 @@ def stages(tmp_path_factory: pytest.TempPathFactory, shared: Path, sdist: Path) 
             "model": "first/run/merged",
             "data": "second.csv",
             "method": {"type": "lora", "rank": 32, "targets": "all-linear"},
-            "training": {**TRAINING, "max_steps": 300},
+            "training": {**TRAINING, "max_steps": 240},
             "export": ["Q8_0"],
         },
         sdist,

@@ -11,18 +11,22 @@ import sys
 from pathlib import Path
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 SEED = 20
 # Wide enough for logits that differ by more than rounding: sqrt(1 / 256), not the usual 0.02.
 SPREAD = 0.0625
 # What starts as all zeros or all ones (biases, norms) would hide that a converter lost it.
 OFFSET = 0.05
+# A model that ends its answer before the first word, or repeats a marker that is no text, as an
+# untrained one with tied embeddings does, would show nothing: such tokens are unlikely here.
+HUSHED = 0.01
 
 folder = Path(sys.argv[1])
 written = (folder / "config.json").read_text(encoding="utf-8")
 custom_code = "auto_map" in json.loads(written)
 config = AutoConfig.from_pretrained(folder, trust_remote_code=custom_code)
+tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=custom_code)
 config.initializer_range = SPREAD
 torch.manual_seed(SEED)
 model = AutoModelForCausalLM.from_config(config, trust_remote_code=custom_code)
@@ -30,6 +34,9 @@ with torch.no_grad():
     for parameter in model.parameters():
         if parameter.dim() == 1:
             parameter.add_(torch.randn_like(parameter), alpha=OFFSET)
+    markers = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
+    head = model.get_output_embeddings().weight
+    head[sorted(number for number in markers if number < len(head))] *= HUSHED
 model.save_pretrained(folder)
 (folder / "config.json").write_text(written, encoding="utf-8")  # as the real one is written
 print(f"{sum(p.numel() for p in model.parameters()):,} parameters")

@@ -4,7 +4,8 @@ python compare_gguf.py MERGED GGUF ROWS
 
 Run in a process of its own. MERGED is a folder of transformers, ROWS a file of `prepare.py`. Prints
 JSON: mean KL divergence in nats per token of the merged model's next-token distribution from the
-GGUF's, and how often both find the same token most likely.
+GGUF's, how often both find the same token most likely, and the error of the logits as a share of
+their own spread, which says the same of a model whose logits are all small.
 """
 
 import json
@@ -29,17 +30,18 @@ model = AutoModelForCausalLM.from_pretrained(
 model.eval()
 llm = llama_cpp.Llama(gguf, n_ctx=TOKENS + 8, n_batch=TOKENS + 8, logits_all=True, verbose=False)
 
-divergences, agreed = [], []
+divergences, agreed, errors, spreads = [], [], [], []
 for ids in rows:
     llm.reset()
     llm.eval(ids)
-    said = torch.log_softmax(torch.from_numpy(llm.scores[: len(ids)].copy()).float(), dim=-1)
     with torch.no_grad():
         logits = model(torch.tensor([ids])).logits[0].float()
     # a converter may pad the vocabulary of the output, never cut it
-    meant = torch.log_softmax(logits, dim=-1)
-    said = torch.log_softmax(said[:, : meant.shape[-1]], dim=-1)
+    scores = torch.from_numpy(llm.scores[: len(ids), : logits.shape[-1]].copy()).float()
+    meant, said = torch.log_softmax(logits, dim=-1), torch.log_softmax(scores, dim=-1)
     divergences.append((meant.exp() * (meant - said)).sum(dim=-1))
+    errors.append((scores - logits).var(dim=-1))
+    spreads.append(logits.var(dim=-1))
     agreed.append((meant.argmax(dim=-1) == said.argmax(dim=-1)).float())
 print(
     json.dumps(
@@ -47,6 +49,7 @@ print(
             "tokens": sum(map(len, rows)),
             "divergence": torch.cat(divergences).mean().item(),
             "agreement": torch.cat(agreed).mean().item(),
+            "error": (torch.cat(errors).mean() / torch.cat(spreads).mean()).sqrt().item(),
         }
     )
 )

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ftc.compiler.knowledge.accelerators import all_accelerators
 from ftc.compiler.plan.known import KnownFacts, known
 from ftc.compiler.plan.plan import Plan
-from ftc.compiler.plan.planner import make_plan
+from ftc.compiler.plan.planner import make_plan, plan_once
 from ftc.compiler.plan.reasons import sentence
+from ftc.compiler.plan.table import on_device
 from ftc.compiler.resolve.facts import Facts
 from ftc.spec.sections import Spec
 
@@ -180,6 +182,40 @@ def test_a_plan_takes_under_twenty_milliseconds(build_known: BuildKnown) -> None
         make_plan(spec, facts)
         best = min(best, time.perf_counter() - start)
     assert best < 0.02
+
+
+def test_sixty_gpus_by_four_methods_take_under_three_seconds(build_known: BuildKnown) -> None:
+    """As a ratio to work of a known size, so that a busy machine is no failure."""
+    start = time.perf_counter()
+    sum(number * number for number in range(2_000_000))  # about 0.12 s on a quiet core
+    slow = max(1.0, (time.perf_counter() - start) / 0.12)
+    methods = [
+        build_known({"/spec/method/type": method, "/spec/method/targets": targets})
+        for method, targets in (("full", "auto"), ("lora", "auto"), ("lora", "attention"))
+    ]
+    methods.append(build_known({"/spec/training/gradient_checkpointing": True}))
+    devices = all_accelerators()
+    assert len(devices) >= 60
+    start = time.perf_counter()
+    plans = [
+        make_plan(spec, on_device(facts, device)) for spec, facts in methods for device in devices
+    ]
+    assert time.perf_counter() - start < 3 * slow
+    assert {plan.memory.fits for plan in plans} == {True, False}
+
+
+def test_a_larger_card_of_the_list_takes_it_too(build_known: BuildKnown) -> None:
+    """`fitting_gpus` is searched by halving: every device of the table agrees with it."""
+    spec, facts = build_known({"/spec/method/type": "full"})
+    plan = make_plan(spec, facts)
+    assert plan.memory.fits is False
+    fitting = [
+        device.name
+        for device in all_accelerators()
+        if plan_once(spec, on_device(facts, device)).memory.fits
+    ]
+    assert sorted(plan.fitting_gpus) == sorted(fitting)
+    assert fitting
 
 
 def test_an_unknown_fact_gives_no_known_facts(

@@ -217,8 +217,8 @@ def test_labels_are_a_closed_set_only_with_rows_enough(make_spec: Any, tmp_path:
     (tmp_path / "data.csv").write_text("\n".join(["text,label", *rows]), encoding="utf-8")
     facts = known(make_spec(), tmp_path)
     assert facts.labels == (Label(name="no", rows=8), Label(name="yes", rows=4))
-    for answers in (lambda i: i, lambda i: "x" * (90 + i % 2)):
-        rows = [f"text {i},{answers(i)}" for i in range(20)]
+    for answers in (range(20), ["x" * (90 + i % 2) for i in range(20)]):
+        rows = [f"text {i},{answer}" for i, answer in enumerate(answers)]
         (tmp_path / "data.csv").write_text("\n".join(["text,label", *rows]), encoding="utf-8")
         assert known(make_spec(), tmp_path).labels == ()
 

@@ -1,0 +1,35 @@
+"""What an architecture's layer keeps beside a Llama-like one's, in bytes per token."""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+from ftc.compiler.plan.job import Job
+
+_HALF = 2  # the width that the table was measured in
+
+
+def extra_bytes(job: Job, inner: int) -> int:
+    """Return the bytes of one layer beyond the Llama-like formula; `inner` is its MLP's width.
+
+    Norms of query and key, norms after a block, activations that run in fp32, routers: whatever the
+    class does. The table (`extras.json`) holds bytes per unit of hidden, query, key-value and MLP
+    width, for trained weights and for frozen ones, traced from transformers' own classes in bf16
+    (`benchmarks/trace.py` holds it). Wider numbers scale it: fp32 parts are then counted twice.
+    """
+    entry = _table().get(job.shape.architecture)
+    if entry is None:
+        return 0
+    shape = job.shape
+    sides = (shape.hidden, shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim, inner)
+    rates = entry["full" if job.full else "frozen"]
+    found = sum(rate * side for rate, side in zip(rates, sides, strict=True))
+    return round(found * job.compute_bytes / _HALF)
+
+
+@cache
+def _table() -> Mapping[str, Mapping[str, list[float]]]:
+    text = (files("ftc.compiler.plan") / "extras.json").read_text(encoding="utf-8")
+    table: Mapping[str, Mapping[str, list[float]]] = json.loads(text)
+    return table

@@ -1,0 +1,149 @@
+"""The miniature: every architecture keeps its switches, its ratios and what divides its rows."""
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ftc.compiler.knowledge.architecture import Shape, read_shape
+from ftc.compiler.knowledge.models import all_models
+from ftc.compiler.rehearse.miniature import BLOCK, shrink, shrink_width
+
+CASES = json.loads(
+    (Path(__file__).parents[1] / "knowledge" / "architecture_cases.json").read_text()
+)
+CONFIGS = {
+    f"{name}-{number}": case["config"]
+    for name, cases in CASES.items()
+    for number, case in enumerate(cases)
+    if read_shape(case["config"]) is not None
+}
+SIZES = {
+    *("hidden_size", "n_embd", "n_embed", "num_hidden_layers", "n_layer", "num_layers"),
+    *("num_attention_heads", "n_head", "num_heads", "num_key_value_heads", "head_dim"),
+    *("intermediate_size", "n_inner", "ffn_hidden_size", "moe_intermediate_size"),
+    *("shared_expert_intermediate_size", "num_experts", "num_local_experts"),
+    *("layer_types", "no_rope_layers", "attention_types", "query_pre_attn_scalar", "rotary_dim"),
+}
+
+
+def shapes(config: Mapping[str, Any]) -> tuple[Shape, Shape]:
+    """Return the shapes of a model and of its miniature."""
+    real, small = read_shape(config), read_shape(shrink(config) or {})
+    assert real is not None
+    assert small is not None
+    return real, small
+
+
+def part(width: int) -> int:
+    """Return the part of 256 that divides a row."""
+    return math.gcd(width, BLOCK)
+
+
+@pytest.mark.parametrize("name", sorted(CONFIGS))
+def test_every_architecture_has_a_miniature(name: str) -> None:
+    """Rows divide as they did, many heads stay many, and the rest of the config stays."""
+    config = CONFIGS[name]
+    real, small = shapes(config)
+    assert part(small.hidden) == part(real.hidden)
+    assert part(small.heads * small.head_dim) == part(real.heads * real.head_dim)
+    assert (small.kv_heads > 1) == (real.kv_heads > 1)
+    assert small.vocab == real.vocab
+    assert small.context_tokens == real.context_tokens
+    assert small.tied == real.tied
+    assert small.gated_mlp == real.gated_mlp
+    assert small.experts_per_token == real.experts_per_token <= max(small.experts, 1)
+    assert set(small.linear_shapes) == set(real.linear_shapes)
+    kept = {key: value for key, value in config.items() if key not in SIZES}
+    assert kept.items() <= (shrink(config) or {}).items()
+
+
+@pytest.mark.parametrize("model", all_models(), ids=lambda model: model.id)
+def test_every_known_model_has_a_small_one(model: Any) -> None:
+    """At most 40 M parameters beside the embeddings, and key heads shared by about as many."""
+    real, small = shapes(model.config)
+    assert small.parameters - small.embedding_parameters - small.head_parameters < 40e6
+    assert small.layers <= 8
+    assert small.hidden <= 3 * BLOCK
+    shared, meant = small.heads // small.kv_heads, real.heads // real.kv_heads
+    assert abs(shared - meant) <= meant // 4
+    assert shared == meant or meant & (meant - 1)
+    inner = part(small.intermediate) == part(real.intermediate)
+    assert inner or real.experts or small.intermediate == 4 * small.hidden
+
+
+@pytest.mark.parametrize(
+    ("real", "about", "small"),
+    [(4096, 256, 256), (896, 256, 384), (1408, 256, 384), (13696, 512, 640), (128, 256, 128)],
+)
+def test_a_width_keeps_what_divides_it(real: int, about: int, small: int) -> None:
+    """256 divides the small row only if it divides the real one."""
+    assert shrink_width(real, about) == small
+    assert part(small) == part(real)
+
+
+LLAMA: Mapping[str, Any] = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 2048,
+}
+
+
+def test_an_8b_llama() -> None:
+    """The shape that most specs have: 256 wide, four query heads to a key head."""
+    small = shrink(LLAMA)
+    assert small is not None
+    assert (small["hidden_size"], small["num_hidden_layers"]) == (256, 2)
+    assert (small["num_attention_heads"], small["num_key_value_heads"]) == (8, 2)
+    assert "head_dim" not in small
+
+
+def test_a_ratio_that_256_does_not_divide() -> None:
+    """Seven query heads to a key head cannot be 256 wide together: a width of its own, or eight."""
+    sizes = {"hidden_size": 3584, **_heads(28, 4)}
+    small = shrink({**LLAMA, **sizes})
+    assert small is not None
+    assert (small["hidden_size"], small["head_dim"]) == (256, 128)
+    assert small["num_attention_heads"] == 7 * small["num_key_value_heads"]
+    qwen = {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2"}
+    small = shrink({**LLAMA, **sizes, **qwen})
+    assert small is not None
+    assert "head_dim" not in small
+    assert (small["hidden_size"], small["num_attention_heads"]) == (256, 16)
+    assert small["num_key_value_heads"] == 2
+
+
+def _heads(heads: int, kv_heads: int) -> dict[str, int]:
+    return {"num_attention_heads": heads, "num_key_value_heads": kv_heads}
+
+
+def test_factors_of_rotation_keep_the_width_of_a_head() -> None:
+    """A factor per pair of a head's numbers fits no other head."""
+    scaling = {"rope_type": "longrope", "short_factor": [1.0] * 64, "long_factor": [2.0] * 64}
+    small = shrink({**LLAMA, "rope_scaling": scaling})
+    assert small is not None
+    assert small.get("head_dim", small["hidden_size"] // small["num_attention_heads"]) == 128
+    assert small["rope_scaling"] == scaling
+
+
+def test_a_pattern_of_layers_stays_whole() -> None:
+    """Sliding and full attention alternate in the miniature as in the model."""
+    kinds = ["sliding_attention"] * 5 + ["full_attention"]
+    config = {**LLAMA, "layer_types": kinds * 5, "num_hidden_layers": 30}
+    small = shrink(config)
+    assert small is not None
+    assert small["num_hidden_layers"] == 6
+    assert small["layer_types"] == kinds
+
+
+def test_an_unknown_architecture_has_none() -> None:
+    """Without a formula there are no sizes to shrink."""
+    assert shrink({"architectures": ["UnheardOfForCausalLM"], "model_type": "unheard"}) is None

@@ -1,0 +1,94 @@
+"""The rehearsal up to the first script: what is missing is one sentence, and nothing stays."""
+
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import ftc.compiler.rehearse.rehearsal as module
+from ftc.compiler.rehearse.rehearsal import rehearse
+from ftc.compiler.rehearse.stage import Stage
+from ftc.spec.finding import EnvironmentFailure
+
+SpecMaker = Callable[..., Path]
+
+
+@pytest.fixture(autouse=True)
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder for temporary files, and forbid the network."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    return folder
+
+
+def silent(_name: str, _stage: Stage | None) -> None:
+    """Hear nothing."""
+
+
+def test_a_spec_that_does_not_compile_stops_there(make_spec: SpecMaker, scratch: Path) -> None:
+    """Its finding is the cause; nothing is made and nothing stays."""
+    told: list[tuple[str, Stage | None]] = []
+    path = make_spec(data={"source": "nowhere.csv"})
+    found = rehearse(str(path), keep=None, tell=lambda *event: told.append(event))
+    assert found.failure is not None
+    assert found.failure.stage == "compile"
+    assert found.failure.log is None
+    assert "nowhere.csv" in found.failure.cause
+    assert [name for name, _ in told] == ["compile", "compile"]
+    assert not list(scratch.iterdir())
+
+
+def test_a_model_of_the_table_alone_needs_its_files(make_spec: SpecMaker, scratch: Path) -> None:
+    """One sentence says which files, and how to get them without the weights."""
+    columns = {"prompt": "prompt", "completion": "completion"}
+    path = make_spec(
+        model="Qwen/Qwen2.5-0.5B-Instruct", data={"source": "tickets.csv", "columns": columns}
+    )
+    with pytest.raises(EnvironmentFailure) as failure:
+        rehearse(str(path), keep=None, tell=silent)
+    assert "tokenizer" in failure.value.message
+    assert "hf download Qwen/Qwen2.5-0.5B-Instruct" in failure.value.help
+    assert failure.value.exit_code == 3
+    assert not list(scratch.iterdir())
+
+
+def test_without_what_trains_it_says_so(
+    make_spec: SpecMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An ftc without its extra compiles, and does not rehearse."""
+    monkeypatch.setattr(module, "find_spec", lambda name: None if name == "trl" else object())
+    with pytest.raises(EnvironmentFailure, match="trl cannot be imported") as failure:
+        rehearse(str(make_spec()), keep=None, tell=silent)
+    assert "ftc[run]" in failure.value.help
+
+
+def test_a_folder_in_use_is_not_taken(make_spec: SpecMaker, tmp_path: Path) -> None:
+    """`--keep` writes into a new folder or an empty one."""
+    with pytest.raises(EnvironmentFailure, match="is there already"):
+        rehearse(str(make_spec()), keep=tmp_path, tell=silent)
+
+
+def test_an_architecture_without_a_formula_stops_at_the_miniature(
+    make_spec: SpecMaker, scratch: Path
+) -> None:
+    """The user learns it before anything is made."""
+    path = make_spec()
+    config = path.parent / "model" / "config.json"
+    named = {**json.loads(config.read_text()), "architectures": ["UnheardOfForCausalLM"]}
+    (path.parent / "model" / "model.safetensors").write_bytes(_one_tensor())
+    config.write_text(json.dumps(named))
+    found = rehearse(str(path), keep=None, tell=silent)
+    assert found.failure is not None
+    assert (found.failure.stage, len(found.stages)) == ("miniature", 2)
+    assert "UnheardOfForCausalLM" in found.failure.cause
+    assert not list(scratch.iterdir())
+
+
+def _one_tensor() -> bytes:
+    header = json.dumps({"w": {"dtype": "BF16", "shape": [2, 2], "data_offsets": [0, 8]}}).encode()
+    return len(header).to_bytes(8, "little") + header + bytes(8)
