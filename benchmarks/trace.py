@@ -4,9 +4,9 @@
 
 Each architecture of the table is built as a miniature from its configuration alone, and run forward
 on this CPU in bf16 with a hook on every tensor that autograd saves. What three layers keep over one
-layer, per layer and token, is the truth that `ftc.compiler.plan.activations.layer_bytes` must meet
-within 2 %: with all weights trained, and with a frozen base as under LoRA. Attention is SDPA without
-a mask, which keeps what FlashAttention keeps. Needs torch and transformers. Exits 1 when one is off.
+layer, per layer and token, is the truth that `layer_bytes` of the plan must meet within 2 %: with
+all weights trained, and with a frozen base as under LoRA. Attention is SDPA without a mask, which
+keeps what FlashAttention keeps. Needs torch and transformers. Exits 1 when a figure is off.
 """
 
 import argparse
@@ -85,8 +85,11 @@ def make_config(name: str, *, layers: int) -> Any:
     entry = _table()[name]
     keys = entry.get("keys", {})
     said: dict[str, Any] = {}
-    for key, size in {**_SIZES, "num_hidden_layers": layers}.items():
-        said[keys.get(key, [key])[0]] = size
+    sizes = {**_SIZES, "num_hidden_layers": layers}
+    if "expert_tensors" in entry:  # as in the real ones: dense or routed, a layer is as wide
+        sizes["intermediate_size"] = sizes["num_experts_per_tok"] * sizes["moe_intermediate_size"]
+    for key, size in sizes.items():
+        said |= dict.fromkeys(keys.get(key, [key])[:1], size)
     config_class = CONFIG_MAPPING[entry["model_type"]]
     known = config_class().to_dict()
     config = config_class(**{key: size for key, size in said.items() if key in known})

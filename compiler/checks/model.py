@@ -255,3 +255,21 @@ def needless_trust(case: Case) -> Iterator[Problem]:
             pointer="/model/trust_remote_code",
             fix=({"op": "remove", "path": "/model/trust_remote_code"},),
         )
+
+
+@rule("FTC133", "folder-without-weights", "warning", reads=("model",))
+def folder_without_weights(case: Case) -> Iterator[Problem]:
+    """What it is: The model's folder has a config.json and no weights.
+
+    Why it matters: The plan needs none, but the first stage that loads the model stops.
+
+    Example: {"model": "./config-and-tokenizer-only"}
+
+    Use instead: {"model": "./config-tokenizer-and-safetensors"}
+    """
+    if case.model.origin == "folder" and case.model.weights_bytes is None:
+        yield Problem(
+            message=f"`{case.model.id}` holds no weights",
+            help="put the model's safetensors files beside its config.json before training",
+            pointer="/model/id",
+        )

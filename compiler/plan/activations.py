@@ -1,5 +1,6 @@
 """Bytes per token that a layer keeps for its backward pass."""
 
+from ftc.compiler.plan.extras import extra_bytes
 from ftc.compiler.plan.job import Job
 
 # Per element in fp32: PyTorch's log-sum-exp of an attention head, RMSNorm's upcast input.
@@ -25,7 +26,7 @@ def layer_bytes(job: Job) -> int:
         norms += _autocast_bytes(job)
     inner = mlp_width(job)
     mlp = (3 if shape.gated_mlp else 2) * width * inner + product_bytes(job)
-    return norms + _attention_bytes(job) + mlp + _adapter_bytes(job)
+    return norms + _attention_bytes(job) + mlp + extra_bytes(job, inner) + _adapter_bytes(job)
 
 
 def _autocast_bytes(job: Job) -> int:
@@ -102,10 +103,10 @@ def _attention_bytes(job: Job) -> int:
     if job.attention == "flash_attention_2":
         return kept
     # A padding mask rules out grouped queries in SDPA: keys and values are repeated per head.
-    kept += width * (query + 2 * (query - key))
-    if job.attention == "eager":
-        kept += shape.heads * job.length_tokens * (2 * width + _FP32)
-    return kept
+    repeated = width * 2 * (query - key)
+    if job.attention == "eager":  # scores after an fp32 softmax, and again in the width of values
+        return kept + repeated + shape.heads * job.length_tokens * (width + _FP32)
+    return kept + repeated + width * query
 
 
 def _adapter_bytes(job: Job) -> int:

@@ -15,14 +15,16 @@ def extra_bytes(job: Job, inner: int) -> int:
 
     Norms of query and key, norms after a block, activations that run in fp32, routers: whatever the
     class does. The table (`extras.json`) holds bytes per unit of hidden, query, key-value and MLP
-    width, for trained weights and for frozen ones, traced from transformers' own classes in bf16
-    (`benchmarks/trace.py` holds it). Wider numbers scale it: fp32 parts are then counted twice.
+    width, and of hidden per routed expert, for trained weights and for frozen ones, traced from
+    transformers' own classes in bf16 (`benchmarks/trace.py` holds it; Gemma 2, which has no SDPA,
+    was traced in its eager form). Wider numbers scale it: fp32 parts are then counted twice.
     """
     entry = _table().get(job.shape.architecture)
     if entry is None:
         return 0
     shape = job.shape
-    sides = (shape.hidden, shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim, inner)
+    query, key = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+    sides = (shape.hidden, query, key, inner, shape.experts_per_token * shape.hidden)
     rates = entry["full" if job.full else "frozen"]
     found = sum(rate * side for rate, side in zip(rates, sides, strict=True))
     return round(found * job.compute_bytes / _HALF)

@@ -48,7 +48,10 @@ def rehearse(source: str, *, keep: Path | None, tell: Tell) -> Rehearsal:
     outcome, failure = Outcome(), None
     try:
         try:
-            outcome = _compile(source, course)
+            with course.stage("compile") as result:
+                outcome = compile_bundle(source, stop_after="verify")
+                _hold_sound(outcome, "")
+                result(f"{len(outcome.files)} files, {len(outcome.findings)} findings")
             _run(outcome, course)
         except StageFailed as failed:
             failure = _explain(course, str(failed))
@@ -58,16 +61,12 @@ def rehearse(source: str, *, keep: Path | None, tell: Tell) -> Rehearsal:
             clean(folder, failed=failure is not None)
 
 
-def _compile(source: str, course: Course) -> Outcome:
-    """Compile the real spec, as far as its files; it must be sound before it is rehearsed."""
-    with course.stage("compile") as result:
-        outcome = compile_bundle(source, stop_after="verify")
-        errors = [finding for finding in outcome.findings if finding.severity == "error"]
-        if errors:
-            more = f", and {len(errors) - 1} more" if len(errors) > 1 else ""
-            raise StageFailed(f"{errors[0].code} {errors[0].message}{more}")
-        result(f"{len(outcome.files)} files, {len(outcome.findings)} findings")
-    return outcome
+def _hold_sound(outcome: Outcome, whose: str) -> None:
+    """Raise StageFailed with the first error of a spec."""
+    errors = [finding for finding in outcome.findings if finding.severity == "error"]
+    if errors:
+        more = f", and {len(errors) - 1} more" if len(errors) > 1 else ""
+        raise StageFailed(f"{whose}{errors[0].code} {errors[0].message}{more}")
 
 
 def _run(outcome: Outcome, course: Course) -> None:
@@ -99,9 +98,7 @@ def _run(outcome: Outcome, course: Course) -> None:
 def _write_bundle(path: Path, course: Course) -> None:
     """Compile the rehearsal's own spec, through the same stages."""
     outcome = compile_bundle(str(path), output=course.bundle)
-    errors = [finding for finding in outcome.findings if finding.severity == "error"]
-    if errors:
-        raise StageFailed(f"its spec does not compile: {errors[0].code} {errors[0].message}")
+    _hold_sound(outcome, "its spec does not compile: ")
     write(outcome)
 
 

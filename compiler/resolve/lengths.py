@@ -5,7 +5,10 @@ tokenizer both are estimated from characters.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ftc.compiler.resolve.chat_template import ChatTemplateError
@@ -25,16 +28,18 @@ _BATCH_ROWS: Final = 2000
 
 
 def count_lengths(
-    examples: Iterable[Example], tokenizer: LoadedTokenizer, *, system: str | None
+    examples: Sequence[Example], tokenizer: LoadedTokenizer, *, system: str | None
 ) -> Iterator[Pair | None]:
     """Yield (tokens, tokens of the prompt) per example; None where the template refuses it."""
-    count = _count_plain if tokenizer.template is None else _count_rendered
-    for batch in _batches(examples):
-        turns = [_with_system(example, system) for example in batch]
-        if turns[0][0][0] == "text":
-            yield from _count_texts([text for ((_, text), *_) in turns], tokenizer)
-        else:
-            yield from count(turns, tokenizer)
+    batches = ([_with_system(example, system) for example in batch] for batch in _batches(examples))
+    if examples and examples[0].turns[0][0] == "text":
+        for batch in batches:
+            yield from _count_texts([text for ((_, text), *_) in batch], tokenizer)
+    elif tokenizer.template is None:
+        for batch in batches:
+            yield from _count_plain(batch, tokenizer)
+    else:
+        yield from _count_rendered(batches, tokenizer)
 
 
 def estimate_lengths(
@@ -82,10 +87,31 @@ def _count_plain(batch: Sequence[Turns], tokenizer: LoadedTokenizer) -> Iterator
         yield asked + len(answer) + 1, asked
 
 
-def _count_rendered(batch: Sequence[Turns], tokenizer: LoadedTokenizer) -> Iterator[Pair | None]:
-    """Count rendered conversations; eos is added where the template does not end with it."""
-    texts = [_render(turns, tokenizer) for turns in batch]
-    encodings = tokenizer.encode([text for text in texts if text is not None], special=False)
+def _count_rendered(
+    batches: Iterable[Sequence[Turns]], tokenizer: LoadedTokenizer
+) -> Iterator[Pair | None]:
+    """Count rendered conversations, encoding one batch while the next is being rendered."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        waiting: deque[Callable[[], Iterator[Pair | None]]] = deque()
+        for batch in batches:
+            texts = [_render(turns, tokenizer) for turns in batch]
+            whole = [text for text in texts if text is not None]
+            future = pool.submit(tokenizer.encode, whole, special=False)
+            waiting.append(partial(_pairs, batch, texts, future, tokenizer))
+            if len(waiting) > 1:
+                yield from waiting.popleft()()
+        for pairs in waiting:
+            yield from pairs()
+
+
+def _pairs(
+    batch: Sequence[Turns],
+    texts: Sequence[str | None],
+    encoded: "Future[Iterator[Encoding]]",
+    tokenizer: LoadedTokenizer,
+) -> Iterator[Pair | None]:
+    """Count a batch; eos is added where the template does not end with it."""
+    encodings = encoded.result()
     for turns, text in zip(batch, texts, strict=True):
         if text is None:
             yield None

@@ -48,7 +48,7 @@ def test_an_early_end_is_a_failure(tmp_path: Path) -> None:
     """The cause is what the script said last in words."""
     script = "echo noise\necho 'merge.py: run/train/model is missing' >&2\nexit 1\n"
     run = start(tmp_path, script)
-    with run, pytest.raises(StageFailed, match="merge.py: run/train/model is missing"):
+    with run, pytest.raises(StageFailed, match=r"merge\.py: run/train/model is missing"):
         run.wait_for(done("merge", "merged"))
 
 

@@ -1,0 +1,32 @@
+"""`ftc rehearse`, up to where its processes would begin."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Call = Callable[..., Any]
+
+
+def test_a_model_without_its_files(call: Call, spec_file: Path) -> None:
+    """A model of the table compiles; to rehearse it its tokenizer must be here."""
+    result = call("rehearse", spec_file)
+    assert result.code == 3
+    assert result.out == ""
+    assert result.err.startswith("compile ")
+    sentence, helps = result.err.splitlines()[-2:]
+    assert sentence.startswith("ftc: a rehearsal needs the config and the tokenizer's files of")
+    assert "hf download" in helps
+
+
+def test_a_spec_that_does_not_compile(call: Call, spec_file: Path) -> None:
+    """The findings are told, the table has one stage, and the exit code is that of findings."""
+    (spec_file.parent / "tickets.csv").unlink()
+    result = call("rehearse", spec_file)
+    assert result.code == 1
+    assert "stopped at compile: the spec does not compile" in result.out
+    assert "help: " in result.err
+    data = json.loads(call("rehearse", spec_file, "--format", "json").out)
+    assert [stage["name"] for stage in data["stages"]] == ["compile"]
+    assert data["failure"]["log"] is None
+    assert data["findings"]
