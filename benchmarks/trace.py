@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
 from ftc.compiler.knowledge.architecture import Shape, _table, read_shape
@@ -55,8 +56,8 @@ def main() -> None:
     for name in names:
         try:
             rows = list(trace(name))
-        except (ValueError, TypeError, AttributeError) as error:
-            print(f"{name:28}  not traced: {str(error).splitlines()[0][:80]}")
+        except (AttributeError, RuntimeError, StrictDataclassError, TypeError, ValueError) as error:
+            print(f"{name:28}  not traced: {str(error).splitlines()[0][:60]}")
             continue
         traced += 1
         for weights, found, planned in rows:

@@ -31,7 +31,7 @@ def test_example_compiles_to_its_golden(
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     spec, golden = str(ROOT / EXAMPLES[name]), GOLDEN / name
     if update_golden:
-        write(compile_bundle(spec, output=golden), force=True)
+        write(compile_bundle(spec, output=golden, update=True), force=True)
 
     outcome, drifts = drift(spec, output=golden)
 

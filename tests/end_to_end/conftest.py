@@ -11,12 +11,12 @@ from tests.end_to_end.process import QUICKSTART, Ended, compile_spec, run
 
 INTENTS = ("cancel_order", "discount_code", "damaged_item", "password_reset")
 ROWS = 640
-STEPS = 70
+STEPS = 50
 SETTINGS = {
     "max_steps": STEPS,
     "global_batch": 16,
     "learning_rate": 0.002,
-    "evaluation": {"every_steps": 35},
+    "evaluation": {"every_steps": 25},
 }
 
 

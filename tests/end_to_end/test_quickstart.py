@@ -154,7 +154,7 @@ def test_a_changed_constant_repeats_what_depends_on_it(whole_run: WholeRun, move
     folder = whole_run.bundle.parent
     script = moved / "train.py"
     text = script.read_text(encoding="utf-8")
-    changed = text.replace(f"MAX_STEPS = {STEPS} ", "MAX_STEPS = 7 ")
+    changed = text.replace(f"MAX_STEPS = {STEPS} ", "MAX_STEPS = 5 ")
     assert changed != text
     script.write_text(changed, encoding="utf-8")
 
@@ -167,6 +167,6 @@ def test_a_changed_constant_repeats_what_depends_on_it(whole_run: WholeRun, move
 
     assert "data: done already" in prepared.out, prepared.said
     assert "kept in train-1" in trained.out, trained.said
-    assert read_json(moved / "run/train/curve.json")["train"][-1][0] == 7
+    assert read_json(moved / "run/train/curve.json")["train"][-1][0] == 5
     assert "merged: done in" in merged.out, merged.said
     assert (moved / "run/train-1/model/model.safetensors").is_file()
