@@ -26,14 +26,19 @@ def layer_bytes(job: Job) -> int:
         norms += _autocast_bytes(job)
     inner = mlp_width(job)
     mlp = (3 if shape.gated_mlp else 2) * width * inner + product_bytes(job)
-    return norms + _attention_bytes(job) + mlp + extra_bytes(job, inner) + _adapter_bytes(job)
+    extra = extra_bytes(job, inner)
+    if (
+        job.mixed and shape.experts
+    ):  # fused experts are no linear modules: autocast leaves them fp32
+        mlp, extra = 2 * mlp, 2 * extra
+    return norms + _attention_bytes(job) + mlp + extra + _adapter_bytes(job)
 
 
 def _autocast_bytes(job: Job) -> int:
     """Return what fp32 weights under autocast keep more, per layer and token.
 
     The residual stream is fp32, and so is what a norm keeps for its weight; each linear that reads
-    it makes a 16-bit copy of its own (held by `benchmarks/trace.py` on transformers' own classes).
+    it makes a 16-bit copy of its own (`benchmarks/trace.py` prints it as "mixed").
     """
     if not job.mixed:
         return 0
@@ -86,11 +91,18 @@ def held_bytes(job: Job) -> int:
 
 
 def mlp_width(job: Job) -> int:
-    """Return the MLP width that one token sees: all experts that it is routed to."""
+    """Return the MLP width that one token sees: all experts that it is routed to or that all share.
+
+    A mixture's linear modules of an MLP are its shared expert (the routed ones are fused tensors).
+    """
     shape = job.shape
-    if shape.experts:
-        return max(shape.intermediate, shape.experts_per_token * shape.expert_intermediate)
-    return shape.intermediate
+    if not shape.experts:
+        return shape.intermediate
+    routed = shape.experts_per_token * shape.expert_intermediate
+    shared = shape.linear_shapes.get("gate_proj")
+    if shared is not None:
+        return routed + shared.out_features
+    return max(shape.intermediate, routed)
 
 
 def _attention_bytes(job: Job) -> int:

@@ -7,9 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import shorten
+from typing import Final
 
 from ftc.compiler.rehearse.stage import Stage, StageFailed, Status, Tell
 from ftc.spec.finding import EnvironmentFailure
+
+_WIDTH: Final = 96
 
 
 @dataclass(slots=True)
@@ -39,7 +43,8 @@ class Course:
         try:
             yield results.append
         except StageFailed as failure:
-            self._note(name, "failed", time.monotonic() - began, str(failure).splitlines()[0])
+            words = shorten(str(failure).partition("\n")[0], _WIDTH, placeholder=" ...")
+            self._note(name, "failed", time.monotonic() - began, words)
             raise
         self._note(name, "ok", time.monotonic() - began, results[-1])
 

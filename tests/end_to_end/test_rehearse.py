@@ -63,7 +63,7 @@ class Rehearsed:
     folder: Path
 
 
-def make_spec(folder: Path, tokenizer: Path) -> Path:
+def make_spec(folder: Path, tokenizer: Path, **sections: object) -> None:
     """Write the spec, the real rows, and a model's folder without its weights."""
     (folder / "model").mkdir(parents=True)
     for name in ("tokenizer.json", "tokenizer.model", "tokenizer_config.json"):
@@ -78,9 +78,9 @@ def make_spec(folder: Path, tokenizer: Path) -> Path:
         "hardware": "1x A100-80GB",
         "method": "lora",
         "export": ["Q4_K_M"],
+        **sections,
     }
     write_json(folder / "spec.json", spec)
-    return folder / "spec.json"
 
 
 def rehearse(folder: Path, sdist: Path, *arguments: str) -> Ended:
@@ -178,3 +178,18 @@ def test_a_tokenizer_that_does_not_fit_stops_it(tmp_path: Path, model: Path, sdi
     assert [file.name for file in left.iterdir()] == ["rehearsal.log"], "only the log stays"
     assert str(left / "rehearsal.log") in ended.out
     assert "ok" not in ended.out.split("stopped at")[1].split()
+
+
+def test_a_template_that_rewrites_turns_stops_it(tmp_path: Path, model: Path, sdist: Path) -> None:
+    """What was asked is not the start of what is learned: nothing is trained on that."""
+    own = {"id": "./model", "chat_template": "own.jinja"}
+    make_spec(tmp_path, model, model=own)
+    sound = (tmp_path / "model" / "chat_template.jinja").read_text(encoding="utf-8")
+    role = "{{ '<|' + message['role'] + '|> ' }}"
+    assert role in sound
+    rewriting = sound.replace(role, role + "{% if not loop.last %}[earlier] {% endif %}")
+    (tmp_path / "own.jinja").write_text(rewriting, encoding="utf-8")
+    ended = rehearse(tmp_path, sdist)
+    assert ended.code == 1, ended.said
+    assert "stopped at prepare: the real run would stop here too" in ended.out
+    assert "prepare.py: the chat template rewrites earlier turns" in ended.out
