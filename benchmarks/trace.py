@@ -6,8 +6,9 @@ Each architecture of the table is built as a miniature from its configuration al
 on this CPU in bf16 with a hook on every tensor that autograd saves. What three layers keep over one
 layer, per layer and token, is the truth that `layer_bytes` of the plan must meet within 2 %: with
 all weights trained, and with a frozen base as under LoRA. Attention is SDPA without a mask, which
-keeps what FlashAttention keeps. Weights in fp32 under autocast ("mixed") are printed, and not held:
-most are within 2 %, some norms 4 to 9 % too high, mixtures of experts too low. Needs torch and transformers. Exits 1 when a figure is off.
+keeps what FlashAttention keeps. Weights in fp32 under autocast ("mixed") are printed and not held:
+most are within 2 %, some classes 4 to 9 % off either way. Needs torch and transformers. Exits 1
+when a held figure is off.
 """
 
 import argparse

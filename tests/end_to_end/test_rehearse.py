@@ -121,7 +121,7 @@ def test_it_was_the_bundle_that_ran(rehearsed: Rehearsed) -> None:
     assert "going on from run/train/checkpoints/checkpoint-2" in log.read_text(encoding="utf-8")
     config = read_json(bundle / "run" / "merged" / "config.json")
     assert config["num_attention_heads"] // config["num_key_value_heads"] == 4
-    assert json.dumps(config).count("llama3") == 1
+    assert "llama3" in json.dumps(config), "the rotation is scaled as in the model"
     assert config["hidden_size"] == 256
     assert not (rehearsed.folder.parent / "model" / "model.safetensors").exists()
     for path in bundle.glob("*.py"):
