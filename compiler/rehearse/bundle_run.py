@@ -110,9 +110,10 @@ class BundleRun:
                     process.send_signal(signal.SIGKILL)
                 except psutil.NoSuchProcess:
                     continue
-            self._process.poll()
+            self._process.wait()
             _, alive = psutil.wait_procs(left, timeout=5)
             left = [*alive, *_descendants(self._process.pid)]
+        self._process.wait()
 
 
 def make_environment() -> Mapping[str, str]:

@@ -24,7 +24,7 @@ from ftc.compiler.rehearse.bundle_run import (
 from ftc.compiler.rehearse.course import Course, clean, make_folder
 from ftc.compiler.rehearse.meaning import MEANINGS, find_unshown
 from ftc.compiler.rehearse.model import find_files, make_miniature, run_script
-from ftc.compiler.rehearse.second_spec import STEPS, make_second_spec
+from ftc.compiler.rehearse.second_spec import make_second_spec
 from ftc.compiler.rehearse.stage import Failure, Rehearsal, StageFailed, Tell
 from ftc.spec.finding import EnvironmentFailure
 from ftc.spec.sections import Spec
@@ -36,6 +36,7 @@ MOST_ERROR: Final = 0.03
 _RUNS: Final = ("torch", "transformers", "trl", "peft", "accelerate", "datasets", "matplotlib")
 _CONVERTS: Final = ("llama_cpp", "gguf")
 _MEBI: Final = 2**20
+_QUESTION_LETTERS: Final = 400
 
 
 def rehearse(source: str, *, keep: Path | None, tell: Tell) -> Rehearsal:
@@ -173,7 +174,7 @@ def _ask(course: Course) -> None:
     """Ask the result something that the data asks."""
     row = json.loads(_rows(course.bundle / "run").read_text(encoding="utf-8").splitlines()[0])
     asked = [turn["content"] for turn in row.get("messages", ()) if turn["role"] == "user"]
-    question = (asked or [str(row.get("prompt") or "Hello")])[0]
+    question = (asked or [str(row.get("prompt") or "Hello")])[0][:_QUESTION_LETTERS]
     with course.stage("answer") as result:
         answered = subprocess.run(
             [sys.executable, "ask.py", "--", question],
@@ -210,7 +211,8 @@ def _result(stage: str, bundle: Path) -> str:
     """Return what a stage came to, from what it wrote."""
     run = bundle / "run"
     if stage == "resume":
-        return f"went on to step {STEPS}"
+        curve = json.loads((run / "train" / "curve.json").read_text(encoding="utf-8"))
+        return f"went on from its checkpoint to step {curve['train'][-1][0]}"
     if stage == "evaluate":
         report = json.loads((run / "evaluate" / "report.json").read_text(encoding="utf-8"))
         return f"loss {report['loss']:.2f} on {report['rows']} rows (an untrained model)"
