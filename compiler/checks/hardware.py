@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.case import Case
 from ftc.compiler.checks.rule import Problem, put, rule
+from ftc.compiler.knowledge.architecture import supports_sdpa
 
 
 @rule("FTC320", "bf16-without-support", "error", reads=("hardware",))
@@ -68,6 +69,26 @@ def flash_attention_without_support(case: Case) -> Iterator[Problem]:
             help="use `sdpa`, or leave attention out",
             pointer="/model/attention",
             fix=(put("/model/attention", "sdpa"),),
+        )
+
+
+@rule("FTC325", "sdpa-without-support", "error", reads=("model",))
+def sdpa_without_support(case: Case) -> Iterator[Problem]:
+    """What it is: The spec asks for SDPA, and transformers does not have it for this model's class.
+
+    Why it matters: Loading the model stops with an error.
+
+    Example: {"model": {"id": "google/gemma-2-2b-it", "attention": "sdpa"}}
+
+    Use instead: {"model": {"id": "google/gemma-2-2b-it", "attention": "eager"}}
+    """
+    written = case.spec.model.attention
+    if written == "sdpa" and not supports_sdpa(case.model.architecture):
+        yield Problem(
+            message=f"transformers has no SDPA for `{case.model.architecture}`",
+            help="use `eager`, or leave attention out",
+            pointer="/model/attention",
+            fix=(put("/model/attention", "eager"),),
         )
 
 

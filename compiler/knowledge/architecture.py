@@ -8,7 +8,14 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal, NotRequired, TypedDict, cast
 
-__all__ = ["LinearShape", "Shape", "count_adapter_parameters", "is_convertible", "read_shape"]
+__all__ = [
+    "LinearShape",
+    "Shape",
+    "count_adapter_parameters",
+    "is_convertible",
+    "read_shape",
+    "supports_sdpa",
+]
 
 _DATA = files("ftc.compiler.knowledge")
 
@@ -70,6 +77,7 @@ class _Entry(TypedDict):
     expert_tensors: NotRequired[list[list[str]]]
     keys: NotRequired[dict[str, list[str]]]
     requires: NotRequired[dict[str, list[object]]]
+    sdpa: NotRequired[bool]
 
 
 def read_shape(config: Mapping[str, object]) -> Shape | None:
@@ -101,6 +109,15 @@ def count_adapter_parameters(shape: Shape, targets: Collection[str], rank: int) 
 def is_convertible(architecture: str) -> bool:
     """Whether the pinned llama.cpp's converter registers this architecture for text models."""
     return architecture in _convertible()
+
+
+def supports_sdpa(architecture: str) -> bool:
+    """Whether the pinned transformers runs this class on PyTorch's own attention kernel.
+
+    An architecture that the table lacks is taken to be one that does, as most are.
+    """
+    entry = _table().get(architecture)
+    return entry is None or entry.get("sdpa", True)
 
 
 @cache

@@ -40,7 +40,7 @@ class Frame:
             dropout=adapter.dropout.value if adapter else 0.0,
             load_bytes=4 if load == "fp32" else 2,
             compute_bytes=4 if self.precision == "fp32" else 2,
-            attention=decide_attention(spec).value,
+            attention=decide_attention(spec, self.facts.model).value,
             sharding=sharding,
             world=self.world,
             micro=micro,

@@ -121,7 +121,7 @@ def _decisions(
         world=world,
         precision=decide_precision(spec, facts.hardware),
         load_dtype=decide_load_dtype(spec, frame.precision, layout.sharding.value),
-        attention=decide_attention(spec),
+        attention=decide_attention(spec, facts.model),
         max_length=max_length,
         micro_batch=layout.micro,
         accumulation=derived(

@@ -1,9 +1,10 @@
 """The number formats of a run: the training precision and what weights are loaded as."""
 
+from ftc.compiler.knowledge.architecture import supports_sdpa
 from ftc.compiler.plan.decision import Because, Decision
 from ftc.compiler.plan.plan import Sharding
 from ftc.compiler.plan.source import decide, derived
-from ftc.compiler.resolve.facts import HardwareFacts
+from ftc.compiler.resolve.facts import HardwareFacts, ModelFacts
 from ftc.spec.sections import Attention, Precision, Spec
 
 
@@ -37,10 +38,13 @@ def decide_load_dtype(spec: Spec, precision: Precision, sharding: Sharding) -> D
     return derived("fp32", "load.master", precision=precision)
 
 
-def decide_attention(spec: Spec) -> Decision[Attention]:
-    """SDPA unless the spec says otherwise: it needs nothing beyond torch."""
+def decide_attention(spec: Spec, model: ModelFacts) -> Decision[Attention]:
+    """SDPA where transformers has it for this class: it needs nothing beyond torch."""
 
     def derive() -> tuple[Attention, Because]:
-        return "sdpa", Because(key="attention.sdpa")
+        if supports_sdpa(model.architecture):
+            return "sdpa", Because(key="attention.sdpa")
+        values = {"architecture": model.architecture}
+        return "eager", Because(key="attention.eager", values=values)
 
     return decide(spec, "/model/attention", spec.model.attention, derive)

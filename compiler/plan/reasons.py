@@ -16,6 +16,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "load.frozen": "the frozen base only takes part in {precision} products",
     "load.deepspeed": "DeepSpeed keeps its own fp32 master beside {precision} weights",
     "load.master": "the weights are their own fp32 master; autocast computes in {precision}",
+    "attention.eager": "transformers runs {architecture} on no kernel that torch alone brings",
     "attention.sdpa": "PyTorch's own kernel, which needs nothing installed beyond torch",
     "max_length.longest": "the longest row has {max} tokens, so none is cut",
     "max_length.longest.estimate": "the longest row has about {max} tokens, estimated from "

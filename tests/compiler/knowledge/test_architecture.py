@@ -16,6 +16,7 @@ from ftc.compiler.knowledge.architecture import (
     count_adapter_parameters,
     is_convertible,
     read_shape,
+    supports_sdpa,
 )
 
 CASES: dict[str, list[dict[str, Any]]] = json.loads(
@@ -157,6 +158,18 @@ def test_is_convertible() -> None:
     """Registered text models convert; classifiers and unknown names do not."""
     assert is_convertible("LlamaForCausalLM")
     assert not is_convertible("LlamaForSequenceClassification")
+
+
+def test_sdpa_is_where_transformers_has_it() -> None:
+    """Each class of the table has the attention kernel that the table says."""
+    transformers = pytest.importorskip("transformers")
+    table = json.loads(
+        (files("ftc.compiler.knowledge") / "architectures.json").read_text(encoding="utf-8")
+    )
+    real = {name: bool(getattr(transformers, name)._supports_sdpa) for name in table}
+
+    assert {name: supports_sdpa(name) for name in table} == real
+    assert supports_sdpa("NoSuchForCausalLM")
 
 
 def registered_names(sdist: Path) -> set[str]:
