@@ -128,3 +128,22 @@ def more_processes_than_cores(case: Case) -> Iterator[Problem]:
             help="one process uses all cores: leave `hardware.count` out",
             pointer="/hardware/count",
         )
+
+
+@rule("FTC326", "unpinned-flash-attention", "warning", reads=("hardware",))
+def unpinned_flash_attention(case: Case) -> Iterator[Problem]:
+    """What it is: The spec asks for FlashAttention-2, whose package the bundle does not pin.
+
+    Why it matters: `flash-attn` is built against one torch and one CUDA, so that no version fits
+    every machine. Without it, loading the model stops with an error.
+
+    Example: {"model": {"id": "a/b", "attention": "flash_attention_2"}, "hardware": "1x A100-80GB"}
+
+    Use instead: {"model": {"id": "a/b", "attention": "sdpa"}, "hardware": "1x A100-80GB"}
+    """
+    if case.spec.model.attention == "flash_attention_2" and case.hardware.flash_attention_2:
+        yield Problem(
+            message="FlashAttention-2 needs `flash-attn`, which requirements.txt does not pin",
+            help="install the build that fits your torch and CUDA, or use `sdpa`",
+            pointer="/model/attention",
+        )
