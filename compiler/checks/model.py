@@ -240,7 +240,8 @@ def revision_of_a_folder(case: Case) -> Iterator[Problem]:
 
 @rule("FTC132", "needless-trust", "warning", reads=("model",))
 def needless_trust(case: Case) -> Iterator[Problem]:
-    """What it is: The spec trusts code of the model's repository, which holds none.
+    """What it is: The spec trusts code of the model's repository, which holds none, or none that
+    is needed, since transformers has the class itself.
 
     Why it matters: The scripts would run whatever Python the repository brings one day.
 
@@ -250,7 +251,7 @@ def needless_trust(case: Case) -> Iterator[Problem]:
     """
     if case.spec.model.trust_remote_code and not case.model.custom_code:
         yield Problem(
-            message="the model brings no code of its own to trust",
+            message="the model needs no code of its own to be trusted",
             help="remove `trust_remote_code`",
             pointer="/model/trust_remote_code",
             fix=({"op": "remove", "path": "/model/trust_remote_code"},),

@@ -40,10 +40,10 @@ def find_files(model: ModelFacts, *, folder: Path) -> Path:
     )
 
 
-def make_miniature(place: Path, folder: Path, log: Path) -> str:
+def make_miniature(place: Path, folder: Path, log: Path, *, trusted: bool) -> str:
     """Write the miniature of the model at `place` into a new folder; return its size in words.
 
-    Raises StageFailed where the config cannot be shrunk or no weights come of it.
+    `trusted`: the model's own code may run. Raises StageFailed where the config cannot be shrunk or no weights come of it.
     """
     config = json.loads((place / CONFIG_FILE).read_bytes())
     small = shrink(config)
@@ -53,11 +53,11 @@ def make_miniature(place: Path, folder: Path, log: Path) -> str:
     folder.mkdir(parents=True)
     _copy_small_files(place, folder)
     (folder / CONFIG_FILE).write_text(json.dumps(small, indent=2) + "\n", encoding="utf-8")
-    said = run_script("build_model.py", [folder], log)
+    said = run_script("build_model.py", [folder, *(["--trust"] if trusted else [])], log)
     return f"{said.strip().splitlines()[-1]}, {_sizes(small)}"
 
 
-def run_script(name: str, arguments: list[Path], log: Path) -> str:
+def run_script(name: str, arguments: list[Path | str], log: Path) -> str:
     """Run one of the scripts beside this module; return what it printed.
 
     Raises StageFailed with the last lines of what it said of its failure.

@@ -84,7 +84,8 @@ def _run(outcome: Outcome, course: Course) -> None:
         outcome.document, spec=spec, plan=outcome.plan, data=facts.data, folder=course.folder
     )
     with course.stage("miniature") as result:
-        sizes = make_miniature(place, course.folder / "model", course.log)
+        trusted = spec.model.trust_remote_code
+        sizes = make_miniature(place, course.folder / "model", course.log, trusted=trusted)
         path = course.folder / "spec.json"
         path.write_text(json.dumps(second, indent=2) + "\n", encoding="utf-8")
         _write_bundle(path, course)

@@ -89,8 +89,13 @@ def _config(data: Mapping[str, Any], sha256: str, name: str) -> Config | Finding
         embedding_rows=rows,
         dtype=dtype_named(data.get("dtype", data.get("torch_dtype"))),
         quantized=quantized,
-        custom_code=isinstance(data.get("auto_map"), dict),
+        custom_code=isinstance(data.get("auto_map"), dict) and not _is_built_in(shape, model_type),
     )
+
+
+def _is_built_in(shape: Shape | None, model_type: object) -> bool:
+    """Whether transformers has this class, and takes its own where no code is trusted."""
+    return shape is not None and shape.model_type == model_type
 
 
 def _architecture(data: Mapping[str, Any], shape: Shape | None) -> str | None:

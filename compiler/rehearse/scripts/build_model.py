@@ -1,12 +1,12 @@
 """Make the weights of a miniature from its config: random, but so that every part is heard.
 
-python build_model.py FOLDER
+python build_model.py FOLDER [--trust]
 
 Run in a process of its own, by the interpreter that has transformers. FOLDER holds the config and
-the tokenizer; the weights are written beside them. The same config gives the same bytes.
+the tokenizer; the weights are written beside them. The same config gives the same bytes. --trust
+lets the code run that the folder brings, as `model.trust_remote_code` of a spec does.
 """
 
-import json
 import sys
 from pathlib import Path
 
@@ -23,13 +23,13 @@ OFFSET = 0.05
 HUSHED = 0.01
 
 folder = Path(sys.argv[1])
+trusted = "--trust" in sys.argv
 written = (folder / "config.json").read_text(encoding="utf-8")
-custom_code = "auto_map" in json.loads(written)
-config = AutoConfig.from_pretrained(folder, trust_remote_code=custom_code)
-tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=custom_code)
+config = AutoConfig.from_pretrained(folder, trust_remote_code=trusted)
+tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=trusted)
 config.initializer_range = SPREAD
 torch.manual_seed(SEED)
-model = AutoModelForCausalLM.from_config(config, trust_remote_code=custom_code)
+model = AutoModelForCausalLM.from_config(config, trust_remote_code=trusted)
 with torch.no_grad():
     for parameter in model.parameters():
         if parameter.dim() == 1:

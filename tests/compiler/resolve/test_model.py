@@ -129,7 +129,11 @@ def test_quantized_and_custom_models_are_told(make_spec: Any, model_folder: Path
         auto_map={"AutoModelForCausalLM": "modeling.Novel"},
     )
     facts = known(make_spec(), model_folder.parent)
-    assert (facts.quantized, facts.custom_code) == ("gptq", True)
+    assert (facts.quantized, facts.custom_code) == ("gptq", False), "transformers has this class"
+    write_safetensors(model_folder / "model.safetensors", {"a": ("BF16", [10, 3])})
+    novel = {"architectures": ["NovelForCausalLM"], "model_type": "novel"}
+    edit_config(model_folder, **novel, quantization_config=None)
+    assert known(make_spec(), model_folder.parent).custom_code
 
 
 def test_folders_that_are_no_models(make_spec: Any, tmp_path: Path) -> None:
