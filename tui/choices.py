@@ -1,0 +1,102 @@
+"""What is offered as an answer: each with the plan that it leads to, computed for this case."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path, PurePath
+from typing import Any, Final
+
+from ftc.tui.dialogue import Option, Question
+from ftc.tui.draft import Draft
+from ftc.tui.situation import Observer, Situation
+from ftc.tui.understanding.reading import Change
+
+_DATA_ENDINGS: Final = (".csv", ".jsonl", ".json", ".parquet")
+_MOST_FILES: Final = 4
+_METHODS: Final = ("lora", "qlora", "full")
+_MACHINES: Final = ("auto", "RTX-4090", "A100-SXM4-80GB", "H100-SXM5-80GB")
+_EXPORTS: Final[tuple[tuple[str, ...], ...]] = (("Q4_K_M",), ("Q8_0",), ("Q4_K_M", "Q8_0"), ())
+_LONGEST_NAME: Final = 63
+
+Values = Callable[[Draft, Situation, Path], Iterator[tuple[str, Any]]]
+
+
+def offer(question: Question, draft: Draft, situation: Situation, observer: Observer) -> Question:
+    """Return the question with its answers, each planned, and which of them ftc would take.
+
+    Repairs that the question brings come first; a field without a closed choice offers none.
+    """
+    values = _VALUES.get(question.pointer)
+    if values is None:
+        return replace(question, suggested=0 if question.options else None)
+    options = [*question.options]
+    for label, value in values(draft, situation, observer.folder):
+        change = Change(pointer=question.pointer, value=value, words=label)
+        options.append(Option(label=label, changes=(change,)))
+    if question.pointer in _PLANNED and _nearly(situation):
+        options = [_planned(option, draft, observer) for option in options]
+    return replace(question, options=tuple(options), suggested=_suggested(question, options))
+
+
+def _nearly(situation: Situation) -> bool:
+    """Whether model and data are known, so that an answer about the rest leads to a plan."""
+    return situation.model is not None and situation.data is not None
+
+
+def _planned(option: Option, draft: Draft, observer: Observer) -> Option:
+    return replace(option, plan=observer.look(draft.changed(option.changes)).plan)
+
+
+def _suggested(question: Question, options: list[Option]) -> int | None:
+    """Return the first answer that fits, or the first of all where nothing is known to fit."""
+    several_files = question.pointer == "/data/source" and len(options) > 1
+    if not options or several_files:
+        return None
+    fitting = (n for n, option in enumerate(options) if option.plan and option.plan.memory.fits)
+    return next(fitting, 0)
+
+
+def _files(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
+    del draft, situation
+    try:
+        names = sorted(path.name for path in folder.iterdir() if path.suffix in _DATA_ENDINGS)
+    except OSError:
+        return
+    specs = ("spec.json", "ftc.lock.json", "package.json")
+    yield from ((name, name) for name in [n for n in names if n not in specs][:_MOST_FILES])
+
+
+def _machines(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
+    del draft, situation, folder
+    yield from ((name, name) for name in _MACHINES)
+
+
+def _methods(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
+    del draft, situation, folder
+    yield from ((name, name) for name in _METHODS)
+
+
+def _exports(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
+    del draft, situation, folder
+    yield from ((", ".join(types) or "none", list(types)) for types in _EXPORTS)
+
+
+def _names(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
+    del situation, folder
+    name = slug(PurePath(str(draft.get("/data/source") or "fine-tune")).stem)
+    yield name, name
+
+
+def slug(text: str) -> str:
+    """Return a name that the schema takes."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:_LONGEST_NAME].strip("-") or "run"
+
+
+_VALUES: Final[Mapping[str, Values]] = {
+    "/data/source": _files,
+    "/hardware/gpu": _machines,
+    "/method/type": _methods,
+    "/export/types": _exports,
+    "/name": _names,
+}
+_PLANNED: Final = frozenset({"/hardware/gpu", "/method/type", "/export/types"})

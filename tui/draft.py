@@ -1,0 +1,84 @@
+"""The draft: what was said of a spec so far, as an immutable value, and how it is written down."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ftc.spec.normal import lengthen
+from ftc.spec.pointer import split
+from ftc.spec.schema import read_schema
+from ftc.tui.understanding.reading import Change
+
+_COUNTED: Final = "hardware"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A spec in its long form that holds only what was said.
+
+    `chosen` holds the pointers of values that ftc chose because the person left it to ftc.
+    """
+
+    data: Mapping[str, Any] = field(default_factory=dict)
+    chosen: frozenset[str] = frozenset()
+
+    def get(self, pointer: str) -> Any:
+        """Return the value at a pointer, None where nothing was said."""
+        value: Any = self.data
+        for key in split(pointer):
+            if not isinstance(value, Mapping) or key not in value:
+                return None
+            value = value[key]
+        return value
+
+    def has(self, pointer: str) -> bool:
+        """Whether something was said at a pointer."""
+        return self.get(pointer) is not None
+
+    def changed(self, changes: Iterable[Change], *, chosen: bool = False) -> "Draft":
+        """Return the draft with the changes made; `chosen` marks them as ftc's own choice."""
+        data: Mapping[str, Any] = self.data
+        own = set(self.chosen)
+        for change in changes:
+            data = _put(data, split(change.pointer), change.value)
+            own.discard(change.pointer)
+            if chosen and change.value is not None:
+                own.add(change.pointer)
+        return Draft(data=data, chosen=frozenset(own))
+
+
+def read_draft(data: Mapping[str, Any]) -> Draft:
+    """Return the draft of a spec as it is written, short forms spelled out."""
+    kept = {key: value for key, value in data.items() if key != "$schema"}
+    return Draft(data={section: lengthen(section, value) for section, value in kept.items()})
+
+
+def written(draft: Draft) -> dict[str, Any]:
+    """Return the spec as a person would write it: short forms, in the schema's order."""
+    sections = read_schema()["properties"]
+    spec = {
+        name: _shortened(name, draft.data[name], schema)
+        for name, schema in sections.items()
+        if name in draft.data
+    }
+    return {name: value for name, value in spec.items() if value != {}}
+
+
+def _shortened(name: str, value: Any, schema: Mapping[str, Any]) -> Any:
+    if not isinstance(value, Mapping) or "x-short" not in schema:
+        return value
+    if name == _COUNTED and set(value) == {"gpu", "count"} and isinstance(value["count"], int):
+        return f"{value['count']}x {value['gpu']}"
+    return value[schema["x-short"]] if set(value) == {schema["x-short"]} else value
+
+
+def _put(data: Mapping[str, Any], keys: tuple[str, ...], value: Any) -> dict[str, Any]:
+    """Return a copy with a value put in place, or taken out where it is None."""
+    first, *rest = keys
+    inner = data.get(first)
+    if rest:
+        value = _put(inner if isinstance(inner, Mapping) else {}, tuple(rest), value) or None
+    kept = {key: old for key, old in data.items() if key != first}
+    if value is None:
+        return kept
+    return {key: value if key == first else old for key, old in data.items()} | {first: value}

@@ -1,0 +1,183 @@
+"""The session: one conversation, its draft and its way back; front ends only show it."""
+
+import json
+from dataclasses import dataclass, field
+
+from ftc.tui.acts import act
+from ftc.tui.answers import read_answer
+from ftc.tui.choices import offer
+from ftc.tui.dialogue import Done, Option, Question, Step, next_step
+from ftc.tui.draft import Draft, written
+from ftc.tui.line import Kind, Line
+from ftc.tui.situation import Observer, Situation
+from ftc.tui.understanding.reader import WORDS_ALONE, read
+from ftc.tui.understanding.reading import Change, Choice, Reading, Understander
+from ftc.tui.voice import Voice
+
+
+@dataclass(slots=True, kw_only=True)
+class Session:
+    """A conversation. `reply` may look things up, so a front end calls it where it may wait."""
+
+    observer: Observer
+    voice: Voice = field(default_factory=Voice)
+    understanders: tuple[Understander, ...] = (WORDS_ALONE,)
+    draft: Draft = field(default_factory=Draft)
+    situation: Situation = field(default_factory=Situation)
+    step: Step = field(default_factory=Done)
+    transcript: list[Line] = field(default_factory=list)
+    past: list[Draft] = field(default_factory=list)
+    future: list[Draft] = field(default_factory=list)
+    proposal: tuple[Change, ...] = ()
+    ended: bool = False
+    compile_wanted: bool = False
+
+    def start(self) -> tuple[Line, ...]:
+        """Greet, and ask the first question."""
+        self._look()
+        return self._say([self.line("greeting"), *self.ask()])
+
+    def reply(self, text: str) -> tuple[Line, ...]:
+        """Take one message and return what ftc says to it."""
+        self.transcript.append(Line(who="you", text=text))
+        return self._say(self._answer(text.strip()))
+
+    def choose(self, index: int) -> tuple[Line, ...]:
+        """Take one of the answers on offer; raises IndexError for another number."""
+        option = self.options[index]
+        self.transcript.append(Line(who="you", text=option.label))
+        return self._say(self.apply(option.changes))
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        """The answers on offer."""
+        return self.step.options if isinstance(self.step, Question) else ()
+
+    def _answer(self, text: str) -> list[Line]:
+        if not text:
+            return self.ask()
+        if self.proposal and (decided := self._decide(text)) is not None:
+            return decided
+        if (option := self._offered(text)) is not None:
+            return self.apply(option.changes)
+        pointer = self.step.pointer if isinstance(self.step, Question) else None
+        for understander in self.understanders:
+            reading = understander.read(text, self.draft.data)
+            if not reading.empty:
+                return self._take(reading, sure=understander.sure)
+            if pointer is not None and (change := read_answer(pointer, text)) is not None:
+                return self.apply((change,))
+        return [self.line("not_understood", text=text), *self.ask()]
+
+    def _take(self, reading: Reading, *, sure: bool) -> list[Line]:
+        if reading.request is not None:
+            return act(self, reading.request)
+        if not sure:
+            self.proposal = reading.changes
+            return [self.line("proposal", "proposal", what=self._list(reading.changes))]
+        lines = self.apply(reading.changes) if reading.changes else []
+        if reading.choices:
+            return [*lines[:1], *self._ask_choice(reading.choices[0])]
+        return lines
+
+    def _decide(self, text: str) -> list[Line] | None:
+        """Apply or drop what was proposed; None where the message does neither."""
+        request = read(text, {}).request
+        if request is None or request.kind not in ("yes", "no"):
+            return None
+        changes, self.proposal = self.proposal, ()
+        return self.apply(changes) if request.kind == "yes" else [self.line("dropped"), *self.ask()]
+
+    def _offered(self, text: str) -> Option | None:
+        """Return the answer on offer that a message names by number or by label."""
+        if text.isdecimal() and 1 <= int(text) <= len(self.options):
+            return self.options[int(text) - 1]
+        folded = text.casefold()
+        return next((each for each in self.options if each.label.casefold() == folded), None)
+
+    def apply(self, changes: tuple[Change, ...], *, chosen: bool = False) -> list[Line]:
+        """Make changes, and return what is said of them and the next question."""
+        self.past.append(self.draft)
+        self.future.clear()
+        self.draft = self.draft.changed(changes, chosen=chosen)
+        self._look()
+        key = "chosen" if chosen else "noted"
+        return [self.line(key, what=self._list(changes)), *self.ask()]
+
+    def go_to(self, draft: Draft) -> list[Line]:
+        """Take another draft in place of this one, and ask on."""
+        self.draft = draft
+        self._look()
+        return self.ask()
+
+    def _look(self) -> None:
+        self.situation = self.observer.look(self.draft)
+        step = next_step(self.draft, self.situation)
+        if isinstance(step, Question):
+            step = offer(step, self.draft, self.situation, self.observer)
+        self.step = step
+
+    def ask(self) -> list[Line]:
+        """Return the present question, after what is wrong with the answer that it had."""
+        if isinstance(self.step, Done):
+            return [self.line("done")]
+        lines = []
+        if self.step.trouble is not None:
+            trouble = self.step.trouble
+            text = f"{trouble.code} {trouble.message}\n{trouble.help}"
+            lines.append(Line(who="ftc", text=text, kind="trouble"))
+        question = f"{self.voice.ask(self.step.pointer)}\n{self.voice.why(self.step.pointer)}"
+        return [*lines, Line(who="ftc", text=question, kind="question")]
+
+    def _ask_choice(self, choice: Choice) -> list[Line]:
+        options = tuple(
+            Option(
+                label=value,
+                changes=(Change(pointer=choice.pointer, value=value, words=choice.words),),
+            )
+            for value in choice.values
+        )
+        self.step = Question(pointer=choice.pointer, options=options, suggested=0)
+        line = self.line("which_one", words=choice.words)
+        return [Line(who="ftc", text=line.text, kind="question")]
+
+    def consequence(self, option: Option) -> str:
+        """Return what an answer leads to, in words: fits or not, to spare, how long."""
+        plan = option.plan
+        if plan is None or plan.memory.capacity_bytes is None:
+            return ""
+        memory = plan.memory
+        spare = plan.memory.capacity_bytes - memory.device_bytes
+        if not memory.fits:
+            return self.voice.say(
+                "consequence.not",
+                needed=self.voice.size(memory.device_bytes),
+                capacity=self.voice.size(plan.memory.capacity_bytes),
+            )
+        if plan.time_seconds is None:
+            return self.voice.say("consequence.fits", spare=self.voice.size(spare))
+        hours = self.voice.duration(plan.time_seconds)
+        return self.voice.say("consequence.takes", spare=self.voice.size(spare), time=hours)
+
+    def spec_text(self) -> str:
+        """Return the spec as it would be written now."""
+        return json.dumps(written(self.draft), indent=2, ensure_ascii=False)
+
+    def _list(self, changes: tuple[Change, ...]) -> str:
+        return ", ".join(_shown(change) for change in changes)
+
+    def line(self, key: str, kind: Kind = "said", **values: object) -> Line:
+        """Return a sentence of the catalogue as a line."""
+        return Line(who="ftc", text=self.voice.say(key, **values), kind=kind)
+
+    def _say(self, lines: list[Line]) -> tuple[Line, ...]:
+        self.transcript += lines
+        return tuple(lines)
+
+
+def _shown(change: Change) -> str:
+    name = change.pointer[1:].replace("/", ".")
+    if change.value is None:
+        return f"{name} \u2190 \u2205"
+    value = ", ".join(map(str, change.value)) if isinstance(change.value, list) else change.value
+    return f"{name} = {value if value != '' else '[]'}"

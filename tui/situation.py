@@ -1,0 +1,141 @@
+"""The situation: what follows from a draft, as far as it goes: facts, plan and findings."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from ftc.compiler.checks.registry import run_checks
+from ftc.compiler.plan.known import KnownFacts, known
+from ftc.compiler.plan.plan import Plan
+from ftc.compiler.plan.planner import make_plan
+from ftc.compiler.resolve.data import resolve_data
+from ftc.compiler.resolve.facts import (
+    DataFacts,
+    Facts,
+    HardwareFacts,
+    ModelFacts,
+    TokenizerFacts,
+    Unknown,
+)
+from ftc.compiler.resolve.hardware import resolve_hardware
+from ftc.compiler.resolve.model import resolve_model
+from ftc.compiler.resolve.tokenizer import resolve_tokenizer
+from ftc.spec.document import Document
+from ftc.spec.finding import Finding
+from ftc.spec.sections import Spec
+from ftc.spec.validate import validate
+from ftc.tui.draft import Draft, written
+
+#: What stands in for a section that was not said yet; nothing that rests on it is looked up.
+_STAND_INS: Final[Mapping[str, Any]] = {"name": "draft", "model": "not/said", "data": "not-said"}
+_NOT_SAID: Final = Unknown(
+    finding=Finding(code="", name="not-said", severity="info", message="not said yet", help="")
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What is known of a draft; everything that needs what was not said is None.
+
+    `findings` hold what is wrong with what was said, pointers in the long form.
+    """
+
+    spec: Spec | None = None
+    facts: Facts | None = None
+    plan: Plan | None = None
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def data(self) -> DataFacts | None:
+        """What the data file says, where it was said and could be read."""
+        facts = self.facts
+        return None if facts is None or isinstance(facts.data, Unknown) else facts.data
+
+    @property
+    def model(self) -> ModelFacts | None:
+        """What the model's files say."""
+        facts = self.facts
+        return None if facts is None or isinstance(facts.model, Unknown) else facts.model
+
+    @property
+    def hardware(self) -> HardwareFacts | None:
+        """What the hardware is."""
+        facts = self.facts
+        return None if facts is None or isinstance(facts.hardware, Unknown) else facts.hardware
+
+    @property
+    def known(self) -> KnownFacts | None:
+        """All four facts, where all are known."""
+        return None if self.facts is None else known(self.facts)
+
+
+@dataclass(slots=True)
+class Observer:
+    """Looks at drafts; what it looked up stays known while the words that led to it stay."""
+
+    folder: Path
+    seen: dict[str, Any] = field(default_factory=dict)
+
+    def look(self, draft: Draft) -> Situation:
+        """Return the situation of a draft; reads files, and asks the Hub where it is named."""
+        data = {**_STAND_INS, **written(draft)}
+        text = json.dumps(data)
+        document = Document(name="draft", folder=self.folder, text=text, data=data, positions={})
+        spec = validate(document)
+        if isinstance(spec, tuple):
+            return Situation(findings=spec)
+        facts = self._facts(draft, spec)
+        facts_known = known(facts)
+        plan = None if facts_known is None else make_plan(spec, facts_known)
+        judged = run_checks(spec, facts, plan) if plan is not None else ()
+        return Situation(spec=spec, facts=facts, plan=plan, findings=(*_unknown(facts), *judged))
+
+    def _facts(self, draft: Draft, spec: Spec) -> Facts:
+        model: ModelFacts | Unknown = _NOT_SAID
+        tokenizer: TokenizerFacts | Unknown = _NOT_SAID
+        data: DataFacts | Unknown = _NOT_SAID
+        hardware: HardwareFacts | Unknown = _NOT_SAID
+        folder = self.folder
+        if draft.has("/model/id"):
+            about = self._key(draft, "model")
+            model = self._once(f"model {about}", lambda: resolve_model(spec, folder=folder))
+            tokenizer = self._once(
+                f"tokenizer {about}", lambda: resolve_tokenizer(spec, folder=folder, model=model)
+            )
+        if draft.has("/data/source"):
+            about = f"{self._key(draft, 'data')} {self._key(draft, 'model')} {self._stamp(spec)}"
+            data = self._once(
+                f"data {about}", lambda: resolve_data(spec, folder=folder, tokenizer=tokenizer)
+            )
+        if draft.has("/hardware/gpu"):
+            about = self._key(draft, "hardware")
+            hardware = self._once(f"hardware {about}", lambda: resolve_hardware(spec))
+        return Facts(model=model, tokenizer=tokenizer, data=data, hardware=hardware)
+
+    def _once(self, key: str, look_up: Any) -> Any:
+        if key not in self.seen:
+            self.seen[key] = look_up()
+        return self.seen[key]
+
+    def _key(self, draft: Draft, section: str) -> str:
+        return json.dumps(draft.data.get(section), sort_keys=True)
+
+    def _stamp(self, spec: Spec) -> str:
+        """Tell a data file that changed from the one that was read."""
+        try:
+            found = (self.folder / spec.data.source).stat()
+        except (OSError, ValueError):
+            return ""
+        return f"{found.st_size} {found.st_mtime_ns}"
+
+
+def _unknown(facts: Facts) -> tuple[Finding, ...]:
+    """Return why facts could not be had, one finding for one cause."""
+    each = (facts.model, facts.tokenizer, facts.data, facts.hardware)
+    findings: list[Finding] = []
+    for fact in each:
+        if isinstance(fact, Unknown) and fact is not _NOT_SAID and fact.finding not in findings:
+            findings.append(fact.finding)
+    return tuple(findings)

@@ -1,0 +1,85 @@
+"""Files and columns: the data set, which column holds what, a system message, a name."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from ftc.tui.understanding.lexicon import WORDS, any_of
+from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.reading import Change
+
+_QUOTES: Final = r"[\"'\u201c\u201d\u00ab\u00bb`]"
+_QUOTED_FILE: Final = re.compile(
+    rf"{_QUOTES}(?P<path>[^\"\u201c\u201d\u00ab\u00bb`]+?\.(?:csv|jsonl|json|parquet)){_QUOTES}"
+)
+_FILE: Final = re.compile(
+    r"(?P<path>(?:[a-z]:)?[^\s\"'`,;:!?()\x00]+\.(?:csv|jsonl|json|parquet))(?![\w/\\])"
+)
+_SYSTEM: Final = re.compile(
+    r"(?:system|sistema)(?: (?:prompt|message))?|missatge de sistema|mensaje (?:de|del) sistema"
+)
+_QUOTED: Final = re.compile(rf"\s*(?:=|:|is|of|es|de|saying|que digui|que diga)?\s*{_QUOTES}")
+_NAME: Final = re.compile(
+    rf"\b{any_of(WORDS['called'])}\s*:?\s*"
+    rf"{_QUOTES}?(?P<name>[a-z0-9][a-z0-9 _-]*[a-z0-9]|[a-z0-9]){_QUOTES}?(?=\s*(?:$|[.,;!]))"
+)
+_COLUMN_WORD: Final = r"(?:columna?|field|camp|campo)"
+_IDENTIFIER: Final = rf"{_QUOTES}?(?P<column>[a-z_][\w.-]*){_QUOTES}?"
+_THE: Final = r"(?:the |la |el |les |las |los )?"
+_IS: Final = r"(?: (?:are|is|es|son|esta|estan))?"
+_HOLDS: Final = r"(?:is|holds|has|contains|as|es|son|te|tiene|conte|contiene|com a|como)"
+_CALLED: Final = r"(?: (?:is|=|es|called|named|que es diu|que se llama|:))?"
+_FORMS: Final = (
+    _THE
+    + r"(?:{words})"
+    + _IS
+    + r"(?: (?:in|from|a|en))? ?"
+    + _THE
+    + _COLUMN_WORD
+    + " "
+    + _IDENTIFIER,
+    _COLUMN_WORD + " " + _IDENTIFIER + " " + _HOLDS + " " + _THE + r"(?:{words})\b",
+    r"(?:{words}) " + _COLUMN_WORD + _CALLED + " " + _IDENTIFIER,
+    _COLUMN_WORD + r" (?:de |of |for |d')" + _THE + r"(?:{words})" + _CALLED + " " + _IDENTIFIER,
+)
+_COLUMNS: Final = tuple(
+    (role, re.compile(r"\b" + form.replace("{words}", any_of(words))))
+    for role, words in WORDS["columns"].items()
+    for form in _FORMS
+)
+_LONGEST_NAME: Final = 63
+
+
+def read_files(message: Message) -> Iterator[Change]:
+    """Yield the data file that the message names."""
+    for pattern in (_QUOTED_FILE, _FILE):
+        for match in message.take(pattern):
+            path = message.written[match.start("path") : match.end("path")]
+            if not message.denied(match.start()):
+                yield Change(pointer="/data/source", value=path, words=path)
+
+
+def read_texts(message: Message) -> Iterator[Change]:
+    """Yield the system message and the run's name, which are quoted or close the sentence."""
+    for match in list(_SYSTEM.finditer(message.folded)):
+        opening = _QUOTED.match(message.folded, match.end())
+        if opening is None:
+            continue
+        end = re.compile(_QUOTES).search(message.folded, opening.end())
+        stop = end.start() if end else len(message.folded)
+        text = message.written[opening.end() : stop].strip()
+        message.cross_out(match.start(), end.end() if end else stop)
+        if text:
+            yield Change(pointer="/data/system", value=text, words=text)
+    for match in message.take(_NAME):
+        name = re.sub(r"[^a-z0-9]+", "-", match["name"])[:_LONGEST_NAME].strip("-")
+        yield Change(pointer="/name", value=name, words=message.words(*match.span()))
+
+
+def read_columns(message: Message) -> Iterator[Change]:
+    """Yield which column holds what, the column's name as it was written."""
+    for role, pattern in _COLUMNS:
+        for match in message.take(pattern):
+            column = message.written[match.start("column") : match.end("column")]
+            words = message.words(*match.span())
+            yield Change(pointer=f"/data/columns/{role}", value=column, words=words)

@@ -1,0 +1,95 @@
+"""Hardware: a GPU's name with or without a count, and a count alone that speaks of it."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Final
+
+from ftc.compiler.knowledge.accelerators import all_accelerators, find_accelerator
+from ftc.tui.understanding.lexicon import NUMBER, NUMBER_WORDS
+from ftc.tui.understanding.message import Message, fold
+from ftc.tui.understanding.numbers import read_number
+from ftc.tui.understanding.reading import Change
+
+_WORD: Final = re.compile(r"[a-z0-9]+(?:\.[0-9]+)?")
+_COUNT_BEFORE: Final = re.compile(
+    rf"(?P<number>{NUMBER}|\d+)\s*(?:[x\u00d7]\s*)?(?:of |de |d')?"
+    r"(?:nvidia |amd |geforce |tesla |instinct )?$"
+)
+_COUNT_AFTER: Final = re.compile(r"^\s*[x\u00d7]\s*(?P<number>\d{1,4})\b(?!\s*g)")
+_COUNT_ALONE: Final = re.compile(
+    rf"\b(?P<number>{NUMBER}|\d+)\s+(?:of them|of those|such|gpus?|cards?|graphics cards?|targetes"
+    r"|tarjetas|d'elles|d'ells|de ellas|de ellos|dels? dos|unitats|unidades)\b"
+    rf"|\b(?:(?:in )?(?:have|got)|(?:en )?tinc|(?:en )?tengo|hay|amb|con)\s+(?P<has>{NUMBER})\s*$"
+)
+_JOINING: Final = re.compile(r"\b(?:de|of|with|con|amb|d)\b")
+_LONGEST_NAME: Final = 6
+_ALONE: Final = frozenset({"5000", "6000", "8000", "4000", "2000", "4500", "titan"})
+_MAKERS: Final = frozenset({"rtx", "quadro", "nvidia", "geforce", "ada", "gtx", "titan", "pro"})
+_NOT_AT_AN_END: Final = frozenset(NUMBER_WORDS) | {"de", "of", "with", "con", "amb", "d", "and"}
+_MOST: Final = 1024
+
+
+def read_hardware(message: Message) -> Iterator[Change]:
+    """Yield the GPU and how many of it; the count only where one is said."""
+    for start, end, name in _names(message):
+        before = _COUNT_BEFORE.search(message.folded[:start])
+        after = _COUNT_AFTER.search(message.folded[end:])
+        begin = start if before is None else before.start()
+        stop = end if after is None else end + after.end()
+        said = before["number"] if before else after["number"] if after else None
+        words = message.words(begin, stop)
+        message.cross_out(begin, stop)
+        yield Change(pointer="/hardware/gpu", value=name, words=words)
+        count = None if said is None else _count(said)
+        if count is not None:
+            yield Change(pointer="/hardware/count", value=count, words=words)
+    for match in message.take(_COUNT_ALONE):
+        count = _count(match["number"] or match["has"])
+        if count is not None:
+            words = message.words(*match.span())
+            yield Change(pointer="/hardware/count", value=count, words=words)
+
+
+def _names(message: Message) -> Iterator[tuple[int, int, str]]:
+    """Yield the place and the table's name of each GPU, the longest name first."""
+    position = 0
+    while True:
+        words = [(m.start(), m.end(), m[0]) for m in _WORD.finditer(message.folded, position)]
+        hits = (_at(message, words[index:]) for index in range(len(words)))
+        found = next((hit for hit in hits if hit is not None), None)
+        if found is None:
+            return
+        yield found
+        position = found[1]
+
+
+def _at(message: Message, words: list[tuple[int, int, str]]) -> tuple[int, int, str] | None:
+    for length in range(min(_LONGEST_NAME, len(words)), 0, -1):
+        start, end = words[0][0], words[length - 1][1]
+        text = message.folded[start:end]
+        parts = set(re.split(r"[^a-z0-9]+", text))
+        ends = {words[0][2], words[length - 1][2]}
+        if "\x00" in text or not parts & _chips() or ends & _NOT_AT_AN_END:
+            continue
+        if parts & _ALONE and not parts & _MAKERS:
+            continue
+        match = find_accelerator(_JOINING.sub(" ", text))
+        if match is not None:
+            return start, end, match.accelerator.name
+    return None
+
+
+@cache
+def _chips() -> frozenset[str]:
+    """Return the words with which a GPU is named: those of the table that have a digit."""
+    names = " ".join(fold(device.name) for device in all_accelerators())
+    words = set(re.split(r"[^a-z0-9]+", names))
+    chips = {word for word in words if re.search(r"\d", word) and not word.endswith("gb")}
+    glued = {f"rtx{word}" for word in chips} | {f"{word}ti" for word in chips}
+    return frozenset(chips | glued | {"titan"}) - {"1080p"}
+
+
+def _count(text: str) -> int | None:
+    number = read_number(text)
+    return int(number) if number is not None and 1 <= number <= _MOST else None

@@ -1,0 +1,58 @@
+"""A message while it is read: folded letter by letter, with what was understood crossed out."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from ftc.tui.understanding.lexicon import NEGATORS
+
+_CROSSED: Final = "\x00"
+_CLAUSE_END: Final = re.compile(
+    r"[;:!?\x00]|\.(?=\s|$)|,|\b(?:but|and|use|per[oò]|sino|i|y|amb|con)\b"
+)
+
+
+def fold(text: str) -> str:
+    """Return small letters without accents, one for each character of `text`."""
+    return "".join(unicodedata.normalize("NFD", letter)[0].lower()[0] for letter in text)
+
+
+@dataclass(slots=True)
+class Message:
+    """What a person wrote; readers take from it, and what one took no other sees."""
+
+    written: str
+    folded: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.folded = fold(self.written)
+
+    def take(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+        """Yield each match in the folded text, crossing it out once the reader goes on."""
+        position = 0
+        while match := pattern.search(self.folded, position):
+            yield match
+            self.cross_out(*match.span())
+            position = max(match.end(), position + 1)
+
+    def cross_out(self, start: int, end: int) -> None:
+        """Hide a stretch from all later readers."""
+        self.folded = self.folded[:start] + _CROSSED * (end - start) + self.folded[end:]
+
+    def words(self, start: int, end: int) -> str:
+        """Return a stretch as it was written."""
+        return self.written[start:end].strip()
+
+    def denied(self, start: int) -> bool:
+        """Whether the clause before `start` says no to what follows it."""
+        clause = self.folded[:start]
+        ends = [match.end() for match in _CLAUSE_END.finditer(clause)]
+        return NEGATORS.search(clause[ends[-1] if ends else 0 :]) is not None
+
+    def rest(self) -> str:
+        """Return what nobody took."""
+        kept = zip(self.written, self.folded, strict=True)
+        text = "".join(" " if mark == _CROSSED else letter for letter, mark in kept)
+        return " ".join(text.split()).strip(" ,.;:!?")

@@ -1,0 +1,76 @@
+"""The deterministic reader: which readers see a message, and in which order."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ftc.tui.understanding.exports import read_exports
+from ftc.tui.understanding.files import read_columns, read_files, read_texts
+from ftc.tui.understanding.hardware import read_hardware
+from ftc.tui.understanding.lexicon import WORDS, any_of
+from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.models import read_models
+from ftc.tui.understanding.quantities import read_quantities
+from ftc.tui.understanding.reading import Change, Choice, Reading
+from ftc.tui.understanding.requests import read_request
+from ftc.tui.understanding.words import read_words
+
+_CORRECTION: Final = re.compile(rf"^\s*{any_of(WORDS['correct'])}\b[,:]?\s+(?=\S)")
+_DENIES_NEXT: Final = re.compile(rf"\s*no\s+{any_of(WORDS['deny_next'])}")
+
+
+def read(text: str, draft: Mapping[str, Any]) -> Reading:
+    """Return what a message says of a fine-tune; `draft` is the spec's long form so far.
+
+    Changes are in the order of the readers; of two for one field the later one in the message's
+    own order is not known, so that the reader's last is kept.
+    """
+    message = Message(text)
+    request = read_request(message)
+    if request is not None:
+        return Reading(request=request)
+    _strike_correction(message)
+    said: list[Change | Choice] = [
+        *read_texts(message),
+        *read_columns(message),
+        *read_files(message),
+        *read_models(message),
+        *read_exports(message, _types(draft)),
+        *read_quantities(message),
+        *read_hardware(message),
+        *read_words(message),
+    ]
+    changes = {said.pointer: said for said in said if isinstance(said, Change)}
+    return Reading(
+        changes=tuple(changes.values()),
+        choices=tuple(item for item in said if isinstance(item, Choice)),
+        rest=message.rest(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WordReader:
+    """The deterministic reader as one that a session can ask."""
+
+    sure: bool = True
+
+    def read(self, text: str, draft: Mapping[str, Any]) -> Reading:
+        """Return what the words of a message say."""
+        return read(text, draft)
+
+
+WORDS_ALONE: Final = WordReader()
+
+
+def _strike_correction(message: Message) -> None:
+    """Cross out a "no," that corrects what was before, so that it denies nothing after it."""
+    match = _CORRECTION.match(message.folded)
+    if match and not _DENIES_NEXT.match(message.folded):
+        message.cross_out(*match.span())
+
+
+def _types(draft: Mapping[str, Any]) -> Sequence[str]:
+    export = draft.get("export")
+    types = export.get("types", ()) if isinstance(export, Mapping) else export or ()
+    return [kind for kind in types if isinstance(kind, str)]

@@ -1,0 +1,51 @@
+"""Requests: what a message asks to be done or said, beside what it changes."""
+
+import re
+from typing import Final, cast
+
+from ftc.tui.understanding.lexicon import WORDS, any_of
+from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.reading import Request, RequestKind
+from ftc.tui.voice import LANGUAGES
+
+#: Requests that are the whole message.
+_WHOLE: Final = tuple(
+    (kind, re.compile(any_of(words))) for kind, words in WORDS["requests"].items()
+)
+#: Requests about something, which the rest of the message names.
+_ABOUT: Final = tuple(
+    (kind, re.compile(pattern))
+    for kind, words in WORDS["requests_about"].items()
+    for language in LANGUAGES
+    for pattern in words[language]
+)
+_POLITE: Final = re.compile(rf"^{any_of(WORDS['polite'])}[, ]+|[, ]+{any_of(WORDS['polite'])}$")
+
+
+def read_request(message: Message) -> Request | None:
+    """Return what the message as a whole asks for; None where it says rather than asks."""
+    text, start = _trimmed(message)
+    for kind, pattern in _WHOLE:
+        if pattern.fullmatch(text):
+            return Request(kind=cast("RequestKind", kind))
+    for kind, pattern in _ABOUT:
+        match = pattern.fullmatch(text)
+        if match:
+            about = _about(message, match, start)
+            return Request(kind=cast("RequestKind", kind), about=about)
+    return None
+
+
+def _trimmed(message: Message) -> tuple[str, int]:
+    """Return the folded message without what surrounds it, and where that begins."""
+    text = message.folded
+    bare = text.strip(" \t\n.!?,;:\u00bf\u00a1") or text.strip()
+    start = text.find(bare)
+    polite = _POLITE.sub("", bare)
+    return polite, start + max(bare.find(polite), 0)
+
+
+def _about(message: Message, match: re.Match[str], start: int) -> str:
+    if match["about"] is None:
+        return ""
+    return message.written[start + match.start("about") : start + match.end("about")].strip()

@@ -1,0 +1,86 @@
+"""The voice: what the assistant says, in one of three languages, from catalogues of sentences."""
+
+import json
+import locale
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final, Literal, get_args
+
+from ftc.spec.schema import fields
+
+Language = Literal["en", "ca", "es"]
+LANGUAGES: Final[tuple[Language, ...]] = get_args(Language)
+_GIBI: Final = 1024**3
+_MEBI: Final = 1024**2
+_HOUR: Final = 3600
+_MINUTE: Final = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Voice:
+    """Says sentences of the catalogue; each key has one in every language."""
+
+    language: Language = "en"
+
+    def say(self, key: str, **values: Any) -> str:
+        """Return a sentence with its values; raises KeyError for a key that does not exist."""
+        shown = {name: self.show(value) for name, value in values.items()}
+        return read_catalogue(self.language)[key].format(**shown)
+
+    def ask(self, pointer: str) -> str:
+        """Return the question of a field."""
+        return self._of_field(pointer, "ask")
+
+    def why(self, pointer: str) -> str:
+        """Return why a field is asked."""
+        return self._of_field(pointer, "why")
+
+    def show(self, value: Any) -> str:
+        """Return a value as people read it: `1,234` or `1.234`, as the language has it."""
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return str(value)
+        text = f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+        return text if self.language == "en" else text.translate(str.maketrans(",.", ".,"))
+
+    def size(self, count_bytes: int) -> str:
+        """Return a size in GiB, or in MiB below one."""
+        if abs(count_bytes) < _GIBI:
+            return f"{self.show(round(count_bytes / _MEBI))} MiB"
+        return f"{self.show(round(count_bytes / _GIBI, 1))} GiB"
+
+    def duration(self, seconds: float) -> str:
+        """Return about how long, in the unit that people would use."""
+        if seconds < 2 * _MINUTE:
+            return self.say("time.seconds", count=max(1, round(seconds)))
+        if seconds < 2 * _HOUR:
+            return self.say("time.minutes", count=round(seconds / _MINUTE))
+        return self.say("time.hours", count=round(seconds / _HOUR, 1))
+
+    def _of_field(self, pointer: str, key: str) -> str:
+        if self.language == "en":
+            return str(_questions()[pointer][key])
+        return read_catalogue(self.language)[f"field.{pointer}.{key}"]
+
+
+@cache
+def read_catalogue(language: Language) -> Mapping[str, str]:
+    """Return the sentences of a language by key."""
+    path = files("ftc.tui") / "catalogue" / f"{language}.json"
+    catalogue: Mapping[str, str] = json.loads(path.read_text(encoding="utf-8"))
+    return catalogue
+
+
+def find_language(wanted: str | None = None) -> Language:
+    """Return the language that is wanted, or the one of the locale; English where it is another."""
+    said = wanted or os.environ.get("LC_ALL") or os.environ.get("LC_MESSAGES")
+    said = said or os.environ.get("LANG") or locale.getlocale()[0] or ""
+    short = said[:2].lower()
+    return next((language for language in LANGUAGES if language == short), "en")
+
+
+@cache
+def _questions() -> Mapping[str, Mapping[str, str]]:
+    return {field.pointer: field.schema["x-question"] for field in fields()}
