@@ -240,8 +240,7 @@ def revision_of_a_folder(case: Case) -> Iterator[Problem]:
 
 @rule("FTC132", "needless-trust", "warning", reads=("model",))
 def needless_trust(case: Case) -> Iterator[Problem]:
-    """What it is: The spec trusts code of the model's repository, which holds none, or none that
-    is needed, since transformers has the class itself.
+    """What it is: The spec trusts code of the model's repository, and none is needed.
 
     Why it matters: The scripts would run whatever Python the repository brings one day.
 

@@ -43,7 +43,8 @@ def find_files(model: ModelFacts, *, folder: Path) -> Path:
 def make_miniature(place: Path, folder: Path, log: Path, *, trusted: bool) -> str:
     """Write the miniature of the model at `place` into a new folder; return its size in words.
 
-    `trusted`: the model's own code may run. Raises StageFailed where the config cannot be shrunk or no weights come of it.
+    `trusted`: the model's own code may run. Raises StageFailed where the config cannot be shrunk
+    or no weights come of it.
     """
     config = json.loads((place / CONFIG_FILE).read_bytes())
     small = shrink(config)
