@@ -2,6 +2,7 @@
 
 import os
 import re
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,17 @@ def sdist() -> Path:
     if not places or not places[0].is_file():
         pytest.skip("needs the sources of llama-cpp-python: `make install` keeps them")
     return places[0]
+
+
+@pytest.fixture(scope="session")
+def converter(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of llama.cpp's converter, unpacked from those sources."""
+    folder = tmp_path_factory.mktemp("llama.cpp")
+    inside = ("/conversion/", "/gguf-py/gguf/", "/convert_hf_to_gguf.py", "/models/templates/")
+    with tarfile.open(sdist) as archive:
+        for member in archive:
+            name = member.name.partition("/vendor/llama.cpp")[2]
+            if member.isfile() and name.startswith(inside):
+                member.name = name.lstrip("/")
+                archive.extract(member, folder, filter="data")
+    return folder

@@ -1,0 +1,146 @@
+"""The tables about llama.cpp's converter are what the converter itself says and does."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ftc.compiler.knowledge.converter import check_text, pre_tokenizer_name, vocabulary_path
+
+ROOT = Path(__file__).parents[3]
+FOLDER = ROOT / "compiler" / "knowledge"
+VERSION = "the llama-cpp-python 0.3.36 source distribution"
+
+
+def table(name: str) -> dict[str, Any]:
+    """Read a table as it is installed."""
+    text = (files("ftc.compiler.knowledge") / name).read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def hold(name: str, real: dict[str, Any], *, update: bool) -> None:
+    """Compare a table with what it was made from, or write it anew."""
+    if update:
+        text = json.dumps(real, indent=1, ensure_ascii=True)
+        (FOLDER / name).write_text(text + "\n", encoding="utf-8")
+    assert table(name) == real
+
+
+def test_pre_tokenizers(sdist: Path, *, update_golden: bool) -> None:
+    """The check text and the name of every hash are those of `get_vocab_base_pre`."""
+    text, names = pre_tokenizers(sdist)
+    real = {
+        "source": f"vendor/llama.cpp/conversion/base.py (get_vocab_base_pre) of {VERSION}",
+        "check_text": text,
+        "names": dict(sorted(names.items())),
+    }
+    hold("converter_pre_tokenizers.json", real, update=update_golden)
+    assert check_text() == text
+    assert all(pre_tokenizer_name(sha256) == name for sha256, name in names.items())
+    assert pre_tokenizer_name("0" * 64) is None
+
+
+def test_vocabulary_paths(converter: Path, tmp_path: Path, *, update_golden: bool) -> None:
+    """Each class's `set_vocab`, run on four tokenizers, goes the way that the table says."""
+    pytest.importorskip("transformers")
+    pytest.importorskip("sentencepiece")
+    script = Path(__file__).with_name("vocabulary_paths.py")
+    ran = subprocess.run(
+        [sys.executable, script, converter, tmp_path],
+        env=os.environ | {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    kinds: dict[tuple[str, ...], list[str]] = {}
+    for name, paths in json.loads(ran.stdout).items():
+        kinds.setdefault(tuple(paths), []).append(name)
+    real = {
+        "source": f"set_vocab of the classes in vendor/llama.cpp/conversion of {VERSION}, run by "
+        "tests/compiler/knowledge/vocabulary_paths.py",
+        "tokenizers": [
+            "sentencepiece with tokenizer.model",
+            "sentencepiece without tokenizer.model",
+            "byte-level",
+            "byte-level of the class GPT2Tokenizer",
+        ],
+        "kinds": [
+            {"paths": list(paths), "architectures": sorted(names)}
+            for paths, names in sorted(kinds.items())
+        ],
+    }
+    hold("converter_vocabularies.json", real, update=update_golden)
+
+
+def test_every_registered_architecture_has_a_path() -> None:
+    """Both tables about architectures name the same ones."""
+    kinds = table("converter_vocabularies.json")["kinds"]
+    names = sorted(name for kind in kinds for name in kind["architectures"])
+    assert names == table("gguf_architectures.json")["architectures"]
+
+
+@pytest.mark.parametrize(
+    ("architecture", "sentencepiece", "byte_fallback", "tokenizer_class", "expected"),
+    [
+        ("LlamaForCausalLM", True, True, "LlamaTokenizer", "scores"),
+        ("LlamaForCausalLM", False, True, "LlamaTokenizer", "equal"),
+        ("LlamaForCausalLM", False, False, "PreTrainedTokenizerFast", "bpe"),
+        ("Qwen2ForCausalLM", False, False, "Qwen2Tokenizer", "bpe"),
+        ("GPT2LMHeadModel", False, False, "GPT2Tokenizer", "bpe"),
+        ("GPT2LMHeadModel", True, True, None, "bpe"),
+        ("Phi3ForCausalLM", True, True, "LlamaTokenizer", "scores"),
+        ("Phi3ForCausalLM", False, True, "LlamaTokenizer", "stop"),
+        ("Phi3ForCausalLM", False, False, "GPT2Tokenizer", "bpe"),
+        ("Phi3ForCausalLM", False, False, "TokenizersBackend", "stop"),
+        ("Gemma2ForCausalLM", True, True, "GemmaTokenizer", "scores"),
+        ("Gemma2ForCausalLM", False, True, "GemmaTokenizer", "stop"),
+        ("Gemma3ForCausalLM", False, True, "GemmaTokenizer", "bpe"),
+        ("NoSuchForCausalLM", True, True, None, "other"),
+    ],
+)
+def test_vocabulary_path(
+    architecture: str,
+    sentencepiece: bool,
+    byte_fallback: bool,
+    tokenizer_class: str | None,
+    expected: str,
+) -> None:
+    """Families go the way that they are known for."""
+    path = vocabulary_path(
+        architecture,
+        sentencepiece=sentencepiece,
+        byte_fallback=byte_fallback,
+        tokenizer_class=tokenizer_class,
+    )
+    assert path == expected
+
+
+def pre_tokenizers(sdist: Path) -> tuple[str, dict[str, str]]:
+    """Read the check text and the hashes out of the converter's source, without running it."""
+    with tarfile.open(sdist) as archive:
+        member = next(m for m in archive if m.name.endswith("/llama.cpp/conversion/base.py"))
+        source = archive.extractfile(member)
+        assert source is not None
+        tree = ast.parse(source.read())
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    (function,) = (node for node in found if node.name == "get_vocab_base_pre")
+    text, names = "", {}
+    for node in function.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "chktxt":
+            text = ast.literal_eval(node.value)
+        if isinstance(node, ast.If) and ast.unparse(node.test).startswith("chkhsh == "):
+            assert isinstance(node.test, ast.Compare)
+            (given,) = (x for x in node.body if isinstance(x, ast.Assign))
+            sha256 = ast.literal_eval(node.test.comparators[0])
+            names[sha256] = ast.literal_eval(given.value)
+    assert text
+    return text, names

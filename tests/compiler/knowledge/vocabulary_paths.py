@@ -1,0 +1,103 @@
+"""What each model class of llama.cpp's converter does to a tokenizer, by running its `set_vocab`.
+
+    python vocabulary_paths.py CONVERTER WORK
+
+CONVERTER is the folder of `convert_hf_to_gguf.py`. Prints JSON: the name of each text architecture
+with four outcomes: for a sentencepiece tokenizer with its `tokenizer.model`, for one without, for a
+byte-level one, and for one whose class is `GPT2Tokenizer`. An outcome is `scores` (the pieces'
+own), `equal` (one score for all tokens), `bpe` (merges, under the name of a pre-tokenizer), `stop`,
+or `other`.
+"""
+
+import json
+import logging
+import sys
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from tests.tiny_tokenizers import byte_level_tokenizer, sentencepiece_tokenizer
+
+#: Tokens that some classes look up by name.
+NAMED = ("<|endoftext|>", "<|user|>", "<|observation|>", "<|assistant|>", "<|system|>", "[gMASK]")
+
+
+class Writer:
+    """Stands in for the GGUF writer, and remembers what tells vocabularies apart."""
+
+    def __init__(self) -> None:
+        """Begin with nothing written."""
+        self.model = ""
+        self.scores: list[float] = []
+
+    def add_tokenizer_model(self, model: str) -> None:
+        """Remember the name of the tokenizer."""
+        self.model = model
+
+    def add_token_scores(self, scores: list[float]) -> None:
+        """Remember the scores."""
+        self.scores = list(scores)
+
+    def __getattr__(self, name: str) -> Any:
+        """Take everything else and forget it."""
+        if name.startswith("add_"):
+            return lambda *_, **__: None
+        raise AttributeError(name)
+
+
+def main() -> None:
+    """Print the outcomes of every class."""
+    converter, work = Path(sys.argv[1]), Path(sys.argv[2])
+    sys.path[:0] = [str(converter), str(converter / "gguf-py")]
+    logging.disable(logging.CRITICAL)
+    conversion = import_module("conversion")
+    tokenizers: Any = import_module("transformers").AutoTokenizer
+    load = cache(tokenizers.from_pretrained)
+    tokenizers.from_pretrained = lambda folder, **_: load(Path(folder))
+    conversion.TextModel.get_vocab_base_pre = lambda *_: "known"
+    folders = (
+        sentencepiece_tokenizer(work / "sentencepiece"),
+        sentencepiece_tokenizer(work / "without_model", model=False),
+        byte_level_tokenizer(work / "byte_level", added=NAMED),
+        byte_level_tokenizer(work / "gpt2", added=NAMED, tokenizer_class="GPT2Tokenizer"),
+    )
+    for folder in folders:
+        (folder / "config.json").write_text('{"model_type": "llama"}')
+    table = {}
+    for name in sorted(conversion.TEXT_MODEL_MAP):
+        table[name] = [outcome(conversion, name, folder) for folder in folders]
+    print(json.dumps(table))  # noqa: T201 - a script
+
+
+def outcome(conversion: Any, name: str, folder: Path) -> str:
+    """Run one class's `set_vocab` on one folder; some names have no class behind them."""
+    try:
+        model_class = conversion.get_model_class(name)
+    except KeyError:
+        return "other"
+    model_class = getattr(model_class, "Ministral3Model", model_class)  # what it hands on to
+    model = model_class.__new__(model_class)
+    model.dir_model = folder
+    model.hparams = {"vocab_size": 512, "architectures": [name]}
+    model.gguf_writer = writer = Writer()
+    model.is_mistral_format = False
+    model.origin_hf_arch = model.hf_arch = name
+    model.disable_mistral_community_chat_template = False
+    try:
+        model.set_vocab()
+    except SystemExit:  # what some classes do where a file is missing
+        return "stop"
+    except (FileNotFoundError, TypeError, ValueError) as error:
+        return "stop" if "tokenizer.model" in str(error) else "other"
+    except Exception:  # noqa: BLE001 - a class that needs more than its tokenizer
+        return "other"
+    if writer.model == "gpt2":
+        return "bpe"
+    if writer.model != "llama" or not writer.scores:
+        return "other"
+    return "equal" if len(set(writer.scores)) == 1 else "scores"
+
+
+if __name__ == "__main__":
+    main()
