@@ -78,3 +78,9 @@ def findings_schema() -> dict[str, Any]:
 def plan_schema() -> dict[str, Any]:
     """Return the schema of `ftc plan --format json`."""
     return read_schema("plan.schema.json")
+
+
+@pytest.fixture(scope="session")
+def rehearsal_schema() -> dict[str, Any]:
+    """Return the schema of `ftc rehearse --format json`."""
+    return read_schema("rehearsal.schema.json")

@@ -5,6 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema
+import pytest
+from referencing import Registry, Resource
+
 Call = Callable[..., Any]
 
 
@@ -19,7 +23,18 @@ def test_a_model_without_its_files(call: Call, spec_file: Path) -> None:
     assert "hf download" in helps
 
 
-def test_a_spec_that_does_not_compile(call: Call, spec_file: Path) -> None:
+@pytest.fixture
+def validator(
+    rehearsal_schema: dict[str, Any], findings_schema: dict[str, Any]
+) -> jsonschema.Draft202012Validator:
+    """Return what holds data against the schema of a rehearsal."""
+    registry: Registry[Any] = Resource.from_contents(findings_schema) @ Registry()
+    return jsonschema.Draft202012Validator(rehearsal_schema, registry=registry)
+
+
+def test_a_spec_that_does_not_compile(
+    call: Call, spec_file: Path, validator: jsonschema.Draft202012Validator
+) -> None:
     """The findings are told, the table has one stage, and the exit code is that of findings."""
     (spec_file.parent / "tickets.csv").unlink()
     result = call("rehearse", spec_file)
@@ -27,6 +42,9 @@ def test_a_spec_that_does_not_compile(call: Call, spec_file: Path) -> None:
     assert "stopped at compile: the spec does not compile" in result.out
     assert "help: " in result.err
     data = json.loads(call("rehearse", spec_file, "--format", "json").out)
+    validator.validate(data)
     assert [stage["name"] for stage in data["stages"]] == ["compile"]
     assert data["failure"]["log"] is None
     assert data["findings"]
+    assert not validator.is_valid({**data, "passed": True}), "what failed has not passed"
+    assert not validator.is_valid({**data, "stages": [{**data["stages"][0], "status": "done"}]})
