@@ -6,13 +6,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final, Literal, cast
 
-__all__ = ["PATHS", "Path", "check_text", "pre_tokenizer_name", "vocabulary_path"]
+__all__ = ["Path", "check_text", "pre_tokenizer_name", "vocabulary_path"]
 
 #: `scores`: the pieces of `tokenizer.model` with their scores. `equal`: the pieces of
 #: `tokenizer.json` under one score. `bpe`: merges, and a pre-tokenizer told by its hash. `stop`: an
 #: error for want of `tokenizer.model`. `other`: a way of this class's own.
 Path = Literal["scores", "equal", "bpe", "stop", "other"]
-PATHS: Final[tuple[Path, ...]] = ("scores", "equal", "bpe", "stop", "other")
 
 _FOLDER: Final = "ftc.compiler.knowledge"
 

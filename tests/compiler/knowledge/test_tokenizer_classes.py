@@ -1,0 +1,86 @@
+"""The table of tokenizer classes is what the pinned transformers does."""
+
+import json
+import warnings
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ftc.compiler.knowledge.tokenizer_classes import find_steps
+from tests.tiny_tokenizers import byte_level_tokenizer
+
+FOLDER = Path(__file__).parents[3] / "compiler" / "knowledge"
+NAME = "tokenizer_classes.json"
+#: Classes of byte-level tokenizers that generating models have.
+CLASSES = ("GPT2Tokenizer", "GPTNeoXTokenizer", "Qwen2Tokenizer", "Qwen3_5Tokenizer")
+CLASSES = (*CLASSES, "CohereTokenizer", "RobertaTokenizer", "BartTokenizer", "CLIPTokenizer")
+
+
+@pytest.fixture(scope="module")
+def auto() -> Any:
+    """Return the module of transformers that chooses a class."""
+    pytest.importorskip("transformers")
+    from transformers.models.auto import tokenization_auto  # noqa: PLC0415
+
+    return tokenization_auto
+
+
+def test_the_table_is_the_real_registry(auto: Any, *, update_golden: bool) -> None:
+    """Names by model type, the types whose own word is not taken, and each class's steps."""
+    given = auto.TOKENIZER_MAPPING_NAMES.items()
+    real = {
+        "source": "transformers 5.23.0, models/auto/tokenization_auto.py, and a tokenizer of each "
+        "class made from nothing",
+        "distrusted": sorted(auto.MODELS_WITH_INCORRECT_HUB_TOKENIZER_CLASS),
+        "registered": {
+            model_type: name.removesuffix("Fast") for model_type, name in sorted(given) if name
+        },
+        "steps": {name: steps(auto.tokenizer_class_from_name(name)) for name in CLASSES},
+    }
+    if update_golden:
+        text = json.dumps(real, indent=1, ensure_ascii=True)
+        (FOLDER / NAME).write_text(text + "\n", encoding="utf-8")
+    found = (files("ftc.compiler.knowledge") / NAME).read_text(encoding="utf-8")
+    assert json.loads(found) == real
+
+
+def steps(tokenizer_class: Any) -> dict[str, Any]:
+    """Return what a tokenizer of this class does before it looks anything up."""
+    made = json.loads(tokenizer_class().backend_tokenizer.to_str())
+    return {key: made[key] for key in ("normalizer", "pre_tokenizer")}
+
+
+def cases() -> Iterator[tuple[str, str | None]]:
+    """Yield model types beside classes, as they are found together and as they are not."""
+    for model_type in ("llama", "qwen2", "qwen3", "gpt2", "gpt_neox", "olmo2", "cohere", "phi3"):
+        for name in ("GPT2Tokenizer", "Qwen2Tokenizer", "PreTrainedTokenizerFast", None):
+            yield model_type, name
+    yield from (("llama", "LlamaTokenizerFast"), ("starcoder2", "GPT2TokenizerFast"))
+    yield from (("mistral", "LlamaTokenizer"), ("smollm3", "TokenizersBackend"))
+
+
+@pytest.mark.parametrize(("model_type", "name"), list(cases()))
+def test_the_steps_are_those_of_the_loaded_tokenizer(
+    auto: Any, tmp_path: Path, model_type: str, name: str | None
+) -> None:
+    """What AutoTokenizer loads normalises and splits as the table and the file say together."""
+    folder = byte_level_tokenizer(tmp_path, tokenizer_class=name or "")
+    if name is None:
+        path = folder / "tokenizer_config.json"
+        config = json.loads(path.read_bytes())
+        del config["tokenizer_class"]
+        path.write_text(json.dumps(config))
+    (folder / "config.json").write_text(json.dumps({"model_type": model_type}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loaded = auto.AutoTokenizer.from_pretrained(folder)
+    real = json.loads(loaded.backend_tokenizer.to_str())
+    saved = json.loads((folder / "tokenizer.json").read_bytes())
+
+    expected = find_steps(model_type, name, byte_level=True) or saved
+
+    assert real["pre_tokenizer"] == expected["pre_tokenizer"]
+    assert real["normalizer"] == expected["normalizer"]
