@@ -35,7 +35,15 @@ def find_conflicts(data: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _lora_knobs(long: Mapping[str, Any], written: frozenset[str]) -> Iterator[Finding]:
-    if long["method"]["type"] != "full":
+    method = long["method"]["type"]
+    if method != "qlora" and (pointer := "/method/double_quantization") in written:
+        yield KNOB_OF_LORA.finding(
+            message=f"`method.double_quantization` is set, and `{method}` quantizes nothing",
+            help="remove `double_quantization`, or set the method to `qlora`",
+            pointer=pointer,
+            fix=({"op": "remove", "path": pointer},),
+        )
+    if method != "full":
         return
     for knob in ("rank", "alpha", "dropout", "targets"):
         if (pointer := f"/method/{knob}") in written:

@@ -90,14 +90,16 @@ PLANNED_VALUE: Final = make_page(
     "planned-value",
     "The value is part of ftc's design and is not implemented yet.",
     "It is refused by name, so that nothing else is done in its place.",
-    '{"method": "qlora"}',
+    '{"method": "dora"}',
     '{"method": "lora"}',
 )
 KNOB_OF_LORA: Final = make_page(
     "FTC050",
     "lora-knob-without-lora",
-    "`rank`, `alpha`, `dropout` or `targets` is set while the method is `full`.",
-    "A full fine-tune has no LoRA matrices: the number would be accepted and then ignored.",
+    "`rank`, `alpha`, `dropout` or `targets` is set while the method is `full`, or "
+    "`double_quantization` while it is not `qlora`.",
+    "A full fine-tune has no LoRA matrices, and only QLoRA has a 4-bit base: the value would be "
+    "accepted and then ignored.",
     '{"method": {"type": "full", "rank": 16}}',
     '{"method": {"type": "lora", "rank": 16}}',
 )

@@ -14,11 +14,18 @@ Attention = Literal["sdpa", "eager", "flash_attention_2"]
 Form = Literal["chat", "prompt_completion", "instruction", "text"]
 FileFormat = Literal["csv", "jsonl", "json", "parquet"]
 Schedule = Literal["cosine", "linear", "constant"]
-Strategy = Literal["ddp", "zero2", "zero3"]
+Strategy = Literal["ddp", "zero1", "zero2", "zero3"]
+Offload = Literal["none", "optimizer", "parameters"]
 Metric = Literal["accuracy", "none"]
+# fmt: off
 GgufType = Literal[
-    "F16", "BF16", "Q8_0", "Q6_K", "Q5_K_M", "Q5_K_S", "Q4_K_M", "Q4_K_S", "Q4_0", "Q3_K_M", "Q2_K"
+    "F16", "BF16", "Q8_0", "Q6_K",
+    "Q5_K_M", "Q5_K_S", "Q5_1", "Q5_0",
+    "Q4_K_M", "Q4_K_S", "Q4_1", "Q4_0", "IQ4_NL", "IQ4_XS",
+    "Q3_K_L", "Q3_K_M", "Q3_K_S", "IQ3_M", "IQ3_S", "IQ3_XS", "IQ3_XXS",
+    "Q2_K", "Q2_K_S", "IQ2_M", "IQ2_S", "IQ2_XS", "IQ2_XXS", "IQ1_M", "IQ1_S",
 ]
+# fmt: on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,13 +98,14 @@ class Objective:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """Which weights move; the LoRA knobs are read by `lora` alone."""
+    """Which weights move; `full` reads no knob, and `double_quantization` is `qlora`'s alone."""
 
-    type: Literal["full", "lora"]
+    type: Literal["full", "lora", "qlora"]
     rank: int | Auto
     alpha: int | Auto
     dropout: float
     targets: tuple[str, ...] | Literal["auto", "all-linear", "attention"]
+    double_quantization: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,9 +153,21 @@ class Hardware:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distribution:
-    """How several processes share one model."""
+    """How several processes share one model, and what of it waits in the host's memory."""
 
     strategy: Strategy | Auto
+    offload: Offload | Auto
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verify:
+    """How far a GGUF file may be from the trained model: nats per token, shares, a ratio."""
+
+    max_divergence: float | Auto
+    min_agreement: float | Auto
+    max_perplexity_ratio: float | Auto
+    max_metric_drop: float | Auto
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +175,7 @@ class Export:
     """The GGUF types to write; none stops after the merged 16-bit folder."""
 
     types: tuple[GgufType, ...]
+    verify: Verify
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,6 +85,7 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "method.alpha": (7, {}),
     "method.dropout": (0.2, {}),
     "method.targets": (["q_proj"], {}),
+    "method.double_quantization": (False, {"method.type": "qlora"}),
     "training.epochs": (7, {}),
     "training.max_steps": (9, {}),
     "training.global_batch": (16, {}),
@@ -106,6 +107,7 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "hardware.ram_gib": (0.5, {}),
     "hardware.disk_gib": (0.001, {}),
     "distribution.strategy": ("zero2", TWO_GPUS),
+    "distribution.offload": ("optimizer", {**TWO_GPUS, "distribution.strategy": "zero2"}),
     "export.types": (["Q8_0"], {}),
 }
 TOLD = {"spec.json", "README.md"}  # they repeat the spec, which is no use of it

@@ -1,9 +1,10 @@
-"""The LoRA adapter: its rank, its targets, and how many weights it adds."""
+"""The LoRA adapter: its rank, its targets, how many weights it adds, and QLoRA's base."""
 
 from dataclasses import dataclass
 
 from ftc.compiler.knowledge.architecture import Shape, count_adapter_parameters
 from ftc.compiler.plan.decision import Because, Decision
+from ftc.compiler.plan.plan import Quantization
 from ftc.compiler.plan.source import decide, derived, keep
 from ftc.spec.sections import Spec
 
@@ -17,23 +18,27 @@ _SMALL_PARAMETERS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adapter:
-    """The decided adapter and the parameters it trains."""
+    """The decided adapter, the parameters it trains, and how QLoRA rounds what it stands on."""
 
     rank: Decision[int]
     alpha: Decision[int]
     dropout: Decision[float]
     targets: Decision[tuple[str, ...]]
+    quantization: Decision[Quantization] | None
+    double_quantization: Decision[bool] | None
     parameters: int
 
 
 def decide_adapter(spec: Spec, shape: Shape) -> Adapter | None:
-    """Return the adapter of a LoRA fine-tune, None under a full one.
+    """Return the adapter of a LoRA or QLoRA fine-tune, None under a full one.
 
     All linear layers, since attention alone learns less at equal size (QLoRA, arXiv 2305.14314,
-    section 4); alpha is twice the rank.
+    section 4); alpha is twice the rank. QLoRA's base is in NF4, which loses least of the 4-bit
+    formats (table 2 there).
     """
-    if spec.method.type != "lora":
+    if spec.method.type == "full":
         return None
+    rounded = spec.method.type == "qlora"
 
     def derive_rank() -> tuple[int, Because]:
         values = {"parameters": shape.parameters}
@@ -52,6 +57,12 @@ def decide_adapter(spec: Spec, shape: Shape) -> Adapter | None:
         alpha=decide(spec, "/method/alpha", spec.method.alpha, derive_alpha),
         dropout=keep(spec, "/method/dropout", spec.method.dropout),
         targets=targets,
+        quantization=derived("nf4", "quantization.nf4") if rounded else None,
+        double_quantization=keep(
+            spec, "/method/double_quantization", spec.method.double_quantization
+        )
+        if rounded
+        else None,
         parameters=count_adapter_parameters(shape, hit(shape, targets.value), rank.value),
     )
 

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.plan.adapter import Adapter, hit
 from ftc.compiler.plan.batch import Batch
-from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.job import Job, Storage
 from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.memory import measure, workspace_bytes
 from ftc.compiler.plan.plan import Memory, Sharding
 from ftc.compiler.plan.precision import decide_attention, decide_load_dtype
-from ftc.spec.sections import Precision, Spec
+from ftc.compiler.plan.stack import PINNED, PINNED_QLORA, Stack
+from ftc.spec.sections import Offload, Precision, Spec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +27,10 @@ class Frame:
     batch: Batch
     world: int
 
-    def job(self, sharding: Sharding, *, checkpointing: bool, micro: int) -> Job:
-        """Return the process that this layout gives."""
+    def job(
+        self, sharding: Sharding, *, checkpointing: bool, micro: int, offload: Offload = "none"
+    ) -> Job:
+        """Return the process that this layout gives; an offload that the spec names wins."""
         spec, shape, adapter = self.spec, self.shape, self.adapter
         load = decide_load_dtype(spec, self.precision, sharding).value
         targets = hit(shape, adapter.targets.value) if adapter else ()
@@ -40,8 +43,10 @@ class Frame:
             dropout=adapter.dropout.value if adapter else 0.0,
             load_bytes=4 if load == "fp32" else 2,
             compute_bytes=4 if self.precision == "fp32" else 2,
+            storage=self.storage,
             attention=decide_attention(spec, self.facts.model).value,
             sharding=sharding,
+            offload=written if (written := spec.distribution.offload) != "auto" else offload,
             world=self.world,
             micro=micro,
             accumulation=self.batch.rows_per_process // micro,
@@ -49,9 +54,24 @@ class Frame:
             checkpointing=checkpointing,
             gpu=self.facts.hardware.kind == "gpu",
             workspace_bytes=workspace_bytes(self.facts.hardware),
+            stack=self.stack,
         )
 
-    def memory(self, sharding: Sharding, *, checkpointing: bool, micro: int) -> Memory:
+    @property
+    def storage(self) -> Storage:
+        """How the base is stored: in 4 bits under QLoRA."""
+        if self.adapter is None or self.adapter.double_quantization is None:
+            return "plain"
+        return "nf4-double" if self.adapter.double_quantization.value else "nf4"
+
+    @property
+    def stack(self) -> Stack:
+        """The pinned stack; fp16's loss scaling needs fp32 adapters under QLoRA as well."""
+        return PINNED if self.storage == "plain" or self.precision == "fp16" else PINNED_QLORA
+
+    def memory(
+        self, sharding: Sharding, *, checkpointing: bool, micro: int, offload: Offload = "none"
+    ) -> Memory:
         """Return the peak of one process of this layout."""
-        job = self.job(sharding, checkpointing=checkpointing, micro=micro)
+        job = self.job(sharding, checkpointing=checkpointing, micro=micro, offload=offload)
         return measure(job, self.facts.hardware)

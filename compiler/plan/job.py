@@ -6,9 +6,9 @@ from typing import Literal
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.plan.plan import Sharding
 from ftc.compiler.plan.stack import PINNED, Stack
-from ftc.spec.sections import Attention
+from ftc.spec.sections import Attention, Offload
 
-# How a frozen base is stored; a spec says "plain" only, published runs say the others as well.
+# How a frozen base is stored; GPTQ is in the model for published runs, no spec asks for it
 # ("gptq-4" has a scale per 128 weights, "gptq-4-row" one per output).
 Storage = Literal["plain", "nf4", "nf4-double", "gptq-4", "gptq-4-row"]
 # FSDP is in the model for published runs: the language has DDP and ZeRO.
@@ -39,6 +39,7 @@ class Job:
     optimizer: Optimizer = "adamw"
     attention: Attention
     sharding: Sharing
+    offload: Offload = "none"
     world: int
     micro: int
     accumulation: int
@@ -61,7 +62,17 @@ class Job:
     @property
     def deepspeed(self) -> bool:
         """Whether DeepSpeed holds an fp32 master of what is trained."""
-        return self.sharding in ("zero2", "zero3")
+        return self.sharding in ("zero1", "zero2", "zero3")
+
+    @property
+    def states_on_host(self) -> bool:
+        """Whether optimizer states wait in the host's memory, where the optimizer then runs."""
+        return self.offload != "none"
+
+    @property
+    def weights_on_host(self) -> bool:
+        """Whether the shards of the weights wait in the host's memory as well."""
+        return self.offload == "parameters"
 
     @property
     def mixed(self) -> bool:

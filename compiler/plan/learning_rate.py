@@ -23,7 +23,7 @@ def decide_learning_rate(spec: Spec, model: ModelFacts) -> Decision[float]:
         values = {"parameters": model.parameters}
         if model.parameters < FROM_SCRATCH_PARAMETERS:
             return 1e-3, Because(key="learning_rate.scratch", values=values)
-        if spec.method.type == "lora":
+        if spec.method.type != "full":
             large = model.parameters > _LARGE_PARAMETERS
             key = "learning_rate.lora_large" if large else "learning_rate.lora"
             return (1e-4 if large else 2e-4), Because(key=key, values=values)

@@ -40,7 +40,7 @@ def slack_bytes(allocated: int, sharding: Sharing) -> int:
     A judgement: 2 % and at least 0.5 GiB where formulas were checked against measurements, 5 %
     under DeepSpeed, where none is published with its configuration. A small model's is smaller.
     """
-    share = 0.05 if sharding in ("zero2", "zero3") else 0.02
+    share = 0.05 if sharding in ("zero1", "zero2", "zero3") else 0.02
     return max(round(share * allocated), min(allocated // 4, GIB // 2))
 
 

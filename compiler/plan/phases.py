@@ -90,11 +90,18 @@ def fresh_bytes(job: Job) -> int:
 
 
 def load_bytes(job: Job) -> int:
-    """Return the weights as loaded; ZeRO-3 and FSDP divide them from the start."""
+    """Return the weights as loaded; ZeRO-3 and FSDP divide them from the start.
+
+    A base that is quantized on the way holds one 16-bit matrix at a time beside what is done
+    (transformers' `core_model_loading.py` then loads in order, without threads).
+    """
     base = base_weights(job)
+    if job.sharding == "zero3" and job.weights_on_host:
+        return base.whole_bytes + root_weights(job)
     if job.sharding == "zero3" or job.fsdp:
         return base.shared_bytes // job.world + base.whole_bytes
-    return base.shared_bytes + base.whole_bytes
+    rounding = largest_linear(job) * job.load_bytes if job.storage.startswith("nf4") else 0
+    return base.shared_bytes + base.whole_bytes + rounding
 
 
 def autocast_copies(job: Job) -> int:

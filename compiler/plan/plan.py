@@ -5,14 +5,19 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from ftc.compiler.plan.decision import Decision
-from ftc.spec.sections import Attention, Metric, Precision, Schedule
+from ftc.spec.sections import Attention, GgufType, Metric, Offload, Precision, Schedule
 
-Sharding = Literal["single", "ddp", "zero2", "zero3"]
+Sharding = Literal["single", "ddp", "zero1", "zero2", "zero3"]
+Quantization = Literal["nf4"]
+Bounds = Mapping[GgufType, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decisions:
-    """What was decided, one field each; LoRA's are None under a full fine-tune.
+    """What was decided, one field each; LoRA's and QLoRA's are None under other methods.
+
+    The last five are None where nothing is exported, `max_metric_drop` also without a metric;
+    bounds map each GGUF type to nats per token, a share, a ratio and a share.
 
     Batches count rows; `warmup_steps`, `total_steps`, `eval_steps` and `save_steps` count optimiser
     steps; `world` counts processes; `master_dtype` is the dtype that trained weights are kept in;
@@ -20,6 +25,7 @@ class Decisions:
     """
 
     sharding: Decision[Sharding]
+    offload: Decision[Offload]
     world: Decision[int]
     precision: Decision[Precision]
     load_dtype: Decision[Precision]
@@ -51,6 +57,13 @@ class Decisions:
     lora_alpha: Decision[int] | None
     lora_dropout: Decision[float] | None
     lora_targets: Decision[tuple[str, ...]] | None
+    verify_tokens: Decision[int] | None
+    max_divergence: Decision[Bounds] | None
+    min_agreement: Decision[Bounds] | None
+    max_perplexity_ratio: Decision[Bounds] | None
+    max_metric_drop: Decision[Bounds] | None
+    quantization: Decision[Quantization] | None
+    double_quantization: Decision[bool] | None
 
     def items(self) -> Mapping[str, Decision[Any]]:
         """Return the decisions that were made, by name, in the order of a run."""

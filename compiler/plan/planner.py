@@ -6,8 +6,9 @@ from ftc.compiler.plan.adapter import decide_adapter
 from ftc.compiler.plan.alternatives import find_alternatives
 from ftc.compiler.plan.batch import decide_batch, ladder
 from ftc.compiler.plan.decision import Decision
-from ftc.compiler.plan.disk import disk_bytes, export_bytes, host_ram_bytes
+from ftc.compiler.plan.disk import disk_bytes, host_ram_bytes
 from ftc.compiler.plan.frame import Frame
+from ftc.compiler.plan.gguf_size import predict_bytes
 from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.learning_rate import decide_learning_rate
 from ftc.compiler.plan.lengths import decide_max_length
@@ -15,12 +16,13 @@ from ftc.compiler.plan.plan import Decisions, Plan
 from ftc.compiler.plan.precision import decide_attention, decide_load_dtype, decide_precision
 from ftc.compiler.plan.schedule import Timetable, decide_timetable
 from ftc.compiler.plan.search import Layout, decide_layout
-from ftc.compiler.plan.sharding import decide_world
+from ftc.compiler.plan.sharding import decide_offload, decide_world
 from ftc.compiler.plan.size import shape_of
 from ftc.compiler.plan.source import derived, keep
 from ftc.compiler.plan.splits import Splits, decide_answer_tokens, decide_metric, decide_splits
 from ftc.compiler.plan.table import fitting_gpus
 from ftc.compiler.plan.time import Work, count_evaluations, estimate_time
+from ftc.compiler.plan.verification import decide_verification
 from ftc.spec.sections import Spec
 
 
@@ -75,7 +77,8 @@ def _costs(frame: Frame, layout: Layout, decisions: Decisions) -> Plan:
     """Return the plan's numbers beside its decisions."""
     micro = layout.micro.value
     job = frame.job(layout.sharding.value, checkpointing=layout.checkpointing.value, micro=micro)
-    exports = export_bytes(frame.spec, job)
+    tokenizer = frame.facts.tokenizer
+    exports = {kind: predict_bytes(job.shape, tokenizer, kind) for kind in frame.spec.export.types}
     row_tokens = min(frame.facts.data.lengths.mean, frame.max_length)
     steps = decisions.total_steps.value
     work = Work(
@@ -116,8 +119,11 @@ def _decisions(
     spec, facts, training = frame.spec, frame.facts, frame.spec.training
     adapter, micro = frame.adapter, layout.micro.value
     accumulation = frame.batch.rows_per_process // micro
+    metric = decide_metric(spec, facts.data)
+    verification = decide_verification(spec, facts, metric.value, test_rows=splits.test.value)
     return Decisions(
         sharding=layout.sharding,
+        offload=decide_offload(spec),
         world=world,
         precision=decide_precision(spec, facts.hardware),
         load_dtype=decide_load_dtype(spec, frame.precision, layout.sharding.value),
@@ -148,11 +154,18 @@ def _decisions(
         warmup_steps=timetable.warmup_steps,
         weight_decay=keep(spec, "/training/weight_decay", training.weight_decay),
         max_grad_norm=keep(spec, "/training/max_grad_norm", training.max_grad_norm),
-        metric=decide_metric(spec, facts.data),
+        metric=metric,
         answer_tokens=decide_answer_tokens(facts.data),
         seed=keep(spec, "/training/seed", training.seed),
         lora_rank=adapter.rank if adapter else None,
         lora_alpha=adapter.alpha if adapter else None,
         lora_dropout=adapter.dropout if adapter else None,
         lora_targets=adapter.targets if adapter else None,
+        verify_tokens=verification.tokens if verification else None,
+        max_divergence=verification.max_divergence if verification else None,
+        min_agreement=verification.min_agreement if verification else None,
+        max_perplexity_ratio=verification.max_perplexity_ratio if verification else None,
+        max_metric_drop=verification.max_metric_drop if verification else None,
+        quantization=adapter.quantization if adapter else None,
+        double_quantization=adapter.double_quantization if adapter else None,
     )

@@ -31,9 +31,11 @@ def decide_load_dtype(spec: Spec, precision: Precision, sharding: Sharding) -> D
     """
     if precision == "fp32":
         return derived("fp32", "load.same", precision=precision)
+    if spec.method.type == "qlora":
+        return derived(precision, "load.quantized", precision=precision)
     if spec.method.type == "lora":
         return derived(precision, "load.frozen", precision=precision)
-    if sharding in ("zero2", "zero3"):
+    if sharding in ("zero1", "zero2", "zero3"):
         return derived(precision, "load.deepspeed", precision=precision)
     return derived("fp32", "load.master", precision=precision)
 

@@ -14,6 +14,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "precision.fp16": "{hardware} has no bf16, so fp16 with loss scaling",
     "load.same": "training in {precision} needs no other copy of the weights",
     "load.frozen": "the frozen base only takes part in {precision} products",
+    "load.quantized": "what is not in 4 bits, and what the 4 bits are computed in: {precision}",
     "load.deepspeed": "DeepSpeed keeps its own fp32 master beside {precision} weights",
     "load.master": "the weights are their own fp32 master; autocast computes in {precision}",
     "attention.eager": "transformers runs {architecture} on no kernel that torch alone brings",
@@ -53,9 +54,12 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "checkpointing.on": "without it fewer than {rows} rows would fit at a time",
     "sharding.single": "one process",
     "sharding.ddp": "a whole copy fits in each of {world} processes, which is fastest",
+    "sharding.zero1": "optimizer states do not fit whole, so {world} processes divide them",
+    "sharding.offload": "ZeRO is what can keep states in the host's memory",
     "sharding.zero2": "gradients and optimizer states do not fit whole, so {world} processes "
     "divide them",
     "sharding.zero3": "the weights do not fit beside their states, so {world} processes divide all",
+    "offload.none": "everything stays in the memory of the devices",
     "epochs.max_steps": "{steps} steps of {per_epoch} an epoch",
     "epochs.scratch": "{parameters} parameters learn the task from nothing, which takes passes",
     "epochs.many": "{rows} rows teach in one pass",
@@ -75,7 +79,16 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "lora_rank.usual": "the usual rank; {parameters} parameters are many to share it",
     "lora_alpha": "twice the rank of {rank}",
     "lora_targets.all": "all {modules} kinds of linear modules, the head apart",
+    "bound.divergence": "nats per token: {margin} times what llama.cpp publishes for an 8B model, "
+    "as this one has {parameters} parameters, and {nats} for rounding",
+    "bound.agreement": "of tokens: {margin} times the disagreement that llama.cpp publishes for an "
+    "8B model, and {slack_share} for rounding",
+    "bound.perplexity": "over the trained model's: {margin} times the rise that llama.cpp publishes "
+    "for an 8B model, and {slack_share} for chance",
+    "bound.metric": "of answers: the disagreement that llama.cpp publishes for an 8B model, and "
+    "{chance} of {rows} rows for chance",
     "lora_targets.unknown": "{architecture} is not in the table, so PEFT finds the linear modules",
+    "quantization.nf4": "16 levels spaced as normally distributed weights are (QLoRA)",
 }
 
 

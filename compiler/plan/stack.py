@@ -1,6 +1,6 @@
 """The software stack as the memory model sees it: which kernels a run goes through."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 GIB: Final = 2**30
@@ -20,12 +20,14 @@ class Stack:
     `adapter_input_bytes` is what a LoRA module saves per input feature and token, and per rank;
     `bucket_elements` is the size of a DeepSpeed communication bucket.
 
-    The others describe published runs of other stacks, which no spec can ask for: `adapter_bytes`
-    is the width of an adapter's weights (PEFT casts to fp32; TRL 1.16 keeps QLoRA's in bf16);
-    `upcast_norms`: PEFT's `prepare_model_for_kbit_training` makes what is not quantized fp32, and
-    with the norms the residual stream; `fused_norms`: a kernel that recomputes from its input;
-    `fused_adapters`: LoRA's projections in one autograd function; `attention_copies`: contiguous
-    copies of query, key and value; `whole_adapters`: FSDP leaves the adapters out of its shards.
+    `adapter_bytes` is the width of an adapter's weights: PEFT casts to fp32, TRL 1.16 casts QLoRA's
+    back to bf16.
+
+    The others describe published runs of other stacks, which no spec can ask for: `upcast_norms`:
+    PEFT's `prepare_model_for_kbit_training` makes what is not quantized fp32, and with the norms
+    the residual stream; `fused_norms`: a kernel that recomputes from its input; `fused_adapters`:
+    LoRA's projections in one autograd function; `attention_copies`: contiguous copies of query, key
+    and value; `whole_adapters`: FSDP leaves the adapters out of its shards.
     """
 
     loss: Loss
@@ -52,6 +54,10 @@ PINNED: Final = Stack(
     adapter_input_bytes=4,
     bucket_elements=500_000_000,
 )
+
+# TRL 1.16 (`SFTTrainer.__init__`): adapters on a quantized base are bf16, and so is what they save
+# of their input; norms are not upcast (`prepare_model_for_kbit_training` is not called).
+PINNED_QLORA: Final = replace(PINNED, adapter_bytes=2, adapter_input_bytes=2)
 
 # transformers 4.48, TRL 0.13, torch 2.4: bf16 logits, an fp32 copy, a shifted copy and log-softmax
 # are alive at once (2 + 4 + 4 + 4); foreach AdamW copies the weights once.

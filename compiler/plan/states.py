@@ -5,6 +5,8 @@ from ftc.compiler.plan.weights import base_weights
 
 _DDP_COPIES = 1  # DDP's buckets are a second copy of the gradients (torch DDP, default views)
 _MASTER_BYTES = 12  # DeepSpeed: fp32 master and two fp32 moments (arXiv 1910.02054, section 3.1)
+_SUB_GROUP = 10**9  # weights that ZeRO-3 steps at a time (`sub_group_size`)
+_FP32 = 4
 # bitsandbytes `Optimizer2State`: a byte per moment, and an fp32 absmax per 256 of each
 _MOMENTS_8BIT = 2 + 2 * 4 / 256
 
@@ -12,11 +14,11 @@ _MOMENTS_8BIT = 2 + 2 * 4 / 256
 def static_bytes(job: Job) -> int:
     """Weights and optimizer states that stay between steps.
 
-    Full: weights and two AdamW moments in the weights' dtype. LoRA: the frozen base, and fp32
-    adapters with their moments (PEFT casts adapters up). DeepSpeed: 16-bit weights, and an fp32
-    master with two moments divided among the processes; ZeRO-3 divides the weights as well
-    (arXiv 1910.02054, section 5). FSDP divides all that are parameters; an adapter's gradient is
-    part of a flat parameter there and stays.
+    Full: weights and two AdamW moments in the weights' dtype. LoRA: the frozen base, and adapters
+    with their moments. DeepSpeed: 16-bit weights, and an fp32 master with two moments divided among
+    the processes; ZeRO-3 divides the weights as well (arXiv 1910.02054, section 5); what is
+    offloaded is not here. FSDP divides all that are parameters; an adapter's gradient is part of a
+    flat parameter there and stays.
     """
     base = base_weights(job)
     if job.full:
@@ -24,12 +26,12 @@ def static_bytes(job: Job) -> int:
     else:
         frozen, whole = base.shared_bytes, base.whole_bytes
     trainable, world = job.trainable, job.world
-    if job.sharding == "zero3":
-        shared = frozen + trainable * (job.load_bytes + _MASTER_BYTES)
-        return shared // world + whole + job.workspace_bytes
-    if job.sharding == "zero2":
-        held = frozen + whole + trainable * job.load_bytes
-        return held + trainable * _MASTER_BYTES // world + job.workspace_bytes
+    if job.deepspeed:
+        weights = frozen + trainable * trained_bytes(job)
+        if job.sharding == "zero3":
+            weights = 0 if job.weights_on_host else weights // world
+        masters = 0 if job.states_on_host else trainable * _MASTER_BYTES // world
+        return weights + whole + masters + job.workspace_bytes
     states = trainable * trained_bytes(job) + moment_bytes(job)
     if job.fsdp:
         kept = states + (0 if job.full else trainable * trained_bytes(job))
@@ -54,9 +56,24 @@ def gradient_bytes(job: Job) -> int:
     if job.fsdp:
         return whole // job.world if job.full else 0
     if job.deepspeed:
-        bucket = min(job.stack.bucket_elements, job.trainable) * trained_bytes(job)
-        return whole // job.world + 2 * bucket  # one bucket fills while another is reduced
+        return _kept_gradients(job, whole) + 2 * bucket_bytes(job)
     return whole
+
+
+def _kept_gradients(job: Job, whole: int) -> int:
+    """Return what a DeepSpeed process keeps of the gradients: all, its share, or nothing.
+
+    ZeRO-1 keeps all until they are reduced at the step; ZeRO-2 and ZeRO-3 reduce each bucket at
+    once, into the host's memory where the optimizer is there (`stage_1_and_2.py`, `stage3.py`).
+    """
+    if job.sharding == "zero1":
+        return whole
+    return 0 if job.states_on_host else whole // job.world
+
+
+def bucket_bytes(job: Job) -> int:
+    """Return one of DeepSpeed's two buckets: one fills while the other is reduced."""
+    return min(job.stack.bucket_elements, job.trainable) * trained_bytes(job)
 
 
 def earlier_bytes(job: Job) -> int:
@@ -73,13 +90,28 @@ def earlier_bytes(job: Job) -> int:
 
 
 def trained_bytes(job: Job) -> int:
-    """Bytes of one trained weight on the device: adapters are fp32, DeepSpeed's are not."""
-    if job.full or job.deepspeed:
+    """Bytes of one trained weight on the device: adapters are fp32, DeepSpeed's are not.
+
+    QLoRA's are bf16 whatever the rest is in.
+    """
+    if job.full:
         return job.load_bytes
+    if job.deepspeed:
+        narrow = job.storage != "plain"
+        return min(job.load_bytes, job.stack.adapter_bytes) if narrow else job.load_bytes
     return job.stack.adapter_bytes
 
 
 def step_copies(job: Job) -> int:
-    """Return what the optimizer step copies beside states and gradients (foreach AdamW does)."""
+    """Return what the optimizer step copies beside states and gradients.
+
+    Foreach AdamW copies the weights. DeepSpeed makes its share of the gradients fp32, ZeRO-3 a
+    sub-group at a time (`step` of `stage_1_and_2.py`, `stage3.py`).
+    """
     whole = job.trainable * trained_bytes(job) * job.stack.step_copies
-    return whole // job.world if job.deepspeed or job.fsdp else whole
+    if not job.deepspeed:
+        return whole // job.world if job.fsdp else whole
+    share = job.trainable // job.world
+    if job.sharding == "zero3":
+        share = min(share, _SUB_GROUP)
+    return whole // job.world + (0 if job.states_on_host else share * _FP32)

@@ -12,11 +12,12 @@ def accelerate_config(source: BundleSource) -> dict[str, Any]:
     """
     decided = source.plan.decisions
     sharding = decided.sharding.value
-    kinds = {"single": "NO", "ddp": "MULTI_GPU", "zero2": "DEEPSPEED", "zero3": "DEEPSPEED"}
+    kinds = {"single": "NO", "ddp": "MULTI_GPU"}
+    kind = kinds.get(sharding, "DEEPSPEED")
     config: dict[str, Any] = {
         "compute_environment": "LOCAL_MACHINE",
         "debug": False,
-        "distributed_type": kinds[sharding],
+        "distributed_type": kind,
         "machine_rank": 0,
         "main_training_function": "main",
         "num_machines": 1,
@@ -25,7 +26,7 @@ def accelerate_config(source: BundleSource) -> dict[str, Any]:
         "same_network": True,
         "use_cpu": source.facts.hardware.kind == "cpu",
     }
-    if kinds[sharding] == "DEEPSPEED":
+    if kind == "DEEPSPEED":
         config["deepspeed_config"] = {
             "deepspeed_config_file": "deepspeed.json",
             "zero3_init_flag": sharding == "zero3",

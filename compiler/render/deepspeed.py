@@ -1,32 +1,44 @@
 """The data of deepspeed.json: which states the processes share."""
 
-from typing import Any
+from typing import Any, Final
 
+from ftc.compiler.plan.plan import Sharding
 from ftc.compiler.plan.stack import PINNED
 from ftc.compiler.render.source import BundleSource
+
+_STAGES: Final[dict[Sharding, int]] = {"zero1": 1, "zero2": 2, "zero3": 3}
+_WEIGHTS_TOO: Final = 3  # the stage that divides the weights as well
 
 
 def deepspeed_config(source: BundleSource) -> dict[str, Any]:
     """Return DeepSpeed's settings; "auto" takes the number that train.py gives the Trainer.
 
     A bucket larger than what it carries would only take memory. Without
-    `stage3_gather_16bit_weights_on_model_save` ZeRO-3 cannot save a model.
+    `stage3_gather_16bit_weights_on_model_save` ZeRO-3 cannot save a model. An offloaded optimizer
+    is torch's fused AdamW on the CPU: DeepSpeed's own is compiled when training starts, which needs
+    a CUDA toolkit beside the GPU.
     """
     bucket = min(PINNED.bucket_elements, source.plan.trainable_parameters)
-    stage = 3 if source.plan.decisions.sharding.value == "zero3" else 2
+    decided = source.plan.decisions
+    stage = _STAGES[decided.sharding.value]
     zero: dict[str, Any] = {
         "stage": stage,
         "contiguous_gradients": True,
         "overlap_comm": source.facts.hardware.kind == "gpu",
         "reduce_bucket_size": bucket,
     }
-    if stage == 2:  # noqa: PLR2004 - ZeRO's own number
+    if stage < _WEIGHTS_TOO:
         zero["allgather_bucket_size"] = bucket
     else:
         zero["stage3_prefetch_bucket_size"] = "auto"
         zero["stage3_param_persistence_threshold"] = "auto"
         zero["stage3_gather_16bit_weights_on_model_save"] = True
-    return {
+    offload = decided.offload.value
+    if offload != "none":
+        zero["offload_optimizer"] = {"device": "cpu", "pin_memory": True}
+    if offload == "parameters":
+        zero["offload_param"] = {"device": "cpu", "pin_memory": True}
+    config: dict[str, Any] = {
         "train_batch_size": "auto",
         "train_micro_batch_size_per_gpu": "auto",
         "gradient_accumulation_steps": "auto",
@@ -35,3 +47,6 @@ def deepspeed_config(source: BundleSource) -> dict[str, Any]:
         "fp16": {"enabled": "auto"},
         "zero_optimization": zero,
     }
+    if offload != "none":
+        config["zero_force_ds_cpu_optimizer"] = False
+    return config

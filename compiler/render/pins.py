@@ -10,6 +10,7 @@ PINS: Final[Mapping[str, str]] = {
     "transformers": "5.23.0",
     "trl": "1.16.0",
     "peft": "0.21.2",
+    "bitsandbytes": "0.50.2",
     "accelerate": "1.15.0",
     "datasets": "5.2.0",
     "deepspeed": "0.19.8",
@@ -22,6 +23,7 @@ PINS: Final[Mapping[str, str]] = {
 
 _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "peft": lambda uses: uses.lora,
+    "bitsandbytes": lambda uses: uses.qlora,
     "deepspeed": lambda uses: uses.deepspeed,
     "llama-cpp-python": lambda uses: uses.gguf,
     "gguf": lambda uses: uses.gguf,

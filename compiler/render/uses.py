@@ -14,6 +14,7 @@ class Uses:
 
     # the model
     lora: bool
+    qlora: bool
     model_folder: bool
     model_hub: bool
     custom_code: bool
@@ -67,7 +68,8 @@ def find_uses(source: BundleSource) -> Uses:
     file_format = data.format
     sharding = decided.sharding.value
     return Uses(
-        lora=spec.method.type == "lora",
+        lora=spec.method.type != "full",
+        qlora=spec.method.type == "qlora",
         model_folder=source.model_path is not None,
         model_hub=source.model_path is None,
         custom_code=spec.model.trust_remote_code,
@@ -97,7 +99,7 @@ def find_uses(source: BundleSource) -> Uses:
         cpu=not gpu,
         gpu=gpu,
         distributed=decided.world.value > 1,
-        deepspeed=sharding in ("zero2", "zero3"),
+        deepspeed=sharding in ("zero1", "zero2", "zero3"),
         zero3=sharding == "zero3",
         bf16=decided.precision.value == "bf16",
         fp16=decided.precision.value == "fp16",
