@@ -47,13 +47,17 @@ class ChatTemplate:
         if isinstance(environment, _Environment):
             environment.start()
         try:
-            text = self.compiled.render(
-                messages=[_plain(message) for message in messages],
-                tools=None,
-                documents=None,
-                add_generation_prompt=add_generation_prompt,
-                **self.variables,
+            context = self.compiled.new_context(
+                {
+                    "messages": [_plain(message) for message in messages],
+                    "tools": None,
+                    "documents": None,
+                    "add_generation_prompt": add_generation_prompt,
+                    **self.variables,
+                }
             )
+            # what `Template.render` does, without rewriting the traceback of a refusal
+            text = "".join(self.compiled.root_render_func(context))
         except ChatTemplateError:
             raise
         except Exception as error:  # a template can raise anything that Python can

@@ -6,7 +6,6 @@ encoding (where the spec asks for it), strip, set blank rows aside, then duplica
 
 import re
 import unicodedata
-from collections.abc import Iterable
 from typing import Final
 
 
@@ -24,6 +23,8 @@ _CONTINUATION: Final = "".join(map(chr, [*range(0x80, 0xC0), *_CP1252_BYTES]))
 MISENCODED: Final = re.compile(
     f"[ÂÃÄÅÎÏÐÑ][{_CONTINUATION}]|[âï][{_CONTINUATION}]{{2}}|ð[{_CONTINUATION}]{{3}}|\ufffd"
 )
+
+_CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff]")
 
 
 def is_misencoded(text: str) -> bool:
@@ -48,7 +49,12 @@ def repair_encoding(text: str) -> str:
 
 def clean_text(text: str, *, repair: bool) -> str:
     """Return the text as it is trained on: repaired where asked for, and stripped."""
-    return (repair_encoding(text) if repair else text).strip()
+    return (repair_encoding(text) if repair and not text.isascii() else text).strip()
+
+
+def has_control(text: str) -> bool:
+    """Tell whether the text holds a control character other than tab and line ends, or a BOM."""
+    return not text.isprintable() and _CONTROL.search(text) is not None
 
 
 def is_blank(text: str) -> bool:
@@ -61,11 +67,6 @@ def fold(text: str) -> str:
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
     return " ".join(text.split())
-
-
-def duplicate_key(parts: Iterable[str]) -> str:
-    """Return what duplicates share: all the texts of an example, folded, in order."""
-    return "\x1f".join(map(fold, parts))
 
 
 def _damage(text: str) -> int:

@@ -2,6 +2,8 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -9,13 +11,15 @@ from typing import Final
 from ftc.compiler.knowledge.tokenizers import chars_per_token
 from ftc.compiler.resolve import data_faults
 from ftc.compiler.resolve.data_files import DataFiles, find_data_files
-from ftc.compiler.resolve.facts import DataFacts, Lengths, TokenizerFacts, Unknown
+from ftc.compiler.resolve.facts import DataFacts, Lengths, TokenizerFacts, Twins, Unknown
+from ftc.compiler.resolve.languages import find_languages
 from ftc.compiler.resolve.lengths import Pair, count_lengths, estimate_lengths, summarise
 from ftc.compiler.resolve.roles import Roles, Unassigned, assign_roles
 from ftc.compiler.resolve.rows import Row, UnreadableError, read_table
 from ftc.compiler.resolve.scan import Scan, scan_rows
 from ftc.compiler.resolve.table_file import TableFile, inspect_file
 from ftc.compiler.resolve.tokenizer import reload_tokenizer
+from ftc.compiler.resolve.twins import find_twins
 from ftc.spec.finding import Finding
 from ftc.spec.sections import Spec
 
@@ -23,6 +27,14 @@ from ftc.spec.sections import Spec
 LARGE_BYTES: Final = 64 * 1024 * 1024
 #: Share of letters beyond ASCII from which text is not taken for English.
 _FOREIGN_SHARE: Final = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What a second look at the examples gives."""
+
+    lengths: Lengths
+    twins: Twins
 
 
 def resolve_data(
@@ -63,11 +75,14 @@ def _read(
         return Unknown(finding=data_faults.ambiguous(spec, twice[0]))
     large = sum(file.size_bytes for file in whole) > LARGE_BYTES
     scan = scan_rows(rows, roles, spec.data.cleaning, sample=large)
-    lengths = _measure(spec, scan, folder, tokenizer) if scan.kept else None
+    with ThreadPoolExecutor(max_workers=1) as pool:  # works while the tokenizer does
+        twins = pool.submit(find_twins, scan.examples, scan.numbers)
+        lengths = _measure(spec, scan, folder, tokenizer) if scan.kept else None
     if lengths is None:
         return Unknown(finding=data_faults.unusable(spec, scan))
+    measured = Measured(lengths=lengths, twins=twins.result())
     return _facts(
-        spec, found, files=whole, columns=columns, roles=roles, scan=scan, lengths=lengths
+        spec, found, files=whole, columns=columns, roles=roles, scan=scan, measured=measured
     )
 
 
@@ -93,7 +108,7 @@ def _measure(
         pairs: list[Pair | None] = list(count_lengths(scan.examples, loaded, system=system))
         counted = [pair for pair in pairs if pair is not None]
         if not scan.sampled:
-            scan.malformed += len(pairs) - len(counted)
+            scan.faults["refused"] += len(pairs) - len(counted)
             scan.kept = len(counted)
         return summarise(counted, estimate=False) if counted else None
     ratio = _ratio(scan, known)
@@ -120,7 +135,7 @@ def _facts(
     columns: tuple[str, ...],
     roles: Roles,
     scan: Scan,
-    lengths: Lengths,
+    measured: Measured,
 ) -> DataFacts:
     source, place, most = spec.data.source, found.relative, spec.data.max_rows
     absolute = place is not None and Path(source).expanduser().is_absolute()
@@ -149,11 +164,19 @@ def _facts(
         usable_rows=scan.kept if most is None else min(scan.kept, most),
         blank_rows=scan.blank,
         duplicate_rows=scan.duplicates,
-        misencoded_rows=scan.misencoded,
+        misencoded_rows=scan.damage["misencoded"],
         malformed_rows=scan.malformed,
+        faults=dict(sorted((fault, rows) for fault, rows in scan.faults.items() if rows)),
+        lost_rows=scan.damage["lost"],
+        control_rows=scan.damage["control"],
+        prompts=scan.prompts.distinct(),
+        largest_prompt_rows=scan.prompts.largest(),
+        conflicting_rows=scan.prompts.conflicting,
         multi_turn=scan.multi_turn,
         has_system=scan.has_system,
-        lengths=lengths,
+        lengths=measured.lengths,
+        languages=find_languages(scan.examples),
+        twins=measured.twins,
         labels=scan.labels.labels(),
     )
 

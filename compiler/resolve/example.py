@@ -10,11 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from ftc.compiler.resolve.cleaning import clean_text, is_blank, is_misencoded
+from ftc.compiler.resolve.cleaning import clean_text, has_control, is_blank, is_misencoded
 from ftc.compiler.resolve.roles import Roles
 
 Turn = tuple[str, str]
-Fault = Literal["blank", "malformed"]
+#: What may be wrong with a text that is one: see `cleaning.py`; "lost" is U+FFFD in it.
+Damage = Literal["misencoded", "lost", "control"]
+#: Why a row is no example: blank, or malformed in one of the other ways.
+Fault = Literal["blank", "unreadable", "not_text", "no_list", "no_turn", "order", "unanswered"]
 
 ROLES: Final[Mapping[str, str]] = {
     "system": "system",
@@ -43,7 +46,7 @@ class Example:
     """`turns` are (role, text) pairs, the answer last; plain text is one turn of role `text`."""
 
     turns: tuple[Turn, ...]
-    misencoded: bool
+    damage: tuple[Damage, ...] = ()
 
     @property
     def answer(self) -> str:
@@ -54,26 +57,35 @@ class Example:
 def read_example(row: Mapping[str, Any] | None, roles: Roles, *, repair: bool) -> Example | Fault:
     """Return what the row says, cleaned; None stands for a row that could not be read."""
     if row is None:
-        return "malformed"
+        return "unreadable"
     turns = _conversation(row, roles) if roles.messages else _fields(row, roles)
     if isinstance(turns, str):
         return turns
-    cleaned = tuple((role, clean_text(text, repair=repair)) for role, text in turns)
-    if any(is_blank(text) for _, text in cleaned):
-        return "blank"
-    return Example(turns=cleaned, misencoded=any(is_misencoded(text) for _, text in turns))
+    cleaned: list[Turn] = []
+    damage: dict[Damage, None] = {}
+    for role, text in turns:
+        kept = clean_text(text, repair=repair)
+        if not kept:
+            return "blank"
+        cleaned.append((role, kept))
+        if is_misencoded(text):
+            damage["misencoded"] = None
+            damage |= {"lost": None} if "\ufffd" in kept else {}
+        if has_control(kept):
+            damage["control"] = None
+    return Example(turns=tuple(cleaned), damage=tuple(damage))
 
 
 def _fields(row: Mapping[str, Any], roles: Roles) -> tuple[Turn, ...] | Fault:
     """Read the forms that keep each text in a column of its own."""
     if roles.text is not None:
         text = _text(row, roles.text)
-        return "malformed" if text is None else (("text", text),)
+        return "not_text" if text is None else (("text", text),)
     question = _text(row, roles.prompt or roles.instruction)
     answer = _text(row, roles.completion or roles.output)
     more = _text(row, roles.input) if roles.input else ""
     if question is None or answer is None or more is None:
-        return "malformed"
+        return "not_text"
     if is_blank(question):
         return "blank"
     if not is_blank(more):
@@ -100,19 +112,21 @@ def _conversation(row: Mapping[str, Any], roles: Roles) -> tuple[Turn, ...] | Fa
         try:
             messages = json.loads(messages)
         except ValueError:
-            return "malformed"
+            return "no_list"
     if messages is None or messages == []:
         return "blank"
     if not isinstance(messages, list):
-        return "malformed"
+        return "no_list"
     turns, before = [], ""
     for message in messages:
         turn = _turn(message)
-        if turn is None or turn[0] not in _FOLLOWS[before]:
-            return "malformed"
+        if turn is None:
+            return "no_turn"
+        if turn[0] not in _FOLLOWS[before]:
+            return "order"
         turns.append(turn)
         before = turn[0]
-    return tuple(turns) if before == "assistant" else "malformed"
+    return tuple(turns) if before == "assistant" else "unanswered"
 
 
 def _turn(message: Any) -> Turn | None:

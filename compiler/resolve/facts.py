@@ -4,6 +4,7 @@ All of them are frozen and hold plain values, so that the lock stores them as JS
 back unchanged. Nothing in them is an absolute path or a time.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -48,6 +49,22 @@ class ModelFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OllamaFacts:
+    """How Ollama writes what the chat template renders, or the `obstacle` in the way.
+
+    `family` is a name of the table of Ollama's templates. `default_system` is the system message
+    that the template brings along, `opening` what it writes for an answer to begin with, `begun`
+    the text of the first token where llama.cpp does not add it.
+    """
+
+    family: str | None = None
+    default_system: str = ""
+    opening: str = ""
+    begun: str = ""
+    obstacle: Literal["unknown", "date", "bos"] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TokenizerFacts:
     """What the tokenizer's files say.
 
@@ -57,6 +74,8 @@ class TokenizerFacts:
     `accepts_system`: the template renders a system message without an error, and keeps its text.
     `prefix_stable`: rendering a conversation is the start of rendering a longer one, so that
     prompt and answer can be told apart by length.
+    `gguf_bytes` is what tokens, merges, scores and template take up in a GGUF; None where unread.
+    `ollama` is None without a chat template, or with one that was not read.
     """
 
     exact: bool
@@ -74,6 +93,8 @@ class TokenizerFacts:
     accepts_system: bool | None
     prefix_stable: bool | None
     has_sentencepiece_model: bool
+    gguf_bytes: int | None = None
+    ollama: OllamaFacts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +102,8 @@ class Lengths:
     """Tokens per row, template included; `estimate` when counted by characters.
 
     `histogram` holds (upper edge in tokens, rows of at most that many and more than the edge
-    before), edges rising, so that the share cut by any edge can be read off.
+    before), edges rising, so that the share cut by any edge can be read off; `prompt_histogram`
+    likewise for the prompts alone. An answer is what a row has beyond its prompt.
     """
 
     estimate: bool
@@ -91,9 +113,14 @@ class Lengths:
     p95: int
     p99: int
     max: int
+    prompt_p50: int
     prompt_p95: int
     prompt_max: int
+    answer_p50: int
+    answer_p95: int
+    answer_max: int
     histogram: tuple[tuple[int, int], ...]
+    prompt_histogram: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +129,22 @@ class Label:
 
     name: str
     rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Twins:
+    """Near copies: rows that share nine tenths of their words, those of every row apart.
+
+    `probes` rows were drawn with a fixed seed and each was compared with `compared` rows; rows of
+    fewer than five such words are not drawn. `counts` holds (near copies, probes with so many),
+    rising. `largest` is the most that one probe has, `row` its number in the data, counted from 1.
+    """
+
+    probes: int
+    compared: int
+    counts: tuple[tuple[int, int], ...]
+    largest: int
+    row: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +158,11 @@ class DataFacts:
     `sampled_rows` is the number of rows whose lengths were measured (equal to `rows` unless the
     file is very large). A text file is read with `encoding` and errors replaced; `delimiter` is a
     csv file's, None otherwise; `files` are the names in a Hub data set that were read.
+
+    `faults` says why rows are malformed. `lost_rows` hold U+FFFD, `control_rows` a control
+    character. `prompts` counts the distinct prompts, `largest_prompt_rows` the rows of the most
+    frequent one, `conflicting_rows` those whose prompt came before with another answer.
+    `languages` maps codes to their share of the sampled rows whose language shows, most first.
     """
 
     source: str
@@ -141,9 +189,17 @@ class DataFacts:
     duplicate_rows: int
     misencoded_rows: int
     malformed_rows: int
+    faults: Mapping[str, int]
+    lost_rows: int
+    control_rows: int
+    prompts: int
+    largest_prompt_rows: int
+    conflicting_rows: int
     multi_turn: bool
     has_system: bool
     lengths: Lengths
+    languages: Mapping[str, float]
+    twins: Twins
     labels: tuple[Label, ...]
     delimiter: str | None = None
     files: tuple[str, ...] = ()

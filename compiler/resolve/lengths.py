@@ -5,7 +5,7 @@ tokenizer both are estimated from characters.
 """
 
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -57,6 +57,7 @@ def summarise(pairs: Sequence[Pair], *, estimate: bool) -> Lengths:
     """Return nearest-rank percentiles and the histogram of at least one pair."""
     totals = sorted(total for total, _ in pairs)
     prompts = sorted(prompt for _, prompt in pairs)
+    answers = sorted(total - prompt for total, prompt in pairs)
     return Lengths(
         estimate=estimate,
         mean=round(sum(totals) / len(totals), 2),
@@ -65,9 +66,14 @@ def summarise(pairs: Sequence[Pair], *, estimate: bool) -> Lengths:
         p95=_percentile(totals, 95),
         p99=_percentile(totals, 99),
         max=totals[-1],
+        prompt_p50=_percentile(prompts, 50),
         prompt_p95=_percentile(prompts, 95),
         prompt_max=prompts[-1],
+        answer_p50=_percentile(answers, 50),
+        answer_p95=_percentile(answers, 95),
+        answer_max=answers[-1],
         histogram=_histogram(totals),
+        prompt_histogram=_histogram(prompts),
     )
 
 
@@ -162,11 +168,11 @@ def _percentile(ordered: Sequence[int], percent: int) -> int:
     return ordered[math.ceil(percent * len(ordered) / 100) - 1]
 
 
-def _histogram(ordered: Sequence[int]) -> tuple[tuple[int, int], ...]:
+def _histogram(tokens: Sequence[int]) -> tuple[tuple[int, int], ...]:
     """Count by edges an eighth of their power of two apart, at least 8 tokens; none empty."""
     counts: dict[int, int] = {}
-    for total in ordered:
+    for total, rows in Counter(tokens).items():
         step = max(8, 2 ** max(total - 1, 1).bit_length() // 16)
         edge = math.ceil(max(total, 1) / step) * step
-        counts[edge] = counts.get(edge, 0) + 1
+        counts[edge] = counts.get(edge, 0) + rows
     return tuple(sorted(counts.items()))

@@ -4,7 +4,8 @@ import pytest
 
 from ftc.compiler.resolve.cleaning import (
     clean_text,
-    duplicate_key,
+    fold,
+    has_control,
     is_blank,
     is_misencoded,
     repair_encoding,
@@ -58,10 +59,16 @@ def test_cleaning_repairs_only_when_asked_and_always_strips() -> None:
     assert clean_text(" cafÃ©\n", repair=False) == "cafÃ©"
 
 
-def test_blank_and_duplicate() -> None:
+def test_blank_and_folded() -> None:
     """No-break spaces are blank; white space and Unicode forms make no difference."""
     assert is_blank(" \n\u00a0\t")
     assert not is_blank(".")
-    assert duplicate_key(["a  b", "cafe\u0301"]) == duplicate_key([" a\nb ", "café"])
-    assert duplicate_key(["a", "b"]) != duplicate_key(["a b"])
-    assert duplicate_key(["A"]) != duplicate_key(["a"])
+    assert fold("a  b cafe\u0301") == fold(" a\nb café")
+    assert fold("A") != fold("a")
+
+
+def test_control_characters() -> None:
+    """Tabs and line ends are text; other control characters and a byte order mark are damage."""
+    assert not has_control("one\ttwo\r\nthree café")
+    for damage in ("a\x00b", "\x1b[31m", "\ufeffstart"):
+        assert has_control(damage)

@@ -26,6 +26,49 @@ def test_csv_dialects(make_spec: Any, tmp_path: Path, delimiter: str) -> None:
     assert (facts.rows, facts.usable_rows, facts.malformed_rows) == (2, 2, 0)
 
 
+def test_every_kind_of_malformed_row_is_named(make_spec: Any, tmp_path: Path) -> None:
+    """Each way in which a conversation is none is counted by itself."""
+    user, answer = CHAT
+    chat_rows(
+        tmp_path,
+        CHAT,
+        [user],
+        [answer, user, answer],
+        [user, {"role": "wizard", "content": "x"}],
+        [{"role": "user", "content": ["no", "text"]}, answer],
+        "no JSON",
+        {"role": "user"},
+    )
+    with (tmp_path / "chat.jsonl").open("a", encoding="utf-8") as file:
+        file.write("\n[1, 2]\n")
+    facts = known(make_spec(data={"source": "chat.jsonl"}), tmp_path)
+    assert facts.faults == {
+        "no_list": 2,
+        "no_turn": 2,
+        "order": 1,
+        "unanswered": 1,
+        "unreadable": 1,
+    }
+    assert facts.malformed_rows == sum(facts.faults.values())
+    assert facts.usable_rows == 1
+
+
+def test_damage_is_told_apart(make_spec: Any, tmp_path: Path) -> None:
+    """What can be repaired, what is lost, and control characters."""
+    rows = ["prompt,completion", "cafÃ©,a", "caf\ufffd,b", "be\x07ll,c", "one\ttab,d"]
+    (tmp_path / "data.csv").write_text("\n".join(rows), encoding="utf-8")
+    facts = known(make_spec(), tmp_path)
+    assert (facts.misencoded_rows, facts.lost_rows, facts.control_rows) == (2, 1, 1)
+
+
+def test_prompts_with_several_answers_are_counted(make_spec: Any, tmp_path: Path) -> None:
+    """Rows with one prompt stay in one split, so the most frequent prompt is a fact."""
+    rows = ["prompt,completion", "one,a", "one,b", "one ,c", "two,a", "two,a"]
+    (tmp_path / "data.csv").write_text("\n".join(rows), encoding="utf-8")
+    facts = known(make_spec(), tmp_path)
+    assert (facts.prompts, facts.largest_prompt_rows, facts.conflicting_rows) == (2, 3, 2)
+
+
 @pytest.mark.parametrize(
     ("encoding", "expected"),
     [
