@@ -30,9 +30,14 @@ BROKEN_PIPE: Final = 141
 @click.version_option(__version__, message="ftc %(version)s")
 @click.pass_context
 def ftc(context: click.Context) -> None:
-    """Compile fine-tunes: a spec in, plain scripts that train and quantize out."""
+    """Compile fine-tunes: a spec in, plain scripts that train and quantize out.
+
+    Without a command the assistant opens: `ftc chat`.
+    """
     if context.invoked_subcommand is None:
-        click.echo(context.get_help())
+        from ftc.commands.chat import command  # noqa: PLC0415 - for the assistant only
+
+        context.invoke(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -3,8 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from ftc.spec.finding import EnvironmentFailure, Finding
+from ftc.spec.load import load_document
 from ftc.tui.dialogue import Done, Question
-from ftc.tui.draft import Draft
+from ftc.tui.draft import Draft, read_draft
+from ftc.tui.finish import finish, save, spec_path
 from ftc.tui.line import Line
 from ftc.tui.understanding.reading import Request
 
@@ -93,12 +96,70 @@ def _show(session: "Session", about: str) -> list[Line]:
 
 
 def _compile(session: "Session", about: str) -> list[Line]:
-    """Ask the front end to compile; a draft that still has a question says so."""
+    """Write the spec and the bundle; a draft that still has a question says so."""
     del about
     if isinstance(session.step, Question):
         return [session.line("not_yet"), *session.ask()]
-    session.compile_wanted = True
-    return []
+    path = spec_path(session.draft, session.observer.folder, session.spec)
+    try:
+        finished = finish(session.draft, path)
+    except EnvironmentFailure as failure:
+        return [_failed(failure)]
+    session.spec, session.finished = finished.spec, finished
+    if finished.bundle is None:
+        return [_told(finding) for finding in finished.findings]
+    tree = "\n".join(f"  {name}" for name in finished.files)
+    warnings = [_told(finding) for finding in finished.findings]
+    compiled = session.line("compiled", spec=path, bundle=finished.bundle, files=tree)
+    return [*warnings, compiled, session.line("next", bundle=finished.bundle)]
+
+
+def _save(session: "Session", about: str) -> list[Line]:
+    """Write the spec under a name, or under its own."""
+    folder = session.observer.folder
+    path = folder / about if about else spec_path(session.draft, folder, session.spec)
+    if path.suffix not in (".json", ".yaml", ".yml"):
+        path = path.with_name(path.name + ".json")
+    if path.exists() and path != session.spec:
+        return [session.line("taken", path=path)]
+    try:
+        save(session.draft, path)
+    except EnvironmentFailure as failure:
+        return [_failed(failure)]
+    session.spec = path
+    return [session.line("saved", path=path), *session.ask()]
+
+
+def _load(session: "Session", about: str) -> list[Line]:
+    """Take a spec from a file as the draft, to change it."""
+    path = session.observer.folder / about
+    document = load_document(str(path))
+    if isinstance(document, tuple):
+        return [_told(finding) for finding in document]
+    if not isinstance(document.data, dict):
+        return [session.line("no_spec", path=path)]
+    session.past.append(session.draft)
+    session.future.clear()
+    session.spec = path if path.suffix == ".json" else None
+    return [session.line("loaded", path=path), *session.go_to(read_draft(document.data))]
+
+
+def _plan(session: "Session", about: str) -> list[Line]:
+    """Say the plan's answer: fits or not, peak of capacity, hours."""
+    del about
+    plan = session.situation.plan
+    if plan is None:
+        return [session.line("no_plan"), *session.ask()]
+    return [session.line("plan_is", plan=session.outlook(plan)), *session.ask()]
+
+
+def _failed(failure: EnvironmentFailure) -> Line:
+    return Line(who="ftc", text=f"{failure.message}\n{failure.help}", kind="trouble")
+
+
+def _told(finding: Finding) -> Line:
+    text = f"{finding.severity}[{finding.code}] {finding.message}\n{finding.help}"
+    return Line(who="ftc", text=text, kind="finding")
 
 
 _ACTS: Final[Mapping[str, Act]] = {
@@ -113,5 +174,7 @@ _ACTS: Final[Mapping[str, Act]] = {
     "quit": _quit,
     "show": _show,
     "compile": _compile,
-    "done": _compile,
+    "save": _save,
+    "load": _load,
+    "plan": _plan,
 }

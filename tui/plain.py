@@ -11,7 +11,7 @@ from ftc.tui.session import Session
 def converse(session: Session, asking: TextIO, telling: TextIO) -> None:
     """Ask and read until the person is done, quits or closes the input."""
     _tell(session, session.start(), telling)
-    while not (session.ended or session.compile_wanted):
+    while not (session.ended or session.finished):
         telling.write("> ")
         telling.flush()
         text = asking.readline()

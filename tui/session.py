@@ -1,13 +1,16 @@
 """The session: one conversation, its draft and its way back; front ends only show it."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+from ftc.compiler.plan.plan import Plan
 from ftc.tui.acts import act
 from ftc.tui.answers import read_answer
 from ftc.tui.choices import offer
 from ftc.tui.dialogue import Done, Option, Question, Step, next_step
 from ftc.tui.draft import Draft, written
+from ftc.tui.finish import Finished
 from ftc.tui.line import Kind, Line
 from ftc.tui.situation import Observer, Situation
 from ftc.tui.understanding.reader import WORDS_ALONE, read
@@ -29,13 +32,23 @@ class Session:
     past: list[Draft] = field(default_factory=list)
     future: list[Draft] = field(default_factory=list)
     proposal: tuple[Change, ...] = ()
+    kept: Draft | None = None
+    spec: Path | None = None
+    finished: Finished | None = None
     ended: bool = False
-    compile_wanted: bool = False
 
     def start(self) -> tuple[Line, ...]:
-        """Greet, and ask the first question."""
+        """Greet, and ask the first question; offer to go on with a draft that was kept."""
         self._look()
+        if self.kept is not None:
+            return self._say([self.line("greeting"), self.line("go_on", spec=_text(self.kept))])
         return self._say([self.line("greeting"), *self.ask()])
+
+    def fork(self) -> "Session":
+        """Return a copy to reply with aside: what is not taken back changes nothing here."""
+        return replace(
+            self, transcript=[*self.transcript], past=[*self.past], future=[*self.future]
+        )
 
     def reply(self, text: str) -> tuple[Line, ...]:
         """Take one message and return what ftc says to it."""
@@ -56,6 +69,8 @@ class Session:
     def _answer(self, text: str) -> list[Line]:
         if not text:
             return self.ask()
+        if self.kept is not None:
+            return self._go_on(text)
         if self.proposal and (decided := self._decide(text)) is not None:
             return decided
         if (option := self._offered(text)) is not None:
@@ -87,6 +102,16 @@ class Session:
             return None
         changes, self.proposal = self.proposal, ()
         return self.apply(changes) if request.kind == "yes" else [self.line("dropped"), *self.ask()]
+
+    def _go_on(self, text: str) -> list[Line]:
+        """Take the kept draft up on a yes; anything else begins anew, and counts as said."""
+        kept, self.kept = self.kept, None
+        request = read(text, {}).request
+        if kept is not None and request is not None and request.kind == "yes":
+            return self.go_to(kept)
+        if request is not None and request.kind == "no":
+            return self.ask()
+        return self._answer(text)
 
     def _offered(self, text: str) -> Option | None:
         """Return the answer on offer that a message names by number or by label."""
@@ -142,26 +167,27 @@ class Session:
         return [Line(who="ftc", text=line.text, kind="question")]
 
     def consequence(self, option: Option) -> str:
-        """Return what an answer leads to, in words: fits or not, to spare, how long."""
-        plan = option.plan
-        if plan is None or plan.memory.capacity_bytes is None:
-            return ""
+        """Return what an answer leads to, in words; nothing where no plan can be made yet."""
+        return "" if option.plan is None else self.outlook(option.plan)
+
+    def outlook(self, plan: Plan) -> str:
+        """Return a plan in words: fits or not, how much is to spare, how long."""
         memory = plan.memory
-        spare = plan.memory.capacity_bytes - memory.device_bytes
+        if memory.capacity_bytes is None:
+            return ""
         if not memory.fits:
-            return self.voice.say(
-                "consequence.not",
-                needed=self.voice.size(memory.device_bytes),
-                capacity=self.voice.size(plan.memory.capacity_bytes),
-            )
+            needed, capacity = memory.device_bytes, memory.capacity_bytes
+            sizes = {"needed": self.voice.size(needed), "capacity": self.voice.size(capacity)}
+            return self.voice.say("consequence.not", **sizes)
+        spare = self.voice.size(memory.capacity_bytes - memory.device_bytes)
         if plan.time_seconds is None:
-            return self.voice.say("consequence.fits", spare=self.voice.size(spare))
-        hours = self.voice.duration(plan.time_seconds)
-        return self.voice.say("consequence.takes", spare=self.voice.size(spare), time=hours)
+            return self.voice.say("consequence.fits", spare=spare)
+        time = self.voice.duration(plan.time_seconds)
+        return self.voice.say("consequence.takes", spare=spare, time=time)
 
     def spec_text(self) -> str:
         """Return the spec as it would be written now."""
-        return json.dumps(written(self.draft), indent=2, ensure_ascii=False)
+        return _text(self.draft)
 
     def _list(self, changes: tuple[Change, ...]) -> str:
         return ", ".join(_shown(change) for change in changes)
@@ -173,6 +199,10 @@ class Session:
     def _say(self, lines: list[Line]) -> tuple[Line, ...]:
         self.transcript += lines
         return tuple(lines)
+
+
+def _text(draft: Draft) -> str:
+    return json.dumps(written(draft), indent=2, ensure_ascii=False)
 
 
 def _shown(change: Change) -> str:

@@ -42,7 +42,9 @@ class Voice:
         """Return a value as people read it: `1,234` or `1.234`, as the language has it."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             return str(value)
-        text = f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+        if isinstance(value, float) and value == int(value):
+            value = int(value)
+        text = f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
         return text if self.language == "en" else text.translate(str.maketrans(",.", ".,"))
 
     def size(self, count_bytes: int) -> str:

@@ -8,6 +8,7 @@ import click
 
 # name of the command -> what it does, as `ftc --help` lists it
 COMMANDS: Final[Mapping[str, str]] = {
+    "chat": "Talk a fine-tune through, to a spec, a plan and a bundle.",
     "new": "Write a starter spec from flags, without questions.",
     "check": "Say everything that is wrong with a spec.",
     "plan": "Show memory, batch, time and disk, and what else would fit.",

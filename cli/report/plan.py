@@ -191,6 +191,8 @@ def _say(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, tuple):
         return ", ".join(value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {number:g}" for name, number in value.items())
     if isinstance(value, int):
         return f"{value:,}"
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 RequestKind = Literal[
-    "again", "cheaper", "compile", "done", "explain", "fit", "help", "load", "models", "no",
+    "cheaper", "compile", "explain", "fit", "help", "load", "models", "no",
     "plan", "quit", "redo", "restart", "save", "show", "undo", "unsure", "what_if", "why", "yes",
 ]  # fmt: skip
 

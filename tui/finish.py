@@ -1,0 +1,63 @@
+"""The end of a conversation: the spec written down, and the bundle compiled from it."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ftc.compiler.pipeline import compile_bundle, write
+from ftc.spec.finding import EnvironmentFailure, Finding
+from ftc.tui.draft import Draft, written
+
+SPEC_NAME: Final = "spec.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """What was written; `findings` with errors mean that there is a spec and no bundle."""
+
+    spec: Path
+    bundle: Path | None
+    files: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def spec_path(draft: Draft, folder: Path, own: Path | None) -> Path:
+    """Return where the spec belongs: its own file, `spec.json`, or one with the run's name.
+
+    A file that the conversation did not write or load is left alone.
+    """
+    if own is not None:
+        return own
+    usual = folder / SPEC_NAME
+    if not usual.exists():
+        return usual
+    named = folder / f"{draft.get('/name')}.json"
+    number = 2
+    while named.exists():
+        named = folder / f"{draft.get('/name')}-{number}.json"
+        number += 1
+    return named
+
+
+def save(draft: Draft, path: Path) -> None:
+    """Write the spec; raises EnvironmentFailure where the file cannot be written."""
+    try:
+        text = json.dumps(written(draft), indent=2, ensure_ascii=False)
+        path.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise EnvironmentFailure(
+            message=f"{path} cannot be written: {(error.strerror or str(error)).lower()}",
+            help="save it under another name",
+        ) from error
+
+
+def finish(draft: Draft, path: Path) -> Finished:
+    """Write the spec and its bundle; raises EnvironmentFailure when the world fails."""
+    save(draft, path)
+    outcome = compile_bundle(str(path))
+    if outcome.failed:
+        return Finished(spec=path, bundle=None, findings=outcome.findings)
+    write(outcome)
+    names = tuple(sorted(file.name for file in outcome.files))
+    return Finished(spec=path, bundle=outcome.folder, files=names, findings=outcome.findings)

@@ -1,0 +1,35 @@
+"""The opening of a conversation: its folder, its language, what was left last time."""
+
+from pathlib import Path
+
+from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.load import load_document
+from ftc.tui.draft import Draft, read_draft
+from ftc.tui.session import Session
+from ftc.tui.shelf import find_kept
+from ftc.tui.situation import Observer
+from ftc.tui.voice import Voice, find_language
+
+
+def make_session(folder: Path, *, language: str | None, spec: Path | None) -> Session:
+    """Return a session that has not begun; `spec` is a spec to change.
+
+    Raises EnvironmentFailure where that spec cannot be read.
+    """
+    observer = Observer(folder=folder)
+    voice = Voice(language=find_language(language))
+    if spec is not None:
+        draft = _read(spec)
+        own = spec if spec.suffix == ".json" else None
+        return Session(observer=observer, voice=voice, draft=draft, spec=own)
+    kept = find_kept(folder)
+    return Session(observer=observer, voice=voice, kept=kept.draft if kept else None)
+
+
+def _read(spec: Path) -> Draft:
+    document = load_document(str(spec))
+    if isinstance(document, tuple):
+        raise EnvironmentFailure(message=document[0].message, help=document[0].help)
+    if not isinstance(document.data, dict):
+        raise EnvironmentFailure(message=f"`{spec}` holds no spec", help="name another file")
+    return read_draft(document.data)

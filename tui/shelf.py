@@ -1,0 +1,63 @@
+"""The shelf: the draft and the transcript of a folder's last conversation, kept between starts."""
+
+import hashlib
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ftc.tui.draft import Draft
+from ftc.tui.line import Line
+
+_VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What a conversation left."""
+
+    draft: Draft
+    transcript: tuple[Line, ...]
+
+
+def keep(folder: Path, kept: Kept) -> None:
+    """Put a conversation on the shelf; one that said nothing takes the old one off.
+
+    A shelf that cannot be written is no reason to fail: the draft is a convenience.
+    """
+    path = _path(folder)
+    try:
+        if not kept.draft.data:
+            path.unlink(missing_ok=True)
+            return
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        content = {
+            "version": _VERSION,
+            "draft": {"data": kept.draft.data, "chosen": sorted(kept.draft.chosen)},
+            "transcript": [asdict(line) for line in kept.transcript],
+        }
+        partial = path.with_suffix(".partial")
+        partial.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+        partial.replace(path)
+    except OSError:
+        return
+
+
+def find_kept(folder: Path) -> Kept | None:
+    """Return the conversation that was left in a folder; None where there is none to read."""
+    try:
+        content: Any = json.loads(_path(folder).read_text(encoding="utf-8"))
+        if content["version"] != _VERSION:
+            return None
+        draft = Draft(data=content["draft"]["data"], chosen=frozenset(content["draft"]["chosen"]))
+        lines = tuple(Line(**line) for line in content["transcript"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return Kept(draft=draft, transcript=lines)
+
+
+def _path(folder: Path) -> Path:
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
+    return Path(state) / "ftc" / f"{name}.json"

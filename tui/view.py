@@ -1,0 +1,95 @@
+"""What stands beside a conversation, as text: no front end computes it for itself."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ftc.compiler.plan.plan import Plan
+from ftc.tui.draft import written
+from ftc.tui.session import Session
+
+_BAR: Final = 24
+_MOST_FINDINGS: Final = 12
+_DERIVED: Final = (
+    "sharding", "precision", "max_length", "micro_batch", "accumulation", "global_batch",
+    "gradient_checkpointing", "epochs", "learning_rate", "lora_rank",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """The side's blocks as text, with their titles by name."""
+
+    titles: Mapping[str, str]
+    spec: str
+    memory: str
+    findings: str
+
+
+def make_view(session: Session) -> View:
+    """Return the side of a session as it stands."""
+    say = session.voice.say
+    names = ("spec", "memory", "findings")
+    return View(
+        titles={name: say(f"side.{name}") for name in names},
+        spec="\n".join(_spec(session)) or say("side.nothing_yet"),
+        memory="\n".join(_memory(session)) or say("side.no_plan_yet"),
+        findings="\n".join(_findings(session)) or say("side.nothing_wrong"),
+    )
+
+
+def _spec(session: Session) -> Iterator[str]:
+    """Yield a line for each value: `=` what was said, `?` what ftc chose, `~` what it derived."""
+    chosen = session.draft.chosen
+    for pointer, value in _leaves(written(session.draft), ""):
+        own = any(each in (pointer, f"{pointer}/{each.rpartition('/')[2]}") for each in chosen)
+        mark = "?" if own else "="
+        yield f"{mark} {pointer[1:].replace('/', '.')}: {value}"
+    plan = session.situation.plan
+    if plan is None:
+        return
+    for name, decision in plan.decisions.items().items():
+        if name in _DERIVED and decision.source != "spec":
+            yield f"~ {name}: {session.voice.show(decision.value)}"
+
+
+def _leaves(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{pointer}/{key}")
+    elif isinstance(value, list):
+        yield pointer, ", ".join(map(str, value)) or "[]"
+    else:
+        yield pointer, str(value)
+
+
+def _memory(session: Session) -> Iterator[str]:
+    plan = session.situation.plan
+    if plan is None:
+        return
+    memory, voice = plan.memory, session.voice
+    if memory.capacity_bytes:
+        share = memory.device_bytes / memory.capacity_bytes
+        filled = min(_BAR, round(share * _BAR))
+        over = "!" if not memory.fits else ""
+        yield f"[{'#' * filled}{'.' * (_BAR - filled)}]{over} {share:.0%}"
+        used, capacity = voice.size(memory.device_bytes), voice.size(memory.capacity_bytes)
+        yield voice.say("side.used", used=used, capacity=capacity)
+    yield from _cost(session, plan)
+
+
+def _cost(session: Session, plan: Plan) -> Iterator[str]:
+    voice = session.voice
+    if plan.time is not None:
+        low, high = voice.duration(plan.time.low_seconds), voice.duration(plan.time.high_seconds)
+        yield voice.say(
+            "side.time", time=voice.duration(plan.time.total_seconds), low=low, high=high
+        )
+    yield voice.say("side.steps", steps=plan.decisions.total_steps.value)
+    for kind, size in plan.export_bytes.items():
+        yield voice.say("side.file", kind=kind, size=voice.size(size))
+
+
+def _findings(session: Session) -> Iterator[str]:
+    for finding in session.situation.findings[:_MOST_FINDINGS]:
+        yield f"{finding.severity}[{finding.code}] {finding.message}"

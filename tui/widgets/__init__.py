@@ -1,0 +1,1 @@
+"""What the assistant's screen is made of."""

@@ -1,0 +1,25 @@
+"""The conversation so far, one block for each thing said."""
+
+from textual.containers import VerticalScroll
+from textual.widgets import Static
+
+from ftc.tui.line import Line
+
+_NEAR_THE_END = 3
+
+
+class Transcript(VerticalScroll):
+    """Lines said, the newest last; it follows them while the reader is at the end."""
+
+    can_focus = True
+
+    def add(self, lines: tuple[Line, ...]) -> None:
+        """Show more lines."""
+        follows = self.max_scroll_y - self.scroll_y <= _NEAR_THE_END
+        for line in lines:
+            said = Static(line.text, markup=False, classes=f"line {line.who} {line.kind}")
+            if line.who == "you":
+                said.border_title = "you"
+            self.mount(said)
+        if follows:
+            self.call_after_refresh(self.scroll_end, animate=False)
