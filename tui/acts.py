@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Final
 
 from ftc.spec.finding import EnvironmentFailure, Finding
 from ftc.spec.load import load_document
-from ftc.tui.dialogue import Done, Question
+from ftc.tui.advice import cheaper, fit, what_if
+from ftc.tui.dialogue import Done, Question, next_step
 from ftc.tui.draft import Draft, read_draft
+from ftc.tui.explaining import explain
 from ftc.tui.finish import finish, save, spec_path
 from ftc.tui.line import Line
 from ftc.tui.understanding.reading import Request
@@ -98,8 +100,8 @@ def _show(session: "Session", about: str) -> list[Line]:
 def _compile(session: "Session", about: str) -> list[Line]:
     """Write the spec and the bundle; a draft that still has a question says so."""
     del about
-    if isinstance(session.step, Question):
-        return [session.line("not_yet"), *session.ask()]
+    if isinstance(next_step(session.draft, session.situation), Question):
+        return [session.line("not_yet"), *session.go_to(session.draft)]
     path = spec_path(session.draft, session.observer.folder, session.spec)
     try:
         finished = finish(session.draft, path)
@@ -177,4 +179,8 @@ _ACTS: Final[Mapping[str, Act]] = {
     "save": _save,
     "load": _load,
     "plan": _plan,
+    "explain": explain,
+    "what_if": what_if,
+    "fit": fit,
+    "cheaper": cheaper,
 }

@@ -44,13 +44,15 @@ class Option:
 class Question:
     """What is asked next: a field, the answers on offer, and which of them ftc would take.
 
-    `trouble` is what is wrong with the field's present value, where that is why it is asked.
+    `trouble` is what is wrong with the field's present value, where that is why it is asked;
+    an `optional` question holds up nothing.
     """
 
     pointer: str
     options: tuple[Option, ...] = ()
     suggested: int | None = None
     trouble: Finding | None = None
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

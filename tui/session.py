@@ -89,7 +89,7 @@ class Session:
             return act(self, reading.request)
         if not sure:
             self.proposal = reading.changes
-            return [self.line("proposal", "proposal", what=self._list(reading.changes))]
+            return [self.line("proposal", "proposal", what=self.listed(reading.changes))]
         lines = self.apply(reading.changes) if reading.changes else []
         if reading.choices:
             return [*lines[:1], *self._ask_choice(reading.choices[0])]
@@ -127,7 +127,7 @@ class Session:
         self.draft = self.draft.changed(changes, chosen=chosen)
         self._look()
         key = "chosen" if chosen else "noted"
-        return [self.line(key, what=self._list(changes)), *self.ask()]
+        return [self.line(key, what=self.listed(changes)), *self.ask()]
 
     def go_to(self, draft: Draft) -> list[Line]:
         """Take another draft in place of this one, and ask on."""
@@ -151,6 +151,8 @@ class Session:
             trouble = self.step.trouble
             text = f"{trouble.code} {trouble.message}\n{trouble.help}"
             lines.append(Line(who="ftc", text=text, kind="trouble"))
+        if self.step.optional:
+            return []
         question = f"{self.voice.ask(self.step.pointer)}\n{self.voice.why(self.step.pointer)}"
         return [*lines, Line(who="ftc", text=question, kind="question")]
 
@@ -189,7 +191,8 @@ class Session:
         """Return the spec as it would be written now."""
         return _text(self.draft)
 
-    def _list(self, changes: tuple[Change, ...]) -> str:
+    def listed(self, changes: tuple[Change, ...]) -> str:
+        """Return changes in words, as `field = value`."""
         return ", ".join(_shown(change) for change in changes)
 
     def line(self, key: str, kind: Kind = "said", **values: object) -> Line:

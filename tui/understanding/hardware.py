@@ -68,9 +68,10 @@ def _at(message: Message, words: list[tuple[int, int, str]]) -> tuple[int, int, 
     for length in range(min(_LONGEST_NAME, len(words)), 0, -1):
         start, end = words[0][0], words[length - 1][1]
         text = message.folded[start:end]
-        parts = set(re.split(r"[^a-z0-9]+", text))
+        text = " ".join(_singular(word) for word in re.split(r"[^a-z0-9.]+", text))
+        parts = set(text.split())
         ends = {words[0][2], words[length - 1][2]}
-        if "\x00" in text or not parts & _chips() or ends & _NOT_AT_AN_END:
+        if "\x00" in message.folded[start:end] or not parts & _chips() or ends & _NOT_AT_AN_END:
             continue
         if parts & _ALONE and not parts & _MAKERS:
             continue
@@ -78,6 +79,11 @@ def _at(message: Message, words: list[tuple[int, int, str]]) -> tuple[int, int, 
         if match is not None:
             return start, end, match.accelerator.name
     return None
+
+
+def _singular(word: str) -> str:
+    """Return "a100" for "a100s": an L40S is a chip of its own."""
+    return word[:-1] if word.endswith("s") and word[:-1] in _chips() - {"l40"} else word
 
 
 @cache

@@ -1,0 +1,45 @@
+"""The glossary: what the words of the field mean, in a few sentences and three languages."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One term, the other names it goes by, and its text by language (`en`, `ca`, `es`)."""
+
+    term: str
+    also: tuple[str, ...]
+    text: Mapping[str, str]
+
+
+@cache
+def all_entries() -> tuple[Entry, ...]:
+    """Return every entry, in the order of the file."""
+    text = (files("ftc.compiler.knowledge") / "glossary.json").read_text(encoding="utf-8")
+    return tuple(
+        Entry(
+            term=entry["term"],
+            also=tuple(entry["also"]),
+            text={language: entry[language] for language in ("en", "ca", "es")},
+        )
+        for entry in json.loads(text)
+    )
+
+
+def find_entry(words: str) -> Entry | None:
+    """Return the entry that words name, letter case, spaces and hyphens aside; None for none."""
+    return _by_name().get(_folded(words)) or _by_name().get(_folded(words).removesuffix("s"))
+
+
+@cache
+def _by_name() -> Mapping[str, Entry]:
+    return {_folded(name): entry for entry in all_entries() for name in (entry.term, *entry.also)}
+
+
+def _folded(words: str) -> str:
+    return re.sub(r"[\s_-]+", "", words.casefold())
