@@ -65,6 +65,28 @@ class OllamaFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConversionFacts:
+    """What llama.cpp's converter will find in the tokenizer's files.
+
+    `byte_fallback`: `tokenizer.json` is a BPE that the converter reads in place of a missing
+    `tokenizer.model`. `pre_tokenizer_sha256` is the converter's hash. `highest_id` is the highest
+    of all tokens, `marker_id` that of the added tokens that rows will surely hold. `pieces` counts
+    those of `tokenizer.model`, None without one that can be read; `unlisted` are the markers that
+    neither it nor the small files beside it have.
+    """
+
+    tokenizer_class: str | None
+    byte_fallback: bool
+    pre_tokenizer_sha256: str
+    highest_id: int
+    highest_token: str
+    marker_id: int | None
+    marker: str | None
+    pieces: int | None
+    unlisted: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TokenizerFacts:
     """What the tokenizer's files say.
 
@@ -75,7 +97,8 @@ class TokenizerFacts:
     `prefix_stable`: rendering a conversation is the start of rendering a longer one, so that
     prompt and answer can be told apart by length.
     `gguf_bytes` is what tokens, merges, scores and template take up in a GGUF; None where unread.
-    `ollama` is None without a chat template, or with one that was not read.
+    `ollama` is None without a chat template, or with one that was not read. `conversion` is None
+    where `exact` is false.
     """
 
     exact: bool
@@ -93,6 +116,7 @@ class TokenizerFacts:
     accepts_system: bool | None
     prefix_stable: bool | None
     has_sentencepiece_model: bool
+    conversion: ConversionFacts | None
     gguf_bytes: int | None = None
     ollama: OllamaFacts | None = None
 

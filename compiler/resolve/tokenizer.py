@@ -13,8 +13,11 @@ from ftc.compiler.resolve.chat_template import (
     ChatTemplateError,
     compile_chat_template,
 )
+from ftc.compiler.resolve.conversion import read_conversion
 from ftc.compiler.resolve.facts import ModelFacts, TokenizerFacts, Unknown
+from ftc.compiler.resolve.gguf_vocabulary import count_gguf_bytes
 from ftc.compiler.resolve.model_folder import find_tokenizer_folder, located_folder
+from ftc.compiler.resolve.ollama import recognise
 from ftc.compiler.resolve.place import at
 from ftc.compiler.resolve.tokenizer_files import (
     SENTENCEPIECE_FILE,
@@ -110,11 +113,15 @@ def probe_template(template: ChatTemplate, eos: str | None) -> Probes:
 def _exact(model: ModelFacts, place: Path, own: str | None) -> TokenizerFacts:
     """Read what `tokenizer.json` and the files beside it say."""
     loaded = load_tokenizer(place, template=own)
-    source = own if own is not None else read_tokenizer_config(place).template
+    config = read_tokenizer_config(place)
+    source = own if own is not None else config.template
     special, family = loaded.special, _family(model)
-    probes = Probes()
-    if loaded.template is not None:
+    sentencepiece = (place / SENTENCEPIECE_FILE).is_file()
+    probes, ollama = Probes(), None
+    if loaded.template is not None and source is not None:
         probes = probe_template(loaded.template, special.get("eos_token"))
+        adds_bos = loaded.adds_bos(config.add_bos, sentencepiece=sentencepiece)
+        ollama = recognise(source, loaded.template, adds_bos=adds_bos)
     return TokenizerFacts(
         exact=True,
         sha256=hash_file(place / TOKENIZER_FILE),
@@ -130,7 +137,10 @@ def _exact(model: ModelFacts, place: Path, own: str | None) -> TokenizerFacts:
         closes_answer=probes.closes_answer,
         accepts_system=probes.accepts_system,
         prefix_stable=probes.prefix_stable,
-        has_sentencepiece_model=(place / SENTENCEPIECE_FILE).is_file(),
+        has_sentencepiece_model=sentencepiece,
+        conversion=read_conversion(place, loaded, config, model_type=model.model_type),
+        ollama=ollama,
+        gguf_bytes=count_gguf_bytes(place, loaded.tokenizer, source),
     )
 
 
@@ -140,9 +150,12 @@ def _estimated(model: ModelFacts, place: Path | None, own: str | None) -> Tokeni
     special = config.special if config is not None else {}
     source = own if own is not None else (config.template if config is not None else None)
     family, entry = _family(model), find_model(model.id)
-    probes = Probes()
+    probes, ollama = Probes(), None
     if source is not None:
-        probes = probe_template(compile_chat_template(source, special), special.get("eos_token"))
+        template = compile_chat_template(source, special)
+        probes = probe_template(template, special.get("eos_token"))
+        adds_bos = config.add_bos if config is not None else None
+        ollama = recognise(source, template, adds_bos=adds_bos is not False)
     return TokenizerFacts(
         exact=False,
         sha256=hash_file(place / SENTENCEPIECE_FILE) if place is not None else None,
@@ -159,6 +172,8 @@ def _estimated(model: ModelFacts, place: Path | None, own: str | None) -> Tokeni
         accepts_system=probes.accepts_system,
         prefix_stable=probes.prefix_stable,
         has_sentencepiece_model=place is not None,
+        conversion=None,
+        ollama=ollama,
     )
 
 

@@ -23,6 +23,10 @@ _SPECIAL: Final = (
 )
 
 
+#: Post-processors that say nothing of the bos token when they add none.
+_UNDECIDED: Final = ("NoneType", "TemplateProcessing")
+
+
 class TokenizerFileError(Exception):
     """A file of the tokenizer is broken; the text names it and says how."""
 
@@ -44,6 +48,20 @@ class LoadedTokenizer:
         """Encode texts; `special` adds the tokens that a chat template writes by itself."""
         return iter(self.tokenizer.encode_batch(list(texts), add_special_tokens=special))
 
+    def adds_bos(self, declared: bool | None, *, sentencepiece: bool) -> bool:
+        """Tell whether the GGUF will put the bos token before every text.
+
+        As llama.cpp's converter reads it: the post-processor of `tokenizer.json` decides, else what
+        tokenizer_config.json declares, else a sentencepiece model does.
+        """
+        bos = self.special.get("bos_token")
+        if bos is None:
+            return False
+        if self.tokenizer.encode("a").tokens[:1] == [bos]:
+            return True
+        decides = type(self.tokenizer.post_processor).__name__ not in _UNDECIDED
+        return False if decides else sentencepiece if declared is None else declared
+
     def is_closed(self, encoding: "Encoding") -> bool:
         """Tell whether the last token is eos already."""
         return bool(len(encoding)) and encoding.tokens[-1] == self.eos
@@ -57,6 +75,8 @@ class TokenizerConfig:
     template: str | None
     added: Mapping[str, Mapping[str, Any]]
     model_max_tokens: int | None
+    add_bos: bool | None
+    tokenizer_class: str | None
 
 
 def read_tokenizer_config(folder: Path) -> TokenizerConfig:
@@ -65,12 +85,21 @@ def read_tokenizer_config(folder: Path) -> TokenizerConfig:
     special = _special(_read_json(folder / "special_tokens_map.json")) | _special(config)
     added = config.get("added_tokens_decoder")
     longest = config.get("model_max_length")
+    name = config.get("tokenizer_class")
     return TokenizerConfig(
         special=special,
         template=_template(folder, config),
         added=added if isinstance(added, dict) else {},
         model_max_tokens=longest if isinstance(longest, int) and longest < 10**9 else None,
+        add_bos=_flag(config, "add_bos_token"),
+        tokenizer_class=name if isinstance(name, str) and name else None,
     )
+
+
+def read_added_tokens(folder: Path) -> dict[str, int]:
+    """Return the ids of `added_tokens.json`, which older folders have beside `tokenizer.model`."""
+    read = _read_json(folder / "added_tokens.json")
+    return {text: number for text, number in read.items() if type(number) is int}
 
 
 def load_tokenizer(folder: Path, *, template: str | None) -> LoadedTokenizer:
@@ -129,6 +158,12 @@ def _eos_by_id(folder: Path, tokenizer: "Tokenizer") -> str | None:
         if isinstance(eos, int):
             return tokenizer.id_to_token(eos)
     return None
+
+
+def _flag(config: Mapping[str, Any], name: str) -> bool | None:
+    """Return what is said of a flag; None where nothing is."""
+    value = config.get(name)
+    return value if isinstance(value, bool) else None
 
 
 def _special(data: Mapping[str, Any]) -> dict[str, str]:
