@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 from ftc.spec.finding import EnvironmentFailure, Finding
 from ftc.spec.load import load_document
 from ftc.tui.advice import cheaper, fit, what_if
+from ftc.tui.choices import offer
 from ftc.tui.dialogue import Done, Question, next_step
 from ftc.tui.draft import Draft, read_draft
 from ftc.tui.explaining import explain
@@ -155,6 +156,14 @@ def _plan(session: "Session", about: str) -> list[Line]:
     return [session.line("plan_is", plan=session.outlook(plan)), *session.ask()]
 
 
+def _models(session: "Session", about: str) -> list[Line]:
+    """Ask for the model, with the shortlist for what is known so far."""
+    del about
+    asked = Question(pointer="/model/id", optional=session.draft.has("/model/id"))
+    session.step = offer(asked, session.draft, session.situation, session.observer)
+    return [session.line("models"), *session.ask()]
+
+
 def _failed(failure: EnvironmentFailure) -> Line:
     return Line(who="ftc", text=f"{failure.message}\n{failure.help}", kind="trouble")
 
@@ -179,6 +188,7 @@ _ACTS: Final[Mapping[str, Act]] = {
     "save": _save,
     "load": _load,
     "plan": _plan,
+    "models": _models,
     "explain": explain,
     "what_if": what_if,
     "fit": fit,

@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any, Final
 
+from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.shortlist import Wish, nominal_data, shortlist
 from ftc.tui.dialogue import Option, Question
 from ftc.tui.draft import Draft
 from ftc.tui.situation import Observer, Situation
@@ -17,6 +19,8 @@ _METHODS: Final = ("lora", "qlora", "full")
 _MACHINES: Final = ("auto", "RTX-4090", "A100-SXM4-80GB", "H100-SXM5-80GB")
 _EXPORTS: Final[tuple[tuple[str, ...], ...]] = (("Q4_K_M",), ("Q8_0",), ("Q4_K_M", "Q8_0"), ())
 _LONGEST_NAME: Final = 63
+_MAIN_LANGUAGE: Final = 0.1  # a share of the rows that a model should know the language of
+_BILLION: Final = 1e9
 
 Values = Callable[[Draft, Situation, Path], Iterator[tuple[str, Any]]]
 
@@ -32,15 +36,25 @@ def offer(question: Question, draft: Draft, situation: Situation, observer: Obse
     options = [*question.options]
     for label, value in values(draft, situation, observer.folder):
         change = Change(pointer=question.pointer, value=value, words=label)
-        options.append(Option(label=label, changes=(change,)))
-    if question.pointer in _PLANNED and _nearly(situation):
+        options.append(Option(label=label, changes=(change,), note=_note(question.pointer, label)))
+    if question.pointer in _PLANNED and _nearly(draft, question.pointer):
         options = [_planned(option, draft, observer) for option in options]
     return replace(question, options=tuple(options), suggested=_suggested(question, options))
 
 
-def _nearly(situation: Situation) -> bool:
-    """Whether model and data are known, so that an answer about the rest leads to a plan."""
-    return situation.model is not None and situation.data is not None
+def _note(pointer: str, label: str) -> str:
+    """Return what the table says of a model: its size, licence and gate."""
+    model = find_model(label) if pointer == "/model/id" else None
+    if model is None:
+        return ""
+    gate = ", gated" if model.gated else ""
+    return f"{model.shape.parameters / _BILLION:.1f}B, {model.licence}{gate}"
+
+
+def _nearly(draft: Draft, pointer: str) -> bool:
+    """Whether an answer to this question completes what a plan rests on."""
+    needed = {"/model/id", "/data/source", "/hardware/gpu"} - {pointer}
+    return all(draft.has(each) for each in needed)
 
 
 def _planned(option: Option, draft: Draft, observer: Observer) -> Option:
@@ -64,6 +78,23 @@ def _files(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[s
         return
     specs = ("spec.json", "ftc.lock.json", "package.json")
     yield from ((name, name) for name in [n for n in names if n not in specs][:_MOST_FILES])
+
+
+def _models(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the models of the shortlist for what is known of data, hardware and export."""
+    del folder
+    if situation.spec is None:
+        return
+    data = situation.data or nominal_data()
+    wish = Wish(
+        spec=situation.spec,
+        data=data,
+        hardware=situation.hardware,
+        languages=tuple(code for code, share in data.languages.items() if share >= _MAIN_LANGUAGE),
+        context_tokens=data.lengths.p99,
+        gguf=bool(draft.get("/export/types")),
+    )
+    yield from ((each.model.id, each.model.id) for each in shortlist(wish))
 
 
 def _machines(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
@@ -94,9 +125,10 @@ def slug(text: str) -> str:
 
 _VALUES: Final[Mapping[str, Values]] = {
     "/data/source": _files,
+    "/model/id": _models,
     "/hardware/gpu": _machines,
     "/method/type": _methods,
     "/export/types": _exports,
     "/name": _names,
 }
-_PLANNED: Final = frozenset({"/hardware/gpu", "/method/type", "/export/types"})
+_PLANNED: Final = frozenset({"/model/id", "/hardware/gpu", "/method/type", "/export/types"})

@@ -31,13 +31,14 @@ class Option:
     """One answer that is offered: what it changes, and the plan that it would lead to.
 
     `label` is the value as it is written in a spec; `key` names a sentence of the catalogue
-    that stands for it, where a value alone says too little.
+    that stands for it, where a value alone says too little; `note` holds facts about the value.
     """
 
     label: str
     changes: tuple[Change, ...]
     key: str | None = None
     plan: Plan | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -170,7 +170,8 @@ class Session:
 
     def consequence(self, option: Option) -> str:
         """Return what an answer leads to, in words; nothing where no plan can be made yet."""
-        return "" if option.plan is None else self.outlook(option.plan)
+        outlook = "" if option.plan is None else self.outlook(option.plan)
+        return "; ".join(part for part in (option.note, outlook) if part)
 
     def outlook(self, plan: Plan) -> str:
         """Return a plan in words: fits or not, how much is to spare, how long."""

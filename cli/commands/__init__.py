@@ -14,6 +14,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "plan": "Show memory, batch, time and disk, and what else would fit.",
     "compile": "Write the bundle: plain scripts that run without ftc.",
     "rehearse": "Run the whole bundle in miniature, on this machine's CPU.",
+    "models": "List well-known models by what they need and are for.",
     "explain": "Print the page of a finding's code or of a field.",
     "doctor": "Show what this machine has, as a `hardware` section ready to paste.",
     "schema": "Print the JSON Schema of specs.",

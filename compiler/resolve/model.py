@@ -36,7 +36,7 @@ def _resolve(spec: Spec, folder: Path) -> ModelFacts | Unknown:
     if isinstance(found, Trouble):
         entry = find_model(name)
         if entry is not None and found.passes:
-            return _from_table(entry, name)
+            return facts_from_table(entry, name)
         return Unknown(finding=model_faults.explain(spec, found))
     if (
         found.origin == "folder"
@@ -87,7 +87,7 @@ def _from_files(
     )
 
 
-def _from_table(entry: Model, name: str) -> ModelFacts:
+def facts_from_table(entry: Model, name: str) -> ModelFacts:
     """Return the facts that ftc carries, without a revision: the run takes the newest."""
     text = json.dumps(entry.config, sort_keys=True)
     shape = entry.shape

@@ -78,6 +78,11 @@ def resolve_tokenizer(
     )
 
 
+def assume_tokenizer(model: ModelFacts) -> TokenizerFacts:
+    """Return what the table knows of a model's tokenizer; no file is looked for."""
+    return _estimated(model, None, None)
+
+
 def reload_tokenizer(spec: Spec, facts: TokenizerFacts, *, folder: Path) -> LoadedTokenizer | None:
     """Load the tokenizer that the facts describe; None where its files are not at hand."""
     own = _own_template(spec, folder)

@@ -1,0 +1,192 @@
+"""The models of the table that fit a task: hardware, method and hours, languages, licence, GGUF."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from msgspec import convert
+
+from ftc.compiler.knowledge.models import Model, all_models
+from ftc.compiler.plan.known import KnownFacts
+from ftc.compiler.plan.plan import Plan
+from ftc.compiler.plan.planner import plan_once
+from ftc.compiler.resolve.facts import DataFacts, HardwareFacts
+from ftc.compiler.resolve.model import facts_from_table
+from ftc.compiler.resolve.tokenizer import assume_tokenizer
+from ftc.spec.sections import Spec
+
+MethodType = Literal["lora", "qlora"]
+#: Methods in the order in which they are tried: the first that fits is taken.
+METHODS: Final[tuple[MethodType, ...]] = ("lora", "qlora")
+_MOST: Final = 4
+_FREE_LICENCES: Final = frozenset({"apache-2.0", "mit"})
+_LONGEST_SECONDS: Final = 24 * 3600
+#: Families whose models are the newest of their makers in the table; older ones come after them.
+_RECENT: Final = (
+    "Qwen3", "gemma-3", "Llama-3", "SmolLM3", "granite-3.3", "phi-4", "Phi-4", "OLMo-2",
+    "Mistral-7B-Instruct-v0.3", "Mistral-Small-24B", "salamandra", "EuroLLM", "Falcon3", "SmolLM2",
+)  # fmt: skip
+
+Lack = Literal["languages", "context", "licence", "gguf", "memory"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A model with what it would take: `method` is the first that fits, None where none does.
+
+    `lacks` says what the model does not have of what was asked for; `plan` is that of `method`, or
+    of the last method tried, None without hardware.
+    """
+
+    model: Model
+    method: MethodType | None
+    plan: Plan | None
+    lacks: tuple[Lack, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What is asked of a model; what is None is not asked.
+
+    `languages` are ISO 639-1 codes, `context_tokens` what rows need.
+    """
+
+    spec: Spec
+    data: DataFacts
+    hardware: HardwareFacts | None
+    languages: tuple[str, ...] = ()
+    context_tokens: int | None = None
+    licence: str | None = None
+    gguf: bool = False
+
+
+def list_models(wish: Wish, models: Iterable[Model] | None = None) -> tuple[Candidate, ...]:
+    """Return every model with what it would take, those that lack nothing first, by id."""
+    found = [_judge(wish, model) for model in (all_models() if models is None else models)]
+    return tuple(sorted(found, key=lambda each: (len(each.lacks), each.model.id.casefold())))
+
+
+def shortlist(wish: Wish) -> tuple[Candidate, ...]:
+    """Return at most four tuned models that lack nothing and differ in why one would take them.
+
+    The largest that trains within a day; the largest of another maker; the quickest of at least
+    a billion parameters; and the largest under a licence without conditions.
+    """
+    tuned = [model for model in all_models() if model.kind == "instruct" and _is_recent(model)]
+    sound = [each for each in list_models(wish, tuned) if not each.lacks and _in_a_day(each)]
+    chosen: list[Candidate] = []
+    for choose in _CHOICES:
+        left = [each for each in sound if each not in chosen]
+        if left and (candidate := choose(left, chosen)) is not None:
+            chosen.append(candidate)
+    return tuple(chosen[:_MOST])
+
+
+def _judge(wish: Wish, model: Model) -> Candidate:
+    lacks = list(_lacks(wish, model))
+    method, plan = _first_that_fits(wish, model)
+    if wish.hardware is not None and method is None:
+        lacks.append("memory")
+    return Candidate(model=model, method=method, plan=plan, lacks=tuple(lacks))
+
+
+def _lacks(wish: Wish, model: Model) -> Iterator[Lack]:
+    if any(language not in model.languages for language in wish.languages):
+        yield "languages"
+    if wish.context_tokens is not None and model.context_tokens < wish.context_tokens:
+        yield "context"
+    if wish.licence is not None and model.licence != wish.licence:
+        yield "licence"
+    if wish.gguf and not model.convertible:
+        yield "gguf"
+
+
+def _first_that_fits(wish: Wish, model: Model) -> tuple[MethodType | None, Plan | None]:
+    if wish.hardware is None:
+        return None, None
+    facts = facts_from_table(model, model.id)
+    known = KnownFacts(
+        model=facts, tokenizer=assume_tokenizer(facts), data=wish.data, hardware=wish.hardware
+    )
+    plan = None
+    for method in METHODS:
+        spec = replace(
+            wish.spec,
+            model=replace(wish.spec.model, id=model.id),
+            method=replace(wish.spec.method, type=method),
+        )
+        plan = plan_once(spec, known)
+        if plan.memory.fits:
+            return method, plan
+    return None, plan
+
+
+def _is_recent(model: Model) -> bool:
+    name = model.id.partition("/")[2]
+    return name.startswith(_RECENT)
+
+
+def _in_a_day(candidate: Candidate) -> bool:
+    plan = candidate.plan
+    return plan is None or plan.time_seconds is None or plan.time_seconds <= _LONGEST_SECONDS
+
+
+def _size(candidate: Candidate) -> int:
+    return candidate.model.shape.parameters
+
+
+def _maker(candidate: Candidate) -> str:
+    return candidate.model.id.partition("/")[0]
+
+
+def _largest(left: list[Candidate], chosen: list[Candidate]) -> Candidate | None:
+    del chosen
+    return max(left, key=_size)
+
+
+def _largest_of_another(left: list[Candidate], chosen: list[Candidate]) -> Candidate | None:
+    makers = {_maker(each) for each in chosen}
+    return max((each for each in left if _maker(each) not in makers), key=_size, default=None)
+
+
+def _quickest(left: list[Candidate], chosen: list[Candidate]) -> Candidate | None:
+    del chosen
+    able = [each for each in left if _size(each) >= 10**9]
+    return min(able, key=_size, default=None)
+
+
+def _freest(left: list[Candidate], chosen: list[Candidate]) -> Candidate | None:
+    makers = {_maker(each) for each in chosen}
+    free = [each for each in left if each.model.licence in _FREE_LICENCES and not each.model.gated]
+    others = [each for each in free if _maker(each) not in makers]
+    return max(others or free, key=_size, default=None)
+
+
+_CHOICES: Final[tuple[Callable[[list[Candidate], list[Candidate]], Candidate | None], ...]] = (
+    _largest, _largest_of_another, _quickest, _freest,
+)  # fmt: skip
+
+
+def nominal_data(rows: int = 10_000, tokens: int = 512) -> DataFacts:
+    """Return facts that stand in for data that were not named: so many rows of one length."""
+    half = tokens // 2
+    spread = dict.fromkeys(("p50", "p90", "p95", "p99", "max", "mean"), tokens)
+    parts = (f"{part}_{rank}" for part in ("prompt", "answer") for rank in ("p50", "p95", "max"))
+    told = ("rows", "sampled_rows", "usable_rows", "prompts")
+    none = ("blank_rows", "duplicate_rows", "misencoded_rows", "malformed_rows", "lost_rows",
+            "control_rows", "conflicting_rows", "size_bytes")  # fmt: skip
+    facts = {
+        "source": "", "origin": "file", "path": None, "revision": None, "sha256": "",
+        "format": "jsonl", "encoding": "utf-8", "columns": ("prompt", "completion"),
+        "form": "prompt_completion", "messages": None, "prompt": "prompt",
+        "completion": "completion", "instruction": None, "input": None, "output": None,
+        "text": None, "faults": {}, "largest_prompt_rows": 1, "multi_turn": False,
+        "has_system": False, "languages": {}, "labels": (),
+        "twins": {"probes": 0, "compared": 0, "counts": (), "largest": 0, "row": 1},
+        "lengths": {
+            "estimate": True, "histogram": ((tokens, rows),), "prompt_histogram": ((half, rows),),
+            **spread, **dict.fromkeys(parts, half),
+        },
+        **dict.fromkeys(told, rows), **dict.fromkeys(none, 0),
+    }  # fmt: skip
+    return convert(facts, DataFacts)
