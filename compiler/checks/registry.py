@@ -3,7 +3,22 @@
 from collections.abc import Sequence
 from typing import Final
 
-from ftc.compiler.checks import data, export, hardware, memory, model, schedule, tokenizer
+from ftc.compiler.checks import (
+    adapter,
+    data,
+    export,
+    hardware,
+    labels,
+    lengths,
+    memory,
+    model,
+    precision,
+    rehearsal,
+    rows,
+    schedule,
+    splits,
+    tokenizer,
+)
 from ftc.compiler.checks.allow import check_allow
 from ftc.compiler.checks.case import Case
 from ftc.compiler.checks.pages import ALLOW_PAGES
@@ -20,7 +35,22 @@ RULES: Final[tuple[Rule, ...]] = tuple(
     sorted(
         (
             found
-            for module in (model, tokenizer, data, hardware, memory, schedule, export)
+            for module in (
+                model,
+                adapter,
+                tokenizer,
+                data,
+                lengths,
+                rows,
+                splits,
+                labels,
+                hardware,
+                precision,
+                memory,
+                schedule,
+                export,
+                rehearsal,
+            )
             for found in vars(module).values()
             if isinstance(found, Rule)
         ),

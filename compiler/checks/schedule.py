@@ -1,12 +1,24 @@
-"""The rules about schedule, evaluation and checkpoints (FTC520 to FTC539)."""
+"""The rules about schedule, evaluation and checkpoints (FTC520 to FTC549)."""
 # ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ftc.compiler.checks.case import Case
 from ftc.compiler.checks.rule import Problem, put, rule
+from ftc.compiler.plan.learning_rate import decide_learning_rate
+from ftc.compiler.plan.schedule import FROM_SCRATCH_PARAMETERS
 
 _LONG_WARMUP = 0.5
+_OFF_SCALE = 50
+_SEEN_SHARE = 0.9
+_BACKWARD_COST = 3  # a training step costs three times what an evaluation of its rows does
+_MANY_EPOCHS = 20
+
+
+def _is_beyond_rows(case: Case) -> bool:
+    decided = case.plan.decisions.global_batch
+    return decided.source == "spec" and decided.value > case.plan.decisions.train_rows.value > 0
 
 
 @rule("FTC520", "early-stopping-without-validation", "error", reads=("data", "plan"))
@@ -80,7 +92,7 @@ def few_steps(case: Case) -> Iterator[Problem]:
     Use instead: {"training": {"global_batch": 32, "epochs": 1}}
     """
     total = case.plan.decisions.total_steps.value
-    if total < 10:  # noqa: PLR2004 - the page says it
+    if total < 10 and not _is_beyond_rows(case):  # noqa: PLR2004 - the page says it
         yield Problem(
             message=f"the run has only {total} optimiser step{'s' if total != 1 else ''}",
             help="use a smaller `training.global_batch`, more epochs or more rows",
@@ -108,4 +120,127 @@ def patience_beyond_run(case: Case) -> Iterator[Problem]:
             message=f"early stopping waits {patience} evaluations and the run has {evaluations}",
             help="use a smaller number, or evaluate more often",
             pointer="/training/early_stopping",
+        )
+
+
+@rule("FTC526", "learning-rate-off-scale", "warning", reads=("model", "plan"))
+def learning_rate_off_scale(case: Case) -> Iterator[Problem]:
+    """What it is: The learning rate is fifty times the usual one, or a fiftieth of it.
+
+    Why it matters: Method and size say what is usual. Far above, the loss climbs or turns to NaN
+    within a few steps; far below, nothing is learned in the steps that are paid for. A slipped
+    exponent does either.
+
+    Example: {"method": "full", "training": {"learning_rate": 0.02}}
+
+    Use instead: {"method": "full", "training": {"learning_rate": 2e-5}}
+    """
+    if case.spec.training.learning_rate == "auto":
+        return
+    said = case.plan.decisions.learning_rate.value
+    free = replace(case.spec, training=replace(case.spec.training, learning_rate="auto"))
+    usual = decide_learning_rate(free, case.model).value
+    if said >= _OFF_SCALE * usual or said * _OFF_SCALE <= usual:
+        yield Problem(
+            message=f"the learning rate is {said:g}, and {usual:g} is usual for `"
+            f"{case.spec.method.type}` at {case.model.parameters / 1e9:.3g} billion parameters",
+            help="leave it out, or stay within a factor of ten",
+            pointer="/training/learning_rate",
+            fix=(put("/training/learning_rate", "auto"),),
+        )
+
+
+@rule("FTC527", "batch-beyond-rows", "warning", reads=("data", "plan"))
+def batch_beyond_rows(case: Case) -> Iterator[Problem]:
+    """What it is: The global batch is larger than the training split.
+
+    Why it matters: An epoch is then one optimiser step: the run has as many steps as epochs, and
+    the weights hardly move.
+
+    Example: {"data": "300-rows.csv", "training": {"global_batch": 512}}
+
+    Use instead: {"data": "300-rows.csv", "training": {"global_batch": 16}}
+    """
+    if _is_beyond_rows(case):
+        d = case.plan.decisions
+        yield Problem(
+            message=f"a global batch of {d.global_batch.value:,} is larger than the training split "
+            f"({d.train_rows.value:,} rows): an epoch is one step",
+            help="leave it out, or use a tenth of the rows at most",
+            pointer="/training/global_batch",
+            fix=(put("/training/global_batch", "auto"),),
+        )
+
+
+@rule("FTC528", "rows-never-seen", "info", reads=("data", "plan"))
+def rows_never_seen(case: Case) -> Iterator[Problem]:
+    """What it is: `max_steps` ends the run before every training row was read once.
+
+    Why it matters: Rows that were cleaned, split and paid for are not learned from. That may be
+    meant, for a trial.
+
+    Example: {"data": "a-million-rows.jsonl", "training": {"max_steps": 100}}
+
+    Use instead: {"data": "a-million-rows.jsonl", "training": {"epochs": 1}}
+    """
+    d = case.plan.decisions
+    seen, rows = d.total_steps.value * d.global_batch.value, d.train_rows.value
+    if case.spec.training.max_steps is not None and seen < _SEEN_SHARE * rows:
+        yield Problem(
+            message=f"{d.total_steps.value:,} steps of {d.global_batch.value:,} rows read "
+            f"{seen / rows:.0%} of the {rows:,} training rows",
+            help="use `training.epochs`, or `data.max_rows` if fewer rows are meant",
+            pointer="/training/max_steps",
+        )
+
+
+@rule("FTC529", "evaluation-outweighs-training", "warning", reads=("plan",))
+def evaluation_outweighs_training(case: Case) -> Iterator[Problem]:
+    """What it is: More time goes to evaluations than to training.
+
+    Why it matters: Ten evaluations in a run draw a loss curve and choose a checkpoint. A hundred
+    draw the same one, and the GPU is paid for each.
+
+    Example: {"training": {"evaluation": {"every_steps": 1}}}
+
+    Use instead: {"training": {"evaluation": {"every_steps": "auto"}}}
+    """
+    d = case.plan.decisions
+    if d.eval_steps.source != "spec":
+        return
+    evaluations = d.total_steps.value // d.eval_steps.value
+    measured = evaluations * d.validation_rows.value
+    trained = _BACKWARD_COST * d.total_steps.value * d.global_batch.value
+    if measured > trained:
+        yield Problem(
+            message=f"{evaluations:,} evaluations of {d.validation_rows.value:,} rows take about "
+            f"{measured / (measured + trained):.0%} of the run",
+            help="leave `training.evaluation.every_steps` out for about ten in a run",
+            pointer="/training/evaluation/every_steps",
+            fix=(put("/training/evaluation/every_steps", "auto"),),
+        )
+
+
+@rule("FTC530", "many-epochs", "warning", reads=("model", "plan"))
+def many_epochs(case: Case) -> Iterator[Problem]:
+    """What it is: A pretrained model is to read every row more than twenty times.
+
+    Why it matters: It knows the rows by heart after a few epochs. What it does on others gets worse
+    from then on, and only early stopping, or the best checkpoint, notices.
+
+    Example: {"data": "500-rows.csv", "training": {"epochs": 50}}
+
+    Use instead: {"data": "500-rows.csv", "training": {"epochs": 50, "early_stopping": 3}}
+    """
+    training, d = case.spec.training, case.plan.decisions
+    pretrained = case.model.parameters >= FROM_SCRATCH_PARAMETERS
+    if training.early_stopping is not None or training.epochs == "auto" or not pretrained:
+        return
+    if d.epochs.value > _MANY_EPOCHS:
+        watched = d.validation_rows.value > 0
+        yield Problem(
+            message=f"the model reads every row {d.epochs.value:g} times",
+            help="set `training.early_stopping`, or use 3 to 5 epochs",
+            pointer="/training/epochs",
+            fix=(put("/training/early_stopping", 3),) if watched else (),
         )

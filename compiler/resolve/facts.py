@@ -234,7 +234,8 @@ class HardwareFacts:
     """The machine that the bundle is for.
 
     `memory_bytes` is what the driver reports per GPU, 0 on a CPU; `link` how GPUs talk.
-    `also_matches` are other accelerators that the spec's words could have meant.
+    `also_matches` are other accelerators that the spec's words could have meant; `present` counts
+    the GPUs of this machine where they were looked at, None otherwise.
     """
 
     name: str
@@ -252,6 +253,7 @@ class HardwareFacts:
     disk_free_bytes: int | None
     cores: int | None
     also_matches: tuple[str, ...]
+    present: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

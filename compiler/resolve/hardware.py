@@ -121,6 +121,7 @@ def _present(said: Hardware, gpus: Sequence[Gpu]) -> HardwareFacts:
         disk_free_bytes=_disk(said),
         cores=_cores(),
         also_matches=(),
+        present=len(alike),
     )
 
 

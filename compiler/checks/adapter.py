@@ -1,0 +1,65 @@
+"""The rules about the size of an adapter (FTC162 to FTC169)."""
+# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+
+from collections.abc import Iterator
+
+from ftc.compiler.checks.case import Case
+from ftc.compiler.checks.rule import Problem, put, rule
+from ftc.compiler.knowledge.architecture import count_adapter_parameters
+from ftc.compiler.plan.adapter import hit
+
+_STRONG = 8.0
+_WEAK = 0.25
+
+
+@rule("FTC162", "rank-beyond-matrices", "warning", reads=("model", "plan"))
+def rank_beyond_matrices(case: Case) -> Iterator[Problem]:
+    """What it is: The adapter has as many weights as the matrices that it adapts.
+
+    Why it matters: LoRA saves memory by being small. From that rank on a full fine-tune trains
+    fewer weights, and the adapter can say nothing that the matrices could not.
+
+    Example: {"model": "HuggingFaceTB/SmolLM2-135M", "method": {"type": "lora", "rank": 256}}
+
+    Use instead: {"model": "HuggingFaceTB/SmolLM2-135M", "method": {"type": "lora", "rank": 16}}
+    """
+    d, shape = case.plan.decisions, case.model.shape
+    if d.lora_rank is None or d.lora_targets is None or shape is None:
+        return
+    targets = hit(shape, d.lora_targets.value)
+    linears = [shape.linear_shapes[name] for name in targets]
+    adapted = sum(each.count * each.in_features * each.out_features for each in linears)
+    added = count_adapter_parameters(shape, targets, d.lora_rank.value)
+    if added >= adapted > 0:
+        yield Problem(
+            message=f"an adapter of rank {d.lora_rank.value:,} has {added:,} weights, and the "
+            f"matrices that it adapts {adapted:,}",
+            help="use a smaller rank, 8 to 64 as a rule, or `full`",
+            pointer="/method/rank",
+            fix=(put("/method/rank", "auto"),),
+        )
+
+
+@rule("FTC163", "adapter-strength-off-scale", "warning", reads=("plan",))
+def adapter_strength_off_scale(case: Case) -> Iterator[Problem]:
+    """What it is: Alpha is many times the rank, or a small part of it.
+
+    Why it matters: An adapter's change is multiplied by alpha / rank. At 1 or 2 the usual learning
+    rates hold; far from it the run diverges, or hardly learns.
+
+    Example: {"method": {"type": "lora", "rank": 8, "alpha": 512}}
+
+    Use instead: {"method": {"type": "lora", "rank": 8, "alpha": 16}}
+    """
+    d = case.plan.decisions
+    if d.lora_rank is None or d.lora_alpha is None or d.lora_alpha.source != "spec":
+        return
+    strength = d.lora_alpha.value / d.lora_rank.value
+    if not _WEAK <= strength <= _STRONG:
+        yield Problem(
+            message=f"alpha {d.lora_alpha.value:,} over rank {d.lora_rank.value:,} multiplies the "
+            f"adapter by {strength:g}",
+            help=f"use {2 * d.lora_rank.value:,}, twice the rank, or leave alpha out",
+            pointer="/method/alpha",
+            fix=(put("/method/alpha", "auto"),),
+        )
