@@ -1,0 +1,80 @@
+"""The file types of the pinned llama.cpp, and the tensor types that they are mixed from."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal, cast
+
+from ftc.spec.sections import GgufType
+
+__all__ = [
+    "FileType",
+    "block_weights",
+    "file_type",
+    "header_bytes_per_token",
+    "tensor_bytes",
+    "wants_matrix",
+]
+
+Matrix = Literal["needed", "wanted", "spared"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileType:
+    """What `export.types` names: a mixture that gives most weights the type `tensor`.
+
+    `bits_per_weight` is of a whole file of Llama 3.1 8B. `matrix`: llama.cpp refuses the type
+    without an importance matrix, it loses clearly less with one, or hardly.
+    """
+
+    tensor: str
+    bits_per_weight: float
+    matrix: Matrix
+
+
+def file_type(kind: GgufType) -> FileType:
+    """Look up a type of the language."""
+    return _file_types()[kind]
+
+
+def wants_matrix(kind: GgufType) -> bool:
+    """Whether this type is written with an importance matrix."""
+    return file_type(kind).matrix != "spared"
+
+
+def block_weights(tensor_type: str) -> int:
+    """Weights of a row that are quantized together: a row's width must be a multiple of it."""
+    return int(_table()["tensors"][tensor_type]["block"])
+
+
+def tensor_bytes(tensor_type: str, weights: int) -> int:
+    """Bytes of a tensor whose rows are whole blocks."""
+    layout = _table()["tensors"][tensor_type]
+    return weights // int(layout["block"]) * int(layout["bytes"])
+
+
+def header_bytes_per_token(family: str) -> float:
+    """Bytes that a token of this tokenizer family costs in a file's header; else the most of any.
+
+    Text, score and type of the token, and its merges where the family has them.
+    """
+    sizes = _table()["vocabularies"]
+    return float(sizes.get(family, max(sizes.values())))
+
+
+@cache
+def _file_types() -> Mapping[GgufType, FileType]:
+    return {
+        cast("GgufType", kind): FileType(
+            tensor=row["tensor"], bits_per_weight=row["bits"], matrix=row["matrix"]
+        )
+        for kind, row in _table()["types"].items()
+    }
+
+
+@cache
+def _table() -> dict[str, Any]:
+    text = (files("ftc.compiler.knowledge") / "gguf_types.json").read_text(encoding="utf-8")
+    return cast("dict[str, Any]", json.loads(text))
