@@ -172,9 +172,13 @@ class Verify:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Export:
-    """The GGUF types to write; none stops after the merged 16-bit folder."""
+    """The GGUF types to write; none stops after the merged 16-bit folder.
+
+    `adapter` writes the LoRA adapter by itself as well.
+    """
 
     types: tuple[GgufType, ...]
+    adapter: bool
     verify: Verify
 
 

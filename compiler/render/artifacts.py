@@ -7,6 +7,7 @@ from typing import Any, Final
 from ftc.compiler.render.accelerate import accelerate_config
 from ftc.compiler.render.deepspeed import deepspeed_config
 from ftc.compiler.render.file import Language
+from ftc.compiler.render.modelfile import modelfile_data, read_go_template
 from ftc.compiler.render.pins import requirements
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.uses import Uses
@@ -16,6 +17,7 @@ from ftc.compiler.render.uses import Uses
 class Artifact:
     """One file: exactly one of `template`, `data` (dumped as its language) and `text` makes it.
 
+    `data` beside a template is what the file must read back as.
     `about` is the line that the README says of it.
     """
 
@@ -58,7 +60,19 @@ ARTIFACTS: Final = (
     _script("guard.py", "what every stage shares"),
     _script("merge.py", "writes the trained model as a 16-bit folder"),
     _script("evaluate.py", "judges the result on the test split", lambda uses: uses.test),
+    _script("reader.py", "reads and writes with a GGUF file", lambda uses: uses.gguf),
+    _script("fidelity.py", "measures how faithful a GGUF file is", lambda uses: uses.gguf),
     _script("quantize.py", "writes and verifies the GGUF files", lambda uses: uses.gguf),
+    _script(
+        "modelfile.py", "holds the Modelfile to the rows", lambda uses: uses.ollama_checked
+    ),
+    Artifact(
+        name="go_template.py",
+        language="python",
+        about="renders Go templates, for modelfile.py",
+        text=lambda source, uses: read_go_template(),
+        when=lambda uses: uses.ollama_checked,
+    ),
     _script("report.py", "says what the run came to, in one table"),
     _script("ask.py", "asks the result one question"),
     Artifact(
@@ -80,6 +94,14 @@ ARTIFACTS: Final = (
         about="all stages in order",
         template="run.sh.j2",
         executable=True,
+    ),
+    Artifact(
+        name="Modelfile",
+        language="modelfile",
+        about="runs the result in Ollama",
+        template="Modelfile.j2",
+        data=modelfile_data,
+        when=lambda uses: uses.gguf,
     ),
     Artifact(
         name="chat_template.jinja",

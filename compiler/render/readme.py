@@ -1,6 +1,6 @@
 """The tables of a bundle's README: the plan, its memory, its decisions and its files."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ftc.compiler.plan.reasons import sentence
@@ -77,7 +77,11 @@ def _decisions(source: BundleSource) -> Iterable[tuple[str, str, str, str]]:
     """Yield name, value, who decided, and why."""
     for name, decision in source.plan.decisions.items().items():
         value = decision.value
-        shown = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        shown = str(value)
+        if isinstance(value, tuple):
+            shown = ", ".join(map(str, value))
+        elif isinstance(value, Mapping):
+            shown = ", ".join(f"{kind} {bound:g}" for kind, bound in value.items())
         yield name.replace("_", " "), shown, decision.source, sentence(decision.because)
 
 
