@@ -45,6 +45,7 @@ BASE: Mapping[str, Any] = {
     "training": {"global_batch": 8},
 }
 TWO_GPUS = {"hardware.gpu": "A100-80GB", "hardware.count": 2}
+ONE_FILE = {"export.types": ["Q8_0"]}
 TWO_COLUMNS = {"data.form": "prompt_completion"}
 
 # For each field a valid value that differs from what a spec without it means, and what else the
@@ -109,6 +110,11 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "distribution.strategy": ("zero2", TWO_GPUS),
     "distribution.offload": ("optimizer", {**TWO_GPUS, "distribution.strategy": "zero2"}),
     "export.types": (["Q8_0"], {}),
+    "export.verify.max_divergence": (0.5, ONE_FILE),
+    "export.verify.min_agreement": (0.5, ONE_FILE),
+    "export.verify.max_perplexity_ratio": (1.5, ONE_FILE),
+    "export.verify.max_metric_drop": (0.5, ONE_FILE),
+    "export.verify.tokens": (512, ONE_FILE),
 }
 TOLD = {"spec.json", "README.md"}  # they repeat the spec, which is no use of it
 # `$schema` is for editors; there is one objective so far; `allow` is flipped below.

@@ -5,6 +5,7 @@ from typing import Final
 
 from ftc.compiler.checks import (
     adapter,
+    conversion,
     data,
     export,
     hardware,
@@ -18,8 +19,10 @@ from ftc.compiler.checks import (
     schedule,
     splits,
     tokenizer,
+    verification,
+    vocabulary,
 )
-from ftc.compiler.checks.allow import check_allow
+from ftc.compiler.checks.allow import check_allow, find_idle
 from ftc.compiler.checks.case import Case
 from ftc.compiler.checks.pages import ALLOW_PAGES
 from ftc.compiler.checks.rule import Rule
@@ -39,6 +42,7 @@ RULES: Final[tuple[Rule, ...]] = tuple(
                 model,
                 adapter,
                 tokenizer,
+                vocabulary,
                 data,
                 lengths,
                 rows,
@@ -49,6 +53,8 @@ RULES: Final[tuple[Rule, ...]] = tuple(
                 memory,
                 schedule,
                 export,
+                conversion,
+                verification,
                 rehearsal,
             )
             for found in vars(module).values()
@@ -77,4 +83,10 @@ def run_checks(
     found = [*others, *(finding for each in RULES for finding in each.findings(case))]
     kept = [f for f in found if f.severity == "error" or f.code not in spec.allow]
     pages = (*SPEC_PAGES, *RESOLVE_PAGES, *PAGES, *other_pages)
-    return (*check_allow(spec.allow, pages), *kept)
+    looked = {
+        each.page.code
+        for each in RULES
+        if each.page.severity != "error" and all(case.has(read) for read in each.reads)
+    }
+    idle = find_idle(spec.allow, found={finding.code for finding in found}, looked=looked)
+    return (*check_allow(spec.allow, pages), *idle, *kept)
