@@ -1,11 +1,32 @@
 """The codes that a spec allows: they must exist, and must not be errors."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
+from typing import Final
 
-from ftc.compiler.checks.pages import ERROR_ALLOWED, UNKNOWN_ALLOWED
+from ftc.compiler.checks.pages import ERROR_ALLOWED, IDLE_ALLOWED, UNKNOWN_ALLOWED
 from ftc.spec.finding import Finding
 from ftc.spec.page import Page
+
+#: Warnings that come and go with what is within reach: the Hub, the machine, earlier rehearsals.
+_OF_THE_WORLD: Final = frozenset(
+    {"FTC123", "FTC133", "FTC220", "FTC323", "FTC324", "FTC424", "FTC690", "FTC691"}
+)
+
+
+def find_idle(
+    allow: Sequence[str], *, found: Collection[str], looked: Collection[str]
+) -> Iterator[Finding]:
+    """Yield a finding for each code that was looked for, and found nowhere."""
+    for index, code in enumerate(allow):
+        if code in looked and code not in found and code not in _OF_THE_WORLD:
+            pointer = f"/allow/{index}"
+            yield IDLE_ALLOWED.finding(
+                message=f"`{code}` is allowed and finds nothing here",
+                help="remove it from `allow`",
+                pointer=pointer,
+                fix=({"op": "remove", "path": pointer},),
+            )
 
 
 def check_allow(allow: Sequence[str], pages: Sequence[Page]) -> Iterator[Finding]:

@@ -24,7 +24,7 @@ def _share_filling(lengths: Lengths, tokens: int) -> float:
     return rows / sum(rows for _, rows in lengths.prompt_histogram)
 
 
-@rule("FTC220", "estimated-lengths", "warning", reads=("data", "tokenizer"))
+@rule("FTC220", "estimated-lengths", "warning", reads=("model", "data", "tokenizer"))
 def estimated_lengths(case: Case) -> Iterator[Problem]:
     """What it is: The lengths of rows were estimated from characters, not counted in tokens.
 
@@ -35,7 +35,8 @@ def estimated_lengths(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "./a-local-model-folder", "data": "tickets.csv"}
     """
-    if case.data.lengths.estimate:
+    # of a model from the table FTC123 says it all
+    if case.data.lengths.estimate and case.model.origin != "table":
         ratio = case.tokenizer.chars_per_token
         yield Problem(
             message=f"token lengths are estimated, at {ratio:g} characters per token",

@@ -73,7 +73,7 @@ def facts_from_table(case: Case) -> Iterator[Problem]:
     """What it is: The model's files could not be read, so ftc's own table of models was used.
 
     Why it matters: The table knows a model as it was published. The repository may have moved on,
-    and no revision is pinned.
+    no revision is pinned, and without its tokenizer lengths are estimated from characters.
 
     Example: {"model": "Qwen/Qwen2.5-7B-Instruct"}
 
@@ -81,7 +81,8 @@ def facts_from_table(case: Case) -> Iterator[Problem]:
     """
     if case.model.origin == "table":
         yield Problem(
-            message=f"the facts of `{case.model.id}` come from ftc's table, not from its files",
+            message=f"the facts of `{case.model.id}` come from ftc's table, not from its files; "
+            "lengths in tokens are estimates",
             help="compile once with the Hub within reach, or point `model` to a local folder",
             pointer="/model/id",
         )

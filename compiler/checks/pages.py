@@ -1,4 +1,4 @@
-"""The pages of FTC070 and FTC071, which are about the rules themselves, and all pages."""
+"""The pages of FTC070 to FTC072, which are about the rules themselves, and all pages."""
 
 from typing import Final
 
@@ -34,4 +34,20 @@ Example: {"allow": ["FTC420"]}
 Use instead: {"allow": ["FTC421"]}"""
     ),
 )
-ALLOW_PAGES: Final = (UNKNOWN_ALLOWED, ERROR_ALLOWED)
+IDLE_ALLOWED: Final = Page(
+    code="FTC072",
+    name="nothing-to-allow",
+    severity="info",
+    text=page_text(
+        """What it is: `allow` names a rule that finds nothing in this spec.
+
+Why it matters: The reason is gone and the exception stays: the next time that the rule has
+something to say, nobody hears it. Rules about what is within reach today, such as the Hub, are left
+alone.
+
+Example: {"training": {"warmup": 0.03}, "allow": ["FTC522"]}
+
+Use instead: {"training": {"warmup": 0.03}}"""
+    ),
+)
+ALLOW_PAGES: Final = (UNKNOWN_ALLOWED, ERROR_ALLOWED, IDLE_ALLOWED)

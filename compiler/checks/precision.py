@@ -109,8 +109,8 @@ def more_gpus_than_present(case: Case) -> Iterator[Problem]:
 
     Use instead: {"hardware": "auto"}
     """
-    present, count = case.hardware.present, case.hardware.count
-    if present is not None and count > present:
+    present, count = case.hardware.present, case.spec.hardware.count
+    if present is not None and count != "auto" and count > present:
         yield Problem(
             message=f"{count} GPUs are asked for, and this machine has {present} "
             f"({case.hardware.name})",
