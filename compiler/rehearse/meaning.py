@@ -47,6 +47,16 @@ def find_unshown(plan: Plan, hardware: HardwareFacts) -> Iterator[Unshown]:
             what=f"{precision} kernels: here everything is computed in fp32",
             instead="`train.py` stops at a loss that is no number",
         )
+    if decided.quantization is not None:
+        yield Unshown(
+            what="4-bit kernels on CUDA: here the same 4-bit weights are computed with on a CPU",
+            instead="the first step on the GPU runs them; the merge in 16 bits is the same",
+        )
+    if decided.offload.value != "none":
+        yield Unshown(
+            what="offload: states on their way between GPU and host",
+            instead="the first step moves them; `ftc plan` counts the host's memory",
+        )
     if decided.attention.value == "flash_attention_2":
         yield Unshown(
             what="FlashAttention: it has no CPU kernels",

@@ -31,6 +31,7 @@ _LONGEST_PERIOD: Final = 8
 _OLD_NAMES: Final = frozenset({"gpt2", "gpt_bigcode", "gptj"})
 _OWN_KEY_HEADS: Final = _OLD_NAMES | {"gpt_neo", "gpt_neox", "bloom", "falcon"}
 _FOUR_TIMES_HIDDEN: Final = _OLD_NAMES | {"gpt_neo", "bloom", "falcon"}  # unless they say more
+_ROTATED_SHARES: Final = ("partial_rotary_factor", "rotary_pct")
 #: Classes that read a `head_dim` which their real configs leave out, as llama.cpp does.
 _FREE_HEADS: Final = frozenset({"llama", "mistral", "mixtral"})
 
@@ -68,6 +69,9 @@ def shrink(config: Mapping[str, Any]) -> dict[str, Any] | None:
         small["query_pre_attn_scalar"] = heads.head_dim
     if isinstance(config.get("rotary_dim"), int):
         small["rotary_dim"] = min(config["rotary_dim"], heads.head_dim)
+    for name in _ROTATED_SHARES:
+        if isinstance(config.get(name), float):  # of a head, whose numbers turn in pairs
+            small[name] = round(config[name] * heads.head_dim / 2) * 2 / heads.head_dim
     return small
 
 

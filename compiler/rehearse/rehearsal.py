@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ftc.compiler.pipeline import Outcome, compile_bundle, write
 from ftc.compiler.plan.known import known
@@ -23,7 +23,7 @@ from ftc.compiler.rehearse.bundle_run import (
 )
 from ftc.compiler.rehearse.course import Course, clean, make_folder
 from ftc.compiler.rehearse.meaning import MEANINGS, find_unshown
-from ftc.compiler.rehearse.model import find_files, make_miniature, run_script
+from ftc.compiler.rehearse.model import find_files, make_miniature
 from ftc.compiler.rehearse.second_spec import make_second_spec
 from ftc.compiler.rehearse.stage import Failure, Rehearsal, StageFailed, Tell
 from ftc.spec.finding import EnvironmentFailure
@@ -31,8 +31,6 @@ from ftc.spec.sections import Spec
 
 #: What the 16-bit GGUF may differ from the merged model by: mean nats per token.
 MOST_DIVERGENCE: Final = 0.001
-#: And what its logits may differ by, as a share of their spread.
-MOST_ERROR: Final = 0.03
 _RUNS: Final = ("torch", "transformers", "trl", "peft", "accelerate", "datasets", "matplotlib")
 _CONVERTS: Final = ("llama_cpp", "gguf")
 _MEBI: Final = 2**20
@@ -93,7 +91,7 @@ def _run(outcome: Outcome, course: Course) -> None:
     _train(course)
     _judge(spec, course)
     if spec.export.types:
-        _compare(spec, course)
+        _compare(course)
     _ask(course)
 
 
@@ -155,20 +153,26 @@ def _marks(spec: Spec, course: Course) -> Iterator[Mark]:
         yield done("quantize", "quantize")
 
 
-def _compare(spec: Spec, course: Course) -> None:
-    """Hold the 16-bit GGUF against the merged model."""
-    run = course.bundle / "run"
+def _compare(course: Course) -> None:
+    """Hold what quantize.py measured of the 16-bit GGUF to what rounding stays below."""
     with course.stage("compare") as result:
-        gguf = run / "quantize" / f"{spec.name}-F16.gguf"
-        told = run_script("compare_gguf.py", [run / "merged", gguf, _rows(run)], course.log)
-        found = json.loads(told.strip().splitlines()[-1])
-        words = f"KL {found['divergence']:.1e} nats per token, logits off by {found['error']:.2%}"
-        if not (found["divergence"] < MOST_DIVERGENCE and found["error"] < MOST_ERROR):
+        found = _qualities(course.bundle)["F16"]
+        words = (
+            f"F16: KL {found['divergence']:.1e} nats per token,"
+            f" the same next token {found['agreement']:.1%}"
+        )
+        if found["divergence"] >= MOST_DIVERGENCE:
             raise StageFailed(
                 f"the F16 GGUF is not the merged model: {words}; rounding stays below"
-                f" {MOST_DIVERGENCE} nats and {MOST_ERROR:.0%}"
+                f" {MOST_DIVERGENCE} nats"
             )
         result(words)
+
+
+def _qualities(bundle: Path) -> dict[str, Any]:
+    """Return what quantize.py measured of each file, by type."""
+    text = (bundle / "run" / "quantize" / "quality.json").read_text(encoding="utf-8")
+    return {entry["type"]: entry for entry in json.loads(text)["files"]}
 
 
 def _ask(course: Course) -> None:
@@ -220,9 +224,10 @@ def _result(stage: str, bundle: Path) -> str:
     if stage == "tokens":
         return "transformers and llama.cpp read every row alike"
     if stage == "quantize":
-        report = json.loads((run / "quantize" / "report.json").read_text(encoding="utf-8"))
-        sizes = (f"{entry['type']} {entry['bytes'] / _MEBI:,.1f} MiB" for entry in report)
-        return ", ".join(sizes)
+        return ", ".join(
+            f"{kind} {found['bytes'] / _MEBI:,.1f} MiB, KL {found['divergence']:.1e}"
+            for kind, found in _qualities(bundle).items()
+        )
     return ""
 
 

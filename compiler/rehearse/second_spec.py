@@ -21,6 +21,15 @@ _HELD_OUT: Final = 0.1
 #: Small, so that a few steps on an untrained model do not teach it to say nothing.
 _LEARNING_RATE: Final = 1e-4
 _COMPARED: Final = "F16"
+#: What an untrained model cannot be held to: it finds many words about as likely. How far its words
+#: drift is judged as for any other; `tokens` are those that so few rows hold.
+_VERIFY: Final[Mapping[str, Any]] = {
+    "max_divergence": "auto",
+    "min_agreement": 0,
+    "max_perplexity_ratio": 1_000_000,
+    "max_metric_drop": 1,
+    "tokens": 1024,
+}
 
 
 def make_second_spec(
@@ -44,9 +53,15 @@ def make_second_spec(
     second.pop("distribution", None)
     if several:
         second["distribution"] = {"strategy": plan.decisions.sharding.value}
+        if plan.decisions.sharding.value.startswith("zero"):
+            second["distribution"]["offload"] = plan.decisions.offload.value
     if spec.export.types:
         others = [kind for kind in spec.export.types if kind != _COMPARED]
-        second["export"] = {**second["export"], "types": [_COMPARED, *others]}
+        second["export"] = {
+            **second["export"],
+            "types": [_COMPARED, *others],
+            "verify": dict(_VERIFY),
+        }
     return second
 
 

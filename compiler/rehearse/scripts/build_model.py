@@ -19,8 +19,13 @@ SPREAD = 0.0625
 # What starts as all zeros or all ones (biases, norms) would hide that a converter lost it.
 OFFSET = 0.05
 # A model that ends its answer before the first word, or repeats a marker that is no text, as an
-# untrained one with tied embeddings does, would show nothing: such tokens are unlikely here.
+# untrained one with tied embeddings does, would show nothing: such tokens are unlikely here, and
+# so are the rows for which the tokenizer has no token.
 HUSHED = 0.01
+# Standard deviation of the logits, over tokens of the vocabulary: then a small part that a
+# converter lost changes the next token's distribution by more than rounding does.
+LOGIT_SPREAD = 1.0
+HEARD_TOKENS = 64
 
 folder = Path(sys.argv[1])
 trusted = "--trust" in sys.argv
@@ -36,7 +41,12 @@ with torch.no_grad():
             parameter.add_(torch.randn_like(parameter), alpha=OFFSET)
     markers = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
     head = model.get_output_embeddings().weight
-    head[sorted(number for number in markers if number < len(head))] *= HUSHED
+    head[sorted(number for number in markers if number < len(tokenizer))] *= HUSHED
+    head[len(tokenizer) :] *= HUSHED
+    # Embeddings and logits that a family multiplies would make every difference small or huge.
+    words = [number for number in range(min(len(head), len(tokenizer))) if number not in markers]
+    ids = torch.tensor([words[:: max(1, len(words) // HEARD_TOKENS)][:HEARD_TOKENS]])
+    head *= LOGIT_SPREAD / model.eval()(ids).logits[..., words].std()
 model.save_pretrained(folder)
 (folder / "config.json").write_text(written, encoding="utf-8")  # as the real one is written
 print(f"{sum(p.numel() for p in model.parameters()):,} parameters")

@@ -79,3 +79,28 @@ def test_paths_are_seen_from_the_rehearsal(make_spec: SpecMaker) -> None:
     (path.parent / "own.jinja").write_text("{% for m in messages %}{{ m['content'] }}{% endfor %}")
     data, _ = rehearsed(path)
     assert data["model"] == {"id": "./model", "chat_template": "../../own.jinja"}
+
+
+def test_a_four_bit_base_stays_four_bit(make_spec: SpecMaker) -> None:
+    """The method is the real one, with what the user said of it."""
+    method = {"type": "qlora", "rank": 8, "double_quantization": False}
+    data, spec = rehearsed(make_spec(method=method, export=["Q8_0"]))
+    assert data["method"] == method
+    assert (spec.method.type, spec.hardware.gpu) == ("qlora", "cpu")
+
+
+def test_what_waits_on_the_host_waits_there(make_spec: SpecMaker) -> None:
+    """The offload that the plan took for eight GPUs is said for two processes."""
+    sharded = {"strategy": "zero3", "offload": "parameters"}
+    path = make_spec(method="full", hardware="8x H100-SXM5-80GB", distribution=sharded)
+    _, spec = rehearsed(path)
+    assert (spec.distribution.strategy, spec.distribution.offload) == ("zero3", "parameters")
+    assert spec.hardware.count == 2
+
+
+def test_an_untrained_model_is_judged_by_its_divergence(make_spec: SpecMaker) -> None:
+    """What only a trained model can be held to is let go, whatever the real spec wants."""
+    own = {"types": ["Q4_K_M"], "verify": {"min_agreement": 0.99, "max_divergence": 0.01}}
+    _, spec = rehearsed(make_spec(export=own))
+    assert spec.export.verify.max_divergence == "auto"
+    assert (spec.export.verify.min_agreement, spec.export.verify.max_metric_drop) == (0, 1)
