@@ -5,25 +5,38 @@ from pathlib import Path
 from ftc.spec.finding import EnvironmentFailure
 from ftc.spec.load import load_document
 from ftc.tui.draft import Draft, read_draft
+from ftc.tui.language_model import load_model
 from ftc.tui.session import Session
 from ftc.tui.shelf import find_kept
 from ftc.tui.situation import Observer
+from ftc.tui.understanding.reader import WORDS_ALONE
+from ftc.tui.understanding.reading import Understander
 from ftc.tui.voice import Voice, find_language
 
 
-def make_session(folder: Path, *, language: str | None, spec: Path | None) -> Session:
+def make_session(
+    folder: Path, *, language: str | None, spec: Path | None, model: Path | None = None
+) -> Session:
     """Return a session that has not begun; `spec` is a spec to change.
+
+    `model` is a GGUF file that reads what words alone do not.
 
     Raises EnvironmentFailure where that spec cannot be read.
     """
     observer = Observer(folder=folder)
     voice = Voice(language=find_language(language))
+    understanders: tuple[Understander, ...] = (WORDS_ALONE,)
+    if model is not None:
+        understanders = (WORDS_ALONE, load_model(model))
     if spec is not None:
         draft = _read(spec)
         own = spec if spec.suffix == ".json" else None
-        return Session(observer=observer, voice=voice, draft=draft, spec=own)
+        return Session(
+            observer=observer, voice=voice, draft=draft, spec=own, understanders=understanders
+        )
     kept = find_kept(folder)
-    return Session(observer=observer, voice=voice, kept=kept.draft if kept else None)
+    draft_kept = kept.draft if kept else None
+    return Session(observer=observer, voice=voice, kept=draft_kept, understanders=understanders)
 
 
 def _read(spec: Path) -> Draft:

@@ -73,6 +73,7 @@ class Session:
             return self._go_on(text)
         if self.proposal and (decided := self._decide(text)) is not None:
             return decided
+        self.proposal = ()
         if (option := self._offered(text)) is not None:
             return self.apply(option.changes)
         pointer = self.step.pointer if isinstance(self.step, Question) else None

@@ -17,12 +17,17 @@ from ftc.tui.voice import LANGUAGES
 @click.argument("spec", required=False, type=click.Path(path_type=Path))
 @click.option("--plain", is_flag=True, help="Ask line by line, with no screen to draw.")
 @click.option("--lang", type=click.Choice(LANGUAGES), help="English, Catalan or Spanish.")
-def command(spec: Path | None, *, plain: bool, lang: str | None) -> None:
+@click.option(
+    "--llm",
+    type=click.Path(path_type=Path),
+    help="A GGUF file of a language model, for messages that the words alone do not explain.",
+)
+def command(spec: Path | None, *, plain: bool, lang: str | None, llm: Path | None) -> None:
     """Talk a fine-tune through: questions in, a spec, a plan and a bundle out.
 
     SPEC is a spec to change. Without a terminal that can draw, questions come line by line.
     """
-    session = make_session(Path(), language=lang, spec=spec)
+    session = make_session(Path(), language=lang, spec=spec, model=llm)
     if plain or not can_draw():
         try:
             converse(session, sys.stdin, sys.stdout)

@@ -1,0 +1,186 @@
+"""The second layer of understanding: a local language model in a GGUF file, kept to the schema.
+
+Whatever the model says is decoded under a grammar made from the language's own schema, so that it
+is a valid change to a spec; it is proposed and never applied unasked. The model writes no file and
+runs no command: it returns text.
+"""
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from threading import Event
+from typing import Any, Final
+
+from ftc.spec.document import Document
+from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.schema import branches, fields
+from ftc.spec.validate import validate
+from ftc.tui.draft import Draft, written
+from ftc.tui.understanding.reading import Change, Reading
+
+_MOST_CHANGES: Final = 6
+_LONGEST_TEXT: Final = 80
+_LONGEST_LIST: Final = 4
+_CONTEXT_TOKENS: Final = 4096
+_MOST_TOKENS: Final = 600
+_PATIENCE_SECONDS: Final = 60.0
+_KEPT: Final = ("type", "enum", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+_STAND_INS: Final[Mapping[str, Any]] = {"name": "draft", "model": "not/said", "data": "not-said"}
+_PROMPT: Final = """\
+You fill in a form about fine-tuning a language model. Return only what the message says.
+Fields: {fields}
+So far: {draft}
+Message: {text}
+JSON: """
+
+
+@dataclass(slots=True, kw_only=True)
+class ModelReader:
+    """Reads messages with a model; `stop` ends a reading early, as its time does.
+
+    `late` says whether the last reading was ended before the model was.
+    """
+
+    llm: Any
+    patience_seconds: float = _PATIENCE_SECONDS
+    stop: Event = field(default_factory=Event)
+    late: bool = False
+
+    @property
+    def sure(self) -> bool:
+        """A model's reading is always asked about."""
+        return False
+
+    def read(self, text: str, draft: Mapping[str, Any]) -> Reading:
+        """Return the changes that the model proposes and the schema takes; none when late."""
+        self.stop.clear()
+        said = self._complete(_prompt(text, draft))
+        try:
+            decoded = json.loads(said)
+        except ValueError:
+            self.late = True
+            return Reading(rest=text)
+        changes = [
+            Change(pointer=entry["field"], value=entry["value"], words=text)
+            for entry in decoded["changes"]
+        ]
+        return Reading(changes=_valid(changes, draft), rest=text)
+
+    def _complete(self, prompt: str) -> str:
+        """Return what the model writes under the grammar; cut short where it takes too long."""
+        from llama_cpp import StoppingCriteriaList  # noqa: PLC0415 - an extra
+        from llama_cpp.llama_grammar import LlamaGrammar  # noqa: PLC0415
+
+        until = time.monotonic() + self.patience_seconds
+
+        def is_over(tokens: Any, scores: Any) -> bool:
+            del tokens, scores
+            return self.stop.is_set() or time.monotonic() > until
+
+        said = self.llm.create_completion(
+            prompt,
+            max_tokens=_MOST_TOKENS,
+            temperature=0.0,
+            grammar=LlamaGrammar.from_json_schema(json.dumps(answer_schema()), verbose=False),
+            stopping_criteria=StoppingCriteriaList([is_over]),
+        )
+        self.late = is_over(None, None)
+        return str(said["choices"][0]["text"])
+
+
+def load_model(path: Path) -> ModelReader:
+    """Open a GGUF file; raises EnvironmentFailure where it is missing, broken or cannot be read."""
+    if not path.is_file():
+        raise EnvironmentFailure(
+            message=f"there is no file `{path}`", help="name a GGUF file, or leave --llm out"
+        )
+    try:
+        from llama_cpp import Llama  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise EnvironmentFailure(
+            message="a language model needs llama-cpp-python, which is not installed",
+            help='`pip install "ftc[run]"`, or leave --llm out',
+        ) from error
+    try:
+        llm = Llama(str(path), n_ctx=_CONTEXT_TOKENS, verbose=False)
+    except (ValueError, OSError, AssertionError) as error:
+        raise EnvironmentFailure(
+            message=f"`{path}` is no GGUF file that llama.cpp can open",
+            help="download it again, or leave --llm out",
+        ) from error
+    return ModelReader(llm=llm)
+
+
+@cache
+def answer_schema() -> Mapping[str, Any]:
+    """Return the schema of what a model may say: a few fields, each with a bounded value."""
+    choices = [
+        {
+            "type": "object",
+            "properties": {"field": {"const": each.pointer}, "value": value},
+            "required": ["field", "value"],
+            "additionalProperties": False,
+        }
+        for each in fields()
+        if (value := _bounded(each.schema)) is not None
+    ]
+    return {
+        "type": "object",
+        "properties": {
+            "changes": {"type": "array", "maxItems": _MOST_CHANGES, "items": {"anyOf": choices}}
+        },
+        "required": ["changes"],
+        "additionalProperties": False,
+    }
+
+
+def _bounded(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return a field's schema with text and lists of bounded length; None for a section."""
+    leaves = [leaf for leaf in map(_leaf, branches(schema)) if leaf is not None]
+    if any(branch.get("type") == "object" for branch in branches(schema)) or not leaves:
+        return None
+    return leaves[0] if len(leaves) == 1 else {"anyOf": leaves}
+
+
+def _leaf(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    if "const" in schema:
+        return {"const": schema["const"]}
+    if "enum" in schema:
+        return {"enum": list(schema["enum"])}
+    kind = schema.get("type")
+    if kind == "array":
+        items = _leaf(schema["items"])
+        return (
+            None if items is None else {"type": "array", "items": items, "maxItems": _LONGEST_LIST}
+        )
+    if kind == "string":
+        return {"type": "string", "maxLength": _LONGEST_TEXT}
+    if kind in ("integer", "number", "boolean"):
+        return {key: schema[key] for key in _KEPT if key in schema}
+    return None
+
+
+def _prompt(text: str, draft: Mapping[str, Any]) -> str:
+    names = ", ".join(
+        f"{each.pointer} ({each.schema['title']})"
+        for each in fields()
+        if _bounded(each.schema) is not None
+    )
+    return _PROMPT.format(fields=names, draft=json.dumps(draft), text=text)
+
+
+def _valid(changes: list[Change], draft: Mapping[str, Any]) -> tuple[Change, ...]:
+    """Return the changes that leave a valid spec, one after the other."""
+    kept: list[Change] = []
+    now = Draft(data=draft)
+    for change in changes:
+        then = now.changed((change,))
+        data = {**_STAND_INS, **written(then)}
+        document = Document(name="", folder=Path(), text="", data=data, positions={})
+        if not isinstance(validate(document), tuple):
+            now = then
+            kept.append(change)
+    return tuple(kept)
