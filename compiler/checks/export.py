@@ -1,21 +1,13 @@
-"""The rules about exporting to GGUF (FTC620 to FTC639): what llama.cpp will not take."""
+"""The rules about exporting to GGUF (FTC620 and FTC621): what llama.cpp will not take."""
 # ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
 
 from collections.abc import Iterator
-from typing import Final
 
 from ftc.compiler.checks.case import Case
 from ftc.compiler.checks.rule import Problem, put, rule
 from ftc.compiler.knowledge.architecture import is_convertible
 
 _SUPER_BLOCK = 256  # weights in a block of a K-quant: QK_K of llama.cpp's ggml-common.h
-
-# Families of tokenizer that the converter reads from `tokenizer.model`; without it some stop, and
-# others convert with equal scores for all tokens, which splits text differently.
-_SENTENCEPIECE: Final = (
-    "llama2", "mistral", "mixtral", "phi3", "gemma", "gemma2", "gemma3", "gemma3_text",
-    "croissant", "eurollm", "salamandra",
-)  # fmt: skip
 
 
 @rule("FTC620", "unconvertible-architecture", "error", reads=("model",))
@@ -65,30 +57,4 @@ def narrow_rows_for_k_quant(case: Case) -> Iterator[Problem]:
             f"{', '.join(wanted)} will fall back to other types there",
             help="use Q8_0, or allow FTC621 and expect a larger file",
             pointer="/export/types",
-        )
-
-
-@rule("FTC622", "sentencepiece-model-missing", "warning", reads=("model", "tokenizer"))
-def sentencepiece_model_missing(case: Case) -> Iterator[Problem]:
-    """What it is: The tokenizer is of a sentencepiece family, and `tokenizer.model` is not there.
-
-    Why it matters: The GGUF converter then stops, or gives all tokens equal scores, and llama.cpp
-    splits text differently from what the model was trained on. `quantize.py` compares and stops.
-
-    Example: {"model": "./mistral-without-tokenizer.model", "export": ["Q8_0"]}
-
-    Use instead: {"model": "./mistral-with-tokenizer.model", "export": ["Q8_0"]}
-    """
-    tokenizer = case.tokenizer
-    if (
-        case.spec.export.types
-        and tokenizer.exact
-        and tokenizer.family in _SENTENCEPIECE
-        and not tokenizer.has_sentencepiece_model
-    ):
-        yield Problem(
-            message=f"the model has no `tokenizer.model`, which {tokenizer.family} tokenizers are "
-            "converted from",
-            help="copy `tokenizer.model` from the model's original repository into its folder",
-            pointer="/model/id",
         )

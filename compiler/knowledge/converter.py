@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final, Literal, cast
 
-__all__ = ["Path", "check_text", "pre_tokenizer_name", "vocabulary_path"]
+__all__ = ["Converter", "Path", "check_text", "find_converter", "pre_tokenizer_name"]
 
 #: `scores`: the pieces of `tokenizer.model` with their scores. `equal`: the pieces of
 #: `tokenizer.json` under one score. `bpe`: merges, and a pre-tokenizer told by its hash. `stop`: an
@@ -26,23 +27,38 @@ def pre_tokenizer_name(sha256: str) -> str | None:
     return cast("Mapping[str, str]", _pre_tokenizers()["names"]).get(sha256)
 
 
-def vocabulary_path(
-    architecture: str, *, sentencepiece: bool, byte_fallback: bool, tokenizer_class: str | None
-) -> Path:
-    """Return how the converter reads a model's tokenizer.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Converter:
+    """What the converter's class for an architecture does.
 
-    `sentencepiece`: there is a `tokenizer.model`; `byte_fallback`: `tokenizer.json` is a BPE with
-    byte fallback; `tokenizer_class` is what `tokenizer_config.json` says.
+    `paths` are for a sentencepiece tokenizer with its `tokenizer.model`, for one without, for a
+    byte-level one, and for one whose class is `GPT2Tokenizer`. Reading `tokenizer.model`, it takes
+    over tokens that only `tokenizer.json` has (`reads_added`), and ids that the embedding lacks
+    stop it (`refuses_beyond`). It leaves the output matrix out, tied or not (`drops_head`).
     """
-    paths = _vocabularies().get(architecture)
-    if paths is None:
-        return "other"
-    with_model, without, byte_level, gpt2 = paths
-    if tokenizer_class == "GPT2Tokenizer" and gpt2 != byte_level:  # what Phi-4's are told by
-        return gpt2
-    if sentencepiece:
-        return with_model
-    return without if byte_fallback else byte_level
+
+    paths: tuple[Path, Path, Path, Path]
+    reads_added: bool
+    refuses_beyond: bool
+    drops_head: bool
+
+    def path(self, *, sentencepiece: bool, byte_fallback: bool, name: str | None) -> Path:
+        """Return how a model's tokenizer is read.
+
+        `sentencepiece`: there is a `tokenizer.model`; `byte_fallback`: `tokenizer.json` is a BPE
+        with byte fallback; `name` is the class in `tokenizer_config.json`.
+        """
+        with_model, without, byte_level, gpt2 = self.paths
+        if name == "GPT2Tokenizer" and gpt2 != byte_level:  # what Phi-4's are told by
+            return gpt2
+        if sentencepiece:
+            return with_model
+        return without if byte_fallback else byte_level
+
+
+def find_converter(architecture: str) -> Converter | None:
+    """Return what is known of an architecture's class; None where there is no class."""
+    return _converters().get(architecture)
 
 
 @cache
@@ -51,9 +67,13 @@ def _pre_tokenizers() -> Mapping[str, Any]:
 
 
 @cache
-def _vocabularies() -> Mapping[str, tuple[Path, Path, Path, Path]]:
-    table = _read("converter_vocabularies.json")
-    return {name: kind["paths"] for kind in table["kinds"] for name in kind["architectures"]}
+def _converters() -> Mapping[str, Converter]:
+    found: dict[str, Converter] = {}
+    for kind in _read("converter_vocabularies.json")["kinds"]:
+        flags = {name: value for name, value in kind.items() if name != "architectures"}
+        converter = Converter(**flags | {"paths": tuple(kind["paths"])})
+        found |= dict.fromkeys(kind["architectures"], converter)
+    return found
 
 
 def _read(name: str) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.converter import check_text, pre_tokenizer_name, vocabulary_path
+from ftc.compiler.knowledge.converter import check_text, find_converter, pre_tokenizer_name
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "compiler" / "knowledge"
@@ -61,21 +61,16 @@ def test_vocabulary_paths(converter: Path, tmp_path: Path, *, update_golden: boo
         check=False,
     )
     assert ran.returncode == 0, ran.stderr[-2000:]
-    kinds: dict[tuple[str, ...], list[str]] = {}
-    for name, paths in json.loads(ran.stdout).items():
-        kinds.setdefault(tuple(paths), []).append(name)
+    kinds: dict[str, list[str]] = {}
+    for name, does in json.loads(ran.stdout).items():
+        kinds.setdefault(json.dumps(does), []).append(name)
     real = {
-        "source": f"set_vocab of the classes in vendor/llama.cpp/conversion of {VERSION}, run by "
-        "tests/compiler/knowledge/vocabulary_paths.py",
-        "tokenizers": [
-            "sentencepiece with tokenizer.model",
-            "sentencepiece without tokenizer.model",
-            "byte-level",
-            "byte-level of the class GPT2Tokenizer",
-        ],
+        "source": f"set_vocab and filter_tensors of the classes in vendor/llama.cpp/conversion of "
+        f"{VERSION}, run by tests/compiler/knowledge/vocabulary_paths.py, which says what each "
+        "entry means",
         "kinds": [
-            {"paths": list(paths), "architectures": sorted(names)}
-            for paths, names in sorted(kinds.items())
+            json.loads(does) | {"architectures": sorted(names)}
+            for does, names in sorted(kinds.items())
         ],
     }
     hold("converter_vocabularies.json", real, update=update_golden)
@@ -104,10 +99,9 @@ def test_every_registered_architecture_has_a_path() -> None:
         ("Gemma2ForCausalLM", True, True, "GemmaTokenizer", "scores"),
         ("Gemma2ForCausalLM", False, True, "GemmaTokenizer", "stop"),
         ("Gemma3ForCausalLM", False, True, "GemmaTokenizer", "bpe"),
-        ("NoSuchForCausalLM", True, True, None, "other"),
     ],
 )
-def test_vocabulary_path(
+def test_paths(
     architecture: str,
     sentencepiece: bool,
     byte_fallback: bool,
@@ -115,13 +109,25 @@ def test_vocabulary_path(
     expected: str,
 ) -> None:
     """Families go the way that they are known for."""
-    path = vocabulary_path(
-        architecture,
-        sentencepiece=sentencepiece,
-        byte_fallback=byte_fallback,
-        tokenizer_class=tokenizer_class,
+    found = find_converter(architecture)
+    assert found is not None
+    path = found.path(
+        sentencepiece=sentencepiece, byte_fallback=byte_fallback, name=tokenizer_class
     )
     assert path == expected
+
+
+def test_what_else_a_class_does() -> None:
+    """Phi-3's reads all of `tokenizer.json` and minds its ids; Gemma's leaves the head out."""
+    found = {name: find_converter(f"{name}ForCausalLM") for name in ("Phi3", "Gemma", "Llama")}
+    phi3, gemma, llama = found.values()
+    assert phi3 is not None
+    assert gemma is not None
+    assert llama is not None
+    assert (phi3.reads_added, phi3.refuses_beyond, phi3.drops_head) == (True, True, False)
+    assert (gemma.reads_added, gemma.refuses_beyond, gemma.drops_head) == (False, False, True)
+    assert (llama.reads_added, llama.refuses_beyond, llama.drops_head) == (False, False, False)
+    assert find_converter("NoSuchForCausalLM") is None
 
 
 def pre_tokenizers(sdist: Path) -> tuple[str, dict[str, str]]:

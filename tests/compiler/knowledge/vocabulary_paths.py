@@ -3,10 +3,12 @@
     python vocabulary_paths.py CONVERTER WORK
 
 CONVERTER is the folder of `convert_hf_to_gguf.py`. Prints JSON: the name of each text architecture
-with four outcomes: for a sentencepiece tokenizer with its `tokenizer.model`, for one without, for a
-byte-level one, and for one whose class is `GPT2Tokenizer`. An outcome is `scores` (the pieces'
-own), `equal` (one score for all tokens), `bpe` (merges, under the name of a pre-tokenizer), `stop`,
-or `other`.
+with its `paths`, the outcomes for a sentencepiece tokenizer with its `tokenizer.model`, for one
+without, for a byte-level one, and for one whose class is `GPT2Tokenizer`. An outcome is `scores`
+(the pieces' own), `equal` (one score for all tokens), `bpe` (merges, under the name of a
+pre-tokenizer), `stop`, or `other`. Beside them, whether a token that only `tokenizer.json` has is
+taken over (`reads_added`), whether ids that the embedding lacks stop it (`refuses_beyond`), and
+whether it leaves `lm_head` out (`drops_head`).
 """
 
 import json
@@ -21,6 +23,9 @@ from tests.tiny_tokenizers import byte_level_tokenizer, sentencepiece_tokenizer
 
 #: Tokens that some classes look up by name.
 NAMED = ("<|endoftext|>", "<|user|>", "<|observation|>", "<|assistant|>", "<|system|>", "[gMASK]")
+MARKER = "<|turn|>"
+ROWS = 512  # of the embedding, more than any of the tokenizers has
+FEW = 300  # fewer
 
 
 class Writer:
@@ -30,6 +35,7 @@ class Writer:
         """Begin with nothing written."""
         self.model = ""
         self.scores: list[float] = []
+        self.tokens: list[str | bytes] = []
 
     def add_tokenizer_model(self, model: str) -> None:
         """Remember the name of the tokenizer."""
@@ -38,6 +44,10 @@ class Writer:
     def add_token_scores(self, scores: list[float]) -> None:
         """Remember the scores."""
         self.scores = list(scores)
+
+    def add_token_list(self, tokens: list[str | bytes]) -> None:
+        """Remember the tokens."""
+        self.tokens = list(tokens)
 
     def __getattr__(self, name: str) -> Any:
         """Take everything else and forget it."""
@@ -62,24 +72,35 @@ def main() -> None:
         byte_level_tokenizer(work / "byte_level", added=NAMED),
         byte_level_tokenizer(work / "gpt2", added=NAMED, tokenizer_class="GPT2Tokenizer"),
     )
-    for folder in folders:
+    added = sentencepiece_tokenizer(work / "added", added=(MARKER,), listed=False)
+    for folder in (*folders, added):
         (folder / "config.json").write_text('{"model_type": "llama"}')
     table = {}
     for name in sorted(conversion.TEXT_MODEL_MAP):
-        table[name] = [outcome(conversion, name, folder) for folder in folders]
+        try:
+            model_class = conversion.get_model_class(name)
+        except KeyError:  # some names have no class behind them
+            model_class = None
+        paths = [run(model_class, name, folder)[0] for folder in folders]
+        table[name] = {
+            "paths": paths,
+            "reads_added": MARKER.encode() in run(model_class, name, added)[1],
+            "refuses_beyond": run(model_class, name, folders[0], rows=FEW)[0] != paths[0],
+            "drops_head": drops_head(model_class),
+        }
     print(json.dumps(table))  # noqa: T201 - a script
 
 
-def outcome(conversion: Any, name: str, folder: Path) -> str:
-    """Run one class's `set_vocab` on one folder; some names have no class behind them."""
-    try:
-        model_class = conversion.get_model_class(name)
-    except KeyError:
-        return "other"
+def run(
+    model_class: Any, name: str, folder: Path, *, rows: int = ROWS
+) -> tuple[str, list[str | bytes]]:
+    """Run one class's `set_vocab` on one folder; return its outcome and the tokens."""
+    if model_class is None:
+        return "other", []
     model_class = getattr(model_class, "Ministral3Model", model_class)  # what it hands on to
     model = model_class.__new__(model_class)
     model.dir_model = folder
-    model.hparams = {"vocab_size": 512, "architectures": [name]}
+    model.hparams = {"vocab_size": rows, "architectures": [name]}
     model.gguf_writer = writer = Writer()
     model.is_mistral_format = False
     model.origin_hf_arch = model.hf_arch = name
@@ -87,16 +108,24 @@ def outcome(conversion: Any, name: str, folder: Path) -> str:
     try:
         model.set_vocab()
     except SystemExit:  # what some classes do where a file is missing
-        return "stop"
+        return "stop", []
     except (FileNotFoundError, TypeError, ValueError) as error:
-        return "stop" if "tokenizer.model" in str(error) else "other"
+        return "stop" if "tokenizer.model" in str(error) else "other", []
     except Exception:  # noqa: BLE001 - a class that needs more than its tokenizer
-        return "other"
+        return "other", []
     if writer.model == "gpt2":
-        return "bpe"
+        return "bpe", writer.tokens
     if writer.model != "llama" or not writer.scores:
-        return "other"
-    return "equal" if len(set(writer.scores)) == 1 else "scores"
+        return "other", []
+    return "equal" if len(set(writer.scores)) == 1 else "scores", writer.tokens
+
+
+def drops_head(model_class: Any) -> bool:
+    """Whether the class leaves the output matrix out, be it tied or not."""
+    try:
+        return model_class.filter_tensors(("lm_head.weight", lambda: None)) is None
+    except Exception:  # noqa: BLE001 - a class that asks itself for more
+        return False
 
 
 if __name__ == "__main__":
