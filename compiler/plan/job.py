@@ -67,12 +67,12 @@ class Job:
     @property
     def states_on_host(self) -> bool:
         """Whether optimizer states wait in the host's memory, where the optimizer then runs."""
-        return self.offload != "none"
+        return self.deepspeed and self.offload != "none"
 
     @property
     def weights_on_host(self) -> bool:
         """Whether the shards of the weights wait in the host's memory as well."""
-        return self.offload == "parameters"
+        return self.sharding == "zero3" and self.offload == "parameters"
 
     @property
     def mixed(self) -> bool:

@@ -75,6 +75,8 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "learning_rate.lora": "the rate of QLoRA's experiments up to 13B parameters",
     "learning_rate.lora_large": "the rate of QLoRA's experiments above 13B parameters",
     "learning_rate.full": "2e-5 at 7B, falling with size^0.4; this model has {parameters}",
+    "importance.tokens": "enough to know a column's mean square to a few percent",
+    "importance.tokens.experts": "enough for {experts} experts, of which a token is sent to {used}",
     "lora_rank.small": "a model of {parameters} parameters affords a higher rank",
     "lora_rank.usual": "the usual rank; {parameters} parameters are many to share it",
     "lora_alpha": "twice the rank of {rank}",

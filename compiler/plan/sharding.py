@@ -30,11 +30,10 @@ def shardings(frame: Frame) -> tuple[Sharding, ...]:
     if offload == "parameters":
         return ("zero3",)
     if offload == "optimizer":
-        several: tuple[Sharding, ...] = ("zero2", "zero3")
+        options: tuple[Sharding, ...] = ("zero2", "zero3")
     else:
-        several = ("single",) if frame.world == 1 else ("ddp", "zero1", "zero2", "zero3")
-    whole = frame.storage != "plain"
-    return tuple(sharding for sharding in several if not (whole and sharding == "zero3"))
+        options = ("single",) if frame.world == 1 else ("ddp", "zero1", "zero2", "zero3")
+    return options if frame.storage == "plain" else tuple(o for o in options if o != "zero3")
 
 
 def decide_offload(spec: Spec) -> Decision[Offload]:

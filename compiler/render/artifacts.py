@@ -61,16 +61,19 @@ ARTIFACTS: Final = (
     _script("merge.py", "writes the trained model as a 16-bit folder"),
     _script("evaluate.py", "judges the result on the test split", lambda uses: uses.test),
     _script("reader.py", "reads and writes with a GGUF file", lambda uses: uses.gguf),
+    _script(
+        "importance.py",
+        "finds the columns that matter, for quantize.py",
+        lambda uses: uses.importance,
+    ),
     _script("fidelity.py", "measures how faithful a GGUF file is", lambda uses: uses.gguf),
     _script("quantize.py", "writes and verifies the GGUF files", lambda uses: uses.gguf),
-    _script(
-        "modelfile.py", "holds the Modelfile to the rows", lambda uses: uses.ollama_checked
-    ),
+    _script("modelfile.py", "holds the Modelfile to the rows", lambda uses: uses.ollama_checked),
     Artifact(
         name="go_template.py",
         language="python",
         about="renders Go templates, for modelfile.py",
-        text=lambda source, uses: read_go_template(),
+        text=lambda _source, _uses: read_go_template(),
         when=lambda uses: uses.ollama_checked,
     ),
     _script("report.py", "says what the run came to, in one table"),

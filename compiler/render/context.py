@@ -3,18 +3,21 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ftc.compiler.knowledge.gguf_types import wants_matrix
 from ftc.compiler.plan.decision import Decision
+from ftc.compiler.plan.importance import importance_reason, importance_tokens
 from ftc.compiler.plan.lengths import share_above
 from ftc.compiler.plan.reasons import sentence
+from ftc.compiler.plan.size import shape_of
+from ftc.compiler.render.modelfile import modelfile_context
 from ftc.compiler.render.readme import readme_context
 from ftc.compiler.render.source import BundleSource
-from ftc.compiler.render.uses import Uses
+from ftc.compiler.render.uses import Uses, find_context_tokens
 from ftc.compiler.render.values import Comment, Literal, Word
 
 _DTYPES: Final = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 _RESTARTS: Final = 20
 _OPEN_ANSWER_TOKENS: Final = 512
-_LEAST_CONTEXT_TOKENS: Final = 2048
 
 
 def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
@@ -29,6 +32,7 @@ def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
             "world": Word(str(source.plan.decisions.world.value)),
             "rows": Word(str(len(_ladder(source)))),
         },
+        "modelfile": modelfile_context(source),
         **readme_context(source, uses),
     }
 
@@ -45,7 +49,7 @@ def _decided_values(source: BundleSource) -> dict[str, Any]:
     targets = decisions.lora_targets.value if decisions.lora_targets else ()
     gpu = source.facts.hardware.kind == "gpu"
     constant = decisions.schedule.value == "constant"
-    room = _context_tokens(source)
+    room = find_context_tokens(source)
     open_answer = not source.facts.data.labels
     return {
         **values,
@@ -88,6 +92,10 @@ def _spec_values(source: BundleSource) -> dict[str, Any]:
         "test_share": spec.data.splits.test,
         "validation_share": spec.data.splits.validation,
         "types": spec.export.types,
+        "predicted_bytes": dict(source.plan.export_bytes),
+        "weighed_types": tuple(kind for kind in spec.export.types if wants_matrix(kind)),
+        "importance_tokens": importance_tokens(shape_of(facts.model)),
+        "first_type": next(iter(spec.export.types), None),
     }
 
 
@@ -106,6 +114,9 @@ def _more_reasons(source: BundleSource) -> dict[str, Comment]:
     return {
         "overlong_share": Comment(f"the share of rows longer than that, {counted}"),
         "merged_dtype": Comment(f"{kept}: llama.cpp reads it without another rounding"),
+        "predicted_bytes": Comment("by the types that llama.cpp gives the tensors"),
+        "weighed_types": Comment("these lose clearly less, or are not to be had without"),
+        "importance_tokens": Comment(sentence(importance_reason(shape_of(source.facts.model)))),
         "memory": Comment(f"the plan's peak of one process, in the phase: {phase}"),
     }
 
@@ -120,9 +131,3 @@ def _ladder(source: BundleSource) -> tuple[tuple[int, int], ...]:
 def _merged_dtype(source: BundleSource) -> str:
     """Return bfloat16 where the base is; float16 has more digits for what was float32."""
     return "bfloat16" if source.facts.model.dtype == "bfloat16" else "float16"
-
-
-def _context_tokens(source: BundleSource) -> int:
-    """Return the room that ask.py gives a question and its answer."""
-    wanted = max(_LEAST_CONTEXT_TOKENS, 2 * source.plan.decisions.max_length.value)
-    return min(source.facts.model.context_tokens, wanted)

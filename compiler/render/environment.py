@@ -4,7 +4,7 @@ from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Undefined
 
-from ftc.compiler.render.values import Comment, Literal, Markdown, Word
+from ftc.compiler.render.values import Comment, Literal, Markdown, ModelfileText, Word
 
 
 class BareValueError(TypeError):
@@ -33,7 +33,7 @@ def _read_template(name: str) -> str | None:
 
 def _finalize(value: Any) -> str:
     """Let whole tokens through; an undefined name raises its own error."""
-    if isinstance(value, Literal | Comment | Word | Markdown):
+    if isinstance(value, Literal | Comment | Word | Markdown | ModelfileText):
         return str(value)
     if isinstance(value, Undefined):
         return str(value)

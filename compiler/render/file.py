@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Language = Literal["python", "shell", "json", "yaml", "markdown", "text"]
+Language = Literal["python", "shell", "json", "yaml", "markdown", "modelfile", "text"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedFile:
-    """`name` is relative to the bundle in POSIX form; `data` is what a JSON or YAML file holds."""
+    """`name` is relative to the bundle in POSIX form; `data` is what JSON, YAML or a Modelfile holds."""
 
     name: str
     text: str

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 
+from ftc.compiler.knowledge.gguf_types import wants_matrix
 from ftc.compiler.render.source import BundleSource
 
 #: Rows are worth sorting by length when the long ones are this much longer than the mean.
 _UNEVEN_LENGTHS = 3.0
+_LEAST_CONTEXT_TOKENS = 2048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +58,10 @@ class Uses:
     # afterwards
     accuracy: bool
     gguf: bool
+    importance: bool
+    ollama_template: bool
+    ollama_checked: bool
+    adapter: bool
 
 
 def find_uses(source: BundleSource) -> Uses:
@@ -98,7 +104,7 @@ def find_uses(source: BundleSource) -> Uses:
         test=decided.test_rows.value > 0,
         cpu=not gpu,
         gpu=gpu,
-        distributed=decided.world.value > 1,
+        distributed=decided.world.value > 1 or sharding.startswith("zero"),
         deepspeed=sharding in ("zero1", "zero2", "zero3"),
         zero3=sharding == "zero3",
         bf16=decided.precision.value == "bf16",
@@ -110,6 +116,12 @@ def find_uses(source: BundleSource) -> Uses:
         and form != "text"
         and decided.test_rows.value > 0,
         gguf=bool(spec.export.types),
+        importance=any(wants_matrix(kind) for kind in spec.export.types),
+        ollama_template=renders_template(source) and _has_ollama_family(source),
+        ollama_checked=bool(spec.export.types)
+        and renders_template(source)
+        and _has_ollama_family(source),
+        adapter=spec.export.adapter,
     )
 
 
@@ -125,6 +137,17 @@ def renders_template(source: BundleSource) -> bool:
     if source.chat_template is not None or tokenizer.template_sha256 is not None:
         return True
     return form == "chat" or not tokenizer.exact
+
+
+def find_context_tokens(source: BundleSource) -> int:
+    """Return the room that ask.py and Ollama give a question and its answer."""
+    wanted = max(_LEAST_CONTEXT_TOKENS, 2 * source.plan.decisions.max_length.value)
+    return min(source.facts.model.context_tokens, wanted)
+
+
+def _has_ollama_family(source: BundleSource) -> bool:
+    ollama = source.facts.tokenizer.ollama
+    return ollama is not None and ollama.family is not None
 
 
 def _is_uneven(source: BundleSource) -> bool:

@@ -66,6 +66,29 @@ class Markdown:
         return _MARKUP.sub(r"\\\g<0>", line).replace("\\<", "&lt;")
 
 
+@dataclass(frozen=True, slots=True)
+class ModelfileText:
+    """A value of a Modelfile in its triple quotes, for which Ollama has no escape."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        if not is_sayable(self.text):
+            raise ValueError(f"no Modelfile can hold {self.text!r}")
+
+    def __str__(self) -> str:
+        """Return the quoted text."""
+        return f'"""{self.text}"""'
+
+
+def is_sayable(text: str) -> bool:
+    """Tell whether a Modelfile can hold a text: Ollama ends it at triple quotes.
+
+    And drops in silence whatever is not printable, which includes tabs and wide spaces.
+    """
+    return '"""' not in text and all(letter.isprintable() or letter == "\n" for letter in text)
+
+
 def python_literal(value: Any) -> str:
     """Return ASCII Python source for a JSON-like value; raises TypeError for any other type."""
     if value is None or isinstance(value, bool | int):

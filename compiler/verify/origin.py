@@ -9,6 +9,8 @@ from itertools import compress, product
 
 _RENDERED = re.compile(r"^([A-Z][A-Z0-9_]*) = \{\{", re.MULTILINE)
 
+#: Modules of ftc that bundles carry as they are.
+_CARRIED = frozenset({"go_template.py"})
 _TAG = re.compile(r"\{%.*?%\}")
 _MOST_PARTS = 8
 
@@ -25,6 +27,9 @@ class Template:
 def read_template(name: str) -> Template | None:
     """Return the template of the script `name`, or None when it has none."""
     path = files("ftc.templates").joinpath(f"{name}.j2")
+    if name in _CARRIED:
+        text = files("ftc.compiler.resolve").joinpath(name).read_text(encoding="utf-8")
+        return Template(lines=frozenset(map(str.rstrip, text.split("\n"))), constants=frozenset())
     if not path.is_file():
         return None
     text = path.read_text(encoding="utf-8")

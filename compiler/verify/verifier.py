@@ -7,6 +7,7 @@ from typing import Any
 
 from ftc.compiler.render.file import RenderedFile
 from ftc.compiler.verify.keys import find_unknown
+from ftc.compiler.verify.modelfile import ModelfileError, read_modelfile
 from ftc.compiler.verify.pages import (
     CHANGED_DATA,
     CONTROL_CHARACTER,
@@ -36,6 +37,8 @@ def _verify(file: RenderedFile) -> Iterator[Finding]:
             yield from _verify_shell(file)
         case "json" | "yaml":
             yield from _verify_data(file)
+        case "modelfile":
+            yield from _verify_modelfile(file)
         case "markdown" | "text":
             return
 
@@ -76,6 +79,20 @@ def _verify_data(file: RenderedFile) -> Iterator[Finding]:
                 message=f"`{file.name}` sets `{key}`, which the pinned {library} does not know",
                 help=_REPORT,
             )
+
+
+def _verify_modelfile(file: RenderedFile) -> Iterator[Finding]:
+    """Hold what Ollama will read against what was meant."""
+    try:
+        data = read_modelfile(file.text)
+    except ModelfileError as error:
+        why = ascii(str(error))[1:-1]
+        yield UNPARSABLE.finding(message=f"`{file.name}` cannot be read back: {why}", help=_REPORT)
+        return
+    if (place := _difference(data, file.data)) is not None:
+        yield CHANGED_DATA.finding(
+            message=f"`{file.name}` reads back differently at `{place or '/'}`", help=_REPORT
+        )
 
 
 def _load_yaml(text: str) -> Any:

@@ -130,7 +130,7 @@ def test_lora_improves_on_what_it_started_from(stages: Stages) -> None:
 
 def test_the_gguf_is_as_good(stages: Stages) -> None:
     """The exported file is right within 5 points as often as the merged model."""
-    (entry,) = read_json(stages.lora / "run/quantize/report.json")
+    (entry,) = read_json(stages.lora / "run/quantize/quality.json")["files"]
 
     assert entry["type"] == "Q8_0"
     assert abs(entry["accuracy"] - entry["trained_accuracy"]) <= 0.05

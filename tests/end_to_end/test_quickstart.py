@@ -84,15 +84,16 @@ def test_the_trained_model_is_far_above_chance(whole_run: WholeRun) -> None:
 
 def test_each_gguf_answers_as_the_trained_model(whole_run: WholeRun) -> None:
     """Q8_0 is all but the trained model, Q4_K_M close to it, on the same tokens."""
-    report = read_json(whole_run.bundle / "run/quantize/report.json")
+    files = read_json(whole_run.bundle / "run/quantize/quality.json")["files"]
     rows = read_json(whole_run.bundle / "run/evaluate/report.json")["rows"]
-    agreement = {entry["type"]: entry["agreement"] for entry in report}
+    agreement = {entry["type"]: entry["same_answers"] for entry in files}
 
     assert f"all {rows:,} rows are the same tokens" in whole_run.ended.out
     assert agreement.keys() == {"Q8_0", "Q4_K_M"}
     assert agreement["Q8_0"] >= 0.95
     assert agreement["Q4_K_M"] >= 0.85
-    for entry in report:
+    for entry in files:
+        assert entry["fault"] is None
         assert abs(entry["accuracy"] - entry["trained_accuracy"]) <= 0.1
         file = whole_run.bundle / "run/quantize" / entry["file"]
         assert file.stat().st_size == entry["bytes"]

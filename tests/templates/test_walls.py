@@ -32,12 +32,14 @@ def test_nothing_hides_a_value(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(TEMPLATES) - set(SCRIPTS)))
 def test_other_languages_print_their_own_types(name: str) -> None:
-    """The shell prints words alone; Markdown prints what the README's tables hold."""
+    """The shell prints words alone, Markdown the README's tables, a Modelfile its own values."""
     printed = set(re.findall(r"\{\{\s*(\w+)", TEMPLATES[name]))
 
     allowed = {
         "run.sh.j2": {"word"},
         "gitignore.j2": set(),
+        "Modelfile.j2": {"modelfile", "file", "stop"},
+        "Modelfile.adapter.j2": {"modelfile", "stop"},
         "README.md.j2": {"title", "name", "text", "size", "value", "by", "because", "about"},
     }
     assert printed <= allowed[name]

@@ -136,7 +136,7 @@ def test_factors_of_rotation_keep_the_width_of_a_head() -> None:
 
 @pytest.mark.parametrize(("share", "small"), [(0.4, 0.40625), (0.25, 0.25), (1.0, 1.0)])
 def test_a_rotated_share_is_whole_pairs(share: float, small: float) -> None:
-    """What is rotated of a narrower head is an even number, as near to the real share as it gets."""
+    """What is rotated of a narrower head is an even number, as near to the real share as can be."""
     phi = {"architectures": ["PhiForCausalLM"], "model_type": "phi", **_heads(32, 32)}
     config = shrink({**LLAMA, **phi, "hidden_size": 2560, "partial_rotary_factor": share})
     assert config is not None

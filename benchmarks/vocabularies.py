@@ -1,0 +1,143 @@
+"""The tokenizers of the families: rebuilt real ones, and stand-ins of the same kind.
+
+Real: Llama 2 and 3, Qwen 2, GPT-2, StarCoder and Phi-3 from the vocabularies inside llama.cpp's
+sources, Mistral from the wheel of mistral-common. A stand-in is named as one wherever it is used.
+"""
+
+import io
+import json
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from tests.real_tokenizers import KINDS, read_members, real_tokenizer
+
+#: What stands in for a tokenizer that no package carries, and how the report names it.
+STAND_INS: Final[Mapping[str, tuple[str, str]]] = {
+    "gemma": ("gemma", "stand-in: sentencepiece of 2,048 tokens, with Gemma's special ids"),
+    "olmo-2": ("gpt-2", "stand-in: GPT-2's"),
+    "smollm3": ("llama-3", "stand-in: Llama 3's"),
+    "granite-3": ("starcoder", "stand-in: StarCoder's"),
+    "falcon": ("gpt-2", "stand-in: GPT-2's"),
+    "gpt-neox": ("gpt-2", "stand-in: GPT-2's"),
+    "phi-2": ("gpt-2", "stand-in: GPT-2's, without Phi's tokens for runs of spaces"),
+    "command-r": ("gpt-2", "stand-in: GPT-2's"),
+}
+_MISTRAL: Final[Mapping[str, str]] = {
+    "mistral-v1": "tokenizer.model.v1",
+    "mistral-v3": "mistral_instruct_tokenizer_240323.model.v3",
+}
+_GEMMA_TEMPLATE: Final = "google-gemma-2-2b-it"
+_STAND_IN_TOKENS: Final = 2048
+
+
+def describe_tokenizer(kind: str) -> str:
+    """Return the words of the report for the tokenizer of a family."""
+    return STAND_INS[kind][1] if kind in STAND_INS else "real"
+
+
+def make_tokenizer(
+    kind: str, folder: Path, *, sdist: Path, cache: Path, texts: list[str], template: str | None
+) -> None:
+    """Write a tokenizer's files into `folder`; `template` replaces its chat template.
+
+    A stand-in learns from `texts`. `cache` keeps the wheel of mistral-common, which is fetched once
+    by pip. Raises RuntimeError where it cannot be fetched.
+    """
+    kind = STAND_INS.get(kind, (kind, ""))[0]
+    if kind in KINDS:
+        real_tokenizer(kind, folder, sdist=sdist)
+    elif kind in _MISTRAL:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "tokenizer.model").write_bytes(_read_mistral(_MISTRAL[kind], cache))
+        finish_tokenizer(folder, {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"})
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        named = ("<pad>", "<eos>", "<bos>", "<unk>")
+        model = train_sentencepiece(
+            texts,
+            tokens=_STAND_IN_TOKENS,
+            named=named,
+            markers=("<start_of_turn>", "<end_of_turn>"),
+        )
+        (folder / "tokenizer.model").write_bytes(model)
+        roles = ("pad_token", "eos_token", "bos_token", "unk_token")
+        finish_tokenizer(
+            folder, {**dict(zip(roles, named, strict=True)), "add_prefix_space": False}
+        )
+        template = template or _GEMMA_TEMPLATE
+    if template is not None:
+        file = f"templates/{template}.jinja"
+        text = read_members(sdist, file)[file].decode()
+        path = folder / "tokenizer_config.json"
+        settings = {**json.loads(path.read_bytes()), "chat_template": text}
+        path.write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+
+
+def _read_mistral(name: str, cache: Path) -> bytes:
+    """Return one `tokenizer.model` of the wheel of mistral-common, fetched if need be."""
+    cache.mkdir(parents=True, exist_ok=True)
+    fetch = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(cache)]
+    if not list(cache.glob("mistral_common-*.whl")):
+        done = subprocess.run([*fetch, "mistral-common"], check=False, capture_output=True)
+        if done.returncode:
+            raise RuntimeError("the wheel of mistral-common could not be fetched")
+    with zipfile.ZipFile(max(cache.glob("mistral_common-*.whl"))) as wheel:
+        return wheel.read(f"mistral_common/data/{name}")
+
+
+def train_sentencepiece(
+    texts: Iterable[str], *, tokens: int, named: Sequence[str], markers: Sequence[str] = ()
+) -> bytes:
+    """Return a `tokenizer.model` of so many tokens: BPE with byte fallback, no dummy prefix.
+
+    `named` are padding, end, begin and unknown, which get the ids 0 to 3, as Gemma's have.
+    """
+    import sentencepiece  # noqa: PLC0415 - real tokenizers need no training
+
+    model = io.BytesIO()
+    pad, end, begin, unknown = named
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(texts),
+        model_writer=model,
+        model_type="bpe",
+        vocab_size=tokens,
+        byte_fallback=True,
+        character_coverage=0.9995,
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+        add_dummy_prefix=False,
+        split_digits=True,
+        control_symbols=list(markers),
+        pad_id=0,
+        pad_piece=pad,
+        eos_id=1,
+        eos_piece=end,
+        bos_id=2,
+        bos_piece=begin,
+        unk_id=3,
+        unk_piece=unknown,
+        num_threads=1,
+        minloglevel=2,
+    )
+    return model.getvalue()
+
+
+def finish_tokenizer(folder: Path, named: Mapping[str, object]) -> None:
+    """Write what stands beside a `tokenizer.model`: its settings, and tokenizer.json from it."""
+    from transformers import AutoTokenizer  # noqa: PLC0415 - takes seconds
+
+    settings = {
+        "tokenizer_class": "LlamaTokenizer",
+        "add_bos_token": True,
+        "add_eos_token": False,
+        "model_max_length": 8192,
+        **named,
+    }
+    written = json.dumps(settings, indent=1) + "\n"
+    (folder / "tokenizer_config.json").write_text(written, encoding="utf-8")
+    AutoTokenizer.from_pretrained(folder).save_pretrained(folder)
+    (folder / "tokenizer_config.json").write_text(written, encoding="utf-8")

@@ -1,0 +1,95 @@
+"""The rules about what processes share and what waits on the host (FTC425 to FTC428)."""
+# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+
+from collections.abc import Iterator
+
+from ftc.compiler.checks.case import Case
+from ftc.compiler.checks.rule import Problem, put, rule
+
+_ZERO = ("zero1", "zero2", "zero3")
+
+
+@rule("FTC425", "offload-without-zero", "error")
+def offload_without_zero(case: Case) -> Iterator[Problem]:
+    """What it is: Something is to wait in the host's memory, and the strategy is `ddp`.
+
+    Why it matters: Offload is a part of DeepSpeed's ZeRO: copies of a model keep everything on
+    their GPU, and the field would be accepted and then ignored.
+
+    Example: {"distribution": {"strategy": "ddp", "offload": "optimizer"}}
+
+    Use instead: {"distribution": {"strategy": "zero2", "offload": "optimizer"}}
+    """
+    written = case.spec.distribution
+    if written.strategy == "ddp" and written.offload in ("optimizer", "parameters"):
+        instead = "zero3" if written.offload == "parameters" else "zero2"
+        yield Problem(
+            message=f"`{written.offload}` cannot be offloaded under `ddp`, which keeps whole copies",
+            help=f"set `distribution.strategy` to `{instead}`, or leave `offload` out",
+            pointer="/distribution/offload",
+            fix=(put("/distribution/strategy", instead),),
+        )
+
+
+@rule("FTC426", "parameters-offloaded-without-zero3", "error")
+def parameters_offloaded_without_zero3(case: Case) -> Iterator[Problem]:
+    """What it is: The weights are to wait in the host's memory under ZeRO-1 or ZeRO-2.
+
+    Why it matters: Only ZeRO-3 fetches weights layer by layer; under the others each process holds
+    all of them, and DeepSpeed ignores the setting.
+
+    Example: {"distribution": {"strategy": "zero2", "offload": "parameters"}}
+
+    Use instead: {"distribution": {"strategy": "zero3", "offload": "parameters"}}
+    """
+    written = case.spec.distribution
+    if written.strategy in ("zero1", "zero2") and written.offload == "parameters":
+        yield Problem(
+            message=f"`{written.strategy}` holds all weights on every GPU: they cannot be offloaded",
+            help="set `distribution.strategy` to `zero3`, or offload the `optimizer` alone",
+            pointer="/distribution/offload",
+            fix=(put("/distribution/strategy", "zero3"),),
+        )
+
+
+@rule("FTC427", "qlora-under-zero3", "error", reads=("plan",))
+def qlora_under_zero3(case: Case) -> Iterator[Problem]:
+    """What it is: A base in 4 bits is to be divided by ZeRO-3.
+
+    Why it matters: With the pinned versions each process loads the whole base first, since
+    transformers leaves ZeRO-3's divided loading out for quantized models, and the first checkpoint
+    fails: bitsandbytes cannot save a matrix of which the process holds a part (seen on a CPU).
+
+    Example: {"method": "qlora", "hardware": "2x RTX-4090", "distribution": "zero3"}
+
+    Use instead: {"method": "qlora", "hardware": "2x RTX-4090", "distribution": "zero2"}
+    """
+    if case.spec.method.type == "qlora" and case.plan.decisions.sharding.value == "zero3":
+        offloaded = case.spec.distribution.offload == "parameters"
+        fix = [put("/distribution/strategy", "auto")]
+        yield Problem(
+            message="ZeRO-3 cannot divide a base in 4 bits",
+            help="leave the distribution to the planner, or use `lora`, which ZeRO-3 divides",
+            pointer="/distribution/offload" if offloaded else "/distribution/strategy",
+            fix=(*fix, *([put("/distribution/offload", "auto")] if offloaded else [])),
+        )
+
+
+@rule("FTC428", "offload-on-a-cpu", "warning", reads=("hardware",))
+def offload_on_a_cpu(case: Case) -> Iterator[Problem]:
+    """What it is: Something is to wait in the host's memory, and the host is what trains.
+
+    Why it matters: It is there already: DeepSpeed goes through the motions and saves nothing.
+
+    Example: {"hardware": "2x cpu", "distribution": {"strategy": "zero2", "offload": "optimizer"}}
+
+    Use instead: {"hardware": "2x cpu", "distribution": "zero2"}
+    """
+    written = case.spec.distribution
+    if case.hardware.kind == "cpu" and written.offload in ("optimizer", "parameters"):
+        yield Problem(
+            message="a CPU has no other memory to offload from",
+            help="leave `offload` out",
+            pointer="/distribution/offload",
+            fix=(put("/distribution/offload", "none"),),
+        )

@@ -1,0 +1,110 @@
+"""How long one device computes a micro-batch: arithmetic, memory traffic, kernel launches."""
+
+from typing import Final
+
+from ftc.compiler.knowledge.accelerators import find_accelerator
+from ftc.compiler.plan.activations import layer_bytes
+from ftc.compiler.plan.job import Job
+from ftc.compiler.resolve.facts import HardwareFacts
+
+# Fitted together to plain SFTTrainer runs on one A100-80GB (fms-acceleration,
+# scripts/benchmarks/refs; 1.1B to 70B; full, LoRA, QLoRA, GPTQ): 14 rates, 12 % off in the mean
+# square, 31 % at most. `benchmarks/memory.md` says how.
+_MATMUL_SHARE: Final = 0.83  # of the data sheet's dense rate, that very wide products reach
+_HALF_RATE_HIDDEN: Final = 1200  # the hidden size at which products reach half of that
+_TRAFFIC: Final = 3.6  # device memory read and written per pass, in bytes a layer keeps of a token
+_DEQUANTIZED_BYTES: Final = 7.5  # per 4-bit weight and pass: read, written in 16 bits, read again
+
+_CPU_FLOPS_PER_CORE: Final = 30e9  # fp32 on a server core, a model of some million weights: rough
+# Python's floor per layer, forward and backward: some 60 kernels launched at about 10 us, and
+# some 15 more for each adapted module. An assumption: no published run is this small.
+_LAYER_SECONDS, _ADAPTED_SECONDS = 0.0006, 0.00015
+_CAST_BYTES: Final = 6  # autocast reads an fp32 weight and writes it in 16 bits
+_NOMINAL_TFLOPS: Final = 100.0  # of a device that no table knows, to rank layouts by
+
+
+def micro_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
+    """Return the seconds of one micro-batch of so many tokens, forward and backward.
+
+    The slower of computing and launching kernels, where computing is arithmetic at the rate that
+    products of this width reach, and the traffic of everything between them at the memory's
+    bandwidth; never faster than one reading of the weights per pass (S. Williams et al.,
+    "Roofline", 2009). A device of unknown rate is taken as a nominal one, which ranks layouts and
+    says nothing of time: see `rate`.
+    """
+    launching = job.shape.layers * (_LAYER_SECONDS + _ADAPTED_SECONDS * len(job.targets))
+    launching *= passes(job) / 3
+    if hardware.kind == "cpu":
+        cores = hardware.cores or 1
+        speed = cores * _CPU_FLOPS_PER_CORE / max(1, hardware.count)
+        return operations(job) * tokens / speed + launching
+    bandwidth = (hardware.bandwidth_gb_s or 10 * _NOMINAL_TFLOPS) * 1e9
+    computing = operations(job) * tokens / product_rate(job, hardware)
+    weights = job.shape.linear_parameters + job.shape.expert_parameters
+    moving = _TRAFFIC * passes(job) * job.shape.layers * layer_bytes(job) * tokens
+    if job.storage != "plain":
+        moving += _DEQUANTIZED_BYTES * passes(job) * weights
+    if job.mixed:
+        moving += _CAST_BYTES * (2 if job.checkpointing else 1) * weights
+    reading = passes(job) * job.shape.parameters * job.compute_bytes / bandwidth
+    return max(computing + moving / bandwidth, reading, launching)
+
+
+def forward_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
+    """Return the seconds of one forward pass without a backward: an evaluation's batch."""
+    return micro_seconds(job, hardware, tokens) / passes(job)
+
+
+def passes(job: Job) -> int:
+    """Forward, a backward that costs two, and one more forward where activations are recomputed.
+
+    A frozen base needs no gradients of its weights: its backward costs one.
+    """
+    return (3 if job.full else 2) + (1 if job.checkpointing else 0)
+
+
+def operations(job: Job) -> float:
+    """Floating-point operations per token of a micro-batch.
+
+    2 per weight and pass (arXiv 2001.08361, section 2.1), looked-up embeddings apart; attention
+    besides: scores and values of half the row on average, twice and a half that backward.
+    """
+    shape = job.shape
+    looked_up = 0 if shape.tied else shape.embedding_parameters
+    weights = 2 * (active_parameters(job) - looked_up)
+    attention = 2 * job.length_tokens * shape.heads * shape.head_dim * shape.layers
+    recomputed = 1 if job.checkpointing else 0
+    adapter = 0 if job.full else 6 * job.trainable
+    return weights * passes(job) + attention * (3.5 + recomputed) + adapter
+
+
+def active_parameters(job: Job) -> int:
+    """Return the parameters that one token goes through: of experts, those it is routed to."""
+    shape = job.shape
+    if not shape.experts:
+        return shape.parameters
+    idle = shape.experts - shape.experts_per_token
+    return shape.parameters - shape.expert_parameters * idle // shape.experts
+
+
+def product_rate(job: Job, hardware: HardwareFacts) -> float:
+    """Return the operations per second that matrix products of this model reach."""
+    hidden = job.shape.hidden
+    peak = (rate(job, hardware) or _NOMINAL_TFLOPS) * 1e12
+    return peak * _MATMUL_SHARE * hidden / (hidden + _HALF_RATE_HIDDEN)
+
+
+def rate(job: Job, hardware: HardwareFacts) -> float | None:
+    """Return the data sheet's dense rate in this precision, in 10^12 per second, where known.
+
+    For a CPU the cores must be known, and the figure is only of use as being there.
+    """
+    if hardware.kind == "cpu":
+        return None if hardware.cores is None else hardware.cores * _CPU_FLOPS_PER_CORE / 1e12
+    wide = job.compute_bytes == 4  # noqa: PLR2004 - fp32
+    if not wide and hardware.bf16:
+        return hardware.bf16_tflops
+    match = find_accelerator(hardware.name)
+    if match is None:
+        return hardware.bf16_tflops
+    return match.accelerator.fp32_tflops if wide else match.accelerator.fp16_tflops

@@ -1,0 +1,76 @@
+"""What a step costs beside its micro-batches: communication, the optimiser, offloaded states."""
+
+from typing import Final
+
+from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.states import trained_bytes
+from ftc.compiler.resolve.facts import HardwareFacts
+
+# Bytes per second that a ring of one host's GPUs reaches (NCCL's "bus bandwidth"): NVLink of
+# Hopper, of A100, of older or bridged cards; PCIe through the host.
+_HOPPER_LINK, _AMPERE_LINK, _BRIDGE_LINK, _PCIE_LINK = 350e9, 230e9, 50e9, 12e9
+_HOPPER, _AMPERE_DATA_CENTRE, _VOLTA = 9.0, 8.0, 7.0
+_HOST_LINK: Final = 16e9  # of pinned host memory and one GPU, PCIe of the fourth generation
+# DeepSpeed's CPU AdamW, parameters per second of one host: Qwen2.5-3B on two A100 takes steps of
+# 2.4 to 3.1 s on 128 cores (deepspeedai/DeepSpeed, tutorial of ZeRO-Offload), most of it this.
+_CPU_ADAMW: Final = 1.5e9
+_STATE_TRAFFIC_BYTES: Final = 28  # AdamW reads and writes weight, gradient and moments, in fp32
+_STEP_SECONDS: Final = 0.02  # per optimiser step: data loader, logging
+_DEEPSPEED_SECONDS: Final = 0.02  # per step: its engine's bookkeeping; an assumption
+_FETCH_SECONDS: Final = 0.0005  # per layer and pass: ZeRO-3's hooks; an assumption
+_HIDDEN: Final = 0.5  # share of a micro-batch beside which communication runs
+
+
+def step_overhead_seconds(job: Job, hardware: HardwareFacts, micro: float) -> float:
+    """Return the seconds of an optimiser step beside its micro-batches of `micro` seconds each."""
+    if hardware.kind == "cpu":
+        return _STEP_SECONDS
+    step = _STEP_SECONDS + states_seconds(job, hardware) + exposed_seconds(job, hardware, micro)
+    if job.deepspeed:
+        step += _DEEPSPEED_SECONDS
+    if job.sharding == "zero3":
+        step += 3 * _FETCH_SECONDS * job.shape.layers * job.accumulation
+    return step
+
+
+def exposed_seconds(job: Job, hardware: HardwareFacts, micro: float) -> float:
+    """Return the seconds of communication per step that computing does not hide.
+
+    Of N processes a ring moves (N - 1) / N of what it reduces or gathers (NCCL). DDP and ZeRO-1
+    reduce once a step, ZeRO-2 and ZeRO-3 after each micro-batch, since they keep no whole gradient;
+    ZeRO-1 and ZeRO-2 gather the new weights after the step, ZeRO-3 all weights twice for each
+    micro-batch (arXiv 1910.02054, section 7).
+    """
+    if job.world == 1:
+        return 0.0
+    gradients = job.trainable * trained_bytes(job)
+    share = (job.world - 1) / job.world
+    speed = link_speed(hardware)
+    if job.sharding == "zero3":
+        moved = job.accumulation * (gradients + 2 * job.shape.parameters * job.load_bytes)
+        return max(0.0, share * moved / speed - _HIDDEN * micro * job.accumulation)
+    reductions = job.accumulation if job.sharding == "zero2" else 1
+    reducing = reductions * max(0.0, share * gradients / speed - _HIDDEN * micro)
+    gathering = share * gradients / speed
+    if not job.deepspeed:  # DDP's all-reduce is both, and overlaps as a whole
+        return max(0.0, 2 * gathering - _HIDDEN * micro)
+    return reducing + gathering
+
+
+def states_seconds(job: Job, hardware: HardwareFacts) -> float:
+    """Return the seconds of AdamW's traffic, of this process's share of the states."""
+    share = job.world if job.deepspeed else 1
+    bandwidth = (hardware.bandwidth_gb_s or 1000) * 1e9
+    return job.trainable * _STATE_TRAFFIC_BYTES / share / bandwidth
+
+
+def link_speed(hardware: HardwareFacts) -> float:
+    """Return the bytes per second of a ring between the GPUs of one host."""
+    if hardware.link != "nvlink":
+        return _PCIE_LINK
+    capability = hardware.compute_capability
+    if capability is None or capability >= _HOPPER:
+        return _HOPPER_LINK
+    if capability == _AMPERE_DATA_CENTRE:
+        return _AMPERE_LINK
+    return 2 * _BRIDGE_LINK if capability == _VOLTA else _BRIDGE_LINK

@@ -1,0 +1,28 @@
+"""The table of rehearsals: it speaks of families that are there, and gives its reasons."""
+
+import json
+from importlib.resources import files
+
+from benchmarks.rehearsals import read_families
+from ftc.compiler.knowledge.architecture import is_convertible
+from ftc.compiler.knowledge.rehearsed import find_rehearsed
+from ftc.compiler.rehearse.meaning import MEANINGS
+
+TABLE = json.loads((files("ftc.compiler.knowledge") / "rehearsed.json").read_text())
+
+
+def test_every_entry_has_its_case() -> None:
+    """Only what `make rehearse-all` runs stands in the table, and all of it."""
+    cases = {family.config["architectures"][0] for family in read_families()}
+    assert set(TABLE["architectures"]) == cases
+    assert all(map(is_convertible, cases))
+
+
+def test_a_stop_has_a_stage_and_a_reason() -> None:
+    """One without the other would tell nobody anything."""
+    for name in TABLE["architectures"]:
+        known = find_rehearsed(name)
+        assert known is not None
+        assert (known.stage is None) == (known.reason is None)
+        assert known.stage is None or known.stage in MEANINGS
+    assert find_rehearsed("UnheardOfForCausalLM") is None
