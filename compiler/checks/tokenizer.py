@@ -1,4 +1,4 @@
-"""The rules about tokenizer and chat template (FTC140 to FTC159)."""
+"""The rules about tokenizer and chat template (FTC140 to FTC161)."""
 # ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
 
 from collections.abc import Iterator
@@ -122,4 +122,26 @@ def history_rewritten_by_template(case: Case) -> Iterator[Problem]:
             message="the chat template rewrites earlier turns of a conversation",
             help="set `model.chat_template` to one whose rendering only ever grows",
             pointer="/model/id",
+        )
+
+
+@rule("FTC160", "template-of-another-family", "warning", reads=("tokenizer",))
+def template_of_another_family(case: Case) -> Iterator[Problem]:
+    """What it is: The template that the spec brings writes markers that this tokenizer cuts up.
+
+    Why it matters: The model knows its own markers and not these: it must learn from scattered
+    pieces where a turn begins and ends, and what asks it later may cut them otherwise. With the
+    template of another family Qwen answered 26 % instead of 57 % (LLaMA-Factory #2509).
+
+    Example: {"model": {"id": "meta-llama/Llama-3.1-8B-Instruct", "chat_template": "chatml.jinja"}}
+
+    Use instead: {"model": "meta-llama/Llama-3.1-8B-Instruct"}
+    """
+    split = case.tokenizer.split_markers
+    if case.tokenizer.template_from_spec and split:
+        shown = ", ".join(f"`{marker}`" for marker in split)
+        yield Problem(
+            message=f"the chat template writes {shown}, which the tokenizer cuts into pieces",
+            help="use the model's own template, or one whose markers are tokens of this tokenizer",
+            pointer="/model/chat_template",
         )

@@ -98,7 +98,8 @@ class TokenizerFacts:
     prompt and answer can be told apart by length.
     `gguf_bytes` is what tokens, merges, scores and template take up in a GGUF; None where unread.
     `ollama` is None without a chat template, or with one that was not read. `conversion` is None
-    where `exact` is false.
+    where `exact` is false. `split_markers` are control markers that the template writes and the
+    tokenizer cuts into pieces.
     """
 
     exact: bool
@@ -119,6 +120,7 @@ class TokenizerFacts:
     conversion: ConversionFacts | None
     gguf_bytes: int | None = None
     ollama: OllamaFacts | None = None
+    split_markers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from ftc.compiler.resolve.chat_template import (
 from ftc.compiler.resolve.conversion import read_conversion
 from ftc.compiler.resolve.facts import ModelFacts, TokenizerFacts, Unknown
 from ftc.compiler.resolve.gguf_vocabulary import count_gguf_bytes
+from ftc.compiler.resolve.markers import find_split_markers
 from ftc.compiler.resolve.model_folder import find_tokenizer_folder, located_folder
 from ftc.compiler.resolve.ollama import recognise
 from ftc.compiler.resolve.place import at
@@ -123,8 +124,10 @@ def _exact(model: ModelFacts, place: Path, own: str | None) -> TokenizerFacts:
     special, family = loaded.special, _family(model)
     sentencepiece = (place / SENTENCEPIECE_FILE).is_file()
     probes, ollama = Probes(), None
+    split: tuple[str, ...] = ()
     if loaded.template is not None and source is not None:
         probes = probe_template(loaded.template, special.get("eos_token"))
+        split = find_split_markers(loaded.template, loaded.tokenizer, [_USER, _ANSWER])
         adds_bos = loaded.adds_bos(config.add_bos, sentencepiece=sentencepiece)
         ollama = recognise(source, loaded.template, adds_bos=adds_bos)
     return TokenizerFacts(
@@ -146,6 +149,7 @@ def _exact(model: ModelFacts, place: Path, own: str | None) -> TokenizerFacts:
         conversion=read_conversion(place, loaded, config, model_type=model.model_type),
         ollama=ollama,
         gguf_bytes=count_gguf_bytes(place, loaded.tokenizer, source),
+        split_markers=split,
     )
 
 

@@ -53,6 +53,18 @@ def test_added_tokens_count(make_spec: Any, model_folder: Path) -> None:
     assert facts.pad == "<pad>"
 
 
+def test_markers_that_are_no_tokens(make_spec: Any, model_folder: Path) -> None:
+    """A template of another family writes markers that the tokenizer cuts up; its own does not."""
+    folder = model_folder.parent
+    assert known(make_spec(), folder).split_markers == ()
+    chatml = (
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|></s>{% endfor %}"
+    )
+    (folder / "chatml.jinja").write_text(chatml, encoding="utf-8")
+    spec = make_spec(model={"id": "./model", "chat_template": "chatml.jinja"})
+    assert known(spec, folder).split_markers == ("<|im_end|>", "<|im_start|>")
+
+
 def test_templates_in_each_of_their_places(make_spec: Any, model_folder: Path) -> None:
     """A file of its own wins over the config; a list is read by name; the spec's wins over all."""
     folder = model_folder.parent
