@@ -26,7 +26,7 @@ _DATA: Final = "data.csv"
 @click.option("--model", default=_MODEL, show_default=True, help="A Hub id or a folder.")
 @click.option("--data", default=_DATA, show_default=True, help="A file, or a Hub data set.")
 @click.option("--hardware", default="auto", show_default=True, help='Such as "2x A100-80GB".')
-@click.option("--method", default="lora", show_default=True, help="full or lora.")
+@click.option("--method", default="lora", show_default=True, help="full, lora or qlora.")
 @click.option("--export", "exports", multiple=True, help="A GGUF type, such as Q4_K_M; repeatable.")
 @click.pass_context
 def command(

@@ -24,7 +24,7 @@ def offload_without_zero(case: Case) -> Iterator[Problem]:
     if written.strategy == "ddp" and written.offload in ("optimizer", "parameters"):
         instead = "zero3" if written.offload == "parameters" else "zero2"
         yield Problem(
-            message=f"`{written.offload}` cannot be offloaded under `ddp`, which keeps whole copies",
+            message=f"`{written.offload}` cannot be offloaded under `ddp`: its copies are whole",
             help=f"set `distribution.strategy` to `{instead}`, or leave `offload` out",
             pointer="/distribution/offload",
             fix=(put("/distribution/strategy", instead),),
@@ -45,7 +45,7 @@ def parameters_offloaded_without_zero3(case: Case) -> Iterator[Problem]:
     written = case.spec.distribution
     if written.strategy in ("zero1", "zero2") and written.offload == "parameters":
         yield Problem(
-            message=f"`{written.strategy}` holds all weights on every GPU: they cannot be offloaded",
+            message=f"`{written.strategy}` holds all weights on every GPU and offloads none",
             help="set `distribution.strategy` to `zero3`, or offload the `optimizer` alone",
             pointer="/distribution/offload",
             fix=(put("/distribution/strategy", "zero3"),),

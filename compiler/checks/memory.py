@@ -75,16 +75,17 @@ def tight_fit(case: Case) -> Iterator[Problem]:
 
 @rule("FTC422", "host-memory-too-small", "error", reads=("hardware", "plan"))
 def host_memory_too_small(case: Case) -> Iterator[Problem]:
-    """What it is: Loading or merging needs more of the host's memory than there is.
+    """What it is: Loading, merging or what is offloaded needs more host memory than there is.
 
     Why it matters: The merge runs on the CPU with the whole model in 16 bits; the system kills it
-    after the training that was paid for.
+    after the training that was paid for. Offloaded states lie there throughout.
 
     Example: {"model": "Qwen/Qwen2.5-72B", "hardware": {"gpu": "H100", "count": 8, "ram_gib": 64}}
 
     Use instead: {"model": "Qwen/Qwen2.5-72B", "hardware": {"gpu": "H100", "count": 8}}
     """
     ram, need = case.hardware.host_ram_bytes, case.plan.host_ram_bytes
+    offload = case.plan.decisions.offload.value
     if (
         ram is not None
         and need > ram
@@ -92,7 +93,8 @@ def host_memory_too_small(case: Case) -> Iterator[Problem]:
     ):
         yield Problem(
             message=f"the host needs {gib(need)} of memory and has {gib(ram)}",
-            help="use a host with more memory, or merge on another machine",
+            help="use a host with more memory, or "
+            + ("merge on another machine" if offload == "none" else "offload less"),
             pointer="/hardware/ram_gib",
         )
 
@@ -176,8 +178,9 @@ def nothing_to_share(case: Case) -> Iterator[Problem]:
 
     Use instead: {"hardware": "1x A100-80GB"}
     """
-    strategy = case.spec.distribution.strategy
-    if strategy != "auto" and case.plan.decisions.world.value == 1:
+    strategy, offload = case.spec.distribution.strategy, case.spec.distribution.offload
+    shares = strategy != "auto" and offload in ("auto", "none")
+    if shares and case.plan.decisions.world.value == 1:
         yield Problem(
             message=f"`{strategy}` has one process and nothing to share",
             help="leave `distribution` out, or use more GPUs",

@@ -160,7 +160,7 @@ def targets_match_nothing(case: Case) -> Iterator[Problem]:
     Use instead: {"method": {"type": "lora", "targets": ["q_proj", "v_proj"]}}
     """
     targets, shape = case.spec.method.targets, case.model.shape
-    if case.spec.method.type != "lora" or shape is None or not isinstance(targets, tuple):
+    if case.spec.method.type == "full" or shape is None or not isinstance(targets, tuple):
         return
     for index, target in enumerate(targets):
         if target in (*_OUTSIDE_LAYERS, ALL_LINEAR) or hit(shape, (target,)):
@@ -187,7 +187,7 @@ def head_as_target(case: Case) -> Iterator[Problem]:
 
     Use instead: {"method": {"type": "lora", "targets": "all-linear"}}
     """
-    if case.spec.method.type != "lora" or not isinstance(case.spec.method.targets, tuple):
+    if case.spec.method.type == "full" or not isinstance(case.spec.method.targets, tuple):
         return
     tied = case.model.shape is not None and case.model.shape.tied
     for index, target in enumerate(case.spec.method.targets):

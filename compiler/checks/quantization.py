@@ -30,7 +30,7 @@ def qlora_without_kernels(case: Case) -> Iterator[Problem]:
         and capability < _LEAST_CAPABILITY
     ):
         yield Problem(
-            message=f"{case.hardware.name} (compute capability {capability:g}) has no 4-bit kernels",
+            message=f"{case.hardware.name} (compute capability {capability:g}) lacks 4-bit kernels",
             help="use `lora` and a smaller model, or a newer GPU",
             pointer="/method/type",
             fix=(put("/method/type", "lora"),),

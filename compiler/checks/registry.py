@@ -14,6 +14,7 @@ from ftc.compiler.checks import (
     lengths,
     memory,
     model,
+    ollama,
     precision,
     quantization,
     rehearsal,
@@ -60,6 +61,7 @@ RULES: Final[tuple[Rule, ...]] = tuple(
                 conversion,
                 verification,
                 rehearsal,
+                ollama,
             )
             for found in vars(module).values()
             if isinstance(found, Rule)

@@ -62,6 +62,7 @@ class Uses:
     ollama_template: bool
     ollama_checked: bool
     adapter: bool
+    converted: bool
 
 
 def find_uses(source: BundleSource) -> Uses:
@@ -122,6 +123,7 @@ def find_uses(source: BundleSource) -> Uses:
         and renders_template(source)
         and _has_ollama_family(source),
         adapter=spec.export.adapter,
+        converted=bool(spec.export.types) or spec.export.adapter,
     )
 
 
