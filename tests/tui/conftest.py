@@ -1,0 +1,36 @@
+"""A folder with data to talk about, and a session in it that keeps to the built-in table."""
+
+from pathlib import Path
+
+import pytest
+
+from ftc.tui.session import Session
+from ftc.tui.situation import Observer
+from ftc.tui.voice import Voice
+
+ROWS = 240
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with `tickets.csv`, with no Hub and a shelf of its own."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    place = tmp_path / "work"
+    place.mkdir()
+    teams = ("billing", "delivery", "returns")
+    lines = [
+        f"my parcel number {n} has a problem with {teams[n % 3]},{teams[n % 3]}"
+        for n in range(ROWS)
+    ]
+    (place / "tickets.csv").write_text("\n".join(["text,label", *lines]) + "\n", encoding="utf-8")
+    return place
+
+
+@pytest.fixture
+def session(folder: Path) -> Session:
+    """Return a session in English that has begun."""
+    talk = Session(observer=Observer(folder=folder), voice=Voice(language="en"))
+    talk.start()
+    return talk

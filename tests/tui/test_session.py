@@ -1,0 +1,252 @@
+"""Whole conversations, without a screen: messages in, the draft and the bundle out."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ftc.spec.validate import to_spec
+from ftc.tui.dialogue import Done, Question, asked_pointers
+from ftc.tui.draft import Draft, written
+from ftc.tui.session import Session
+from ftc.tui.shelf import Kept, find_kept, keep
+from ftc.tui.understanding.reading import Change, Reading
+from ftc.tui.voice import LANGUAGES, Voice
+
+EVERYTHING = "llama 3.1 8b on my 4090, tickets.csv, I need a q4 gguf for ollama"
+
+
+def asked(session: Session) -> str | None:
+    """Return the field that is asked for now."""
+    return session.step.pointer if isinstance(session.step, Question) else None
+
+
+def spec(session: Session) -> dict[str, object]:
+    """Return the spec so far."""
+    return dict(written(session.draft))
+
+
+def test_one_sentence_leaves_two_questions(session: Session) -> None:
+    """What a sentence says is not asked again."""
+    session.reply(EVERYTHING)
+    assert asked(session) == "/method/type"
+    session.reply("lora")
+    assert asked(session) == "/name"
+    session.reply("triage")
+    assert isinstance(session.step, Done)
+    assert spec(session) == {
+        "name": "triage",
+        "model": "meta-llama/Llama-3.1-8B-Instruct",
+        "data": "tickets.csv",
+        "method": "lora",
+        "hardware": "RTX-4090",
+        "export": ["Q4_K_M"],
+    }
+
+
+def test_an_ordinary_case_answers_at_most_six_questions(session: Session) -> None:
+    """One answer each, in the schema's order, and every option offered is a valid spec."""
+    answers = ["tickets.csv", "qwen3 4b", "a 4090", "lora", "Q4_K_M", "triage"]
+    for count, answer in enumerate(answers, start=1):
+        assert asked(session) == asked_pointers()[count - 1]
+        for option in session.options:
+            tried = written(session.draft.changed(option.changes))
+            to_spec({"name": "a", "model": "b", "data": "c", **tried})
+        session.reply(answer)
+    assert isinstance(session.step, Done)
+
+
+def test_each_answer_says_what_it_leads_to(session: Session) -> None:
+    """The methods come with the planner's own figures."""
+    session.reply(EVERYTHING)
+    told = {option.label: session.consequence(option) for option in session.options}
+    assert told["lora"].startswith("fits with ")
+    assert told["full"].startswith("does not fit: ")
+    assert session.options[0].plan is not None
+
+
+def test_not_knowing_takes_the_first_that_fits_and_says_why(session: Session) -> None:
+    """The choice is marked as ftc's own."""
+    session.reply(EVERYTHING)
+    lines = session.reply("I don't know")
+    assert lines[0].text.startswith("Then I take method.type = ")
+    assert any(line.text.startswith("Because: fits") for line in lines)
+    assert "/method/type" in session.draft.chosen
+
+
+def test_a_correction_changes_the_count_alone(session: Session) -> None:
+    """The sentence "no, two of them" speaks of the GPUs."""
+    session.reply(EVERYTHING)
+    session.reply("no, two of them")
+    assert spec(session)["hardware"] == "2x RTX-4090"
+
+
+def test_undo_and_redo_walk_the_drafts(session: Session) -> None:
+    """Each step back is a step forward again, until something else is said."""
+    session.reply("tickets.csv")
+    session.reply("3 epochs")
+    session.reply("undo")
+    assert "training" not in spec(session)
+    session.reply("redo")
+    assert spec(session)["training"] == {"epochs": 3}
+    session.reply("undo")
+    session.reply("5 epochs")
+    assert session.reply("redo")[0].text == "There is nothing to do again."
+
+
+def test_starting_again_can_be_undone(session: Session) -> None:
+    """Nothing that was said is lost."""
+    session.reply(EVERYTHING)
+    before = spec(session)
+    session.reply("start again")
+    assert spec(session) == {}
+    session.reply("undo")
+    assert spec(session) == before
+
+
+def test_a_file_that_is_not_there_is_asked_for_again(session: Session) -> None:
+    """The finding stands above the question."""
+    lines = session.reply("nowhere.csv")
+    assert lines[1].kind == "trouble"
+    assert "nowhere.csv" in lines[1].text
+    assert asked(session) == "/data/source"
+
+
+def test_several_models_that_fit_the_words_are_offered(session: Session) -> None:
+    """The person chooses by number."""
+    session.reply("llama 3.1")
+    assert [option.label for option in session.options] == [
+        "meta-llama/Llama-3.1-8B-Instruct",
+        "meta-llama/Llama-3.1-70B-Instruct",
+    ]
+    session.reply("1")
+    assert spec(session)["model"] == "meta-llama/Llama-3.1-8B-Instruct"
+
+
+def test_what_if_changes_nothing_until_it_is_taken(session: Session) -> None:
+    """Both plans are said, and a yes applies the other."""
+    session.reply(EVERYTHING)
+    before = spec(session)
+    lines = session.reply("what if I had two A100s with 80GB")
+    assert spec(session) == before
+    assert lines[0].text.startswith("As it is: ")
+    session.reply("yes")
+    assert spec(session)["hardware"] == "2x A100-SXM4-80GB"
+
+
+def test_making_it_fit_offers_only_what_fits(session: Session) -> None:
+    """Every offer is below the amount that was named."""
+    session.reply(EVERYTHING)
+    session.reply("lora")
+    session.reply("make it fit in 12 GB")
+    plans = [option.plan for option in session.options]
+    assert plans
+    assert all(plan is not None and plan.memory.device_bytes <= 12 * 2**30 for plan in plans)
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("what is ZeRO-3", "ZeRO-3 (DeepSpeed) divides the weights"),
+        ("why bf16", "The plan has precision = bf16"),
+        ("why not full fine-tuning", "With method.type = full: does not fit"),
+        ("FTC220", "FTC220 ("),
+        ("what is the learning rate", "The learning rate is how far"),
+        ("what is a flumph", "I have no page about"),
+    ],
+)
+def test_it_explains(session: Session, question: str, told: str) -> None:
+    """From the glossary, the plan and the pages of findings."""
+    session.reply(EVERYTHING)
+    assert any(told in line.text for line in session.reply(question))
+
+
+def test_the_conversation_ends_in_a_bundle(session: Session, folder: Path) -> None:
+    """The spec that was saved is the draft, and the bundle is there."""
+    session.reply(EVERYTHING)
+    session.reply("qlora")
+    session.reply("call it triage")
+    lines = session.reply("compile")
+    assert session.finished is not None
+    assert json.loads((folder / "spec.json").read_text(encoding="utf-8")) == spec(session)
+    assert (folder / "triage" / "run.sh").is_file()
+    assert lines[-1].text.startswith("Next: cd ")
+
+
+def test_compiling_too_soon_asks_on(session: Session, folder: Path) -> None:
+    """Nothing is written while a question is open."""
+    session.reply("tickets.csv")
+    assert session.reply("compile")[0].text == "One thing first."
+    assert not (folder / "spec.json").exists()
+
+
+def test_a_spec_of_somebody_else_is_left_alone(session: Session, folder: Path) -> None:
+    """The draft is saved beside it, under the run's name."""
+    (folder / "spec.json").write_text("{}", encoding="utf-8")
+    session.reply(EVERYTHING)
+    session.reply("lora")
+    session.reply("triage")
+    session.reply("save")
+    assert (folder / "spec.json").read_text(encoding="utf-8") == "{}"
+    assert json.loads((folder / "triage.json").read_text(encoding="utf-8")) == spec(session)
+
+
+def test_a_spec_is_loaded_to_be_changed(session: Session, folder: Path) -> None:
+    """It is saved over itself, being its own."""
+    old = {"name": "a", "model": "Qwen/Qwen3-4B", "data": "tickets.csv", "hardware": "cpu"}
+    (folder / "old.json").write_text(json.dumps(old), encoding="utf-8")
+    session.reply("load old.json")
+    session.reply("call it b")
+    session.reply("save")
+    saved = json.loads((folder / "old.json").read_text(encoding="utf-8"))
+    assert saved == {**old, "name": "b"}
+
+
+def test_a_proposal_waits_for_a_yes(session: Session) -> None:
+    """What an unsure reader reads is shown first, and another message drops it."""
+    session.understanders = (Guess(),)
+    session.reply("something vague")
+    assert session.proposal
+    assert spec(session) == {}
+    session.reply("another vague thing")
+    session.reply("yes")
+    assert spec(session) == {"training": {"epochs": 2}}
+
+
+class Guess:
+    """A reader that always says two epochs, and is never sure."""
+
+    sure = False
+
+    def read(self, text: str, draft: object) -> Reading:
+        """Return the same change for any message."""
+        del draft
+        return Reading(changes=(Change(pointer="/training/epochs", value=2, words=text),))
+
+
+def test_a_draft_is_kept_and_offered_again(folder: Path, session: Session) -> None:
+    """Quitting loses nothing."""
+    session.reply("tickets.csv")
+    keep(folder, Kept(draft=session.draft, transcript=tuple(session.transcript)))
+    kept = find_kept(folder)
+    assert kept is not None
+    again = Session(observer=session.observer, voice=session.voice, kept=kept.draft)
+    assert "tickets.csv" in again.start()[-1].text
+    again.reply("yes")
+    assert spec(again) == {"data": "tickets.csv"}
+
+
+def test_an_empty_draft_is_not_kept(folder: Path) -> None:
+    """Nor is what cannot be read back."""
+    keep(folder, Kept(draft=Draft(), transcript=()))
+    assert find_kept(folder) is None
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_language_leads_to_the_same_spec(session: Session, language: str) -> None:
+    """Understanding takes all three, whichever is spoken."""
+    session.voice = Voice(language=language)  # type: ignore[arg-type]  # one of LANGUAGES
+    session.reply("qwen3 4b, tickets.csv, una 4090, gguf q4, sense early stopping")
+    session.reply("lora")
+    session.reply("triage")
+    assert isinstance(session.step, Done)
