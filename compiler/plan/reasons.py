@@ -6,6 +6,8 @@ from typing import Any, Final
 from ftc.compiler.plan.decision import Because
 from ftc.compiler.plan.stack import GIB
 
+_ROUGHLY: Final = 0.1  # a time is not known better than to a percent
+
 CATALOGUE: Final[Mapping[str, str]] = {
     "said": "set by `{field}` in the spec",
     "default": "the default of `{field}`",
@@ -43,23 +45,56 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "global_batch.whole": "near a hundredth of {rows} rows, as a multiple of {unit}",
     "global_batch.rounded": "the multiple of {unit} rows (processes x micro-batch) nearest to "
     "the {asked} asked for",
-    "micro_batch.fits": "the largest that fits: {device_bytes} of {capacity_bytes}",
+    "micro_batch.fastest.slower": "the fastest that fits, with {device_bytes} of {capacity_bytes}; "
+    "with {rows} rows at a time a step takes {slower_share} longer",
+    "micro_batch.only": "the only one that fits: {device_bytes} of {capacity_bytes}",
     "micro_batch.whole": "all that a process sees in a step, at once: {device_bytes} of "
     "{capacity_bytes}",
+    "micro_batch.whole.slower": "all that a process sees in a step, at once: {device_bytes} of "
+    "{capacity_bytes}; with {rows} rows at a time a step takes {slower_share} longer",
     "micro_batch.tight": "one that needs {device_bytes} of {capacity_bytes}: nothing smaller is "
     "left to try",
     "micro_batch.unknown": "a cautious divisor of {rows} rows, as the memory is not known",
     "accumulation": "global batch {batch} / (micro-batch {micro} x world {world})",
     "checkpointing.off": "activations fit in memory, and keeping them saves recomputing",
-    "checkpointing.on": "without it fewer than {rows} rows would fit at a time",
+    "checkpointing.off.needs": "activations fit in memory, and keeping them saves recomputing",
+    "checkpointing.off.slower": "activations fit in memory; with recomputing, a step takes "
+    "{slower_share} longer",
+    "checkpointing.on": "recomputing activations needs least memory",
+    "checkpointing.on.needs": "without it even a micro-batch of {rows} needs {device_bytes}",
+    "checkpointing.on.slower": "it makes room for more rows at a time: without it a step takes "
+    "{slower_share} longer",
     "sharding.single": "one process",
-    "sharding.ddp": "a whole copy fits in each of {world} processes, which is fastest",
-    "sharding.zero1": "optimizer states do not fit whole, so {world} processes divide them",
+    "sharding.ddp": "a whole copy in each of {world} processes",
+    "sharding.ddp.needs": "a whole copy fits in each of {world} processes",
+    "sharding.ddp.slower": "a whole copy fits in each of {world} processes; under {runner} a step "
+    "takes {slower_share} longer",
+    "sharding.zero1": "{world} processes divide the optimizer states",
+    "sharding.zero1.needs": "{world} processes divide the optimizer states: {runner} needs "
+    "{device_bytes}",
+    "sharding.zero1.slower": "{world} processes divide the optimizer states; under {runner} a step "
+    "takes {slower_share} longer",
+    "sharding.zero2": "{world} processes divide gradients and optimizer states",
+    "sharding.zero2.needs": "{world} processes divide gradients and optimizer states: {runner} "
+    "needs {device_bytes}",
+    "sharding.zero2.slower": "{world} processes divide gradients and optimizer states; under "
+    "{runner} a step takes {slower_share} longer",
+    "sharding.zero3": "{world} processes divide weights, gradients and optimizer states",
+    "sharding.zero3.needs": "{world} processes divide the weights as well: {runner} needs "
+    "{device_bytes}",
+    "sharding.zero3.slower": "{world} processes divide the weights as well, which makes room; "
+    "under {runner} a step takes {slower_share} longer",
     "sharding.offload": "ZeRO is what can keep states in the host's memory",
-    "sharding.zero2": "gradients and optimizer states do not fit whole, so {world} processes "
-    "divide them",
-    "sharding.zero3": "the weights do not fit beside their states, so {world} processes divide all",
     "offload.none": "everything stays in the memory of the devices",
+    "offload.none.slower": "everything stays in the memory of the devices; with states on the host "
+    "a step takes {slower_share} longer",
+    "offload.optimizer": "optimizer states fit in the host's memory and not in the devices'",
+    "offload.optimizer.slower": "optimizer states on the host make room; without, a step takes "
+    "{slower_share} longer",
+    "offload.parameters": "weights and optimizer states fit in the host's memory and not in the "
+    "devices'",
+    "offload.parameters.slower": "weights and optimizer states on the host make room; otherwise a "
+    "step takes {slower_share} longer",
     "epochs.max_steps": "{steps} steps of {per_epoch} an epoch",
     "epochs.scratch": "{parameters} parameters learn the task from nothing, which takes passes",
     "epochs.many": "{rows} rows teach in one pass",
@@ -108,6 +143,8 @@ def _show(name: str, value: Any) -> str:
         return str(value)
     if name.endswith("_bytes"):
         return f"{value / GIB:,.1f} GiB"
+    if name == "slower_share" and value >= _ROUGHLY:
+        return f"{value:.0%}".replace("%", " %")
     if name.endswith("share"):
         return f"{value:.1%}".replace(".0%", "%").replace("%", " %")
     if name == "parameters":

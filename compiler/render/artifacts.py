@@ -7,7 +7,7 @@ from typing import Any, Final
 from ftc.compiler.render.accelerate import accelerate_config
 from ftc.compiler.render.deepspeed import deepspeed_config
 from ftc.compiler.render.file import Language
-from ftc.compiler.render.modelfile import modelfile_data, read_go_template
+from ftc.compiler.render.modelfile import adapter_modelfile_data, modelfile_data, read_go_template
 from ftc.compiler.render.pins import requirements
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.uses import Uses
@@ -60,14 +60,16 @@ ARTIFACTS: Final = (
     _script("guard.py", "what every stage shares"),
     _script("merge.py", "writes the trained model as a 16-bit folder"),
     _script("evaluate.py", "judges the result on the test split", lambda uses: uses.test),
-    _script("reader.py", "reads and writes with a GGUF file", lambda uses: uses.gguf),
+    _script("reader.py", "reads and writes with a GGUF file", lambda uses: uses.converted),
     _script(
         "importance.py",
         "finds the columns that matter, for quantize.py",
         lambda uses: uses.importance,
     ),
-    _script("fidelity.py", "measures how faithful a GGUF file is", lambda uses: uses.gguf),
+    _script("fidelity.py", "measures how faithful a GGUF file is", lambda uses: uses.converted),
     _script("quantize.py", "writes and verifies the GGUF files", lambda uses: uses.gguf),
+    _script("adapter.py", "writes and verifies the adapter as GGUF", lambda uses: uses.adapter),
+    _script("converter.py", "calls llama.cpp's converters", lambda uses: uses.converted),
     _script("modelfile.py", "holds the Modelfile to the rows", lambda uses: uses.ollama_checked),
     Artifact(
         name="go_template.py",
@@ -105,6 +107,14 @@ ARTIFACTS: Final = (
         template="Modelfile.j2",
         data=modelfile_data,
         when=lambda uses: uses.gguf,
+    ),
+    Artifact(
+        name="Modelfile.adapter",
+        language="modelfile",
+        about="runs the adapter on its base in Ollama",
+        template="Modelfile.adapter.j2",
+        data=adapter_modelfile_data,
+        when=lambda uses: uses.adapter,
     ),
     Artifact(
         name="chat_template.jinja",
