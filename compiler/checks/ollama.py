@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ftc.compiler.checks.case import Case
 from ftc.compiler.checks.rule import Problem, put, rule
 from ftc.compiler.knowledge.architecture import is_convertible
-from ftc.spec.text import is_sayable
+from ftc.compiler.knowledge.ollama_templates import is_sayable
 
 
 @rule("FTC670", "template-unknown-to-ollama", "info", reads=("tokenizer", "data"))
@@ -40,7 +40,7 @@ def template_with_date(case: Case) -> Iterator[Problem]:
 
     Example: {"model": "meta-llama/Llama-3.2-3B-Instruct", "export": ["Q4_K_M"]}
 
-    Use instead: {"model": {"id": "./base", "chat_template": "dateless.jinja"}, "export": ["Q4_K_M"]}
+    Use instead: {"model": {"id": "./base", "chat_template": "dateless.jinja"}}
     """
     if _obstacle(case) == "date":
         yield Problem(
@@ -67,20 +67,19 @@ def first_token_untrained(case: Case) -> Iterator[Problem]:
         yield Problem(
             message=f"llama.cpp puts `{case.tokenizer.bos}` before every text, and the chat "
             "template does not begin with it: the Modelfile has no TEMPLATE",
-            help="begin the template with `{{ bos_token }}`, so that training shows that token "
-            "too",
+            help="begin the template with `{{ bos_token }}`, so that training shows that token too",
             pointer=_pointer(case),
         )
 
 
 @rule("FTC673", "system-unsayable-in-modelfile", "warning", reads=("data",))
 def system_unsayable_in_modelfile(case: Case) -> Iterator[Problem]:
-    """What it is: The system message holds triple quotes, or a tab or another unprintable letter.
+    r"""What it is: The system message holds triple quotes, or a tab or another unprintable letter.
 
     Why it matters: A Modelfile has no escape for them: Ollama ends the text there, or drops the
     letter in silence. The `Modelfile` has no SYSTEM then, and each request has to bring it.
 
-    Example: {"data": {"source": "a.csv", "system": "Be brief.\\tAnd polite."}}
+    Example: {"data": {"source": "a.csv", "system": "Be brief.\tAnd polite."}}
 
     Use instead: {"data": {"source": "a.csv", "system": "Be brief. And polite."}}
     """

@@ -44,3 +44,11 @@ def ollama_families() -> Sequence[Family]:
 def find_ollama_family(name: str) -> Family | None:
     """Return the family of that name; None where the table has none."""
     return next((family for family in ollama_families() if family.name == name), None)
+
+
+def is_sayable(text: str) -> bool:
+    """Tell whether a Modelfile can hold a text: Ollama ends it at triple quotes.
+
+    And drops in silence whatever is not printable, which includes tabs and wide spaces.
+    """
+    return '"""' not in text and all(letter.isprintable() or letter == "\n" for letter in text)

@@ -8,7 +8,7 @@ Language = Literal["python", "shell", "json", "yaml", "markdown", "modelfile", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedFile:
-    """`name` is relative to the bundle in POSIX form; `data` is what JSON, YAML or a Modelfile holds."""
+    """`name` is relative to the bundle; `data` is what a JSON, YAML or Modelfile holds."""
 
     name: str
     text: str

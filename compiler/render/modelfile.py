@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any, Final
 
-from ftc.compiler.knowledge.ollama_templates import find_ollama_family
+from ftc.compiler.knowledge.ollama_templates import find_ollama_family, is_sayable
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.uses import find_context_tokens, renders_template
-from ftc.compiler.render.values import ModelfileText, Word, is_sayable
+from ftc.compiler.render.values import ModelfileText, Word
 from ftc.compiler.resolve.ollama import write_template
 
 #: Rows without a chat template: each text on its line, as prepare.py writes them.

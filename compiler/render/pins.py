@@ -25,8 +25,8 @@ _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "peft": lambda uses: uses.lora,
     "bitsandbytes": lambda uses: uses.qlora,
     "deepspeed": lambda uses: uses.deepspeed,
-    "llama-cpp-python": lambda uses: uses.gguf,
-    "gguf": lambda uses: uses.gguf,
+    "llama-cpp-python": lambda uses: uses.converted,
+    "gguf": lambda uses: uses.converted,
 }
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ftc.compiler.knowledge.ollama_templates import is_sayable
+
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]+")
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _LITERAL_CHARS = 72
@@ -24,8 +26,12 @@ class Literal:
         line = python_literal(self.value)
         if len(line) <= _LITERAL_CHARS or not isinstance(self.value, tuple | list):
             return line
-        items = "".join(f"    {python_literal(item)},\n" for item in self.value)
-        return f"[\n{items}]"
+        lines = [""]
+        for item in map(python_literal, self.value):
+            if lines[-1] and len(lines[-1]) + len(item) > _LITERAL_CHARS:
+                lines.append("")
+            lines[-1] += f" {item}," if lines[-1] else f"    {item},"
+        return "\n".join(["[", *lines, "]"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +85,6 @@ class ModelfileText:
     def __str__(self) -> str:
         """Return the quoted text."""
         return f'"""{self.text}"""'
-
-
-def is_sayable(text: str) -> bool:
-    """Tell whether a Modelfile can hold a text: Ollama ends it at triple quotes.
-
-    And drops in silence whatever is not printable, which includes tabs and wide spaces.
-    """
-    return '"""' not in text and all(letter.isprintable() or letter == "\n" for letter in text)
 
 
 def python_literal(value: Any) -> str:
