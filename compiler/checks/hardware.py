@@ -5,7 +5,17 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.case import Case
 from ftc.compiler.checks.rule import Problem, put, rule
+from ftc.compiler.knowledge.accelerators import find_accelerator
 from ftc.compiler.knowledge.architecture import supports_sdpa
+
+_SAME_SIZE = 0.03
+
+
+def _differs(case: Case, name: str) -> bool:
+    """Tell whether another GPU has another size of memory; else a plan for one holds for both."""
+    other = find_accelerator(name)
+    size = case.hardware.memory_bytes
+    return other is None or abs(other.accelerator.memory_bytes - size) > _SAME_SIZE * size
 
 
 @rule("FTC320", "bf16-without-support", "error", reads=("hardware",))
@@ -94,7 +104,7 @@ def sdpa_without_support(case: Case) -> Iterator[Problem]:
 
 @rule("FTC323", "ambiguous-gpu", "warning", reads=("hardware",))
 def ambiguous_gpu(case: Case) -> Iterator[Problem]:
-    """What it is: The name of the GPU fits several accelerators of the table.
+    """What it is: The name of the GPU fits several accelerators of different memory.
 
     Why it matters: An A100 has 40 or 80 GB: the plan is for one of them.
 
@@ -102,8 +112,8 @@ def ambiguous_gpu(case: Case) -> Iterator[Problem]:
 
     Use instead: {"hardware": "1x A100-80GB"}
     """
-    if case.hardware.also_matches:
-        others = ", ".join(f"`{name}`" for name in case.hardware.also_matches)
+    others = ", ".join(f"`{name}`" for name in case.hardware.also_matches if _differs(case, name))
+    if others:
         yield Problem(
             message=f"`{case.spec.hardware.gpu}` was taken for {case.hardware.name}",
             help=f"write it in full if you meant {others}",

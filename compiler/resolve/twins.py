@@ -1,5 +1,6 @@
 """Near copies: rows that share nearly all of their words with another row.
 
+In a long row any word stands somewhere, so that long rows are compared by runs of three words.
 A few hundred rows are drawn and each row of the data is held against them, so that the work grows
 with the rows and not with their pairs. Two rows are near copies when the words that they share are
 nine tenths of the words of both (Jaccard). Of a drawn row's words the rarest tenth, and one more,
@@ -22,6 +23,7 @@ _COUNTED_ROWS: Final = 1000
 _PROBES: Final = 200
 _ALIKE: Final = 0.9
 _FEWEST_WORDS: Final = 5
+_SHORT_WORDS: Final = 40
 #: Words longer than this on average are none: the writing has no spaces.
 _LONGEST_WORD_CHARS: Final = 12
 #: Of a longer row the first characters stand for the whole.
@@ -31,13 +33,16 @@ _PAIRS: Final = 300_000
 _PUNCTUATION: Final = str.maketrans(dict.fromkeys("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", " "))
 
 
+Feature = str | tuple[str, str, str]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Index:
     """The drawn rows: `words` by place, and the places in which each of the rare words stands."""
 
-    words: Mapping[int, frozenset[str]]
-    places: Mapping[str, Sequence[int]]
-    common: frozenset[str]
+    words: Mapping[int, frozenset[Feature]]
+    places: Mapping[Feature, Sequence[int]]
+    common: frozenset[Feature]
 
 
 def find_twins(examples: Sequence[Example], numbers: Sequence[int]) -> Twins:
@@ -46,7 +51,7 @@ def find_twins(examples: Sequence[Example], numbers: Sequence[int]) -> Twins:
     found: Counter[int] = Counter()
     compared, pairs = 0, 0
     for place, example in enumerate(examples):
-        words = split_words(example)
+        words = _features(example)
         compared += 1
         if index.places.keys().isdisjoint(words):
             continue
@@ -91,21 +96,28 @@ def draw(examples: Sequence[Example], rows: int) -> list[int]:
 def _draw(examples: Sequence[Example]) -> _Index:
     """Draw rows, count words, and note the rarest words of each row that has enough of them."""
     sample = draw(examples, _COUNTED_ROWS)
-    drawn = {place: frozenset(split_words(examples[place])) for place in sample}
+    drawn = {place: frozenset(_features(examples[place])) for place in sample}
     rows_with = Counter(word for words in drawn.values() for word in words)
     common = frozenset(word for word, rows in rows_with.items() if 2 * rows > len(drawn))
-    probes: dict[int, frozenset[str]] = {}
-    places: defaultdict[str, list[int]] = defaultdict(list)
+    probes: dict[int, frozenset[Feature]] = {}
+    places: defaultdict[Feature, list[int]] = defaultdict(list)
     for place, every in list(drawn.items())[:_PROBES]:
         words = every - common
         if len(words) < _FEWEST_WORDS:
             continue
         probes[place] = words
         enough = len(words) - math.ceil(_ALIKE * len(words) - 1e-9) + 1
-        for word in sorted(words, key=lambda word: (rows_with[word], word))[:enough]:
+        for word in sorted(words, key=lambda word: (rows_with[word], str(word)))[:enough]:
             places[word].append(place)
     return _Index(words=probes, places=places, common=common)
 
 
-def _alike(one: frozenset[str], other: set[str]) -> bool:
+def _features(example: Example) -> Sequence[Feature]:
+    words = split_words(example)
+    if len(words) <= _SHORT_WORDS:
+        return words
+    return list(zip(words, words[1:], words[2:], strict=False))
+
+
+def _alike(one: frozenset[Feature], other: set[Feature]) -> bool:
     return (1 + _ALIKE) * len(one & other) >= _ALIKE * (len(one) + len(other)) - 1e-9

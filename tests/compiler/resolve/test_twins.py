@@ -88,11 +88,20 @@ def test_words_of_every_row_do_not_count() -> None:
     assert find([f"{frame} {text}" for text in sentences(100)]).largest == 0
 
 
+def test_long_rows_are_compared_by_runs_of_words() -> None:
+    """Long rows of a small vocabulary share all of their words, and are no copies for that."""
+    pick = random.Random(4)  # noqa: S311 - a fixed sample
+    texts = [" ".join(pick.choices(VOCABULARY[:60], k=300)) for _ in range(80)]
+    assert find(texts).largest == 0
+    copies = [f"{text} and some words more" for text in texts]
+    assert find([*texts, *copies]).counts == ((1, 160),)
+
+
 def test_writing_without_spaces_is_compared_by_letters() -> None:
     """Chinese has no spaces between words."""
     pick = random.Random(5)  # noqa: S311 - a fixed sample
     letters = [chr(0x4E00 + n) for n in range(2000)]
-    rows = ["".join(pick.sample(letters, 40)) for _ in range(60)]
+    rows = ["".join(pick.sample(letters, 30)) for _ in range(60)]
     assert find(rows).largest == 0
     assert find([*rows, *(f"{row}。" for row in rows)]).counts == ((1, 120),)
 
