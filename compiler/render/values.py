@@ -11,6 +11,7 @@ from ftc.compiler.knowledge.ollama_templates import is_sayable
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]+")
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _LITERAL_CHARS = 72
+_LINE_CHARS = 96
 # The last three begin what GitHub's Markdown makes a link of by itself.
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~&$!@]|:(?=/)|(?<=www)\.", re.IGNORECASE)
 
@@ -22,13 +23,13 @@ class Literal:
     value: Any
 
     def __str__(self) -> str:
-        """Return ASCII source whose evaluation gives the value back; a long list has long form."""
+        """Return ASCII source whose evaluation gives the value back; a long list is wrapped."""
         line = python_literal(self.value)
         if len(line) <= _LITERAL_CHARS or not isinstance(self.value, tuple | list):
             return line
         lines = [""]
         for item in map(python_literal, self.value):
-            if lines[-1] and len(lines[-1]) + len(item) > _LITERAL_CHARS:
+            if lines[-1] and len(lines[-1]) + len(item) > _LINE_CHARS:
                 lines.append("")
             lines[-1] += f" {item}," if lines[-1] else f"    {item},"
         return "\n".join(["[", *lines, "]"])
