@@ -32,4 +32,4 @@ def _numbered(session: Session) -> Iterator[str]:
         return
     for number, option in enumerate(session.options, start=1):
         consequence = session.consequence(option)
-        yield f"  {number}. {option.label}{f' ({consequence})' if consequence else ''}"
+        yield f"  {number}. {session.label(option)}{f' ({consequence})' if consequence else ''}"

@@ -169,6 +169,13 @@ class Session:
         line = self.line("which_one", words=choice.words)
         return [Line(who="ftc", text=line.text, kind="question")]
 
+    def label(self, option: Option) -> str:
+        """Return an answer in words: its own sentence where it has one, else its value."""
+        if option.key is not None:
+            return self.voice.say(option.key, label=option.label)
+        pointer = self.step.pointer if isinstance(self.step, Question) else ""
+        return self.voice.label(pointer, option.label)
+
     def consequence(self, option: Option) -> str:
         """Return what an answer leads to, in words; nothing where no plan can be made yet."""
         outlook = "" if option.plan is None else self.outlook(option.plan)

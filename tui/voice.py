@@ -38,6 +38,11 @@ class Voice:
         """Return why a field is asked."""
         return self._of_field(pointer, "why")
 
+    def label(self, pointer: str, value: str) -> str:
+        """Return what stands for a value among a field's answers; most stand for themselves."""
+        words = read_catalogue(self.language).get(f"option.{pointer}.{value}")
+        return value if words is None else f"{value} ({words})"
+
     def show(self, value: Any) -> str:
         """Return a value as people read it: `1,234` or `1.234`, as the language has it."""
         if isinstance(value, bool) or not isinstance(value, int | float):

@@ -1,0 +1,31 @@
+"""The help screen: every action with its key, from the one table."""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from ftc.tui.actions import ACTIONS
+from ftc.tui.voice import Voice
+
+
+class HelpScreen(ModalScreen[None]):
+    """What can be pressed and what can be said; any way out leads back."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f1,q", "dismiss", "OK")]
+
+    def __init__(self, voice: Voice) -> None:
+        super().__init__()
+        self.voice = voice
+
+    def compose(self) -> ComposeResult:
+        """Write the table."""
+        say = self.voice.say
+        keys = "\n".join(
+            f"{action.key:>8}  {say(action.label)}: {say(action.help)}" for action in ACTIONS
+        )
+        with VerticalScroll(id="help"):
+            yield Static(f"{say('help')}\n\n{keys}\n\n{say('help.leave')}", markup=False)
