@@ -22,6 +22,9 @@ MEANINGS: Final[Mapping[str, str]] = {
     "tokens": "the GGUF would read other tokens than the model was trained on, and answer worse"
     " than the evaluation says without any error",
     "quantize": "the real run would have trained, and would end without its GGUF files",
+    "adapter": "the adapter could not be a GGUF by itself, or is another one on its base: the"
+    " merged model's files are not touched by that",
+    "modelfile": "Ollama would read other tokens than the model was trained on",
     "report": "the real run would have made every file, and could not list them",
     "compare": "the GGUF would not compute what the trained model computes",
     "answer": "the GGUF would be there, and could not be asked",

@@ -34,6 +34,8 @@ _FOUR_TIMES_HIDDEN: Final = _OLD_NAMES | {"gpt_neo", "bloom", "falcon"}  # unles
 _ROTATED_SHARES: Final = ("partial_rotary_factor", "rotary_pct")
 #: Classes that read a `head_dim` which their real configs leave out, as llama.cpp does.
 _FREE_HEADS: Final = frozenset({"llama", "mistral", "mixtral"})
+#: Classes whose `head_dim` llama.cpp does not read: heads together are as wide as the model.
+_BOUND_HEADS: Final = frozenset({"cohere2"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +92,8 @@ def _heads(shape: Shape, config: Mapping[str, Any]) -> _Heads:
     """
     hidden = shrink_width(shape.hidden, BLOCK)
     shared = shape.heads // shape.kv_heads
-    if config.get("head_dim") is not None or shape.heads * shape.head_dim != shape.hidden:
+    own_width = config.get("head_dim") is not None and shape.model_type not in _BOUND_HEADS
+    if own_width or shape.heads * shape.head_dim != shape.hidden:
         return _free(shape, hidden)
     exact = next(_coupled(shape, config, shared), None)
     if exact is not None and exact.hidden <= _WIDEST:

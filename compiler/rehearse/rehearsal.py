@@ -103,7 +103,7 @@ def _write_bundle(path: Path, course: Course) -> None:
 
 
 def _need_packages(spec: Spec, outcome: Outcome) -> None:
-    needed = (*_RUNS, *(_CONVERTS if spec.export.types else ()))
+    needed = (*_RUNS, *(_CONVERTS if spec.export.types or spec.export.adapter else ()))
     if outcome.plan is not None and outcome.plan.decisions.sharding.value.startswith("zero"):
         needed = (*needed, "deepspeed")
     missing = [name for name in needed if find_spec(name) is None]
@@ -151,6 +151,10 @@ def _marks(spec: Spec, course: Course) -> Iterator[Mark]:
         yield said("convert", "\nconverted: ")
         yield said("tokens", " are the same tokens in transformers and in llama.cpp")
         yield done("quantize", "quantize")
+    if spec.export.adapter:
+        yield done("adapter", "adapter")
+    if (course.bundle / "modelfile.py").is_file():
+        yield done("modelfile", "modelfile")
 
 
 def _compare(course: Course) -> None:
@@ -228,6 +232,12 @@ def _result(stage: str, bundle: Path) -> str:
             f"{kind} {found['bytes'] / _MEBI:,.1f} MiB, KL {found['divergence']:.1e}"
             for kind, found in _qualities(bundle).items()
         )
+    if stage == "adapter":
+        report = json.loads((run / "quantize" / "adapter.json").read_text(encoding="utf-8"))
+        found = report["adapter"]
+        return f"{found['bytes'] / _MEBI:,.1f} MiB, on its base KL {found['divergence']:.1e}"
+    if stage == "modelfile":
+        return "Ollama would read every row as training did"
     return ""
 
 

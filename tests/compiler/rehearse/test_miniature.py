@@ -134,6 +134,14 @@ def test_factors_of_rotation_keep_the_width_of_a_head() -> None:
     assert small["rope_scaling"] == scaling
 
 
+def test_heads_that_llama_cpp_takes_to_be_as_wide_as_the_model() -> None:
+    """A width of their own in the config is made to fit, where the loader does not read it."""
+    cohere = {"architectures": ["Cohere2ForCausalLM"], "model_type": "cohere2", "head_dim": 128}
+    small = shrink({**LLAMA, **cohere})
+    assert small is not None
+    assert small["head_dim"] * small["num_attention_heads"] == small["hidden_size"]
+
+
 @pytest.mark.parametrize(("share", "small"), [(0.4, 0.40625), (0.25, 0.25), (1.0, 1.0)])
 def test_a_rotated_share_is_whole_pairs(share: float, small: float) -> None:
     """What is rotated of a narrower head is an even number, as near to the real share as can be."""
