@@ -8,7 +8,7 @@ RUN := .venv/bin
 export FTC_LLAMA_CPP_SDIST ?= $(shell ls "$(CACHE)"/sdist/llama?cpp?python-*.tar.gz 2>/dev/null | tail -n 1)
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: install links demo quickstart-model test prove prove-all check clean
+.PHONY: install links demo quickstart-model test prove prove-all rehearse-all check clean
 
 install:  ## make .venv with every pinned package; nothing to do the second time
 	@PYTHON="$(PYTHON)" .ci/setup
@@ -30,6 +30,9 @@ prove: install  ## one miniature run per capability
 
 prove-all: install  ## whole matrices, by hand
 	$(RUN)/python -m pytest -m "prove or prove_all"
+
+rehearse-all: install  ## rehearse every family, into benchmarks/rehearsals.md; half an hour
+	$(RUN)/python -m benchmarks.rehearsals
 
 check: install  ## format, lint, types, floors
 	$(RUN)/ruff format --check .
