@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
@@ -14,9 +14,17 @@ _WORDS: Final = ("the", "order", "parcel", "refund", "is", "late", "on", "Monday
 
 
 def sentencepiece_tokenizer(
-    folder: Path, *, model: bool = True, added: Sequence[str] = (), listed: bool = True
+    folder: Path,
+    *,
+    model: bool = True,
+    added: Sequence[str] = (),
+    listed: bool = True,
+    prefix: bool = True,
 ) -> Path:
-    """Write a BPE with byte fallback; `added` tokens are in the small files too where `listed`."""
+    """Write a BPE with byte fallback; `added` tokens are in the small files too where `listed`.
+
+    With a `prefix` a text is read as if a space stood before it, which Gemma's are not.
+    """
     pieces = _pieces()
     ids = {piece: number for number, (piece, _, _) in enumerate(pieces)}
     merges = []
@@ -33,9 +41,9 @@ def sentencepiece_tokenizer(
             byte_fallback=True,
         )
     )
-    tokenizer.normalizer = normalizers.Sequence(
-        [normalizers.Prepend(_SPACE), normalizers.Replace(" ", _SPACE)]
-    )
+    steps: list[Any] = [normalizers.Prepend(_SPACE)] if prefix else []
+    steps.append(normalizers.Replace(" ", _SPACE))
+    tokenizer.normalizer = normalizers.Sequence(steps)
     tokenizer.decoder = decoders.Sequence(
         [decoders.Replace(_SPACE, " "), decoders.ByteFallback(), decoders.Fuse()]
     )

@@ -15,8 +15,10 @@ from tests.tiny_tokenizers import byte_level_tokenizer
 FOLDER = Path(__file__).parents[3] / "compiler" / "knowledge"
 NAME = "tokenizer_classes.json"
 #: Classes of byte-level tokenizers that generating models have.
-CLASSES = ("GPT2Tokenizer", "GPTNeoXTokenizer", "Qwen2Tokenizer", "Qwen3_5Tokenizer")
-CLASSES = (*CLASSES, "CohereTokenizer", "RobertaTokenizer", "BartTokenizer", "CLIPTokenizer")
+CLASSES = (
+    *("GPT2Tokenizer", "GPTNeoXTokenizer", "Qwen2Tokenizer", "Qwen3_5Tokenizer"),
+    *("CohereTokenizer", "RobertaTokenizer", "BartTokenizer", "CLIPTokenizer"),
+)
 
 
 @pytest.fixture(scope="module")
