@@ -25,13 +25,14 @@ def disk_bytes(spec: Spec, job: Job, exports: Mapping[str, int]) -> int:
     """Return the most that `run/` holds.
 
     Checkpoints and the best one, the trained model, the merged 16-bit folder, the F16 GGUF that
-    the others are made from, and each GGUF.
+    the others are made from, and each GGUF; an adapter's, in fp32, and its base's in F16.
     """
     checkpoints = (spec.training.keep_checkpoints + 1) * checkpoint_bytes(job)
     trained = job.trainable * trained_bytes(job)
     merged = 2 * job.shape.parameters
     between = 2 * job.shape.parameters if exports and "F16" not in exports else 0
-    return checkpoints + trained + merged + between + sum(exports.values())
+    apart = 2 * job.shape.parameters + 4 * job.trainable if spec.export.adapter else 0
+    return checkpoints + trained + merged + between + sum(exports.values()) + apart
 
 
 def merge_bytes(job: Job) -> int:

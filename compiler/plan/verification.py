@@ -30,22 +30,26 @@ _READ_TIMES: Final = 4  # the tokens that fidelity.py reads for one that it judg
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """The decided bounds by type, and how many tokens are judged; shares are of 1."""
+    """The decided bounds by type, and how many tokens are judged; shares are of 1.
+
+    An adapter alone has no types, and so none of their bounds.
+    """
 
     tokens: Decision[int]
-    max_divergence: Decision[Bounds]
-    min_agreement: Decision[Bounds]
-    max_perplexity_ratio: Decision[Bounds]
-    max_metric_drop: Decision[Bounds] | None
+    max_divergence: Decision[Bounds] | None = None
+    min_agreement: Decision[Bounds] | None = None
+    max_perplexity_ratio: Decision[Bounds] | None = None
+    max_metric_drop: Decision[Bounds] | None = None
 
 
 def decide_verification(
     spec: Spec, facts: KnownFacts, metric: Metric, *, test_rows: int
 ) -> Verification | None:
     """Take the spec's bounds; one left open is the type's published loss times a margin."""
-    if not spec.export.types:
-        return None
     tokens = spec.export.verify.tokens
+    if not spec.export.types:
+        apart = Verification(tokens=keep(spec, "/export/verify/tokens", tokens))
+        return apart if spec.export.adapter else None
     parameters = facts.model.parameters
     margin = _SMALL_MARGIN if parameters < _SMALL_PARAMETERS else _MARGIN
     nats = _ROUNDED_NATS if facts.hardware.kind == "gpu" else _EXACT_NATS
