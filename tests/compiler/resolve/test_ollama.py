@@ -183,6 +183,7 @@ def test_a_template_that_prints_the_date_has_none() -> None:
     assert recognise(source, template, adds_bos=False) == OllamaFacts(obstacle="date")
 
 
+@pytest.mark.prove
 @pytest.mark.parametrize("name", ["llama-3", "qwen2", "llama-2", "phi-3"])
 def test_ollama_reads_the_tokens_of_training(name: str, tmp_path: Path, sdist: Path) -> None:
     """Go's text through llama.cpp's tokenizer, which adds what it adds, is training's own ids."""
