@@ -27,13 +27,17 @@ def predict_bytes(shape: Shape, tokenizer: TokenizerFacts, kind: GgufType) -> in
     Within 2 % of what llama.cpp writes for an architecture of the table; for another the bits per
     weight of Llama 3.1 8B stand in.
     """
-    header = _GENERAL_BYTES + _vocabulary_bytes(shape, tokenizer)
+    return weight_bytes(shape, kind) + _GENERAL_BYTES + _vocabulary_bytes(shape, tokenizer)
+
+
+def weight_bytes(shape: Shape, kind: GgufType) -> int:
+    """Return what its tensors alone take up, with their entries in the header."""
     chosen = choose_types(shape, kind)
     if not chosen:
-        return round(shape.parameters * file_type(kind).bits_per_weight / 8) + header
+        return round(shape.parameters * file_type(kind).bits_per_weight / 8)
     matrices = sum(sum(_sizes(tensor, name)) for tensor, name in chosen)
     vectors = 4 * count_vector_weights(shape)
-    return header + matrices + vectors + _VECTOR_ENTRY_BYTES * (_VECTORS * shape.layers + 1)
+    return matrices + vectors + _VECTOR_ENTRY_BYTES * (_VECTORS * shape.layers + 1)
 
 
 def _sizes(tensor: Tensor, name: str) -> Iterator[int]:

@@ -1,0 +1,138 @@
+"""The rules about the types of GGUF files (FTC621, FTC660 to FTC662): what a name does not say."""
+# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+
+from collections.abc import Iterator
+from typing import Final
+
+from ftc.compiler.checks.case import Case
+from ftc.compiler.checks.rule import Problem, rule
+from ftc.compiler.knowledge.architecture import Shape
+from ftc.compiler.knowledge.gguf_types import block_weights, file_type
+from ftc.compiler.plan.gguf_mixture import choose_types, falls_back
+from ftc.compiler.plan.gguf_size import weight_bytes
+from ftc.spec.sections import GgufType
+
+_MIB: Final = 2**20
+_SPARED_BITS = 3.0
+_SMALL_PARAMETERS: Final = 7_000_000_000
+_FEW_TOKENS: Final = 2048  # of the data, per expert that a matrix is computed for
+
+
+@rule("FTC621", "narrow-rows-for-k-quant", "warning", reads=("model",))
+def narrow_rows_for_k_quant(case: Case) -> Iterator[Problem]:
+    """What it is: A type in blocks of 256 is asked for, and 256 does not divide some rows.
+
+    Why it matters: llama.cpp gives those tensors a larger type with smaller blocks, so that the
+    file is larger than its name says. The plan and the message count with the larger types.
+
+    Example: {"model": "HuggingFaceTB/SmolLM2-135M", "export": ["Q4_K_M"]}
+
+    Use instead: {"model": "HuggingFaceTB/SmolLM2-135M", "export": ["Q8_0"]}
+    """
+    shape = case.model.shape
+    narrow = [kind for kind in case.spec.export.types if 0 < _narrow_share(shape, kind) < 1]
+    if shape is None or not narrow:
+        return
+    share = _narrow_share(shape, narrow[0])
+    sizes = ", ".join(f"{kind} will have {_megabytes(shape, kind)}" for kind in narrow)
+    yield Problem(
+        message=f"{share:.0%} of the linear weights have rows that 256 does not divide and fall "
+        f"back to other types: {sizes}",
+        help="use Q8_0, or allow FTC621 and expect a larger file",
+        pointer="/export/types",
+    )
+
+
+@rule("FTC660", "type-of-no-tensor", "warning", reads=("model",))
+def type_of_no_tensor(case: Case) -> Iterator[Problem]:
+    """What it is: No row of the model's layers is a multiple of the blocks of the type asked for.
+
+    Why it matters: llama.cpp gives every tensor another type. The file has the name of a type that
+    nothing in it has, its size and its quality are those of the other.
+
+    Example: {"model": "./narrow-model", "export": ["Q4_K_M"]}
+
+    Use instead: {"model": "./narrow-model", "export": ["Q5_0"]}
+    """
+    shape = case.model.shape
+    for place, kind in enumerate(case.spec.export.types):
+        if shape is not None and _narrow_share(shape, kind) == 1:
+            most = _most_common(shape, kind)
+            block = block_weights(file_type(kind).tensor)
+            yield Problem(
+                message=f"no row of the layers is a multiple of {block} wide, so that a {kind} "
+                f"file holds {most} instead: {_megabytes(shape, kind)}",
+                help=f"ask for {most}, which is what it would be",
+                pointer=f"/export/types/{place}",
+            )
+
+
+@rule("FTC661", "importance-from-few-tokens", "warning", reads=("model", "data", "plan"))
+def importance_from_few_tokens(case: Case) -> Iterator[Problem]:
+    """What it is: A type needs an importance matrix, and there are few tokens to compute it from.
+
+    Why it matters: The matrix tells the quantizer which columns of a weight the data excite. From
+    few tokens it is chance, and types of less than three bits are then worse than their name.
+
+    Example: {"data": "twenty-rows.csv", "export": ["IQ2_XXS"]}
+
+    Use instead: {"data": "twenty-rows.csv", "export": ["Q3_K_M"]}
+    """
+    needing = [kind for kind in case.spec.export.types if file_type(kind).matrix == "needed"]
+    shape = case.model.shape
+    share = shape.experts / shape.experts_per_token if shape is not None and shape.experts else 1
+    tokens = round(case.plan.decisions.train_rows.value * case.data.lengths.mean)
+    if needing and tokens < _FEW_TOKENS * share:
+        yield Problem(
+            message=f"{', '.join(needing)} need an importance matrix, and the training rows have "
+            f"about {tokens:,} tokens to compute one from; {round(_FEW_TOKENS * share):,} are few",
+            help="use Q3_K_M or larger, or bring more rows",
+            pointer="/export/types",
+        )
+
+
+@rule("FTC662", "too-few-bits-for-a-small-model", "warning", reads=("model",))
+def too_few_bits_for_a_small_model(case: Case) -> Iterator[Problem]:
+    """What it is: A type of less than three bits a weight is asked for, for a small model.
+
+    Why it matters: Large models have weights to spare and bear such types; small ones lose what
+    they learned. A smaller loss for the same bytes is a larger type of a smaller model.
+
+    Example: {"model": "Qwen/Qwen2.5-1.5B", "export": ["IQ2_XS"]}
+
+    Use instead: {"model": "Qwen/Qwen2.5-1.5B", "export": ["Q4_K_M"]}
+    """
+    low = [k for k in case.spec.export.types if file_type(k).bits_per_weight < _SPARED_BITS]
+    parameters = case.model.parameters
+    if low and parameters < _SMALL_PARAMETERS:
+        yield Problem(
+            message=f"{', '.join(low)} keep less than three bits of a weight, and a model of "
+            f"{parameters / 1e9:.2g} billion parameters has none to spare",
+            help="use Q4_K_M, or IQ3_XXS where every byte counts",
+            pointer="/export/types",
+        )
+
+
+def _narrow_share(shape: Shape | None, kind: GgufType) -> float:
+    """Return how much of the layers' weights are in rows too narrow for the file's own type."""
+    if shape is None:
+        return 0.0
+    layers = [t for t, _ in choose_types(shape, kind) if t.layer >= 0 and not t.kept]
+    narrow = sum(tensor.weights for tensor in layers if falls_back(tensor, kind))
+    return narrow / max(1, sum(tensor.weights for tensor in layers))
+
+
+def _most_common(shape: Shape, kind: GgufType) -> str:
+    """Return the type that most of the layers' weights have."""
+    weights: dict[str, int] = {}
+    for tensor, name in choose_types(shape, kind):
+        if tensor.layer >= 0:
+            weights[name] = weights.get(name, 0) + tensor.weights
+    return max(weights, key=lambda name: weights[name])
+
+
+def _megabytes(shape: Shape, kind: GgufType) -> str:
+    """Return the size of the weights, and how much more it is than the type's own bits."""
+    size = weight_bytes(shape, kind)
+    more = 8 * size / shape.parameters / file_type(kind).bits_per_weight - 1
+    return f"{size / _MIB:,.0f} MiB ({more:+.0%} against its name)"
