@@ -110,6 +110,7 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "distribution.strategy": ("zero2", TWO_GPUS),
     "distribution.offload": ("optimizer", {**TWO_GPUS, "distribution.strategy": "zero2"}),
     "export.types": (["Q8_0"], {}),
+    "export.adapter": (True, {}),
     "export.verify.max_divergence": (0.5, ONE_FILE),
     "export.verify.min_agreement": (0.5, ONE_FILE),
     "export.verify.max_perplexity_ratio": (1.5, ONE_FILE),
