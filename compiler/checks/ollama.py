@@ -135,6 +135,28 @@ def unconvertible_adapter(case: Case) -> Iterator[Problem]:
         )
 
 
+@rule("FTC676", "template-unseen", "info", reads=("tokenizer", "data"))
+def template_unseen(case: Case) -> Iterator[Problem]:
+    """What it is: The tokenizer's files are not at hand, so nobody has seen its chat template.
+
+    Why it matters: The `Modelfile` has no TEMPLATE then, whatever the family is, and Ollama has to
+    read the chat template inside the GGUF.
+
+    Example: {"model": "Qwen/Qwen2.5-7B-Instruct", "export": ["Q4_K_M"]}
+
+    Use instead: {"model": "./Qwen2.5-7B-Instruct", "export": ["Q4_K_M"]}
+    """
+    tokenizer, export = case.tokenizer, case.spec.export
+    unseen = not tokenizer.exact and tokenizer.template_sha256 is None
+    if unseen and (export.types or export.adapter) and case.data.form != "text":
+        yield Problem(
+            message="the chat template was not seen, since the tokenizer's files are not at hand: "
+            "the Modelfile has no TEMPLATE, and Ollama has to read the one inside the GGUF",
+            help="compile again with `--update` where the model's folder or the Hub can be read",
+            pointer="/model/id",
+        )
+
+
 def _obstacle(case: Case) -> str | None:
     """Return what keeps Ollama from rendering as training does; None where nothing is exported."""
     export, ollama = case.spec.export, case.tokenizer.ollama

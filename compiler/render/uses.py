@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from ftc.compiler.knowledge.gguf_types import wants_matrix
+from ftc.compiler.knowledge.ollama_templates import find_ollama_family
 from ftc.compiler.render.source import BundleSource
 
 #: Rows are worth sorting by length when the long ones are this much longer than the mean.
@@ -149,7 +150,7 @@ def find_context_tokens(source: BundleSource) -> int:
 
 def _has_ollama_family(source: BundleSource) -> bool:
     ollama = source.facts.tokenizer.ollama
-    return ollama is not None and ollama.family is not None
+    return ollama is not None and find_ollama_family(ollama.family or "") is not None
 
 
 def _is_uneven(source: BundleSource) -> bool:
