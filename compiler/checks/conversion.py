@@ -1,7 +1,8 @@
-"""The rules about tokenizers on their way to GGUF (FTC622, FTC640 to FTC645)."""
+"""The rules about tokenizers on their way to GGUF (FTC622, FTC640 to FTC646)."""
 # ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from ftc.compiler.checks.case import Case
 from ftc.compiler.checks.reading import find_reading
@@ -10,6 +11,10 @@ from ftc.compiler.knowledge.converter import find_converter, pre_tokenizer_name
 
 _NAMED = 3  # markers that a message names
 _WHERE = "/model/id"
+_MEANINGS: Final[Mapping[str, str]] = {
+    "n_ctx": "the number that `n_positions` has",
+    "rotary_pct": "the share of a head that is rotated (`partial_rotary_factor`)",
+}
 _NO_EXPORT = "export nothing (the merged 16-bit folder remains)"
 _BRING_MODEL = "copy `tokenizer.model` from the model's original repository into its folder"
 
@@ -165,6 +170,29 @@ def untied_head_dropped(case: Case) -> Iterator[Problem]:
             help=f"{_NO_EXPORT}, or choose a model with `tie_word_embeddings`",
             pointer="/export/types",
             fix=(put("/export/types", []),),
+        )
+
+
+@rule("FTC646", "config-key-missing", "error", reads=("model",))
+def config_key_missing(case: Case) -> Iterator[Problem]:
+    """What it is: `config.json` lacks a key that the converter of this architecture looks up.
+
+    Why it matters: transformers does not write it any more, so that `merge.py` has to carry it over
+    from the base model. Where that was saved by transformers as well, nobody has it, and the
+    conversion to GGUF stops with a `KeyError` after the training.
+
+    Example: {"model": "./gpt-2-saved-again", "export": ["Q8_0"]}
+
+    Use instead: {"model": "openai-community/gpt2", "export": ["Q8_0"]}
+    """
+    missing = case.model.unwritten_keys
+    if case.spec.export.types and missing:
+        yield Problem(
+            message=f"the model's `config.json` has no `{missing[0]}`: the conversion of "
+            f"`{case.model.architecture}` to GGUF stops without it",
+            help=f"add the key, {_MEANINGS.get(missing[0], 'as the original model has it')}, to "
+            f"the base model's `config.json`, or {_NO_EXPORT}",
+            pointer=_WHERE,
         )
 
 

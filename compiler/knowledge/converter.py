@@ -7,7 +7,14 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final, Literal, cast
 
-__all__ = ["Converter", "Path", "check_text", "find_converter", "pre_tokenizer_name"]
+__all__ = [
+    "Converter",
+    "Path",
+    "check_text",
+    "find_converter",
+    "pre_tokenizer_name",
+    "wanted_keys",
+]
 
 #: `scores`: the pieces of `tokenizer.model` with their scores. `equal`: the pieces of
 #: `tokenizer.json` under one score. `bpe`: merges, and a pre-tokenizer told by its hash. `stop`: an
@@ -61,7 +68,15 @@ def find_converter(architecture: str) -> Converter | None:
     return _converters().get(architecture)
 
 
-@cache
+def wanted_keys(architecture: str) -> tuple[str, ...]:
+    """Return the keys of config.json that the converter wants and transformers does not write.
+
+    `merge.py` carries them over from the base model, where its config has them.
+    """
+    key = _read("converter_keys.json")["wanted"].get(architecture)
+    return () if key is None else (key,)
+
+
 def _pre_tokenizers() -> Mapping[str, Any]:
     return _read("converter_pre_tokenizers.json")
 
@@ -76,6 +91,7 @@ def _converters() -> Mapping[str, Converter]:
     return found
 
 
+@cache
 def _read(name: str) -> Mapping[str, Any]:
     text = (files(_FOLDER) / name).read_text(encoding="utf-8")
     return cast("Mapping[str, Any]", json.loads(text))

@@ -27,6 +27,7 @@ class ModelFacts:
     `origin` is where the facts came from; `revision` the commit on the Hub (None for a folder);
     `path` the folder relative to the spec, in POSIX form (None on the Hub);
     `config_sha256` of the bytes of config.json (of the table's entry when from the table).
+    `unwritten_keys` are those that the GGUF converter wants and config.json does not have.
     """
 
     id: str
@@ -46,6 +47,7 @@ class ModelFacts:
     custom_code: bool
     licence: str | None
     gated: bool
+    unwritten_keys: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +161,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Twins:
-    """Near copies: rows that share nine tenths of their words, those of every row apart.
+    """Near copies: rows that share nine tenths of their words, those of most rows apart.
 
     `probes` rows were drawn with a fixed seed and each was compared with `compared` rows; rows of
     fewer than five such words are not drawn. `counts` holds (near copies, probes with so many),

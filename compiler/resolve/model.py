@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from ftc.compiler.knowledge.converter import wanted_keys
 from ftc.compiler.knowledge.models import Model, find_model
 from ftc.compiler.resolve import model_faults
 from ftc.compiler.resolve.config import Config, Dtype, dtype_named, gguf_finding, read_config
@@ -84,6 +85,9 @@ def _from_files(
         custom_code=config.custom_code,
         licence=said.licence if said is not None else (entry.licence if entry else None),
         gated=said.gated if said is not None else (entry is not None and entry.gated),
+        unwritten_keys=tuple(
+            key for key in wanted_keys(config.architecture) if key not in config.data
+        ),
     )
 
 
@@ -109,6 +113,7 @@ def facts_from_table(entry: Model, name: str) -> ModelFacts:
         custom_code=False,
         licence=entry.licence,
         gated=entry.gated,
+        unwritten_keys=(),
     )
 
 

@@ -17,7 +17,8 @@ from tests.real_tokenizers import real_tokenizer
 from tests.tiny_tokenizers import byte_level_tokenizer, sentencepiece_tokenizer
 
 #: The codes that predict how a conversion ends.
-CODES: Final = {"FTC146", "FTC147", "FTC620", "FTC622"} | {f"FTC64{n}" for n in range(6)}
+CODES: Final = {"FTC146", "FTC147", "FTC620", "FTC622"} | {f"FTC64{n}" for n in range(7)}
+STOPPED: Final = {"FTC620", "FTC640", "FTC641", "FTC642", "FTC646"}
 TEXTS: Final = (
     "the parcel is late",
     "I still haven't received my new card, I ordered it over a week ago.",
@@ -78,6 +79,13 @@ CASES: Final[Mapping[str, Case]] = {
     "phi-3-no-model": Case(make="phi-3", rows=32_064, model=False, code="FTC640", kind=PHI3),
     "gpt-2": Case(make="gpt-2", rows=50_257, kind=GPT2, config=GPT),
     "gpt-2-padded": Case(make="gpt-2", rows=50_304, kind=GPT2, config=GPT),
+    "gpt-2-saved-again": Case(
+        make="gpt-2",
+        rows=50_257,
+        kind=GPT2,
+        config={key: value for key, value in GPT.items() if key != "n_ctx"},
+        code="FTC646",
+    ),
     "gpt-j": Case(
         make="gpt-2",
         rows=50_257,
@@ -141,7 +149,7 @@ def test_what_is_said_is_what_happens(
 
     assert {finding.code for finding in outcome.findings} & CODES == ({code} if code else set())
     assert end["trains"] == (code != "FTC146"), end
-    assert bool(end["stopped"]) == (code in {"FTC620", "FTC640", "FTC641", "FTC642"}), end
+    assert bool(end["stopped"]) == (code in STOPPED), end
     if end["stopped"]:
         return
     assert end["loads"] == (code != "FTC644"), end

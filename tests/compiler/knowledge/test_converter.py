@@ -12,7 +12,12 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.converter import check_text, find_converter, pre_tokenizer_name
+from ftc.compiler.knowledge.converter import (
+    check_text,
+    find_converter,
+    pre_tokenizer_name,
+    wanted_keys,
+)
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "compiler" / "knowledge"
@@ -74,6 +79,35 @@ def test_vocabulary_paths(converter: Path, tmp_path: Path, *, update_golden: boo
         ],
     }
     hold("converter_vocabularies.json", real, update=update_golden)
+
+
+@pytest.mark.prove
+def test_wanted_keys(converter: Path, tmp_path: Path, *, update_golden: bool) -> None:
+    """A miniature of each architecture, saved by transformers, lacks these keys and no others."""
+    pytest.importorskip("transformers")
+    script = Path(__file__).with_name("missing_keys.py")
+    cases = Path(__file__).with_name("architecture_cases.json")
+    ran = subprocess.run(
+        [sys.executable, script, converter, tmp_path, cases],
+        env=os.environ | {"HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    found = json.loads(ran.stdout)
+    # One with a single key head is saved as if it had as many as query heads.
+    assert found.pop("FalconForCausalLM") == "RuntimeError"
+    real = {
+        "source": f"set_gguf_parameters of the classes in vendor/llama.cpp/conversion of {VERSION},"
+        " run on what transformers 5.23.0 saves by tests/compiler/knowledge/missing_keys.py",
+        "wanted": {name: key for name, key in found.items() if key is not None},
+    }
+    hold("converter_keys.json", real, update=update_golden)
+    assert {name: wanted_keys(name) for name in ("GPT2LMHeadModel", "LlamaForCausalLM")} == {
+        "GPT2LMHeadModel": ("n_ctx",),
+        "LlamaForCausalLM": (),
+    }
 
 
 def test_every_registered_architecture_has_a_path() -> None:
