@@ -24,15 +24,17 @@ def checkpoint_bytes(job: Job) -> int:
 def disk_bytes(spec: Spec, job: Job, exports: Mapping[str, int]) -> int:
     """Return the most that `run/` holds.
 
-    Checkpoints and the best one, the trained model, the merged 16-bit folder, the F16 GGUF that
-    the others are made from, and each GGUF; an adapter's, in fp32, and its base's in F16.
+    Checkpoints and the best one, the trained model, the merged 16-bit folder, the 16-bit GGUF
+    that the others are made from, and each GGUF; an adapter's, in fp32, and its base's in F16.
+    Verifying them takes two bytes per word of the vocabulary at every token that is judged.
     """
     checkpoints = (spec.training.keep_checkpoints + 1) * checkpoint_bytes(job)
     trained = job.trainable * trained_bytes(job)
     merged = 2 * job.shape.parameters
-    between = 2 * job.shape.parameters if exports and "F16" not in exports else 0
+    between = 2 * job.shape.parameters if exports else 0
     apart = 2 * job.shape.parameters + 4 * job.trainable if spec.export.adapter else 0
-    return checkpoints + trained + merged + between + sum(exports.values()) + apart
+    judged = 2 * job.shape.vocab * spec.export.verify.tokens if exports or apart else 0
+    return checkpoints + trained + merged + between + sum(exports.values()) + apart + judged
 
 
 def merge_bytes(job: Job) -> int:

@@ -19,16 +19,25 @@ from tests.end_to_end.process import Ended, compile_spec, read_json, run
 pytestmark = pytest.mark.prove
 
 ROWS = 160
-LOUDER = 30.0
+LOUDER = 8.0
+VERIFY = {"tokens": 1024, "min_agreement": 0.6}  # its words are still nearly alike to it
 PNG = b"\x89PNG\r\n\x1a\n"
 MEASURED = {
     *("type", "file", "bytes", "rows", "tokens", "learned_tokens", "divergence", "agreement"),
     *("logit_error", "perplexity", "trained_perplexity", "perplexity_ratio", "answers"),
     *("asked_rows", "accuracy", "trained_accuracy", "metric_drop", "same_answers"),
     *("prompt_tokens_per_second", "generation_tokens_per_second", "resident_bytes"),
-    *("bounds", "fault", "seconds"),
+    *("predicted_bytes", "bounds", "fault", "seconds"),
 }
 Broken = Callable[[Path], None]
+# A converter that runs the real one, and then loses one tensor.
+LOSSY = """
+import subprocess, sys
+subprocess.run([sys.executable, "REAL/convert_hf_to_gguf.py", *sys.argv[1:]], check=True)
+from gguf import GGUFReader
+tensors = GGUFReader(sys.argv[sys.argv.index("--outfile") + 1], "r+").tensors
+next(each for each in tensors if each.name == "blk.1.ffn_down.weight").data[:] = 0
+"""
 
 
 def spec_of(**verify: float) -> dict[str, Any]:
@@ -40,7 +49,7 @@ def spec_of(**verify: float) -> dict[str, Any]:
         "hardware": "cpu",
         "method": "full",
         "training": {"max_steps": 5, "global_batch": 16},
-        "export": {"types": ["Q8_0", "Q4_K_M"], "verify": {"tokens": 1024, **verify}},
+        "export": {"types": ["Q8_0", "Q4_K_M"], "verify": VERIFY | verify},
     }
 
 
@@ -81,7 +90,11 @@ def finished(place: Path, sdist: Path) -> tuple[Path, Ended]:
 def unfinished(place: Path, tmp_path: Path) -> Path:
     """Return a copy of the bundle that has come to its merged model."""
     bundle = tmp_path / "triage"
-    shutil.copytree(place / "triage", bundle, ignore=shutil.ignore_patterns("quantize", "*.lock"))
+    shutil.copytree(
+        place / "triage",
+        bundle,
+        ignore=shutil.ignore_patterns("quantize", "quantize.json", "*.lock"),
+    )
     return bundle
 
 
@@ -168,17 +181,138 @@ def zero_tensor(path: Path, name: str) -> None:
 
 
 def test_a_damaged_conversion_fails_the_export(
-    unfinished: Path, sdist: Path, tmp_path: Path
+    finished: tuple[Path, Ended], unfinished: Path, sdist: Path, tmp_path: Path
 ) -> None:
     """A converter that loses one tensor: no file is handed out, and the sentence names a bound."""
+    (real,) = (finished[0] / "run/tools").glob("llama.cpp-*")
     tools = tmp_path / "llama.cpp"
-    real = next((unfinished.parents[0]).rglob("run/tools/llama.cpp-*"), None)
-    assert real is None or real.is_dir()
     tools.mkdir()
-    (tools / "convert_hf_to_gguf.py").write_text(LOSSY, encoding="utf-8")
+    (tools / "convert_hf_to_gguf.py").write_text(LOSSY.replace("REAL", str(real)), encoding="utf-8")
 
     ended = quantize(unfinished, sdist, "--llama-cpp", tools)
 
     hold_failed(unfinished, ended, "Q8_0 is not the trained model", "export.verify.max_divergence")
     kept = sorted(path.name for path in (unfinished / "run/quantize").glob("*.failed"))
     assert kept == ["triage-Q4_K_M.failed", "triage-Q8_0.failed"]
+    quality = read_json(unfinished / "run/quantize/quality.json")
+    assert [entry["file"] for entry in quality["files"]] == kept[::-1]
+    assert all("its divergence is" in entry["fault"] for entry in quality["files"])
+    asked = run(sys.executable, "ask.py", "hello", cwd=unfinished)
+    assert "triage-Q4_K_M.gguf is missing" in asked.err
+
+
+def test_the_bound_of_the_spec_is_held(place: Path, unfinished: Path, sdist: Path) -> None:
+    """A bound that no type can hold fails with the number that was said; the other is not named."""
+    spec = {**spec_of(min_agreement=1.0), "name": "strict"}
+    strict = compile_spec(place, spec)
+    shutil.copytree(unfinished / "run", strict / "run")
+
+    ended = quantize(strict, sdist)
+
+    hold_failed(strict, ended, "its agreement is 0.", "and export.verify.min_agreement is 1")
+    entries = read_json(strict / "run/quantize/quality.json")["files"]
+    assert {entry["bounds"]["min_agreement"] for entry in entries} == {1.0}
+
+
+def cut_weights(bundle: Path) -> None:
+    """Lose the second half of the weights, as a copy that was interrupted does."""
+    weights = bundle / "run/merged/model.safetensors"
+    weights.write_bytes(weights.read_bytes()[: weights.stat().st_size // 2])
+
+
+def lose_shard(bundle: Path) -> None:
+    """Name two files in the index, of which one is there."""
+    merged = bundle / "run/merged"
+    (merged / "model.safetensors").rename(merged / "model-00001-of-00002.safetensors")
+    names = {
+        "model.embed_tokens.weight": "model-00001-of-00002.safetensors",
+        "lm_head.weight": "model-00002-of-00002.safetensors",
+    }
+    index = {"metadata": {}, "weight_map": names}
+    (merged / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
+
+
+def leave_adapter(bundle: Path) -> None:
+    """Put an adapter where the merged model should be."""
+    merged = bundle / "run/merged"
+    (merged / "model.safetensors").rename(merged / "adapter_model.safetensors")
+    (merged / "adapter_config.json").write_text('{"peft_type": "LORA"}', encoding="utf-8")
+    (merged / "config.json").unlink()
+
+
+def swap_tokenizer(bundle: Path) -> None:
+    """Put other scores into the tokenizer: the same words, cut into other tokens."""
+    protobuf = pytest.importorskip("sentencepiece.sentencepiece_model_pb2")
+    path = bundle / "run/merged/tokenizer.model"
+    pieces = protobuf.ModelProto.FromString(path.read_bytes())
+    for piece in pieces.pieces:
+        piece.score = 0.0
+    path.write_bytes(pieces.SerializeToString())
+
+
+def lose_tokenizer(bundle: Path) -> None:
+    """Leave out the file that the base model's folder had, as saving a model does."""
+    (bundle / "run/merged/tokenizer.model").unlink()
+
+
+def name_unknown(bundle: Path) -> None:
+    """Name an architecture that the converter does not have."""
+    path = bundle / "run/merged/config.json"
+    path.write_text(path.read_text(encoding="utf-8").replace("LlamaFor", "UnheardOfFor"))
+
+
+@pytest.mark.parametrize(
+    ("breaking", "words"),
+    [
+        (cut_weights, "run/merged/model.safetensors is cut off or damaged"),
+        (lose_shard, "run/merged/model-00002-of-00002.safetensors is missing"),
+        (leave_adapter, "run/merged holds an adapter and no whole model"),
+        (swap_tokenizer, "rows as other tokens than the model was trained on"),
+        (lose_tokenizer, "rows as other tokens than the model was trained on"),
+        (name_unknown, "ERROR:hf-to-gguf:Model UnheardOfForCausalLM is not supported"),
+    ],
+)
+def test_a_broken_input_ends_in_a_sentence(
+    unfinished: Path, sdist: Path, breaking: Broken, words: str
+) -> None:
+    """What is wrong with the folder is said, and nothing half-written is left."""
+    breaking(unfinished)
+    hold_failed(unfinished, quantize(unfinished, sdist), words)
+
+
+@pytest.mark.parametrize(
+    ("mebibytes", "words"),
+    [(3, "llama.cpp's converter failed"), (7, "llama.cpp could not quantize to Q8_0")],
+)
+def test_a_full_disk_ends_in_a_sentence(
+    unfinished: Path, sdist: Path, mebibytes: int, words: str
+) -> None:
+    """A disk that has room for half of the conversion, or for the conversion alone."""
+    enter = ("unshare", "--map-root-user", "--mount")
+    if run(*enter, "true", cwd=unfinished).code:
+        pytest.skip("this machine lends no mount of its own")
+    (unfinished / "run/quantize").mkdir()
+    mount = f"mount -t tmpfs -o size={mebibytes}m tmpfs run/quantize"
+    look = "find run/quantize -type f -name '*.gguf'"
+    command = f"{mount} && {sys.executable} quantize.py; code=$?; {look}; exit $code"
+
+    extra = {"FTC_LLAMA_CPP_SDIST": str(sdist)}
+    ended = run(*enter, "bash", "-c", command, cwd=unfinished, extra=extra)
+
+    hold_failed(unfinished, ended, words, "MiB of disk are free")
+    assert ".gguf" not in ended.out
+
+
+def test_a_file_that_is_none_ends_in_a_sentence(
+    finished: tuple[Path, Ended], tmp_path: Path
+) -> None:
+    """What is no GGUF file, or half of one, is said to be that."""
+    bundle, _ = finished
+    half = tmp_path / "half.gguf"
+    whole = (bundle / "run/quantize/triage-Q8_0.gguf").read_bytes()
+    half.write_bytes(whole[: len(whole) // 2])
+    for path, words in ((half, "llama.cpp cannot open it"), (tmp_path / "none", "is not there")):
+        ended = run(sys.executable, "fidelity.py", path, cwd=bundle)
+        assert ended.code == 1
+        assert words in ended.err
+        assert "Traceback" not in ended.err, ended.said
