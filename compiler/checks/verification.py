@@ -1,11 +1,13 @@
 """The rules about verified exports (FTC650 to FTC659): bounds that hold nothing, or too much."""
 # ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ftc.compiler.checks.case import Case
 from ftc.compiler.checks.rule import Problem, rule
 from ftc.compiler.knowledge.gguf_quality import published
+from ftc.spec.schema import fields
 
 _SECTION = "/export/verify/"
 
@@ -23,16 +25,22 @@ def verification_without_files(case: Case) -> Iterator[Problem]:
     export = case.spec.export
     if export.types:
         return
-    for pointer in sorted(case.spec.said):
-        for_adapter = export.adapter and pointer == f"{_SECTION}tokens"
-        if pointer.startswith(_SECTION) and not for_adapter:
-            field = pointer.removeprefix("/").replace("/", ".")
-            yield Problem(
-                message=f"`{field}` is set, and there is no GGUF file to verify",
-                help="name GGUF types in `export.types`, or remove it",
-                pointer=pointer,
-                fix=({"op": "remove", "path": pointer},),
-            )
+    for name, default in _defaults().items():
+        if getattr(export.verify, name) == default or (name == "tokens" and export.adapter):
+            continue
+        yield Problem(
+            message=f"`export.verify.{name}` is set, and there is no GGUF file to verify",
+            help="name GGUF types in `export.types`, or remove it",
+            pointer=_SECTION + name,
+            fix=({"op": "remove", "path": _SECTION + name},),
+        )
+
+
+def _defaults() -> Mapping[str, Any]:
+    """Return what each field of `export.verify` is where a spec does not say it."""
+    stem = "export.verify."
+    inside = (field for field in fields() if field.name.startswith(stem))
+    return {field.name.removeprefix(stem): field.schema["default"] for field in inside}
 
 
 @rule("FTC651", "metric-bound-without-metric", "warning", reads=("plan",))
@@ -48,7 +56,8 @@ def metric_bound_without_metric(case: Case) -> Iterator[Problem]:
     Use instead: {"export": {"types": ["Q8_0"], "verify": {"min_agreement": 0.95}}}
     """
     pointer = f"{_SECTION}max_metric_drop"
-    if pointer in case.spec.said and case.spec.export.types:
+    export = case.spec.export
+    if export.verify.max_metric_drop != "auto" and export.types:
         decided = case.plan.decisions
         if decided.max_metric_drop is None:
             why = "no rows are held out" if not decided.test_rows.value else "there is no metric"
