@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Literal, NotRequired, TypedDict, cast
@@ -62,7 +62,7 @@ class Shape:
     expert_parameters: int
     linear_parameters: int
     largest_layer_parameters: int
-    linear_shapes: Mapping[str, LinearShape]
+    linear_shapes: Mapping[str, LinearShape] = field(hash=False)
 
 
 class _Entry(TypedDict):

@@ -1,6 +1,7 @@
 """The size of a GGUF file before it is written, in bytes."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from ftc.compiler.knowledge.architecture import Shape
@@ -30,6 +31,7 @@ def predict_bytes(shape: Shape, tokenizer: TokenizerFacts, kind: GgufType) -> in
     return weight_bytes(shape, kind) + _GENERAL_BYTES + _vocabulary_bytes(shape, tokenizer)
 
 
+@lru_cache(maxsize=256)  # a plan is made many times over to find what else would fit
 def weight_bytes(shape: Shape, kind: GgufType) -> int:
     """Return what its tensors alone take up, with their entries in the header."""
     chosen = choose_types(shape, kind)

@@ -36,7 +36,6 @@ LINE = re.compile(r"^\[ *\d+/ *\d+\] (\S+) +- \[[^]]*\], type = +(\w+), size = .
 said: list[str] = []
 
 
-@ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
 def listen(_level: int, text: bytes, _data: Any) -> None:
     """Keep what llama.cpp logs."""
     said.append(text.decode(errors="replace"))
@@ -45,8 +44,9 @@ def listen(_level: int, text: bytes, _data: Any) -> None:
 def save(config: dict[str, Any], folder: Path) -> None:
     """Save a random model in 16 bits, as merge.py does."""
     sizes = {k: v for k, v in config.items() if k not in {"architectures", "model_type"}}
-    settings = transformers.AutoConfig.for_model(config["model_type"], **sizes)
-    model = transformers.AutoModelForCausalLM.from_config(settings, dtype=torch.float16)
+    library: Any = transformers
+    settings = library.AutoConfig.for_model(config["model_type"], **sizes)
+    model = library.AutoModelForCausalLM.from_config(settings, dtype=torch.float16)
     model.save_pretrained(folder)
     path = folder / "config.json"
     written = json.loads(path.read_text()) | RESTORED.get(config["model_type"], {})
@@ -75,7 +75,8 @@ def quantize(path: Path, kind: str, out: Path | None) -> dict[str, str]:
     """
     one = (ctypes.c_float * 1)(1.0)
     matrix = (llama_cpp.llama_cpp.llama_model_imatrix_data * 2)()
-    matrix[0].name, matrix[0].data, matrix[0].size = b"none", one, 1
+    matrix[0].name, matrix[0].size = b"none", 1
+    matrix[0].data = ctypes.cast(one, ctypes.POINTER(ctypes.c_float))
     settings = llama_cpp.llama_model_quantize_default_params()
     settings.ftype = getattr(llama_cpp, f"LLAMA_FTYPE_MOSTLY_{kind}")
     settings.nthread, settings.dry_run = 1, out is None
@@ -112,8 +113,10 @@ def examine(config: dict[str, Any], kinds: list[str]) -> dict[str, Any]:
 
 def main() -> None:
     """Examine every configuration."""
-    llama_cpp.llama_log_set(listen, ctypes.c_void_p(0))
-    transformers.logging.set_verbosity_error()
+    heard = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)(listen)
+    llama_cpp.llama_log_set(heard, ctypes.c_void_p(0))
+    library: Any = transformers
+    library.logging.set_verbosity_error()
     warnings.simplefilter("ignore")
     asked = json.loads(CONFIGS.read_text())
     results = {}
