@@ -43,6 +43,7 @@ SPEC: dict[str, Any] = {
         "alpha": "auto",
         "dropout": 0.0,
         "targets": "auto",
+        "double_quantization": True,
     },
     "training": {
         "epochs": "auto",
@@ -62,8 +63,18 @@ SPEC: dict[str, Any] = {
         "seed": 42,
     },
     "hardware": {"gpu": "A100-80GB", "count": 2, "ram_gib": None, "disk_gib": None},
-    "distribution": {"strategy": "auto"},
-    "export": {"types": ["Q4_K_M"]},
+    "distribution": {"strategy": "auto", "offload": "auto"},
+    "export": {
+        "types": ["Q4_K_M"],
+        "adapter": False,
+        "verify": {
+            "max_divergence": "auto",
+            "min_agreement": "auto",
+            "max_perplexity_ratio": "auto",
+            "max_metric_drop": "auto",
+            "tokens": 4096,
+        },
+    },
     "allow": [],
     "said": ["/model/id", "/data/source"],
 }
@@ -85,6 +96,7 @@ MODEL: dict[str, Any] = {
     "custom_code": False,
     "licence": "apache-2.0",
     "gated": False,
+    "unwritten_keys": [],
 }
 TOKENIZER: dict[str, Any] = {
     "exact": True,
@@ -102,6 +114,17 @@ TOKENIZER: dict[str, Any] = {
     "accepts_system": None,
     "prefix_stable": None,
     "has_sentencepiece_model": True,
+    "conversion": {
+        "tokenizer_class": "LlamaTokenizer",
+        "byte_fallback": True,
+        "pre_tokenizer_sha256": "3" * 64,
+        "highest_id": 31999,
+        "highest_token": "\u2581",
+        "marker_id": 2,
+        "marker": "</s>",
+        "pieces": 32000,
+        "unlisted": [],
+    },
 }
 DATA: dict[str, Any] = {
     "source": "tickets.csv",
