@@ -131,7 +131,8 @@ def outliers_set_memory(case: Case) -> Iterator[Problem]:
     """
     d, lengths = case.plan.decisions, case.data.lengths
     length = d.max_length.value
-    tight = d.micro_batch.value == 1 and d.micro_batch.source != "spec"
+    # one row at a time because no more fit, and not because one is fastest
+    tight = d.micro_batch.because.key in ("micro_batch.only", "micro_batch.tight")
     if case.hardware.kind == "cpu" or case.plan.memory.fits is False or not tight:
         return
     if length >= max(_LONG_TOKENS, _OUTLIER * lengths.p95) and d.max_length.source != "spec":

@@ -2,27 +2,30 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.lengths import round_up, share_above
 from ftc.compiler.plan.plan import Alternative, Kind, Plan
 from ftc.compiler.plan.table import PlanAgain, with_count
-from ftc.spec.sections import Spec
+from ftc.spec.sections import Auto, Offload, Spec, Strategy
 
 _COUNTS: Final = (2, 4, 8)  # GPUs of one host
+_FOUR_BIT_CAPABILITY: Final = 6.0  # of bitsandbytes' kernels, as FTC330 has it
+_STRATEGIES: Final[tuple[Strategy, ...]] = ("zero1", "zero2", "zero3")
+_NAMES: Final = {"zero1": "ZeRO-1", "zero2": "ZeRO-2", "zero3": "ZeRO-3"}
 _ORDER: Final[tuple[Kind, ...]] = ("layout", "method", "data", "hardware")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One edit: the words for it, the spec and facts with it, and its JSON patch's operation."""
+    """One edit: the words for it, the spec and facts with it, and its JSON patch."""
 
     words: str
     kind: Kind
     spec: Spec
     facts: KnownFacts
-    fix: Mapping[str, Any]
+    fix: tuple[Mapping[str, Any], ...]
 
 
 Edit = Callable[[Spec, KnownFacts, Plan], tuple[Change, ...]]
@@ -40,7 +43,7 @@ def find_alternatives(
     for edit in _EDITS:
         for change in edit(spec, facts, plan):
             tried = plan_again(change.spec, change.facts)
-            if tried.memory.fits:
+            if works(change.spec, change.facts, tried):
                 found.append(_alternative((change,), tried, plan))
                 break
     if all(alternative.kind == "hardware" for alternative in found):
@@ -69,21 +72,43 @@ def _together(
         change = changes[-1]
         spec, facts, made = change.spec, change.facts, (*made, change)
         tried = plan_again(spec, facts)
-        if tried.memory.fits:
+        if works(spec, facts, tried):
             return (_alternative(made, tried, plan),) if len(made) > 1 else ()
     return ()
+
+
+def works(spec: Spec, facts: KnownFacts, plan: Plan) -> bool:
+    """Whether a plan is one that compiles: it fits, host included, and keeps the batch asked for.
+
+    A base in 4 bits is never divided by ZeRO-3 (FTC427).
+    """
+    ram, asked = facts.hardware.host_ram_bytes, spec.training.global_batch
+    decided = plan.decisions
+    return (
+        plan.memory.fits is True
+        and (ram is None or plan.host_ram_bytes <= ram)
+        and asked in ("auto", decided.global_batch.value)
+        and not (spec.method.type == "qlora" and decided.sharding.value == "zero3")
+    )
 
 
 def _alternative(made: tuple[Change, ...], tried: Plan, plan: Plan) -> Alternative:
     before, after = plan.time_seconds, tried.time_seconds
     return Alternative(
-        change=" and ".join(change.words for change in made),
+        change=" and ".join(change.words for change in made) + _layout_words(made, tried),
         device_bytes=tried.memory.device_bytes,
-        fix=tuple(change.fix for change in made),
+        fix=tuple(operation for change in made for operation in change.fix),
         kind=max((change.kind for change in made), key=_ORDER.index),
         time_seconds=after,
         time_ratio=round(after / before, 2) if before and after else None,
     )
+
+
+def _layout_words(made: tuple[Change, ...], tried: Plan) -> str:
+    """Name the sharding that more GPUs make use of."""
+    name = _NAMES.get(tried.decisions.sharding.value)
+    more = any(change.kind == "hardware" for change in made)
+    return f" with {name}" if more and name is not None else ""
 
 
 def _checkpoint(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
@@ -97,7 +122,7 @@ def _checkpoint(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]
             kind="layout",
             spec=replace(spec, training=training),
             facts=facts,
-            fix=_set("/training/gradient_checkpointing", value=True),
+            fix=(_set("/training/gradient_checkpointing", value=True),),
         ),
     )
 
@@ -113,7 +138,7 @@ def _shrink(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
             kind="layout",
             spec=replace(spec, training=replace(spec.training, micro_batch="auto")),
             facts=facts,
-            fix=_set("/training/micro_batch", value="auto"),
+            fix=(_set("/training/micro_batch", value="auto"),),
         ),
     )
 
@@ -128,7 +153,7 @@ def _attend(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
             kind="layout",
             spec=replace(spec, model=replace(spec.model, attention="sdpa")),
             facts=facts,
-            fix=_set("/model/attention", value="sdpa"),
+            fix=(_set("/model/attention", value="sdpa"),),
         ),
     )
 
@@ -143,39 +168,98 @@ def _halve(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
             kind="layout",
             spec=replace(spec, training=replace(spec.training, precision="bf16")),
             facts=facts,
-            fix=_set("/training/precision", value="bf16"),
+            fix=(_set("/training/precision", value="bf16"),),
         ),
     )
 
 
 def _divide(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
-    """Divide weights, gradients and optimizer states among the processes."""
-    if plan.decisions.world.value == 1 or plan.decisions.sharding.value == "zero3":
+    """Divide weights, gradients and optimizer states among the processes, where it was not asked.
+
+    Left to the planner, the sharding is already the one that needs least.
+    """
+    decided = plan.decisions
+    if decided.world.value == 1 or spec.distribution.strategy == "auto":
         return ()
-    return (
+    return tuple(
         Change(
-            words="ZeRO-3",
+            words=_NAMES[strategy],
             kind="layout",
-            spec=replace(spec, distribution=replace(spec.distribution, strategy="zero3")),
+            spec=replace(spec, distribution=replace(spec.distribution, strategy=strategy)),
             facts=facts,
-            fix=_set("/distribution/strategy", value="zero3"),
-        ),
+            fix=(_set("/distribution/strategy", value=strategy),),
+        )
+        for strategy in _STRATEGIES
+        if strategy != decided.sharding.value
+    )
+
+
+def _offload(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
+    """Keep optimizer states, then weights as well, in the host's memory."""
+    del plan
+    written = spec.distribution
+    if facts.hardware.kind == "cpu" or written.offload not in ("auto", "none"):
+        return ()
+    return tuple(
+        Change(
+            words=f"{what} in the host's memory",
+            kind="layout",
+            spec=replace(spec, distribution=replace(written, strategy=strategy, offload=offload)),
+            facts=facts,
+            fix=(
+                *([_set("/distribution/strategy", value=strategy)] if asked else []),
+                _set("/distribution/offload", value=offload),
+            ),
+        )
+        for offload, what, strategy, asked in _offers(written.strategy)
+    )
+
+
+def _offers(strategy: Strategy | Auto) -> tuple[tuple[Offload, str, Strategy | Auto, bool], ...]:
+    """Return what may be offloaded, in words, under which strategy, and whether that is to be set.
+
+    ZeRO-2 and ZeRO-3 keep optimizer states on the host, ZeRO-3 alone weights.
+    """
+    keeps = strategy in ("auto", "zero2", "zero3")
+    states: Strategy | Auto = strategy if keeps else "auto"
+    weights: Strategy | Auto = strategy if strategy in ("auto", "zero3") else "auto"
+    return (
+        ("optimizer", "optimizer states", states, states != strategy),
+        ("parameters", "weights and optimizer states", weights, weights != strategy),
     )
 
 
 def _adapt(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     """Train an adapter instead of every weight."""
     del plan
-    if spec.method.type != "full":
+    return _methods(spec, facts, ("lora",) if spec.method.type == "full" else ())
+
+
+def _quantize(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
+    """Keep the frozen base in 4 bits; its kernels are for GPUs, and for linear modules."""
+    wide = plan.decisions.precision.value == "fp32"
+    fused = facts.model.shape is None or facts.model.shape.experts > 0
+    capability = facts.hardware.compute_capability
+    old = capability is not None and capability < _FOUR_BIT_CAPABILITY
+    if facts.hardware.kind == "cpu" or wide or fused or old or facts.model.quantized is not None:
         return ()
-    return (
+    return _methods(spec, facts, () if spec.method.type == "qlora" else ("qlora",))
+
+
+def _methods(
+    spec: Spec, facts: KnownFacts, types: tuple[Literal["lora", "qlora"], ...]
+) -> tuple[Change, ...]:
+    words = {"lora": "LoRA", "qlora": "QLoRA"}
+    instead = "a full fine-tune" if spec.method.type == "full" else "a base in 16 bits"
+    return tuple(
         Change(
-            words="LoRA instead of a full fine-tune",
+            words=f"{words[kind]} instead of {instead}",
             kind="method",
-            spec=replace(spec, method=replace(spec.method, type="lora")),
+            spec=replace(spec, method=replace(spec.method, type=kind)),
             facts=facts,
-            fix=_set("/method/type", value="lora"),
-        ),
+            fix=(_set("/method/type", value=kind),),
+        )
+        for kind in types
     )
 
 
@@ -189,7 +273,7 @@ def _shorten(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
             kind="data",
             spec=replace(spec, data=replace(spec.data, max_length=tokens)),
             facts=facts,
-            fix=_set("/data/max_length", value=tokens),
+            fix=(_set("/data/max_length", value=tokens),),
         )
         for tokens in limits
         if lengths.prompt_max <= tokens < plan.decisions.max_length.value
@@ -208,7 +292,7 @@ def _multiply(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
             kind="hardware",
             spec=replace(spec, hardware=replace(spec.hardware, count=count)),
             facts=with_count(facts, count),
-            fix=_set("/hardware/count", value=count),
+            fix=(_set("/hardware/count", value=count),),
         )
         for count in _COUNTS
         if count > hardware.count
@@ -216,7 +300,8 @@ def _multiply(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
 
 
 _EDITS: Final[tuple[Edit, ...]] = (
-    _shrink, _checkpoint, _attend, _halve, _divide, _adapt, _shorten, _multiply,
+    _shrink, _checkpoint, _attend, _halve, _divide, _offload, _adapt, _quantize, _shorten,
+    _multiply,
 )  # fmt: skip
 
 

@@ -1,6 +1,8 @@
 """From a spec and known facts to the plan: every decision, its memory, time and disk."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from ftc.compiler.plan.adapter import decide_adapter
 from ftc.compiler.plan.alternatives import find_alternatives
@@ -10,13 +12,14 @@ from ftc.compiler.plan.disk import disk_bytes, host_ram_bytes
 from ftc.compiler.plan.frame import Frame
 from ftc.compiler.plan.gguf_size import predict_bytes
 from ftc.compiler.plan.known import KnownFacts
+from ftc.compiler.plan.layout import Layout, decide_layout
 from ftc.compiler.plan.learning_rate import decide_learning_rate
 from ftc.compiler.plan.lengths import decide_max_length
 from ftc.compiler.plan.plan import Decisions, Plan
 from ftc.compiler.plan.precision import decide_attention, decide_load_dtype, decide_precision
 from ftc.compiler.plan.schedule import Timetable, decide_timetable
-from ftc.compiler.plan.search import Layout, decide_layout
-from ftc.compiler.plan.sharding import decide_offload, decide_world
+from ftc.compiler.plan.search import least_device_bytes
+from ftc.compiler.plan.sharding import decide_world
 from ftc.compiler.plan.size import shape_of
 from ftc.compiler.plan.source import derived, keep
 from ftc.compiler.plan.splits import Splits, decide_answer_tokens, decide_metric, decide_splits
@@ -34,29 +37,38 @@ def make_plan(spec: Spec, facts: KnownFacts) -> Plan:
     plan = plan_once(spec, facts)
     if plan.memory.fits is not False:
         return plan
+    again = partial(plan_once, exports=plan.export_bytes)  # which no change to a layout changes
     return replace(
         plan,
-        alternatives=find_alternatives(spec, facts, plan, plan_once),
-        fitting_gpus=fitting_gpus(spec, facts, plan_once),
+        alternatives=find_alternatives(spec, facts, plan, again),
+        fitting_gpus=fitting_gpus(spec, facts, lambda *of: least_device_bytes(make_frame(*of))),
     )
 
 
-def plan_once(spec: Spec, facts: KnownFacts) -> Plan:
-    """Return the plan without its alternatives."""
-    world = decide_world(facts)
-    max_length = decide_max_length(spec, facts.model, facts.data)
-    splits = decide_splits(spec, facts.data, max_length.value)
+def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
+    """Decide what comes before the search for a layout."""
+    world = decide_world(facts).value
+    length = decide_max_length(spec, facts.model, facts.data).value
+    splits = decide_splits(spec, facts.data, length)
     shape = shape_of(facts.model)
-    frame = Frame(
+    return Frame(
         spec=spec,
         facts=facts,
         shape=shape,
         precision=decide_precision(spec, facts.hardware).value,
         adapter=decide_adapter(spec, shape),
-        max_length=max_length.value,
-        batch=decide_batch(spec, train_rows=splits.train.value, world=world.value),
-        world=world.value,
+        max_length=length,
+        batch=decide_batch(spec, train_rows=splits.train.value, world=world),
+        world=world,
     )
+
+
+def plan_once(spec: Spec, facts: KnownFacts, *, exports: Mapping[str, int] | None = None) -> Plan:
+    """Return the plan without its alternatives; `exports` are the GGUF files' bytes if known."""
+    world = decide_world(facts)
+    max_length = decide_max_length(spec, facts.model, facts.data)
+    splits = decide_splits(spec, facts.data, max_length.value)
+    frame = make_frame(spec, facts)
     layout = decide_layout(frame)
     micro = layout.micro.value
     timetable = decide_timetable(
@@ -70,15 +82,23 @@ def plan_once(spec: Spec, facts: KnownFacts) -> Plan:
     decisions = _decisions(
         frame, layout, splits=splits, timetable=timetable, world=world, max_length=max_length
     )
-    return _costs(frame, layout, decisions)
+    return _costs(frame, layout, decisions, exports)
 
 
-def _costs(frame: Frame, layout: Layout, decisions: Decisions) -> Plan:
+def _costs(
+    frame: Frame, layout: Layout, decisions: Decisions, exports: Mapping[str, int] | None
+) -> Plan:
     """Return the plan's numbers beside its decisions."""
     micro = layout.micro.value
-    job = frame.job(layout.sharding.value, checkpointing=layout.checkpointing.value, micro=micro)
-    tokenizer = frame.facts.tokenizer
-    exports = {kind: predict_bytes(job.shape, tokenizer, kind) for kind in frame.spec.export.types}
+    job = frame.job(
+        layout.sharding.value,
+        checkpointing=layout.checkpointing.value,
+        micro=micro,
+        offload=layout.offload.value,
+    )
+    if exports is None:
+        types, tokenizer = frame.spec.export.types, frame.facts.tokenizer
+        exports = {kind: predict_bytes(job.shape, tokenizer, kind) for kind in types}
     row_tokens = min(frame.facts.data.lengths.mean, frame.max_length)
     steps = decisions.total_steps.value
     work = Work(
@@ -123,7 +143,7 @@ def _decisions(
     verification = decide_verification(spec, facts, metric.value, test_rows=splits.test.value)
     return Decisions(
         sharding=layout.sharding,
-        offload=decide_offload(spec),
+        offload=layout.offload,
         world=world,
         precision=decide_precision(spec, facts.hardware),
         load_dtype=decide_load_dtype(spec, frame.precision, layout.sharding.value),

@@ -16,9 +16,9 @@ _TRAFFIC: Final = 3.6  # device memory read and written per pass, in bytes a lay
 _DEQUANTIZED_BYTES: Final = 7.5  # per 4-bit weight and pass: read, written in 16 bits, read again
 
 _CPU_FLOPS_PER_CORE: Final = 30e9  # fp32 on a server core, a model of some million weights: rough
-# Python's floor per layer, forward and backward: some 60 kernels launched at about 10 us, and
+# Python's floor per layer, forward and backward: some 100 kernels launched at about 10 us, and
 # some 15 more for each adapted module. An assumption: no published run is this small.
-_LAYER_SECONDS, _ADAPTED_SECONDS = 0.0006, 0.00015
+_LAYER_SECONDS, _ADAPTED_SECONDS = 0.001, 0.00015
 _CAST_BYTES: Final = 6  # autocast reads an fp32 weight and writes it in 16 bits
 _NOMINAL_TFLOPS: Final = 100.0  # of a device that no table knows, to rank layouts by
 
@@ -26,14 +26,14 @@ _NOMINAL_TFLOPS: Final = 100.0  # of a device that no table knows, to rank layou
 def micro_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
     """Return the seconds of one micro-batch of so many tokens, forward and backward.
 
-    The slower of computing and launching kernels, where computing is arithmetic at the rate that
-    products of this width reach, and the traffic of everything between them at the memory's
-    bandwidth; never faster than one reading of the weights per pass (S. Williams et al.,
-    "Roofline", 2009). A device of unknown rate is taken as a nominal one, which ranks layouts and
-    says nothing of time: see `rate`.
+    The slower of computing and launching kernels (S. Williams et al., "Roofline", 2009, has the
+    idea). Computing is arithmetic at the rate that products of this width reach, and at the
+    memory's bandwidth the traffic of everything between them and one reading of the weights per
+    pass, which is what few tokens at a time cost. A device of unknown rate is taken as a nominal
+    one, which ranks layouts and says nothing of time: see `rate`.
     """
     launching = job.shape.layers * (_LAYER_SECONDS + _ADAPTED_SECONDS * len(job.targets))
-    launching *= passes(job) / 3
+    launching *= 4 / 3 if job.checkpointing else 1
     if hardware.kind == "cpu":
         cores = hardware.cores or 1
         speed = cores * _CPU_FLOPS_PER_CORE / max(1, hardware.count)
@@ -46,8 +46,8 @@ def micro_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
         moving += _DEQUANTIZED_BYTES * passes(job) * weights
     if job.mixed:
         moving += _CAST_BYTES * (2 if job.checkpointing else 1) * weights
-    reading = passes(job) * job.shape.parameters * job.compute_bytes / bandwidth
-    return max(computing + moving / bandwidth, reading, launching)
+    moving += passes(job) * job.shape.parameters * job.compute_bytes
+    return max(computing + moving / bandwidth, launching)
 
 
 def forward_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:

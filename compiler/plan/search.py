@@ -1,138 +1,177 @@
-"""The search for a layout: the first sharding, checkpointing and micro-batch that fit."""
+"""The search for a layout: of all that fit, the one that the time model says runs fastest."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
-from ftc.compiler.plan.decision import Because, Decision
+from ftc.compiler.plan.disk import host_ram_bytes
 from ftc.compiler.plan.frame import Frame
+from ftc.compiler.plan.memory import measure
 from ftc.compiler.plan.plan import Memory, Sharding
-from ftc.compiler.plan.sharding import decide_sharding, shardings
-from ftc.compiler.plan.source import decide
+from ftc.compiler.plan.sharding import offloads, shardings
+from ftc.compiler.plan.time import padded_tokens, step_seconds
+from ftc.spec.sections import Offload
 
-_ENOUGH_ROWS = 4  # with fewer rows at a time, recomputing activations buys more than it costs
 _BLIND_ROWS = 8  # the largest micro-batch where the memory is not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """One layout and what it needs."""
+class Way:
+    """What a layout divides, keeps on the host and recomputes; a micro-batch completes it."""
 
     sharding: Sharding
+    offload: Offload
     checkpointing: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One layout, the seconds of its optimiser step, and one process's memory."""
+
+    way: Way
     micro: int
+    seconds: float
     memory: Memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
-    """The chosen layout and its memory."""
+class Search:
+    """The chosen layout, and the fastest that differs from it in one thing, where one is known.
 
-    sharding: Decision[Sharding]
-    checkpointing: Decision[bool]
-    micro: Decision[int]
-    memory: Memory
-
-
-def decide_layout(frame: Frame) -> Layout:
-    """Return the first layout that fits: single or DDP, then ZeRO-2, then ZeRO-3.
-
-    In each, checkpointing is off if four rows fit without it, and the micro-batch is the largest
-    that fits. Where nothing fits, the leanest layout stands, with its numbers.
-    """
-    options = shardings(frame)
-    for sharding in options:
-        found = _fitting(frame, sharding)
-        if found is not None:
-            return _layout(frame, found, options)
-    return _layout(frame, _leanest(frame, options), options)
-
-
-def _fitting(frame: Frame, sharding: Sharding) -> Candidate | None:
-    """Return the best layout of one sharding, None if nothing of it fits."""
-    written = frame.spec.training.gradient_checkpointing
-    if written != "auto":
-        return _largest(frame, sharding, checkpointing=written)
-    plain = _largest(frame, sharding, checkpointing=False)
-    enough = min(_ENOUGH_ROWS, *frame.batch.micro_options[:1])
-    if plain is not None and plain.micro >= enough:
-        return plain
-    return _largest(frame, sharding, checkpointing=True) or plain
-
-
-def _largest(frame: Frame, sharding: Sharding, *, checkpointing: bool) -> Candidate | None:
-    """Return the largest micro-batch that fits.
-
-    Memory grows with the micro-batch but for the first, which needs no accumulation: that one is
-    tried by itself, the others by halving.
+    A runner-up that does not fit is the one that needs least; None where there is no other.
     """
 
-    def candidate(micro: int) -> Candidate:
-        memory = frame.memory(sharding, checkpointing=checkpointing, micro=micro)
-        return Candidate(sharding=sharding, checkpointing=checkpointing, micro=micro, memory=memory)
-
-    first, *others = frame.batch.micro_options
-    best = candidate(first)
-    if best.memory.fits is None:
-        cautious = next((n for n in (first, *others) if n <= _BLIND_ROWS), (first, *others)[-1])
-        return candidate(cautious)
-    if best.memory.fits:
-        return best
-    found = None
-    low, high = 0, len(others)
-    while low < high:
-        middle = (low + high) // 2
-        tried = candidate(others[middle])
-        if tried.memory.fits:
-            found, high = tried, middle
-        else:
-            low = middle + 1
-    return found
+    chosen: Candidate
+    sharding: Candidate | None
+    offload: Candidate | None
+    checkpointing: Candidate | None
+    micro: Candidate | None
 
 
-def _leanest(frame: Frame, options: tuple[Sharding, ...]) -> Candidate:
-    """Return the layout of least memory: one row at a time, checkpointing on, states divided."""
+def search(frame: Frame) -> Search:
+    """Return the fastest layout that fits; where none does, the leanest, with its numbers.
+
+    Every way and every micro-batch that divides the global batch is ranked by the seconds of a
+    step, and those that fit are told by the memory model. Where the memory is not known, the
+    fastest of at most eight rows stands.
+    """
+    fitting, leanest = _measure_all(frame)
+    if not fitting:
+        chosen = min(leanest, key=lambda candidate: candidate.memory.device_bytes)
+        return _compare(chosen, fitting, leanest)
+    if fitting[0].memory.fits is None:
+        few = [candidate for candidate in fitting if candidate.micro <= _BLIND_ROWS]
+        fitting = few or [min(fitting, key=lambda candidate: candidate.micro)]
+    return _compare(fitting[0], fitting, leanest)
+
+
+def ways(frame: Frame) -> tuple[Way, ...]:
+    """Return the ways to try: what the spec leaves open, in all combinations that exist."""
     written = frame.spec.training.gradient_checkpointing
-    checkpointing = True if written == "auto" else written
-    micro = frame.batch.micro_options[-1]
-    candidates = [
-        Candidate(
-            sharding=sharding,
-            checkpointing=checkpointing,
-            micro=micro,
-            memory=frame.memory(sharding, checkpointing=checkpointing, micro=micro),
+    recomputing = (False, True) if written == "auto" else (written,)
+    return tuple(
+        Way(sharding=sharding, offload=offload, checkpointing=checkpointing)
+        for sharding, checkpointing in product(shardings(frame), recomputing)
+        for offload in offloads(frame, sharding)
+    )
+
+
+def _measure_all(frame: Frame) -> tuple[list[Candidate], list[Candidate]]:
+    """Return all that fit, fastest first, and the leanest of each way, fitting or not.
+
+    Of two that are as fast the one that needs less memory comes first.
+    """
+    padded: dict[int, float] = {}
+    fitting, leanest = [], []
+    for way in ways(frame):
+        tried = list(_measure_way(frame, way, padded))
+        fitting += [candidate for candidate in tried if candidate.memory.fits is not False]
+        leanest.append(min(tried, key=lambda candidate: candidate.memory.device_bytes))
+    fitting.sort(key=lambda c: (round(c.seconds, 6), c.memory.device_bytes))
+    return fitting, leanest
+
+
+def _measure_way(frame: Frame, way: Way, padded: dict[int, float]) -> Iterator[Candidate]:
+    """Yield the micro-batches of a way from one row on, until one does not fit.
+
+    Memory grows with the micro-batch but for the last, which needs no accumulation: that one is
+    tried in any case.
+    """
+    *rising, whole = reversed(frame.batch.micro_options)
+    for micro in rising:
+        candidate = _measure(frame, way, micro, padded)
+        yield candidate
+        if candidate.memory.fits is False:
+            break
+    yield _measure(frame, way, whole, padded)
+
+
+def _measure(frame: Frame, way: Way, micro: int, padded: dict[int, float]) -> Candidate:
+    """Return a layout with its time and memory; the host's memory must hold what is offloaded."""
+    hardware = frame.facts.hardware
+    job = frame.job(way.sharding, checkpointing=way.checkpointing, micro=micro, offload=way.offload)
+    if micro not in padded:
+        padded[micro] = padded_tokens(frame.facts.data.lengths, micro, frame.max_length)
+    memory = measure(job, hardware)
+    chosen_here = frame.spec.distribution.offload == "auto" and way.offload != "none"
+    if chosen_here and host_ram_bytes(job, memory.device_bytes) > (hardware.host_ram_bytes or 0):
+        memory = without_room(memory)
+    seconds = step_seconds(job, hardware, padded[micro])
+    return Candidate(way=way, micro=micro, seconds=seconds, memory=memory)
+
+
+def least_device_bytes(frame: Frame) -> int:
+    """Return the least that any layout needs of one device, whatever the device holds.
+
+    The first and the last micro-batch of each way, as memory grows between them.
+    """
+    options = {frame.batch.micro_options[0], frame.batch.micro_options[-1]}
+    memories = (
+        frame.memory(
+            way.sharding, checkpointing=way.checkpointing, micro=micro, offload=way.offload
         )
-        for sharding in options
-    ]
-    return min(candidates, key=lambda candidate: candidate.memory.device_bytes)
+        for way in ways(frame)
+        for micro in options
+    )
+    return min(memory.device_bytes for memory in memories)
 
 
-def _layout(frame: Frame, chosen: Candidate, options: tuple[Sharding, ...]) -> Layout:
-    """Put the reasons to a chosen layout."""
-    memory, micro, checkpointing = chosen.memory, chosen.micro, chosen.checkpointing
-    fits = {True: "fits", False: "tight", None: "unknown"}[memory.fits]
-    if memory.fits and micro == frame.batch.rows_per_process:
-        fits = "whole"
-    values = {
-        "device_bytes": memory.device_bytes,
-        "capacity_bytes": memory.capacity_bytes,
-        "rows": frame.batch.rows_per_process,
-    }
+def without_room(memory: Memory) -> Memory:
+    """Return a peak that the device would hold and the host would not."""
+    return Memory(
+        allocated_bytes=memory.allocated_bytes,
+        reserved_bytes=memory.reserved_bytes,
+        device_bytes=memory.device_bytes,
+        capacity_bytes=memory.capacity_bytes,
+        fits=False,
+        phases=memory.phases,
+        largest_phase=memory.largest_phase,
+        parts=memory.parts,
+    )
 
-    def derive_checkpointing() -> tuple[bool, Because]:
-        key = f"checkpointing.{'on' if checkpointing else 'off'}"
-        return checkpointing, Because(key=key, values={"rows": _ENOUGH_ROWS})
 
-    def derive_micro() -> tuple[int, Because]:
-        return micro, Because(key=f"micro_batch.{fits}", values=values)
+def _compare(chosen: Candidate, fitting: list[Candidate], leanest: list[Candidate]) -> Search:
+    """Find the runner-up of each choice: another value of it, the others as they are or better."""
+    way = chosen.way
 
-    training = frame.spec.training
-    return Layout(
-        sharding=decide_sharding(frame, chosen.sharding, options),
-        checkpointing=decide(
-            frame.spec,
-            "/training/gradient_checkpointing",
-            training.gradient_checkpointing,
-            derive_checkpointing,
+    def best(others: list[Candidate], least: list[Candidate]) -> Candidate | None:
+        if others:
+            return others[0]
+        return min(least, key=lambda candidate: candidate.memory.device_bytes, default=None)
+
+    return Search(
+        chosen=chosen,
+        sharding=best(
+            [c for c in fitting if c.way.sharding != way.sharding],
+            [c for c in leanest if c.way.sharding != way.sharding],
         ),
-        micro=decide(frame.spec, "/training/micro_batch", training.micro_batch, derive_micro),
-        memory=memory,
+        offload=best(
+            [c for c in fitting if c.way.offload != way.offload],
+            [c for c in leanest if c.way.offload != way.offload],
+        ),
+        checkpointing=best(
+            [c for c in fitting if c.way.checkpointing != way.checkpointing],
+            [c for c in leanest if c.way.checkpointing != way.checkpointing],
+        ),
+        micro=best([c for c in fitting if c.way == way and c.micro != chosen.micro], []),
     )

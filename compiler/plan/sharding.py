@@ -4,8 +4,8 @@ from ftc.compiler.plan.decision import Decision
 from ftc.compiler.plan.frame import Frame
 from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.plan import Sharding
-from ftc.compiler.plan.source import derived, keep
-from ftc.spec.sections import Offload, Spec
+from ftc.compiler.plan.source import derived
+from ftc.spec.sections import Offload
 
 
 def decide_world(facts: KnownFacts) -> Decision[int]:
@@ -36,25 +36,18 @@ def shardings(frame: Frame) -> tuple[Sharding, ...]:
     return options if frame.storage == "plain" else tuple(o for o in options if o != "zero3")
 
 
-def decide_offload(spec: Spec) -> Decision[Offload]:
-    """Keep what the spec offloads; nothing where it leaves that open."""
-    written = spec.distribution.offload
-    if written == "auto":
-        return derived("none", "offload.none")
-    return keep(spec, "/distribution/offload", written)
+def offloads(frame: Frame, sharding: Sharding) -> tuple[Offload, ...]:
+    """Return what may wait on the host under a sharding; what the spec names is the only one.
 
-
-def decide_sharding(
-    frame: Frame, sharding: Sharding, options: tuple[Sharding, ...]
-) -> Decision[Sharding]:
-    """Give the reason of a chosen sharding, out of the options that were tried in order."""
-    strategy = frame.spec.distribution.strategy
-    if strategy == sharding:
-        return keep(frame.spec, "/distribution/strategy", sharding)
-    if sharding == "single":
-        return derived(sharding, "sharding.single")
-    if frame.spec.distribution.offload not in ("auto", "none"):
-        return derived(sharding, "sharding.offload")
-    first = options[0] == sharding
-    key = "sharding.ddp" if first else f"sharding.{sharding}"
-    return derived(sharding, key, world=frame.world)
+    The planner offloads by itself only where it is known how much memory the host has, since that
+    must hold it: what a spec does not say of a rented machine cannot be counted on. A single GPU
+    needs no DeepSpeed, whose CPU optimizer is compiled where it runs, and gets it only if asked.
+    """
+    written, hardware = frame.spec.distribution.offload, frame.facts.hardware
+    if written != "auto":
+        return (written,)
+    divided = sharding in ("zero2", "zero3")
+    if not divided or hardware.kind == "cpu" or hardware.host_ram_bytes is None:
+        return ("none",)
+    whole = sharding == "zero2" or frame.storage != "plain"
+    return ("none", "optimizer") if whole else ("none", "optimizer", "parameters")

@@ -1,6 +1,5 @@
 """Other accelerators under the same spec: which of the table would take a plan."""
 
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
@@ -12,31 +11,26 @@ from ftc.compiler.resolve.facts import HardwareFacts
 from ftc.spec.sections import Spec
 
 PlanAgain = Callable[[Spec, KnownFacts], Plan]
+LeastBytes = Callable[[Spec, KnownFacts], int]
 
 
-def fitting_gpus(spec: Spec, facts: KnownFacts, plan_again: PlanAgain) -> tuple[str, ...]:
+def fitting_gpus(spec: Spec, facts: KnownFacts, least_bytes: LeastBytes) -> tuple[str, ...]:
     """Return the names of accelerators that take the spec as it is, smallest first.
 
-    As many of them as the spec has. Devices that compute alike differ in memory alone, and more
-    memory never fits less: each such group is searched by halving.
+    As many of them as the spec has. Devices that compute alike differ in memory alone, so that one
+    of each such group says what all of them need. `least_bytes` is what the leanest layout needs.
     """
     if facts.hardware.kind == "cpu":
         return ()
-    groups: dict[tuple[object, ...], list[Accelerator]] = defaultdict(list)
+    needs: dict[tuple[object, ...], int] = {}
+    fitting: list[Accelerator] = []
     for device in all_accelerators():
         capability = device.compute_capability or (0, 0)
-        groups[device.bf16, capability >= (9, 0), device.vendor].append(device)
-    fitting: list[Accelerator] = []
-    for group in groups.values():
-        group.sort(key=lambda device: device.memory_bytes)
-        low, high = 0, len(group)
-        while low < high:
-            middle = (low + high) // 2
-            if plan_again(spec, on_device(facts, group[middle])).memory.fits:
-                high = middle
-            else:
-                low = middle + 1
-        fitting += group[low:]
+        alike = (device.bf16, capability >= (9, 0), device.vendor)
+        if alike not in needs:
+            needs[alike] = least_bytes(spec, on_device(facts, device))
+        if needs[alike] <= device.memory_bytes:
+            fitting.append(device)
     fitting.sort(key=lambda device: (device.memory_bytes, device.name))
     return tuple(device.name for device in fitting)
 

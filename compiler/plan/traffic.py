@@ -26,6 +26,7 @@ def step_overhead_seconds(job: Job, hardware: HardwareFacts, micro: float) -> fl
     if hardware.kind == "cpu":
         return _STEP_SECONDS
     step = _STEP_SECONDS + states_seconds(job, hardware) + exposed_seconds(job, hardware, micro)
+    step += host_seconds(job, micro)
     if job.deepspeed:
         step += _DEEPSPEED_SECONDS
     if job.sharding == "zero3":
@@ -58,10 +59,33 @@ def exposed_seconds(job: Job, hardware: HardwareFacts, micro: float) -> float:
 
 
 def states_seconds(job: Job, hardware: HardwareFacts) -> float:
-    """Return the seconds of AdamW's traffic, of this process's share of the states."""
+    """Return the seconds of AdamW's traffic, of this process's share of the states.
+
+    Where the states are on the host its processors update those of all processes.
+    """
+    if job.states_on_host:
+        return job.trainable / _CPU_ADAMW
     share = job.world if job.deepspeed else 1
     bandwidth = (hardware.bandwidth_gb_s or 1000) * 1e9
     return job.trainable * _STATE_TRAFFIC_BYTES / share / bandwidth
+
+
+def host_seconds(job: Job, micro: float) -> float:
+    """Return the seconds per step that offloaded states and weights travel to and from the host.
+
+    Each process moves its share: gradients down after each micro-batch and new weights up after the
+    step (ZeRO-Offload, arXiv 2101.06840, section 4); offloaded weights are read for each pass,
+    beside its computing.
+    """
+    moved = 0.0
+    if job.states_on_host:
+        moved = (job.accumulation + 1) * job.trainable * trained_bytes(job) / job.world
+    step = moved / _HOST_LINK
+    if job.weights_on_host:
+        reads = 3 if job.checkpointing else 2
+        reading = reads * job.shape.parameters * job.load_bytes / job.world / _HOST_LINK
+        step += job.accumulation * max(0.0, reading - _HIDDEN * micro)
+    return step
 
 
 def link_speed(hardware: HardwareFacts) -> float:

@@ -96,11 +96,12 @@ def test_a_full_fine_tune_has_no_adapter_and_sixteen_bytes_a_weight(
 
 
 def test_zero_divides_what_it_says(build_known: BuildKnown) -> None:
-    """ZeRO-3's static part is 16 bytes over the processes, ZeRO-2's 2 + 14 over the processes."""
-    for strategy, whole in (("zero2", 2 + 14 / 8), ("zero3", 16 / 8)):
+    """ZeRO-3 holds 16 bytes over the processes, ZeRO-2 2 + 14; both make gradients fp32."""
+    for strategy, whole in (("zero2", 2 + 18 / 8), ("zero3", 20 / 8)):
         edits = {
             **FULL,
             "/spec/distribution/strategy": strategy,
+            "/spec/distribution/offload": "none",
             "/facts/hardware/count": 8,
         }
         spec, facts = build_known(edits)

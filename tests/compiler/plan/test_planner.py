@@ -24,7 +24,7 @@ AUTO = st.just("auto")
 EDITS = st.fixed_dictionaries(
     {},
     optional={
-        "/spec/method/type": st.sampled_from(["full", "lora"]),
+        "/spec/method/type": st.sampled_from(["full", "lora", "qlora"]),
         "/spec/method/rank": AUTO | st.integers(1, 256),
         "/spec/method/targets": st.sampled_from(["auto", "attention", "all-linear", ["q_proj"]]),
         "/spec/data/max_length": AUTO | st.integers(8, 40_000),
@@ -41,7 +41,8 @@ EDITS = st.fixed_dictionaries(
         "/spec/training/evaluation/every_steps": AUTO | st.integers(1, 5000),
         "/spec/training/warmup": st.floats(0, 1),
         "/spec/model/attention": st.sampled_from(["auto", "eager", "flash_attention_2"]),
-        "/spec/distribution/strategy": st.sampled_from(["auto", "ddp", "zero2", "zero3"]),
+        "/spec/distribution/strategy": st.sampled_from(["auto", "ddp", "zero1", "zero2", "zero3"]),
+        "/spec/distribution/offload": st.sampled_from(["auto", "none", "optimizer", "parameters"]),
         "/facts/hardware/kind": st.sampled_from(["gpu", "cpu"]),
         "/facts/hardware/count": st.integers(1, 64),
         "/facts/hardware/bf16": st.booleans(),
@@ -146,20 +147,19 @@ def test_several_gpus_share_what_one_cannot_hold(build_known: BuildKnown) -> Non
     assert _sharding(build_known, {}) == "single"
 
 
-def test_more_memory_never_gives_a_smaller_micro_batch(build_known: BuildKnown) -> None:
-    """Under one checkpointing choice, room is used."""
-    micros = [
-        _plan(
-            build_known,
-            {
-                "/facts/hardware/memory_bytes": gib * 2**30,
-                "/spec/training/gradient_checkpointing": True,
-            },
-        ).decisions.micro_batch.value
-        for gib in (18, 20, 24, 40, 80)
+def test_more_memory_never_makes_a_run_slower(build_known: BuildKnown) -> None:
+    """Room is used where it pays: rows of 2,000 tokens recompute on a small card alone."""
+    lengths = {f"/facts/data/lengths/{name}": 2000 for name in ("mean", "p50", "p99", "max")}
+    plans = [
+        _plan(build_known, {**lengths, "/facts/hardware/memory_bytes": gib * 2**30})
+        for gib in (20, 24, 32, 48, 80)
     ]
-    assert micros == sorted(micros)
-    assert micros[0] < micros[-1]
+    times = [plan.time.training_seconds for plan in plans if plan.time is not None]
+    assert len(times) == len(plans)
+    assert times == sorted(times, reverse=True)
+    assert times[-1] < 0.8 * times[0]
+    assert plans[0].decisions.gradient_checkpointing.value
+    assert not plans[-1].decisions.gradient_checkpointing.value
 
 
 def test_an_unknown_architecture_is_planned_all_the_same(build_known: BuildKnown) -> None:
@@ -173,15 +173,17 @@ def test_an_unknown_architecture_is_planned_all_the_same(build_known: BuildKnown
     assert 0.7 < plan.memory.allocated_bytes / usual.memory.allocated_bytes < 1.5
 
 
-def test_a_plan_takes_under_twenty_milliseconds(build_known: BuildKnown) -> None:
+def test_a_plan_takes_under_fifty_milliseconds(build_known: BuildKnown) -> None:
     """The best of five, with alternatives to look for."""
-    spec, facts = build_known({"/spec/method/type": "full", "/facts/hardware/count": 4})
+    small = {"/facts/hardware/memory_bytes": 4 * 2**30, "/facts/hardware/count": 4}
+    spec, facts = build_known({"/spec/method/type": "full", **small})
+    assert make_plan(spec, facts).memory.fits is False
     best = 1.0
     for _ in range(5):
         start = time.perf_counter()
         make_plan(spec, facts)
         best = min(best, time.perf_counter() - start)
-    assert best < 0.02
+    assert best < 0.05
 
 
 def test_sixty_gpus_by_four_methods_take_under_three_seconds(build_known: BuildKnown) -> None:

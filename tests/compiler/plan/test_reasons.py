@@ -10,11 +10,15 @@ from ftc.compiler.plan.decision import Because
 from ftc.compiler.plan.reasons import CATALOGUE, sentence
 
 # Keys put together from a word that a closed type allows.
+ZERO = ("zero1", "zero2", "zero3")
 COMPOSED = {
     "world.": ("gpu", "cpu"),
-    "checkpointing.": ("on", "off"),
-    "micro_batch.": ("fits", "tight", "unknown", "whole"),
-    "sharding.": ("zero2", "zero3"),
+    "checkpointing.on": (".needs", ".slower"),
+    "checkpointing.off": (".needs", ".slower"),
+    "sharding.": tuple(f"{z}{e}" for z in ("ddp", *ZERO) for e in ("", ".needs", ".slower")),
+    "offload.": tuple(
+        f"{kept}{end}" for kept in ("none", "optimizer", "parameters") for end in ("", ".slower")
+    ),
 }
 
 
@@ -73,7 +77,7 @@ def test_every_sentence_is_used() -> None:
         ),
         ("max_length.p99", {"p99": 400, "max": 9000, "cut_share": 0.0123}, "1.2 % of rows"),
         (
-            "micro_batch.fits",
+            "micro_batch.only",
             {"device_bytes": 3 * 2**29, "capacity_bytes": None},
             "1.5 GiB of unknown",
         ),

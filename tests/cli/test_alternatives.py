@@ -1,0 +1,78 @@
+"""What a plan offers in place of a run that does not fit compiles, each kind of it."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Call = Callable[..., Any]
+LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
+
+# what the spec says -> words of changes that it must be offered
+CASES: tuple[tuple[Mapping[str, Any], tuple[str, ...]], ...] = (
+    ({"model": LLAMA, "method": "lora", "hardware": "RTX 4090", "training": {"micro_batch": 64,
+     "global_batch": 64, "gradient_checkpointing": False}, "data": {"max_length": 2048}},
+     ("a micro-batch that fits and gradient checkpointing",)),
+    ({"model": LLAMA, "method": "lora", "hardware": "RTX 4090", "training": {"micro_batch": 16,
+     "global_batch": 16}, "data": {"max_length": 8192}}, ("a micro-batch that fits",)),
+    ({"model": LLAMA, "method": "lora", "hardware": "RTX 4080"}, ("QLoRA instead of a base",)),
+    ({"model": LLAMA, "method": "full", "hardware": "RTX 4090"},
+     ("optimizer states in the host's memory", "LoRA instead of a full fine-tune",
+      "QLoRA instead of a full fine-tune")),
+    ({"model": LLAMA, "method": "full", "hardware": "A100-80GB"}, ("2 GPUs with ZeRO-",)),
+    ({"model": LLAMA, "method": "full", "hardware": "RTX 3060"},
+     ("weights and optimizer states in the host's memory",)),
+    ({"model": LLAMA, "method": "full", "hardware": "2x A100-80GB", "distribution": "ddp"},
+     ("ZeRO-3", "optimizer states in the host's memory")),
+    ({"model": LLAMA, "method": "lora", "hardware": "RTX 4090",
+      "training": {"precision": "fp32"}}, ("bf16 precision",)),
+    ({"model": LLAMA, "method": "lora", "hardware": "RTX 4090", "model_": {"attention": "eager"},
+      "data": {"max_length": 8192}, "training": {"gradient_checkpointing": True}},
+     ("SDPA attention",)),
+)  # fmt: skip
+
+
+def write(path: Path, edits: Mapping[str, Any]) -> Path:
+    """Write the spec of a case beside the fixture's data."""
+    spec = json.loads(path.read_text(encoding="utf-8"))
+    said = dict(edits)
+    model = {"id": said["model"], **said.pop("model_", {})}
+    spec |= {**said, "model": model, "data": spec["data"] | said.get("data", {})}
+    path.write_text(json.dumps(spec), encoding="utf-8")
+    return path
+
+
+def apply(spec: dict[str, Any], fix: list[dict[str, Any]]) -> None:
+    """Apply a JSON patch of `add` and `replace` operations."""
+    for operation in fix:
+        *folders, name = operation["path"].removeprefix("/").split("/")
+        place = spec
+        for folder in folders:
+            place = place.setdefault(folder, {})
+        assert operation["op"] in ("add", "replace")
+        place[name] = operation["value"]
+
+
+@pytest.mark.parametrize(("edits", "words"), CASES)
+def test_every_offer_compiles(
+    call: Call, spec_file: Path, edits: Mapping[str, Any], words: tuple[str, ...]
+) -> None:
+    """Each fix is applied as it stands, and the changed spec compiles without an error."""
+    path = write(spec_file, edits)
+    plan = json.loads(call("plan", path, "--format", "json").out)
+    assert plan["memory"]["per_gpu"]["fits"] is False
+    offers = plan["alternatives"]
+    changes = [offer["change"] for offer in offers]
+    for word in words:
+        assert any(word in change for change in changes), changes
+    before = path.read_text(encoding="utf-8")
+    for offer in offers:
+        changed = json.loads(before)
+        apply(changed, offer["fix"])
+        path.write_text(json.dumps(changed), encoding="utf-8")
+        result = call("compile", path, "-o", path.parent / "bundle", "--force")
+        assert result.code == 0, (offer, result.err)
+        again = json.loads(call("plan", path, "--format", "json").out)
+        assert again["memory"]["per_gpu"]["device_bytes"] == offer["device_bytes"]

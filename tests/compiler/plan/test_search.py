@@ -1,0 +1,118 @@
+"""The search: what it chooses is the fastest of all that fit, and says what the next costs."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from ftc.compiler.plan.known import KnownFacts
+from ftc.compiler.plan.planner import make_frame, make_plan
+from ftc.compiler.plan.reasons import sentence
+from ftc.compiler.plan.search import least_device_bytes, search, ways
+from ftc.compiler.plan.time import padded_tokens, step_seconds
+from ftc.spec.sections import Spec
+
+BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
+GIB = 2**30
+CASES: tuple[Mapping[str, Any], ...] = (
+    {},
+    {"/facts/hardware/memory_bytes": 24 * GIB},
+    {"/spec/method/type": "qlora", "/facts/hardware/memory_bytes": 16 * GIB},
+    {"/spec/method/type": "full", "/facts/hardware/count": 2},
+    {"/spec/method/type": "full", "/facts/hardware/count": 8, "/facts/hardware/link": "pcie"},
+    {"/facts/hardware/count": 4, "/spec/training/global_batch": 96},
+)
+
+
+@pytest.mark.parametrize("edits", CASES)
+def test_nothing_that_fits_is_faster(build_known: BuildKnown, edits: Mapping[str, Any]) -> None:
+    """Every layout there is, measured and timed one by one."""
+    frame = make_frame(*build_known(edits))
+    chosen = search(frame).chosen
+    assert chosen.memory.fits
+    least = chosen.memory.device_bytes
+    for way in ways(frame):
+        for micro in frame.batch.micro_options:
+            job = frame.job(
+                way.sharding, checkpointing=way.checkpointing, micro=micro, offload=way.offload
+            )
+            memory = frame.memory(
+                way.sharding, checkpointing=way.checkpointing, micro=micro, offload=way.offload
+            )
+            tokens = padded_tokens(frame.facts.data.lengths, micro, frame.max_length)
+            least = min(least, memory.device_bytes)
+            if memory.fits:
+                seconds = step_seconds(job, frame.facts.hardware, tokens)
+                assert seconds >= chosen.seconds - 1e-6
+    assert least_device_bytes(frame) == least
+
+
+def test_each_choice_carries_its_reason_and_the_cost_of_the_next(build_known: BuildKnown) -> None:
+    """In time where the runner-up fits, in memory where it does not."""
+    decisions = make_plan(*build_known({})).decisions
+    recomputing = sentence(decisions.gradient_checkpointing.because)
+    assert "with recomputing, a step takes" in recomputing
+    assert "rows at a time a step takes" in sentence(decisions.micro_batch.because)
+    tight = {
+        "/facts/hardware/memory_bytes": 30 * GIB,
+        "/facts/hardware/host_ram_bytes": None,
+        "/spec/method/type": "full",
+    }
+    decisions = make_plan(*build_known({**tight, "/facts/hardware/count": 8})).decisions
+    assert decisions.sharding.value == "zero3"
+    assert "GiB" in sentence(decisions.sharding.because)
+
+
+def test_the_link_decides_what_traffic_costs(build_known: BuildKnown) -> None:
+    """ZeRO-3 over PCIe is slower than over NVLink, and DDP of an adapter hardly is."""
+    full = {"/spec/method/type": "full", "/spec/distribution/strategy": "zero3"}
+    times: dict[tuple[str, str], float] = {}
+    for name, edits in (("zero3", full), ("ddp", {"/spec/distribution/strategy": "ddp"})):
+        for link in ("nvlink", "pcie"):
+            more = {"/facts/hardware/count": 8, "/facts/hardware/link": link}
+            plan = make_plan(*build_known({**edits, **more}))
+            assert plan.time is not None
+            times[name, link] = plan.time.training_seconds
+    assert times["zero3", "pcie"] > 1.5 * times["zero3", "nvlink"]
+    assert times["ddp", "pcie"] < 1.3 * times["ddp", "nvlink"]
+
+
+def test_recomputing_costs_a_third_of_a_full_fine_tune(build_known: BuildKnown) -> None:
+    """Three passes become four."""
+    rows = {f"/facts/data/lengths/{name}": 2000 for name in ("mean", "p50", "p99", "max")}
+    fixed = {**rows, "/spec/method/type": "full", "/facts/hardware/memory_bytes": 400 * GIB}
+    edits = {**fixed, "/spec/training/micro_batch": 4}
+    with_it, without = (
+        make_plan(*build_known({**edits, "/spec/training/gradient_checkpointing": on})).time
+        for on in (True, False)
+    )
+    assert with_it is not None
+    assert without is not None
+    assert 1.2 < with_it.training_seconds / without.training_seconds < 1.4
+
+
+def test_offload_is_for_a_host_that_is_known_to_hold_it(build_known: BuildKnown) -> None:
+    """Eight small cards: with memory in the host they take it, and say what it costs."""
+    tight = {
+        "/spec/method/type": "full",
+        "/facts/hardware/count": 2,
+        "/facts/hardware/memory_bytes": 24 * GIB,
+    }
+    host = {"/facts/hardware/host_ram_bytes": 512 * GIB}
+    held = make_plan(*build_known({**tight, **host}))
+    assert held.memory.fits
+    assert held.decisions.offload.value != "none"
+    unknown = make_plan(*build_known({**tight, "/facts/hardware/host_ram_bytes": None}))
+    assert unknown.decisions.offload.value == "none"
+    assert unknown.memory.fits is False
+    assert any("host's memory" in offer.change for offer in unknown.alternatives)
+    poor = make_plan(*build_known({**tight, "/facts/hardware/host_ram_bytes": 32 * GIB}))
+    assert not any("host's memory" in offer.change for offer in poor.alternatives)
+
+
+def test_the_global_batch_is_kept_exactly(build_known: BuildKnown) -> None:
+    """Whatever divides it; a prime number of rows leaves one at a time or all at once."""
+    for batch in (7, 96, 97, 100):
+        plan = make_plan(*build_known({"/spec/training/global_batch": batch}))
+        decisions = plan.decisions
+        assert decisions.micro_batch.value * decisions.accumulation.value == batch
