@@ -26,8 +26,8 @@ _FEWEST_WORDS: Final = 5
 _SHORT_WORDS: Final = 40
 #: Words longer than this on average are none: the writing has no spaces.
 _LONGEST_WORD_CHARS: Final = 12
-#: Of a longer row the first characters stand for the whole.
-_CHARS: Final = 1000
+#: Of a longer row its first and its last characters stand for the whole.
+_CHARS: Final = 500
 #: Pairs of rows that are compared at most; rows that come later are then not looked at.
 _PAIRS: Final = 300_000
 _PUNCTUATION: Final = str.maketrans(dict.fromkeys("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", " "))
@@ -38,9 +38,13 @@ Feature = str | tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Index:
-    """The drawn rows: `words` by place, and the places in which each of the rare words stands."""
+    """The drawn rows: `words` by place, and the places in which each of the rare words stands.
+
+    Of the rows in `whole` the common words count as well: they have next to no others.
+    """
 
     words: Mapping[int, frozenset[Feature]]
+    whole: frozenset[int]
     places: Mapping[Feature, Sequence[int]]
     common: frozenset[Feature]
 
@@ -57,8 +61,13 @@ def find_twins(examples: Sequence[Example], numbers: Sequence[int]) -> Twins:
             continue
         own = set(words)
         near = {n for word in index.places.keys() & own for n in index.places[word]} - {place}
-        own -= index.common
-        found.update(n for n in near if _alike(index.words[n], own))
+        rare = own - index.common
+        found.update(
+            n
+            for n in near
+            if _alike(index.words[n], own if n in index.whole else rare)
+            and not _same_prompt(examples[n], example)
+        )
         pairs += len(near)
         if pairs > _PAIRS:
             break
@@ -78,7 +87,10 @@ def split_words(example: Example) -> list[str]:
 
     Writing without spaces gives its pairs of letters in place of words.
     """
-    text = " ".join([text for role, text in example.turns if role != "system"])[:_CHARS].lower()
+    text = " ".join([text for role, text in example.turns if role != "system"])
+    if len(text) > 2 * _CHARS:
+        text = f"{text[:_CHARS]} {text[-_CHARS:]}"
+    text = text.lower()
     if text.isascii():  # the table is fast there alone
         return text.translate(_PUNCTUATION).split()
     words = text.split()
@@ -101,15 +113,19 @@ def _draw(examples: Sequence[Example]) -> _Index:
     common = frozenset(word for word, rows in rows_with.items() if 2 * rows > len(drawn))
     probes: dict[int, frozenset[Feature]] = {}
     places: defaultdict[Feature, list[int]] = defaultdict(list)
+    whole: set[int] = set()
     for place, every in list(drawn.items())[:_PROBES]:
         words = every - common
         if len(words) < _FEWEST_WORDS:
-            continue
+            if len(every) < _FEWEST_WORDS or _tells_apart(words, examples[place]):
+                continue
+            words = every
+            whole.add(place)
         probes[place] = words
         enough = len(words) - math.ceil(_ALIKE * len(words) - 1e-9) + 1
         for word in sorted(words, key=lambda word: (rows_with[word], str(word)))[:enough]:
             places[word].append(place)
-    return _Index(words=probes, places=places, common=common)
+    return _Index(words=probes, whole=frozenset(whole), places=places, common=common)
 
 
 def _features(example: Example) -> Sequence[Feature]:
@@ -117,6 +133,20 @@ def _features(example: Example) -> Sequence[Feature]:
     if len(words) <= _SHORT_WORDS:
         return words
     return list(zip(words, words[1:], words[2:], strict=False))
+
+
+def _tells_apart(words: frozenset[Feature], example: Example) -> bool:
+    """Tell whether the words are more than numbers and the answer: what fills in a template."""
+    answer = set(split_words(Example(turns=(("assistant", example.answer),))))
+    return any(
+        not any(letter.isdigit() for letter in "".join(word)) and word not in answer
+        for word in words
+    )
+
+
+def _same_prompt(one: Example, other: Example) -> bool:
+    """Tell whether `prepare.py` keeps both in one split, so that neither shows the other."""
+    return len(one.turns) > 1 and one.turns[:-1] == other.turns[:-1]
 
 
 def _alike(one: frozenset[Feature], other: set[Feature]) -> bool:

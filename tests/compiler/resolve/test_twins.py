@@ -11,7 +11,7 @@ from ftc.compiler.resolve.facts import Twins
 from ftc.compiler.resolve.languages import find_languages
 from ftc.compiler.resolve.twins import find_twins
 
-VOCABULARY = [f"word{n}" for n in range(500)]
+VOCABULARY = [f"{a}{b}o{c}" for a in "bcdfghklmnprst" for b in "aeiu" for c in "dlmnprstz"]
 
 
 def sentences(rows: int, seed: int = 1) -> list[str]:
@@ -95,6 +95,31 @@ def test_long_rows_are_compared_by_runs_of_words() -> None:
     assert find(texts).largest == 0
     copies = [f"{text} and some words more" for text in texts]
     assert find([*texts, *copies]).counts == ((1, 160),)
+
+
+def test_rows_of_one_template_are_copies() -> None:
+    """Every word is in every row, but for a number."""
+    text = sentences(1)[0]
+    assert find([f"{text} {number}" for number in range(50)]).counts == ((49, 50),)
+
+
+def test_short_texts_in_a_frame_are_no_copies() -> None:
+    """What differs is two words of each row, and they are what the row is about."""
+    frame = " ".join(f"frame{n}" for n in range(30))
+    pick = random.Random(7)  # noqa: S311 - a fixed sample
+    rows = [f"{frame} {' '.join(pick.sample(VOCABULARY, 2))}" for _ in range(100)]
+    assert find(rows).largest == 0
+
+
+def test_one_prompt_with_two_answers_is_no_pair() -> None:
+    """Rows with one prompt are never split apart."""
+    texts = sentences(40)
+    rows = [
+        Example(turns=(("user", text), ("assistant", answer)))
+        for text in texts
+        for answer in ("yes", "no")
+    ]
+    assert find_twins(rows, range(1, 81)).largest == 0
 
 
 def test_writing_without_spaces_is_compared_by_letters() -> None:
