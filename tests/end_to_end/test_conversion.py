@@ -12,6 +12,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from ftc.compiler.pipeline import check
+from tests.end_to_end.conftest import WholeRun
 from tests.end_to_end.process import run, write_json
 from tests.real_tokenizers import real_tokenizer
 from tests.tiny_tokenizers import byte_level_tokenizer, sentencepiece_tokenizer
@@ -171,6 +172,18 @@ def test_an_architecture_that_the_converter_lacks_fails_in_check(
     spec = json.loads((folder / "spec.json").read_bytes())
     write_json(folder / "spec.json", spec | {"export": []})
     assert run("ftc", "check", "spec.json", cwd=folder).code == 0
+
+
+def test_merging_brings_back_what_saving_leaves_out(model: Path, whole_run: WholeRun) -> None:
+    """`tokenizer.model`, which transformers does not save, and every key of the base's config."""
+    saved, merged = whole_run.bundle / "run/train/model", whole_run.bundle / "run/merged"
+
+    assert not (saved / "tokenizer.model").exists()
+    pieces = (model / "tokenizer.model").read_bytes()
+    assert (merged / "tokenizer.model").read_bytes() == pieces
+    assert json.loads((merged / "config.json").read_bytes()).keys() >= (
+        json.loads((model / "config.json").read_bytes()).keys() - {"torch_dtype"}
+    )
 
 
 def write(case: Case, folder: Path, sdist: Path) -> Path:
