@@ -56,9 +56,9 @@ def parameters_offloaded_without_zero3(case: Case) -> Iterator[Problem]:
 def qlora_under_zero3(case: Case) -> Iterator[Problem]:
     """What it is: A base in 4 bits is to be divided by ZeRO-3.
 
-    Why it matters: With the pinned versions each process loads the whole base first, since
-    transformers leaves ZeRO-3's divided loading out for quantized models, and the first checkpoint
-    fails: bitsandbytes cannot save a matrix of which the process holds a part (seen on a CPU).
+    Why it matters: transformers leaves ZeRO-3's divided loading out for quantized models, so each
+    process loads the whole base before it is divided, and the scales of its weights stay whole: the
+    peak is that of ZeRO-2, and every layer is sent around as well.
 
     Example: {"method": "qlora", "hardware": "2x RTX-4090", "distribution": "zero3"}
 
@@ -68,7 +68,7 @@ def qlora_under_zero3(case: Case) -> Iterator[Problem]:
         offloaded = case.spec.distribution.offload == "parameters"
         fix = [put("/distribution/strategy", "auto")]
         yield Problem(
-            message="ZeRO-3 cannot divide a base in 4 bits",
+            message="ZeRO-3 divides a base in 4 bits only after each process has loaded all of it",
             help="leave the distribution to the planner, or use `lora`, which ZeRO-3 divides",
             pointer="/distribution/offload" if offloaded else "/distribution/strategy",
             fix=(*fix, *([put("/distribution/offload", "auto")] if offloaded else [])),

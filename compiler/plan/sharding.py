@@ -20,7 +20,7 @@ def shardings(frame: Frame) -> tuple[Sharding, ...]:
 
     DDP needs no traffic for weights, ZeRO-1 and ZeRO-2 gather updated ones once a step, ZeRO-3
     gathers each layer twice. What is offloaded needs ZeRO, on one process too; a base in 4 bits
-    cannot be divided (FTC427).
+    gains nothing from ZeRO-3 (FTC427).
     """
     strategy, offload = frame.spec.distribution.strategy, frame.spec.distribution.offload
     if strategy == "ddp" and frame.world == 1:

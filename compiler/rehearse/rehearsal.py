@@ -106,6 +106,8 @@ def _need_packages(spec: Spec, outcome: Outcome) -> None:
     needed = (*_RUNS, *(_CONVERTS if spec.export.types or spec.export.adapter else ()))
     if outcome.plan is not None and outcome.plan.decisions.sharding.value.startswith("zero"):
         needed = (*needed, "deepspeed")
+    if spec.method.type == "qlora":
+        needed = (*needed, "bitsandbytes")
     missing = [name for name in needed if find_spec(name) is None]
     if missing:
         raise EnvironmentFailure(

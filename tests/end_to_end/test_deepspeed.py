@@ -1,7 +1,8 @@
 """The same global batch gives the same loss curve, however many processes share it.
 
-One process, copies on two processes, and DeepSpeed's ZeRO-2 and ZeRO-3 on two processes, each from
-the generated files alone, on a CPU and in fp32.
+One process, copies on two processes, and DeepSpeed's ZeRO-1, ZeRO-2 and ZeRO-3 on two processes,
+with what can be offloaded, each from the generated files alone, on a CPU and in fp32. Offload runs
+through DeepSpeed's own code for it; that something leaves a GPU is what a CPU cannot show.
 """
 
 import csv
@@ -37,13 +38,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory, model: Path, tickets: list[
     return folder
 
 
-def curve(folder: Path, processes: int, strategy: str) -> dict[str, list[list[float]]]:
+def curve(
+    folder: Path, processes: int, strategy: str, offload: str = "none"
+) -> dict[str, list[list[float]]]:
     """Compile for some processes, prepare and train; return the curve as (step, loss) pairs."""
     spec = {
         **SPEC,
-        "name": f"{strategy}-{processes}",
+        "name": f"{strategy}-{processes}" if offload == "none" else f"{strategy}-{offload}",
         "hardware": f"{processes}x cpu",
-        "distribution": strategy,
+        "distribution": {"strategy": strategy, "offload": offload},
     }
     bundle = compile_spec(folder, spec, name=f"{spec['name']}.json")
     prepared = run("python", "prepare.py", cwd=bundle)
@@ -94,4 +97,37 @@ def test_copies_on_two_processes(folder: Path, alone: dict[str, list[list[float]
     together = curve(folder, 2, "ddp")
 
     assert not (folder / "ddp-2/deepspeed.json").exists()
+    hold_equal(alone, together)
+
+
+@pytest.mark.prove
+def test_zero1_on_two_processes(folder: Path, alone: dict[str, list[list[float]]]) -> None:
+    """Shared optimiser states change no loss."""
+    together = curve(folder, 2, "zero1")
+
+    assert read_json(folder / "zero1-2/deepspeed.json")["zero_optimization"]["stage"] == 1
+    hold_equal(alone, together)
+
+
+@pytest.mark.prove
+def test_an_offloaded_optimizer_on_one_process(
+    folder: Path, alone: dict[str, list[list[float]]]
+) -> None:
+    """ZeRO for the sake of offload alone, with torch's AdamW on the host, changes no loss."""
+    offloaded = curve(folder, 1, "zero2", "optimizer")
+
+    settings = read_json(folder / "zero2-optimizer/deepspeed.json")
+    assert settings["zero_optimization"]["offload_optimizer"]["device"] == "cpu"
+    hold_equal(alone, offloaded)
+
+
+@pytest.mark.prove
+def test_offloaded_weights_on_two_processes(
+    folder: Path, alone: dict[str, list[list[float]]]
+) -> None:
+    """Weights and optimiser states that wait on the host change no loss."""
+    together = curve(folder, 2, "zero3", "parameters")
+
+    settings = read_json(folder / "zero3-parameters/deepspeed.json")["zero_optimization"]
+    assert settings["offload_param"]["device"] == settings["offload_optimizer"]["device"] == "cpu"
     hold_equal(alone, together)

@@ -17,8 +17,8 @@ from tests.end_to_end.process import ROOT, read_json, run
 
 GOLDEN = ROOT / "tests" / "golden"
 BUNDLES = sorted(path.parent.name for path in GOLDEN.glob("*/train.py"))
-STAGES = {"zero2": 2, "zero3": 3}
-KINDS = {"single": "NO", "ddp": "MULTI_GPU", "zero2": "DEEPSPEED", "zero3": "DEEPSPEED"}
+STAGES = {"zero1": 1, "zero2": 2, "zero3": 3}
+KINDS = {"single": "NO", "ddp": "MULTI_GPU", **dict.fromkeys(STAGES, "DEEPSPEED")}
 
 
 @pytest.fixture(scope="module")
