@@ -95,7 +95,10 @@ def _spec_values(source: BundleSource) -> dict[str, Any]:
         "predicted_bytes": dict(source.plan.export_bytes),
         "weighed_types": tuple(kind for kind in spec.export.types if wants_matrix(kind)),
         "importance_tokens": importance_tokens(shape_of(facts.model)),
-        "first_type": next(iter(spec.export.types), None),
+        "modelfiles": (
+            *(("Modelfile",) if spec.export.types else ()),
+            *(("Modelfile.adapter",) if spec.export.adapter else ()),
+        ),
     }
 
 

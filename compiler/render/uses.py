@@ -120,7 +120,7 @@ def find_uses(source: BundleSource) -> Uses:
         gguf=bool(spec.export.types),
         importance=any(wants_matrix(kind) for kind in spec.export.types),
         ollama_template=renders_template(source) and _has_ollama_family(source),
-        ollama_checked=bool(spec.export.types)
+        ollama_checked=(bool(spec.export.types) or spec.export.adapter)
         and renders_template(source)
         and _has_ollama_family(source),
         adapter=spec.export.adapter,

@@ -29,7 +29,7 @@ LLAMA: Final = "llama-3.1"
 GEMMA: Final = "gemma-3"
 STAGES: Final = (
     *("compile", "miniature", "prepare", "train", "resume", "merge", "evaluate"),
-    *("convert", "tokens", "quantize", "report", "compare", "answer"),
+    *("convert", "tokens", "quantize", "adapter", "modelfile", "report", "compare", "answer"),
 )
 
 
@@ -57,6 +57,8 @@ def rehearse(folder: Path, sdist: Path, *arguments: str) -> Ended:
 def keep(name: str, folder: Path, sdist: Path) -> Rehearsed:
     """Rehearse a family and keep its files."""
     write_family(FAMILIES[name], folder, sdist=sdist)
+    spec = read_json(folder / "spec.json")
+    write_json(folder / "spec.json", {**spec, "export": {"types": spec["export"], "adapter": True}})
     began = time.monotonic()
     ended = rehearse(folder, sdist, "--keep", "kept", "--format", "json")
     seconds = time.monotonic() - began
