@@ -16,6 +16,7 @@ GOLDEN = ROOT / "tests" / "golden"
 EXAMPLES = {
     "quickstart": "examples/quickstart/spec.json",
     "lora-24gb": "examples/lora-24gb/spec.json",
+    "qlora-24gb": "examples/qlora-24gb/spec.json",
     "full-zero3": "examples/full-zero3/spec.json",
     "chat": "examples/chat/spec.yaml",
 }
