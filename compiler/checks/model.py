@@ -128,26 +128,6 @@ def unknown_architecture(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC126", "vocabulary-beyond-embeddings", "error", reads=("model", "tokenizer"))
-def vocabulary_beyond_embeddings(case: Case) -> Iterator[Problem]:
-    """What it is: The tokenizer can give more token ids than the model has embedding rows.
-
-    Why it matters: The first row of data with such a token stops training with an index error (on
-    a GPU: a device assert), and the GGUF converter refuses the model.
-
-    Example: {"model": "./a-model-with-tokens-added-to-its-tokenizer-only"}
-
-    Use instead: {"model": "./the-model-after-resize_token_embeddings"}
-    """
-    tokens, rows = case.tokenizer.vocabulary_tokens, case.model.embedding_rows
-    if tokens > rows:
-        yield Problem(
-            message=f"the tokenizer has {tokens:,} tokens, the model {rows:,} embedding rows",
-            help="use the tokenizer that belongs to this model, or resize the embeddings first",
-            pointer="/model/id",
-        )
-
-
 @rule("FTC127", "targets-match-nothing", "error", reads=("model",))
 def targets_match_nothing(case: Case) -> Iterator[Problem]:
     """What it is: A LoRA target is no linear module of this architecture.

@@ -1,4 +1,4 @@
-"""The rules about token ids and the rows of the embedding (FTC146, FTC147, FTC642)."""
+"""The rules about token ids and the rows of the embedding (FTC126, FTC147, FTC642)."""
 # ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
 
 from collections.abc import Iterator
@@ -8,8 +8,8 @@ from ftc.compiler.checks.reading import find_reading
 from ftc.compiler.checks.rule import Problem, rule
 
 
-@rule("FTC146", "marker-beyond-embedding", "error", reads=("model", "tokenizer"))
-def marker_beyond_embedding(case: Case) -> Iterator[Problem]:
+@rule("FTC126", "vocabulary-beyond-embeddings", "error", reads=("model", "tokenizer"))
+def vocabulary_beyond_embeddings(case: Case) -> Iterator[Problem]:
     """What it is: The embedding has no row for the end token, or for a marker of the template.
 
     Why it matters: Every row of the data will hold that token. The first batch stops with "index
@@ -43,7 +43,9 @@ def tokens_beyond_embedding(case: Case) -> Iterator[Problem]:
     Use instead: {"model": "google/gemma-3-1b-it", "allow": ["FTC147"]}
     """
     found, rows = case.tokenizer.conversion, case.model.embedding_rows
-    told = _has_marker_beyond(case) or _is_refused(case)
+    reading = find_reading(case)
+    unpadded = reading is not None and reading.path == "equal"  # FTC644 tells of it
+    told = _has_marker_beyond(case) or _is_refused(case) or unpadded
     if found is not None and found.highest_id >= rows and not told:
         yield Problem(
             message=f"the tokenizer goes up to `{found.highest_token}` with the id "

@@ -18,7 +18,7 @@ from tests.real_tokenizers import real_tokenizer
 from tests.tiny_tokenizers import byte_level_tokenizer, sentencepiece_tokenizer
 
 #: The codes that predict how a conversion ends.
-CODES: Final = {"FTC146", "FTC147", "FTC620", "FTC622"} | {f"FTC64{n}" for n in range(7)}
+CODES: Final = {"FTC126", "FTC147", "FTC620", "FTC622"} | {f"FTC64{n}" for n in range(7)}
 STOPPED: Final = {"FTC620", "FTC640", "FTC641", "FTC642", "FTC646"}
 TEXTS: Final = (
     "the parcel is late",
@@ -101,7 +101,7 @@ CASES: Final[Mapping[str, Case]] = {
     ),
     "beyond": Case(make=PIECES, rows=ROWS, code="FTC147", kind=LLAMA),
     "beyond-phi": Case(make=PIECES, rows=ROWS, code="FTC642", kind=PHI3),
-    "beyond-used": Case(make=PIECES, rows=ROWS, markers="<|turn|>", code="FTC146", kind=LLAMA),
+    "beyond-used": Case(make=PIECES, rows=ROWS, markers="<|turn|>", code="FTC126", kind=LLAMA),
     "gemma-2": Case(
         make=partial(sentencepiece_tokenizer, prefix=False),
         rows=512,
@@ -149,14 +149,14 @@ def test_what_is_said_is_what_happens(
     outcome = check(str(folders[name] / "spec.json"))
 
     assert {finding.code for finding in outcome.findings} & CODES == ({code} if code else set())
-    assert end["trains"] == (code != "FTC146"), end
+    assert end["trains"] == (code != "FTC126"), end
     assert bool(end["stopped"]) == (code in STOPPED), end
     if end["stopped"]:
         return
     assert end["loads"] == (code != "FTC644"), end
     if code == "FTC645":
         assert not end["head"]
-    elif end["loads"] and code != "FTC146":
+    elif end["loads"] and code != "FTC126":
         assert bool(end["otherwise"]) == (code in {"FTC622", "FTC643"}), end
 
 
