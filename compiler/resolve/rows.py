@@ -5,7 +5,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -117,7 +117,7 @@ def _json(file: TableFile) -> Iterator[Row | None]:
 def _named_by_keys(rows: Iterable[Row | None]) -> Table:
     """Name the columns by the keys of the first rows, in the order of their first use."""
     source = iter(rows)
-    first = [row for row, _ in zip(source, range(_HEADER_ROWS), strict=False)]
+    first = list(islice(source, _HEADER_ROWS))
     columns = dict.fromkeys(str(key) for row in first if row is not None for key in row)
 
     def every() -> Iterator[Row | None]:

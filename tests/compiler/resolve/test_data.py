@@ -53,6 +53,16 @@ def test_every_kind_of_malformed_row_is_named(make_spec: Any, tmp_path: Path) ->
     assert facts.usable_rows == 1
 
 
+@pytest.mark.parametrize("rows", [999, 1000, 1001, 2500])
+def test_no_row_is_lost_behind_those_that_name_the_columns(
+    make_spec: Any, tmp_path: Path, rows: int
+) -> None:
+    """The first thousand rows of a jsonl file name its columns; the one after them counts too."""
+    lines = (json.dumps({"prompt": f"{n}", "completion": "x"}) for n in range(rows))
+    (tmp_path / "data.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    assert known(make_spec(data={"source": "data.jsonl"}), tmp_path).rows == rows
+
+
 def test_damage_is_told_apart(make_spec: Any, tmp_path: Path) -> None:
     """What can be repaired, what is lost, and control characters."""
     rows = ["prompt,completion", "cafÃ©,a", "caf\ufffd,b", "be\x07ll,c", "one\ttab,d"]
