@@ -15,6 +15,7 @@ from ftc.spec.sections import GgufType
 _MIB: Final = 2**20
 _SPARED_BITS = 3.0
 _SMALL_PARAMETERS: Final = 7_000_000_000
+_BILLION: Final = 1_000_000_000
 _FEW_TOKENS: Final = 2048  # of the data, per expert that a matrix is computed for
 
 
@@ -106,8 +107,8 @@ def too_few_bits_for_a_small_model(case: Case) -> Iterator[Problem]:
     parameters = case.model.parameters
     if low and parameters < _SMALL_PARAMETERS:
         yield Problem(
-            message=f"{', '.join(low)} keep less than three bits of a weight, and a model of "
-            f"{parameters / 1e9:.2g} billion parameters has none to spare",
+            message=f"less than three bits a weight ({', '.join(low)}) are too few for a model of "
+            f"{_count(parameters)} parameters",
             help="use Q4_K_M, or IQ3_XXS where every byte counts",
             pointer="/export/types",
         )
@@ -129,6 +130,10 @@ def _most_common(shape: Shape, kind: GgufType) -> str:
         if tensor.layer >= 0:
             weights[name] = weights.get(name, 0) + tensor.weights
     return max(weights, key=lambda name: weights[name])
+
+
+def _count(parameters: int) -> str:
+    return f"{parameters / 1e9:.2g}B" if parameters >= _BILLION else f"{parameters / 1e6:.3g}M"
 
 
 def _megabytes(shape: Shape, kind: GgufType) -> str:
