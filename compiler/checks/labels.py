@@ -1,6 +1,7 @@
 """The rules about labels: a closed set of answers that can be learned and told apart."""
 # ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
 
+import re
 from collections.abc import Iterator
 
 from ftc.compiler.checks.case import Case
@@ -11,11 +12,15 @@ _CONFLICT_SHARE = 0.02
 _CONFLICT_ROWS = 3
 _DOMINATING = 0.90
 _SHOWN = 3
+_JOINTS = re.compile(r"(?<=[^\W\d_])[\s_-]+(?=[^\W\d_])")  # between two letters
 
 
 def _spelling(name: str) -> str:
-    """Return what labels that mean the same have in common: letters and digits, in lower case."""
-    return "".join(letter for letter in name.casefold() if letter.isalnum())
+    """Return what spellings of one label share: lower case, its words joined, no full stop.
+
+    Signs that tell labels apart stay: `C` and `C++`, `A` and `A-`, `1-0` and `10`.
+    """
+    return _JOINTS.sub("", name.casefold()).rstrip(".!")
 
 
 @rule("FTC227", "rare-label", "warning", reads=("data",))
@@ -119,7 +124,7 @@ def contradicting_labels(case: Case) -> Iterator[Problem]:
 
 @rule("FTC243", "labels-spelt-two-ways", "warning", reads=("data",))
 def labels_spelt_two_ways(case: Case) -> Iterator[Problem]:
-    """What it is: Two labels differ only in capitals, spaces or punctuation.
+    """What it is: Two labels differ only in capitals, or in what stands between their words.
 
     Why it matters: They are two classes to the model and to the test: a right answer in the other
     spelling counts as wrong.
