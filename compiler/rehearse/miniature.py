@@ -36,6 +36,8 @@ _ROTATED_SHARES: Final = ("partial_rotary_factor", "rotary_pct")
 _FREE_HEADS: Final = frozenset({"llama", "mistral", "mixtral"})
 #: Classes whose `head_dim` llama.cpp does not read: heads together are as wide as the model.
 _BOUND_HEADS: Final = frozenset({"cohere2"})
+#: Classes whose feed-forward width llama.cpp's converter takes to be four times the model's.
+_BOUND_MLP: Final = frozenset({"phi"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +199,9 @@ def _named(shape: Shape, config: Mapping[str, Any], heads: _Heads, layers: int) 
     if heads.explicit:
         sizes["head_dim"] = heads.head_dim
     inner = _name(config, "intermediate_size", "n_inner", "ffn_hidden_size")
-    if config.get(inner) is not None or shape.model_type not in _FOUR_TIMES_HIDDEN:
+    if shape.model_type in _BOUND_MLP:
+        sizes[inner] = 4 * heads.hidden
+    elif config.get(inner) is not None or shape.model_type not in _FOUR_TIMES_HIDDEN:
         sizes[inner] = shrink_width(shape.intermediate, INTERMEDIATE)
     return sizes
 

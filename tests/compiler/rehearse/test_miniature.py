@@ -151,6 +151,7 @@ def test_a_rotated_share_is_whole_pairs(share: float, small: float) -> None:
     assert config["partial_rotary_factor"] == small
     width = config["hidden_size"] // config["num_attention_heads"]
     assert small * width % 2 == 0
+    assert config["intermediate_size"] == 4 * config["hidden_size"]
 
 
 def test_a_pattern_of_layers_stays_whole() -> None:
