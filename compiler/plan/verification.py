@@ -20,8 +20,9 @@ _SMALL_PARAMETERS: Final = 2_000_000_000
 #: What the comparison itself may be off by: nats, and shares. On a GPU the trained model computes
 #: in 16 bits, which rounds its own logits.
 _EXACT_NATS: Final = 0.001
-_ROUNDED_NATS: Final = 0.005
-_SLACK_SHARE: Final = 0.01
+_ROUNDED_NATS: Final = 0.01
+_EXACT_SHARE: Final = 0.01
+_ROUNDED_SHARE: Final = 0.03
 _PERPLEXITY_SLACK_SHARE: Final = 0.02
 _ROWS_OF_CHANCE: Final = 2
 _ASKED_ROWS: Final = 400  # of fidelity.py
@@ -52,7 +53,8 @@ def decide_verification(
         return apart if spec.export.adapter else None
     parameters = facts.model.parameters
     margin = _SMALL_MARGIN if parameters < _SMALL_PARAMETERS else _MARGIN
-    nats = _ROUNDED_NATS if facts.hardware.kind == "gpu" else _EXACT_NATS
+    gpu = facts.hardware.kind == "gpu"
+    nats, share = (_ROUNDED_NATS, _ROUNDED_SHARE) if gpu else (_EXACT_NATS, _EXACT_SHARE)
     read_rows = _READ_TIMES * tokens // max(1, round(facts.data.lengths.mean))
     asked_rows = max(1, min(_ASKED_ROWS, test_rows, read_rows))
     examined = metric == "accuracy" and test_rows > 0
@@ -70,10 +72,10 @@ def decide_verification(
         min_agreement=_bound(
             spec,
             "min_agreement",
-            lambda loss: max(0.0, 1 - margin**0.5 * (1 - loss.agreement) - _SLACK_SHARE),
+            lambda loss: max(0.0, 1 - margin**0.5 * (1 - loss.agreement) - share),
             Because(
                 key="bound.agreement",
-                values={"margin": margin**0.5, "slack_share": _SLACK_SHARE},
+                values={"margin": margin**0.5, "slack_share": share},
             ),
         ),
         max_perplexity_ratio=_bound(
