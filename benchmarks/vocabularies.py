@@ -20,6 +20,8 @@ STAND_INS: Final[Mapping[str, tuple[str, str]]] = {
     "gemma": ("gemma", "stand-in: sentencepiece of 2,048 tokens, with Gemma's special ids"),
     "olmo-2": ("gpt-2", "stand-in: GPT-2's"),
     "smollm3": ("llama-3", "stand-in: Llama 3's"),
+    "qwen3": ("qwen2", "real, without the four markers that Qwen3 added to Qwen 2's"),
+    "starcoder2": ("starcoder", "stand-in: StarCoder's"),
     "granite-3": ("starcoder", "stand-in: StarCoder's"),
     "falcon": ("gpt-2", "stand-in: GPT-2's"),
     "gpt-neox": ("gpt-2", "stand-in: GPT-2's"),
