@@ -18,6 +18,8 @@ Row = Mapping[str, Any]
 Bound = Literal["plain", "fsdp", "fsdp-qlora-70b", "other"]
 
 _WORKSPACE_BYTES: Final = 2 * 8_519_680  # cuBLAS before Hopper: 8,519,680 bytes per handle
+_ZERO: Final[tuple[Sharing, ...]] = ("zero1", "zero2", "zero3")
+_METHODS: Final = ("full", "lora", "qlora", "gptq-lora")
 _LARGE: Final = 60_000_000_000  # parameters; FSDP-QLoRA of such a model is a family of its own
 
 # Models of published runs that the table of well-known models does not have.
@@ -74,18 +76,21 @@ def read_case(row: Row) -> Case | str:
     if isinstance(job, str):
         return job
     stack = _stack_name(row)
-    place = "1 GPU" if sharding == "single" else "FSDP"
-    bound: Bound = "plain" if stack == "plain" and sharding == "single" else "other"
-    if sharding != "single":
+    place = "1 GPU" if sharding == "single" else sharding.rstrip("12").upper()
+    reserved = row.get("kind") == "reserved"
+    plain = stack == "plain" and sharding == "single" and not reserved and _known_versions(row)
+    bound: Bound = "plain" if plain else "other"
+    if sharding.startswith("fsdp"):
         large = job.storage != "plain" and shape.parameters > _LARGE
-        bound = "fsdp-qlora-70b" if large else "fsdp"
+        if not reserved and _known_versions(row):
+            bound = "fsdp-qlora-70b" if large else "fsdp"
         place += " (70B)" if large else ""
     method = "gptq-lora" if str(row["method"]).startswith("gptq") else str(row["method"])
     return Case(
         job=job,
         family=f"{method}, {stack}, {place}",
         bound=bound,
-        kind="reserved" if row.get("kind") == "reserved" else "allocated",
+        kind="reserved" if reserved else "allocated",
     )
 
 
@@ -101,11 +106,21 @@ def find_shape(name: str) -> Shape | None:
     short = name.rsplit("/", maxsplit=1)[-1].casefold().removesuffix("-gptq")
     if short in _CONFIGS:
         return read_shape(_CONFIGS[short])
-    for model in all_models():
-        known = model.id.rsplit("/", maxsplit=1)[-1].casefold()
-        if short in (known, known.removesuffix("-hf"), known.removeprefix("meta-")):
-            return model.shape
+    for spelt in (_plain, _untuned):
+        for model in all_models():
+            if spelt(model.id.rsplit("/", maxsplit=1)[-1]) == spelt(short):
+                return model.shape
     return None
+
+
+def _plain(name: str) -> str:
+    """Return a model's name without what its spellings differ in."""
+    return re.sub(r"^meta|hf$", "", re.sub(r"[^a-z0-9.]", "", name.casefold()))
+
+
+def _untuned(name: str) -> str:
+    """Return the name without the words of a tuned version, which has its base's shape."""
+    return re.sub(r"instruct|chat|base|it$|hf$", "", _plain(name))
 
 
 def framework(row: Row) -> str:
@@ -117,6 +132,8 @@ def framework(row: Row) -> str:
 def _refuse(row: Row) -> str | None:
     """Return why a row cannot be predicted whatever its model."""
     measured = measured_bytes(row) is not None
+    if row.get("method") not in _METHODS:
+        return f"the method is not modelled: {row.get('method')}"
     if measured and str(row.get("kind")).startswith("nvidia-smi"):
         return "nvidia-smi only, which counts cached memory that is free"
     if measured and row.get("kind") == "unknown":
@@ -140,6 +157,11 @@ def _sharding(row: Row) -> Sharing | None:
     said = str(row.get("sharding", "none"))
     if row.get("gpus") == 1 and said == "none":
         return "single"
+    zero = re.fullmatch(r"(?:deepspeed )?zero-?([123])", said.casefold())
+    if zero is not None:
+        return _ZERO[int(zero.group(1)) - 1]
+    if said.casefold() == "ddp":
+        return "ddp"
     if said.startswith("FSDP1"):
         return "fsdp1"
     return "fsdp2" if said.startswith("FSDP2") else None
@@ -197,13 +219,30 @@ def _job(row: Row, shape: Shape, sharding: Sharing) -> Job | str:
         sharding=sharding,
         world=int(row["gpus"]),
         micro=int(row["micro_batch"]),
-        accumulation=1,
+        accumulation=_accumulation(row),
         length_tokens=int(row["seq_len"]),
         checkpointing=bool(row.get("grad_ckpt")),
         gpu=True,
         workspace_bytes=_WORKSPACE_BYTES,
         stack=_stack(row, shape, sharding),
     )
+
+
+def _accumulation(row: Row) -> int:
+    """Return the micro-batches per step that the notes name, one where they name none."""
+    found = re.search(r"grad\w*[ _]accum\w*[ =:]+(\d+)", str(row.get("notes", "")))
+    return int(found.group(1)) if found else 1
+
+
+def _version(row: Row, package: str) -> tuple[int, ...]:
+    """Return the version of a package that the row names, () where it names none."""
+    found = re.search(rf"\b{package}[ =]+(\d+(?:\.\d+)*)", str(row.get("versions", "")))
+    return tuple(int(part) for part in found.group(1).split(".")) if found else ()
+
+
+def _known_versions(row: Row) -> bool:
+    """Whether the row's transformers is one whose kernels were read: 4.45 to 4.48."""
+    return (4, 45) <= _version(row, "transformers")[:2] <= (4, 48)
 
 
 def _attention(row: Row) -> Literal["sdpa", "flash_attention_2"]:
@@ -226,8 +265,12 @@ def _stack(row: Row, shape: Shape, sharding: Sharing) -> Stack:
     if shape.architecture == "GraniteForCausalLM":
         hidden += 1
     quantized = _storage(row) != "plain"
+    fused_adamw = _version(row, "torch")[:2] >= (2, 8)  # transformers' default from there on
+    one_by_one = not shape.architecture.startswith("GraniteMoe")  # has always had fused ones
     return replace(
         PLAIN_4_48,
+        step_copies=0 if fused_adamw else 1,
+        looped_experts=one_by_one and _version(row, "transformers") < (5,),
         loss="linear" if framework(row).endswith("-liger") else "logits",
         logits_bytes=logits,
         hidden_copies=hidden,

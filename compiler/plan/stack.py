@@ -27,7 +27,8 @@ class Stack:
     PEFT's `prepare_model_for_kbit_training` makes what is not quantized fp32, and with the norms
     the residual stream; `fused_norms`: a kernel that recomputes from its input; `fused_adapters`:
     LoRA's projections in one autograd function; `attention_copies`: contiguous copies of query, key
-    and value; `whole_adapters`: FSDP leaves the adapters out of its shards.
+    and value; `whole_adapters`: FSDP leaves the adapters out of its shards; `looped_experts`:
+    transformers before 5 keeps most experts as linear modules and runs them one by one.
     """
 
     loss: Loss
@@ -42,6 +43,7 @@ class Stack:
     fused_adapters: bool = False
     attention_copies: bool = False
     whole_adapters: bool = False
+    looped_experts: bool = False
 
 
 # transformers 5.23, TRL 1.16 (`kernels/chunked_logprob.py`: the `nll` loss never has all logits),
@@ -68,4 +70,5 @@ PLAIN_4_48: Final = Stack(
     step_copies=1,
     adapter_input_bytes=4,
     bucket_elements=500_000_000,
+    looped_experts=True,
 )

@@ -31,7 +31,7 @@ def base_weights(job: Job) -> Base:
     shape = job.shape
     if job.storage == "plain":
         return Base(shared_bytes=shape.parameters * job.load_bytes, whole_bytes=0)
-    linear = shape.linear_parameters
+    linear = linear_weights(job)
     rest = (shape.parameters - linear) * job.load_bytes
     norms = rest_vectors(job) * (_FP32 - job.load_bytes) if job.stack.upcast_norms else 0
     kinds = shape.linear_shapes.values()
@@ -40,11 +40,28 @@ def base_weights(job: Job) -> Base:
     elif job.storage == "nf4-double":
         nested = linear // _BLOCK
         whole = nested + nested // _NESTED_BLOCK * _FP32
-        whole += sum(kind.count for kind in kinds) * _CODE_BYTES
+        whole += (sum(kind.count for kind in kinds) + expert_matrices(job)) * _CODE_BYTES
     else:
         whole = _scales(job, linear) * _HALF
         whole += sum(kind.count * kind.in_features for kind in kinds) * _FP32
+        inputs = 2 * shape.hidden + shape.expert_intermediate
+        whole += expert_matrices(job) // 3 * inputs * _FP32
     return Base(shared_bytes=quantized_bytes(job, linear) + rest + norms, whole_bytes=whole)
+
+
+def linear_weights(job: Job) -> int:
+    """Return the weights of linear modules, which a quantized base stores in 4 bits.
+
+    Experts are among them where they are modules of their own; fused tensors stay in 16 bits.
+    """
+    experts = job.shape.expert_parameters if job.stack.looped_experts else 0
+    return job.shape.linear_parameters + experts
+
+
+def expert_matrices(job: Job) -> int:
+    """Return how many matrices of experts are quantized one by one."""
+    shape = job.shape
+    return 3 * shape.experts * shape.layers if job.stack.looped_experts else 0
 
 
 def quantized_bytes(job: Job, linear: int) -> int:
@@ -74,7 +91,7 @@ def rest_vectors(job: Job) -> int:
 def layer_weights(job: Job) -> int:
     """Return the bytes of one whole layer as a sharded run gathers it."""
     shape = job.shape
-    linear = shape.linear_parameters // shape.layers
+    linear = linear_weights(job) // shape.layers
     others = shape.largest_layer_parameters - linear
     width = job.compute_bytes if job.full else job.load_bytes
     if job.storage == "plain":

@@ -76,3 +76,16 @@ def test_a_file_that_is_no_list_of_rows_is_a_usage_error(tmp_path: Path) -> None
     done = run(path)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].endswith("is no list of objects")
+
+
+def test_models_are_found_as_people_write_them(tmp_path: Path) -> None:
+    """Copies and tuned versions have the shape of their base."""
+    names = ("llama3-8b", "NousResearch/Meta-Llama-3-8B", "LLaMA2-7B", "Mixtral-8x7B-v0.1-GPTQ")
+    done = run_rows(tmp_path, {}, *({"model": name, "peak_bytes": None} for name in names))
+    assert "0 not covered" in done.stdout, done.stdout
+
+
+def test_a_method_that_is_not_modelled_is_named(tmp_path: Path) -> None:
+    """Another adapter is no LoRA."""
+    done = run_rows(tmp_path, {}, {"method": "vera"})
+    assert "not covered,    1 rows: the method is not modelled: vera" in done.stdout
