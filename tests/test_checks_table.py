@@ -12,7 +12,9 @@ NUMBERED: Final = (
     *range(1, 29), *range(30, 50), *range(50, 58), *range(60, 66), *range(70, 75), *range(80, 97)
 )  # fmt: skip
 LETTERED: Final = {"C9b", "C19b", "C19c"}
-ROW: Final = re.compile(r"\| (C\d+[bc]?) \| ([^|]+) \| (finding|built in|waits) \| ([^|]+) \|")
+ROW: Final = re.compile(
+    r"\| (C\d+[bc]?) \| ([^|]+) \| (finding|built in|waits) \| ([^|]+) \| [^|]+ \|"
+)
 
 
 def rows() -> list[tuple[str, str, str]]:
