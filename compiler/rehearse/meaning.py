@@ -65,10 +65,11 @@ def find_unshown(plan: Plan, hardware: HardwareFacts) -> Iterator[Unshown]:
             what="FlashAttention: it has no CPU kernels",
             instead="the first step on the GPU loads it or stops",
         )
-    yield Unshown(
-        what="the optimiser's fused CUDA kernels",
-        instead="the first step on the GPU runs them",
-    )
+    if decided.offload.value == "none":
+        yield Unshown(
+            what="the optimiser's fused CUDA kernels",
+            instead="the first step on the GPU runs them",
+        )
     if world > 1:
         yield Unshown(
             what=f"NCCL between {world} GPUs: here two processes talk over gloo",

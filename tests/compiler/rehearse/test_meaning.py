@@ -1,0 +1,57 @@
+"""What a rehearsal could not show: what this spec relies on, and nothing that it does not."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ftc.compiler.pipeline import check
+from ftc.compiler.plan.known import known
+from ftc.compiler.rehearse.meaning import find_unshown
+
+SpecMaker = Callable[..., Path]
+WORDS = ("kernels", "NCCL", "FlashAttention", "4-bit", "offload", "fused")
+
+
+def unshown(path: Path) -> list[str]:
+    """Return what could not be shown of a spec; each says how it is proven instead."""
+    outcome = check(str(path))
+    assert outcome.plan is not None
+    assert outcome.facts is not None
+    facts = known(outcome.facts)
+    assert facts is not None
+    found = list(find_unshown(outcome.plan, facts.hardware))
+    assert all(one.instead for one in found)
+    return [one.what for one in found]
+
+
+@pytest.mark.parametrize(
+    ("sections", "named"),
+    [
+        ({"hardware": "cpu"}, []),
+        ({}, ["kernels", "fused"]),
+        ({"method": "qlora"}, ["kernels", "4-bit", "fused"]),
+        (
+            {"model": {"id": "./model", "attention": "flash_attention_2"}},
+            ["kernels", "FlashAttention", "fused"],
+        ),
+        (
+            {
+                "method": "full",
+                "hardware": "8x H100-SXM5-80GB",
+                "distribution": {"strategy": "zero3", "offload": "optimizer"},
+            },
+            ["kernels", "NCCL", "offload"],
+        ),
+    ],
+)
+def test_what_a_cpu_cannot_show(
+    make_spec: SpecMaker, sections: dict[str, Any], named: list[str]
+) -> None:
+    """Each is named where the spec uses it, and only there; sizes and learning always are."""
+    said = unshown(make_spec(**sections))
+    assert "the real sizes" in said[0]
+    assert "learns" in said[1]
+    rest = " | ".join(said[2:])
+    assert {word for word in WORDS if word in rest} == set(named)
