@@ -66,6 +66,28 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "/facts/hardware/count": 2,
         "/spec/distribution/strategy": "zero3",
     },
+    "qlora on one gpu": {"/spec/method/type": "qlora"},
+    "qlora in fp16": {"/spec/method/type": "qlora", "/facts/hardware/bf16": False},
+    "qlora with zero2 on a cpu": {
+        **CPU,
+        "/spec/method/type": "qlora",
+        "/facts/hardware/count": 2,
+        "/spec/distribution/strategy": "zero2",
+    },
+    "full with zero1": {
+        **FULL,
+        "/facts/hardware/count": 4,
+        "/spec/distribution/strategy": "zero1",
+    },
+    "full, its optimizer offloaded by one process": {
+        **FULL,
+        "/spec/distribution/offload": "optimizer",
+    },
+    "full, its weights offloaded": {
+        **FULL,
+        "/facts/hardware/count": 2,
+        "/spec/distribution/offload": "parameters",
+    },
     "chat from jsonl": {**CHAT, "/facts/data/format": "jsonl"},
     "chat with a system turn from json": {
         **CHAT,
@@ -211,7 +233,8 @@ def test_processes_agree(files: dict[str, RenderedFile]) -> None:
     """accelerate.yaml starts as many processes as guard.py speaks for."""
     config = yaml.safe_load(files["accelerate.yaml"].text)
 
-    assert ("RANK" in files["guard.py"].text) == (config["num_processes"] > 1)
+    several = config["num_processes"] > 1 or config["distributed_type"] == "DEEPSPEED"
+    assert ("RANK" in files["guard.py"].text) == several
 
 
 def test_template_is_carried_as_it_is(build_known: BuildKnown) -> None:
