@@ -6,11 +6,15 @@ import click
 
 from ftc.commands import COMMANDS
 from ftc.commands.options import FAILED, make_subject, spec_argument, tell_findings
-from ftc.compiler.pipeline import check
+from ftc.compiler.pipeline import Outcome, check
+from ftc.compiler.plan.known import known
 from ftc.report.bars import PARTS
 from ftc.report.machine import dump
 from ftc.report.plan import plan_data, report_plan
 from ftc.report.plan_svg import draw_plan
+from ftc.report.plan_trace import TraceError, trace_backbone
+
+_ENVIRONMENT = 3  # exit code: something of this machine is missing
 
 
 @click.command(name="plan", short_help=COMMANDS["plan"])
@@ -30,8 +34,15 @@ from ftc.report.plan_svg import draw_plan
     multiple=True,
     help='Ask "what if", e.g. --set hardware="1x RTX-4090"; the file stays as it is.',
 )
+@click.option(
+    "--trace",
+    is_flag=True,
+    help="Trace the model's class with torch, in a process of its own, beside the plan.",
+)
 @click.pass_context
-def command(context: click.Context, source: str, report: str, overrides: tuple[str, ...]) -> None:
+def command(
+    context: click.Context, source: str, report: str, overrides: tuple[str, ...], *, trace: bool
+) -> None:
     """Show memory, batch, time and disk, and what else would fit.
 
     SPEC is a file in JSON or YAML, or - for standard input.
@@ -44,10 +55,25 @@ def command(context: click.Context, source: str, report: str, overrides: tuple[s
             click.echo(draw_plan(outcome.spec.name, outcome.plan))
         else:
             click.echo(report_plan(outcome.spec.name, outcome.plan, plain=not has_blocks()))
+    if trace:
+        _trace(context, outcome, machine=report != "text")
     if report != "json":
         tell_findings(outcome.findings, make_subject(source, outcome.document))
     if outcome.failed:
         context.exit(FAILED)
+
+
+def _trace(context: click.Context, outcome: Outcome, *, machine: bool) -> None:
+    """Print the trace: after the plan, or on standard error where the plan is for a machine."""
+    facts = known(outcome.facts) if outcome.facts is not None else None
+    if facts is None:
+        return
+    try:
+        table = trace_backbone(facts.model.architecture)
+    except TraceError as error:
+        click.echo(f"error: {error}", err=True)
+        context.exit(_ENVIRONMENT)
+    click.echo(f"\nBytes that a layer keeps per token, traced and as planned\n{table}", err=machine)
 
 
 def has_blocks() -> bool:

@@ -100,3 +100,23 @@ def test_the_schema_can_fail(call: Call, spec_file: Path, validate: Validate) ->
     del data["decisions"]
     with pytest.raises(jsonschema.ValidationError):
         validate(data)
+
+
+def test_trace(call: Call, spec_file: Path) -> None:
+    """The plan's backbone stands beside a trace of the real class, made in another process."""
+    pytest.importorskip("transformers")
+    result = call("plan", spec_file, "--trace")
+    assert result.code == 0, result.err
+    table = result.out.partition("Bytes that a layer keeps per token, traced and as planned")[2]
+    rows = [line.split() for line in table.splitlines() if line.startswith("Qwen2ForCausalLM")]
+    assert [row[1] for row in rows] == ["full", "frozen", "mixed"]
+    assert all(abs(float(row[4].rstrip("%"))) < 2 for row in rows[:2])
+
+
+def test_trace_without_torch(call: Call, spec_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is missing is said in one sentence, after the plan itself."""
+    monkeypatch.setattr("ftc.report.plan_trace.find_spec", lambda _: None)
+    result = call("plan", spec_file, "--trace")
+    assert result.code == 3
+    assert "triage fits" in result.out
+    assert "error: --trace needs torch and transformers in this environment" in result.err
