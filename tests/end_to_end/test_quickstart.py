@@ -10,7 +10,7 @@ import pytest
 from tests.end_to_end.conftest import INTENTS, STEPS, WholeRun
 from tests.end_to_end.process import read_json, read_rows, run, train
 
-STAGES = ("data", "train", "merged", "evaluate", "quantize")
+STAGES = ("data", "train", "merged", "evaluate", "quantize", "modelfile")
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
