@@ -11,8 +11,8 @@ import click
 from ftc.commands import COMMANDS
 from ftc.commands.options import FAILED, make_subject, tell_findings
 from ftc.compiler.pipeline import check
+from ftc.compiler.plan.headline import headline
 from ftc.report.machine import dump
-from ftc.report.plan import headline
 from ftc.spec.finding import EnvironmentFailure
 
 _FILE: Final = "spec.json"

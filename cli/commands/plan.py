@@ -7,11 +7,11 @@ import click
 from ftc.commands import COMMANDS
 from ftc.commands.options import FAILED, make_subject, spec_argument, tell_findings
 from ftc.compiler.pipeline import Outcome, check
+from ftc.compiler.plan.bars import PARTS
 from ftc.compiler.plan.known import known
-from ftc.report.bars import PARTS
+from ftc.compiler.render.picture import draw_plan
 from ftc.report.machine import dump
 from ftc.report.plan import plan_data, report_plan
-from ftc.report.plan_svg import draw_plan
 from ftc.report.plan_trace import TraceError, trace_backbone
 
 _ENVIRONMENT = 3  # exit code: something of this machine is missing

@@ -7,14 +7,13 @@ from textwrap import wrap
 from typing import Any, Final
 
 from ftc.compiler.pipeline import Outcome
+from ftc.compiler.plan.headline import headline, say_bytes, say_seconds
 from ftc.compiler.plan.plan import Memory, Plan, Time
 from ftc.compiler.plan.reasons import sentence
 from ftc.report.bars import draw_bars, legend
 from ftc.report.machine import VERSION, list_findings
 from ftc.written import write_fixes, write_patch
 
-_MEBI: Final = 1024**2
-_GIBI: Final = 1024**3
 _WIDEST: Final = 24
 _MOST_GPUS: Final = 6
 
@@ -89,14 +88,6 @@ def _numbers(plan: Plan, data: Any) -> Mapping[str, Any]:
     }
 
 
-def headline(name: str, plan: Plan) -> str:
-    """Return the one line that says whether it fits, at what peak, in how many steps and hours."""
-    verdict = {True: "fits", False: "does not fit", None: "may fit"}[plan.memory.fits]
-    steps = plan.decisions.total_steps.value
-    time = "" if plan.time_seconds is None else f", about {say_seconds(plan.time_seconds)}"
-    return f"{name} {verdict}: {_peak(plan.memory)}; {steps:,} steps{time}"
-
-
 def report_plan(name: str, plan: Plan, *, plain: bool = False) -> str:
     """Return the plan as text: the verdict, a bar per phase, costs, decisions, what would fit.
 
@@ -111,12 +102,6 @@ def report_plan(name: str, plan: Plan, *, plain: bool = False) -> str:
     if plan.alternatives or plan.fitting_gpus:
         sections.append(list(_alternatives(plan)))
     return "\n\n".join("\n".join(section) for section in sections if section)
-
-
-def _peak(memory: Memory) -> str:
-    if memory.capacity_bytes is None:
-        return f"peak {say_bytes(memory.device_bytes)} per process, of an unknown capacity"
-    return f"peak {say_bytes(memory.device_bytes)} of {say_bytes(memory.capacity_bytes)}"
 
 
 def _bars(memory: Memory, *, plain: bool) -> Iterator[str]:
@@ -196,15 +181,3 @@ def _say(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def say_bytes(size: int) -> str:
-    """Return a size such as "14.2 GiB", or in MiB where GiB would show nothing."""
-    return f"{size / _GIBI:.1f} GiB" if size >= _GIBI else f"{size / _MEBI:.0f} MiB"
-
-
-def say_seconds(seconds: float) -> str:
-    """Return a duration such as "3.2 h", "12 min" or "40 s"."""
-    if seconds >= 3600:  # noqa: PLR2004 - an hour
-        return f"{seconds / 3600:.1f} h"
-    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"  # noqa: PLR2004

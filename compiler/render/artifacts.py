@@ -8,6 +8,7 @@ from ftc.compiler.render.accelerate import accelerate_config
 from ftc.compiler.render.deepspeed import deepspeed_config
 from ftc.compiler.render.file import Language
 from ftc.compiler.render.modelfile import adapter_modelfile_data, modelfile_data, read_go_template
+from ftc.compiler.render.picture import draw_plan
 from ftc.compiler.render.pins import requirements
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.uses import Uses
@@ -92,6 +93,12 @@ ARTIFACTS: Final = (
         about="what the processes share",
         data=deepspeed_config,
         when=lambda uses: uses.deepspeed,
+    ),
+    Artifact(
+        name="plan.svg",
+        language="text",
+        about="the memory of each phase, as a picture",
+        text=lambda source, _: draw_plan(source.spec.name, source.plan) + "\n",
     ),
     Artifact(
         name="run.sh",

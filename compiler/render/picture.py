@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 from xml.sax.saxutils import escape
 
+from ftc.compiler.plan.bars import PARTS, Bar, make_bars
+from ftc.compiler.plan.headline import headline, say_bytes
 from ftc.compiler.plan.plan import Plan
-from ftc.report.bars import PARTS, Bar, make_bars
-from ftc.report.plan import headline, say_bytes
 
 _WIDTH: Final = 760
 _LEFT, _RIGHT = 120, 90  # room for the phases' names and for their sizes
