@@ -1,8 +1,8 @@
-"""The picture of a plan's memory, which `ftc plan --format svg` prints and a bundle's README shows."""
+"""The picture of a plan's memory, which `ftc plan` prints and a bundle's README shows."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.planner import make_plan
@@ -16,7 +16,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def test_the_picture_is_xml_with_every_phase(build_known: BuildKnown) -> None:
     """A name with markup in it stays text; each phase has its bar and its size."""
     plan = make_plan(*build_known({}))
-    tree = ElementTree.fromstring(draw_plan("a <b> & c", plan))  # noqa: S314 - our own text
+    tree = ET.fromstring(draw_plan("a <b> & c", plan))  # noqa: S314 - our own text
     title = tree.findtext(f"{SVG}title")
     assert title is not None
     assert title.startswith("a <b> & c fits: peak ")
