@@ -7,13 +7,12 @@ Prints the answer and nothing else.
 """
 
 import argparse
-import os
 from pathlib import Path
 
-import llama_cpp
 from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
 import guard
+import reader
 
 HERE = Path(__file__).resolve().parent
 
@@ -40,7 +39,7 @@ if not path.is_file():
 # Ask
 
 messages = [{"role": "user", "content": args.question.strip()}]
-llm = llama_cpp.Llama(str(path), n_ctx=CONTEXT_TOKENS, n_threads=os.cpu_count(), verbose=False)
+llm = reader.load(path, CONTEXT_TOKENS)
 formatter = Jinja2ChatFormatter(
     template=llm.metadata["tokenizer.chat_template"],
     eos_token=llm._model.token_get_text(llm.token_eos()),
@@ -50,5 +49,4 @@ prompt = formatter(messages=messages).prompt
 ids = llm.tokenize(prompt.encode(), add_bos=False, special=True)
 if len(ids) + ANSWER_TOKENS > CONTEXT_TOKENS:
     guard.stop(f"the question has {len(ids):,} tokens: {CONTEXT_TOKENS - ANSWER_TOKENS:,} fit")
-said = llm.create_completion(ids, max_tokens=ANSWER_TOKENS, temperature=0.0)
-print(said["choices"][0]["text"].strip())
+print(reader.answer(llm, ids, ANSWER_TOKENS))

@@ -182,18 +182,21 @@ def _is_complete(checkpoint):
         and (checkpoint / "optimizer.pt").is_file()
         and bool(weights)
         and all(zipfile.is_zipfile(path) for path in tensors)
-        and all(_is_whole(path) for path in weights)
+        and all(is_whole(path) for path in weights)
     )
 
 
-def _is_whole(path):
+def is_whole(path):
     """Whether a safetensors file is as long as its own header says."""
     size = path.stat().st_size
     with path.open("rb") as file:
         header_bytes = int.from_bytes(file.read(8), "little")
         if not 0 < header_bytes < size - 7:
             return False
-        header = json.loads(file.read(header_bytes))
+        try:
+            header = json.loads(file.read(header_bytes))
+        except ValueError:
+            return False
     ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
     return bool(ends) and size == 8 + header_bytes + max(ends)
 

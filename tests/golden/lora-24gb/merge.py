@@ -30,6 +30,7 @@ MODEL_REVISION = None
 DTYPE = "bfloat16"  # as the base is: llama.cpp reads it without another rounding
 
 ROWS = 8  # of the training split, on which the merged model must agree with the trained one
+TOKENS = 256  # of each row, at most
 TOLERANCE = 0.02  # mean KL divergence in nats per token that rounding to 16-bit may cost
 WEIGHTS = (".safetensors", ".bin", ".gguf", ".pt", ".pth", ".h5", ".msgpack", ".onnx")
 
@@ -53,7 +54,8 @@ if OUT.exists():
 # Merge
 
 options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
-rows = [row["input_ids"] for row in guard.read_rows(HERE / "run/data/train.jsonl")[:ROWS]]
+train_rows = guard.read_rows(HERE / "run/data/train.jsonl")
+rows = [row["input_ids"][:TOKENS] for row in train_rows[:ROWS]]
 
 
 @torch.no_grad()
@@ -64,6 +66,12 @@ def answers(model):
     return [torch.log_softmax(row, dim=-1) for row in logits]
 
 
+def distance(first, second):
+    """Return the mean KL divergence of the second from the first, in nats per token."""
+    pairs = zip(first, second, strict=True)
+    return torch.cat([(p.exp() * (p - q)).sum(dim=-1) for p, q in pairs]).mean()
+
+
 model = AutoModelForCausalLM.from_pretrained(args.model, dtype=DTYPE, **options)
 model = PeftModel.from_pretrained(model, TRAINED)
 trained = answers(model)
@@ -72,9 +80,7 @@ before = target.base_layer.weight.detach().clone()
 model = model.merge_and_unload()
 moved = not torch.equal(before, target.base_layer.weight)
 merged = answers(model)
-divergence = torch.cat(
-    [(p.exp() * (p - q)).sum(dim=-1) for p, q in zip(trained, merged, strict=True)]
-).mean()
+divergence = distance(trained, merged)
 finite = all(torch.isfinite(weight).all() for weight in model.state_dict().values())
 model.save_pretrained(OUT)
 

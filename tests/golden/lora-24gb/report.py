@@ -36,15 +36,20 @@ def table(title, unit, rows):
 seconds = {stage: read(f"done/{stage}.json")["seconds"] for stage in STAGES}
 times = [(stage, f"{spent:,.0f} s") for stage, spent in seconds.items()]
 lines = table("stage", "wall time", [*times, ("in all", f"{sum(seconds.values()):,.0f} s")])
+files = read("quantize/quality.json")["files"]
 judged = read("evaluate/report.json")
 results = [
     ("the trained model", f"{judged['accuracy']:.1%}"),
-    *((entry["file"], f"{entry['accuracy']:.1%}") for entry in read("quantize/report.json")),
+    *((entry["file"], f"{entry['accuracy']:.1%}") for entry in files),
     ("the most common answer", f"{judged['majority_class']:.1%}"),
     ("chance", f"{judged['chance']:.1%}"),
 ]
 lines += table("on the test split", "accuracy", results)
-written = {entry["file"]: entry["bytes"] for entry in read("quantize/report.json")}
+drift = [(entry["file"], f"{entry['divergence']:.5f}") for entry in files]
+lines += table("nats per token from the trained model", "divergence", drift)
+agreed = [(entry["file"], f"{entry['agreement']:.1%}") for entry in files]
+lines += table("the same next token as the trained model", "agreement", agreed)
+written = {entry["file"]: entry["bytes"] for entry in files}
 sizes = [(name, f"{size / 2**20:,.1f} MiB") for name, size in sorted(written.items())]
 lines += table("file", "size", sizes)
 (RUN / "report.md").write_text("\n".join(lines), encoding="utf-8")

@@ -3,30 +3,33 @@
     python quantize.py
     python quantize.py --llama-cpp ~/llama.cpp   # the converter of a checkout of your own
 
-Reads run/merged and run/data. Writes run/quantize/*.gguf and report.json. The converter comes from
-the source package of the llama-cpp-python that is installed, so that both are of one version;
+Reads run/merged and run/data. Writes run/quantize/*.gguf, quality.json and quality.png. A file that
+falls below a bound ends as *.failed, and this with an error. The converter comes from the source
+package of the llama-cpp-python that is installed, so that both are of one version;
 FTC_LLAMA_CPP_SDIST names a copy of it for machines without a network.
 """
 
 import argparse
 import ctypes
 import importlib.metadata
+import json
 import os
 import shutil
-import subprocess
-import sys
-import tarfile
+import tempfile
 import time
 from pathlib import Path
 
 import llama_cpp
+import matplotlib.figure
 from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
+import converter
+import fidelity
 import guard
+import reader
 
 HERE = Path(__file__).resolve().parent
 MERGED = HERE / "run" / "merged"
-TOOLS = HERE / "run" / "tools"
 OUT = HERE / "run" / "quantize"
 
 # -----------------------------------------------------------------------------
@@ -34,8 +37,20 @@ OUT = HERE / "run" / "quantize"
 
 NAME = "support-triage"
 TYPES = ["Q8_0", "Q4_K_M"]
-ANSWER_TOKENS = 15  # the longest label has 15 characters
-JUDGED_ROWS = 400  # of the test split, answered by every GGUF
+# by the types that llama.cpp gives the tensors
+PREDICTED_BYTES = {"Q8_0": 2977736, "Q4_K_M": 1804232}
+SIZE_TOLERANCE = 0.02  # a larger difference is said: the plan's disk was counted with it
+# nats per token: 9 times what llama.cpp publishes for an 8B model, as this one has 2.75M
+# parameters, and 0.001 for rounding
+MAX_DIVERGENCE = {"Q8_0": 0.0132, "Q4_K_M": 0.282}
+# of tokens: 3 times the disagreement that llama.cpp publishes for an 8B model, and 1 % for rounding
+MIN_AGREEMENT = {"Q8_0": 0.92, "Q4_K_M": 0.747}
+# over the trained model's: 9 times the rise that llama.cpp publishes for an 8B model, and 2 % for
+# chance
+MAX_PERPLEXITY_RATIO = {"Q8_0": 1.02, "Q4_K_M": 1.27}
+# of answers: the disagreement that llama.cpp publishes for an 8B model, and 2 of 300 rows for
+# chance
+MAX_METRIC_DROP = {"Q8_0": 0.0299, "Q4_K_M": 0.0877}
 
 # -----------------------------------------------------------------------------
 # Arguments
@@ -43,86 +58,46 @@ JUDGED_ROWS = 400  # of the test split, answered by every GGUF
 parser = argparse.ArgumentParser(description="Write GGUF files and verify them.")
 parser.add_argument("--llama-cpp", type=Path, help="the folder of a llama.cpp checkout")
 args = parser.parse_args()
+if (MERGED / "adapter_config.json").is_file():
+    guard.stop("run/merged holds an adapter and no whole model: run merge.py (see run.sh)")
 if not (MERGED / "config.json").is_file():
     guard.stop("run/merged is missing: run merge.py first (see run.sh)")
 if args.llama_cpp and not (args.llama_cpp / "convert_hf_to_gguf.py").is_file():
     guard.stop(f"{args.llama_cpp} has no convert_hf_to_gguf.py: give a llama.cpp checkout")
 
 guard.lock()
-rows_file = HERE / "run/data/test.jsonl"
+rows_file = fidelity.ROWS_FILE
 version = importlib.metadata.version("llama-cpp-python")
-mark = guard.fingerprint(__file__, MERGED, rows_file, version)
+codes = HERE / "converter.py", HERE / "fidelity.py"
+mark = guard.fingerprint(__file__, *codes, MERGED, rows_file, version)
 if guard.is_done("quantize", mark):
     raise SystemExit
 rows = guard.read_rows(rows_file)
-told = guard.read_rows(HERE / "run/evaluate/predictions.jsonl")
 OUT.mkdir(parents=True, exist_ok=True)
-for leftover in [*OUT.glob("*.gguf"), *OUT.glob("*.partial")]:
+for leftover in [*OUT.glob("*.gguf"), *OUT.glob("*.failed")]:
     leftover.unlink()
-
-# -----------------------------------------------------------------------------
-# The converter
-
-
-def unpack(sdist):
-    """Unpack llama.cpp's converter from the source package, once."""
-    folder = TOOLS / f"llama.cpp-{version}"
-    if folder.is_dir():
-        return folder
-    wanted = ("convert_hf_to_gguf.py", "conversion/", "gguf-py/")
-    partial = folder.with_name(folder.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    with tarfile.open(sdist) as archive:
-        for member in archive:
-            _, _, name = member.name.partition("/vendor/llama.cpp/")
-            if name.startswith(wanted) and member.isfile():
-                archive.extract(member.replace(name=name), partial, filter="data")
-    os.replace(partial, folder)
-    return folder
-
-
-def find_converter():
-    """Return the folder that holds the converter, fetching it if need be."""
-    if args.llama_cpp:
-        return args.llama_cpp
-    if "FTC_LLAMA_CPP_SDIST" in os.environ:
-        return unpack(os.environ["FTC_LLAMA_CPP_SDIST"])
-    if not (TOOLS / f"llama.cpp-{version}").is_dir():
-        guard.say(f"fetching the source of llama-cpp-python {version}")
-        fetch = [sys.executable, "-m", "pip", "download", "--no-binary", ":all:", "--no-deps"]
-        fetch += ["--quiet", "--dest", TOOLS, f"llama-cpp-python=={version}"]
-        if subprocess.run(fetch, check=False).returncode:
-            guard.stop("the converter could not be fetched: give --llama-cpp a llama.cpp checkout")
-    return unpack(TOOLS / f"llama_cpp_python-{version}.tar.gz")
-
+for leftover in OUT.glob("unfinished-*"):
+    shutil.rmtree(leftover)
+unfinished = tempfile.TemporaryDirectory(prefix="unfinished-", dir=OUT)  # gone however this ends
 
 # -----------------------------------------------------------------------------
 # Convert, as precisely as the weights are saved
 
-source = OUT / "source.gguf"
-partial = OUT / "source.partial"
-converter = find_converter() / "convert_hf_to_gguf.py"
-convert = [sys.executable, converter, MERGED, "--outfile", partial, "--outtype", "auto"]
-done = subprocess.run(convert, capture_output=True, text=True, check=False)
-if done.returncode or not partial.is_file():
-    guard.stop(f"llama.cpp's converter failed:\n{done.stderr[-3000:]}")
-os.replace(partial, source)
-guard.say(f"converted: {source.stat().st_size / 2**20:,.1f} MiB")
+index = MERGED / "model.safetensors.index.json"
+shards = {MERGED / "model.safetensors"}
+if index.is_file():
+    shards = {MERGED / name for name in json.loads(index.read_text())["weight_map"].values()}
+for shard in sorted(shards):
+    if not shard.is_file() or not guard.is_whole(shard):
+        state = "cut off or damaged" if shard.is_file() else "missing"
+        guard.stop(f"run/merged/{shard.name} is {state}: run merge.py again")
+
+source = Path(unfinished.name) / "source.gguf"
+how = "convert_hf_to_gguf.py", MERGED, "--outtype", "auto"
+converter.convert(*how, into=source, checkout=args.llama_cpp)
 
 # -----------------------------------------------------------------------------
 # The same words must be the same tokens, or the GGUF reads another language than it learned
-
-context_tokens = max(len(row["input_ids"]) for row in rows) + ANSWER_TOKENS + 8
-
-
-def load(path):
-    """Open a GGUF with room for the longest row and its answer."""
-    return llama_cpp.Llama(
-        str(path),
-        n_ctx=context_tokens,
-        n_threads=os.cpu_count(),
-        verbose=False,
-    )
 
 
 def render(llm, messages, answering):
@@ -138,7 +113,7 @@ def render(llm, messages, answering):
     return llm.tokenize(text.encode(), add_bos=False, special=True)
 
 
-llm = load(source)
+llm = reader.load(source, context_tokens=8)
 guard.ensure("tokenizer.chat_template" in llm.metadata, "the chat template is inside the GGUF")
 wrong = []
 for number, row in enumerate(rows):
@@ -156,55 +131,87 @@ guard.say(f"all {len(rows):,} rows are the same tokens in transformers and in ll
 llm.close()
 
 # -----------------------------------------------------------------------------
-# Quantize, then ask each file what the trained model was asked
+# Quantize, then hold each file against the trained model
 
 
 def quantize(kind):
-    """Write the GGUF of one type, whole or not at all."""
-    path, partial = OUT / f"{NAME}-{kind}.gguf", OUT / f"{NAME}-{kind}.partial"
+    """Write the GGUF of one type among the unfinished files."""
+    path = source.with_name(f"{NAME}-{kind}.gguf")
     settings = llama_cpp.llama_model_quantize_default_params()
     settings.ftype = getattr(llama_cpp, f"LLAMA_FTYPE_MOSTLY_{kind}")
-    names = os.fsencode(source), os.fsencode(partial)
+    names = os.fsencode(source), os.fsencode(path)
     if llama_cpp.llama_model_quantize(*names, ctypes.byref(settings)):
-        guard.stop(f"llama.cpp could not quantize to {kind}")
-    os.replace(partial, path)
+        free = shutil.disk_usage(OUT).free / 2**20
+        guard.stop(f"llama.cpp could not quantize to {kind}; {free:,.0f} MiB of disk are free")
     return path
 
 
-def answer(llm, prompt_ids):
-    """Return what the model finds most likely."""
-    said = llm.create_completion(prompt_ids, max_tokens=ANSWER_TOKENS, temperature=0.0)
-    return said["choices"][0]["text"].strip()
-
-
-report = []
+bounds = {
+    "max_divergence": MAX_DIVERGENCE,
+    "min_agreement": MIN_AGREEMENT,
+    "max_perplexity_ratio": MAX_PERPLEXITY_RATIO,
+    "max_metric_drop": MAX_METRIC_DROP,
+}
+guard.say(fidelity.start().rstrip())
+files = []
 for kind in TYPES:
     began = time.monotonic()
     path = quantize(kind)
-    llm = load(path)
-    entry = {"type": kind, "file": path.name, "bytes": path.stat().st_size}
-    judged = told[:: max(1, len(told) // JUDGED_ROWS)]
-    said = [answer(llm, row["prompt_ids"]) for row in judged]
-    hits = [text == row["answer"] for text, row in zip(said, judged, strict=True)]
-    agreed = [text == row["said"] for text, row in zip(said, judged, strict=True)]
-    entry["rows"] = len(judged)
-    entry["accuracy"] = sum(hits) / len(judged)
-    entry["trained_accuracy"] = sum(row["said"] == row["answer"] for row in judged) / len(judged)
-    entry["agreement"] = sum(agreed) / len(judged)
-    guard.ensure(any(said), f"{path.name} answers")
-    entry["seconds"] = round(time.monotonic() - began, 1)
-    report.append(entry)
-    llm.close()
-source.unlink()
+    found = fidelity.judge(path)
+    held = {name: by_type[kind] for name, by_type in bounds.items()}
+    fault = fidelity.find_fault(found, held)
+    kept = OUT / (path.name if fault is None else f"{path.stem}.failed")
+    entry = {"type": kind, "file": kept.name, "bytes": path.stat().st_size, **found}
+    entry["predicted_bytes"] = PREDICTED_BYTES[kind]
+    off = entry["bytes"] / entry["predicted_bytes"] - 1
+    if abs(off) > SIZE_TOLERANCE:
+        guard.say(f"warning: {entry['file']} is {off:+.1%} off the size that was planned")
+    entry |= {"bounds": held, "fault": fault, "seconds": round(time.monotonic() - began, 1)}
+    files.append(entry)
+    os.replace(path, kept)
 
 # -----------------------------------------------------------------------------
-# Say it, and write it
+# Say it, draw it, write it
 
-guard.say(f"{'type':8} {'MiB':>10} {'accuracy':>9} {'trained':>9} {'agreement':>10} {'seconds':>8}")
-for entry in report:
-    guard.say(
-        f"{entry['type']:8} {entry['bytes'] / 2**20:>10,.1f} {entry['accuracy']:>9.1%}"
-        f" {entry['trained_accuracy']:>9.1%} {entry['agreement']:>10.1%} {entry['seconds']:>8.1f}"
-    )
-guard.write_json(OUT / "report.json", report)
-guard.mark_done("quantize", mark, *(OUT / entry["file"] for entry in report), OUT / "report.json")
+
+def show(number, layout):
+    """Return a measured number as text, or a dash where there is none."""
+    return "-" if number is None else format(number, layout)
+
+
+COLUMNS = (
+    ("nats/token", "divergence", ".5f"),
+    ("top-1", "agreement", ".1%"),
+    ("perplexity", "perplexity", ".4g"),
+    ("accuracy", "accuracy", ".1%"),
+    ("trained", "trained_accuracy", ".1%"),
+    ("read/s", "prompt_tokens_per_second", ",.0f"),
+    ("write/s", "generation_tokens_per_second", ",.0f"),
+)
+titles = "".join(f"{title:>11}" for title, _, _ in COLUMNS)
+guard.say(f"{'type':8}{'MiB':>10}{titles}{'RAM, MiB':>10}  verdict")
+for entry in files:
+    numbers = "".join(f"{show(entry[name], layout):>11}" for _, name, layout in COLUMNS)
+    memory = entry["resident_bytes"] / 2**20
+    verdict = "sound" if entry["fault"] is None else "FAILED"
+    size = entry["bytes"] / 2**20
+    guard.say(f"{entry['type']:8}{size:>10,.1f}{numbers}{memory:>10,.1f}  {verdict}")
+
+figure = matplotlib.figure.Figure(figsize=(8, 4.5), layout="constrained")
+axes = figure.subplots()
+for entry in files:
+    place = entry["bytes"] / 2**20, max(entry["divergence"] or 0, 1e-6)  # below it is rounding
+    axes.plot(*place, "o" if entry["fault"] is None else "x", color="black")
+    axes.annotate(entry["type"], place, xytext=(6, 4), textcoords="offset points")
+axes.margins(x=0.15)
+axes.set(xlabel="size of the file, MiB", ylabel="divergence, nats per token", yscale="log")
+figure.savefig(OUT / "quality.png", dpi=120)
+guard.write_json(OUT / "quality.json", {"version": 1, "judged": rows_file.stem, "files": files})
+
+failed = [entry for entry in files if entry["fault"] is not None]
+if failed:
+    first = failed[0]
+    more = f" (and {len(failed) - 1} more types failed)" if len(failed) > 1 else ""
+    guard.stop(f"{first['type']} is not the trained model any more: {first['fault']}{more}")
+whole = [OUT / entry["file"] for entry in files]
+guard.mark_done("quantize", mark, *whole, OUT / "quality.json", OUT / "quality.png")
