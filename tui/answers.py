@@ -4,15 +4,57 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ftc.compiler.knowledge.models import find_model
 from ftc.spec.expectation import types_of
 from ftc.spec.schema import branches, fields
 from ftc.tui.choices import slug
+from ftc.tui.understanding.admission import admits
+from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.numbers import as_written, read_number
-from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.reader import read, strip_correction
+from ftc.tui.understanding.reading import Change, Reading
 
 _LONGEST: Final = 200
 _WORDS_OF_TALK: Final = 4
+_NONE: Final = re.compile(any_of(WORDS["none"]))
+_TYPES: Final = "/export/types"
+
+
+def understand(text: str, draft: Mapping[str, Any], asked: str | None) -> Reading:
+    """Return what a message says where a field was `asked`: what words alone leave open is it."""
+    reading = read(text, draft)
+    if asked is None:
+        return reading
+    own = _own_answer(asked, text, reading)
+    if own is not None:
+        return Reading(changes=(own,))
+    if not reading.empty:
+        return reading
+    change = read_answer(asked, text)
+    if change is None:
+        return reading
+    kept = admits(asked, change.value)
+    return Reading(changes=(change,)) if kept else Reading(refused=(change,))
+
+
+def _own_answer(asked: str, text: str, reading: Reading) -> Change | None:
+    """Return what only the question tells: a name like a model's, data like a model, "none"."""
+    bare = text.strip().strip("\"'`.")
+    if asked == _TYPES and (_NONE.fullmatch(fold(bare)) or _says(reading, "no")):
+        return Change(pointer=asked, value=[], words=bare)
+    if reading.request is not None or " " in bare:
+        return None
+    if asked == "/name" and "-" in bare and "/" not in bare:
+        return Change(pointer=asked, value=slug(bare), words=bare)
+    taken = [(change.pointer, change.value) for change in reading.changes]
+    if asked == "/data/source" and taken == [("/model/id", bare)] and find_model(bare) is None:
+        return Change(pointer=asked, value=bare, words=bare)
+    return None
+
+
+def _says(reading: Reading, kind: str) -> bool:
+    return reading.request is not None and reading.request.kind == kind
 
 
 def read_answer(pointer: str, text: str) -> Change | None:
@@ -20,7 +62,7 @@ def read_answer(pointer: str, text: str) -> Change | None:
 
     A sentence of many words is talk, not the value of a path, a name or a model.
     """
-    text = text.strip().strip("\"'`")
+    text = strip_correction(text.strip().strip("\"'`"))
     if pointer == "/name":
         return Change(pointer=pointer, value=slug(text), words=text) if _is_short(text) else None
     for schema in branches(_schemas()[pointer]):
@@ -31,9 +73,10 @@ def read_answer(pointer: str, text: str) -> Change | None:
 
 
 def _fitting(schema: Mapping[str, Any], text: str) -> Any:
-    if "enum" in schema:
+    if "const" in schema or "enum" in schema:
         folded = fold(text)
-        return next((v for v in schema["enum"] if fold(str(v)) == folded), None)
+        choices = schema.get("enum", [schema.get("const")])
+        return next((v for v in choices if fold(str(v)) == folded), None)
     kinds = types_of(schema)
     if "integer" in kinds or "number" in kinds:
         number = read_number(fold(text))

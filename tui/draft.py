@@ -10,6 +10,8 @@ from ftc.spec.schema import read_schema
 from ftc.tui.understanding.reading import Change
 
 _COUNTED: Final = "hardware"
+#: What stands in for what every spec says, where it was not said yet.
+_STAND_INS: Final[Mapping[str, str]] = {"name": "draft", "model": "not/said", "data": "not-said"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,17 @@ def written(draft: Draft) -> dict[str, Any]:
         if name in draft.data
     }
     return {name: value for name, value in spec.items() if value != {}}
+
+
+def completed(draft: Draft) -> dict[str, Any]:
+    """Return the spec as written, with stand-ins for what it must say and was not said yet."""
+    said = written(draft)
+    spec: dict[str, Any] = {}
+    for section, stand_in in _STAND_INS.items():
+        value = said.get(section, stand_in)
+        short = read_schema()["properties"][section].get("x-short")
+        spec[section] = {short: stand_in, **value} if isinstance(value, Mapping) else value
+    return {**said, **spec}
 
 
 def _shortened(name: str, value: Any, schema: Mapping[str, Any]) -> Any:

@@ -18,7 +18,7 @@ from ftc.spec.document import Document
 from ftc.spec.finding import EnvironmentFailure
 from ftc.spec.schema import branches, fields
 from ftc.spec.validate import validate
-from ftc.tui.draft import Draft, written
+from ftc.tui.draft import Draft, completed
 from ftc.tui.understanding.reading import Change, Reading
 
 _MOST_CHANGES: Final = 6
@@ -28,7 +28,6 @@ _CONTEXT_TOKENS: Final = 4096
 _MOST_TOKENS: Final = 600
 _PATIENCE_SECONDS: Final = 60.0
 _KEPT: Final = ("type", "enum", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
-_STAND_INS: Final[Mapping[str, Any]] = {"name": "draft", "model": "not/said", "data": "not-said"}
 _PROMPT: Final = """\
 You fill in a form about fine-tuning a language model. Return only what the message says.
 Fields: {fields}
@@ -178,8 +177,7 @@ def _valid(changes: list[Change], draft: Mapping[str, Any]) -> tuple[Change, ...
     now = Draft(data=draft)
     for change in changes:
         then = now.changed((change,))
-        data = {**_STAND_INS, **written(then)}
-        document = Document(name="", folder=Path(), text="", data=data, positions={})
+        document = Document(name="", folder=Path(), text="", data=completed(then), positions={})
         if not isinstance(validate(document), tuple):
             now = then
             kept.append(change)

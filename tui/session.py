@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ftc.compiler.plan.plan import Plan
 from ftc.tui.acts import act
-from ftc.tui.answers import read_answer
+from ftc.tui.answers import understand
 from ftc.tui.choices import offer
 from ftc.tui.dialogue import Done, Option, Question, Step, next_step
 from ftc.tui.draft import Draft, written
@@ -78,11 +78,12 @@ class Session:
             return self.apply(option.changes)
         pointer = self.step.pointer if isinstance(self.step, Question) else None
         for understander in self.understanders:
-            reading = understander.read(text, self.draft.data)
+            if understander.sure:
+                reading = understand(text, self.draft.data, pointer)
+            else:
+                reading = understander.read(text, self.draft.data)
             if not reading.empty:
                 return self._take(reading, sure=understander.sure)
-            if pointer is not None and (change := read_answer(pointer, text)) is not None:
-                return self.apply((change,))
         return [self.line("not_understood", text=text), *self.ask()]
 
     def _take(self, reading: Reading, *, sure: bool) -> list[Line]:
@@ -91,10 +92,17 @@ class Session:
         if not sure:
             self.proposal = reading.changes
             return [self.line("proposal", "proposal", what=self.listed(reading.changes))]
+        refused = [self._refuse(change) for change in reading.refused]
         lines = self.apply(reading.changes) if reading.changes else []
         if reading.choices:
-            return [*lines[:1], *self._ask_choice(reading.choices[0])]
-        return lines
+            return [*refused, *lines[:1], *self._ask_choice(reading.choices[0])]
+        return [*refused, *(lines or self.ask())]
+
+    def _refuse(self, change: Change) -> Line:
+        """Say why a value cannot be taken; the draft stays as it was."""
+        tried = self.observer.look(Draft().changed((change,)))
+        told = next((f"{each.code} {each.message}\n{each.help}" for each in tried.findings), "")
+        return Line(who="ftc", text=told or self.listed((change,)), kind="trouble")
 
     def _decide(self, text: str) -> list[Line] | None:
         """Apply or drop what was proposed; None where the message does neither."""

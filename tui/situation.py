@@ -1,7 +1,6 @@
 """The situation: what follows from a draft, as far as it goes: facts, plan and findings."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -26,10 +25,8 @@ from ftc.spec.document import Document
 from ftc.spec.finding import Finding
 from ftc.spec.sections import Spec
 from ftc.spec.validate import validate
-from ftc.tui.draft import Draft, written
+from ftc.tui.draft import Draft, completed
 
-#: What stands in for a section that was not said yet; nothing that rests on it is looked up.
-_STAND_INS: Final[Mapping[str, Any]] = {"name": "draft", "model": "not/said", "data": "not-said"}
 _NOT_SAID: Final = Unknown(
     finding=Finding(code="", name="not-said", severity="info", message="not said yet", help="")
 )
@@ -79,8 +76,11 @@ class Observer:
     seen: dict[str, Any] = field(default_factory=dict)
 
     def look(self, draft: Draft) -> Situation:
-        """Return the situation of a draft; reads files, and asks the Hub where it is named."""
-        data = {**_STAND_INS, **written(draft)}
+        """Return the situation of a draft; reads files, and asks the Hub where it is named.
+
+        Nothing that rests on what was not said is looked up.
+        """
+        data = completed(draft)
         text = json.dumps(data)
         document = Document(name="draft", folder=self.folder, text=text, data=data, positions={})
         spec = validate(document)

@@ -1,20 +1,32 @@
-"""GGUF types: which are wanted, and which no longer."""
+"""GGUF types: which are wanted, and which no longer; and whether the adapter goes with them."""
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, get_args
 
+from ftc.spec.sections import GgufType
 from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.reading import Change
 
+#: Every type by its own name, however its parts are joined; then by the short names people use.
+_NAMES: Final = [
+    *(
+        (kind.lower().replace("_", "[ _-]?"), kind)
+        for kind in sorted(get_args(GgufType), key=len, reverse=True)
+    ),
+    *((word, kind) for kind, words in WORDS["gguf"].items() for word in words),
+]
 _TYPES: Final = tuple(
-    (re.compile(rf"(?<![\w-])(?:{'|'.join(words)})(?![\w])"), kind)
-    for kind, words in WORDS["gguf"].items()
+    (re.compile(rf"(?<![\w-]){word}(?!\w)"), kind)
+    for word, kind in _NAMES
+    if kind not in ("F16", "BF16") or "gguf" in word
 )
 _ANY_GGUF: Final = re.compile(rf"\b{any_of(WORDS['any_gguf'])}\b")
-_USUAL: Final = "Q4_K_M"
+_BITS: Final = re.compile(rf"\b(?P<bits>[{''.join(WORDS['bits'])}])[ -]?bits?\b")
+_ADAPTER: Final = re.compile(rf"\b(?:the |l'|el )?{any_of(WORDS['adapter_gguf'])}\b")
 _MORE: Final = re.compile(rf"\b{any_of(WORDS['more'])}\b")
+_USUAL: Final = "Q4_K_M"
 
 
 def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
@@ -22,28 +34,42 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
 
     Named types replace the list, unless they are said to be added; denied ones leave it.
     """
-    wanted: list[str] = []
-    unwanted: list[str] = []
-    places: list[tuple[int, int]] = []
     more = _MORE.search(message.folded) is not None
-    for pattern, kind in _TYPES:
-        for match in message.take(pattern):
-            (unwanted if message.denied(match.start()) else wanted).append(kind)
-            places.append(match.span())
-    general = [(m.span(), message.denied(m.start())) for m in message.take(_ANY_GGUF)]
-    if not places and not general:
+    for match in message.take(_ADAPTER):
+        words, wanted = message.words(*match.span()), not message.denied(match.start())
+        yield Change(pointer="/export/adapter", value=wanted, words=words)
+    found = sorted(_find(message))
+    general = [(m.start(), m.end(), message.denied(m.start())) for m in message.take(_ANY_GGUF)]
+    if general:
+        found = sorted([*found, *_find_bits(message)])
+    if not found and not general:
         return
-    start = min(place[0] for place in [*places, *(place for place, _ in general)])
-    end = max(place[1] for place in [*places, *(place for place, _ in general)])
-    types = _left(wanted, unwanted, have, more=more)
-    if not places:
-        types = [] if general[0][1] else list(have) or [_USUAL]
+    places = [*(each[:2] for each in found), *(each[:2] for each in general)]
+    start, end = min(place[0] for place in places), max(place[1] for place in places)
+    types = _left(found, have, more=more)
+    if not found:
+        types = [] if general[0][2] else list(have) or [_USUAL]
     yield Change(pointer="/export/types", value=types, words=message.words(start, end))
 
 
-def _left(
-    wanted: Sequence[str], unwanted: Sequence[str], have: Sequence[str], *, more: bool
-) -> list[str]:
+_Found = tuple[int, int, str, bool]
+
+
+def _find(message: Message) -> Iterator[_Found]:
+    """Yield the place of each type that is named, the type, and whether it is denied."""
+    for pattern, kind in _TYPES:
+        for match in message.take(pattern):
+            yield *match.span(), kind, message.denied(match.start())
+
+
+def _find_bits(message: Message) -> Iterator[_Found]:
+    """Yield the types that are named by their bits, which mean one only where GGUF is spoken of."""
+    for match in message.take(_BITS):
+        yield *match.span(), WORDS["bits"][match["bits"]], message.denied(match.start())
+
+
+def _left(found: Sequence[_Found], have: Sequence[str], *, more: bool) -> list[str]:
+    wanted = [kind for _, _, kind, denied in found if not denied]
+    unwanted = {kind for _, _, kind, denied in found if denied}
     base = have if more or not wanted else ()
-    kept = [kind for kind in base if kind not in unwanted]
-    return list(dict.fromkeys([*kept, *wanted]))
+    return list(dict.fromkeys([*(kind for kind in base if kind not in unwanted), *wanted]))

@@ -18,17 +18,25 @@ _FILE: Final = re.compile(
 _SYSTEM: Final = re.compile(
     r"(?:system|sistema)(?: (?:prompt|message))?|missatge de sistema|mensaje (?:de|del) sistema"
 )
-_QUOTED: Final = re.compile(rf"\s*(?:=|:|is|of|es|de|saying|que digui|que diga)?\s*{_QUOTES}")
+_QUOTED: Final = re.compile(
+    r"\s*(?:=|:|is|of|to|a|es|de|sera|saying|que (?:digui|diga|diu|dice))?\s*"
+    rf"(?P<quote>{_QUOTES})"
+)
+#: What closes a quotation; an apostrophe inside a word does not.
+_CLOSING: Final = {"\u201c": "\u201d", "\u00ab": "\u00bb", "'": r"'(?!\w)"}
 _NAME: Final = re.compile(
     rf"\b{any_of(WORDS['called'])}\s*:?\s*"
     rf"{_QUOTES}?(?P<name>[a-z0-9][a-z0-9 _-]*[a-z0-9]|[a-z0-9]){_QUOTES}?(?=\s*(?:$|[.,;!]))"
 )
 _COLUMN_WORD: Final = r"(?:columna?|field|camp|campo)"
-_IDENTIFIER: Final = rf"{_QUOTES}?(?P<column>[a-z_][\w.-]*){_QUOTES}?"
+_NO_NAME: Final = r"(?!(?:columna?|fields?|camp|campo|it|that|them|is|are|it'?s)\b)"
+_IDENTIFIER: Final = rf"{_QUOTES}?{_NO_NAME}(?P<column>[a-z_]\w*(?:[.-]\w+)*){_QUOTES}?"
 _THE: Final = r"(?:the |la |el |les |las |los )?"
 _IS: Final = r"(?: (?:are|is|es|son|esta|estan))?"
 _HOLDS: Final = r"(?:is|holds|has|contains|as|es|son|te|tiene|conte|contiene|com a|como)"
-_CALLED: Final = r"(?: (?:is|=|es|called|named|que es diu|que se llama|:))?"
+_CALLED: Final = (
+    r"(?:\s*[=:]|(?: (?:is|es|called|named|es diu|se llama|que es diu|que se llama)){1,2})?"
+)
 _FORMS: Final = (
     _THE
     + r"(?:{words})"
@@ -40,6 +48,14 @@ _FORMS: Final = (
     + _IDENTIFIER,
     _COLUMN_WORD + " " + _IDENTIFIER + " " + _HOLDS + " " + _THE + r"(?:{words})\b",
     r"(?:{words}) " + _COLUMN_WORD + _CALLED + " " + _IDENTIFIER,
+    _THE + r"(?:{words})" + _IS + r" (?:in|from|a|en) " + _THE + _IDENTIFIER + " " + _COLUMN_WORD,
+    r"(?:{words})\s*(?:=|->|<-)\s*" + _IDENTIFIER,
+    r"(?:use|using|take|with|and|fes servir|usa|agafa|amb|con|i|y) "
+    + _THE
+    + _IDENTIFIER
+    + r" (?:as|com a?|como) "
+    + _THE
+    + r"(?:{words})\b",
     _COLUMN_WORD + r" (?:de |of |for |d')" + _THE + r"(?:{words})" + _CALLED + " " + _IDENTIFIER,
 )
 _COLUMNS: Final = tuple(
@@ -65,7 +81,8 @@ def read_texts(message: Message) -> Iterator[Change]:
         opening = _QUOTED.match(message.folded, match.end())
         if opening is None:
             continue
-        end = re.compile(_QUOTES).search(message.folded, opening.end())
+        closing = _CLOSING.get(opening["quote"], opening["quote"])
+        end = re.compile(closing).search(message.folded, opening.end())
         stop = end.start() if end else len(message.folded)
         text = message.written[opening.end() : stop].strip()
         message.cross_out(match.start(), end.end() if end else stop)

@@ -11,7 +11,8 @@ from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.numbers import read_number
 from ftc.tui.understanding.reading import Change
 
-_WORD: Final = re.compile(r"[a-z0-9]+(?:\.[0-9]+)?")
+#: A word of a name; "8xh100" is a count, an x and a name.
+_WORD: Final = re.compile(r"\d+(?=x[a-z]*\d)|(?<=\d)x(?=[a-z]*\d)|[a-z0-9]+(?:\.[0-9]+)?")
 _COUNT_BEFORE: Final = re.compile(
     rf"(?P<number>{NUMBER}|\d+)\s*(?:[x\u00d7]\s*)?(?:of |de |d')?"
     r"(?:nvidia |amd |geforce |tesla |instinct )?$"
@@ -24,6 +25,7 @@ _COUNT_ALONE: Final = re.compile(
 )
 _JOINING: Final = re.compile(r"\b(?:de|of|with|con|amb|d)\b")
 _LONGEST_NAME: Final = 6
+_LONGEST_COUNT: Final = 60
 _ALONE: Final = frozenset({"5000", "6000", "8000", "4000", "2000", "4500", "titan"})
 _MAKERS: Final = frozenset({"rtx", "quadro", "nvidia", "geforce", "ada", "gtx", "titan", "pro"})
 _NOT_AT_AN_END: Final = frozenset(NUMBER_WORDS) | {"de", "of", "with", "con", "amb", "d", "and"}
@@ -33,13 +35,17 @@ _MOST: Final = 1024
 def read_hardware(message: Message) -> Iterator[Change]:
     """Yield the GPU and how many of it; the count only where one is said."""
     for start, end, name in _names(message):
-        before = _COUNT_BEFORE.search(message.folded[:start])
+        near = max(0, start - _LONGEST_COUNT)
+        before = _COUNT_BEFORE.search(message.folded[near:start])
         after = _COUNT_AFTER.search(message.folded[end:])
-        begin = start if before is None else before.start()
+        begin = start if before is None else near + before.start()
         stop = end if after is None else end + after.end()
         said = before["number"] if before else after["number"] if after else None
         words = message.words(begin, stop)
+        denied = message.denied(begin)
         message.cross_out(begin, stop)
+        if denied:
+            continue
         yield Change(pointer="/hardware/gpu", value=name, words=words)
         count = None if said is None else _count(said)
         if count is not None:

@@ -17,14 +17,14 @@ WORDS: Final[Mapping[str, Any]] = json.loads(
 )
 NUMBER_WORDS: Final[Mapping[str, int]] = {
     "a single": 1, "single": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6,
-    "seven": 7, "eight": 8, "ten": 10, "sixteen": 16, "a pair of": 2, "a couple of": 2,
+    "seven": 7, "eight": 8, "ten": 10, "sixteen": 16, "dual": 2, "a pair of": 2, "a couple of": 2,
     "un sol": 1, "una sola": 1, "un": 1, "una": 1, "dos": 2, "dues": 2, "tres": 3, "quatre": 4,
     "cinc": 5, "sis": 6, "set": 7, "vuit": 8, "deu": 10, "setze": 16, "un parell de": 2,
     "un solo": 1, "cuatro": 4, "cinco": 5, "seis": 6, "siete": 7, "ocho": 8, "diez": 10,
     "dieciseis": 16, "un par de": 2,
 }  # fmt: skip
 NUMBER: Final = (
-    r"(?:\d+(?:[.,]\d+)*(?:e[-+]?\d+)?\s?k?\b|(?:"
+    r"(?:\d+(?:[.,]\d+)*(?:e[-+]?\d+)?\s?k?(?:\b|(?=[gt]i?b))|(?:"
     + "|".join(sorted(map(re.escape, NUMBER_WORDS), key=len, reverse=True))
     + r")\b)"
 )

@@ -9,6 +9,7 @@ from typing import Final
 from ftc.tui.understanding.lexicon import NEGATORS
 
 _CROSSED: Final = "\x00"
+_LONGEST_CLAUSE: Final = 160
 _CLAUSE_END: Final = re.compile(
     r"[;:!?\x00]|\.(?=\s|$)|,|\b(?:but|and|use|per[oò]|sino|i|y|amb|con)\b"
 )
@@ -39,6 +40,7 @@ class Message:
 
     def cross_out(self, start: int, end: int) -> None:
         """Hide a stretch from all later readers."""
+        end = min(end, len(self.folded))
         self.folded = self.folded[:start] + _CROSSED * (end - start) + self.folded[end:]
 
     def words(self, start: int, end: int) -> str:
@@ -47,7 +49,7 @@ class Message:
 
     def denied(self, start: int) -> bool:
         """Whether the clause before `start` says no to what follows it."""
-        clause = self.folded[:start]
+        clause = self.folded[max(0, start - _LONGEST_CLAUSE) : start]
         ends = [match.end() for match in _CLAUSE_END.finditer(clause)]
         return NEGATORS.search(clause[ends[-1] if ends else 0 :]) is not None
 

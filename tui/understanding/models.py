@@ -21,7 +21,12 @@ _DATA_BEFORE: Final = re.compile(
 _PART: Final = re.compile(
     r"\d+(?:\.\d+)?[bm]\b|\d+x\d+b|v\d+(?:\.\d+)?|\d+(?:\.\d+)?k|[a-z]+|\d+(?:\.\d+)?"
 )
-_SPLIT: Final = re.compile(r"[\s\-_/]*")
+_SPLIT: Final = re.compile(r"[\s\-_/]*|\s+(?:de|of)\s+")
+#: A size beside the name ("the small one, 2b") tells models apart that the name alone does not.
+_SIZE: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+)?[bm]\b")
+#: Spanish says "se llama" for "is called".
+_IS_CALLED: Final = re.compile(r"\b(?:se|me|te|lo|la) $")
+_BASE_BEFORE: Final = re.compile(r"\bbase (?:(?:model|version) )?(?:of |de |del )?(?:the )?$")
 #: The words that start a model's name, and the word of the table they stand for.
 _FAMILIES: Final = frozenset(
     {"llama", "qwen", "mistral", "mixtral", "gemma", "phi", "smollm", "granite", "olmo", "falcon",
@@ -79,6 +84,8 @@ def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...]] | None:
     for index, (start, _, word) in enumerate(parts):
         if word not in _FAMILIES or (start and message.folded[start - 1].isalpha()):
             continue
+        if word == "llama" and _IS_CALLED.search(message.folded[:start]):
+            continue
         said, end = [word], parts[index][1]
         for begin, stop, part in parts[index + 1 :]:
             if not _SPLIT.fullmatch(message.folded[end:begin]):
@@ -86,6 +93,11 @@ def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...]] | None:
             if not _fitting([*said, part]):
                 break
             said, end = [*said, part], stop
+        if _BASE_BEFORE.search(message.folded[:start]):
+            said.append("base")
+        for size in _SIZE.findall(message.folded[end:]):
+            if len(_best(_fitting(said), said)) > 1 and _fitting([*said, size]):
+                said.append(size)
         if models := _fitting(said):
             return start, end, _best(models, said)
     return None
@@ -105,7 +117,7 @@ def _best(models: list[Model], said: list[str]) -> tuple[Model, ...]:
     """Return the models whose ids say least beside the words said; one size, the tuned form."""
     wanted = set(said) - _TUNED - _BASE
     extra = {model.id: len(_parts(model.id) - wanted - _MUTE) for model in models}
-    fewest = min(extra.values())
+    fewest = min(extra.values(), default=0)
     close = [model for model in models if extra[model.id] == fewest]
     if not set(said) & _BASE:
         tuned = [model for model in close if model.kind == "instruct"]

@@ -11,8 +11,11 @@ from ftc.tui.understanding.reading import Change
 
 _QUANTITIES: Final = {pointer: any_of(words) for pointer, words in WORDS["quantities"].items()}
 _OF: Final = r"(?:\s*(?:=|:|of|to|at|is|a|de|en|d')\s*|\s+)"
+_LINK: Final = r"(?:(?:of|de|as|com a?|como|para|per a) |d')?(?:the |el |la )?"
+#: "every 50 steps" says how often, not how many.
+_OFTEN: Final = r"(?<!every )(?<!each )(?<!cada )"
 _BEFORE: Final[Mapping[str, re.Pattern[str]]] = {
-    pointer: re.compile(rf"\b(?P<number>{NUMBER})[\s-]*(?:of |de |d')?{words}\b")
+    pointer: re.compile(rf"\b{_OFTEN}(?P<number>{NUMBER})[\s-]*{_LINK}{words}\b")
     for pointer, words in _QUANTITIES.items()
 }
 _AFTER: Final[Mapping[str, re.Pattern[str]]] = {
@@ -21,47 +24,70 @@ _AFTER: Final[Mapping[str, re.Pattern[str]]] = {
 }
 #: A number after these words says how many; before other words it says something of its own.
 _SHARE: Final = re.compile(
-    r"\b(?P<number>\d+(?:[.,]\d+)?)\s*%\s*(?:(?:of )?(?:the )?(?:data|rows)?\s*(?:for|as|de|del"
-    r"|per(?: al?)?|para(?: el| la)?)?\s*(?:the |el |la )?)?"
+    r"\b(?P<number>\d+(?:[.,]\d+)?)\s*%\s*(?:(?:of |de )?(?:the |les |las |los )?"
+    r"(?:data|rows|dades|files|datos|filas)?\s*"
+    r"(?:for|as|of|en|del?|d'|com a|como|per(?: al?)?|para(?: el| la)?)?\s*(?:the |el |la |l')?)?"
     r"(?P<what>test(?:ing)?|validation|validacio(?:n)?|eval(?:uation)?|prova|proves|prueba|pruebas"
-    r"|warm[ -]?up|held out|hold[ -]?out|reservat|reservado)"
+    r"|warm[ -]?up|escalfament|calentamiento|held out|hold[ -]?out|reservat|reservado)"
+)
+_MEASURED: Final = re.compile(
+    r"\b(?P<what>eval\w*|avalua\w*|valid\w*|test\w*|prova\w*|prueba\w*)"
+    r"(?: (?:on|with|amb|con|en|=))?(?: (?:the|el|un))?\s*(?P<number>\d+(?:[.,]\d+)?)\s*%"
+)
+_SPLIT: Final = re.compile(
+    r"\b(?P<what>validation|validacion?|test|proves|pruebas)(?: (?:split|set|data|rows))?\b"
 )
 _HELD_OUT: Final = re.compile(
     r"\b(?:hold out|keep|reserve|reserva|guarda|aparta) (?:back )?(?P<number>\d+(?:[.,]\d+)?)\s*%"
 )
-_VALIDATION: Final = ("val", "eval")
+_VALIDATION: Final = ("val", "eval", "avalua")
+_WARMUP: Final = ("warm", "escalf", "calent")
 _KILO_TOKENS: Final = 1024
 _KILO: Final = 1000
 _PATIENCE: Final = 3
+_STOPPING: Final = "/training/early_stopping"
 _EARLY: Final = re.compile(r"\b(?:early[ -]stopping|parada anticipada|aturada anticipada)\b")
 _SMALLEST_LENGTH: Final = 16
+_TERA: Final = re.compile(r"\d\s*ti?b\b")
 
 
 def read_quantities(message: Message) -> Iterator[Change]:
     """Yield what numbers with a word beside them set."""
     yield from _read_shares(message)
+    patience = False
     for pointer in _QUANTITIES:
         for pattern in (_AFTER[pointer], _BEFORE[pointer]):
             for match in message.take(pattern):
-                value = _value(pointer, match["number"])
+                value = _value(pointer, match["number"], match[0])
                 if value is not None:
+                    patience = patience or pointer == _STOPPING
                     yield Change(pointer=pointer, value=value, words=message.words(*match.span()))
     for match in message.take(_EARLY):
         denied = message.denied(match.start())
-        value = None if denied else _PATIENCE
-        words = message.words(*match.span())
-        yield Change(pointer="/training/early_stopping", value=value, words=words)
+        if denied or not patience:
+            value = None if denied else _PATIENCE
+            words = message.words(*match.span())
+            yield Change(pointer=_STOPPING, value=value, words=words)
 
 
 def _read_shares(message: Message) -> Iterator[Change]:
-    for match in message.take(_SHARE):
-        what = match["what"]
-        pointer = "/data/splits/validation" if what.startswith(_VALIDATION) else "/data/splits/test"
-        if what.startswith("warm"):
-            pointer = "/training/warmup"
-        yield _share(pointer, match, message)
+    for pattern in (_SHARE, _MEASURED):
+        for match in message.take(pattern):
+            yield _share(_shared(match["what"]), match, message)
     for match in message.take(_HELD_OUT):
         yield _share("/data/splits/test", match, message)
+    for match in _SPLIT.finditer(message.folded):
+        if message.denied(match.start()):
+            words = message.words(*match.span())
+            message.cross_out(*match.span())
+            yield Change(pointer=_shared(match["what"]), value=0, words=words)
+
+
+def _shared(what: str) -> str:
+    """Return the field of a share that is for `what`."""
+    if what.startswith(_WARMUP):
+        return "/training/warmup"
+    return "/data/splits/validation" if what.startswith(_VALIDATION) else "/data/splits/test"
 
 
 def _share(pointer: str, match: re.Match[str], message: Message) -> Change:
@@ -71,13 +97,15 @@ def _share(pointer: str, match: re.Match[str], message: Message) -> Change:
     )
 
 
-def _value(pointer: str, text: str) -> int | float | None:
-    """Return a number for a field, None where it cannot be one."""
+def _value(pointer: str, text: str, around: str) -> int | float | None:
+    """Return a number for a field, None where it cannot be one; `around` holds its unit."""
     percent = text.rstrip().endswith("%")
     kilo = _KILO_TOKENS if pointer == "/data/max_length" else _KILO
     number = read_number(text.rstrip(" %"), kilo=kilo)
     if number is None:
         return None
+    if _TERA.search(around):
+        number *= _KILO_TOKENS
     if percent:
         number = round(number / 100, 6)
     if pointer == "/data/max_length" and number < _SMALLEST_LENGTH:

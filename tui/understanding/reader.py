@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ftc.tui.understanding.admission import admits
 from ftc.tui.understanding.exports import read_exports
 from ftc.tui.understanding.files import read_columns, read_files, read_texts
 from ftc.tui.understanding.hardware import read_hardware
@@ -17,7 +18,9 @@ from ftc.tui.understanding.requests import read_request
 from ftc.tui.understanding.words import read_words
 
 _CORRECTION: Final = re.compile(rf"^\s*{any_of(WORDS['correct'])}\b[,:]?\s+(?=\S)")
-_DENIES_NEXT: Final = re.compile(rf"\s*no\s+{any_of(WORDS['deny_next'])}")
+#: A longer text was pasted: beside a quoted system message, what follows is not read.
+_LONGEST: Final = 1000
+_LONGEST_QUOTED: Final = 8000
 
 
 def read(text: str, draft: Mapping[str, Any]) -> Reading:
@@ -26,13 +29,15 @@ def read(text: str, draft: Mapping[str, Any]) -> Reading:
     Changes are in the order of the readers; of two for one field the later one in the message's
     own order is not known, so that the reader's last is kept.
     """
-    message = Message(text)
+    message = Message(text[:_LONGEST_QUOTED])
     request = read_request(message)
     if request is not None:
         return Reading(request=request)
     _strike_correction(message)
+    texts = list(read_texts(message))
+    message.cross_out(_LONGEST, len(text))
     said: list[Change | Choice] = [
-        *read_texts(message),
+        *texts,
         *read_columns(message),
         *read_files(message),
         *read_models(message),
@@ -43,7 +48,8 @@ def read(text: str, draft: Mapping[str, Any]) -> Reading:
     ]
     changes = {said.pointer: said for said in said if isinstance(said, Change)}
     return Reading(
-        changes=tuple(changes.values()),
+        changes=tuple(each for each in changes.values() if admits(each.pointer, each.value)),
+        refused=tuple(each for each in changes.values() if not admits(each.pointer, each.value)),
         choices=tuple(item for item in said if isinstance(item, Choice)),
         rest=message.rest(),
     )
@@ -63,10 +69,17 @@ class WordReader:
 WORDS_ALONE: Final = WordReader()
 
 
+def strip_correction(text: str) -> str:
+    """Return a message without the "no," that corrects what was before it."""
+    message = Message(text)
+    _strike_correction(message)
+    return message.written[len(message.folded) - len(message.folded.lstrip("\0")) :]
+
+
 def _strike_correction(message: Message) -> None:
     """Cross out a "no," that corrects what was before, so that it denies nothing after it."""
     match = _CORRECTION.match(message.folded)
-    if match and not _DENIES_NEXT.match(message.folded):
+    if match:
         message.cross_out(*match.span())
 
 

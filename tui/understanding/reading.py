@@ -41,17 +41,21 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """All that a message was taken for; `rest` holds the words that nothing read."""
+    """All that a message was taken for; `rest` holds the words that nothing read.
+
+    `refused` holds changes that the schema does not take, such as a dropout of 5.
+    """
 
     changes: tuple[Change, ...] = ()
     request: Request | None = None
     choices: tuple[Choice, ...] = field(default=())
     rest: str = ""
+    refused: tuple[Change, ...] = ()
 
     @property
     def empty(self) -> bool:
         """Whether nothing was understood."""
-        return not (self.changes or self.request or self.choices)
+        return not (self.changes or self.request or self.choices or self.refused)
 
 
 class Understander(Protocol):

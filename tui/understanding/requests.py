@@ -19,6 +19,7 @@ _ABOUT: Final = tuple(
     for language in LANGUAGES
     for pattern in words[language]
 )
+_PARTS: Final = re.compile(r"\s*[,;.!]+\s*|\s+(?:and|i|y)\s+")
 _POLITE: Final = re.compile(rf"^{any_of(WORDS['polite'])}[, ]+|[, ]+{any_of(WORDS['polite'])}$")
 
 
@@ -33,7 +34,16 @@ def read_request(message: Message) -> Request | None:
         if match:
             about = _about(message, match, start)
             return Request(kind=cast("RequestKind", kind), about=about)
-    return None
+    return _read_several(text)
+
+
+def _read_several(text: str) -> Request | None:
+    """Return the last of several requests, such as "ok, compile it"; None if a part is none."""
+    parts = _PARTS.split(text)
+    kinds = [kind for part in parts for kind, pattern in _WHOLE if pattern.fullmatch(part)]
+    if len(parts) == 1 or len(kinds) != len(parts):
+        return None
+    return Request(kind=cast("RequestKind", kinds[-1]))
 
 
 def _trimmed(message: Message) -> tuple[str, int]:

@@ -21,6 +21,8 @@ _OTHERWISE: Final = {
     ("/data/cleaning/drop_duplicates", True): False,
     ("/model/trust_remote_code", True): False,
     ("/objective/loss_on", "all"): "completion",
+    ("/distribution/offload", "optimizer"): "none",
+    ("/distribution/offload", "parameters"): "none",
 }
 
 

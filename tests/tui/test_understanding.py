@@ -1,0 +1,145 @@
+"""What people say and what it is taken for: a table of utterances, and what holds of any text."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from ftc.spec.violations import find_violations
+from ftc.tui.answers import understand
+from ftc.tui.draft import Draft, completed
+from ftc.tui.understanding.admission import admits
+from ftc.tui.understanding.message import fold
+from ftc.tui.understanding.reader import read
+from ftc.tui.understanding.reading import Reading
+from ftc.tui.voice import LANGUAGES
+
+TABLE: Final[list[dict[str, Any]]] = json.loads(
+    Path(__file__).with_name("utterances.json").read_text(encoding="utf-8")
+)
+SOUND: Final = [entry for entry in TABLE if "known" not in entry]
+KNOWN: Final = [entry for entry in TABLE if "known" in entry]
+LONGEST_SECONDS: Final = 0.05
+#: Pieces that the readers look for, so that generated texts reach them.
+PIECES: Final = (
+    "dropout", "rank", "rang", "alpha", "lora", "no", "sense", "sin", "5", "0", "0,5", "-1",
+    "1e9", "99999", "2x", "4090", "a100", "of them", "%", "validation", "test", "q4", "q8",
+    "gguf", "also", "epochs", "steps", "lr", "2e-4", "k", "tokens", "column", "answer", "is",
+    "call it", "name", "system prompt", '"', "'", "\u00ab", "llama", "8b", "qwen3", "base",
+    "a/b", "x.csv", "C:\\d\\x.csv", "batch", "gb of ram", "tb of disk", "patience",
+    "early stopping", "seed", "what if", "why", "context", "bits", "8", ",", ".", "?",
+)  # fmt: skip
+talk = st.one_of(
+    st.text(max_size=300),
+    st.lists(st.sampled_from(PIECES), max_size=25).map(" ".join),
+    st.lists(st.sampled_from(PIECES), max_size=12).map("".join),
+)
+
+
+def is_right(entry: dict[str, Any]) -> bool:
+    """Whether an utterance sets what it says and nothing else, or is the request that it is."""
+    reading = understand(entry["say"], entry.get("draft", {}), entry.get("asked"))
+    sets = {change.pointer: change.value for change in reading.changes}
+    wanted = entry.get("request")
+    if wanted is None:
+        return reading.request is None and not reading.choices and sets == entry["sets"]
+    if reading.request is None or sets:
+        return False
+    about = wanted.get("about", reading.request.about)
+    return (reading.request.kind, reading.request.about) == (wanted["kind"], about)
+
+
+def test_nineteen_of_twenty_are_understood() -> None:
+    """Of the whole table at least 95 %, of each language at least 93 %; the rest are named."""
+    wrong = [entry["say"] for entry in TABLE if not is_right(entry)]
+    assert len(TABLE) - len(wrong) >= 0.95 * len(TABLE), wrong
+    for language in LANGUAGES:
+        own = [entry for entry in TABLE if entry["lang"] == language]
+        assert len(own) >= 70
+        assert sum(map(is_right, own)) >= 0.93 * len(own), (language, wrong)
+
+
+@pytest.mark.parametrize("entry", SOUND, ids=lambda entry: f"{entry['lang']}: {entry['say']}")
+def test_an_utterance(entry: dict[str, Any]) -> None:
+    """Each of the table says what it says there."""
+    assert is_right(entry)
+
+
+@pytest.mark.parametrize("entry", KNOWN, ids=lambda entry: f"{entry['lang']}: {entry['say']}")
+def test_what_is_known_to_be_misread(entry: dict[str, Any]) -> None:
+    """Each has a reason, and is taken off the list once it is read."""
+    assert entry["reason"]
+    assert not is_right(entry)
+
+
+def violations(reading: Reading) -> list[str]:
+    """Return what the schema refuses of a draft with all that was read."""
+    spec = completed(Draft().changed(reading.changes))
+    return [finding.message for finding in find_violations(spec)]
+
+
+@given(talk)
+@example("dropout 5, rank 0")
+@example("5000 4090s")
+@example("call it - and context 3 tokens")
+@settings(max_examples=150, deadline=None)
+def test_any_text_leaves_a_valid_spec(text: str) -> None:
+    """No text raises; what the schema would refuse is told apart from what it takes."""
+    reading = read(text, {})
+    assert violations(reading) == []
+    assert not any(admits(change.pointer, change.value) for change in reading.refused)
+
+
+@given(st.text(max_size=200))
+@settings(max_examples=100)
+def test_folding_keeps_the_length(text: str) -> None:
+    """A place in the folded text is the same place in what was written."""
+    assert len(fold(text)) == len(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x" * 4000, "1 " * 2000, "no " * 1300, "q4 " * 1300, "a/" * 2000, "'" * 4000, "4090 " * 800,
+        "llama 8b " * 440, "the column answer is " * 190, "5 % of " * 570, "\u0130" * 4000,
+    ],
+    ids=lambda text: text[:12],
+)  # fmt: skip
+def test_a_long_text_is_read_in_time(text: str) -> None:
+    """The best of three readings of four thousand characters; a sentence takes a fraction."""
+    read(text, {})
+    seconds = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        read(text, {})
+        seconds.append(time.perf_counter() - begin)
+    assert min(seconds) < 4 * LONGEST_SECONDS
+
+
+def test_an_utterance_is_read_in_time() -> None:
+    """The median of the table is well under what a key press may take."""
+    seconds = []
+    for entry in TABLE:
+        begin = time.perf_counter()
+        read(entry["say"], {})
+        seconds.append(time.perf_counter() - begin)
+    assert sorted(seconds)[len(seconds) // 2] < LONGEST_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("text", "pointer"),
+    [
+        ("dropout 5", "/method/dropout"),
+        ("rank 0", "/method/rank"),
+        ("70% test", "/data/splits/test"),
+    ],
+)
+def test_what_the_schema_refuses_is_not_applied(text: str, pointer: str) -> None:
+    """It is kept apart, so that the chat can say what the field takes."""
+    reading = read(text, {})
+    assert reading.changes == ()
+    assert [change.pointer for change in reading.refused] == [pointer]

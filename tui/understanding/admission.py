@@ -1,0 +1,49 @@
+"""Admission: whether a field takes a value, by the field's own schema."""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from ftc.spec.expectation import json_type, types_of
+from ftc.spec.schema import branches, fields
+
+
+def admits(pointer: str, value: Any) -> bool:
+    """Whether the schema takes a value at a field; None takes the field out and is always taken."""
+    if value is None:
+        return True
+    return any(_fits(schema, value) for schema in branches(_schemas()[pointer]))
+
+
+def _fits(schema: Mapping[str, Any], value: Any) -> bool:
+    if "const" in schema:
+        return bool(value == schema["const"])
+    if "enum" in schema:
+        return value in schema["enum"]
+    kind = json_type(value)
+    kinds = types_of(schema)
+    if kind not in kinds and not (kind == "integer" and "number" in kinds):
+        return False
+    if kind == "string":
+        return _is_text(schema, value)
+    if kind == "array":
+        return all(_fits(schema["items"], each) for each in value)
+    return kind == "boolean" or _is_within(schema, value)
+
+
+def _is_text(schema: Mapping[str, Any], value: str) -> bool:
+    if not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)):
+        return False
+    return re.search(schema.get("pattern", ""), value) is not None
+
+
+def _is_within(schema: Mapping[str, Any], value: float) -> bool:
+    if value < schema.get("minimum", value) or value > schema.get("maximum", value):
+        return False
+    return "exclusiveMinimum" not in schema or value > schema["exclusiveMinimum"]
+
+
+@cache
+def _schemas() -> Mapping[str, Mapping[str, Any]]:
+    return {field.pointer: field.schema for field in fields()}
