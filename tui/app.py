@@ -1,23 +1,28 @@
 """The assistant full screen: a conversation on the left, what follows from it on the right."""
 
+import os
 from collections.abc import Iterable
 from functools import partial
 
 from textual import on, work
 from textual.app import App, ComposeResult, SystemCommand
 from textual.containers import Horizontal, Vertical
+from textual.events import Key
 from textual.screen import Screen
-from textual.widgets import Footer, Header, Input, LoadingIndicator, Tab, Tabs
-from textual.worker import get_current_worker
+from textual.theme import Theme
+from textual.widgets import Footer, Header, Input, Tab, Tabs
 
+from ftc.spec.finding import EnvironmentFailure
 from ftc.tui.actions import ACTIONS, Action
+from ftc.tui.aside import aside
 from ftc.tui.dialogue import Question
 from ftc.tui.language_model import ModelReader
 from ftc.tui.line import Line
 from ftc.tui.session import Session
-from ftc.tui.shelf import Kept, keep
-from ftc.tui.view import make_view
+from ftc.tui.shelf import Kept, find_theme, keep, keep_theme
+from ftc.tui.view import make_offers, make_view
 from ftc.tui.widgets.bundle import BundleScreen
+from ftc.tui.widgets.busy import Busy
 from ftc.tui.widgets.help import HelpScreen
 from ftc.tui.widgets.offers import Offers
 from ftc.tui.widgets.side import Side
@@ -25,13 +30,17 @@ from ftc.tui.widgets.transcript import Transcript
 
 
 class Assistant(App[None]):
-    """Shows a session; whatever may take long happens in a worker, on a copy of it."""
+    """Shows a session; whatever may take long happens aside, on a copy of it."""
 
     CSS_PATH = "app.tcss"
     TITLE = "ftc"
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - an instance variable of the base class
         (0, "-narrow"),
         (100, "-wide"),
+    ]
+    VERTICAL_BREAKPOINTS = [  # noqa: RUF012
+        (0, "-short"),
+        (30, "-tall"),
     ]
 
     def __init__(self, session: Session) -> None:
@@ -54,16 +63,23 @@ class Assistant(App[None]):
         with Horizontal():
             with Vertical(id="talk"):
                 yield Transcript(id="transcript")
-                yield LoadingIndicator(id="busy")
+                yield Busy(self.session.voice)
                 yield Offers(id="offers")
                 yield Input(placeholder=say("input"), id="message")
             yield Side(id="side")
         yield Footer()
 
     def on_mount(self) -> None:
-        """Begin the conversation."""
+        """Begin the conversation, in the colours of last time."""
+        theme = find_theme()
+        if theme in self.available_themes:
+            self.theme = theme
+        self.theme_changed_signal.subscribe(self, self._themed)
         self._idle()
         self._work(None)
+
+    def _themed(self, theme: Theme) -> None:
+        keep_theme(theme.name)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Offer every action of the table in the palette, beside Textual's own."""
@@ -92,19 +108,44 @@ class Assistant(App[None]):
         else:
             self.query_one("#message", Input).focus()
 
+    def on_key(self, event: Key) -> None:
+        """Type where typing goes, wherever the focus is; the arrows reach the answers."""
+        message = self.query_one("#message", Input)
+        if self.screen is not message.screen or not message.display:
+            return
+        if event.is_printable and event.character and not message.has_focus:
+            event.stop()
+            message.focus()
+            message.insert_text_at_cursor(event.character)
+        elif event.key in ("up", "down") and message.has_focus and self.query_one(Offers).display:
+            event.stop()
+            self.query_one(Offers).focus()
+
     def _send(self, text: str) -> None:
+        self.query_one(Tabs).active = "tab-talk"
         self.query_one(Transcript).add((Line(who="you", text=text),))
         self._work(text)
 
-    @work(thread=True, exclusive=True, exit_on_error=False, group="reply")
-    def _work(self, text: str | None) -> None:
+    @work(exclusive=True, exit_on_error=False, group="reply")
+    async def _work(self, text: str | None) -> None:
         """Reply on a copy of the session; a cancelled reply leaves the session as it was."""
-        worker = get_current_worker()
-        self.call_from_thread(self._busy)
+        self.query_one(Busy).begin()
         session = self.session.fork()
-        lines = session.start() if text is None else session.reply(text)
-        if not worker.is_cancelled:
-            self.call_from_thread(self._show, session, lines)
+        try:
+            lines = await aside(session.start if text is None else partial(session.reply, text))
+        except EnvironmentFailure as failure:
+            self._fail(Line(who="ftc", text=f"{failure.message}\n{failure.help}", kind="trouble"))
+        except Exception as error:
+            if os.environ.get("FTC_DEBUG") == "1":
+                raise
+            self._fail(self.session.line("defect", "trouble", error=type(error).__name__))
+        else:
+            self._show(session, lines)
+
+    def _fail(self, line: Line) -> None:
+        """Say why there is no reply; the session stays as it was."""
+        self._idle()
+        self.query_one(Transcript).add((line,))
 
     def _show(self, session: Session, lines: tuple[Line, ...]) -> None:
         finished = session.finished is not self.session.finished
@@ -114,10 +155,7 @@ class Assistant(App[None]):
         self.query_one(Side).show(make_view(session))
         step = session.step
         suggested = step.suggested if isinstance(step, Question) else None
-        answers = tuple(
-            (session.label(each), session.consequence(each)) for each in session.options
-        )
-        self.query_one(Offers).offer(answers, suggested)
+        self.query_one(Offers).offer(make_offers(session), suggested)
         folder = session.observer.folder
         keep(folder, Kept(draft=session.draft, transcript=tuple(session.transcript)))
         if finished and session.finished is not None and session.finished.bundle is not None:
@@ -125,11 +163,8 @@ class Assistant(App[None]):
         if session.ended:
             self.exit()
 
-    def _busy(self) -> None:
-        self.query_one("#busy").display = True
-
     def _idle(self) -> None:
-        self.query_one("#busy").display = False
+        self.query_one(Busy).end()
         self.query_one("#message", Input).focus()
 
     def action_do(self, name: str) -> None:
@@ -159,6 +194,7 @@ class Assistant(App[None]):
                 reader.stop.set()
         if self.workers.cancel_group(self, "reply"):
             self.query_one(Transcript).add((self.session.line("cancelled"),))
+        self.query_one(Tabs).active = "tab-talk"
         self._idle()
 
     def _turn(self) -> None:

@@ -1,11 +1,10 @@
 """The assistant line by line: for a screen reader, a dumb terminal or a pipe."""
 
-from collections.abc import Iterator
 from typing import TextIO
 
-from ftc.tui.dialogue import Question
 from ftc.tui.line import Line
 from ftc.tui.session import Session
+from ftc.tui.view import make_offers
 
 
 def converse(session: Session, asking: TextIO, telling: TextIO) -> None:
@@ -22,14 +21,6 @@ def converse(session: Session, asking: TextIO, telling: TextIO) -> None:
 
 def _tell(session: Session, lines: tuple[Line, ...], telling: TextIO) -> None:
     telling.writelines(f"{line.text}\n" for line in lines)
-    telling.writelines(f"{text}\n" for text in _numbered(session))
+    answers = enumerate(make_offers(session), start=1)
+    telling.writelines(f"  {number}. {answer}\n" for number, answer in answers)
     telling.flush()
-
-
-def _numbered(session: Session) -> Iterator[str]:
-    """Yield the answers on offer, numbered from 1, each with what it leads to."""
-    if not isinstance(session.step, Question):
-        return
-    for number, option in enumerate(session.options, start=1):
-        consequence = session.consequence(option)
-        yield f"  {number}. {session.label(option)}{f' ({consequence})' if consequence else ''}"

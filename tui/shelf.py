@@ -1,4 +1,4 @@
-"""The shelf: the draft and the transcript of a folder's last conversation, kept between starts."""
+"""The shelf: what is kept between starts: a folder's last draft and transcript, the colours."""
 
 import hashlib
 import json
@@ -11,6 +11,7 @@ from ftc.tui.draft import Draft
 from ftc.tui.line import Line
 
 _VERSION: Final = 1
+_THEME: Final = "theme"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +58,29 @@ def find_kept(folder: Path) -> Kept | None:
     return Kept(draft=draft, transcript=lines)
 
 
+def keep_theme(name: str) -> None:
+    """Remember the colours for the next start, in whichever folder."""
+    path = _place() / _THEME
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.write_text(name, encoding="utf-8")
+    except OSError:
+        return
+
+
+def find_theme() -> str | None:
+    """Return the colours that were chosen last; None where none were."""
+    try:
+        return (_place() / _THEME).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        return None
+
+
 def _path(folder: Path) -> Path:
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
-    return Path(state) / "ftc" / f"{name}.json"
+    return _place() / f"{name}.json"
+
+
+def _place() -> Path:
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "ftc"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ftc.compiler.plan.plan import Plan
+from ftc.tui.dialogue import Question
 from ftc.tui.draft import written
 from ftc.tui.session import Session
 
@@ -18,9 +19,10 @@ _DERIVED: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """The side's blocks as text, with their titles by name."""
+    """The side's blocks as text, with their titles by name; `legend` explains the spec's marks."""
 
     titles: Mapping[str, str]
+    legend: str
     spec: str
     memory: str
     findings: str
@@ -32,10 +34,25 @@ def make_view(session: Session) -> View:
     names = ("spec", "memory", "findings")
     return View(
         titles={name: say(f"side.{name}") for name in names},
+        legend=say("side.legend"),
         spec="\n".join(_spec(session)) or say("side.nothing_yet"),
         memory="\n".join(_memory(session)) or say("side.no_plan_yet"),
         findings="\n".join(_findings(session)) or say("side.nothing_wrong"),
     )
+
+
+def make_offers(session: Session) -> tuple[str, ...]:
+    """Return the answers on offer in words: what each leads to, and which ftc would take."""
+    step = session.step
+    if not isinstance(step, Question):
+        return ()
+    texts = []
+    for index, option in enumerate(session.options):
+        consequence = session.consequence(option)
+        mark = f" ({session.voice.say('suggested')})" if index == step.suggested else ""
+        told = f": {consequence}" if consequence else ""
+        texts.append(f"{session.label(option)}{told}{mark}")
+    return tuple(texts)
 
 
 def _spec(session: Session) -> Iterator[str]:
@@ -50,7 +67,9 @@ def _spec(session: Session) -> Iterator[str]:
         return
     for name, decision in plan.decisions.items().items():
         if name in _DERIVED and decision.source != "spec":
-            yield f"~ {name}: {session.voice.show(decision.value)}"
+            value = decision.value
+            shown = str(value).lower() if isinstance(value, bool) else session.voice.show(value)
+            yield f"~ {name}: {shown}"
 
 
 def _leaves(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
@@ -60,7 +79,7 @@ def _leaves(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
     elif isinstance(value, list):
         yield pointer, ", ".join(map(str, value)) or "[]"
     else:
-        yield pointer, str(value)
+        yield pointer, str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _memory(session: Session) -> Iterator[str]:

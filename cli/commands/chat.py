@@ -1,6 +1,7 @@
 """`ftc chat`: the assistant, full screen, line by line, or served to a browser on this machine."""
 
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -20,13 +21,31 @@ from ftc.tui.voice import LANGUAGES
 @click.option(
     "--llm",
     type=click.Path(path_type=Path),
-    help="A GGUF file of a language model, for messages that the words alone do not explain.",
+    help="A GGUF file of a language model, for messages that the words alone do not explain: it "
+    "proposes changes, which you confirm. Needs llama-cpp-python.",
 )
-def command(spec: Path | None, *, plain: bool, lang: str | None, llm: Path | None) -> None:
+@click.option("--serve", "served", is_flag=True, help="Talk in a browser on this machine.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Its port (default: a free one).")
+def command(
+    spec: Path | None,
+    *,
+    plain: bool,
+    lang: str | None,
+    llm: Path | None,
+    served: bool,
+    port: int | None,
+) -> None:
     """Talk a fine-tune through: questions in, a spec, a plan and a bundle out.
 
     SPEC is a spec to change. Without a terminal that can draw, questions come line by line.
     """
+    if port is not None and not served:
+        raise click.UsageError("--port goes with --serve.")
+    if served:
+        if plain:
+            raise click.UsageError("--plain and --serve are two ways: take one.")
+        _serve(port or 0, _again(spec, lang, llm))
+        return
     session = make_session(Path(), language=lang, spec=spec, model=llm)
     if plain or not can_draw():
         try:
@@ -40,5 +59,27 @@ def command(spec: Path | None, *, plain: bool, lang: str | None, llm: Path | Non
 
 
 def can_draw() -> bool:
-    """Whether a screen can be drawn: a terminal at both ends, and not a dumb one."""
-    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    """Whether a screen can be drawn: a terminal at every end, and not a dumb one.
+
+    Textual draws on stderr; a driver that was named draws where it likes.
+    """
+    if os.environ.get("TEXTUAL_DRIVER"):
+        return True
+    ends = (sys.stdin, sys.stdout, sys.stderr)
+    return all(end.isatty() for end in ends) and os.environ.get("TERM") != "dumb"
+
+
+def _again(spec: Path | None, lang: str | None, llm: Path | None) -> str:
+    """Return the command that starts the same conversation, in the shell's words."""
+    words = [sys.executable, "-m", "ftc", "chat"]
+    words += ["--lang", lang] if lang else []
+    words += ["--llm", str(llm)] if llm else []
+    return shlex.join([*words, *(["--", str(spec)] if spec else [])])
+
+
+def _serve(port: int, again: str) -> None:
+    from ftc.tui.server import listen, serve  # noqa: PLC0415 - an extra
+
+    served = listen(port)
+    click.echo(f"Open {served.address} in a browser on this machine; ctrl+c ends it.")
+    serve(served, again)

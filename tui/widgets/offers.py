@@ -1,6 +1,7 @@
 """The answers on offer, as a list: arrows and Enter, a number, or a click."""
 
 from textual.content import Content
+from textual.events import Key
 from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option as Row
@@ -16,16 +17,22 @@ class Offers(OptionList):
             super().__init__()
             self.index = index
 
-    def offer(self, answers: tuple[tuple[str, str], ...], suggested: int | None) -> None:
-        """Show answers as (label, consequence)."""
+    def offer(self, answers: tuple[str, ...], suggested: int | None) -> None:
+        """Show answers, the one that ftc would take under the cursor."""
         self.clear_options()
-        for number, (label, consequence) in enumerate(answers, start=1):
-            mark = "\u2190 " if number - 1 == suggested else ""
-            told = f"  {mark}{consequence}" if consequence or mark else ""
-            self.add_option(Row(Content(f"{number}. {label}{told}")))
+        self.add_options(
+            Row(Content(f"{number}. {answer}")) for number, answer in enumerate(answers, start=1)
+        )
         self.display = bool(answers)
-        if suggested is not None and answers:
-            self.highlighted = suggested
+        if answers:
+            self.highlighted = suggested or 0
+
+    def on_key(self, event: Key) -> None:
+        """Take a number as the answer that it stands before."""
+        if event.key.isdecimal() and 1 <= int(event.key) <= self.option_count:
+            event.stop()
+            event.prevent_default()
+            self.post_message(self.Chosen(int(event.key) - 1))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Tell which answer it was."""

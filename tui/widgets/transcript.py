@@ -17,9 +17,9 @@ class Transcript(VerticalScroll):
         """Show more lines."""
         follows = self.max_scroll_y - self.scroll_y <= _NEAR_THE_END
         for line in lines:
-            said = Static(line.text, markup=False, classes=f"line {line.who} {line.kind}")
-            if line.who == "you":
-                said.border_title = "you"
-            self.mount(said)
+            mark = "> " if line.who == "you" else ""
+            self.mount(
+                Static(mark + line.text, markup=False, classes=f"line {line.who} {line.kind}")
+            )
         if follows:
             self.call_after_refresh(self.scroll_end, animate=False)
