@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import Tokenizer
 
 from ftc.compiler.pipeline import Outcome, check, compile_bundle, write
 from ftc.spec.finding import EnvironmentFailure
 from ftc.spec.schema import fields, object_form
+from tests.tiny_tokenizers import sentencepiece_tokenizer
 
 CONFIG = {
     "architectures": ["LlamaForCausalLM"],
     "model_type": "llama",
-    "vocab_size": 259,
     "hidden_size": 256,
     "intermediate_size": 512,
     "num_hidden_layers": 2,
@@ -107,6 +107,7 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "hardware.count": (2, {}),
     "hardware.ram_gib": (0.5, {}),
     "hardware.disk_gib": (0.001, {}),
+    "hardware.price_per_hour": (2.5, {}),
     "distribution.strategy": ("zero2", TWO_GPUS),
     "distribution.offload": ("optimizer", {**TWO_GPUS, "distribution.strategy": "zero2"}),
     "export.types": (["Q8_0"], {}),
@@ -149,19 +150,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def write_model(folder: Path, config: Mapping[str, Any]) -> None:
-    """Write the files that facts come from: a config, and a tokenizer of one token per byte."""
-    folder.mkdir()
-    pieces = ["<s>", "</s>", "<unk>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
-    vocabulary = {piece: number for number, piece in enumerate(pieces)}
-    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens(pieces[:3])
-    tokenizer.save(str(folder / "tokenizer.json"))
-    marks = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
-    settings = {**marks, "chat_template": TEMPLATE}
+    """Write the files that facts come from: a config, and a tokenizer that llama.cpp reads."""
+    sentencepiece_tokenizer(folder)
+    settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    settings["chat_template"] = TEMPLATE
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
-    (folder / "config.json").write_text(json.dumps(config))
+    vocabulary = Tokenizer.from_file(str(folder / "tokenizer.json")).get_vocab_size()
+    (folder / "config.json").write_text(json.dumps({**config, "vocab_size": vocabulary}))
 
 
 def put(spec: Mapping[str, Any], name: str, value: Any) -> dict[str, Any]:
