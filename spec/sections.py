@@ -142,13 +142,15 @@ class Hardware:
     """`gpu` is a name of the accelerator table, `auto` (this machine) or `cpu`.
 
     `count` is the number of GPUs, or of processes on a CPU; `ram_gib` and `disk_gib` are the
-    host's, None where they are not known.
+    host's, None where they are not known. `price_per_hour` is of one GPU, or of a CPU's machine, in
+    a currency that nobody names.
     """
 
     gpu: str
     count: int | Auto
     ram_gib: float | None
     disk_gib: float | None
+    price_per_hour: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,8 @@ from textwrap import wrap
 from typing import Any, Final
 
 from ftc.compiler.pipeline import Outcome
-from ftc.compiler.plan.headline import headline, say_bytes, say_seconds
-from ftc.compiler.plan.plan import Memory, Plan, Time
+from ftc.compiler.plan.headline import headline, say_bytes, say_cost, say_seconds
+from ftc.compiler.plan.plan import Cost, Memory, Plan, Time
 from ftc.compiler.plan.reasons import sentence
 from ftc.report.bars import draw_bars, legend
 from ftc.report.machine import VERSION, list_findings
@@ -56,6 +56,7 @@ def _numbers(plan: Plan, data: Any) -> Mapping[str, Any]:
         "trainable_parameters": plan.trainable_parameters,
         "time_seconds": plan.time_seconds,
         "time": None if plan.time is None else asdict(plan.time),
+        "cost": None if plan.cost is None else asdict(plan.cost),
         "disk_bytes": plan.disk_bytes,
         "host_ram_bytes": plan.host_ram_bytes,
         "export_bytes": dict(plan.export_bytes),
@@ -80,6 +81,7 @@ def _numbers(plan: Plan, data: Any) -> Mapping[str, Any]:
                 "device_bytes": alternative.device_bytes,
                 "time_seconds": alternative.time_seconds,
                 "time_ratio": alternative.time_ratio,
+                "cost": alternative.cost,
                 "fix": [dict(operation) for operation in write_patch(alternative.fix, data)],
             }
             for alternative in plan.alternatives
@@ -121,12 +123,17 @@ def _costs(plan: Plan) -> Iterator[str]:
         "trained": f"{plan.trainable_parameters:,} parameters",
         "each step": f"{plan.tokens_per_step:,} tokens on average",
         "time": "unknown for this hardware" if plan.time is None else _say_time(plan.time),
+        **({} if plan.cost is None else {"cost": _say_cost(plan.cost)}),
         "host memory": say_bytes(plan.host_ram_bytes),
         "disk": say_bytes(plan.disk_bytes),
         "exports": ", ".join(exports) or "none",
     }
     for label, text in rows.items():
         yield f"  {label:<16} {text}"
+
+
+def _say_cost(cost: Cost) -> str:
+    return f"{say_cost(cost.low)} to {say_cost(cost.high)}, at the price in `hardware`"
 
 
 def _say_time(time: Time) -> str:
@@ -162,7 +169,8 @@ def _alternatives(plan: Plan) -> Iterator[str]:
     for alternative in plan.alternatives:
         ratio = alternative.time_ratio
         time = "" if ratio is None else f"{ratio - 1:+.0%}".replace("%", " % time")
-        yield f"  {say_bytes(alternative.device_bytes):>9}  {time:<12}  {alternative.change}"
+        cost = "" if alternative.cost is None else f"{say_cost(alternative.cost):>9}  "
+        yield f"  {say_bytes(alternative.device_bytes):>9}  {time:<12}  {cost}{alternative.change}"
     if plan.fitting_gpus:
         count = plan.decisions.world.value
         shown = ", ".join(plan.fitting_gpus[:_MOST_GPUS])

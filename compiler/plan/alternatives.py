@@ -101,6 +101,7 @@ def _alternative(made: tuple[Change, ...], tried: Plan, plan: Plan) -> Alternati
         kind=max((change.kind for change in made), key=_ORDER.index),
         time_seconds=after,
         time_ratio=round(after / before, 2) if before and after else None,
+        cost=None if tried.cost is None else tried.cost.total,
     )
 
 

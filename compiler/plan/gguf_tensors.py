@@ -114,6 +114,7 @@ def _layer(shape: Shape) -> Iterator[tuple[str, int, int, bool]]:
 
 
 def _tensor(layer: int, name: str, columns: int, rows: int, kept: bool = False) -> Tensor:
-    category = next((of for part, of in _CATEGORIES.items() if name.startswith(part)), "other")
+    named = (of for part, of in _CATEGORIES.items() if name.startswith(part))
+    category: Category = next(named, "other")
     full = name if layer == _OUTSIDE else f"blk.{layer}.{name}"
     return Tensor(name=full, layer=layer, category=category, columns=columns, rows=rows, kept=kept)

@@ -109,6 +109,15 @@ class Time:
     tokens_per_second: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What a run costs, in the currency of the spec's price, and the range that its time has."""
+
+    total: float
+    low: float
+    high: float
+
+
 # layout: the same training in another order; method and data: another result; hardware: more money
 Kind = Literal["layout", "method", "data", "hardware"]
 
@@ -117,7 +126,8 @@ Kind = Literal["layout", "method", "data", "hardware"]
 class Alternative:
     """A change that would fit, its peak in bytes, and the patch on the spec that makes it.
 
-    `time_ratio` is the run's time over that of the plan which does not fit, None where unknown.
+    `time_ratio` is the run's time over that of the plan which does not fit, None where unknown;
+    `cost` is the run's, None without a price.
     """
 
     change: str
@@ -126,6 +136,7 @@ class Alternative:
     kind: Kind = "layout"
     time_seconds: float | None = None
     time_ratio: float | None = None
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,4 +161,5 @@ class Plan:
     export_bytes: Mapping[str, int]
     alternatives: tuple[Alternative, ...]
     time: Time | None = None
+    cost: Cost | None = None
     fitting_gpus: tuple[str, ...] = ()

@@ -24,7 +24,7 @@ from ftc.compiler.plan.size import shape_of
 from ftc.compiler.plan.source import derived, keep
 from ftc.compiler.plan.splits import Splits, decide_answer_tokens, decide_metric, decide_splits
 from ftc.compiler.plan.table import fitting_gpus
-from ftc.compiler.plan.time import Work, count_evaluations, estimate_time
+from ftc.compiler.plan.time import Work, count_evaluations, estimate_cost, estimate_time
 from ftc.compiler.plan.verification import decide_verification
 from ftc.spec.sections import Spec
 
@@ -123,6 +123,7 @@ def _costs(
         export_bytes=exports,
         alternatives=(),
         time=time,
+        cost=estimate_cost(time, frame.facts.hardware, frame.spec.hardware.price_per_hour),
     )
 
 

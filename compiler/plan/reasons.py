@@ -120,8 +120,8 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "as this one has {parameters} parameters, and {nats} for rounding",
     "bound.agreement": "of tokens: {margin} times the disagreement that llama.cpp publishes for an "
     "8B model, and {slack_share} for rounding",
-    "bound.perplexity": "over the trained model's: {margin} times the rise that llama.cpp publishes "
-    "for an 8B model, and {slack_share} for chance",
+    "bound.perplexity": "over the trained model's: {margin} times the rise that llama.cpp "
+    "publishes for an 8B model, and {slack_share} for chance",
     "bound.metric": "of answers: the disagreement that llama.cpp publishes for an 8B model, and "
     "{chance} of {rows} rows for chance",
     "lora_targets.unknown": "{architecture} is not in the table, so PEFT finds the linear modules",

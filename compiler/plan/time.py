@@ -6,7 +6,7 @@ from typing import Final
 
 from ftc.compiler.plan.disk import checkpoint_bytes
 from ftc.compiler.plan.job import Job
-from ftc.compiler.plan.plan import Time
+from ftc.compiler.plan.plan import Cost, Time
 from ftc.compiler.plan.roofline import forward_seconds, micro_seconds, rate
 from ftc.compiler.plan.traffic import step_overhead_seconds
 from ftc.compiler.resolve.facts import HardwareFacts, Lengths
@@ -17,6 +17,7 @@ _LEAST, _MOST = 0.7, 1.5
 _CPU_SPREAD: Final = 2.0  # ... by this factor either way
 _ESTIMATE_SPREAD: Final = 1.2  # more, where lengths were estimated from characters
 _START_SECONDS: Final = 20.0  # imports, tokenising a small file, the first step
+_HOUR_SECONDS: Final = 3600
 _DISK_BYTES_PER_SECOND: Final = 1e9  # an NVMe disk or a cloud's network disk: an assumption
 
 
@@ -55,6 +56,21 @@ def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
         loading_seconds=round(loading, 1),
         tokens_per_second=round(work.rows_per_step * work.lengths.mean / step, 1),
     )
+
+
+def estimate_cost(time: Time | None, hardware: HardwareFacts, price: float | None) -> Cost | None:
+    """Return what a run costs at a price per GPU and hour; None where price or time is not known.
+
+    A CPU's price is its machine's, however many processes run on it.
+    """
+    if time is None or price is None:
+        return None
+    hourly = price * (hardware.count if hardware.kind == "gpu" else 1)
+    total, low, high = (
+        round(hourly * seconds / _HOUR_SECONDS, 2)
+        for seconds in (time.total_seconds, time.low_seconds, time.high_seconds)
+    )
+    return Cost(total=total, low=low, high=high)
 
 
 def step_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ftc.compiler.plan.headline import say_cost
 from ftc.compiler.plan.reasons import sentence
 from ftc.compiler.render.artifacts import ARTIFACTS
 from ftc.compiler.render.source import BundleSource
@@ -55,6 +56,9 @@ def _facts(source: BundleSource) -> Iterable[tuple[str, str]]:
     yield "steps", f"{decided.total_steps.value:,} of about {plan.tokens_per_step:,} tokens"
     if plan.time_seconds is not None:
         yield "training time", f"about {_duration(plan.time_seconds)}"
+    if plan.cost is not None:
+        low, high = say_cost(plan.cost.low), say_cost(plan.cost.high)
+        yield "cost of the training", f"{say_cost(plan.cost.total)}, between {low} and {high}"
     yield "disk", _size(plan.disk_bytes)
     yield "memory of the host", _size(plan.host_ram_bytes)
     for kind, size in plan.export_bytes.items():

@@ -11,6 +11,7 @@ from referencing import Registry, Resource
 
 Call = Callable[..., Any]
 Validate = Callable[[Any], None]
+LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
 
 
 @pytest.fixture
@@ -81,6 +82,37 @@ def test_what_does_not_fit(call: Call, spec_file: Path, validate: Validate) -> N
     data = json.loads(call("plan", spec_file, "--format", "json", *big).out)
     validate(data)
     assert data["memory"]["per_gpu"]["fits"] is False
+
+
+def test_a_price_gives_a_cost(call: Call, spec_file: Path, validate: Validate) -> None:
+    """In the first line, in the table, as data, in the picture, and beside what would fit."""
+    price = ("--set", "hardware.price_per_hour=2.5")
+    data = json.loads(call("plan", spec_file, "--format", "json", *price).out)
+    validate(data)
+    hours = data["time"]["total_seconds"] / 3600
+    assert data["cost"]["total"] == pytest.approx(2.5 * hours, abs=0.006)
+    assert data["cost"]["low"] <= data["cost"]["total"] <= data["cost"]["high"]
+    shown = call("plan", spec_file, *price).out
+    assert f", cost {data['cost']['total']:.2f}" in shown.splitlines()[0]
+    assert "at the price in `hardware`" in shown
+    assert (
+        f", cost {data['cost']['total']:.2f}"
+        in call("plan", spec_file, "--format", "svg", *price).out
+    )
+    without = json.loads(call("plan", spec_file, "--format", "json").out)
+    assert without["cost"] is None
+    small = (
+        *price,
+        "--set",
+        f"model={LLAMA}",
+        "--set",
+        "hardware.gpu=RTX 4090",
+        "--set",
+        "method=full",
+    )
+    offers = json.loads(call("plan", spec_file, "--format", "json", *small).out)["alternatives"]
+    assert offers
+    assert all(offer["cost"] is not None for offer in offers)
 
 
 def test_no_plan_without_facts(call: Call, spec_file: Path, validate: Validate) -> None:

@@ -10,12 +10,14 @@ from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.learning_rate import decide_learning_rate
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.plan.splits import decide_splits
+from ftc.compiler.plan.table import with_count
 from ftc.compiler.plan.time import padded_tokens
 from ftc.spec.sections import Spec
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
 L = "/facts/data/lengths/"
 FULL = {"/spec/method/type": "full"}
+CPU = {"/facts/hardware/kind": "cpu", "/facts/hardware/count": 2, "/facts/hardware/cores": 4}
 
 
 @pytest.mark.parametrize(
@@ -129,6 +131,24 @@ def test_time_follows_the_work(build_known: BuildKnown) -> None:
     assert twice.training_seconds == pytest.approx(2 * once.training_seconds, rel=0.01)
     assert once.loading_seconds == twice.loading_seconds
     assert make_plan(*build_known({"/facts/hardware/bf16_tflops": None})).time_seconds is None
+
+
+def test_a_cost_is_a_price_for_each_gpu_and_hour(build_known: BuildKnown) -> None:
+    """Twice the GPUs cost twice as much an hour; a machine without GPUs has one price."""
+    spec, facts = build_known({"/spec/hardware/price_per_hour": 3.0})
+    for count in (1, 4):
+        counted = with_count(facts, count)
+        plan = make_plan(spec, counted)
+        assert plan.time is not None
+        assert plan.cost is not None
+        hours = plan.time.total_seconds / 3600
+        assert plan.cost.total == pytest.approx(3.0 * count * hours, abs=0.006)
+    free = make_plan(*build_known({}))
+    assert free.cost is None
+    on_cpu = make_plan(*build_known({**CPU, "/spec/hardware/price_per_hour": 3.0}))
+    assert on_cpu.time is not None
+    assert on_cpu.cost is not None
+    assert on_cpu.cost.total == pytest.approx(on_cpu.time.total_seconds / 1200, abs=0.006)
 
 
 def test_time_is_all_of_its_parts_within_a_range(build_known: BuildKnown) -> None:
