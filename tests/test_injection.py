@@ -237,6 +237,7 @@ def test_run_script_starts_only_words_of_its_own(facts: KnownFacts, tmp_path: Pa
         "merge.py",
         "evaluate.py",
         "quantize.py",
+        "modelfile.py",
         "report.py",
     ]
     assert CANARY not in (tmp_path / "started").read_text()

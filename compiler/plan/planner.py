@@ -127,6 +127,12 @@ def _costs(
     )
 
 
+def _accumulation(frame: Frame, micro: int) -> Decision[int]:
+    passes = frame.batch.rows_per_process // micro
+    batch = frame.batch.decision.value
+    return derived(passes, "accumulation", batch=batch, micro=micro, world=frame.world)
+
+
 def _decisions(
     frame: Frame,
     layout: Layout,
@@ -139,7 +145,6 @@ def _decisions(
     """Gather what the modules decided, in the order of a run."""
     spec, facts, training = frame.spec, frame.facts, frame.spec.training
     adapter, micro = frame.adapter, layout.micro.value
-    accumulation = frame.batch.rows_per_process // micro
     metric = decide_metric(spec, facts.data)
     verification = decide_verification(spec, facts, metric.value, test_rows=splits.test.value)
     return Decisions(
@@ -151,13 +156,7 @@ def _decisions(
         attention=decide_attention(spec, facts.model),
         max_length=max_length,
         micro_batch=layout.micro,
-        accumulation=derived(
-            accumulation,
-            "accumulation",
-            batch=frame.batch.decision.value,
-            micro=micro,
-            world=world.value,
-        ),
+        accumulation=_accumulation(frame, micro),
         global_batch=frame.batch.decision,
         gradient_checkpointing=layout.checkpointing,
         train_rows=splits.train,

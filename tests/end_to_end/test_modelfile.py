@@ -43,7 +43,8 @@ def copied(whole_run: WholeRun, tmp_path: Path) -> Path:
 
 def test_the_run_has_held_its_modelfile(whole_run: WholeRun) -> None:
     """The stage ran behind the quantization, on every row of the test split."""
-    assert re.search(r"by Modelfile Ollama reads all \d+ rows as training did", whole_run.ended.said)
+    said = whole_run.ended.said
+    assert re.search(r"by Modelfile Ollama reads all \d+ rows as training did", said)
 
 
 def test_a_wrong_modelfile_is_caught(copied: Path) -> None:

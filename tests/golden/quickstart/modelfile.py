@@ -7,6 +7,7 @@ as Ollama does, with go_template.py in the place of Go, and compares tokens, tho
 adds included.
 """
 
+import argparse
 import importlib.metadata
 from pathlib import Path
 
