@@ -18,9 +18,9 @@ SEED = 20
 SPREAD = 0.0625
 # What starts as all zeros or all ones (biases, norms) would hide that a converter lost it.
 OFFSET = 0.05
-# A model that ends its answer before the first word, or repeats a marker that is no text, as an
-# untrained one with tied embeddings does, would show nothing: such tokens are unlikely here, and
-# so are the rows for which the tokenizer has no token.
+# A model that ends its answer before the first word, or repeats a marker or a line break that ends
+# its prompt, as an untrained one with tied embeddings does, would show nothing: tokens without
+# text are unlikely here, and so are the rows for which the tokenizer has no token.
 HUSHED = 0.01
 # Standard deviation of the logits, over tokens of the vocabulary: then a small part that a
 # converter lost changes the next token's distribution by more than rounding does.
@@ -40,8 +40,9 @@ with torch.no_grad():
         if parameter.dim() == 1:
             parameter.add_(torch.randn_like(parameter), alpha=OFFSET)
     markers = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
+    markers |= {number for number in range(len(tokenizer)) if not tokenizer.decode(number).strip()}
     head = model.get_output_embeddings().weight
-    head[sorted(number for number in markers if number < len(tokenizer))] *= HUSHED
+    head[sorted(number for number in markers if number < len(head))] *= HUSHED
     head[len(tokenizer) :] *= HUSHED
     # Embeddings and logits that a family multiplies would make every difference small or huge.
     words = [number for number in range(min(len(head), len(tokenizer))) if number not in markers]
