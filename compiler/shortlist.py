@@ -1,6 +1,6 @@
 """The models of the table that fit a task: hardware, method and hours, languages, licence, GGUF."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -15,7 +15,7 @@ from ftc.compiler.resolve.model import facts_from_table
 from ftc.compiler.resolve.tokenizer import assume_tokenizer
 from ftc.spec.sections import Spec
 
-MethodType = Literal["lora", "qlora"]
+MethodType = Literal["lora", "qlora", "full"]
 #: Methods in the order in which they are tried: the first that fits is taken.
 METHODS: Final[tuple[MethodType, ...]] = ("lora", "qlora")
 _MOST: Final = 4
@@ -27,6 +27,7 @@ _RECENT: Final = (
     "Mistral-7B-Instruct-v0.3", "Mistral-Small-24B", "salamandra", "EuroLLM", "Falcon3", "SmolLM2",
 )  # fmt: skip
 
+Reason = Literal["largest", "another_maker", "quickest", "free_licence"]
 Lack = Literal["languages", "context", "licence", "gguf", "memory"]
 
 
@@ -48,7 +49,7 @@ class Candidate:
 class Wish:
     """What is asked of a model; what is None is not asked.
 
-    `languages` are ISO 639-1 codes, `context_tokens` what rows need.
+    `languages` are ISO 639-1 codes, `context_tokens` what rows need; `methods` are tried in order.
     """
 
     spec: Spec
@@ -58,6 +59,19 @@ class Wish:
     context_tokens: int | None = None
     licence: str | None = None
     gguf: bool = False
+    methods: tuple[MethodType, ...] = METHODS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pick:
+    """A candidate of the shortlist and why it is there.
+
+    `larger` is the smallest model that is larger than the largest and lacks nothing but memory.
+    """
+
+    candidate: Candidate
+    reason: Reason
+    larger: Candidate | None = None
 
 
 def list_models(wish: Wish, models: Iterable[Model] | None = None) -> tuple[Candidate, ...]:
@@ -66,20 +80,29 @@ def list_models(wish: Wish, models: Iterable[Model] | None = None) -> tuple[Cand
     return tuple(sorted(found, key=lambda each: (len(each.lacks), each.model.id.casefold())))
 
 
-def shortlist(wish: Wish) -> tuple[Candidate, ...]:
+def shortlist(wish: Wish) -> tuple[Pick, ...]:
     """Return at most four tuned models that lack nothing and differ in why one would take them.
 
     The largest that trains within a day; the largest of another maker; the quickest of at least
     a billion parameters; and the largest under a licence without conditions.
     """
     tuned = [model for model in all_models() if model.kind == "instruct" and _is_recent(model)]
-    sound = [each for each in list_models(wish, tuned) if not each.lacks and _in_a_day(each)]
-    chosen: list[Candidate] = []
-    for choose in _CHOICES:
+    judged = list_models(wish, tuned)
+    sound = [each for each in judged if not each.lacks and _in_a_day(each)]
+    picks: list[Pick] = []
+    for reason, choose in _CHOICES.items():
+        chosen = [pick.candidate for pick in picks]
         left = [each for each in sound if each not in chosen]
         if left and (candidate := choose(left, chosen)) is not None:
-            chosen.append(candidate)
-    return tuple(chosen[:_MOST])
+            larger = _next_larger(judged, candidate) if reason == "largest" else None
+            picks.append(Pick(candidate=candidate, reason=reason, larger=larger))
+    return tuple(picks[:_MOST])
+
+
+def _next_larger(judged: Iterable[Candidate], largest: Candidate) -> Candidate | None:
+    """Return the smallest model above the largest that only a larger device is missing for."""
+    above = (each for each in judged if _size(each) > _size(largest) and each.lacks == ("memory",))
+    return min(above, key=_size, default=None)
 
 
 def _judge(wish: Wish, model: Model) -> Candidate:
@@ -109,7 +132,7 @@ def _first_that_fits(wish: Wish, model: Model) -> tuple[MethodType | None, Plan 
         model=facts, tokenizer=assume_tokenizer(facts), data=wish.data, hardware=wish.hardware
     )
     plan = None
-    for method in METHODS:
+    for method in wish.methods:
         spec = replace(
             wish.spec,
             model=replace(wish.spec.model, id=model.id),
@@ -162,9 +185,13 @@ def _freest(left: list[Candidate], chosen: list[Candidate]) -> Candidate | None:
     return max(others or free, key=_size, default=None)
 
 
-_CHOICES: Final[tuple[Callable[[list[Candidate], list[Candidate]], Candidate | None], ...]] = (
-    _largest, _largest_of_another, _quickest, _freest,
-)  # fmt: skip
+_Choose = Callable[[list[Candidate], list[Candidate]], Candidate | None]
+_CHOICES: Final[Mapping[Reason, _Choose]] = {
+    "largest": _largest,
+    "another_maker": _largest_of_another,
+    "quickest": _quickest,
+    "free_licence": _freest,
+}
 
 
 def nominal_data(rows: int = 10_000, tokens: int = 512) -> DataFacts:

@@ -34,7 +34,10 @@ def _yes(session: "Session", about: str) -> list[Line]:
 
 
 def _no(session: "Session", about: str) -> list[Line]:
+    """Leave what was merely offered; a question that has to be answered stays."""
     del about
+    if isinstance(session.step, Question) and session.step.optional:
+        return [session.line("dropped"), *session.go_to(session.draft)]
     return [session.line("no_to_what"), *session.ask()]
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _AMOUNT: Final = re.compile(r"(\d+(?:[.,]\d+)?)\s*(?:gi?b|g|gigas?)\b")
 _GIBI: Final = 1024**3
 _MOST_OFFERS: Final = 4
+_HARDLY_LONGER: Final = 1.1
 
 
 def what_if(session: "Session", about: str) -> list[Line]:
@@ -54,7 +55,7 @@ def fit(session: "Session", about: str) -> list[Line]:
         return [session.line("fits_already", peak=peak), *session.ask()]
     found = [
         option
-        for option in _planned(session, _smaller(plan))
+        for option in _planned(session, _smaller(session, plan))
         if option.plan is not None and option.plan.memory.device_bytes <= budget
     ]
     return _offer(session, found, "would_fit")
@@ -68,7 +69,7 @@ def cheaper(session: "Session", about: str) -> list[Line]:
         return [session.line("no_plan"), *session.ask()]
     found = [
         option
-        for option in _planned(session, (*_quicker(plan), *_smaller(plan)))
+        for option in _planned(session, (*_quicker(plan), *_smaller(session, plan)))
         if option.plan is not None and _costs_less(option.plan, plan)
     ]
     return _offer(session, found, "would_cost_less")
@@ -77,23 +78,31 @@ def cheaper(session: "Session", about: str) -> list[Line]:
 def _costs_less(other: Plan, plan: Plan) -> bool:
     if plan.time_seconds is None or other.time_seconds is None or not other.memory.fits:
         return False
-    less = other.time_seconds < plan.time_seconds
-    return less or other.memory.device_bytes < plan.memory.device_bytes
+    if other.time_seconds < plan.time_seconds:
+        return True
+    hardly_longer = other.time_seconds <= plan.time_seconds * _HARDLY_LONGER
+    return hardly_longer and other.memory.device_bytes < plan.memory.device_bytes
 
 
-def _smaller(plan: Plan) -> tuple[tuple[Change, ...], ...]:
-    """Return changes that need less memory, those that train the same first; then together."""
+def _smaller(session: "Session", plan: Plan) -> tuple[tuple[Change, ...], ...]:
+    """Return changes that need less memory, those that train the same first; then together.
+
+    Rows are cut to half the length only where hardly a row is longer.
+    """
     recompute = _set("/training/gradient_checkpointing", value=True)
     one = _set("/training/micro_batch", value=1)
     quantize = _set("/method/type", value="qlora")
-    shorter = _set("/data/max_length", value=max(plan.decisions.max_length.value // 2, 16))
+    half = plan.decisions.max_length.value // 2
+    shorter = _set("/data/max_length", value=half)
+    data = session.situation.data
+    cut = ((quantize, recompute, one, shorter),) if data and data.lengths.p99 <= half else ()
     return (
         (recompute,),
         (recompute, one),
         (quantize,),
         (quantize, recompute),
         (quantize, recompute, one),
-        (quantize, recompute, one, shorter),
+        *cut,
     )
 
 

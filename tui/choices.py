@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any, Final
 
-from ftc.compiler.knowledge.models import find_model
-from ftc.compiler.shortlist import Wish, nominal_data, shortlist
+from ftc.compiler.shortlist import METHODS, Pick, Wish, nominal_data, shortlist
 from ftc.tui.dialogue import Option, Question
 from ftc.tui.draft import Draft
 from ftc.tui.situation import Observer, Situation
@@ -34,21 +33,14 @@ def offer(question: Question, draft: Draft, situation: Situation, observer: Obse
     if values is None:
         return replace(question, suggested=0 if question.options else None)
     options = [*question.options]
+    if question.pointer == "/model/id":
+        options += _models(draft, situation)
     for label, value in values(draft, situation, observer.folder):
         change = Change(pointer=question.pointer, value=value, words=label)
-        options.append(Option(label=label, changes=(change,), note=_note(question.pointer, label)))
+        options.append(Option(label=label, changes=(change,)))
     if question.pointer in _PLANNED and _nearly(draft, question.pointer):
         options = [_planned(option, draft, observer) for option in options]
     return replace(question, options=tuple(options), suggested=_suggested(question, options))
-
-
-def _note(pointer: str, label: str) -> str:
-    """Return what the table says of a model: its size, licence and gate."""
-    model = find_model(label) if pointer == "/model/id" else None
-    if model is None:
-        return ""
-    gate = ", gated" if model.gated else ""
-    return f"{model.shape.parameters / _BILLION:.1f}B, {model.licence}{gate}"
 
 
 def _nearly(draft: Draft, pointer: str) -> bool:
@@ -58,7 +50,9 @@ def _nearly(draft: Draft, pointer: str) -> bool:
 
 
 def _planned(option: Option, draft: Draft, observer: Observer) -> Option:
-    return replace(option, plan=observer.look(draft.changed(option.changes)).plan)
+    """Return the answer with its plan; the shortlist brings those of its models along."""
+    plan = option.plan or observer.look(draft.changed(option.changes)).plan
+    return replace(option, plan=plan)
 
 
 def _suggested(question: Question, options: list[Option]) -> int | None:
@@ -80,12 +74,20 @@ def _files(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[s
     yield from ((name, name) for name in [n for n in names if n not in specs][:_MOST_FILES])
 
 
-def _models(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the models of the shortlist for what is known of data, hardware and export."""
-    del folder
+def _none(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
+    del draft, situation, folder
+    yield from ()
+
+
+def _models(draft: Draft, situation: Situation) -> Iterator[Option]:
+    """Yield the models of the shortlist for what is known of data, hardware and export.
+
+    A model that fits only quantized brings its method along, where none was said.
+    """
     if situation.spec is None:
         return
     data = situation.data or nominal_data()
+    said = draft.get("/method/type")
     wish = Wish(
         spec=situation.spec,
         data=data,
@@ -93,8 +95,31 @@ def _models(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[
         languages=tuple(code for code, share in data.languages.items() if share >= _MAIN_LANGUAGE),
         context_tokens=data.lengths.p99,
         gguf=bool(draft.get("/export/types")),
+        methods=(said,) if said in _METHODS else METHODS,
     )
-    yield from ((each.model.id, each.model.id) for each in shortlist(wish))
+    for pick in shortlist(wish):
+        name, method = pick.candidate.model.id, pick.candidate.method
+        changes = [Change(pointer="/model/id", value=name, words=name)]
+        if method == "qlora" and said is None:
+            changes.append(Change(pointer="/method/type", value=method, words=name))
+        plan = pick.candidate.plan
+        yield Option(label=name, changes=tuple(changes), plan=plan, told=tuple(_told(pick)))
+
+
+def _told(pick: Pick) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield what the table says of a model, why it is offered, and what would speak for another."""
+    model, method = pick.candidate.model, pick.candidate.method
+    key = "model.facts_gated" if model.gated else "model.facts"
+    size = round(model.shape.parameters / _BILLION, 1)
+    yield key, {"size": size, "licence": model.licence, "context": model.context_tokens}
+    if method is not None:
+        yield "model.method", {"method": method}
+    reason = "largest_known" if pick.reason == "largest" and method is None else pick.reason
+    yield f"model.reason.{reason}", {}
+    larger = pick.larger
+    if larger is not None and larger.plan is not None:
+        needed = larger.plan.memory.device_bytes
+        yield "model.larger", {"model": larger.model.id, "needed_bytes": needed}
 
 
 def _machines(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
@@ -125,7 +150,7 @@ def slug(text: str) -> str:
 
 _VALUES: Final[Mapping[str, Values]] = {
     "/data/source": _files,
-    "/model/id": _models,
+    "/model/id": _none,
     "/hardware/gpu": _machines,
     "/method/type": _methods,
     "/export/types": _exports,

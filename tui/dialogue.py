@@ -6,7 +6,7 @@ Nothing here asks, prints or looks anything up: each front end does that in its 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from ftc.compiler.plan.plan import Plan
 from ftc.spec.finding import Finding
@@ -31,14 +31,15 @@ class Option:
     """One answer that is offered: what it changes, and the plan that it would lead to.
 
     `label` is the value as it is written in a spec; `key` names a sentence of the catalogue
-    that stands for it, where a value alone says too little; `note` holds facts about the value.
+    that stands for it, where a value alone says too little. `told` are facts about it: keys of
+    the catalogue with their values, of which those in `_bytes` are sizes.
     """
 
     label: str
     changes: tuple[Change, ...]
     key: str | None = None
     plan: Plan | None = None
-    note: str = ""
+    told: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

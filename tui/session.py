@@ -1,8 +1,10 @@
 """The session: one conversation, its draft and its way back; front ends only show it."""
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from ftc.compiler.plan.plan import Plan
 from ftc.tui.acts import act
@@ -12,6 +14,7 @@ from ftc.tui.dialogue import Done, Option, Question, Step, next_step
 from ftc.tui.draft import Draft, written
 from ftc.tui.finish import Finished
 from ftc.tui.line import Kind, Line
+from ftc.tui.looking import look
 from ftc.tui.situation import Observer, Situation
 from ftc.tui.understanding.reader import WORDS_ALONE, read
 from ftc.tui.understanding.reading import Change, Choice, Reading, Understander
@@ -136,7 +139,12 @@ class Session:
         self.draft = self.draft.changed(changes, chosen=chosen)
         self._look()
         key = "chosen" if chosen else "noted"
-        return [self.line(key, what=self.listed(changes)), *self.ask()]
+        return [self.line(key, what=self.listed(changes)), *self._found(self.past[-1]), *self.ask()]
+
+    def _found(self, before: Draft) -> Iterator[Line]:
+        """Yield what looking at the draft's files, model and machine found anew."""
+        folder = self.observer.folder
+        return look(before, self.draft, self.situation, folder=folder, voice=self.voice)
 
     def go_to(self, draft: Draft) -> list[Line]:
         """Take another draft in place of this one, and ask on."""
@@ -158,7 +166,7 @@ class Session:
         lines = []
         if self.step.trouble is not None:
             trouble = self.step.trouble
-            text = f"{trouble.code} {trouble.message}\n{trouble.help}"
+            text = f"{trouble.severity}[{trouble.code}] {trouble.message}\n{trouble.help}"
             lines.append(Line(who="ftc", text=text, kind="trouble"))
         if self.step.optional:
             return []
@@ -187,7 +195,16 @@ class Session:
     def consequence(self, option: Option) -> str:
         """Return what an answer leads to, in words; nothing where no plan can be made yet."""
         outlook = "" if option.plan is None else self.outlook(option.plan)
-        return "; ".join(part for part in (option.note, outlook) if part)
+        told = [self._tell(key, values) for key, values in option.told]
+        return "; ".join(part for part in (*told, outlook) if part)
+
+    def _tell(self, key: str, values: Mapping[str, Any]) -> str:
+        """Return a fact in words; a value in `_bytes` is a size."""
+        shown = {
+            name.removesuffix("_bytes"): self.voice.size(value) if "_bytes" in name else value
+            for name, value in values.items()
+        }
+        return self.voice.say(key, **shown)
 
     def outlook(self, plan: Plan) -> str:
         """Return a plan in words: fits or not, how much is to spare, how long."""

@@ -21,6 +21,12 @@ _GIBI = 1024**3
 _BILLION = 1e9
 _HOUR = 3600
 _MAIN_LANGUAGE = 0.1
+_REASONS = {
+    "largest": "the largest that trains within a day",
+    "another_maker": "the largest of another maker",
+    "quickest": "the quickest of a billion parameters or more",
+    "free_licence": "the largest under a free licence of a maker not above",
+}
 _NO_TOKENIZER = Unknown(
     finding=Finding(code="", name="", severity="info", message="no model is meant", help="")
 )
@@ -58,13 +64,17 @@ def command(
     Without --data rows of 512 tokens stand in. The languages of the data count where it is given.
     """
     wish = _wish(hardware, data, languages, licence, gguf=gguf)
-    found = shortlist(wish) if short else list_models(wish)
-    if not everything:
-        found = tuple(each for each in found if not each.lacks)
-    if report == "json":
-        click.echo(dump({"version": VERSION, "models": [_data(each) for each in found]}))
+    reasons: Mapping[str, str] = {}
+    if short:
+        picks = shortlist(wish)
+        found = tuple(pick.candidate for pick in picks)
+        reasons = {pick.candidate.model.id: pick.reason for pick in picks}
     else:
-        click.echo("\n".join(_table(found)))
+        found = tuple(each for each in list_models(wish) if everything or not each.lacks)
+    if report == "json":
+        click.echo(dump({"version": VERSION, "models": [_data(each, reasons) for each in found]}))
+    else:
+        click.echo("\n".join(_table(found, reasons)))
 
 
 def _wish(
@@ -117,7 +127,7 @@ def _machine(spec: Spec) -> HardwareFacts:
     return facts
 
 
-def _data(candidate: Candidate) -> Mapping[str, Any]:
+def _data(candidate: Candidate, reasons: Mapping[str, str]) -> Mapping[str, Any]:
     model, plan = candidate.model, candidate.plan
     return {
         "id": model.id,
@@ -132,10 +142,11 @@ def _data(candidate: Candidate) -> Mapping[str, Any]:
         "device_bytes": None if plan is None else plan.memory.device_bytes,
         "time_seconds": None if plan is None else plan.time_seconds,
         "lacks": list(candidate.lacks),
+        "reason": reasons.get(model.id),
     }
 
 
-def _table(found: tuple[Candidate, ...]) -> Iterator[str]:
+def _table(found: tuple[Candidate, ...], reasons: Mapping[str, str]) -> Iterator[str]:
     if not found:
         yield "no model of the table has all of that; --all shows what each lacks"
         return
@@ -145,7 +156,8 @@ def _table(found: tuple[Candidate, ...]) -> Iterator[str]:
         f"  {'memory':>9}  {'time':>7}  licence"
     )
     for each in found:
-        yield _row(each, width)
+        reason = reasons.get(each.model.id)
+        yield _row(each, width) + (f"  ({_REASONS[reason]})" if reason else "")
 
 
 def _row(candidate: Candidate, width: int) -> str:

@@ -81,6 +81,12 @@ def plan_schema() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
+def models_schema() -> dict[str, Any]:
+    """Return the schema of `ftc models --format json`."""
+    return read_schema("models.schema.json")
+
+
+@pytest.fixture(scope="session")
 def rehearsal_schema() -> dict[str, Any]:
     """Return the schema of `ftc rehearse --format json`."""
     return read_schema("rehearsal.schema.json")

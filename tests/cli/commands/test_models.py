@@ -1,0 +1,125 @@
+"""`ftc models`."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+Call = Callable[..., Any]
+
+
+@pytest.fixture
+def listed(call: Call, models_schema: dict[str, Any]) -> Callable[..., list[dict[str, Any]]]:
+    """Return a function that calls `ftc models` for JSON, and holds it against its schema."""
+
+    def run(*arguments: str | Path) -> list[dict[str, Any]]:
+        result = call("models", *arguments, "--format", "json")
+        assert (result.code, result.err) == (0, "")
+        data = json.loads(result.out)
+        jsonschema.validate(data, models_schema)
+        models: list[dict[str, Any]] = data["models"]
+        return models
+
+    return run
+
+
+def test_text(call: Call) -> None:
+    """A head, then a line for each model with what it takes."""
+    result = call("models", "--hardware", "RTX 4090")
+    assert result.code == 0, result.err
+    head, *rows = result.out.splitlines()
+    assert head.split() == ["model", "size", "context", "method", "memory", "time", "licence"]
+    (row,) = [row for row in rows if row.startswith("Qwen/Qwen3-4B ")]
+    assert " GiB " in row
+    assert row.endswith("apache-2.0")
+
+
+def test_without_hardware_nothing_is_planned(listed: Callable[..., list[dict[str, Any]]]) -> None:
+    """The table alone."""
+    models = listed()
+    assert models
+    assert {each["method"] for each in models} == {None}
+    assert {each["device_bytes"] for each in models} == {None}
+
+
+def test_what_does_not_fit_is_left_out(listed: Callable[..., list[dict[str, Any]]]) -> None:
+    """Unless --all asks for it, with what it lacks."""
+    fitting = {each["id"] for each in listed("--hardware", "RTX 4090")}
+    everything = {each["id"]: each for each in listed("--hardware", "RTX 4090", "--all")}
+    large = "meta-llama/Llama-3.1-70B-Instruct"
+    assert large not in fitting
+    assert everything[large]["lacks"] == ["memory"]
+    assert fitting == {name for name, each in everything.items() if not each["lacks"]}
+
+
+def test_filters(listed: Callable[..., list[dict[str, Any]]]) -> None:
+    """Languages, licence and GGUF each leave only what has them."""
+    models = listed("--language", "ca", "--license", "apache-2.0", "--gguf")
+    assert "BSC-LT/salamandra-7b-instruct" in {each["id"] for each in models}
+    for each in models:
+        assert "ca" in each["languages"]
+        assert (each["licence"], each["gguf"]) == ("apache-2.0", True)
+
+
+def test_a_language_that_no_model_has(call: Call) -> None:
+    """It is said what would show more."""
+    result = call("models", "--language", "xx")
+    assert result.code == 0
+    assert result.out == "no model of the table has all of that; --all shows what each lacks\n"
+
+
+def test_the_short_list_says_why(call: Call, listed: Callable[..., list[dict[str, Any]]]) -> None:
+    """At most four, each with its own reason, in both forms."""
+    models = listed("--hardware", "RTX 4090", "--short")
+    reasons = [each["reason"] for each in models]
+    assert 2 <= len(models) <= 4
+    assert len(set(reasons)) == len(reasons)
+    assert reasons[0] == "largest"
+    assert (
+        "(the largest that trains within a day)"
+        in call("models", "--hardware", "RTX 4090", "--short").out
+    )
+
+
+def test_the_languages_of_the_data_count(
+    listed: Callable[..., list[dict[str, Any]]], tmp_path: Path
+) -> None:
+    """Rows in Catalan leave the models that were trained for it."""
+    line = (
+        "El paquet no ha arribat i no sé on és, què puc fer amb la comanda que vaig demanar ahir?"
+    )
+    rows = "".join(
+        json.dumps({"prompt": f"{line} {n}", "completion": "resposta"}) + "\n" for n in range(60)
+    )
+    path = tmp_path / "dades.jsonl"
+    path.write_text(rows, encoding="utf-8")
+    models = listed("--data", path)
+    assert models
+    assert all("ca" in each["languages"] for each in models)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--hardware", "Foo 9000"), "no GPU is known as `Foo 9000`"),
+        (("--data", "nowhere.csv"), "there is no file `nowhere.csv`"),
+    ],
+)
+def test_what_cannot_be_known_is_one_sentence(
+    call: Call,
+    arguments: tuple[str, ...],
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An unknown GPU and a missing file: what is wrong, and what to write instead."""
+    monkeypatch.chdir(tmp_path)
+    result = call("models", *arguments)
+    assert result.code == 3
+    assert result.out == ""
+    first, second = result.err.splitlines()
+    assert first == f"ftc: {told}"
+    assert second.startswith("help: ")
