@@ -41,6 +41,7 @@ LORA_TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj"]  # set by `method.target
 # all that a process sees in a step, at once: 6.5 GiB of 23.6 GiB; with 1 rows at a time a step
 # takes 23 % longer
 LADDER = [[2, 1], [1, 2]]
+EVAL_BATCH = 2  # as many rows at a time as in training
 # activations fit in memory; with recomputing, a step takes 37 % longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 2.0  # set by `training.epochs` in the spec
@@ -79,7 +80,7 @@ config = SFTConfig(
     max_grad_norm=MAX_GRAD_NORM,
     bf16=True,
     activation_checkpointing=GRADIENT_CHECKPOINTING,
-    per_device_eval_batch_size=micro_batch,
+    per_device_eval_batch_size=max(1, EVAL_BATCH >> args.row),
     eval_strategy="steps",
     eval_steps=EVAL_STEPS,
     load_best_model_at_end=True,

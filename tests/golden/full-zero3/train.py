@@ -36,6 +36,7 @@ ATTENTION = "sdpa"  # PyTorch's own kernel, which needs nothing installed beyond
 # all that a process sees in a step, at once: 49.8 GiB of 79.1 GiB; with 1 rows at a time a step
 # takes 78 % longer
 LADDER = [[2, 1], [1, 2]]
+EVAL_BATCH = 2  # as many rows at a time as in training
 # activations fit in memory; with recomputing, a step takes 2.7 % longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 5.0  # set by `training.epochs` in the spec
@@ -73,7 +74,7 @@ config = SFTConfig(
     max_grad_norm=MAX_GRAD_NORM,
     bf16=True,
     activation_checkpointing=GRADIENT_CHECKPOINTING,
-    per_device_eval_batch_size=micro_batch,
+    per_device_eval_batch_size=max(1, EVAL_BATCH >> args.row),
     eval_strategy="steps",
     eval_steps=EVAL_STEPS,
     load_best_model_at_end=True,

@@ -112,6 +112,7 @@ def judge(path, rows):
     guard.say(f"by {path.name} Ollama reads all {len(rows):,} rows as training did")
 
 
+argparse.ArgumentParser(description="Hold each Modelfile against the rows.").parse_args()
 guard.lock()
 rows_file = HERE / "run/data/test.jsonl"
 paths = [HERE / name for name in MODELFILES]

@@ -33,6 +33,7 @@ ATTENTION = "sdpa"  # PyTorch's own kernel, which needs nothing installed beyond
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # the fastest that fits, with 1.3 GiB of 19.2 GiB; with 8 rows at a time a step takes 2.1 % longer
 LADDER = [[4, 8], [2, 16], [1, 32]]
+EVAL_BATCH = 4  # as many rows at a time as in training
 # activations fit in memory; with recomputing, a step takes 29 % longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 4.0  # set by `training.epochs` in the spec
@@ -71,7 +72,7 @@ config = SFTConfig(
     max_grad_norm=MAX_GRAD_NORM,
     bf16=False,
     activation_checkpointing=GRADIENT_CHECKPOINTING,
-    per_device_eval_batch_size=micro_batch,
+    per_device_eval_batch_size=max(1, EVAL_BATCH >> args.row),
     eval_strategy="steps",
     eval_steps=EVAL_STEPS,
     load_best_model_at_end=True,
