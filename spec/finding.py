@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Severity = Literal["error", "warning", "info"]
+Safety = Literal["safe", "unsafe"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,8 @@ class Finding:
 
     `pointer` is a JSON pointer into the document as written ("" is the whole document);
     `fix` is a JSON patch (RFC 6902) on that document, or empty when no edit is certain to help.
+    It is unsafe where it changes the model that comes out, drops an output that was asked for, or
+    guesses at a model, a file or a column.
     """
 
     code: str
@@ -31,6 +34,7 @@ class Finding:
     pointer: str = ""
     position: Position | None = None
     fix: tuple[Mapping[str, Any], ...] = field(default=())
+    fix_safety: Safety = "safe"
 
     def at(self, position: Position | None) -> "Finding":
         """Return the same finding, located."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ftc.spec.finding import Finding, Severity
+from ftc.spec.finding import Finding, Safety, Severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,12 +12,14 @@ class Page:
     """One code of the catalogue; `name` states the bad pattern, `text` is Markdown.
 
     The text has the parts "What it is", "Why it matters", "Example" and "Use instead".
+    `fix_safety` is that of its findings' fixes.
     """
 
     code: str
     name: str
     severity: Severity
     text: str
+    fix_safety: Safety = "safe"
 
     def finding(
         self,
@@ -36,4 +38,5 @@ class Page:
             help=help,
             pointer=pointer,
             fix=fix,
+            fix_safety=self.fix_safety,
         )

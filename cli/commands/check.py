@@ -3,8 +3,9 @@
 import json
 import sys
 from collections.abc import Mapping
+from difflib import unified_diff
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -12,7 +13,10 @@ from ftc.commands import COMMANDS
 from ftc.commands.options import FAILED, make_subject, spec_argument, wants_colour
 from ftc.compiler.pipeline import Outcome, check
 from ftc.report import REPORTERS
+from ftc.spec.finding import Finding
 from ftc.written import write_fixes
+
+_MOST_ROUNDS: Final = 20
 
 
 @click.command(name="check", short_help=COMMANDS["check"])
@@ -25,19 +29,29 @@ from ftc.written import write_fixes
     show_default=True,
     help="How to print the findings.",
 )
-@click.option("--fix", is_flag=True, help="Make the repairs that are certain (JSON specs).")
+@click.option("--fix", is_flag=True, help="Make the repairs that are safe (JSON specs).")
+@click.option(
+    "--unsafe",
+    is_flag=True,
+    help="With --fix: also those that change the trained model, drop an output, or guess a name.",
+)
 @click.option("--strict", is_flag=True, help="Exit with 1 on warnings too.")
 @click.pass_context
-def command(context: click.Context, source: str, report: str, fix: bool, strict: bool) -> None:
+def command(
+    context: click.Context, *, source: str, report: str, fix: bool, unsafe: bool, strict: bool
+) -> None:
     """Say everything that is wrong with a spec.
 
     SPEC is a file in JSON or YAML, or - for standard input.
     """
-    if fix and (source == "-" or Path(source).suffix.lower() in {".yaml", ".yml"}):
-        raise click.UsageError("--fix edits a JSON spec in a file.")
+    editable = source != "-" and Path(source).suffix.lower() not in {".yaml", ".yml"}
+    if fix and not editable:
+        raise click.UsageError("--fix edits a JSON spec in a file; YAML would lose its comments.")
+    if unsafe and not fix:
+        raise click.UsageError("--unsafe goes with --fix.")
     outcome = check(source)
-    if fix and _repair(source, outcome):
-        outcome = check(source)
+    if fix:
+        outcome = _repair(source, outcome, unsafe=unsafe)
     subject = make_subject(source, outcome.document)
     colour = wants_colour(sys.stdout.isatty())
     findings = write_fixes(outcome.findings, outcome.document)
@@ -46,31 +60,66 @@ def command(context: click.Context, source: str, report: str, fix: bool, strict:
         text = f"{subject.name}: nothing is wrong"
     if text:
         click.echo(text)
+    if report == "text" and editable and (offer := _offer(findings)):
+        click.echo(offer)
     severe = {"error", "warning"} if strict else {"error"}
     if any(finding.severity in severe for finding in outcome.findings):
         context.exit(FAILED)
 
 
-def _repair(source: str, outcome: Outcome) -> bool:
-    """Apply every fix that no other one contradicts; says what was done on stderr."""
+def _repair(source: str, outcome: Outcome, *, unsafe: bool) -> Outcome:
+    """Apply fixes until none is left, or a text comes back; say what was done on stderr.
+
+    A fix that another one contradicts waits for the next round, when it may not be right any more.
+    """
     from ftc.repair import repair  # noqa: PLC0415 - for --fix only
 
-    findings = write_fixes(outcome.findings, outcome.document)
-    if not findings:
-        return False
-    # the bytes of the file: line ends stay as they are
-    text = None if outcome.document is None else Path(source).read_bytes().decode("utf-8")
-    repaired = repair(text, findings) if text is not None else None
-    if repaired is None or not repaired.fixed:
+    path, seen, faithful = Path(source), set[str](), True
+    before: str | None = None
+    for _ in range(_MOST_ROUNDS):
+        findings = write_fixes(outcome.findings, outcome.document)
+        wanted = [f for f in findings if f.fix and (unsafe or f.fix_safety == "safe")]
+        if outcome.document is None or not wanted:
+            break
+        # the bytes of the file: line ends stay as they are
+        text = path.read_bytes().decode("utf-8")
+        before = text if before is None else before
+        repaired = repair(text, wanted)
+        if not repaired.fixed or repaired.text in seen:
+            break
+        seen |= {text, repaired.text}
+        repaired.save(path)
+        faithful = faithful and repaired.faithful
+        for finding in repaired.fixed:
+            for operation in finding.fix:
+                click.echo(f"{source}: {finding.code}: {_say(operation)}", err=True)
+        outcome = check(source)
+    _show(source, before, faithful=faithful)
+    return outcome
+
+
+def _show(source: str, before: str | None, *, faithful: bool) -> None:
+    """Print what became of the file as a unified diff."""
+    after = Path(source).read_bytes().decode("utf-8") if before is not None else None
+    if before is None or after is None or before == after:
         click.echo("nothing can be repaired for certain", err=True)
-        return False
-    repaired.save(Path(source))
-    for finding in repaired.fixed:
-        for operation in finding.fix:
-            click.echo(f"{source}: {finding.code}: {_say(operation)}", err=True)
-    if not repaired.faithful:
+        return
+    if not faithful:
         click.echo(f"{source}: laid out anew", err=True)
-    return True
+    old, new = before.splitlines(), after.splitlines()
+    for line in unified_diff(old, new, source, source, "before", "after", lineterm=""):
+        click.echo(line, err=True)
+
+
+def _offer(findings: tuple[Finding, ...]) -> str:
+    """Say how many findings the two kinds of repair would take away; "" for none."""
+    safe = sum(bool(finding.fix) and finding.fix_safety == "safe" for finding in findings)
+    unsafe = sum(bool(finding.fix) and finding.fix_safety == "unsafe" for finding in findings)
+    offers = [
+        *([f"`--fix` repairs {safe}"] if safe else []),
+        *([f"`--fix --unsafe` {'repairs' if not safe else 'also'} {unsafe}"] if unsafe else []),
+    ]
+    return ", ".join(offers)
 
 
 def _say(operation: Mapping[str, Any]) -> str:

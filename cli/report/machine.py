@@ -33,6 +33,7 @@ def list_findings(findings: tuple[Finding, ...]) -> list[Mapping[str, Any]]:
             "line": finding.position.line if finding.position else None,
             "column": finding.position.column if finding.position else None,
             "fix": [dict(operation) for operation in finding.fix],
+            "fix_safety": finding.fix_safety if finding.fix else None,
         }
         for finding in findings
     ]

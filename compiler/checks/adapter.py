@@ -12,7 +12,7 @@ _STRONG = 8.0
 _WEAK = 0.25
 
 
-@rule("FTC162", "rank-beyond-matrices", "warning", reads=("model", "plan"))
+@rule("FTC162", "rank-beyond-matrices", "warning", reads=("model", "plan"), fix_safety="unsafe")
 def rank_beyond_matrices(case: Case) -> Iterator[Problem]:
     """What it is: The adapter has as many weights as the matrices that it adapts.
 
@@ -40,7 +40,7 @@ def rank_beyond_matrices(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC163", "adapter-strength-off-scale", "warning", reads=("plan",))
+@rule("FTC163", "adapter-strength-off-scale", "warning", reads=("plan",), fix_safety="unsafe")
 def adapter_strength_off_scale(case: Case) -> Iterator[Problem]:
     """What it is: Alpha is many times the rank, or a small part of it.
 

@@ -71,7 +71,7 @@ def tokenizer_without_pieces(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC641", "unknown-pre-tokenizer", "error", reads=("model", "tokenizer"))
+@rule("FTC641", "unknown-pre-tokenizer", "error", reads=("model", "tokenizer"), fix_safety="unsafe")
 def unknown_pre_tokenizer(case: Case) -> Iterator[Problem]:
     """What it is: The pinned llama.cpp does not know how this tokenizer cuts text into words.
 
@@ -149,7 +149,7 @@ def vocabulary_left_unpadded(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC645", "untied-head-dropped", "error", reads=("model",))
+@rule("FTC645", "untied-head-dropped", "error", reads=("model",), fix_safety="unsafe")
 def untied_head_dropped(case: Case) -> Iterator[Problem]:
     """What it is: The model has an output matrix of its own, which its converter leaves out.
 

@@ -8,7 +8,7 @@ from ftc.compiler.checks.rule import Problem, put, rule
 from ftc.compiler.knowledge.architecture import is_convertible
 
 
-@rule("FTC620", "unconvertible-architecture", "error", reads=("model",))
+@rule("FTC620", "unconvertible-architecture", "error", reads=("model",), fix_safety="unsafe")
 def unconvertible_architecture(case: Case) -> Iterator[Problem]:
     """What it is: The pinned llama.cpp has no converter for this architecture.
 

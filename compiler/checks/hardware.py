@@ -18,7 +18,7 @@ def _differs(case: Case, name: str) -> bool:
     return other is None or abs(other.accelerator.memory_bytes - size) > _SAME_SIZE * size
 
 
-@rule("FTC320", "bf16-without-support", "error", reads=("hardware",))
+@rule("FTC320", "bf16-without-support", "error", reads=("hardware",), fix_safety="unsafe")
 def bf16_without_support(case: Case) -> Iterator[Problem]:
     """What it is: The spec asks for bf16 on hardware that does not compute in it.
 
@@ -39,7 +39,7 @@ def bf16_without_support(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC321", "fp16-on-cpu", "error", reads=("hardware",))
+@rule("FTC321", "fp16-on-cpu", "error", reads=("hardware",), fix_safety="unsafe")
 def fp16_on_cpu(case: Case) -> Iterator[Problem]:
     """What it is: The spec asks a CPU to train in fp16.
 

@@ -196,7 +196,7 @@ def numbered_labels(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC253", "loss-on-prompts-of-labels", "warning", reads=("data",))
+@rule("FTC253", "loss-on-prompts-of-labels", "warning", reads=("data",), fix_safety="unsafe")
 def loss_on_prompts_of_labels(case: Case) -> Iterator[Problem]:
     """What it is: The answers are labels, and the loss is asked for on every token.
 

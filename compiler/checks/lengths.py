@@ -45,7 +45,9 @@ def estimated_lengths(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC221", "prompts-fill-length", "error", reads=("model", "data", "plan"))
+@rule(
+    "FTC221", "prompts-fill-length", "error", reads=("model", "data", "plan"), fix_safety="unsafe"
+)
 def prompts_fill_length(case: Case) -> Iterator[Problem]:
     """What it is: The prompts of one row in twenty or more are as long as `max_length`.
 

@@ -31,7 +31,10 @@ def does_not_fit(case: Case) -> Iterator[Problem]:
         return
     offers = "; ".join(f"{a.change}: {gib(a.device_bytes)}" for a in case.plan.alternatives)
     # a purchase is never a fix that a command makes by itself
-    fixes = [a.fix for a in case.plan.alternatives if a.kind != "hardware"]
+    change = next((a for a in case.plan.alternatives if a.kind != "hardware"), None)
+    fix = change.fix if change is not None else ()
+    same = change is not None and change.kind == "layout"
+    same = same and all(step["path"] != "/training/precision" for step in fix)
     phase = memory.largest_phase.replace("_", " ")
     yield Problem(
         message=f"{gib(memory.device_bytes)} are needed at the peak ({phase}), and "
@@ -40,7 +43,8 @@ def does_not_fit(case: Case) -> Iterator[Problem]:
         if offers
         else "use more or larger GPUs, or a smaller model",
         pointer="/hardware/gpu",
-        fix=fixes[0] if fixes else (),
+        fix=fix,
+        fix_safety="safe" if same else "unsafe",
     )
 
 
@@ -140,7 +144,7 @@ def unknown_capacity(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC430", "indivisible-batch", "error", reads=("hardware", "plan"))
+@rule("FTC430", "indivisible-batch", "error", reads=("hardware", "plan"), fix_safety="unsafe")
 def indivisible_batch(case: Case) -> Iterator[Problem]:
     """What it is: The global batch is no multiple of processes times micro-batch.
 

@@ -88,7 +88,7 @@ def facts_from_table(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC124", "length-beyond-context", "error", reads=("model",))
+@rule("FTC124", "length-beyond-context", "error", reads=("model",), fix_safety="unsafe")
 def length_beyond_context(case: Case) -> Iterator[Problem]:
     """What it is: `data.max_length` is larger than the number of positions that the model knows.
 
@@ -128,7 +128,7 @@ def unknown_architecture(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC127", "targets-match-nothing", "error", reads=("model",))
+@rule("FTC127", "targets-match-nothing", "error", reads=("model",), fix_safety="unsafe")
 def targets_match_nothing(case: Case) -> Iterator[Problem]:
     """What it is: A LoRA target is no linear module of this architecture.
 
@@ -156,7 +156,7 @@ def targets_match_nothing(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC128", "head-as-target", "error", reads=("model",))
+@rule("FTC128", "head-as-target", "error", reads=("model",), fix_safety="unsafe")
 def head_as_target(case: Case) -> Iterator[Problem]:
     """What it is: A LoRA target is the output head or the token table.
 

@@ -96,7 +96,7 @@ def system_unsayable_in_modelfile(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC674", "adapter-of-full-fine-tune", "error", reads=())
+@rule("FTC674", "adapter-of-full-fine-tune", "error", reads=(), fix_safety="unsafe")
 def adapter_of_full_fine_tune(case: Case) -> Iterator[Problem]:
     """What it is: An adapter is to be exported, and the method moves all weights.
 
@@ -115,7 +115,7 @@ def adapter_of_full_fine_tune(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC675", "unconvertible-adapter", "error", reads=("model",))
+@rule("FTC675", "unconvertible-adapter", "error", reads=("model",), fix_safety="unsafe")
 def unconvertible_adapter(case: Case) -> Iterator[Problem]:
     """What it is: The pinned llama.cpp has no converter for the architecture of the adapter's base.
 

@@ -32,7 +32,7 @@ def eager_attention_on_long_rows(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC341", "fp32-where-bf16-is", "warning", reads=("hardware",))
+@rule("FTC341", "fp32-where-bf16-is", "warning", reads=("hardware",), fix_safety="unsafe")
 def fp32_where_bf16_is(case: Case) -> Iterator[Problem]:
     """What it is: The spec asks for fp32 on a GPU that computes in bf16.
 
@@ -53,7 +53,7 @@ def fp32_where_bf16_is(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC342", "fp16-where-bf16-is", "warning", reads=("hardware",))
+@rule("FTC342", "fp16-where-bf16-is", "warning", reads=("hardware",), fix_safety="unsafe")
 def fp16_where_bf16_is(case: Case) -> Iterator[Problem]:
     """What it is: The spec asks for fp16 on a GPU that computes in bf16.
 
@@ -75,7 +75,9 @@ def fp16_where_bf16_is(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC343", "gemma-in-fp16", "warning", reads=("model", "hardware", "plan"))
+@rule(
+    "FTC343", "gemma-in-fp16", "warning", reads=("model", "hardware", "plan"), fix_safety="unsafe"
+)
 def gemma_in_fp16(case: Case) -> Iterator[Problem]:
     """What it is: A Gemma model is to be trained in fp16, since the GPU has no bf16.
 

@@ -12,7 +12,7 @@ _LEAST_CAPABILITY: Final = 6.0
 _MOST: Final = 0.5
 
 
-@rule("FTC330", "qlora-without-kernels", "error", reads=("hardware",))
+@rule("FTC330", "qlora-without-kernels", "error", reads=("hardware",), fix_safety="unsafe")
 def qlora_without_kernels(case: Case) -> Iterator[Problem]:
     """What it is: QLoRA is asked of a GPU that bitsandbytes has no kernels for.
 

@@ -9,7 +9,7 @@ from ftc.compiler.knowledge.architecture import is_convertible
 from ftc.compiler.knowledge.rehearsed import find_rehearsed
 
 
-@rule("FTC690", "family-stopped-in-rehearsal", "warning", reads=("model",))
+@rule("FTC690", "family-stopped-in-rehearsal", "warning", reads=("model",), fix_safety="unsafe")
 def family_stopped_in_rehearsal(case: Case) -> Iterator[Problem]:
     """What it is: A miniature of this architecture did not come the whole way to a GGUF.
 

@@ -40,7 +40,7 @@ def early_stopping_without_validation(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC521", "evaluation-after-the-end", "warning", reads=("plan",))
+@rule("FTC521", "evaluation-after-the-end", "warning", reads=("plan",), fix_safety="unsafe")
 def evaluation_after_the_end(case: Case) -> Iterator[Problem]:
     """What it is: The first evaluation is due after the last step.
 
@@ -123,7 +123,7 @@ def patience_beyond_run(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC526", "learning-rate-off-scale", "warning", reads=("model", "plan"))
+@rule("FTC526", "learning-rate-off-scale", "warning", reads=("model", "plan"), fix_safety="unsafe")
 def learning_rate_off_scale(case: Case) -> Iterator[Problem]:
     """What it is: The learning rate is fifty times the usual one, or a fiftieth of it.
 
@@ -150,7 +150,7 @@ def learning_rate_off_scale(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC527", "batch-beyond-rows", "warning", reads=("data", "plan"))
+@rule("FTC527", "batch-beyond-rows", "warning", reads=("data", "plan"), fix_safety="unsafe")
 def batch_beyond_rows(case: Case) -> Iterator[Problem]:
     """What it is: The global batch is larger than the training split.
 
@@ -194,7 +194,7 @@ def rows_never_seen(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC529", "evaluation-outweighs-training", "warning", reads=("plan",))
+@rule("FTC529", "evaluation-outweighs-training", "warning", reads=("plan",), fix_safety="unsafe")
 def evaluation_outweighs_training(case: Case) -> Iterator[Problem]:
     """What it is: More time goes to evaluations than to training.
 
@@ -221,7 +221,7 @@ def evaluation_outweighs_training(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC530", "many-epochs", "warning", reads=("model", "plan"))
+@rule("FTC530", "many-epochs", "warning", reads=("model", "plan"), fix_safety="unsafe")
 def many_epochs(case: Case) -> Iterator[Problem]:
     """What it is: A pretrained model is to read every row more than twenty times.
 

@@ -108,7 +108,7 @@ def dominating_cluster(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC240", "one-prompt-for-all", "error", reads=("data", "plan"))
+@rule("FTC240", "one-prompt-for-all", "error", reads=("data", "plan"), fix_safety="unsafe")
 def one_prompt_for_all(case: Case) -> Iterator[Problem]:
     """What it is: Every row has the same prompt, and rows are to be held out.
 

@@ -2,10 +2,20 @@
 
 from typing import Final
 
+from ftc.spec.finding import Safety
 from ftc.spec.page import Page
 
 
-def _page(code: str, name: str, *, what: str, why: str, example: str, instead: str) -> Page:
+def _page(
+    code: str,
+    name: str,
+    *,
+    what: str,
+    why: str,
+    example: str,
+    instead: str,
+    fix_safety: Safety = "safe",
+) -> Page:
     """Put the four parts of a page behind their headings."""
     parts = (
         f"**What it is.** {what}",
@@ -14,7 +24,7 @@ def _page(code: str, name: str, *, what: str, why: str, example: str, instead: s
         f"**Use instead.** {instead}",
     )
     text = "\n\n".join(parts) + "\n"
-    return Page(code=code, name=name, severity="error", text=text)
+    return Page(code=code, name=name, severity="error", text=text, fix_safety=fix_safety)
 
 
 MODEL_FOLDER: Final = _page(
@@ -68,6 +78,7 @@ GGUF: Final = _page(
 MODEL_NOT_FOUND: Final = _page(
     "FTC106",
     "unknown-model",
+    fix_safety="unsafe",
     what="The Hub has no repository of this id, or shows it to its owner only.",
     why="Nothing can be downloaded from it.",
     example='{"model": "Qwen/Qwen2.5-7B-Instuct"}',
@@ -156,6 +167,7 @@ BROKEN_TEMPLATE: Final = _page(
 NO_FILE: Final = _page(
     "FTC200",
     "missing-data-file",
+    fix_safety="unsafe",
     what="The file that `data` names is not there, or may not be read.",
     why="There is nothing to train on.",
     example='{"data": "tikets.csv"}',
@@ -197,6 +209,7 @@ NO_ROWS: Final = _page(
 NO_COLUMN: Final = _page(
     "FTC205",
     "missing-column",
+    fix_safety="unsafe",
     what="`data.columns` names a column that the file does not have.",
     why="Every row would be blank.",
     example='{"data": {"source": "tickets.csv", "columns": {"prompt": "mesage"}}}',

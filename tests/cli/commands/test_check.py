@@ -73,6 +73,65 @@ def test_fix(call: Call, spec_file: Path) -> None:
     assert spec_file.read_text() == before
 
 
+def say(path: Path, **edits: Any) -> str:
+    """Change what the spec says, laid out by hand with room around it, and return its text."""
+    spec = {**json.loads(path.read_text(encoding="utf-8")), **edits}
+    text = json.dumps(spec, indent=4).replace('": ', '" :  ')
+    path.write_text(text, encoding="utf-8")
+    return text
+
+
+def test_fix_leaves_the_trained_model_alone(call: Call, spec_file: Path) -> None:
+    """A safe repair is made, its diff is shown; what would train another model is only offered."""
+    before = say(
+        spec_file,
+        distribution="zero2",
+        training={"learning_rate": 0.5},
+    )
+    told = json.loads(call("check", spec_file, "--format", "json").out)["findings"]
+    kinds = {one["code"]: one["fix_safety"] for one in told if one["fix"]}
+    assert kinds == {"FTC431": "safe", "FTC526": "unsafe"}
+
+    safe = call("check", spec_file, "--fix")
+
+    after = spec_file.read_text(encoding="utf-8")
+    assert after == before.replace('"zero2"', '"auto"')
+    assert '-    "distribution" :  "zero2"' in safe.err
+    assert '+    "distribution" :  "auto"' in safe.err
+    assert "FTC526" in safe.out
+    assert safe.out.endswith("`--fix --unsafe` repairs 1\n")
+
+    unsafe = call("check", spec_file, "--fix", "--unsafe")
+
+    assert "FTC526" not in unsafe.out
+    assert '"learning_rate" :  "auto"' in spec_file.read_text(encoding="utf-8")
+    again = call("check", spec_file, "--fix", "--unsafe")
+    assert again.err == "nothing can be repaired for certain\n"
+
+
+def test_repairs_come_to_rest(call: Call, spec_file: Path) -> None:
+    """One repair uncovers the next finding; one command makes them all, and a second one none."""
+    say(spec_file, distribution="zero2", training={"micro_batch": 8, "global_batch": 12})
+    break_it(spec_file)
+
+    first = call("check", spec_file, "--fix", "--unsafe")
+
+    assert first.code == 0, first.out
+    assert first.err.count("@@") == first.err.count(" @@\n") * 2 >= 2
+    data = json.loads(call("check", spec_file, "--format", "json").out)["findings"]
+    assert not [one for one in data if one["fix"]]
+    assert call("check", spec_file, "--fix", "--unsafe").err.startswith("nothing")
+
+
+def test_unsafe_goes_with_fix(call: Call, spec_file: Path) -> None:
+    """Alone it would be a word without effect; a YAML spec is refused in a sentence."""
+    assert call("check", spec_file, "--unsafe").code == 2
+    (spec_file.parent / "spec.yaml").write_text("name: a\n")
+    refused = call("check", spec_file.parent / "spec.yaml", "--fix")
+    assert refused.code == 2
+    assert "YAML would lose its comments" in refused.err
+
+
 def test_fix_without_a_certain_repair(call: Call, spec_file: Path) -> None:
     """A file that nothing can repair stays as it is."""
     spec_file.write_text(spec_file.read_text().replace('"method"', '"zzzzzz"'))

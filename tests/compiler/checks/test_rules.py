@@ -168,6 +168,50 @@ def test_a_fix_leads_to_silence(build: Build, code: str, case: Mapping[str, Any]
     assert not worse, worse[0].message
 
 
+# What decides which model comes out; the rest is how fast, in how much memory, and for how long
+# what is kept.
+OF_TRAINING = (
+    "precision", "global_batch", "train_rows", "validation_rows",
+    "test_rows", "epochs", "total_steps", "eval_steps", "patience", "learning_rate", "schedule",
+    "warmup_steps", "weight_decay", "max_grad_norm", "metric", "seed", "lora_rank", "lora_alpha",
+    "lora_dropout", "lora_targets", "quantization", "double_quantization",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "case"), _cases("raises"))
+def test_a_safe_fix_trains_the_same_model(build: Build, code: str, case: Mapping[str, Any]) -> None:
+    """What `--fix` does without `--unsafe` changes no decision of training, no loss, no output."""
+    found = next(f for f in _findings(build, case["edits"]) if f.code == code)
+    if not found.fix or found.fix_safety == "unsafe":
+        return
+    before, after = build(case["edits"]), build(_fixed(case["edits"], found))
+
+    assert before[0].export.types == after[0].export.types
+    assert before[0].export.adapter == after[0].export.adapter
+    assert _of_training(*before) == _of_training(*after)
+
+
+def _of_training(spec: Spec, facts: Facts) -> Mapping[str, Any] | None:
+    every = known(facts)
+    if every is None:
+        return None
+    decided = make_plan(spec, every).decisions.items()
+    longest = min(every.data.lengths.max, decided["max_length"].value)
+    return {name: decided[name].value for name in OF_TRAINING if name in decided} | {
+        "tokens of the longest row": longest
+    }
+
+
+def test_fixes_of_both_kinds(build: Build) -> None:
+    """Of the fixes that the cases show some are safe and some are not."""
+    raised = ((param.values[0], param.values[1]["edits"]) for param in _cases("raises"))
+    kinds = [
+        f.fix_safety for code, edits in raised for f in _of(code, _findings(build, edits)) if f.fix
+    ]
+    assert kinds.count("safe") >= 15
+    assert kinds.count("unsafe") >= 15
+
+
 def test_many_rules_have_fixes(build: Build) -> None:
     """What a change of the spec cures is cured by a command."""
     raised = ((param.values[0], param.values[1]["edits"]) for param in _cases("raises"))
