@@ -1,0 +1,96 @@
+"""What is offered: each answer with its plan, its reason, and the method that it needs."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from ftc.tui.dialogue import Option, Question
+from ftc.tui.session import Session
+from ftc.tui.situation import Observer
+from ftc.tui.voice import LANGUAGES, Voice
+
+KEY_SECONDS = 0.1
+
+
+def offered(session: Session, text: str) -> dict[str, Option]:
+    """Return the answers on offer after a message, by label."""
+    session.reply(text)
+    assert isinstance(session.step, Question)
+    return {option.label: option for option in session.options}
+
+
+def test_a_model_that_fits_only_quantized_brings_qlora_along(session: Session) -> None:
+    """Taking it sets both, and the plan that was shown is the one that comes out."""
+    options = offered(session, "tickets.csv, a 3060")
+    methods = {
+        label: {change.pointer: change.value for change in option.changes}.get("/method/type")
+        for label, option in options.items()
+    }
+    assert methods["Qwen/Qwen3-14B"] == "qlora"
+    assert methods["meta-llama/Llama-3.2-1B-Instruct"] is None
+    session.reply(str([*options].index("Qwen/Qwen3-14B") + 1))
+    assert session.draft.get("/method/type") == "qlora"
+    assert session.situation.plan is not None
+    assert session.situation.plan.memory.fits
+
+
+def test_a_method_that_was_said_stays(session: Session) -> None:
+    """Only models that fit with it are offered."""
+    session.reply("lora")
+    options = offered(session, "tickets.csv, a 3060")
+    assert options
+    for option in options.values():
+        assert [change.pointer for change in option.changes] == ["/model/id"]
+        assert option.plan is not None
+        assert option.plan.memory.fits
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_each_model_says_why_it_is_there(session: Session, language: str) -> None:
+    """And the first one, what a larger device would change; in the person's language."""
+    session.voice = Voice(language=language)  # type: ignore[arg-type]  # one of LANGUAGES
+    options = list(offered(session, "tickets.csv, a 4090").values())
+    why = [session.consequence(option) for option in options]
+    assert session.voice.say("model.reason.largest") in why[0]
+    assert all("iB" in each for each in why)
+    assert len({each.split("; ")[2] for each in why}) == len(why)
+    (larger,) = [values for key, values in options[0].told if key == "model.larger"]
+    assert larger["model"] in why[0]
+
+
+def test_without_hardware_nothing_is_said_to_train_in_a_day(session: Session) -> None:
+    """The first model is the largest of all, and says how to do better."""
+    first = next(iter(offered(session, "tickets.csv").values()))
+    assert first.plan is None
+    assert session.voice.say("model.reason.largest_known") in session.consequence(first)
+
+
+def test_an_answer_with_a_plan_comes_at_once(folder: Path) -> None:
+    """Under 100 ms once the file was read; the best of five, with room for a slow machine."""
+    session = Session(observer=Observer(folder=folder), voice=Voice(language="en"))
+    session.start()
+    session.reply("llama 3.1 8b on my 4090, tickets.csv, q4, qlora, call it a")
+    seconds = []
+    for epochs in range(2, 7):
+        begin = time.perf_counter()
+        session.reply(f"{epochs} epochs")
+        seconds.append(time.perf_counter() - begin)
+        assert session.situation.plan is not None
+        assert session.situation.plan.decisions.epochs.value == epochs
+    assert min(seconds) < 2 * KEY_SECONDS
+
+
+def test_what_fits_already_is_not_cut_short(session: Session) -> None:
+    """Cheaper is less time, or less memory in hardly more; rows are never cut for it."""
+    session.reply("qwen3 4b, tickets.csv, a 4090, q4, lora, call it a")
+    plan = session.situation.plan
+    assert plan is not None
+    assert plan.time_seconds is not None
+    for option in offered(session, "make it cheaper").values():
+        assert option.plan is not None
+        assert option.plan.time_seconds is not None
+        assert option.plan.time_seconds <= 1.1 * plan.time_seconds
+        assert option.plan.decisions.max_length.value >= plan.decisions.max_length.value // 2
+    session.reply("no")
+    assert session.options == ()
