@@ -26,6 +26,9 @@ _ASKED_AS: Final[Mapping[str, str]] = {
 }
 
 
+_METHOD: Final = "/method/type"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
     """One answer that is offered: what it changes, and the plan that it would lead to.
@@ -71,6 +74,8 @@ def next_step(draft: Draft, situation: Situation) -> Step:
     The order is the schema's (`x-question.order`); what is wrong with what was said comes first.
     """
     if trouble := _first_error(situation, draft):
+        if _is_too_large(situation) and not draft.has(_METHOD):
+            return Question(pointer=_METHOD, trouble=trouble)
         return Question(pointer=_asked(trouble.pointer), options=_repairs(trouble), trouble=trouble)
     for pointer in asked_pointers():
         if not draft.has(pointer):
@@ -87,6 +92,11 @@ def asked_pointers() -> tuple[str, ...]:
         if "order" in field.schema["x-question"]
     }
     return tuple(sorted(ordered, key=lambda pointer: ordered[pointer]))
+
+
+def _is_too_large(situation: Situation) -> bool:
+    """Whether what the plan takes as its method does not fit; another one may."""
+    return situation.plan is not None and not situation.plan.memory.fits
 
 
 def _first_error(situation: Situation, draft: Draft) -> Finding | None:

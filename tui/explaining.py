@@ -1,7 +1,8 @@
 """Explanations: a word, a code, a field, or a choice of the plan, from the pages that ftc has."""
 
+import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ftc.compiler.checks.registry import PAGES as CHECKS
 from ftc.compiler.knowledge.glossary import find_entry
@@ -17,12 +18,24 @@ from ftc.tui.understanding.reader import read
 if TYPE_CHECKING:
     from ftc.tui.session import Session
 
+_BETWEEN: Final = re.compile(r"^.*\b(?:between|entre) ")
+_AND: Final = re.compile(r"\s+(?:and|or|vs\.?|versus|i|o|y|e)\s+|,\s*")
+
 
 def explain(session: "Session", about: str) -> list[Line]:
     """Return what ftc knows of a topic: its meaning, and what it would mean for this draft."""
     lines = [*_page(session, about), *_meaning(session, about), *_reason(session, about)]
     lines += _consequence(session, about)
+    several = _topics(about)
+    if not lines and len(several) > 1:
+        lines = [line for topic in several for line in _meaning(session, topic)]
     return lines or [session.line("no_page", topic=about)]
+
+
+def _topics(about: str) -> list[str]:
+    """Return what words name, one by one: both of "the difference between LoRA and QLoRA"."""
+    bare = _BETWEEN.sub("", fold(about))
+    return [topic for topic in _AND.split(bare) if topic]
 
 
 def _page(session: "Session", about: str) -> Iterator[Line]:

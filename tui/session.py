@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ftc.compiler.plan.plan import Plan
+from ftc.spec.finding import Finding
 from ftc.tui.acts import act
 from ftc.tui.answers import understand
 from ftc.tui.choices import offer
@@ -104,8 +105,8 @@ class Session:
     def _refuse(self, change: Change) -> Line:
         """Say why a value cannot be taken; the draft stays as it was."""
         tried = self.observer.look(Draft().changed((change,)))
-        told = next((f"{each.code} {each.message}\n{each.help}" for each in tried.findings), "")
-        return Line(who="ftc", text=told or self.listed((change,)), kind="trouble")
+        told = next(map(self.told, tried.findings), self.listed((change,)))
+        return Line(who="ftc", text=told, kind="trouble")
 
     def _decide(self, text: str) -> list[Line] | None:
         """Apply or drop what was proposed; None where the message does neither."""
@@ -165,13 +166,16 @@ class Session:
             return [self.line("done")]
         lines = []
         if self.step.trouble is not None:
-            trouble = self.step.trouble
-            text = f"{trouble.severity}[{trouble.code}] {trouble.message}\n{trouble.help}"
+            text = self.told(self.step.trouble)
             lines.append(Line(who="ftc", text=text, kind="trouble"))
         if self.step.optional:
             return []
         question = f"{self.voice.ask(self.step.pointer)}\n{self.voice.why(self.step.pointer)}"
         return [*lines, Line(who="ftc", text=question, kind="question")]
+
+    def told(self, finding: Finding) -> str:
+        """Return what is wrong, and below it what to do."""
+        return f"{finding.severity}[{finding.code}] {finding.message}\n{finding.help}"
 
     def _ask_choice(self, choice: Choice) -> list[Line]:
         options = tuple(

@@ -9,6 +9,7 @@ from ftc.spec.finding import Finding, Severity
 from ftc.spec.schema import fields
 from ftc.tui.dialogue import Done, Question, asked_pointers, next_step
 from ftc.tui.draft import Draft, read_draft, written
+from ftc.tui.session import Session
 from ftc.tui.situation import Situation
 from ftc.tui.understanding.reading import Change
 
@@ -158,3 +159,16 @@ def test_the_next_step_is_a_value() -> None:
     """The same draft and situation give the same step: nothing is remembered between."""
     draft, situation = answered("/model/id"), Situation(findings=(finding("/model/id"),))
     assert next_step(draft, situation) == next_step(draft, situation)
+
+
+def test_a_model_that_is_too_large_asks_for_the_method(session: Session) -> None:
+    """Before another machine is asked for: one of the methods may fit, and is what ftc takes."""
+    session.reply("mistral 7b on my 3060, tickets.csv")
+    step = session.step
+    assert isinstance(step, Question)
+    assert step.trouble is not None
+    assert (step.trouble.code, step.pointer) == ("FTC420", "/method/type")
+    session.reply("you choose")
+    assert session.draft.get("/method/type") == "qlora"
+    assert session.situation.plan is not None
+    assert session.situation.plan.memory.fits

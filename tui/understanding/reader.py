@@ -1,7 +1,7 @@
 """The deterministic reader: which readers see a message, and in which order."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,6 +18,16 @@ from ftc.tui.understanding.requests import read_request
 from ftc.tui.understanding.words import read_words
 
 _CORRECTION: Final = re.compile(rf"^\s*{any_of(WORDS['correct'])}\b[,:]?\s+(?=\S)")
+#: Fields of which any value displaces others, and the word that stands for it.
+_KIND: Final = {"/training/epochs": "any", "/training/max_steps": "any"}
+_KNOBS: Final = ("/method/rank", "/method/alpha", "/method/dropout", "/method/targets")
+#: What a value leaves no room for, which the language would refuse beside it.
+_DISPLACES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("/training/epochs", "any"): ("/training/max_steps",),
+    ("/training/max_steps", "any"): ("/training/epochs",),
+    ("/method/type", "full"): (*_KNOBS, "/method/double_quantization"),
+    ("/method/type", "lora"): ("/method/double_quantization",),
+}
 #: A longer text was pasted: beside a quoted system message, what follows is not read.
 _LONGEST: Final = 1000
 _LONGEST_QUOTED: Final = 8000
@@ -47,12 +57,25 @@ def read(text: str, draft: Mapping[str, Any]) -> Reading:
         *read_words(message),
     ]
     changes = {said.pointer: said for said in said if isinstance(said, Change)}
+    kept = [each for each in changes.values() if admits(each.pointer, each.value)]
     return Reading(
-        changes=tuple(each for each in changes.values() if admits(each.pointer, each.value)),
+        changes=(*kept, *_displaced(kept, draft)),
         refused=tuple(each for each in changes.values() if not admits(each.pointer, each.value)),
         choices=tuple(item for item in said if isinstance(item, Choice)),
         rest=message.rest(),
     )
+
+
+def _displaced(said: Sequence[Change], draft: Mapping[str, Any]) -> Iterator[Change]:
+    """Yield what leaves the draft because it cannot stand beside what was said later."""
+    own = {each.pointer for each in said}
+    for change in said:
+        value = _KIND.get(change.pointer, str(change.value))
+        for pointer in _DISPLACES.get((change.pointer, value), ()):
+            section, key = pointer[1:].split("/")
+            inner = draft.get(section)
+            if isinstance(inner, Mapping) and inner.get(key) is not None and pointer not in own:
+                yield Change(pointer=pointer, value=None, words=change.words)
 
 
 @dataclass(frozen=True, slots=True)
