@@ -23,7 +23,7 @@ class Job:
     `trainable` counts parameters that move (of the whole model, not of this process); `targets`
     are the linear modules with an adapter, empty under a full fine-tune; `workspace_bytes` is
     cuBLAS's, inside the torch allocator. `rank`, where known, adds what the adapters' inner
-    products keep.
+    products keep. `eval_micro` is the rows of an evaluation's pass, 0 where they are `micro`.
     """
 
     shape: Shape
@@ -47,6 +47,7 @@ class Job:
     checkpointing: bool
     gpu: bool
     workspace_bytes: int = 0
+    eval_micro: int = 0
     stack: Stack = PINNED
 
     @property

@@ -1,5 +1,7 @@
 """The phases of a run and what each holds allocated at its peak, in bytes."""
 
+from dataclasses import replace
+
 from ftc.compiler.plan.activations import (
     checkpoint_bytes,
     held_bytes,
@@ -46,7 +48,8 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
     }
     backward = max(first, last, key=lambda parts: sum(parts.values()))
     backward["activations"] += batch
-    evaluated = max(tokens * active, head_bytes(job, training=False))
+    seen = replace(job, micro=job.eval_micro or job.micro)
+    evaluated = max(seen.tokens * active, head_bytes(seen, training=False))
     gathered = gathered_bytes(job, layers=2 if job.sharding == "fsdp2" else 1)
     copies = autocast_copies(job)
     return {
@@ -73,7 +76,7 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
         },
         "evaluation": {
             "static": static,
-            "activations": batch + evaluated,
+            "activations": seen.tokens * _BATCH_BYTES + evaluated,
             "copies": copies,
             "gathered": gathered,
         },

@@ -32,6 +32,7 @@ class Decisions:
     attention: Decision[Attention]
     max_length: Decision[int]
     micro_batch: Decision[int]
+    eval_batch: Decision[int]
     accumulation: Decision[int]
     global_batch: Decision[int]
     gradient_checkpointing: Decision[bool]

@@ -9,12 +9,15 @@ from ftc.compiler.plan.alternatives import find_alternatives
 from ftc.compiler.plan.batch import decide_batch, ladder
 from ftc.compiler.plan.decision import Decision
 from ftc.compiler.plan.disk import disk_bytes, host_ram_bytes
+from ftc.compiler.plan.evaluation import decide_eval_batch
 from ftc.compiler.plan.frame import Frame
 from ftc.compiler.plan.gguf_size import predict_bytes
+from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.layout import Layout, decide_layout
 from ftc.compiler.plan.learning_rate import decide_learning_rate
 from ftc.compiler.plan.lengths import decide_max_length
+from ftc.compiler.plan.memory import measure
 from ftc.compiler.plan.plan import Decisions, Plan
 from ftc.compiler.plan.precision import decide_attention, decide_load_dtype, decide_precision
 from ftc.compiler.plan.schedule import Timetable, decide_timetable
@@ -79,23 +82,34 @@ def plan_once(spec: Spec, facts: KnownFacts, *, exports: Mapping[str, int] | Non
         accumulation=frame.batch.rows_per_process // micro,
         world=world.value,
     )
-    decisions = _decisions(
-        frame, layout, splits=splits, timetable=timetable, world=world, max_length=max_length
-    )
-    return _costs(frame, layout, decisions, exports)
-
-
-def _costs(
-    frame: Frame, layout: Layout, decisions: Decisions, exports: Mapping[str, int] | None
-) -> Plan:
-    """Return the plan's numbers beside its decisions."""
-    micro = layout.micro.value
     job = frame.job(
         layout.sharding.value,
         checkpointing=layout.checkpointing.value,
         micro=micro,
         offload=layout.offload.value,
     )
+    lengths, validation = facts.data.lengths, splits.validation.value
+    eval_batch = decide_eval_batch(job, facts.hardware, lengths, rows=validation)
+    decisions = _decisions(
+        frame,
+        layout,
+        splits=splits,
+        timetable=timetable,
+        world=world,
+        max_length=max_length,
+        eval_batch=eval_batch,
+    )
+    return _costs(frame, replace(job, eval_micro=eval_batch.value), layout, decisions, exports)
+
+
+def _costs(
+    frame: Frame, job: Job, layout: Layout, decisions: Decisions, exports: Mapping[str, int] | None
+) -> Plan:
+    """Return the plan's numbers beside its decisions.
+
+    The memory is the layout's with the evaluation's own rows, which leave its peak as it is.
+    """
+    memory = replace(measure(job, frame.facts.hardware), fits=layout.memory.fits)
     if exports is None:
         types, tokenizer = frame.spec.export.types, frame.facts.tokenizer
         exports = {kind: predict_bytes(job.shape, tokenizer, kind) for kind in types}
@@ -113,13 +127,13 @@ def _costs(
     time = estimate_time(job, frame.facts.hardware, work)
     return Plan(
         decisions=decisions,
-        memory=layout.memory,
-        ladder=ladder(frame.batch.rows_per_process, micro),
+        memory=memory,
+        ladder=ladder(frame.batch.rows_per_process, job.micro),
         trainable_parameters=job.trainable,
         tokens_per_step=max(1, round(decisions.global_batch.value * row_tokens)),
         time_seconds=time.total_seconds if time is not None else None,
         disk_bytes=disk_bytes(frame.spec, job, exports),
-        host_ram_bytes=host_ram_bytes(job, layout.memory.device_bytes),
+        host_ram_bytes=host_ram_bytes(job, memory.device_bytes),
         export_bytes=exports,
         alternatives=(),
         time=time,
@@ -141,6 +155,7 @@ def _decisions(
     timetable: Timetable,
     world: Decision[int],
     max_length: Decision[int],
+    eval_batch: Decision[int],
 ) -> Decisions:
     """Gather what the modules decided, in the order of a run."""
     spec, facts, training = frame.spec, frame.facts, frame.spec.training
@@ -156,6 +171,7 @@ def _decisions(
         attention=decide_attention(spec, facts.model),
         max_length=max_length,
         micro_batch=layout.micro,
+        eval_batch=eval_batch,
         accumulation=_accumulation(frame, micro),
         global_batch=frame.batch.decision,
         gradient_checkpointing=layout.checkpointing,

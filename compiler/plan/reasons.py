@@ -95,6 +95,9 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "devices'",
     "offload.parameters.slower": "weights and optimizer states on the host make room; otherwise a "
     "step takes {slower_share} longer",
+    "eval_batch.more": "evaluating keeps nothing for a backward pass: {rows} rows at a time "
+    "need no more memory than training and are faster",
+    "eval_batch.same": "as many rows at a time as in training",
     "epochs.max_steps": "{steps} steps of {per_epoch} an epoch",
     "epochs.scratch": "{parameters} parameters learn the task from nothing, which takes passes",
     "epochs.many": "{rows} rows teach in one pass",
@@ -131,8 +134,12 @@ CATALOGUE: Final[Mapping[str, str]] = {
 
 def sentence(because: Because) -> str:
     """Return the reason as one English line without a final period."""
-    shown = {name: _show(name, value) for name, value in because.values.items()}
-    return CATALOGUE[because.key].format(**shown)
+    return CATALOGUE[because.key].format(**shown_values(because))
+
+
+def shown_values(because: Because) -> dict[str, str]:
+    """Return the values of a reason as its sentence shows them."""
+    return {name: _show(name, value) for name, value in because.values.items()}
 
 
 def _show(name: str, value: Any) -> str:

@@ -40,8 +40,10 @@ def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
         return None
     tokens = padded_tokens(work.lengths, job.micro, work.max_length_tokens)
     step = step_seconds(job, hardware, tokens)
-    batches = work.evaluations * math.ceil(work.evaluation_rows / (job.micro * job.world))
-    evaluation = batches * forward_seconds(job, hardware, job.micro * tokens)
+    seen = job.eval_micro or job.micro
+    batches = work.evaluations * math.ceil(work.evaluation_rows / (seen * job.world))
+    seen_tokens = seen * padded_tokens(work.lengths, seen, work.max_length_tokens)
+    evaluation = batches * forward_seconds(job, hardware, seen_tokens)
     saving = work.saves * checkpoint_bytes(job) / _DISK_BYTES_PER_SECOND
     loading = job.shape.parameters * job.load_bytes / _DISK_BYTES_PER_SECOND + _START_SECONDS
     total = work.steps * step + evaluation + saving + loading

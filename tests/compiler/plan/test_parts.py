@@ -133,6 +133,38 @@ def test_time_follows_the_work(build_known: BuildKnown) -> None:
     assert make_plan(*build_known({"/facts/hardware/bf16_tflops": None})).time_seconds is None
 
 
+def test_few_rows_at_a_time_cost_passes_on_a_cpu(build_known: BuildKnown) -> None:
+    """A pass has its own cost beside its tokens (measured), and padding has one beside that."""
+    small = {
+        **FULL, **CPU, "/facts/hardware/count": 1, "/facts/hardware/cores": 2,
+        "/config/hidden_size": 256, "/config/intermediate_size": 768, "/config/vocab_size": 2048,
+        "/config/num_hidden_layers": 2, "/config/num_attention_heads": 4,
+        "/spec/data/max_length": 64, "/spec/training/global_batch": 32,
+    }  # fmt: skip
+    short = {L + "mean": 40.0, L + "histogram": [[40, 500], [44, 400], [60, 100]]}
+    plan = make_plan(*build_known({**small, **short}))
+    assert plan.decisions.micro_batch.value >= 4
+    seconds = {}
+    for micro in (1, 4):
+        fixed = {"/spec/training/micro_batch": micro, L + "histogram": [[40, 1000]]}
+        time = make_plan(*build_known({**small, **short, **fixed})).time
+        assert time is not None
+        seconds[micro] = time.training_seconds
+    assert seconds[1] > 1.3 * seconds[4]
+
+
+def test_an_evaluation_takes_the_rows_that_training_has_room_for(build_known: BuildKnown) -> None:
+    """More than the micro-batch where that is small, and never above training's peak."""
+    edits = {"/spec/training/micro_batch": 1, "/spec/training/gradient_checkpointing": False}
+    plan = make_plan(*build_known(edits))
+    batch, memory = plan.decisions.eval_batch, plan.memory
+    assert batch.value > 1
+    assert batch.because.key == "eval_batch.more"
+    assert memory.phases["evaluation"] <= memory.allocated_bytes
+    few = make_plan(*build_known({**edits, "/spec/data/splits/validation": 0.0}))
+    assert few.decisions.eval_batch.because.key == "eval_batch.same"
+
+
 def test_a_cost_is_a_price_for_each_gpu_and_hour(build_known: BuildKnown) -> None:
     """Twice the GPUs cost twice as much an hour; a machine without GPUs has one price."""
     spec, facts = build_known({"/spec/hardware/price_per_hour": 3.0})

@@ -62,7 +62,13 @@ SPEC: dict[str, Any] = {
         "early_stopping": None,
         "seed": 42,
     },
-    "hardware": {"gpu": "A100-80GB", "count": 2, "ram_gib": None, "disk_gib": None, "price_per_hour": None},
+    "hardware": {
+        "gpu": "A100-80GB",
+        "count": 2,
+        "ram_gib": None,
+        "disk_gib": None,
+        "price_per_hour": None,
+    },
     "distribution": {"strategy": "auto", "offload": "auto"},
     "export": {
         "types": ["Q4_K_M"],
