@@ -19,9 +19,13 @@ def _about(case: Case) -> str:
 
 
 def _share_filling(lengths: Lengths, tokens: int) -> float:
-    """Return the share of prompts of `tokens` or more, read off the histogram: never too low."""
+    """Return the share of prompts of `tokens` or more, read off the histogram: never too low.
+
+    A bin counts in full; the percentiles say how much of it that can be at most.
+    """
     rows = sum(rows for edge, rows in lengths.prompt_histogram if edge >= tokens)
-    return rows / sum(rows for _, rows in lengths.prompt_histogram)
+    at_most = 0.01 if tokens > lengths.p99 else 0.05 if tokens > lengths.prompt_p95 else 1.0
+    return min(at_most, rows / sum(rows for _, rows in lengths.prompt_histogram))
 
 
 @rule("FTC220", "estimated-lengths", "warning", reads=("model", "data", "tokenizer"))
