@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable
 from functools import partial
+from typing import Final
 
 from textual import on, work
 from textual.app import App, ComposeResult, SystemCommand
@@ -20,6 +21,7 @@ from ftc.tui.language_model import ModelReader
 from ftc.tui.line import Line
 from ftc.tui.session import Session
 from ftc.tui.shelf import Kept, find_theme, keep, keep_theme
+from ftc.tui.translation import tell_failure
 from ftc.tui.view import make_offers, make_view
 from ftc.tui.widgets.bundle import BundleScreen
 from ftc.tui.widgets.busy import Busy
@@ -27,6 +29,8 @@ from ftc.tui.widgets.help import HelpScreen
 from ftc.tui.widgets.offers import Offers
 from ftc.tui.widgets.side import Side
 from ftc.tui.widgets.transcript import Transcript
+
+_WAY_OUT: Final = "ctrl+q"
 
 
 class Assistant(App[None]):
@@ -46,13 +50,17 @@ class Assistant(App[None]):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.session = session
+        self.waiting: list[str] = []
         say = session.voice.say
+        # Textual's own way out has no place in the footer
+        del self._bindings.key_to_bindings[_WAY_OUT]
         for action in ACTIONS:
-            self.bind(
+            self._bindings.bind(
                 action.key,
                 f"do('{action.name}')",
-                description=say(action.label),
+                say(action.label),
                 show=action.in_footer,
+                priority=action.key == _WAY_OUT,
             )
 
     def compose(self) -> ComposeResult:
@@ -65,9 +73,9 @@ class Assistant(App[None]):
                 yield Transcript(id="transcript")
                 yield Busy(self.session.voice)
                 yield Offers(id="offers")
-                yield Input(placeholder=say("input"), id="message")
+                yield Input(placeholder=say("input"), select_on_focus=False, id="message")
             yield Side(id="side")
-        yield Footer()
+        yield Footer(compact=True)
 
     def on_mount(self) -> None:
         """Begin the conversation, in the colours of last time."""
@@ -75,7 +83,6 @@ class Assistant(App[None]):
         if theme in self.available_themes:
             self.theme = theme
         self.theme_changed_signal.subscribe(self, self._themed)
-        self._idle()
         self._work(None)
 
     def _themed(self, theme: Theme) -> None:
@@ -124,7 +131,13 @@ class Assistant(App[None]):
     def _send(self, text: str) -> None:
         self.query_one(Tabs).active = "tab-talk"
         self.query_one(Transcript).add((Line(who="you", text=text),))
-        self._work(text)
+        self.waiting.append(text)
+        self._next()
+
+    def _next(self) -> None:
+        """Take the next message up, where no reply is under way."""
+        if self.waiting and not self.query_one(Busy).active:
+            self._work(self.waiting.pop(0))
 
     @work(exclusive=True, exit_on_error=False, group="reply")
     async def _work(self, text: str | None) -> None:
@@ -134,7 +147,8 @@ class Assistant(App[None]):
         try:
             lines = await aside(session.start if text is None else partial(session.reply, text))
         except EnvironmentFailure as failure:
-            self._fail(Line(who="ftc", text=f"{failure.message}\n{failure.help}", kind="trouble"))
+            text = tell_failure(failure, self.session.voice)
+            self._fail(Line(who="ftc", text=text, kind="trouble"))
         except Exception as error:
             if os.environ.get("FTC_DEBUG") == "1":
                 raise
@@ -144,13 +158,12 @@ class Assistant(App[None]):
 
     def _fail(self, line: Line) -> None:
         """Say why there is no reply; the session stays as it was."""
-        self._idle()
         self.query_one(Transcript).add((line,))
+        self._idle()
 
     def _show(self, session: Session, lines: tuple[Line, ...]) -> None:
         finished = session.finished is not self.session.finished
         self.session = session
-        self._idle()
         self.query_one(Transcript).add(lines)
         self.query_one(Side).show(make_view(session))
         step = session.step
@@ -160,12 +173,15 @@ class Assistant(App[None]):
         keep(folder, Kept(draft=session.draft, transcript=tuple(session.transcript)))
         if finished and session.finished is not None and session.finished.bundle is not None:
             self.push_screen(BundleScreen(session.finished, session.voice))
+        self._idle()
         if session.ended:
             self.exit()
 
     def _idle(self) -> None:
+        """Wait for a message, or take up one that came meanwhile."""
         self.query_one(Busy).end()
         self.query_one("#message", Input).focus()
+        self.call_later(self._next)
 
     def action_do(self, name: str) -> None:
         """Do one action of the table."""
@@ -192,6 +208,7 @@ class Assistant(App[None]):
         for reader in self.session.understanders:
             if isinstance(reader, ModelReader):
                 reader.stop.set()
+        self.waiting.clear()
         if self.workers.cancel_group(self, "reply"):
             self.query_one(Transcript).add((self.session.line("cancelled"),))
         self.query_one(Tabs).active = "tab-talk"

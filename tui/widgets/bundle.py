@@ -14,6 +14,7 @@ from ftc.tui.voice import Voice
 
 _LANGUAGES = {".py": "python", ".json": "json", ".yaml": "yaml", ".md": "markdown", ".sh": "bash"}
 _MOST_LETTERS = 200_000
+_FIRST = "README.md"
 
 
 class BundleScreen(ModalScreen[None]):
@@ -29,10 +30,18 @@ class BundleScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """Lay out the list and the viewer, with the next command above them."""
         bundle = self.finished.bundle
-        yield Static(self.voice.say("next", bundle=bundle), id="next", markup=False)
+        say = self.voice.say
+        told = f"{say('next', bundle=bundle)}\n{say('help.leave')}"
+        yield Static(told, id="next", markup=False)
         with Horizontal():
             yield OptionList(*(Row(name) for name in self.finished.files), id="files")
             yield TextArea("", read_only=True, show_line_numbers=True, id="file")
+
+    def on_mount(self) -> None:
+        """Begin with the file that explains the others."""
+        rows, names = self.query_one("#files", OptionList), self.finished.files
+        rows.highlighted = names.index(_FIRST) if _FIRST in names else 0
+        rows.focus()
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Show the file under the cursor."""

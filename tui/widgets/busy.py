@@ -29,6 +29,11 @@ class Busy(Static):
         self.display = False
         self.timer = self.set_interval(_STEP_SECONDS, self._step, pause=True)
 
+    @property
+    def active(self) -> bool:
+        """Whether something is under way."""
+        return self.began is not None
+
     def begin(self) -> None:
         """Something is under way from now on."""
         self.began = monotonic()

@@ -1,0 +1,69 @@
+"""A stage for the assistant: it is played without a terminal, and what it shows is read as text."""
+
+import asyncio
+import io
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from rich.console import Console
+
+from ftc.tui.app import Assistant
+from ftc.tui.session import Session
+from ftc.tui.widgets.busy import Busy
+
+SMALL, LARGE = (80, 24), (130, 40)
+_STEP_SECONDS = 0.02
+_PATIENCE_SECONDS = 30.0
+
+Part = Callable[[Assistant, Any], Awaitable[None]]
+
+
+def play(session: Session, part: Part, size: tuple[int, int] = SMALL) -> Assistant:
+    """Open the assistant on a session, play a part, and return it after the end."""
+    app = Assistant(session)
+    app.animation_level = "none"
+
+    async def perform() -> None:
+        async with app.run_test(size=size) as pilot:
+            await settle(app, pilot)
+            await part(app, pilot)
+
+    asyncio.run(perform())
+    return app
+
+
+async def settle(app: Assistant, pilot: Any) -> None:
+    """Wait until every message was answered."""
+    async with asyncio.timeout(_PATIENCE_SECONDS):
+        await pilot.pause()
+        while app.waiting or app.query_one(Busy).active:
+            await asyncio.sleep(_STEP_SECONDS)
+            await pilot.pause()
+    await pilot.pause()
+
+
+async def say(app: Assistant, pilot: Any, *messages: str) -> None:
+    """Type messages and send them, each after the reply to the one before."""
+    for message in messages:
+        app.query_one("#message").focus()
+        await pilot.pause()
+        await pilot.press(*(_key(letter) for letter in message), "enter")
+        await settle(app, pilot)
+
+
+def seen(app: Assistant) -> str:
+    """Return the letters on the screen, line by line, without colours."""
+    width, height = app.size
+    console = Console(
+        width=width, height=height, file=io.StringIO(), force_terminal=True, record=True
+    )
+    console.print(
+        app.screen._compositor.render_update(full=True, screen_stack=app._background_screens)
+    )
+    lines = console.export_text(styles=False).split("\n")
+    return "\n".join(line.rstrip() for line in lines).rstrip("\n") + "\n"
+
+
+def _key(letter: str) -> str:
+    names = {" ": "space", ",": "comma", ".": "full_stop", "?": "question_mark", "/": "slash"}
+    return names.get(letter, letter)

@@ -1,0 +1,288 @@
+"""The screen, played key by key: whole conversations, focus, waiting, colours and sizes."""
+
+import asyncio
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ftc.__main__ import run
+from ftc.spec.finding import EnvironmentFailure
+from ftc.tui.app import Assistant
+from ftc.tui.dialogue import Done
+from ftc.tui.draft import Draft
+from ftc.tui.session import Session
+from ftc.tui.situation import Observer, Situation
+from ftc.tui.widgets.bundle import BundleScreen
+from ftc.tui.widgets.help import HelpScreen
+from ftc.tui.widgets.offers import Offers
+from ftc.tui.widgets.side import Side
+from tests.tui.stage import LARGE, SMALL, play, say, seen, settle
+
+EVERYTHING = "llama 3.1 8b on my 4090, tickets.csv, I need a q4 gguf for ollama"
+
+
+@pytest.fixture
+def opening(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Session]:
+    """Return what makes a session that has not begun, in the folder with data."""
+    from ftc.tui.opening import make_session  # noqa: PLC0415 - after the environment
+
+    monkeypatch.chdir(folder)
+    return lambda: make_session(Path(), language="en", spec=None)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE, (200, 60)])
+def test_a_conversation_ends_in_a_bundle(
+    opening: Callable[[], Session], folder: Path, size: tuple[int, int]
+) -> None:
+    """One sentence, two answers, one key; what was written compiles to the same bytes."""
+
+    async def part(app: Assistant, pilot: Any) -> None:
+        assert "Which data do you train on?" in seen(app)
+        await say(app, pilot, EVERYTHING, "2", "triage")
+        assert isinstance(app.session.step, Done)
+        await pilot.press("f9")
+        await settle(app, pilot)
+        assert isinstance(app.screen, BundleScreen)
+        assert "Next: cd triage && ./run.sh" in seen(app)
+        await pilot.press("escape")
+        assert not isinstance(app.screen, BundleScreen)
+
+    play(opening(), part, size)
+    spec = json.loads((folder / "spec.json").read_text(encoding="utf-8"))
+    assert (spec["name"], spec["method"]) == ("triage", "qlora")
+    assert run(["compile", "spec.json", "-o", "triage", "--check"]) == 0
+
+
+def test_answers_one_by_one_with_the_keyboard_alone(
+    opening: Callable[[], Session], folder: Path
+) -> None:
+    """Arrows, Enter and a digit, repairs too: nobody has to type a word, or to touch a mouse."""
+
+    async def part(app: Assistant, pilot: Any) -> None:
+        for _ in range(12):
+            step = app.session.step
+            if isinstance(step, Done):
+                break
+            await pilot.press("up")
+            assert isinstance(app.focused, Offers)
+            asks_hardware = step.pointer == "/hardware/gpu" and step.trouble is None
+            await pilot.press("4" if asks_hardware else "enter")
+            await settle(app, pilot)
+        assert isinstance(app.session.step, Done)
+        await pilot.press("f9")
+        await settle(app, pilot)
+
+    play(opening(), part)
+    assert (
+        run(["compile", str(folder / "spec.json"), "-o", str(folder / "tickets"), "--check"]) == 0
+    )
+
+
+def test_a_click_answers_too(opening: Callable[[], Session]) -> None:
+    """Whatever a key does, the mouse does."""
+
+    async def part(app: Assistant, pilot: Any) -> None:
+        await pilot.click(Offers, offset=(4, 1))
+        await settle(app, pilot)
+        assert app.session.draft.get("/data/source") == "tickets.csv"
+
+    play(opening(), part)
+
+
+def test_letters_go_to_the_message_wherever_the_focus_is(opening: Callable[[], Session]) -> None:
+    """Who scrolls and then types loses no letter."""
+
+    async def part(app: Assistant, pilot: Any) -> None:
+        app.query_one("#transcript").focus()
+        await pilot.press("q", "w", "e", "n")
+        assert app.query_one("#message").value == "qwen"  # type: ignore[attr-defined]
+
+    play(opening(), part)
+
+
+def test_every_part_is_reached_with_tab(opening: Callable[[], Session]) -> None:
+    """Going round with Tab meets the conversation, the answers, the message and the side."""
+
+    async def part(app: Assistant, pilot: Any) -> None:
+        met = set()
+        for _ in range(6):
+            await pilot.press("tab")
+            met.add(app.focused.id if app.focused is not None else None)
+        assert met >= {"transcript", "offers", "message", "side"}
+
+    play(opening(), part, LARGE)
+
+
+def test_a_small_screen_has_tabs(opening: Callable[[], Session]) -> None:
+    """F6 turns to the other one; what is said turns back, so that no reply goes unseen."""
+
+    async def part(app: Assistant, pilot: Any) -> None:
+        assert not app.query_one(Side).display or not app.query_one(Side).region
+        await pilot.press("f6")
+        await pilot.pause()
+        assert "memory and time" in seen(app)
+        await pilot.press("f2")
+        await settle(app, pilot)
+        assert "Which data" in seen(app)
+
+    play(opening(), part)
+
+
+def test_escape_stops_waiting_and_changes_nothing(
+    opening: Callable[[], Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a look hangs, keys are answered within 50 ms, Escape is, and so is leaving."""
+    hang = threading.Event()
+    looks = Observer.look
+
+    def look(observer: Observer, draft: Draft) -> Situation:
+        if draft.data:
+            hang.wait(20)
+        return looks(observer, draft)
+
+    monkeypatch.setattr(Observer, "look", look)
+    delays = []
+
+    async def part(app: Assistant, pilot: Any) -> None:
+        await pilot.press(*"cpu", "enter")
+        await asyncio.sleep(0.7)
+        await pilot.pause()
+        assert "Working on it, 1 s so far; Escape stops waiting." in seen(app)
+        for letter in "hello":
+            began = time.monotonic()
+            await pilot.press(letter)
+            delays.append(time.monotonic() - began)
+        assert app.query_one("#message").value == "hello"  # type: ignore[attr-defined]
+        await pilot.press("escape")
+        await pilot.pause()
+        assert "Stopped waiting; nothing was changed." in seen(app)
+        assert app.session.draft == Draft()
+        app.query_one("#message").clear()  # type: ignore[attr-defined]
+        await pilot.press(*"cpu", "enter")
+        await pilot.press("ctrl+q")
+
+    began = time.monotonic()
+    play(opening(), part)
+    hang.set()
+    assert time.monotonic() - began < 10
+    assert sorted(delays)[len(delays) // 2] < 0.05 * _slowness()
+
+
+def _slowness() -> float:
+    """Return by how much other work slows this machine down at the moment."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+def test_what_is_typed_meanwhile_is_taken_up_in_turn(
+    opening: Callable[[], Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second message neither overtakes the first nor drops it."""
+    looks = Observer.look
+
+    def look(observer: Observer, draft: Draft) -> Situation:
+        time.sleep(0.05)
+        return looks(observer, draft)
+
+    monkeypatch.setattr(Observer, "look", look)
+
+    async def part(app: Assistant, pilot: Any) -> None:
+        await pilot.press(*"lora", "enter", *"cpu", "enter")
+        await settle(app, pilot)
+        assert app.session.draft.get("/method/type") == "lora"
+        assert app.session.draft.get("/hardware/gpu") == "cpu"
+
+    play(opening(), part)
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"),
+    [
+        (EnvironmentFailure(message="the disk is full", help="make room"), "the disk is full"),
+        (ZeroDivisionError(), "That was a defect of ftc (ZeroDivisionError); nothing was"),
+    ],
+)
+def test_a_reply_that_fails_is_a_sentence(
+    opening: Callable[[], Session],
+    monkeypatch: pytest.MonkeyPatch,
+    failure: Exception,
+    told: str,
+) -> None:
+    """The session stays as it was, and goes on."""
+
+    def fail(session: Session, text: str) -> None:
+        del session, text
+        raise failure
+
+    async def part(app: Assistant, pilot: Any) -> None:
+        monkeypatch.setattr(Session, "reply", fail)
+        await say(app, pilot, "lora")
+        assert told in seen(app)
+        monkeypatch.undo()
+        await say(app, pilot, "lora")
+        assert app.session.draft.get("/method/type") == "lora"
+
+    play(opening(), part)
+
+
+def test_the_colours_are_remembered(opening: Callable[[], Session]) -> None:
+    """Whichever theme was chosen last is there at the next start; an unknown one is not."""
+
+    async def choose(app: Assistant, pilot: Any) -> None:
+        app.theme = "ansi-light"
+        await pilot.pause()
+
+    async def look(app: Assistant, pilot: Any) -> None:
+        await pilot.pause()
+        assert app.theme == "ansi-light"
+
+    play(opening(), choose)
+    play(opening(), look)
+    Path(os.environ["XDG_STATE_HOME"], "ftc", "theme").write_text("no-such", encoding="utf-8")
+
+    async def begin(app: Assistant, pilot: Any) -> None:
+        await pilot.pause()
+        assert app.theme == "textual-dark"
+
+    play(opening(), begin)
+
+
+def test_every_action_has_its_key_in_the_help(opening: Callable[[], Session]) -> None:
+    """Footer, help and palette are made from one table."""
+
+    async def part(app: Assistant, pilot: Any) -> None:
+        assert "^q quit" in seen(app)
+        await pilot.press("f1")
+        assert isinstance(app.screen, HelpScreen)
+        told = seen(app)
+        from ftc.tui.actions import ACTIONS  # noqa: PLC0415
+
+        for action in ACTIONS:
+            assert f"{action.key}  {app.session.voice.say(action.label)}:" in told
+        names = [each.title for each in app.get_system_commands(app.screen_stack[0])]
+        assert {app.session.voice.say(action.label) for action in ACTIONS} <= set(names)
+        await pilot.press("escape")
+        assert not isinstance(app.screen, HelpScreen)
+
+    play(opening(), part, (120, 60))
+
+
+def test_leaving_keeps_the_draft(opening: Callable[[], Session]) -> None:
+    """The next start offers to go on."""
+
+    async def leave(app: Assistant, pilot: Any) -> None:
+        await say(app, pilot, "tickets.csv")
+        await pilot.press("ctrl+q")
+
+    async def return_(app: Assistant, pilot: Any) -> None:
+        assert "Go on with it?" in seen(app)
+        await say(app, pilot, "yes")
+        assert app.session.draft.get("/data/source") == "tickets.csv"
+
+    play(opening(), leave)
+    play(opening(), return_)
