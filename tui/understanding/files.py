@@ -35,7 +35,7 @@ _THE: Final = r"(?:the |la |el |les |las |los )?"
 _IS: Final = r"(?: (?:are|is|es|son|esta|estan))?"
 _HOLDS: Final = r"(?:is|holds|has|contains|as|es|son|te|tiene|conte|contiene|com a|como)"
 _CALLED: Final = (
-    r"(?:\s*[=:]|(?: (?:is|es|called|named|es diu|se llama|que es diu|que se llama)){1,2})?"
+    r"(?:\s*[=:]|(?: (?:que es diu|que se llama|es diu|se llama|called|named|is|es)){1,2})?"
 )
 _FORMS: Final = (
     _THE
