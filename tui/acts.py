@@ -12,6 +12,7 @@ from ftc.tui.draft import Draft, read_draft
 from ftc.tui.explaining import explain
 from ftc.tui.finish import finish, save, spec_path
 from ftc.tui.line import Line
+from ftc.tui.translation import tell_failure
 from ftc.tui.understanding.reading import Request
 
 if TYPE_CHECKING:
@@ -110,12 +111,12 @@ def _compile(session: "Session", about: str) -> list[Line]:
     try:
         finished = finish(session.draft, path)
     except EnvironmentFailure as failure:
-        return [_failed(failure)]
+        return [_failed(session, failure)]
     session.spec, session.finished = finished.spec, finished
     if finished.bundle is None:
-        return [_told(finding) for finding in finished.findings]
+        return [_told(session, finding) for finding in finished.findings]
     tree = "\n".join(f"  {name}" for name in finished.files)
-    warnings = [_told(finding) for finding in finished.findings]
+    warnings = [_told(session, finding) for finding in finished.findings]
     compiled = session.line("compiled", spec=path, bundle=finished.bundle, files=tree)
     return [*warnings, compiled, session.line("next", bundle=finished.bundle)]
 
@@ -131,7 +132,7 @@ def _save(session: "Session", about: str) -> list[Line]:
     try:
         save(session.draft, path)
     except EnvironmentFailure as failure:
-        return [_failed(failure)]
+        return [_failed(session, failure)]
     session.spec = path
     return [session.line("saved", path=path), *session.ask()]
 
@@ -141,7 +142,7 @@ def _load(session: "Session", about: str) -> list[Line]:
     path = session.observer.folder / about
     document = load_document(str(path))
     if isinstance(document, tuple):
-        return [_told(finding) for finding in document]
+        return [_told(session, finding) for finding in document]
     if not isinstance(document.data, dict):
         return [session.line("no_spec", path=path)]
     session.past.append(session.draft)
@@ -167,13 +168,12 @@ def _models(session: "Session", about: str) -> list[Line]:
     return [session.line("models"), *session.ask()]
 
 
-def _failed(failure: EnvironmentFailure) -> Line:
-    return Line(who="ftc", text=f"{failure.message}\n{failure.help}", kind="trouble")
+def _failed(session: "Session", failure: EnvironmentFailure) -> Line:
+    return Line(who="ftc", text=tell_failure(failure, session.voice), kind="trouble")
 
 
-def _told(finding: Finding) -> Line:
-    text = f"{finding.severity}[{finding.code}] {finding.message}\n{finding.help}"
-    return Line(who="ftc", text=text, kind="finding")
+def _told(session: "Session", finding: Finding) -> Line:
+    return Line(who="ftc", text=session.told(finding), kind="finding")
 
 
 _ACTS: Final[Mapping[str, Act]] = {

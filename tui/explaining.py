@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from ftc.compiler.checks.registry import PAGES as CHECKS
 from ftc.compiler.knowledge.glossary import find_entry
-from ftc.compiler.plan.reasons import sentence
 from ftc.compiler.resolve.pages import PAGES as RESOLVE
 from ftc.spec.page import Page
 from ftc.spec.pages import PAGES as SPEC
 from ftc.spec.schema import Field, fields
 from ftc.tui.line import Line
+from ftc.tui.translation import give_reason
 from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.reader import read
 
@@ -80,7 +80,7 @@ def _reason(session: "Session", about: str) -> Iterator[Line]:
     wanted = values | {fold(about), fold(about).replace(" ", "_")}
     for name, decision in plan.decisions.items().items():
         if wanted & {name, fold(str(decision.value))} - {"true", "false"}:
-            because = sentence(decision.because)
+            because = give_reason(decision.because, session.voice)
             value = session.voice.show(decision.value)
             yield session.line("plan_chose", name=name, value=value, because=because)
             return

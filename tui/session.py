@@ -17,6 +17,7 @@ from ftc.tui.finish import Finished
 from ftc.tui.line import Kind, Line
 from ftc.tui.looking import look
 from ftc.tui.situation import Observer, Situation
+from ftc.tui.translation import tell_with_help
 from ftc.tui.understanding.reader import WORDS_ALONE, read
 from ftc.tui.understanding.reading import Change, Choice, Reading, Understander
 from ftc.tui.voice import Voice
@@ -175,7 +176,7 @@ class Session:
 
     def told(self, finding: Finding) -> str:
         """Return what is wrong, and below it what to do."""
-        return f"{finding.severity}[{finding.code}] {finding.message}\n{finding.help}"
+        return tell_with_help(finding, self.voice)
 
     def _ask_choice(self, choice: Choice) -> list[Line]:
         options = tuple(

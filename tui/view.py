@@ -8,6 +8,7 @@ from ftc.compiler.plan.plan import Plan
 from ftc.tui.dialogue import Question
 from ftc.tui.draft import written
 from ftc.tui.session import Session
+from ftc.tui.translation import tell
 
 _BAR: Final = 24
 _MOST_FINDINGS: Final = 12
@@ -111,4 +112,4 @@ def _cost(session: Session, plan: Plan) -> Iterator[str]:
 
 def _findings(session: Session) -> Iterator[str]:
     for finding in session.situation.findings[:_MOST_FINDINGS]:
-        yield f"{finding.severity}[{finding.code}] {finding.message}"
+        yield tell(finding, session.voice)
