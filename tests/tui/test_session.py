@@ -250,3 +250,34 @@ def test_every_language_leads_to_the_same_spec(session: Session, language: str) 
     session.reply("lora")
     session.reply("triage")
     assert isinstance(session.step, Done)
+
+
+def test_a_value_that_no_field_takes_is_said_and_left_out(session: Session) -> None:
+    """What else the sentence said is taken."""
+    lines = session.reply("dropout 5 and 3 epochs")
+    assert lines[0].kind == "trouble"
+    assert "`method.dropout` cannot be `5`" in lines[0].text
+    assert spec(session) == {"training": {"epochs": 3}}
+
+
+def test_a_part_of_a_section_may_be_said_before_its_name(session: Session) -> None:
+    """A length before the data, a revision before the model: nothing is wrong with that."""
+    lines = session.reply("max length 2048")
+    assert [line.kind for line in lines] == ["said", "question"]
+    assert spec(session) == {"data": {"max_length": 2048}}
+    session.reply("tickets.csv")
+    assert spec(session) == {"data": {"max_length": 2048, "source": "tickets.csv"}}
+
+
+def test_a_length_in_steps_takes_the_place_of_epochs(session: Session) -> None:
+    """The later of two that cannot stand together is meant."""
+    session.reply("3 epochs")
+    session.reply("stop at 500 steps")
+    assert spec(session) == {"training": {"max_steps": 500}}
+
+
+@pytest.mark.parametrize("question", ["the difference between LoRA and QLoRA", "lora vs qlora"])
+def test_two_things_are_explained_at_once(session: Session, question: str) -> None:
+    """Both pages, one after the other."""
+    texts = [line.text for line in session.reply(f"what is {question}")]
+    assert [text.partition(":")[0] for text in texts] == ["LoRA", "QLoRA"]
