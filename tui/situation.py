@@ -1,6 +1,7 @@
 """The situation: what follows from a draft, as far as it goes: facts, plan and findings."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +28,8 @@ from ftc.spec.sections import Spec
 from ftc.spec.validate import validate
 from ftc.tui.draft import Draft, completed
 
+#: Fields of `data` that only the plan reads: the file is not read again for them.
+_NOT_READ: Final = frozenset({"max_length", "splits"})
 _NOT_SAID: Final = Unknown(
     finding=Finding(code="", name="not-said", severity="info", message="not said yet", help="")
 )
@@ -120,7 +123,11 @@ class Observer:
         return self.seen[key]
 
     def _key(self, draft: Draft, section: str) -> str:
-        return json.dumps(draft.data.get(section), sort_keys=True)
+        """Return what was said of a section, but for what no look at files or the Hub reads."""
+        said = draft.data.get(section)
+        if isinstance(said, Mapping):
+            said = {key: value for key, value in said.items() if key not in _NOT_READ}
+        return json.dumps(said, sort_keys=True)
 
     def _stamp(self, spec: Spec) -> str:
         """Tell a data file that changed from the one that was read."""

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ftc.tui.dialogue import Option, Question
+from ftc.tui.draft import read_draft
 from ftc.tui.session import Session
 from ftc.tui.situation import Observer
 from ftc.tui.voice import LANGUAGES, Voice
@@ -94,3 +95,17 @@ def test_what_fits_already_is_not_cut_short(session: Session) -> None:
         assert option.plan.decisions.max_length.value >= plan.decisions.max_length.value // 2
     session.reply("no")
     assert session.options == ()
+
+
+@pytest.mark.parametrize("said", [{"max_length": 64}, {"splits": {"test": 0.2}}], ids=str)
+def test_what_only_the_plan_reads_does_not_change_the_data(
+    folder: Path, said: dict[str, object]
+) -> None:
+    """So the file is not read again for it: facts are the same with it and without."""
+    data = [{"source": "tickets.csv"}, {"source": "tickets.csv", **said}]
+    looked = [Observer(folder=folder).look(read_draft({"data": each})).data for each in data]
+    assert looked[0] is not None
+    assert looked[0] == looked[1]
+    observer = Observer(folder=folder)
+    first, second = (observer.look(read_draft({"data": each})).data for each in data)
+    assert first is second
