@@ -145,3 +145,25 @@ def template_of_another_family(case: Case) -> Iterator[Problem]:
             help="use the model's own template, or one whose markers are tokens of this tokenizer",
             pointer="/model/chat_template",
         )
+
+
+@rule("FTC161", "two-chat-templates", "warning", reads=("tokenizer",))
+def two_chat_templates(case: Case) -> Iterator[Problem]:
+    """What it is: `chat_template.jinja` and tokenizer_config.json hold different chat templates.
+
+    Why it matters: transformers reads the first and ignores the second, so that the first is what
+    is learned. llama.cpp's converter prefers the second: `merge.py` leaves it out of the merged
+    folder, and a GGUF that is made of the base itself, for an adapter to sit on, has it.
+
+    Example: {"model": "./base-with-two-templates"}
+
+    Use instead: {"model": {"id": "./base-with-two-templates", "chat_template": "meant.jinja"}}
+    """
+    if case.tokenizer.two_templates and not case.tokenizer.template_from_spec:
+        yield Problem(
+            message="the model has two different chat templates: `chat_template.jinja`, which "
+            "training uses, and the one in `tokenizer_config.json`, which llama.cpp would",
+            help="take the one that is not meant out of the model's folder, or name a file of your "
+            "own in `model.chat_template`",
+            pointer="/model/id",
+        )

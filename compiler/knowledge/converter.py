@@ -12,6 +12,7 @@ __all__ = [
     "Path",
     "check_text",
     "find_converter",
+    "hides_rotation",
     "pre_tokenizer_name",
     "wanted_keys",
 ]
@@ -68,11 +69,22 @@ def find_converter(architecture: str) -> Converter | None:
     return _converters().get(architecture)
 
 
+def hides_rotation(architecture: str) -> bool:
+    """Tell whether the converter wants a `rotary_pct` that transformers drops as it reads.
+
+    The converter reads config.json by transformers, so that writing the key there is no help;
+    `merge.py` writes it, from `rope_parameters`, where the converter looks by itself.
+    """
+    return architecture == "GPTNeoXForCausalLM"
+
+
 def wanted_keys(architecture: str) -> tuple[str, ...]:
     """Return the keys of config.json that the converter wants and transformers does not write.
 
     `merge.py` carries them over from the base model, where its config has them.
     """
+    if hides_rotation(architecture):
+        return ()
     key = _read("converter_keys.json")["wanted"].get(architecture)
     return () if key is None else (key,)
 

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from ftc.compiler.knowledge.converter import hides_rotation
 from ftc.compiler.knowledge.gguf_types import wants_matrix
 from ftc.compiler.knowledge.ollama_templates import find_ollama_family
 from ftc.compiler.render.source import BundleSource
+from ftc.compiler.resolve.facts import ModelFacts
 
 #: Rows are worth sorting by length when the long ones are this much longer than the mean.
 _UNEVEN_LENGTHS = 3.0
@@ -23,6 +25,8 @@ class Uses:
     custom_code: bool
     options: bool
     chat_template_file: bool
+    one_key_head: bool
+    hidden_rotation: bool
     # the data
     hub_data: bool
     csv: bool
@@ -83,6 +87,8 @@ def find_uses(source: BundleSource) -> Uses:
         custom_code=spec.model.trust_remote_code,
         options=source.model_path is None or spec.model.trust_remote_code,
         chat_template_file=source.chat_template is not None,
+        one_key_head=_has_one_key_head(facts.model),
+        hidden_rotation=hides_rotation(facts.model.architecture) and bool(spec.export.types),
         hub_data=source.data_path is None,
         csv=file_format == "csv",
         jsonl=file_format == "jsonl",
@@ -151,6 +157,12 @@ def find_context_tokens(source: BundleSource) -> int:
 def _has_ollama_family(source: BundleSource) -> bool:
     ollama = source.facts.tokenizer.ollama
     return ollama is not None and find_ollama_family(ollama.family or "") is not None
+
+
+def _has_one_key_head(model: ModelFacts) -> bool:
+    """Whether it is a Falcon whose query heads share one key head, as `multi_query` says."""
+    shape = model.shape
+    return model.model_type == "falcon" and shape is not None and shape.kv_heads == 1
 
 
 def _is_uneven(source: BundleSource) -> bool:

@@ -101,7 +101,8 @@ class TokenizerFacts:
     `gguf_bytes` is what tokens, merges, scores and template take up in a GGUF; None where unread.
     `ollama` is None without a chat template, or with one that was not read. `conversion` is None
     where `exact` is false. `split_markers` are control markers that the template writes and the
-    tokenizer cuts into pieces.
+    tokenizer cuts into pieces. `two_templates`: the model's folder has a `chat_template.jinja` and
+    another template in tokenizer_config.json, which transformers does not read then.
     """
 
     exact: bool
@@ -123,6 +124,7 @@ class TokenizerFacts:
     gguf_bytes: int | None = None
     ollama: OllamaFacts | None = None
     split_markers: tuple[str, ...] = ()
+    two_templates: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

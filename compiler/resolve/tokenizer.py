@@ -150,6 +150,7 @@ def _exact(model: ModelFacts, place: Path, own: str | None) -> TokenizerFacts:
         ollama=ollama,
         gguf_bytes=count_gguf_bytes(place, loaded.tokenizer, source),
         split_markers=split,
+        two_templates=config.two_templates,
     )
 
 
@@ -183,6 +184,7 @@ def _estimated(model: ModelFacts, place: Path | None, own: str | None) -> Tokeni
         has_sentencepiece_model=place is not None,
         conversion=None,
         ollama=ollama,
+        two_templates=config is not None and config.two_templates,
     )
 
 

@@ -69,7 +69,11 @@ class LoadedTokenizer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenizerConfig:
-    """What the small files say, before the large one is read."""
+    """What the small files say, before the large one is read.
+
+    `two_templates`: tokenizer_config.json holds another chat template than `template`, which is
+    that of `chat_template.jinja`.
+    """
 
     special: Mapping[str, str]
     template: str | None
@@ -77,6 +81,7 @@ class TokenizerConfig:
     model_max_tokens: int | None
     add_bos: bool | None
     tokenizer_class: str | None
+    two_templates: bool
 
 
 def read_tokenizer_config(folder: Path) -> TokenizerConfig:
@@ -86,13 +91,15 @@ def read_tokenizer_config(folder: Path) -> TokenizerConfig:
     added = config.get("added_tokens_decoder")
     longest = config.get("model_max_length")
     name = config.get("tokenizer_class")
+    template, listed = _template(folder, config), _listed_template(config)
     return TokenizerConfig(
         special=special,
-        template=_template(folder, config),
+        template=template,
         added=added if isinstance(added, dict) else {},
         model_max_tokens=longest if isinstance(longest, int) and longest < 10**9 else None,
         add_bos=_flag(config, "add_bos_token"),
         tokenizer_class=name if isinstance(name, str) and name else None,
+        two_templates=None not in (template, listed) and _trimmed(template) != _trimmed(listed),
     )
 
 
@@ -185,11 +192,21 @@ def _template(folder: Path, config: Mapping[str, Any]) -> str | None:
             return path.read_text(encoding="utf-8")
         except ValueError as error:
             raise TokenizerFileError(f"`{TEMPLATE_FILE}` is not UTF-8") from error
+    return _listed_template(config)
+
+
+def _listed_template(config: Mapping[str, Any]) -> str | None:
+    """Return the default template that tokenizer_config.json holds."""
     template = config.get("chat_template")
     if isinstance(template, list):
         named = {entry.get("name"): entry.get("template") for entry in template}
         template = named.get("default")
     return template if isinstance(template, str) else None
+
+
+def _trimmed(template: str | None) -> str:
+    """Return a template without what changes no rendering: the form and the last of its ends."""
+    return (template or "").replace("\r\n", "\n").removesuffix("\n")
 
 
 def _read_json(path: Path) -> Mapping[str, Any]:

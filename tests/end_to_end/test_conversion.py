@@ -1,6 +1,7 @@
 """What `ftc check` says of a conversion to GGUF is what the real converter and llama.cpp do."""
 
 import json
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -184,6 +185,25 @@ def test_merging_brings_back_what_saving_leaves_out(model: Path, whole_run: Whol
     assert json.loads((merged / "config.json").read_bytes()).keys() >= (
         json.loads((model / "config.json").read_bytes()).keys() - {"torch_dtype"}
     )
+
+
+@pytest.mark.prove
+def test_merging_leaves_one_chat_template(model: Path, whole_run: WholeRun, tmp_path: Path) -> None:
+    """Of a base with two, the GGUF gets the one that training used, which is not the base's own."""
+    gguf = pytest.importorskip("gguf")
+    bundle = Path(shutil.copytree(whole_run.bundle, tmp_path / "a" / "bundle", symlinks=True))
+    base = Path(shutil.copytree(model, tmp_path / "base"))
+    settings = json.loads((base / "tokenizer_config.json").read_bytes())
+    write_json(base / "tokenizer_config.json", {**settings, "chat_template": "another"})
+    assert gguf.SpecialVocab(base).chat_template == "another", "what the converter takes"
+
+    done = run(sys.executable, "merge.py", "--model", base, cwd=bundle)
+
+    assert done.code == 0, done.said
+    template = (base / "chat_template.jinja").read_text(encoding="utf-8")
+    assert gguf.SpecialVocab(bundle / "run/merged").chat_template == template
+    kept = json.loads((bundle / "run/merged/tokenizer_config.json").read_bytes())
+    assert kept == settings
 
 
 def write(case: Case, folder: Path, sdist: Path) -> Path:

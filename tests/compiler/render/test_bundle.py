@@ -120,6 +120,11 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "/spec/model/trust_remote_code": True,
         **FULL,
     },
+    "a Falcon with one key head": {
+        "/facts/model/model_type": "falcon",
+        "/config/num_key_value_heads": 1,
+    },
+    "a GPT-NeoX": {"/facts/model/architecture": "GPTNeoXForCausalLM"},
     "a long system turn": {"/spec/data/system": "Answer with the one word that fits. " * 20},
 }
 
@@ -235,6 +240,17 @@ def test_processes_agree(files: dict[str, RenderedFile]) -> None:
 
     several = config["num_processes"] > 1 or config["distributed_type"] == "DEEPSPEED"
     assert ("RANK" in files["guard.py"].text) == several
+
+
+def test_a_config_says_what_the_converter_reads(build_known: BuildKnown) -> None:
+    """Falcon's one key head and GPT-NeoX's rotated share, in their bundles and in no other."""
+    names = ("a Falcon with one key head", "a GPT-NeoX", "lora on one gpu")
+    falcon, neox, other = (render(build_known, VARIANTS[name])["merge.py"].text for name in names)
+
+    assert 'config["num_kv_heads"] = 1' in falcon
+    assert "rotary_pct" in neox
+    assert "num_kv_heads" not in neox + other
+    assert "rotary_pct" not in falcon + other
 
 
 def test_template_is_carried_as_it_is(build_known: BuildKnown) -> None:

@@ -77,6 +77,9 @@ def test_templates_in_each_of_their_places(make_spec: Any, model_folder: Path) -
     (model_folder / "chat_template.jinja").write_text("{{ eos_token }}", encoding="utf-8")
     own_file = known(make_spec(), folder)
     assert own_file.closes_answer is True
+    assert (listed.two_templates, own_file.two_templates) == (False, True)
+    edit(model_folder, chat_template="{{ eos_token }}\n")
+    assert not known(make_spec(), folder).two_templates, "a last line end changes nothing"
     (folder / "mine.jinja").write_text("{{ 2 }}", encoding="utf-8")
     spec = make_spec(model={"id": "./model", "chat_template": "mine.jinja"})
     mine = known(spec, folder)
