@@ -1,0 +1,61 @@
+"""How the plan does on this machine's GPU: bundles of real shapes, a few steps each.
+
+    python -m benchmarks.gpu               # about 10 minutes; appends to ledger.json
+    python -m benchmarks.gpu --minutes 4   # what fits into less, the smallest first
+
+Each case of `cases.py` is compiled for this machine and its bundle run on random weights. The
+ledger keeps what the plan said and what was measured: bytes allocated, reserved and seen by the
+driver, and tokens per second. A case that does not fit, fails or finds no time is named. Exits 3
+where there is no GPU.
+"""
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+from benchmarks.gpu.cases import CASES
+from benchmarks.gpu.ledger import LEDGER, append, table
+from benchmarks.gpu.measurement import make_model, measure
+from ftc.compiler.resolve.hardware import read_gpus
+
+_ENVIRONMENT: Final = 3
+_MINUTE: Final = 60
+_LAST_SECONDS: Final = 75  # what the longest case takes: none is begun with less left
+
+
+def main() -> None:
+    """Measure the cases within the time, print them, and append them to the ledger."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10.0, help="all in all (%(default)s)")
+    parser.add_argument("--ledger", type=Path, default=LEDGER, help="the file to append to")
+    arguments = parser.parse_args()
+    gpus = read_gpus()
+    if not gpus:
+        print("no GPU: NVIDIA's driver names none on this machine", file=sys.stderr)
+        sys.exit(_ENVIRONMENT)
+    end = time.monotonic() + arguments.minutes * _MINUTE - _LAST_SECONDS
+    entries, shape = [], ""
+    with tempfile.TemporaryDirectory(prefix="ftc-gpu-") as name:
+        folder = Path(name)
+        for case in CASES:
+            if time.monotonic() > end:
+                print(f"no time left for {case.name}")
+                continue
+            if case.shape != shape:
+                shutil.rmtree(folder / "model", ignore_errors=True)
+                make_model(folder / "model", case.shape)
+                shape = case.shape
+            print(f"running {case.name}", flush=True)
+            entries.append(measure(case, folder, hardware="auto"))
+            shutil.rmtree(folder / "bundles")
+    append(arguments.ledger, gpus[0].name, entries)
+    print("\n".join(table(entries)))
+    sys.exit(0 if any("measured" in entry for entry in entries) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""The ledger: every measured run beside its plan, kept in the repository, newest last."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+LEDGER: Final = Path(__file__).with_name("ledger.json")
+_COLUMNS: Final = ("allocated_bytes", "reserved_bytes", "device_bytes", "tokens_per_second")
+
+
+def read(path: Path) -> list[Mapping[str, Any]]:
+    """Return the entries of a ledger, none where there is no file."""
+    if not path.exists():
+        return []
+    entries: list[Mapping[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    return entries
+
+
+def append(path: Path, machine: str, entries: Sequence[Mapping[str, Any]]) -> None:
+    """Add entries, each with the machine that it was measured on."""
+    kept = [*read(path), *({"machine": machine, **entry} for entry in entries)]
+    path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+
+def table(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a line per entry: predicted over measured, as a share off, for each figure."""
+    yield f"{'case':36}" + "".join(
+        f"{name.removesuffix('_bytes').split('_')[0]:>12}" for name in _COLUMNS
+    )
+    for entry in entries:
+        yield f"{entry['case']:36}" + _figures(entry)
+
+
+def _figures(entry: Mapping[str, Any]) -> str:
+    measured, predicted = entry.get("measured"), entry.get("predicted")
+    if measured is None or predicted is None:
+        return "  " + str(entry.get("refused") or entry.get("failed"))
+    cells = []
+    for name in _COLUMNS:
+        found, said = measured.get(name), predicted.get(name)
+        cells.append(f"{said / found - 1:>+12.2%}" if found and said else f"{'-':>12}")
+    return "".join(cells)
