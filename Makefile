@@ -8,7 +8,7 @@ RUN := .venv/bin
 export FTC_LLAMA_CPP_SDIST ?= $(shell ls "$(CACHE)"/sdist/llama?cpp?python-*.tar.gz 2>/dev/null | tail -n 1)
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: install links demo quickstart-model test prove prove-all rehearse-all check clean
+.PHONY: install links demo quickstart-model test prove prove-all rehearse-all docs check clean
 
 install:  ## make .venv with every pinned package; nothing to do the second time
 	@PYTHON="$(PYTHON)" .ci/setup
@@ -33,6 +33,9 @@ prove-all: install  ## whole matrices, by hand
 
 rehearse-all: install  ## rehearse every family, into benchmarks/rehearsals.md; half an hour
 	$(RUN)/python -m benchmarks.rehearsals
+
+docs: install  ## write docs/fields.md and docs/findings.md from what `ftc explain` says
+	$(RUN)/python -m pytest -q tests/test_docs.py --update-golden
 
 check: install  ## format, lint, types, floors
 	$(RUN)/ruff format --check .

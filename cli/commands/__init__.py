@@ -15,7 +15,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "compile": "Write the bundle: plain scripts that run without ftc.",
     "rehearse": "Run the whole bundle in miniature, on this machine's CPU.",
     "models": "List well-known models by what they need and are for.",
-    "explain": "Print the page of a finding's code or of a field.",
+    "explain": "Print the page of a finding's code, of a field or of a term.",
     "doctor": "Show what this machine has, as a `hardware` section ready to paste.",
     "schema": "Print the JSON Schema of specs.",
     "completion": "Print the completion script of a shell.",

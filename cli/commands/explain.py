@@ -1,6 +1,7 @@
-"""`ftc explain`: the page of a finding's code, or of a field of the language."""
+"""`ftc explain`: the page of a finding's code, of a field of the language, or of a term."""
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
@@ -9,14 +10,15 @@ import click
 
 from ftc.catalogue import PAGES
 from ftc.commands import COMMANDS
+from ftc.compiler.knowledge.glossary import Entry, all_entries, find_entry
 from ftc.report.machine import VERSION, dump
 from ftc.spec.page import Page
 from ftc.spec.schema import Field, branches, fields
 
 
 @click.command(name="explain", short_help=COMMANDS["explain"])
-@click.argument("topic", metavar="CODE|FIELD", required=False)
-@click.option("--list", "lists", is_flag=True, help="List every code and every field.")
+@click.argument("topic", metavar="CODE|FIELD|TERM", required=False)
+@click.option("--list", "lists", is_flag=True, help="List every code, field and term.")
 @click.option(
     "--format",
     "report",
@@ -26,21 +28,31 @@ from ftc.spec.schema import Field, branches, fields
     help="How to print pages.",
 )
 def command(topic: str | None, lists: bool, report: str) -> None:
-    """Print the page of a finding's code or of a field.
+    """Print the page of a finding's code, of a field or of a term.
 
-    For example `ftc explain FTC031`, `ftc explain unknown-key` or `ftc explain model.revision`.
+    For example `ftc explain FTC031`, `ftc explain unknown-key`, `ftc explain model.revision` or
+    `ftc explain ZeRO-3`. In a terminal the page opens in the pager.
     """
     if lists == (topic is not None):
-        raise click.UsageError("Give a code or a field, or --list.")
-    entries = [*map(_page_data, PAGES), *map(_field_data, fields())]
+        raise click.UsageError("Give a code, a field or a term, or --list.")
+    entries = [
+        *map(_page_data, PAGES),
+        *map(_field_data, fields()),
+        *map(_term_data, all_entries()),
+    ]
     if topic is not None:
         entries = [_find(topic, entries)]
     if report == "json":
         click.echo(dump({"version": VERSION, "entries": entries}))
-    elif lists:
-        click.echo("\n".join(f"{_key(entry):<32} {_title(entry)}" for entry in entries))
+        return
+    if lists:
+        text = "\n".join(f"{_key(entry):<32} {_title(entry)}" for entry in entries)
     else:
-        click.echo("\n".join(_text(entries[0])))
+        text = "\n".join(_text(entries[0]))
+    if sys.stdout.isatty():
+        click.echo_via_pager(f"{text}\n")
+    else:
+        click.echo(text)
 
 
 def _page_data(page: Page) -> Mapping[str, Any]:
@@ -69,8 +81,18 @@ def _field_data(field: Field) -> Mapping[str, Any]:
     }
 
 
+def _term_data(term: Entry) -> Mapping[str, Any]:
+    """Return a term's page: English, like everything but the assistant."""
+    return {
+        "kind": "term",
+        "term": term.term,
+        "also": list(term.also),
+        "text": term.text["en"],
+    }
+
+
 def _find(topic: str, entries: list[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the entry of a code, a code's name or a field, in any case and as a pointer too."""
+    """Return the entry of a code, its name, a field (as a pointer too) or a term, in any case."""
     wanted = topic.strip("/").replace("/", ".").lower()
     names = {
         name.lower(): entry
@@ -80,18 +102,25 @@ def _find(topic: str, entries: list[Mapping[str, Any]]) -> Mapping[str, Any]:
     }
     if wanted in names:
         return names[wanted]
+    if (term := find_entry(topic)) is not None:
+        return _term_data(term)
     near = get_close_matches(wanted, names, n=1, cutoff=0.5)
     hint = f" Did you mean `{_key(names[near[0]])}`?" if near else ""
-    raise click.UsageError(f"No code or field is called `{topic}`.{hint} `--list` names them all.")
+    raise click.UsageError(
+        f"No code, field or term is called `{topic}`.{hint} `--list` names them all."
+    )
 
 
 def _key(entry: Mapping[str, Any]) -> str:
-    return str(entry["code"] if entry["kind"] == "code" else entry["field"])
+    return str(entry[entry["kind"]])
 
 
 def _title(entry: Mapping[str, Any]) -> str:
-    if entry["kind"] == "code":
-        return f"{entry['severity']}: {entry['name']}"
+    match entry["kind"]:
+        case "code":
+            return f"{entry['severity']}: {entry['name']}"
+        case "term":
+            return f"also: {', '.join(entry['also'])}" if entry["also"] else "a term"
     return str(entry["title"])
 
 
@@ -99,7 +128,7 @@ def _text(entry: Mapping[str, Any]) -> Iterator[str]:
     yield f"{_key(entry)}  {_title(entry)}"
     yield ""
     yield entry["text"]
-    if entry["kind"] == "code":
+    if entry["kind"] != "field":
         return
     yield ""
     if entry["values"]:

@@ -5,10 +5,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import click
 import jsonschema
 import pytest
 
 from ftc.catalogue import PAGES
+from ftc.compiler.knowledge.glossary import all_entries, find_entry
 from ftc.spec.page import Page
 from ftc.spec.schema import fields
 
@@ -52,11 +54,33 @@ def test_did_you_mean(call: Call) -> None:
 
 def test_the_list(call: Call) -> None:
     """Every code and every field, as text and as JSON."""
-    names = [page.code for page in PAGES] + [field.name for field in fields()]
+    terms = [entry.term for entry in all_entries()]
+    names = [page.code for page in PAGES] + [field.name for field in fields()] + terms
     lines = call("explain", "--list").out.splitlines()
-    assert [line.split()[0] for line in lines] == names
+    assert len(lines) == len(names)
+    assert all(line.startswith(f"{name} ") for line, name in zip(lines, names, strict=True))
     entries = json.loads(call("explain", "--list", "--format", "json").out)["entries"]
-    assert [entry.get("code") or entry["field"] for entry in entries] == names
+    assert [entry[entry["kind"]] for entry in entries] == names
+
+
+@pytest.mark.parametrize("words", ["ZeRO-3", "zero 3", "low-rank adaptation"])
+def test_a_term_of_the_field(call: Call, words: str) -> None:
+    """A word of the glossary, by any of its names, in English."""
+    result = call("explain", words)
+    entry = find_entry(words)
+    assert entry is not None
+    assert (result.code, entry.text["en"] in result.out) == (0, True)
+
+
+def test_a_terminal_gets_pages(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a terminal the text goes to the pager, whole; elsewhere it is printed."""
+    shown: list[str] = []
+    plain = call("explain", "FTC300").out
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr(click, "echo_via_pager", shown.append)
+
+    assert call("explain", "FTC300").code == 0
+    assert shown == [plain]
 
 
 def test_the_schema_is_one(call: Call) -> None:
