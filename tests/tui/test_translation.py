@@ -247,6 +247,18 @@ def test_severities_and_failures_are_said() -> None:
     )
 
 
+def test_what_became_of_the_bundle_is_said() -> None:
+    """A refusal of the disk keeps its three parts: where, why and what is left."""
+    failure = EnvironmentFailure(
+        message="could not write to `b`: no space left on device; the bundle is as it was before",
+        help="free some disk space, then compile again",
+    )
+    assert tell_failure(failure, CATALAN) == (
+        "no s'ha pogut escriure a `b`: no queda espai al disc; el paquet és com abans\n"
+        "allibera espai de disc, i torna a compilar"
+    )
+
+
 def test_reasons_are_given_with_their_numbers() -> None:
     """The same values as in English, written as the language writes them."""
     because = Because(key="rows.share", values={"share": 0.125, "rows": 12_000})
