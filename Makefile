@@ -31,7 +31,7 @@ prove: install  ## one miniature run per capability
 prove-all: install  ## whole matrices, by hand
 	$(RUN)/python -m pytest -m "prove or prove_all"
 
-rehearse-all: install  ## rehearse every family, into benchmarks/rehearsals.md; half an hour
+rehearse-all: install  ## rehearse every family, into benchmarks/rehearsals.md; up to an hour
 	$(RUN)/python -m benchmarks.rehearsals
 
 docs: install  ## write docs/fields.md and docs/findings.md from what `ftc explain` says

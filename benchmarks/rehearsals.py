@@ -154,7 +154,7 @@ def _results(found: list[Rehearsed]) -> Iterator[str]:
     for one in found:
         family = one.family
         stages = {stage["name"]: stage for stage in one.data.get("stages", ())}
-        sharded = family.spec.get("distribution")
+        sharded = _sharding(family.spec)
         method = f"{_method(family.spec)}, {family.spec['hardware']}"
         yield (
             f"| {family.name} | {family.model} | {method}{f', {sharded}' if sharded else ''} |"
@@ -173,6 +173,13 @@ def _results(found: list[Rehearsed]) -> Iterator[str]:
 def _method(spec: Mapping[str, Any]) -> str:
     method = spec["method"]
     return str(method if isinstance(method, str) else method["type"])
+
+
+def _sharding(spec: Mapping[str, Any]) -> str | None:
+    shared = spec.get("distribution")
+    if isinstance(shared, Mapping):
+        return f"{shared['strategy']}, {shared['offload']} offloaded"
+    return shared
 
 
 def _seconds(found: list[Rehearsed]) -> Iterator[str]:

@@ -3,11 +3,14 @@
 import os
 import re
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import ftc
+from ftc.compiler.knowledge import rehearsed
+from ftc.compiler.knowledge.rehearsed import Rehearsed
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = {
@@ -53,6 +56,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(
             f"tests that need ../shared: {sum(counts.values())} ran, {skipped} skipped"
         )
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _stopped_family() -> Iterator[None]:
+    """Put a family that stops beside those on record, which all go the whole way, for FTC690."""
+    stopped = Rehearsed(stage="convert", reason="a made-up family that shows what is said of one")
+    table = {**rehearsed._table(), "StoppedForCausalLM": stopped}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rehearsed, "_table", lambda: table)
+        yield
 
 
 def stale_links(root: Path, installed: Path) -> list[str]:

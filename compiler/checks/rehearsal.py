@@ -16,9 +16,9 @@ def family_stopped_in_rehearsal(case: Case) -> Iterator[Problem]:
     Why it matters: The scripts and the pinned libraries are the same in the real run, which would
     train and then stop at the same stage.
 
-    Example: {"model": "tiiuae/falcon-7b", "export": ["Q4_K_M"]}
+    Example: {"model": "org/a-family-that-stops", "export": ["Q4_K_M"]}
 
-    Use instead: {"model": "tiiuae/falcon-7b", "export": []}
+    Use instead: {"model": "org/a-family-that-stops", "export": []}
     """
     known = find_rehearsed(case.model.architecture)
     if case.spec.export.types and known is not None and known.stage is not None:

@@ -1,6 +1,7 @@
 """The matrix of families: published configs, tokenizers by name, and the page of results."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -66,9 +67,17 @@ def test_the_page_says_how_far_each_goes() -> None:
     assert "* **falcon** stopped at convert: no such key" in page
     assert "| the whole way | F16: KL 1e-07 | 61 |" in page
     assert as_foretold(whole)
-    assert as_foretold(outcome(FAMILIES["falcon"], failure))
+    stopping = replace(FAMILIES["falcon"], config={"architectures": ["StoppedForCausalLM"]})
+    assert as_foretold(outcome(stopping, failure))
     assert not as_foretold(outcome(FAMILIES["mixtral"], failure))
-    assert not as_foretold(outcome(FAMILIES["falcon"], None))
+    assert not as_foretold(outcome(stopping, None))
+
+
+def test_the_page_names_what_is_offloaded() -> None:
+    """A distribution of several words is one phrase."""
+    page = report([outcome(FAMILIES["llama-2-offload"], None), outcome(FAMILIES["mistral"], None)])
+    assert "| lora, 2x A100-80GB, zero2, optimizer offloaded |" in page
+    assert "| lora, 1x A100-80GB |" in page
 
 
 @pytest.mark.prove_all
