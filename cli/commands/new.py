@@ -14,10 +14,12 @@ from ftc.compiler.pipeline import check
 from ftc.compiler.plan.headline import headline
 from ftc.report.machine import dump
 from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.schema import read_schema
 
 _FILE: Final = "spec.json"
 _MODEL: Final = "HuggingFaceTB/SmolLM2-360M-Instruct"
 _DATA: Final = "data.csv"
+_SCHEMA: Final = "./.vscode/ftc.schema.json"  # as VS Code reads it, from the folder that is open
 
 
 @click.command(name="new", short_help=COMMANDS["new"])
@@ -28,6 +30,7 @@ _DATA: Final = "data.csv"
 @click.option("--hardware", default="auto", show_default=True, help='Such as "2x A100-80GB".')
 @click.option("--method", default="lora", show_default=True, help="full, lora or qlora.")
 @click.option("--export", "exports", multiple=True, help="A GGUF type, such as Q4_K_M; repeatable.")
+@click.option("--vscode", is_flag=True, help="Make VS Code complete and check the spec.")
 @click.pass_context
 def command(
     context: click.Context,
@@ -39,6 +42,7 @@ def command(
     hardware: str,
     method: str,
     exports: tuple[str, ...],
+    vscode: bool,
 ) -> None:
     """Write a starter spec from flags, without questions.
 
@@ -55,7 +59,7 @@ def command(
     }
     path = folder / _FILE
     was_there = folder.exists()
-    _create(path, spec)
+    _create(path, spec, help="name another folder, as in `ftc new triage`")
     outcome = check(str(path))
     tell_findings(outcome.findings, make_subject(str(path), outcome.document))
     if outcome.spec is None:
@@ -64,12 +68,29 @@ def command(
             folder.rmdir()
         context.exit(FAILED)
     click.echo(f"wrote {path.as_posix()}")
+    if vscode:
+        _set_up_vscode(folder)
     if outcome.plan is not None:
         click.echo(headline(outcome.spec.name, outcome.plan))
     click.echo(f"next: ftc compile {path.as_posix()}")
 
 
-def _create(path: Path, spec: Mapping[str, Any]) -> None:
+def _set_up_vscode(folder: Path) -> None:
+    """Write the schema and settings that name it; settings that are there are left alone."""
+    settings = {"json.schemas": [{"fileMatch": ["spec.json", "*.spec.json"], "url": _SCHEMA}]}
+    schema, path = folder / _SCHEMA, folder / ".vscode" / "settings.json"
+    if schema.exists():
+        schema.unlink()
+    _create(schema, read_schema(), help="make room for it")
+    if path.exists():
+        click.echo(f"{path.as_posix()} is there already, and was left alone; add to it:")
+        click.echo(dump(settings))
+        return
+    _create(path, settings, help="make room for it")
+    click.echo(f"wrote {path.as_posix()}")
+
+
+def _create(path: Path, spec: Mapping[str, Any], *, help: str) -> None:  # noqa: A002
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
@@ -79,7 +100,7 @@ def _create(path: Path, spec: Mapping[str, Any]) -> None:
         taken = f"{path.as_posix()} is there already" if folder.is_dir() else f"{folder} is a file"
         raise EnvironmentFailure(
             message=f"{taken}, and was left alone",
-            help="name another folder, as in `ftc new triage`",
+            help=help,
         ) from None
     except OSError as error:
         raise EnvironmentFailure(

@@ -66,3 +66,26 @@ def test_a_file_where_the_folder_should_be(call: Call, tmp_path: Path) -> None:
     result = call("new", tmp_path / "x")
     assert (result.code, "is a file" in result.err) == (3, True), result.err
     assert "FTC037" in call("new", tmp_path / "y", "--model", "").err
+
+
+def test_vscode_completes_a_spec(call: Call, spec_file: Path) -> None:
+    """The settings name a schema that is there, and a user's own settings are left alone."""
+    folder = spec_file.parent / "triage"
+    flags = ("--data", spec_file.parent / "tickets.csv", "--model", "Qwen/Qwen2.5-0.5B-Instruct")
+
+    assert call("new", folder, *flags, "--vscode").code == 0
+
+    settings = json.loads((folder / ".vscode/settings.json").read_text(encoding="utf-8"))
+    (named,) = settings["json.schemas"]
+    assert "spec.json" in named["fileMatch"]
+    schema = json.loads((folder / named["url"]).read_text(encoding="utf-8"))
+    assert schema == json.loads(call("schema").out)
+    assert schema["properties"]["model"]["description"]  # what an editor shows
+
+    (folder / ".vscode/settings.json").write_text("{} // mine")
+    (folder / "spec.json").unlink()
+    again = call("new", folder, *flags, "--vscode")
+    assert again.code == 0, again.err
+    assert "was left alone; add to it:" in again.out
+    assert '"json.schemas"' in again.out
+    assert (folder / ".vscode/settings.json").read_text() == "{} // mine"
