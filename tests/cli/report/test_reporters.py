@@ -107,6 +107,68 @@ def test_sarif() -> None:
     assert "region" not in run["results"][1]["locations"][0]["physicalLocation"]
 
 
+def closed(*required: str, **properties: Any) -> dict[str, Any]:
+    """Return the schema of an object that has these properties and no other."""
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": list(required),
+        "properties": properties,
+    }
+
+
+# What SARIF 2.1.0 (OASIS, errata 01) asks of those of its objects that a report of ftc has: the
+# sections are 3.13 (log), 3.14 (run), 3.19 (tool), 3.27 (result) and 3.28 to 3.30 (places).
+WORDS = {"type": "string"}
+COUNT = {"type": "integer", "minimum": 1}
+MESSAGE = closed("text", text=WORDS)
+PLACE = closed(
+    "artifactLocation",
+    artifactLocation=closed(uri={"type": "string", "format": "uri-reference"}),
+    region=closed("startLine", startLine=COUNT, startColumn=COUNT),
+)
+LOCATION = closed(
+    physicalLocation=PLACE,
+    logicalLocations={"type": "array", "items": closed(fullyQualifiedName=WORDS)},
+)
+RESULT = closed(
+    "message",
+    ruleId=WORDS,
+    level={"enum": ["none", "note", "warning", "error"]},
+    message=MESSAGE,
+    locations={"type": "array", "items": LOCATION},
+)
+DRIVER = closed(
+    "name",
+    name=WORDS,
+    version=WORDS,
+    rules={"type": "array", "uniqueItems": True, "items": closed("id", id=WORDS, name=WORDS)},
+)
+RUN = closed(
+    "tool",
+    tool=closed("driver", driver=DRIVER),
+    columnKind={"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
+    results={"type": "array", "items": RESULT},
+)
+SARIF = closed(
+    "version",
+    "runs",
+    version={"const": "2.1.0"},
+    runs={"type": "array", "items": RUN},
+    **{"$schema": {"type": "string", "format": "uri"}},
+)
+
+
+@pytest.mark.parametrize("findings", [FINDINGS, ()])
+def test_sarif_is_valid(findings: tuple[Finding, ...]) -> None:
+    """What the standard asks of every object that is there, and nothing that it does not know."""
+    log = json.loads(report("sarif", findings=findings))
+    check = jsonschema.Draft202012Validator(SARIF, format_checker=jsonschema.FormatChecker())
+    check.validate(log)
+    log["runs"][0]["columns"] = "unicode"
+    assert not check.is_valid(log)
+
+
 @pytest.mark.parametrize("form", list(REPORTERS))
 def test_no_findings(form: str) -> None:
     """Machines get an empty list, people get nothing."""
