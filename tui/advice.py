@@ -35,7 +35,7 @@ def what_if(session: "Session", about: str) -> list[Line]:
     session.proposal = changes
     what = session.listed(changes)
     lines.append(session.line("with_it", what=what, plan=session.outlook(plan)))
-    return [*lines, session.line("proposal", "proposal", what=what)]
+    return [*lines, session.line("proposal", "proposal", what=session.compared(session.proposal))]
 
 
 def fit(session: "Session", about: str) -> list[Line]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock
 from typing import Any, Final
 
 from ftc.spec.document import Document
@@ -26,6 +26,7 @@ _LONGEST_TEXT: Final = 80
 _LONGEST_LIST: Final = 4
 _CONTEXT_TOKENS: Final = 4096
 _MOST_TOKENS: Final = 600
+_LEAST_TOKENS: Final = 64
 _PATIENCE_SECONDS: Final = 60.0
 _KEPT: Final = ("type", "enum", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _PROMPT: Final = """\
@@ -40,13 +41,14 @@ JSON: """
 class ModelReader:
     """Reads messages with a model; `stop` ends a reading early, as its time does.
 
-    `late` says whether the last reading was ended before the model was.
+    `excuse` is the catalogue's key of why the last reading came to nothing, empty where it did not.
     """
 
     llm: Any
     patience_seconds: float = _PATIENCE_SECONDS
     stop: Event = field(default_factory=Event)
-    late: bool = False
+    excuse: str = ""
+    turn: Lock = field(default_factory=Lock)  # a model reads one message at a time
 
     @property
     def sure(self) -> bool:
@@ -55,12 +57,19 @@ class ModelReader:
 
     def read(self, text: str, draft: Mapping[str, Any]) -> Reading:
         """Return the changes that the model proposes and the schema takes; none when late."""
-        self.stop.clear()
-        said = self._complete(_prompt(text, draft))
+        self.excuse = ""
+        if not self.turn.acquire(timeout=self.patience_seconds):
+            self.excuse = "model.busy"
+            return Reading(rest=text)
+        try:
+            self.stop.clear()
+            said = self._complete(_prompt(text, draft))
+        finally:
+            self.turn.release()
         try:
             decoded = json.loads(said)
         except ValueError:
-            self.late = True
+            self.excuse = self.excuse or "model.late"
             return Reading(rest=text)
         changes = [
             Change(pointer=entry["field"], value=entry["value"], words=text)
@@ -69,10 +78,18 @@ class ModelReader:
         return Reading(changes=_valid(changes, draft), rest=text)
 
     def _complete(self, prompt: str) -> str:
-        """Return what the model writes under the grammar; cut short where it takes too long."""
+        """Return what the model writes under the grammar; cut short where it takes too long.
+
+        Nothing comes of a prompt that leaves no room for an answer in the model's context.
+        """
         from llama_cpp import StoppingCriteriaList  # noqa: PLC0415 - an extra
         from llama_cpp.llama_grammar import LlamaGrammar  # noqa: PLC0415
 
+        tokens = self.llm.tokenize(prompt.encode())
+        room = self.llm.n_ctx() - len(tokens)
+        if room < _LEAST_TOKENS:
+            self.excuse = "model.full"
+            return ""
         until = time.monotonic() + self.patience_seconds
 
         def is_over(tokens: Any, scores: Any) -> bool:
@@ -80,13 +97,12 @@ class ModelReader:
             return self.stop.is_set() or time.monotonic() > until
 
         said = self.llm.create_completion(
-            prompt,
-            max_tokens=_MOST_TOKENS,
+            tokens,
+            max_tokens=min(_MOST_TOKENS, room),
             temperature=0.0,
             grammar=LlamaGrammar.from_json_schema(json.dumps(answer_schema()), verbose=False),
             stopping_criteria=StoppingCriteriaList([is_over]),
         )
-        self.late = is_over(None, None)
         return str(said["choices"][0]["text"])
 
 
@@ -104,13 +120,27 @@ def load_model(path: Path) -> ModelReader:
             help='`pip install "ftc[run]"`, or leave --llm out',
         ) from error
     try:
-        llm = Llama(str(path), n_ctx=_CONTEXT_TOKENS, verbose=False)
+        _silence()
+        limit = Llama(str(path), vocab_only=True, verbose=False).metadata
+        own = next((int(v) for k, v in limit.items() if k.endswith(".context_length")), 0)
+        context = min(_CONTEXT_TOKENS, own or _CONTEXT_TOKENS)
+        llm = Llama(str(path), n_ctx=context, verbose=False)
     except (ValueError, OSError, AssertionError) as error:
         raise EnvironmentFailure(
             message=f"`{path}` is no GGUF file that llama.cpp can open",
             help="download it again, or leave --llm out",
         ) from error
     return ModelReader(llm=llm)
+
+
+@cache
+def _silence() -> Any:
+    """Keep llama.cpp's own log off the screen; what is returned must live as long as it does."""
+    import llama_cpp  # noqa: PLC0415 - an extra
+
+    quiet = llama_cpp.llama_log_callback(lambda level, text, about: None)  # noqa: ARG005
+    llama_cpp.llama_log_set(quiet, None)
+    return quiet
 
 
 @cache

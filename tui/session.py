@@ -14,6 +14,7 @@ from ftc.tui.choices import offer
 from ftc.tui.dialogue import Done, Option, Question, Step, next_step
 from ftc.tui.draft import Draft, written
 from ftc.tui.finish import Finished
+from ftc.tui.language_model import ModelReader
 from ftc.tui.line import Kind, Line
 from ftc.tui.looking import look
 from ftc.tui.situation import Observer, Situation
@@ -89,14 +90,16 @@ class Session:
                 reading = understander.read(text, self.draft.data)
             if not reading.empty:
                 return self._take(reading, sure=understander.sure)
-        return [self.line("not_understood", text=text), *self.ask()]
+        excuses = [each.excuse for each in self.understanders if isinstance(each, ModelReader)]
+        told = [self.line(excuse) for excuse in excuses if excuse]
+        return [*told, self.line("not_understood", text=text), *self.ask()]
 
     def _take(self, reading: Reading, *, sure: bool) -> list[Line]:
         if reading.request is not None:
             return act(self, reading.request)
         if not sure:
             self.proposal = reading.changes
-            return [self.line("proposal", "proposal", what=self.listed(reading.changes))]
+            return [self.line("proposal", "proposal", what=self.compared(reading.changes))]
         refused = [self._refuse(change) for change in reading.refused]
         lines = self.apply(reading.changes) if reading.changes else []
         if reading.choices:
@@ -234,6 +237,10 @@ class Session:
         """Return changes in words, as `field = value`."""
         return ", ".join(_shown(change) for change in changes)
 
+    def compared(self, changes: tuple[Change, ...]) -> str:
+        """Return changes as what is and what would be, a line each."""
+        return "".join(f"\n  {_differing(change, self.draft)}" for change in changes)
+
     def line(self, key: str, kind: Kind = "said", **values: object) -> Line:
         """Return a sentence of the catalogue as a line."""
         return Line(who="ftc", text=self.voice.say(key, **values), kind=kind)
@@ -253,3 +260,11 @@ def _shown(change: Change) -> str:
         return f"{name} \u2190 \u2205"
     value = ", ".join(map(str, change.value)) if isinstance(change.value, list) else change.value
     return f"{name} = {value if value != '' else '[]'}"
+
+
+def _differing(change: Change, draft: Draft) -> str:
+    old, new = (
+        json.dumps(value, ensure_ascii=False) if value is not None else "\u2205"
+        for value in (draft.get(change.pointer), change.value)
+    )
+    return f"{change.pointer[1:].replace('/', '.')}: {old} \u2192 {new}"

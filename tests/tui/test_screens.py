@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ftc.compiler.resolve import hardware
 from ftc.tui.app import Assistant
 from ftc.tui.opening import make_session
 from tests.tui.stage import LARGE, SMALL, play, say, seen, settle
@@ -51,6 +52,11 @@ def test_a_screen_is_as_committed(
     """Letter by letter; the cursor does not blink and nothing moves."""
     language, messages, keys = PLAYED[name]
     monkeypatch.chdir(folder)
+    # this machine is an answer on offer: it is the same one everywhere
+    monkeypatch.setattr(hardware, "_ram", lambda _: 24 * 2**30)
+    monkeypatch.setattr(hardware, "_disk", lambda _: 100 * 2**30)
+    monkeypatch.setattr(hardware, "_cores", lambda: 2)
+    monkeypatch.setattr(hardware, "read_gpus", tuple)
     session = make_session(Path(), language=language, spec=None)
     shown: list[str] = []
 

@@ -1,0 +1,110 @@
+"""Real ends of a conversation: a terminal that tmux draws, a pipe, and a dumb terminal."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+EVERYTHING = "llama 3.1 8b on my 4090, tickets.csv, I need a q4 gguf for ollama"
+FTC = (sys.executable, "-m", "ftc")
+_PATIENCE_SECONDS = 60.0
+
+
+class Terminal:
+    """A terminal of 80 by 24 in a tmux server of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tmux = ["tmux", "-f", os.devnull, "-S", str(folder / "tmux")]
+
+    def do(self, *words: str) -> str:
+        """Run one command of tmux and return what it prints."""
+        return subprocess.run(
+            [*self.tmux, *words], check=True, capture_output=True, text=True
+        ).stdout
+
+    def wait_for(self, text: str) -> str:
+        """Return the screen once a text is on it."""
+        until = time.monotonic() + _PATIENCE_SECONDS
+        screen = ""
+        while time.monotonic() < until:
+            screen = self.do("capture-pane", "-p")
+            if text in screen:
+                return screen
+            time.sleep(0.1)
+        pytest.fail(f"{text!r} never came:\n{screen}")
+
+    def type(self, text: str) -> None:
+        """Type a message and send it."""
+        self.do("send-keys", "-l", text)
+        self.do("send-keys", "Enter")
+
+
+@pytest.mark.prove
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
+def test_a_conversation_in_a_real_terminal(folder: Path, tmp_path: Path) -> None:
+    """Typed and read like a person would; the spec that it saved compiles to the same bytes."""
+    terminal = Terminal(tmp_path)
+    command = " ".join([*FTC, "chat", "--lang", "en"])
+    terminal.do("new-session", "-d", "-x", "80", "-y", "24", "-c", str(folder), command)
+    try:
+        terminal.wait_for("Which data do you train on?")
+        terminal.type(EVERYTHING)
+        terminal.wait_for("3. full: does not fit")
+        terminal.type("lora")
+        terminal.wait_for("What should this fine-tune be called?")
+        terminal.type("triage")
+        terminal.wait_for("That is all I need.")
+        terminal.do("send-keys", "F9")
+        terminal.wait_for("Next: cd triage && ./run.sh")
+    finally:
+        terminal.do("kill-server")
+    assert json.loads((folder / "spec.json").read_text(encoding="utf-8"))["name"] == "triage"
+    checked = subprocess.run(
+        [*FTC, "compile", "spec.json", "-o", "triage", "--check"], cwd=folder, check=False
+    )
+    assert checked.returncode == 0
+
+
+@pytest.mark.parametrize("arguments", [(), ("chat",), ("chat", "--plain", "--lang", "en")])
+def test_a_pipe_gets_numbered_questions(arguments: tuple[str, ...], folder: Path) -> None:
+    """So does `ftc` alone; not one letter moves the cursor, and nothing is said on stderr."""
+    said = subprocess.run(
+        [*FTC, *arguments],
+        cwd=folder,
+        input=f"{EVERYTHING}\n2\ntriage\ncompile\n",
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "LC_ALL": "C.UTF-8"},
+    )
+    assert said.stderr == ""
+    assert "\x1b" not in said.stdout
+    assert "  1. tickets.csv (suggested)" in said.stdout
+    assert "  3. full: does not fit: " in said.stdout
+    assert "Next: cd triage && ./run.sh" in said.stdout
+    assert (folder / "triage" / "run.sh").is_file()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_a_dumb_terminal_gets_lines(folder: Path) -> None:
+    """A terminal at every end, which cannot move its cursor: no escape is written to it."""
+    import pty  # noqa: PLC0415 - not on Windows
+
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "dumb", "LC_ALL": "C.UTF-8"}
+    with subprocess.Popen(
+        FTC, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+    ) as process:
+        os.close(theirs)
+        said = b""
+        while b"tickets.csv (suggested)" not in said:
+            said += os.read(ours, 4096)
+        os.write(ours, b"quit\n")
+        assert process.wait(30) == 0
+    os.close(ours)
+    assert b"\x1b" not in said
