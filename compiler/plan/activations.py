@@ -1,6 +1,6 @@
 """Bytes per token that a layer keeps for its backward pass."""
 
-from ftc.compiler.plan.extras import extra_bytes
+from ftc.compiler.plan.extras import extra_bytes, score_bytes
 from ftc.compiler.plan.job import Job
 
 # Per element in fp32: PyTorch's log-sum-exp of an attention head, RMSNorm's upcast input.
@@ -133,8 +133,8 @@ def _attention_bytes(job: Job) -> int:
         return kept
     # A padding mask rules out grouped queries in SDPA: keys and values are repeated per head.
     repeated = width * 2 * (query - key)
-    if job.attention == "eager":  # scores after an fp32 softmax, and again in the width of values
-        return kept + repeated + shape.heads * job.length_tokens * (width + _FP32)
+    if job.attention == "eager":  # the matrix of scores
+        return kept + repeated + shape.heads * job.length_tokens * score_bytes(job)
     return kept + repeated + width * query
 
 
