@@ -35,7 +35,7 @@ def command(
     served: bool,
     port: int | None,
 ) -> None:
-    """Talk a fine-tune through: questions in, a spec, a plan and a bundle out.
+    """Talk a fine-tune through, to a spec, a plan and a bundle.
 
     SPEC is a spec to change. Without a terminal that can draw, questions come line by line.
     """

@@ -59,7 +59,9 @@ def command(
     everything: bool,
     report: str,
 ) -> None:
-    """List well-known models: what each needs on this hardware, for this data, and its licence.
+    """List well-known models by what they need and are for.
+
+    They are listed with what each needs on this hardware, for this data, and its licence.
 
     Without --data rows of 512 tokens stand in. The languages of the data count where it is given.
     """

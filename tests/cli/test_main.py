@@ -35,7 +35,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
 def test_version_and_help(call: Call) -> None:
     """Both leave with 0, and help lists every command."""
     assert call("--version").out == f"ftc {__version__}\n"
-    for arguments in ([], ["--help"], ["-h"]):
+    for arguments in (["--help"], ["-h"]):
         result = call(*arguments)
         assert result.code == 0
         assert all(f"  {name} " in result.out for name in COMMANDS)
