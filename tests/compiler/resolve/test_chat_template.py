@@ -14,6 +14,7 @@ from ftc.compiler.resolve.chat_template import (
     compile_chat_template,
 )
 from ftc.compiler.resolve.tokenizer import probe_template
+from tests.tiny_tokenizers import sentencepiece_tokenizer
 
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
 USER = {"role": "user", "content": "  Qui ets? <b>&</b>"}
@@ -26,6 +27,38 @@ CONVERSATIONS: tuple[list[dict[str, str]], ...] = (
     [SYSTEM, USER, ANSWER, USER, ANSWER],
     [USER, {**ANSWER, "reasoning_content": "Think."}, USER],
 )
+CALL = {
+    "type": "function",
+    "id": "call00001",
+    "function": {"name": "find_order", "arguments": {"number": 7, "city": "Vic"}},
+}
+TOOL_CONVERSATIONS: tuple[list[dict[str, Any]], ...] = (
+    [USER, {"role": "assistant", "content": "", "tool_calls": [CALL]}],
+    [
+        SYSTEM,
+        USER,
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        {"role": "tool", "name": "find_order", "tool_call_id": "call00001", "content": "late"},
+        ANSWER,
+    ],
+)
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "find_order",
+            "description": "Say where an order is.",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "number": {"type": "integer", "description": "The order's number."},
+                    "city": {"type": "string", "enum": ["Vic", "Olot"]},
+                },
+                "required": ["number"],
+            },
+        },
+    }
+]
 CHATML = (
     "{% for message in messages %}{{ '<|im_start|>' + message.role + '\n' + message.content }}"
     "{{ '<|im_end|>\n' }}{% endfor %}"
@@ -79,6 +112,55 @@ def test_real_templates_render_as_transformers_renders_them(sdist: Path) -> None
                 rendered += expected is not None
     assert len(found) >= 60
     assert rendered > len(found) * 7
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_real_templates_give_the_same_tokens(sdist: Path, tmp_path: Path) -> None:
+    """Token for token what `apply_chat_template` gives, with tools and without.
+
+    The tokenizer is a small one that knows the marks which templates name; how it cuts the text is
+    the same on both sides, and what has to agree is the text and that nothing is added to it.
+    """
+    transformers = pytest.importorskip("transformers")
+    folder = sentencepiece_tokenizer(tmp_path, added=("<pad>", "<|im_start|>", "<|im_end|>"))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, pad_token="<pad>")  # noqa: S106
+    compared = with_tools = 0
+    for name, source in dict(real_templates(sdist)).items():
+        tokenizer.chat_template = source
+        for tools in (None, TOOLS):
+            template = compile_chat_template(
+                source,
+                TOKENS if tools is None else {**TOKENS, "tools": tools},
+                today=datetime.now(),  # noqa: DTZ005
+            )
+            for chat in (*CONVERSATIONS, *TOOL_CONVERSATIONS):
+                for prompt in (False, True):
+                    expected = tokens_of(tokenizer, chat, tools, prompt=prompt)
+                    try:
+                        text = template.render(chat, add_generation_prompt=prompt)
+                    except ChatTemplateError:
+                        text = None
+                    found = text if text is None else tokenizer.backend_tokenizer.encode(
+                        text, add_special_tokens=False
+                    ).ids  # fmt: skip
+                    assert found == expected, (name, chat, prompt, bool(tools))
+                    compared += expected is not None
+                    with_tools += expected is not None and tools is not None
+    assert compared > 1_000
+    assert with_tools > 500
+
+
+def tokens_of(
+    tokenizer: Any, chat: list[dict[str, Any]], tools: list[dict[str, Any]] | None, *, prompt: bool
+) -> list[int] | None:
+    """Return transformers' tokens of a conversation; None where the template refuses it."""
+    try:
+        found: list[int] = tokenizer.apply_chat_template(
+            chat, tools=tools, add_generation_prompt=prompt, tokenize=True, return_dict=False
+        )
+    except Exception:  # noqa: BLE001 - a template raises what it likes
+        return None
+    return found
 
 
 @pytest.mark.filterwarnings("ignore")
