@@ -79,6 +79,8 @@ def find_uses(source: BundleSource) -> Uses:
     gpu = facts.hardware.kind == "gpu"
     file_format = data.format
     sharding = decided.sharding.value
+    ollama = renders_template(source) and _has_ollama_family(source)
+    converted = bool(spec.export.types) or spec.export.adapter
     return Uses(
         lora=spec.method.type != "full",
         qlora=spec.method.type == "qlora",
@@ -125,12 +127,10 @@ def find_uses(source: BundleSource) -> Uses:
         and decided.test_rows.value > 0,
         gguf=bool(spec.export.types),
         importance=any(wants_matrix(kind) for kind in spec.export.types),
-        ollama_template=renders_template(source) and _has_ollama_family(source),
-        ollama_checked=(bool(spec.export.types) or spec.export.adapter)
-        and renders_template(source)
-        and _has_ollama_family(source),
+        ollama_template=ollama,
+        ollama_checked=ollama and converted,
         adapter=spec.export.adapter,
-        converted=bool(spec.export.types) or spec.export.adapter,
+        converted=converted,
     )
 
 
