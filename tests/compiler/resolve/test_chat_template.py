@@ -1,8 +1,9 @@
 """Chat templates render as transformers renders them, and stay within their bounds."""
 
+import importlib.util
 import io
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -114,40 +115,64 @@ def test_real_templates_render_as_transformers_renders_them(sdist: Path) -> None
     assert rendered > len(found) * 7
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_real_templates_give_the_same_tokens(sdist: Path, tmp_path: Path) -> None:
-    """Token for token what `apply_chat_template` gives, with tools and without.
+@pytest.fixture
+def tokenizer(tmp_path: Path) -> Any:
+    """Return a small tokenizer of transformers that knows some of the marks templates name.
 
-    The tokenizer is a small one that knows the marks which templates name; how it cuts the text is
-    the same on both sides, and what has to agree is the text and that nothing is added to it.
+    How it cuts a text is the same on both sides; what has to agree is the text, and that nothing
+    is added to it.
     """
     transformers = pytest.importorskip("transformers")
     folder = sentencepiece_tokenizer(tmp_path, added=("<pad>", "<|im_start|>", "<|im_end|>"))
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, pad_token="<pad>")  # noqa: S106
-    compared = with_tools = 0
-    for name, source in dict(real_templates(sdist)).items():
+    return transformers.AutoTokenizer.from_pretrained(folder, pad_token="<pad>")  # noqa: S106
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_real_templates_give_the_same_tokens(sdist: Path, tokenizer: Any) -> None:
+    """Token for token what `apply_chat_template` gives, with tools and without."""
+    compared = compare(tokenizer, real_templates(sdist), tools=None)
+    with_tools = compare(tokenizer, real_templates(sdist), tools=TOOLS)
+    assert compared > 700
+    assert with_tools > 700
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_templates_with_generation_markers_give_the_same_tokens(tokenizer: Any) -> None:
+    """The trainer's own templates, which mark what the assistant says."""
+    found = importlib.util.find_spec("trl")
+    if found is None or found.origin is None:
+        pytest.skip("trl is not installed")
+    folder = Path(found.origin).parent / "chat_templates"
+    marked = {
+        path.name: source
+        for path in sorted(folder.glob("*.jinja"))
+        if "generation %}" in (source := path.read_text(encoding="utf-8"))
+    }
+    assert len(marked) >= 20
+    assert compare(tokenizer, marked.items(), tools=None) > 10 * len(marked)
+
+
+def compare(
+    tokenizer: Any, templates: Iterable[tuple[str, str]], *, tools: list[dict[str, Any]] | None
+) -> int:
+    """Hold every template to transformers on every conversation; return how many it renders."""
+    compared = 0
+    for name, source in templates:
         tokenizer.chat_template = source
-        for tools in (None, TOOLS):
-            template = compile_chat_template(
-                source,
-                TOKENS if tools is None else {**TOKENS, "tools": tools},
-                today=datetime.now(),  # noqa: DTZ005
-            )
-            for chat in (*CONVERSATIONS, *TOOL_CONVERSATIONS):
-                for prompt in (False, True):
-                    expected = tokens_of(tokenizer, chat, tools, prompt=prompt)
-                    try:
-                        text = template.render(chat, add_generation_prompt=prompt)
-                    except ChatTemplateError:
-                        text = None
-                    found = text if text is None else tokenizer.backend_tokenizer.encode(
-                        text, add_special_tokens=False
-                    ).ids  # fmt: skip
-                    assert found == expected, (name, chat, prompt, bool(tools))
-                    compared += expected is not None
-                    with_tools += expected is not None and tools is not None
-    assert compared > 1_000
-    assert with_tools > 500
+        variables = TOKENS if tools is None else {**TOKENS, "tools": tools}
+        template = compile_chat_template(source, variables, today=datetime.now())  # noqa: DTZ005
+        for chat in (*CONVERSATIONS, *TOOL_CONVERSATIONS):
+            for prompt in (False, True):
+                expected = tokens_of(tokenizer, chat, tools, prompt=prompt)
+                try:
+                    text = template.render(chat, add_generation_prompt=prompt)
+                except ChatTemplateError:
+                    assert expected is None, (name, chat, prompt)
+                    continue
+                encoded = tokenizer.backend_tokenizer.encode(text, add_special_tokens=False)
+                assert encoded.ids == expected, (name, chat, prompt)
+                compared += 1
+    return compared
 
 
 def tokens_of(
