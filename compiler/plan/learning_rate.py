@@ -16,7 +16,9 @@ def decide_learning_rate(spec: Spec, model: ModelFacts) -> Decision[float]:
 
     Sources: LoRA's rates are those of QLoRA's table 9 (arXiv 2305.14314: 2e-4 to 13B, 1e-4 above).
     2e-5 at 7B is the rate of Alpaca's and Vicuna's recipes; the exponent is the slope of GPT-3's
-    table 2.1 (arXiv 2005.14165), 6e-4 at 125M to 1.2e-4 at 6.7B.
+    table 2.1 (arXiv 2005.14165), 6e-4 at 125M to 1.2e-4 at 6.7B. The batch does not scale it: the
+    derived one lies between 4 and 128 rows by the size of the data, where these recipes are too,
+    and a rule for AdamW (a square root at most) rests on pretraining at far larger ones.
     """
 
     def derive() -> tuple[float, Because]:

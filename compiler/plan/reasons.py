@@ -110,9 +110,12 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "save_steps.some": "a checkpoint at every {evaluations} evaluations, to write fewer of them",
     "warmup_steps": "{share} of {steps} steps",
     "learning_rate.scratch": "{parameters} parameters bear a high rate",
-    "learning_rate.lora": "the rate of QLoRA's experiments up to 13B parameters",
-    "learning_rate.lora_large": "the rate of QLoRA's experiments above 13B parameters",
-    "learning_rate.full": "2e-5 at 7B, falling with size^0.4; this model has {parameters}",
+    "learning_rate.lora": "the rate of QLoRA's experiments up to 13B parameters, "
+    "whatever the batch",
+    "learning_rate.lora_large": "the rate of QLoRA's experiments above 13B parameters, "
+    "whatever the batch",
+    "learning_rate.full": "2e-5 at 7B, falling with size^0.4 and not scaled with the batch; "
+    "this model has {parameters}",
     "importance.tokens": "enough to know a column's mean square to a few percent",
     "importance.tokens.experts": "enough for {experts} experts, of which a token is sent to {used}",
     "lora_rank.small": "a model of {parameters} parameters affords a higher rank",

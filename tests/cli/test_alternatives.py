@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from ftc.compiler.plan.alternatives import _EDITS
+
 Call = Callable[..., Any]
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
 
@@ -16,7 +18,8 @@ CASES: tuple[tuple[Mapping[str, Any], tuple[str, ...]], ...] = (
      "global_batch": 64, "gradient_checkpointing": False}, "data": {"max_length": 2048}},
      ("a micro-batch that fits and gradient checkpointing",)),
     ({"model": LLAMA, "method": "lora", "hardware": "RTX 4090", "training": {"micro_batch": 16,
-     "global_batch": 16}, "data": {"max_length": 8192}}, ("a micro-batch that fits",)),
+     "global_batch": 16}, "data": {"max_length": 8192}},
+     ("a micro-batch that fits", "max_length ")),
     ({"model": LLAMA, "method": "lora", "hardware": "RTX 4080"}, ("QLoRA instead of a base",)),
     ({"model": LLAMA, "method": "full", "hardware": "RTX 4090"},
      ("optimizer states in the host's memory", "LoRA instead of a full fine-tune",
@@ -25,13 +28,27 @@ CASES: tuple[tuple[Mapping[str, Any], tuple[str, ...]], ...] = (
     ({"model": LLAMA, "method": "full", "hardware": "RTX 3060"},
      ("weights and optimizer states in the host's memory",)),
     ({"model": LLAMA, "method": "full", "hardware": "2x A100-80GB", "distribution": "ddp"},
-     ("ZeRO-3", "optimizer states in the host's memory")),
+     ("ZeRO-3", "optimizer states in the host's memory", "LoRA instead")),
     ({"model": LLAMA, "method": "lora", "hardware": "RTX 4090",
       "training": {"precision": "fp32"}}, ("bf16 precision",)),
     ({"model": LLAMA, "method": "lora", "hardware": "RTX 4090", "model_": {"attention": "eager"},
       "data": {"max_length": 8192}, "training": {"gradient_checkpointing": True}},
      ("SDPA attention",)),
 )  # fmt: skip
+
+
+KINDS = (
+    "a micro-batch that fits", "gradient checkpointing", "SDPA attention", "bf16 precision",
+    "ZeRO-3", "optimizer states in the host's memory", "weights and optimizer states",
+    "LoRA instead", "QLoRA instead", "max_length ", " GPUs with ",
+)  # fmt: skip
+
+
+def test_every_kind_of_offer_has_a_case() -> None:
+    """Each edit that the planner knows is asked for by name below."""
+    named = [word for _, words in CASES for word in words]
+    assert [kind for kind in KINDS if not any(kind in word for word in named)] == []
+    assert len(_EDITS) <= len(KINDS)  # offloading is two of them
 
 
 def write(path: Path, edits: Mapping[str, Any]) -> Path:
