@@ -153,7 +153,7 @@ def two_chat_templates(case: Case) -> Iterator[Problem]:
 
     Why it matters: transformers reads the first and ignores the second, so that the first is what
     is learned. llama.cpp's converter prefers the second: `merge.py` leaves it out of the merged
-    folder, and a GGUF that is made of the base itself, for an adapter to sit on, has it.
+    folder, and a GGUF that others made of the base, for an adapter to sit on, has it.
 
     Example: {"model": "./base-with-two-templates"}
 

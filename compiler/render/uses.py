@@ -90,7 +90,7 @@ def find_uses(source: BundleSource) -> Uses:
         options=source.model_path is None or spec.model.trust_remote_code,
         chat_template_file=source.chat_template is not None,
         one_key_head=_has_one_key_head(facts.model),
-        hidden_rotation=hides_rotation(facts.model.architecture) and bool(spec.export.types),
+        hidden_rotation=converted and hides_rotation(facts.model.architecture),
         hub_data=source.data_path is None,
         csv=file_format == "csv",
         jsonl=file_format == "jsonl",

@@ -125,6 +125,11 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "/config/num_key_value_heads": 1,
     },
     "a GPT-NeoX": {"/facts/model/architecture": "GPTNeoXForCausalLM"},
+    "an adapter of a GPT-NeoX": {
+        "/facts/model/architecture": "GPTNeoXForCausalLM",
+        "/spec/export/types": [],
+        "/spec/export/adapter": True,
+    },
     "a long system turn": {"/spec/data/system": "Answer with the one word that fits. " * 20},
 }
 
@@ -231,7 +236,7 @@ def test_requirements_are_what_is_imported(files: dict[str, RenderedFile]) -> No
 
     assert ("peft" in pins) == ("from peft" in train)
     assert ("deepspeed" in pins) == ("deepspeed.json" in files)
-    assert ("llama-cpp-python" in pins) == ("quantize.py" in files)
+    assert ("llama-cpp-python" in pins) == ("converter.py" in files)
 
 
 def test_processes_agree(files: dict[str, RenderedFile]) -> None:
@@ -244,7 +249,7 @@ def test_processes_agree(files: dict[str, RenderedFile]) -> None:
 
 def test_a_config_says_what_the_converter_reads(build_known: BuildKnown) -> None:
     """Falcon's one key head and GPT-NeoX's rotated share, in their bundles and in no other."""
-    names = ("a Falcon with one key head", "a GPT-NeoX", "lora on one gpu")
+    names = ("a Falcon with one key head", "an adapter of a GPT-NeoX", "lora on one gpu")
     falcon, neox, other = (render(build_known, VARIANTS[name])["merge.py"].text for name in names)
 
     assert 'config["num_kv_heads"] = 1' in falcon
