@@ -9,6 +9,7 @@ import click
 
 from ftc.commands import COMMANDS
 from ftc.tui.opening import make_session
+from ftc.tui.orphan import end_with_parent
 from ftc.tui.plain import converse
 from ftc.tui.shelf import Kept, keep
 from ftc.tui.voice import LANGUAGES
@@ -55,6 +56,8 @@ def command(
         return
     from ftc.tui.app import Assistant  # noqa: PLC0415 - Textual is slow to import
 
+    if os.environ.get("TEXTUAL_DRIVER"):
+        end_with_parent()
     Assistant(session).run()
 
 
