@@ -101,6 +101,19 @@ def wrong_fits(scores: Iterable[Score]) -> tuple[str, ...]:
     return tuple(named)
 
 
+def driver_errors(scores: Iterable[Score]) -> list[float]:
+    """Return the plan's device figure over what nvidia-smi saw, where a row has that as well.
+
+    Those runs kept the allocator's default segments, which `run.sh` does not: what they cache and
+    never use is in the driver's figure.
+    """
+    return [
+        score.device_bytes / (float(said) * 2**20) - 1
+        for score in scores
+        if (said := score.row.get("nvidia_smi_mib"))
+    ]
+
+
 def capacity_bytes(row: Row) -> int | None:
     """Return the memory of the row's card as its driver reports it, None where it is not named."""
     match = find_accelerator(str(row.get("gpu_type") or ""))
@@ -130,6 +143,9 @@ def report(rows: Sequence[Row]) -> bool:
     for bound in BOUNDS:
         if bounds[bound]:
             print(_line(f"bound: {bound}", bounds[bound]))
+    seen = driver_errors(measured)
+    if seen:
+        print(_line("driver's figure, no bound (see memory.md)", seen))
     _list_unscored(scores, refused)
     wrong = wrong_fits(scores)
     for line in wrong:

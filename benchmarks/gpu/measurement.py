@@ -111,7 +111,7 @@ def run(bundle: Path, case: Case, *, gpu: bool) -> Mapping[str, Any]:
         return {"failed": _last_line(prepared.stderr)}
     launch = [sys.executable, "-m", "accelerate.commands.launch"]
     command = [*launch, "--config_file", "accelerate.yaml", "train.py"]
-    environment = {**os.environ, "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
+    environment = {**os.environ, "PYTORCH_ALLOC_CONF": "expandable_segments:True"}
     with (
         Device(active=gpu) as device,
         (bundle / "err.txt").open("w+") as errors,
