@@ -48,7 +48,7 @@ def find_call(tree: ast.Module, name: str) -> ast.Call | None:
 
 def build(call: ast.Call, builder: type, names: dict[str, Any], **instead: Any) -> Any:
     """Make the call with the script's constants; `instead` replaces what needs its machine."""
-    scope = {**names, "max": max}
+    scope = {**names, "max": max, "args": SimpleNamespace(row=0)}
     written = {
         str(word.arg): eval(compile(ast.Expression(word.value), "train.py", "eval"), scope)  # noqa: S307
         for word in call.keywords
