@@ -74,10 +74,9 @@ def find_uses(source: BundleSource) -> Uses:
     """Return what this bundle uses."""
     spec, facts = source.spec, source.facts
     data, decided = facts.data, source.plan.decisions
-    form = data.form
-    validation = decided.validation_rows.value > 0
+    form, file_format = data.form, data.format
+    validation, test = decided.validation_rows.value > 0, decided.test_rows.value > 0
     gpu = facts.hardware.kind == "gpu"
-    file_format = data.format
     sharding = decided.sharding.value
     ollama = renders_template(source) and _has_ollama_family(source)
     converted = bool(spec.export.types) or spec.export.adapter
@@ -111,7 +110,7 @@ def find_uses(source: BundleSource) -> Uses:
         max_rows=spec.data.max_rows is not None,
         stratify=decided.stratify.value and form != "text",
         validation=validation,
-        test=decided.test_rows.value > 0,
+        test=test,
         cpu=not gpu,
         gpu=gpu,
         distributed=decided.world.value > 1 or sharding.startswith("zero"),
@@ -122,9 +121,7 @@ def find_uses(source: BundleSource) -> Uses:
         max_steps=spec.training.max_steps is not None,
         early_stopping=decided.patience.value is not None and validation,
         group_by_length=_is_uneven(source),
-        accuracy=decided.metric.value == "accuracy"
-        and form != "text"
-        and decided.test_rows.value > 0,
+        accuracy=test and decided.metric.value == "accuracy" and form != "text",
         gguf=bool(spec.export.types),
         importance=any(wants_matrix(kind) for kind in spec.export.types),
         ollama_template=ollama,

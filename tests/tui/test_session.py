@@ -46,7 +46,7 @@ def test_one_sentence_leaves_two_questions(session: Session) -> None:
 
 def test_an_ordinary_case_answers_at_most_six_questions(session: Session) -> None:
     """One answer each, in the schema's order, and every option offered is a valid spec."""
-    answers = ["tickets.csv", "qwen3 4b", "a 4090", "lora", "Q4_K_M", "triage"]
+    answers = ["tickets.csv", "a 4090", "qwen3 4b", "lora", "Q4_K_M", "triage"]
     for count, answer in enumerate(answers, start=1):
         assert asked(session) == asked_pointers()[count - 1]
         for option in session.options:

@@ -28,4 +28,6 @@ class HelpScreen(ModalScreen[None]):
             f"{action.key:>8}  {say(action.label)}: {say(action.help)}" for action in ACTIONS
         )
         with VerticalScroll(id="help"):
-            yield Static(f"{say('help')}\n\n{keys}\n\n{say('help.keys')}\n{say('help.leave')}", markup=False)
+            yield Static(
+                f"{say('help')}\n\n{keys}\n\n{say('help.keys')}\n{say('help.leave')}", markup=False
+            )

@@ -40,7 +40,9 @@ with torch.no_grad():
         if parameter.dim() == 1:
             parameter.add_(torch.randn_like(parameter), alpha=OFFSET)
     markers = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
-    markers |= {number for number in range(len(tokenizer)) if not tokenizer.decode(number).strip()}
+    markers |= {
+        number for number in range(len(tokenizer)) if not str(tokenizer.decode(number)).strip()
+    }
     head = model.get_output_embeddings().weight
     head[sorted(number for number in markers if number < len(head))] *= HUSHED
     head[len(tokenizer) :] *= HUSHED

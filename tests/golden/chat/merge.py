@@ -101,7 +101,14 @@ config = json.loads((OUT / "config.json").read_text(encoding="utf-8"))
 base_config = json.loads((base / "config.json").read_text(encoding="utf-8"))
 carried = {key for key in base_config if key not in config and not key.startswith("_")}
 carried -= {"torch_dtype", "transformers_version", "quantization_config"}
-guard.write_json(OUT / "config.json", config | {key: base_config[key] for key in sorted(carried)})
+config |= {key: base_config[key] for key in sorted(carried)}
+guard.write_json(OUT / "config.json", config)
+# One chat template: transformers takes that of chat_template.jinja, where there is one, and
+# llama.cpp's converter would take that of tokenizer_config.json.
+if (OUT / "chat_template.jinja").is_file() and (OUT / "tokenizer_config.json").is_file():
+    settings = json.loads((OUT / "tokenizer_config.json").read_text(encoding="utf-8"))
+    settings.pop("chat_template", None)
+    guard.write_json(OUT / "tokenizer_config.json", settings)
 
 # -----------------------------------------------------------------------------
 # Post-conditions

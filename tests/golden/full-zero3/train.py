@@ -40,7 +40,8 @@ EVAL_BATCH = 2  # as many rows at a time as in training
 # activations fit in memory; with recomputing, a step takes 2.7 % longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 5.0  # set by `training.epochs` in the spec
-LEARNING_RATE = 2e-05  # 2e-5 at 7B, falling with size^0.4; this model has 8.03B
+# 2e-5 at 7B, falling with size^0.4 and not scaled with the batch; this model has 8.03B
+LEARNING_RATE = 2e-05
 SCHEDULE = "cosine"  # the default of `training.schedule`
 WARMUP_STEPS = 2  # 3 % of 60 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
@@ -165,16 +166,16 @@ curve = {
     "validation": [(log["step"], log["eval_loss"]) for log in history if "eval_loss" in log],
     "best_step": trainer.state.best_global_step,
     "peak_bytes": guard.peak_memory_bytes(),
+    "allocated_bytes": torch.cuda.max_memory_allocated(),  # of these, what tensors took
     "planned_bytes": PLANNED_BYTES,
 }
 guard.write_json(OUT / "curve.json", curve)
-figure = matplotlib.figure.Figure(figsize=(8, 4.5), layout="constrained")
-axes = figure.subplots()
+axes = matplotlib.figure.Figure(figsize=(8, 4.5), layout="constrained").subplots()
 axes.plot(*zip(*curve["train"], strict=True), label="training", linewidth=1)
 axes.plot(*zip(*curve["validation"], strict=True), label="validation", marker="o")
 axes.set(xlabel="optimiser step", ylabel="loss per token")
 axes.legend()
-figure.savefig(OUT / "curve.png", dpi=120)
+axes.figure.savefig(OUT / "curve.png", dpi=120)
 
 guard.say(f"peak memory {curve['peak_bytes'] / 2**30:.2f} GiB, planned {PLANNED_BYTES / 2**30:.2f}")
 losses = [loss for _, loss in curve["train"] + curve["validation"]]

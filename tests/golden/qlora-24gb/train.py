@@ -50,7 +50,7 @@ EVAL_BATCH = 64
 # activations fit in memory; with recomputing, a step takes 9.4 % longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 3.0  # 2,400 rows are few: three passes
-LEARNING_RATE = 0.0002  # the rate of QLoRA's experiments up to 13B parameters
+LEARNING_RATE = 0.0002  # the rate of QLoRA's experiments up to 13B parameters, whatever the batch
 SCHEDULE = "cosine"  # the default of `training.schedule`
 WARMUP_STEPS = 7  # 3 % of 225 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
@@ -178,16 +178,16 @@ curve = {
     "validation": [(log["step"], log["eval_loss"]) for log in history if "eval_loss" in log],
     "best_step": trainer.state.best_global_step,
     "peak_bytes": guard.peak_memory_bytes(),
+    "allocated_bytes": torch.cuda.max_memory_allocated(),  # of these, what tensors took
     "planned_bytes": PLANNED_BYTES,
 }
 guard.write_json(OUT / "curve.json", curve)
-figure = matplotlib.figure.Figure(figsize=(8, 4.5), layout="constrained")
-axes = figure.subplots()
+axes = matplotlib.figure.Figure(figsize=(8, 4.5), layout="constrained").subplots()
 axes.plot(*zip(*curve["train"], strict=True), label="training", linewidth=1)
 axes.plot(*zip(*curve["validation"], strict=True), label="validation", marker="o")
 axes.set(xlabel="optimiser step", ylabel="loss per token")
 axes.legend()
-figure.savefig(OUT / "curve.png", dpi=120)
+axes.figure.savefig(OUT / "curve.png", dpi=120)
 
 guard.say(f"peak memory {curve['peak_bytes'] / 2**30:.2f} GiB, planned {PLANNED_BYTES / 2**30:.2f}")
 losses = [loss for _, loss in curve["train"] + curve["validation"]]

@@ -162,13 +162,12 @@ curve = {
     "planned_bytes": PLANNED_BYTES,
 }
 guard.write_json(OUT / "curve.json", curve)
-figure = matplotlib.figure.Figure(figsize=(8, 4.5), layout="constrained")
-axes = figure.subplots()
+axes = matplotlib.figure.Figure(figsize=(8, 4.5), layout="constrained").subplots()
 axes.plot(*zip(*curve["train"], strict=True), label="training", linewidth=1)
 axes.plot(*zip(*curve["validation"], strict=True), label="validation", marker="o")
 axes.set(xlabel="optimiser step", ylabel="loss per token")
 axes.legend()
-figure.savefig(OUT / "curve.png", dpi=120)
+axes.figure.savefig(OUT / "curve.png", dpi=120)
 
 guard.say(f"peak memory {curve['peak_bytes'] / 2**30:.2f} GiB, planned {PLANNED_BYTES / 2**30:.2f}")
 losses = [loss for _, loss in curve["train"] + curve["validation"]]
