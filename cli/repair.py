@@ -1,7 +1,7 @@
 """The repair of a spec: the fixes of its findings, on the text that the user wrote."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,9 @@ from ftc.patch import PatchError, apply_patch
 from ftc.spec.finding import Finding
 from ftc.spec.pointer import split
 from ftc.splice import splice
+
+#: Makes a fix's operations on a text; says whether its layout is still the user's.
+Edit = Callable[[str, Sequence[Mapping[str, Any]]], tuple[str, bool]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +31,12 @@ class Repaired:
         staged.replace(path)
 
 
-def repair(text: str, findings: Sequence[Finding]) -> Repaired:
-    """Apply each finding's fix, in order; one that meets an earlier one is left to the next run."""
+def repair(text: str, findings: Sequence[Finding], edit: Edit | None = None) -> Repaired:
+    """Apply each finding's fix, in order; one that meets an earlier one is left to the next run.
+
+    `edit` knows the text's format; without one it is JSON.
+    """
+    edit = edit or edit_json
     touched: set[tuple[str, ...]] = set()
     fixed: list[Finding] = []
     faithful = True
@@ -38,7 +45,7 @@ def repair(text: str, findings: Sequence[Finding]) -> Repaired:
         if not places or any(_meet(place, other) for place in places for other in touched):
             continue
         try:
-            text, kept = _apply(text, finding.fix)
+            text, kept = edit(text, finding.fix)
         except PatchError:
             continue
         touched |= places
@@ -47,7 +54,7 @@ def repair(text: str, findings: Sequence[Finding]) -> Repaired:
     return Repaired(text=text, fixed=tuple(fixed), faithful=faithful)
 
 
-def _apply(text: str, operations: Sequence[Mapping[str, Any]]) -> tuple[str, bool]:
+def edit_json(text: str, operations: Sequence[Mapping[str, Any]]) -> tuple[str, bool]:
     """Return the text with a fix applied, and whether its layout is still the user's."""
     data = apply_patch(json.loads(text), operations)
     spliced = text

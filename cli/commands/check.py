@@ -12,6 +12,7 @@ import click
 from ftc.commands import COMMANDS
 from ftc.commands.options import FAILED, make_subject, spec_argument, wants_colour
 from ftc.compiler.pipeline import Outcome, check
+from ftc.repair import Edit
 from ftc.report import REPORTERS
 from ftc.spec.finding import Finding
 from ftc.written import write_fixes
@@ -29,7 +30,7 @@ _MOST_ROUNDS: Final = 20
     show_default=True,
     help="How to print the findings.",
 )
-@click.option("--fix", is_flag=True, help="Make the repairs that are safe (JSON specs).")
+@click.option("--fix", is_flag=True, help="Make the repairs that are safe.")
 @click.option(
     "--unsafe",
     is_flag=True,
@@ -44,9 +45,9 @@ def command(
 
     SPEC is a file in JSON or YAML, or - for standard input.
     """
-    editable = source != "-" and Path(source).suffix.lower() not in {".yaml", ".yml"}
+    editable = source != "-"
     if fix and not editable:
-        raise click.UsageError("--fix edits a JSON spec in a file; YAML would lose its comments.")
+        raise click.UsageError("--fix edits a spec in a file.")
     if unsafe and not fix:
         raise click.UsageError("--unsafe goes with --fix.")
     outcome = check(source)
@@ -75,6 +76,7 @@ def _repair(source: str, outcome: Outcome, *, unsafe: bool) -> Outcome:
     from ftc.repair import repair  # noqa: PLC0415 - for --fix only
 
     path, seen, faithful = Path(source), set[str](), True
+    edit = _editor(path)
     before: str | None = None
     for _ in range(_MOST_ROUNDS):
         findings = write_fixes(outcome.findings, outcome.document)
@@ -84,7 +86,7 @@ def _repair(source: str, outcome: Outcome, *, unsafe: bool) -> Outcome:
         # the bytes of the file: line ends stay as they are
         text = path.read_bytes().decode("utf-8")
         before = text if before is None else before
-        repaired = repair(text, wanted)
+        repaired = repair(text, wanted, edit)
         if not repaired.fixed or repaired.text in seen:
             break
         seen |= {text, repaired.text}
@@ -96,6 +98,15 @@ def _repair(source: str, outcome: Outcome, *, unsafe: bool) -> Outcome:
         outcome = check(source)
     _show(source, before, faithful=faithful)
     return outcome
+
+
+def _editor(path: Path) -> Edit | None:
+    """Return what edits a file of this name; None for JSON."""
+    if path.suffix.lower() not in {".yaml", ".yml"}:
+        return None
+    from ftc.yaml_text import edit_yaml  # noqa: PLC0415 - for a YAML spec only
+
+    return edit_yaml
 
 
 def _show(source: str, before: str | None, *, faithful: bool) -> None:
