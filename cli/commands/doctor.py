@@ -1,10 +1,13 @@
 """`ftc doctor`: what this machine has, ending in a `hardware` section ready to paste."""
 
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import click
 
 from ftc.commands import COMMANDS
+from ftc.compiler.render.pins import PINS
 from ftc.machine import machine_data, read_machine, report_machine
 from ftc.report.machine import VERSION, dump
 
@@ -21,10 +24,40 @@ from ftc.report.machine import VERSION, dump
 def command(report: str) -> None:
     """Show what this machine has, as a `hardware` section ready to paste.
 
-    GPUs of one model that nobody uses are counted; those that are left out are named.
+    GPUs of one model that nobody uses are counted; those that are left out are named. Packages that
+    bundles are pinned to are held against what is installed beside ftc.
     """
-    machine = read_machine(Path.cwd())
+    machine, packages = read_machine(Path.cwd()), _packages()
     if report == "json":
-        click.echo(dump({"version": VERSION, **machine_data(machine)}))
+        click.echo(dump({"version": VERSION, **machine_data(machine), "packages": packages}))
     else:
+        click.echo(_compare(packages))
         click.echo(report_machine(machine))
+
+
+def _packages() -> Mapping[str, Mapping[str, str | None]]:
+    """Return each pinned package with its pin and the version that is installed, if any."""
+    return {name: {"pinned": pin, "installed": _installed(name)} for name, pin in PINS.items()}
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return version(name).partition("+")[0]  # a build's own tag says nothing of the version
+    except PackageNotFoundError:
+        return None
+
+
+def _compare(packages: Mapping[str, Mapping[str, str | None]]) -> str:
+    """Say in one line whether a bundle would run here on what it is pinned to."""
+    missing = [name for name, each in packages.items() if each["installed"] is None]
+    other = [
+        f"{name} {each['installed']} (pinned {each['pinned']})"
+        for name, each in packages.items()
+        if each["installed"] not in (None, each["pinned"])
+    ]
+    if not (missing or other):
+        return "packages: every one that bundles are pinned to is installed at its pin"
+    if len(missing) == len(packages):
+        return "packages: none that bundles need are installed here; each bundle has its list"
+    told = [*([f"missing {', '.join(missing)}"] if missing else []), *other]
+    return f"packages: {'; '.join(told)}; a bundle's own list brings its pins"

@@ -4,12 +4,14 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from ftc.compiler.render.pins import PINS
 from ftc.spec.load import load_document
 from ftc.spec.sections import Spec
 from ftc.spec.validate import validate
@@ -151,3 +153,23 @@ def test_the_section_is_valid_where_it_is_pasted(
     document = load_document(str(tmp_path / "spec.json"))
     assert not isinstance(document, tuple)
     assert isinstance(validate(document), Spec)
+
+
+def test_installed_packages_are_held_against_the_pins(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is missing and one of another version are named; a build's tag is none."""
+    installed = {**PINS, "torch": f"{PINS['torch']}+cpu", "trl": "0.9.1"}
+    del installed["deepspeed"]
+
+    def find(name: str) -> str:
+        if name not in installed:
+            raise PackageNotFoundError(name)
+        return installed[name]
+
+    monkeypatch.setattr("ftc.commands.doctor.version", find)
+    said = call("doctor").out
+    assert f"packages: missing deepspeed; trl 0.9.1 (pinned {PINS['trl']})" in said
+    assert "torch" not in said
+    data = json.loads(call("doctor", "--format", "json").out)["packages"]
+    assert data["deepspeed"] == {"pinned": PINS["deepspeed"], "installed": None}
