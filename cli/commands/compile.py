@@ -10,6 +10,7 @@ import click
 from ftc.commands import COMMANDS
 from ftc.commands.options import (
     FAILED,
+    format_option,
     make_subject,
     output_option,
     spec_argument,
@@ -37,14 +38,7 @@ _MARKS = {"created": "+", "replaced": "~", "removed": "-", "unchanged": " "}
     type=click.Choice(STAGES),
     help="Run the stages up to this one; only `write` writes.",
 )
-@click.option(
-    "--format",
-    "report",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How to print what was done.",
-)
+@format_option("what was done")
 @click.pass_context
 def command(
     context: click.Context,

@@ -7,20 +7,14 @@ from pathlib import Path
 import click
 
 from ftc.commands import COMMANDS
+from ftc.commands.options import format_option
 from ftc.compiler.render.pins import PINS
 from ftc.machine import machine_data, read_machine, report_machine
 from ftc.report.machine import VERSION, dump
 
 
 @click.command(name="doctor", short_help=COMMANDS["doctor"])
-@click.option(
-    "--format",
-    "report",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How to print the machine.",
-)
+@format_option("the machine")
 def command(report: str) -> None:
     """Show what this machine has, as a `hardware` section ready to paste.
 

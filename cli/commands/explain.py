@@ -10,6 +10,7 @@ import click
 
 from ftc.catalogue import PAGES
 from ftc.commands import COMMANDS
+from ftc.commands.options import format_option
 from ftc.compiler.knowledge.glossary import Entry, all_entries, find_entry
 from ftc.report.machine import VERSION, dump
 from ftc.spec.page import Page
@@ -19,14 +20,7 @@ from ftc.spec.schema import Field, branches, fields
 @click.command(name="explain", short_help=COMMANDS["explain"])
 @click.argument("topic", metavar="CODE|FIELD|TERM", required=False)
 @click.option("--list", "lists", is_flag=True, help="List every code, field and term.")
-@click.option(
-    "--format",
-    "report",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How to print pages.",
-)
+@format_option("pages")
 def command(topic: str | None, lists: bool, report: str) -> None:
     """Print the page of a finding's code, of a field or of a term.
 

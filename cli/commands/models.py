@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ftc.commands import COMMANDS
+from ftc.commands.options import format_option
 from ftc.compiler.resolve.data import resolve_data
 from ftc.compiler.resolve.facts import DataFacts, HardwareFacts, Unknown
 from ftc.compiler.resolve.hardware import resolve_hardware
@@ -40,14 +41,7 @@ _NO_TOKENIZER = Unknown(
 @click.option("--gguf", is_flag=True, help="Only what llama.cpp converts.")
 @click.option("--short", is_flag=True, help="At most four, each for a reason of its own.")
 @click.option("--all", "everything", is_flag=True, help="Those that lack something as well.")
-@click.option(
-    "--format",
-    "report",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How to print the table.",
-)
+@format_option("the table")
 def command(
     *,
     hardware: str | None,

@@ -2,9 +2,9 @@
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -14,6 +14,7 @@ from ftc.spec.document import Document
 from ftc.spec.finding import Finding
 
 FAILED: Final = 1
+Callback = TypeVar("Callback", bound=Callable[..., Any])
 _MOST_LETTERS: Final = 1_000_000
 
 spec_argument = click.argument(
@@ -29,6 +30,18 @@ output_option = click.option(
     help="The bundle's folder (default: one named like the spec, beside it; a bundle's own spec "
     "compiles to that bundle).",
 )
+
+
+def format_option(what: str) -> Callable[[Callback], Callback]:
+    """Return the option of a command whose product is text for people or JSON for programs."""
+    return click.option(
+        "--format",
+        "report",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help=f"How to print {what}.",
+    )
 
 
 def make_subject(source: str, document: Document | None) -> Subject:

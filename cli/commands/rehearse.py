@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from ftc.commands import COMMANDS
-from ftc.commands.options import FAILED, make_subject, spec_argument, tell_findings
+from ftc.commands.options import FAILED, format_option, make_subject, spec_argument, tell_findings
 from ftc.compiler.rehearse.rehearsal import rehearse
 from ftc.compiler.rehearse.stage import Stage, Tell
 from ftc.report.machine import dump
@@ -21,14 +21,7 @@ from ftc.report.rehearsal import rehearsal_data, report_rehearsal, report_stage
     type=click.Path(file_okay=False, path_type=Path),
     help="A new folder for the rehearsal's files (default: they are removed).",
 )
-@click.option(
-    "--format",
-    "report",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How to print the table of stages.",
-)
+@format_option("the table of stages")
 @click.pass_context
 def command(context: click.Context, source: str, keep: Path | None, report: str) -> None:
     """Run the whole bundle in miniature, on this machine's CPU.
