@@ -52,8 +52,11 @@ def _unsure(session: "Session", about: str) -> list[Line]:
         return [session.line("only_you_know"), *session.ask()]
     option = step.options[step.suggested]
     because = session.consequence(option)
+    told = [session.line("why", why=session.voice.why(step.pointer))]
+    if because:
+        told.append(session.line("because", why=because))
     lines = session.apply(option.changes, chosen=True)
-    return [lines[0], *([session.line("because", why=because)] if because else []), *lines[1:]]
+    return [lines[0], *told, *lines[1:]]
 
 
 def _why(session: "Session", about: str) -> list[Line]:

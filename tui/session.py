@@ -69,7 +69,9 @@ class Session:
 
     @property
     def options(self) -> tuple[Option, ...]:
-        """The answers on offer."""
+        """The answers on offer; none while it is open whether to go on with the last draft."""
+        if self.kept is not None:
+            return ()
         return self.step.options if isinstance(self.step, Question) else ()
 
     def _answer(self, text: str) -> list[Line]:

@@ -12,10 +12,11 @@ from ftc.tui.translation import tell
 
 _BAR: Final = 24
 _MOST_FINDINGS: Final = 12
-_DERIVED: Final = (
+_SHOWN: Final = (
     "sharding", "precision", "max_length", "micro_batch", "accumulation", "global_batch",
-    "gradient_checkpointing", "epochs", "learning_rate", "lora_rank",
+    "gradient_checkpointing", "epochs", "learning_rate", "schedule", "lora_rank", "seed",
 )  # fmt: skip
+_MARKS: Final = {"derived": "~", "default": "\u00b7"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +58,7 @@ def make_offers(session: Session) -> tuple[str, ...]:
 
 
 def _spec(session: Session) -> Iterator[str]:
-    """Yield a line for each value: `=` what was said, `?` what ftc chose, `~` what it derived."""
+    """Yield a line a value: `=` was said, `?` chosen by ftc, `~` derived, a dot is a default."""
     chosen = session.draft.chosen
     for pointer, value in _leaves(written(session.draft), ""):
         own = any(each in (pointer, f"{pointer}/{each.rpartition('/')[2]}") for each in chosen)
@@ -67,10 +68,10 @@ def _spec(session: Session) -> Iterator[str]:
     if plan is None:
         return
     for name, decision in plan.decisions.items().items():
-        if name in _DERIVED and decision.source != "spec":
+        if name in _SHOWN and decision.source in _MARKS:
             value = decision.value
             shown = str(value).lower() if isinstance(value, bool) else session.voice.show(value)
-            yield f"~ {name}: {shown}"
+            yield f"{_MARKS[decision.source]} {name}: {shown}"
 
 
 def _leaves(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
