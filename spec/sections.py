@@ -12,6 +12,7 @@ Auto = Literal["auto"]
 Precision = Literal["bf16", "fp16", "fp32"]
 Attention = Literal["sdpa", "eager", "flash_attention_2"]
 Form = Literal["chat", "prompt_completion", "instruction", "text"]
+ObjectiveType = Literal["sft"]
 FileFormat = Literal["csv", "jsonl", "json", "parquet"]
 Schedule = Literal["cosine", "linear", "constant"]
 Strategy = Literal["ddp", "zero1", "zero2", "zero3"]
@@ -92,7 +93,7 @@ class Data:
 class Objective:
     """Supervised fine-tuning; `loss_on` says which tokens are learned."""
 
-    type: Literal["sft"]
+    type: ObjectiveType
     loss_on: Literal["completion", "all"]
 
 

@@ -21,7 +21,7 @@ _OPEN_ANSWER_TOKENS: Final = 512
 
 
 def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
-    """Return what templates read: `value`, `why`, `uses`, `word` and the tables of the README."""
+    """Return what templates read: `value`, `why`, `uses`, `word`, `template` and the README's tables."""
     decided = source.plan.decisions.items()
     return {
         "uses": uses,
@@ -31,6 +31,10 @@ def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
             "restarts": Word(str(_RESTARTS)),
             "world": Word(str(source.plan.decisions.world.value)),
             "rows": Word(str(len(_ladder(source)))),
+        },
+        "template": {
+            "form": f"forms/{source.facts.data.form}.j2",
+            "objective": f"objectives/{source.spec.objective.type}.j2",
         },
         "modelfile": modelfile_context(source),
         **readme_context(source, uses),

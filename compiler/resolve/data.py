@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.tokenizers import chars_per_token
 from ftc.compiler.resolve import data_faults
 from ftc.compiler.resolve.data_files import DataFiles, find_data_files
@@ -66,7 +67,8 @@ def _read(
     if len(whole) < len(files):
         return Unknown(finding=data_faults.binary(spec))
     columns, rows = _open(whole)
-    roles = assign_roles(columns, named=spec.data.columns, form=spec.data.form)
+    forms = OBJECTIVES[spec.objective.type].forms
+    roles = assign_roles(columns, named=spec.data.columns, form=spec.data.form, forms=forms)
     if isinstance(roles, Unassigned):
         if not columns:
             return Unknown(finding=data_faults.empty(spec, found.format, sum(1 for _ in rows)))

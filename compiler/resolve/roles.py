@@ -78,16 +78,23 @@ class Unassigned:
 
 
 def assign_roles(
-    columns: Sequence[str], *, named: Columns, form: Form | Literal["auto"]
+    columns: Sequence[str],
+    *,
+    named: Columns,
+    form: Form | Literal["auto"],
+    forms: Sequence[Form] = tuple(NEEDED),
 ) -> Roles | Unassigned:
-    """Give each role its column: the ones the spec names first, then the usual names."""
+    """Give each role its column: the ones the spec names first, then the usual names.
+
+    `forms` are those that the objective trains on.
+    """
     said = {f.name: getattr(named, f.name) for f in fields(named)}
     said = {role: column for role, column in said.items() if column is not None}
     for role, column in said.items():
         if column not in columns:
             return Unassigned(problem="missing", roles=(role,), form=None)
     free = {name.strip().lower(): name for name in reversed(columns) if name not in said.values()}
-    tried = [(kind, usual) for kind, usual in _USUAL if form in ("auto", kind)]
+    tried = [pair for pair in _USUAL if pair[0] in forms and form in ("auto", pair[0])]
     for kind, usual in tried:
         if not said.keys() <= usual.keys():
             continue

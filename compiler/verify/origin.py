@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from itertools import compress, product
 
 _RENDERED = re.compile(r"^([A-Z][A-Z0-9_]*) = \{\{", re.MULTILINE)
@@ -12,6 +13,7 @@ _RENDERED = re.compile(r"^([A-Z][A-Z0-9_]*) = \{\{", re.MULTILINE)
 #: Modules of ftc that bundles carry as they are.
 _CARRIED = frozenset({"go_template.py"})
 _TAG = re.compile(r"\{%.*?%\}")
+_INCLUDED = re.compile(r'\{%\s*include\s+(?:"([^"]+)"|template\.(\w+))\s*%\}')
 _MOST_PARTS = 8
 
 
@@ -32,12 +34,23 @@ def read_template(name: str) -> Template | None:
         return Template(lines=frozenset(map(str.rstrip, text.split("\n"))), constants=frozenset())
     if not path.is_file():
         return None
-    text = path.read_text(encoding="utf-8")
+    text = "\n".join(_with_partials(path))
     fixed = (line for line in text.split("\n") if "{{" not in line)
     lines = [choice.rstrip() for line in fixed for choice in _choices(line)]
     # The layout may move a trailing comment above its line.
     bare = [line.partition("  # ")[0].rstrip() for line in lines]
     return Template(lines=frozenset((*lines, *bare)), constants=frozenset(_RENDERED.findall(text)))
+
+
+def _with_partials(path: Traversable) -> Iterator[str]:
+    """Yield the text of a template and of what it includes: `template.form` is any of forms/."""
+    text = path.read_text(encoding="utf-8")
+    yield text
+    root = files("ftc.templates")
+    for name, kind in set(_INCLUDED.findall(text)):
+        partials = [root.joinpath(name)] if name else root.joinpath(f"{kind}s").iterdir()
+        for partial in partials:
+            yield from _with_partials(partial)
 
 
 def _choices(line: str) -> Iterator[str]:

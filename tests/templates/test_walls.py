@@ -2,18 +2,23 @@
 
 import re
 from importlib.resources import files
+from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.render.artifacts import ARTIFACTS
 from ftc.compiler.verify.walls import banned_tags, marker_places
+from ftc.spec.sections import Form
 
+ROOT = Path(str(files("ftc.templates")))
 TEMPLATES = {
-    path.name: path.read_text(encoding="utf-8")
-    for path in files("ftc.templates").iterdir()
-    if path.name.endswith(".j2")
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in ROOT.rglob("*.j2")
 }
-SCRIPTS = sorted(name for name in TEMPLATES if name.endswith(".py.j2"))
+PARTIALS = {name for name in TEMPLATES if "/" in name}
+SCRIPTS = sorted({name for name in TEMPLATES if name.endswith(".py.j2")} | PARTIALS)
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -47,4 +52,13 @@ def test_other_languages_print_their_own_types(name: str) -> None:
 
 def test_every_template_is_an_artifact() -> None:
     """No template lies unused, and none is missing."""
-    assert {artifact.template for artifact in ARTIFACTS} - {None} == set(TEMPLATES)
+    assert {artifact.template for artifact in ARTIFACTS} - {None} == set(TEMPLATES) - PARTIALS
+
+
+def test_every_partial_is_included() -> None:
+    """A partial is named by a template, or is the one of a form or an objective."""
+    named = set(re.findall(r'include "([^"]+)"', "".join(TEMPLATES.values())))
+    forms = {f"forms/{form}.j2" for form in get_args(Form)}
+    objectives = {f"objectives/{name}.j2" for name in OBJECTIVES}
+
+    assert named | forms | objectives == PARTIALS

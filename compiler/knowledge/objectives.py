@@ -1,0 +1,38 @@
+"""Objectives: what a run teaches, what rows it needs and what it leaves behind.
+
+One entry here and one partial, `templates/objectives/<name>.j2`, make an objective; its knobs are
+properties of `/objective` in the schema.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from ftc.spec.sections import Form, ObjectiveType
+
+Head = Literal["tokens", "scores"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objective:
+    """One entry.
+
+    `forms` are the forms of rows that it trains on, in the order in which they are tried; `knobs`
+    the keys of `/objective`, beside `type`, that it reads; `head` is what the model puts out: the
+    next token, or scores; `sequences` is how many token sequences of one row are in a pass.
+    """
+
+    title: str
+    forms: tuple[Form, ...]
+    knobs: frozenset[str]
+    head: Head = "tokens"
+    sequences: int = 1
+
+
+OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
+    "sft": Objective(
+        title="supervised fine-tuning",
+        forms=("chat", "instruction", "prompt_completion", "text"),
+        knobs=frozenset({"loss_on"}),
+    ),
+}
