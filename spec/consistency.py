@@ -1,17 +1,21 @@
 """What no single field can say: pairs of fields of which one would be accepted and then ignored."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
+from operator import getitem
 from typing import Any, Final
 
 from ftc.spec.finding import Finding
 from ftc.spec.normal import normalise, said
 from ftc.spec.pages import (
     FOREIGN_COLUMN,
-    KNOB_OF_LORA,
     NOTHING_TO_MEASURE,
     NOTHING_TO_TRAIN,
     TWO_LENGTHS,
+    UNREAD_FIELD,
 )
+from ftc.spec.pointer import dotted, split
+from ftc.spec.schema import fields
 
 _HELD_OUT_BELOW: Final = 0.9
 _ROLES: Final = {
@@ -34,24 +38,23 @@ def find_conflicts(data: Mapping[str, Any]) -> Iterator[Finding]:
             yield from check(long, written)
 
 
-def _lora_knobs(long: Mapping[str, Any], written: frozenset[str]) -> Iterator[Finding]:
-    method = long["method"]["type"]
-    if method != "qlora" and (pointer := "/method/double_quantization") in written:
-        yield KNOB_OF_LORA.finding(
-            message=f"`method.double_quantization` is set, and `{method}` quantizes nothing",
-            help="remove `double_quantization`, or set the method to `qlora`",
-            pointer=pointer,
-            fix=({"op": "remove", "path": pointer},),
-        )
-    if method != "full":
-        return
-    for knob in ("rank", "alpha", "dropout", "targets"):
-        if (pointer := f"/method/{knob}") in written:
-            yield KNOB_OF_LORA.finding(
-                message=f"`method.{knob}` is set, and a full fine-tune has no LoRA matrices",
-                help=f"remove `{knob}`, or set the method to `lora`",
-                pointer=pointer,
-                fix=({"op": "remove", "path": pointer},),
+def _unread(long: Mapping[str, Any], written: frozenset[str]) -> Iterator[Finding]:
+    """Look for what the user wrote and `x-when` says is not read beside the rest of the spec."""
+    for field in fields():
+        if field.pointer not in written:
+            continue
+        for pointer, values in field.schema.get("x-when", {}).items():
+            if split(pointer)[0] not in long:
+                continue
+            value = reduce(getitem, split(pointer), long)
+            if value in values:
+                continue
+            other, words = dotted(pointer), " or ".join(f"`{word}`" for word in values)
+            yield UNREAD_FIELD.finding(
+                message=f"`{field.name}` is set, and nothing reads it where `{other}` is `{value}`",
+                help=f"remove it, or set `{other}` to {words}",
+                pointer=field.pointer,
+                fix=({"op": "remove", "path": field.pointer},),
             )
 
 
@@ -117,7 +120,7 @@ def _unmeasured(pointer: str, split: str) -> Finding:
 
 _Check = Callable[[Mapping[str, Any], frozenset[str]], Iterator[Finding]]
 _CHECKS: Final[tuple[tuple[frozenset[str], _Check], ...]] = (
-    (frozenset({"method"}), _lora_knobs),
+    (frozenset(), _unread),
     (frozenset({"training"}), _two_lengths),
     (frozenset({"data"}), _held_out),
     (frozenset({"data"}), _columns),

@@ -93,13 +93,12 @@ PLANNED_VALUE: Final = make_page(
     '{"method": "dora"}',
     '{"method": "lora"}',
 )
-KNOB_OF_LORA: Final = make_page(
+UNREAD_FIELD: Final = make_page(
     "FTC050",
-    "lora-knob-without-lora",
-    "`rank`, `alpha`, `dropout` or `targets` is set while the method is `full`, or "
-    "`double_quantization` while it is not `qlora`.",
-    "A full fine-tune has no LoRA matrices, and only QLoRA has a 4-bit base: the value would be "
-    "accepted and then ignored.",
+    "field-that-nothing-reads",
+    "A field is set that this method, this objective or this choice does not read: `rank` while "
+    "the method is `full`, `double_quantization` while it is not `qlora`.",
+    "The value would be accepted and then ignored.",
     '{"method": {"type": "full", "rank": 16}}',
     '{"method": {"type": "lora", "rank": 16}}',
 )
@@ -151,7 +150,7 @@ PAGES: Final = (
     MALFORMED_LIST,
     PLANNED_FIELD,
     PLANNED_VALUE,
-    KNOB_OF_LORA,
+    UNREAD_FIELD,
     TWO_LENGTHS,
     NOTHING_TO_TRAIN,
     FOREIGN_COLUMN,

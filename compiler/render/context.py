@@ -21,7 +21,7 @@ _OPEN_ANSWER_TOKENS: Final = 512
 
 
 def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
-    """Return what templates read: `value`, `why`, `uses`, `word`, `template` and the README's tables."""
+    """Return `value`, `why`, `uses`, `word`, `template` (partials) and the README's tables."""
     decided = source.plan.decisions.items()
     return {
         "uses": uses,
