@@ -20,6 +20,8 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 Message = Mapping[str, Any]
+#: Half-open ranges of characters.
+Spans = tuple[tuple[int, int], ...]
 
 _TEMPLATE_CHARS: Final = 1024 * 1024
 _OUTPUT_CHARS: Final = 64 * 1024 * 1024
@@ -39,13 +41,22 @@ class ChatTemplate:
     """A compiled template with the special tokens it may name (`bos_token`, `eos_token`, ...)."""
 
     compiled: jinja2.Template
+    environment: "_Environment"
     variables: Mapping[str, Any]
 
     def render(self, messages: Sequence[Message], *, add_generation_prompt: bool = False) -> str:
         """Return the conversation as the model reads it; raises ChatTemplateError."""
-        environment = self.compiled.environment
-        if isinstance(environment, _Environment):
-            environment.start()
+        return self.render_marked(messages, add_generation_prompt=add_generation_prompt)[0]
+
+    def render_marked(
+        self, messages: Sequence[Message], *, add_generation_prompt: bool = False
+    ) -> tuple[str, Spans]:
+        """Return the conversation, and where `{% generation %}` blocks begin and end in it.
+
+        A block inside a macro or a `{% set %}` begins where that began, as in transformers, which
+        counts what has left the template so far. Raises ChatTemplateError.
+        """
+        self.environment.start()
         try:
             context = self.compiled.new_context(
                 {
@@ -57,14 +68,13 @@ class ChatTemplate:
                 }
             )
             # what `Template.render` does, without rewriting the traceback of a refusal
-            text = "".join(self.compiled.root_render_func(context))
+            for block in self.compiled.root_render_func(context):
+                self.environment.emit(block)
         except ChatTemplateError:
             raise
         except Exception as error:  # a template can raise anything that Python can
             raise ChatTemplateError(_one_line(error)) from error
-        if len(text) > _OUTPUT_CHARS:
-            raise ChatTemplateError("the rendered conversation is too long")
-        return text
+        return self.environment.take()
 
 
 def compile_chat_template(
@@ -90,7 +100,7 @@ def compile_chat_template(
         raise ChatTemplateError(f"line {error.lineno}: {_one_line(error)}") from error
     except (RecursionError, jinja2.TemplateError) as error:
         raise ChatTemplateError(_one_line(error)) from error
-    return ChatTemplate(compiled=compiled, variables=dict(variables))
+    return ChatTemplate(compiled=compiled, environment=environment, variables=dict(variables))
 
 
 class _Environment(ImmutableSandboxedEnvironment):
@@ -106,6 +116,24 @@ class _Environment(ImmutableSandboxedEnvironment):
         """Give one rendering its whole budget."""
         self._steps = _LOOP_STEPS
         self._deadline = time.monotonic() + _SECONDS
+        self._blocks: list[str] = []
+        self._chars = 0
+        self._marked: list[tuple[int, int]] = []
+
+    def emit(self, block: str) -> None:
+        """Take a piece of the text as it leaves the template."""
+        self._blocks.append(block)
+        self._chars += len(block)
+        if self._chars > _OUTPUT_CHARS:
+            raise ChatTemplateError("the rendered conversation is too long")
+
+    def mark(self, text: str) -> None:
+        """Note that a text which is about to leave is what the model says."""
+        self._marked.append((self._chars, self._chars + len(text)))
+
+    def take(self) -> tuple[str, Spans]:
+        """Return the text and the marked ranges in it."""
+        return "".join(self._blocks), tuple(self._marked)
 
     def count(self, items: Any) -> Any:
         """Let a loop begin: each of its items costs one step."""
@@ -130,7 +158,7 @@ class _Environment(ImmutableSandboxedEnvironment):
 
 
 class _Generation(Extension):
-    """Reads `{% generation %}`...`{% endgeneration %}` and renders what stands between them."""
+    """Reads `{% generation %}`...`{% endgeneration %}`, and marks what stands between them."""
 
     tags = {"generation"}  # noqa: RUF012 - the attribute that Jinja reads
 
@@ -142,7 +170,10 @@ class _Generation(Extension):
         return nodes.CallBlock(call, [], [], body).set_lineno(line)
 
     def _render(self, caller: Any) -> str:
-        return str(caller())
+        text = str(caller())
+        if isinstance(self.environment, _Environment):
+            self.environment.mark(text)
+        return text
 
 
 def _within(items: Iterable[Any], limit: int) -> Iterable[Any]:

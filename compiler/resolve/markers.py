@@ -24,3 +24,30 @@ def find_split_markers(
         return ()
     markers = sorted(set(_MARKER.findall(text)))
     return tuple(marker for marker in markers if tokenizer.token_to_id(marker) is None)
+
+
+def mask_generated(
+    template: ChatTemplate,
+    tokenizer: "Tokenizer",
+    messages: Sequence[Message],
+    *,
+    add_generation_prompt: bool = False,
+) -> tuple[list[int], list[bool]]:
+    """Return a conversation's tokens, and for each whether it stands in a `{% generation %}` block.
+
+    The rule is that of transformers' `return_assistant_tokens_mask`: a block takes every token that
+    holds one of its characters. Raises ChatTemplateError.
+    """
+    text, spans = template.render_marked(messages, add_generation_prompt=add_generation_prompt)
+    encoding = tokenizer.encode(text, add_special_tokens=False)
+    mask = [False] * len(encoding.ids)
+    for begin, end in spans:
+        if begin == end:
+            continue
+        first = encoding.char_to_token(begin)
+        if first is None:
+            break
+        last = encoding.char_to_token(end - 1)
+        upto = last + 1 if last else len(mask)
+        mask[first:upto] = [True] * (upto - first)
+    return encoding.ids, mask

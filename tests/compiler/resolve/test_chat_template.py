@@ -2,8 +2,10 @@
 
 import importlib.util
 import io
+import re
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,11 @@ from typing import Any
 import pytest
 
 from ftc.compiler.resolve.chat_template import (
+    ChatTemplate,
     ChatTemplateError,
     compile_chat_template,
 )
+from ftc.compiler.resolve.markers import mask_generated
 from ftc.compiler.resolve.tokenizer import probe_template
 from tests.tiny_tokenizers import sentencepiece_tokenizer
 
@@ -60,6 +64,22 @@ TOOLS = [
         },
     }
 ]
+MARKER = re.compile(r"\{%-?\s*generation\s*-?%\}")
+CONTENT = re.compile(r"\{\{-?[^{}]*content[^{}]*-?\}\}")
+PLACED = {
+    "in a macro": (
+        "{% macro say(m) %}{{ m.role }}: {% generation %}{{ m.content }}{% endgeneration %}\n"
+        "{% endmacro %}{% for m in messages %}{{ say(m) }}{% endfor %}"
+    ),
+    "in a set": (
+        "{% for m in messages %}{% set said %}{{ m.role }}: {% generation %}{{ m.content }}"
+        "{% endgeneration %}{% endset %}{{ said | trim }}\n{% endfor %}"
+    ),
+    "nested and empty": (
+        "{% for m in messages %}{% generation %}{{ m.role }}{% generation %}{{ m.content }}"
+        "{% endgeneration %}{% endgeneration %}{% generation %}{% endgeneration %} {% endfor %}"
+    ),
+}
 CHATML = (
     "{% for message in messages %}{{ '<|im_start|>' + message.role + '\n' + message.content }}"
     "{{ '<|im_end|>\n' }}{% endfor %}"
@@ -139,17 +159,110 @@ def test_real_templates_give_the_same_tokens(sdist: Path, tokenizer: Any) -> Non
 @pytest.mark.filterwarnings("ignore")
 def test_templates_with_generation_markers_give_the_same_tokens(tokenizer: Any) -> None:
     """The trainer's own templates, which mark what the assistant says."""
+    marked = marked_templates(trainer_templates())
+    assert len(marked) >= 30
+    assert compare(tokenizer, marked.items(), tools=None) > 10 * len(marked)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_real_generation_markers_give_the_same_masks(sdist: Path, tokenizer: Any) -> None:
+    """Of llama.cpp's and the trainer's templates that mark what is said, tools or none."""
+    marked = marked_templates((*real_templates(sdist), *trainer_templates()))
+    assert len(marked) >= 35
+    for tools in (None, TOOLS):
+        compared = compare_masks(tokenizer, marked, tools=tools)
+        assert compared["masks"] > 11 * len(marked)
+        assert compared["learned"] > 8 * len(marked)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_added_generation_markers_give_the_same_masks(sdist: Path, tokenizer: Any) -> None:
+    """Templates marked here: what real ones write of a message put in a marked block.
+
+    The blocks stand in plain text, in a macro and in a `set`, where a block has no place yet.
+    """
+    added = dict(add_markers(real_templates(sdist)))
+    assert len(added) >= 40
+    compared = compare_masks(tokenizer, {**added, **PLACED}, tools=None)
+    assert compared["learned"] > 6 * len(added)
+    assert compared["nowhere"] < len(added) // 10
+
+
+def trainer_templates() -> Iterator[tuple[str, str]]:
+    """Yield the templates that come with TRL."""
     found = importlib.util.find_spec("trl")
     if found is None or found.origin is None:
         pytest.skip("trl is not installed")
-    folder = Path(found.origin).parent / "chat_templates"
-    marked = {
-        path.name: source
-        for path in sorted(folder.glob("*.jinja"))
-        if "generation %}" in (source := path.read_text(encoding="utf-8"))
-    }
-    assert len(marked) >= 20
-    assert compare(tokenizer, marked.items(), tools=None) > 10 * len(marked)
+    for path in sorted((Path(found.origin).parent / "chat_templates").glob("*.jinja")):
+        yield path.name, path.read_text(encoding="utf-8")
+
+
+def marked_templates(templates: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Keep the templates that have generation markers."""
+    return {name: source for name, source in templates if MARKER.search(source)}
+
+
+def add_markers(templates: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Put the first print of a message's content, in templates without markers, in a block."""
+    for name, source in templates:
+        if MARKER.search(source):
+            continue
+        added, count = CONTENT.subn(r"{% generation %}\g<0>{% endgeneration %}", source, count=1)
+        if count:
+            yield f"{name} with markers added", added
+
+
+def compare_masks(
+    tokenizer: Any, templates: Mapping[str, str], *, tools: list[dict[str, Any]] | None
+) -> Counter[str]:
+    """Hold masks to `return_assistant_tokens_mask`; count them, and those that mark anything."""
+    compared = Counter[str]()
+    for name, source in templates.items():
+        tokenizer.chat_template = source
+        template = compile_chat_template(
+            source,
+            TOKENS if tools is None else {**TOKENS, "tools": tools},
+            today=datetime.now(),  # noqa: DTZ005
+        )
+        for chat in (*CONVERSATIONS, *TOOL_CONVERSATIONS):
+            for prompt in (False, True):
+                expected = mask_of(tokenizer, chat, tools, prompt=prompt)
+                try:
+                    ids, mask = mask_generated(
+                        template, tokenizer.backend_tokenizer, chat, add_generation_prompt=prompt
+                    )
+                except ChatTemplateError:
+                    assert expected is None, (name, chat, prompt)
+                    continue
+                if expected is None and not text_before_mark(template, chat):
+                    compared["nowhere"] += 1
+                    continue
+                assert (ids, mask) == expected, (name, chat, prompt)
+                compared["masks"] += 1
+                compared["learned"] += any(mask) and not all(mask)
+    return compared
+
+
+def text_before_mark(template: ChatTemplate, chat: list[dict[str, Any]]) -> bool:
+    """Tell whether all blocks have a character: transformers stops at an empty one at the start."""
+    return all(end > 0 for _, end in template.render_marked(chat)[1])
+
+
+def mask_of(
+    tokenizer: Any, chat: list[dict[str, Any]], tools: list[dict[str, Any]] | None, *, prompt: bool
+) -> tuple[list[int], list[bool]] | None:
+    """Return transformers' tokens and mask; None where the template refuses the conversation."""
+    try:
+        found = tokenizer.apply_chat_template(
+            chat,
+            tools=tools,
+            add_generation_prompt=prompt,
+            return_dict=True,
+            return_assistant_tokens_mask=True,
+        )
+    except Exception:  # noqa: BLE001 - a template raises what it likes
+        return None
+    return found["input_ids"], [bool(learned) for learned in found["assistant_masks"]]
 
 
 def compare(
