@@ -69,6 +69,8 @@ micro_batch, accumulation = LADDER[min(args.row, len(LADDER) - 1)]
 os.chdir(HERE)  # checkpoints note relative paths, so that a run can move
 
 config = SFTConfig(
+    max_length=None,  # prepare.py has cut the rows
+    dataset_kwargs={"skip_prepare_dataset": True},
     output_dir="run/train/checkpoints",
     per_device_train_batch_size=micro_batch,
     gradient_accumulation_steps=accumulation,
@@ -89,8 +91,6 @@ config = SFTConfig(
     logging_steps=0.02,  # of all steps: fifty points make a curve
     disable_tqdm=True,
     seed=SEED,
-    max_length=None,  # prepare.py has cut the rows
-    dataset_kwargs={"skip_prepare_dataset": True},
 )
 
 # -----------------------------------------------------------------------------
