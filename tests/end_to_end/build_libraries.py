@@ -7,6 +7,7 @@ runs in a process of its own, because importing these libraries changes the one 
 """
 
 import ast
+import importlib
 import json
 import sys
 import tempfile
@@ -18,9 +19,8 @@ from typing import Any
 from accelerate.commands.config.config_args import load_config_from_file
 from deepspeed.runtime.config import DeepSpeedConfig
 from peft import LoraConfig
-from transformers import LlamaConfig
+from transformers import LlamaConfig, TrainingArguments
 from transformers.integrations.deepspeed import HfTrainerDeepSpeedConfig
-from trl import SFTConfig  # type: ignore[attr-defined]
 
 STEPS = 100
 LAUNCH = ("distributed_type", "num_processes", "mixed_precision", "use_cpu", "deepspeed_config")
@@ -56,7 +56,24 @@ def build(call: ast.Call, builder: type, names: dict[str, Any], **instead: Any) 
     return builder(**{**written, **instead})
 
 
-def read_deepspeed(path: Path, settings: SFTConfig) -> dict[str, Any]:
+def find_settings(tree: ast.Module) -> tuple[ast.Call, type]:
+    """Return the call that makes `config`, and its class by the script's own import."""
+    call = next(
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        and ast.unparse(node.targets[0]) == "config"
+        and isinstance(node.value, ast.Call)
+    )
+    name = ast.unparse(call.func)
+    imports = (node for node in tree.body if isinstance(node, ast.ImportFrom))
+    module = next(
+        node.module or "" for node in imports if name in [alias.name for alias in node.names]
+    )
+    return call, getattr(importlib.import_module(module), name)
+
+
+def read_deepspeed(path: Path, settings: TrainingArguments) -> dict[str, Any]:
     """Fill in what says `auto` as the Trainer does, and let DeepSpeed judge the whole."""
     filled: Any = HfTrainerDeepSpeedConfig(str(path))  # type: ignore[no-untyped-call]
     filled.trainer_config_process(settings)
@@ -78,10 +95,8 @@ def describe(bundle: Path, scratch: str) -> dict[str, Any]:
     tree = ast.parse((bundle / "train.py").read_text(encoding="utf-8"))
     names = constants(tree)
     launch = load_config_from_file(str(bundle / "accelerate.yaml"))
-    call = find_call(tree, "SFTConfig")
-    if call is None:
-        raise ValueError(f"{bundle} builds no SFTConfig")
-    settings = build(call, SFTConfig, names, output_dir=scratch, use_cpu=True)
+    call, settings_class = find_settings(tree)
+    settings = build(call, settings_class, names, output_dir=scratch, use_cpu=True)
     adapter_call = find_call(tree, "LoraConfig")
     adapter = build(adapter_call, LoraConfig, names) if adapter_call else None
     deepspeed = bundle / "deepspeed.json"

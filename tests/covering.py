@@ -1,0 +1,142 @@
+"""A pairwise covering array over what a spec can say: every pair of choices stands in some case.
+
+The choices are read from the schema and the table of objectives, so that a new one enters by
+itself.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, get_args
+
+import pyarrow as pa
+from allpairspy import AllPairs
+from pyarrow import parquet
+
+from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.spec.schema import fields as schema_fields
+from ftc.spec.sections import FileFormat, Form
+
+ROWS = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One choice per dimension."""
+
+    objective: str
+    form: Form
+    method: str
+    sharding: str
+    device: str
+    precision: str
+    packing: str
+    format: FileFormat
+    export: str
+
+    @property
+    def name(self) -> str:
+        """The name of the case's bundle, and of its test."""
+        words = (str(getattr(self, field.name)).lower() for field in fields(self))
+        return "-".join(word.replace("_", "-") for word in words)
+
+
+def _values(name: str) -> tuple[str, ...]:
+    """Return the words that a field takes, none where the language has no such field."""
+    found = next((field.schema for field in schema_fields() if field.name == name), {})
+    words = [word for part in (found, *found.get("anyOf", ())) for word in part.get("enum", ())]
+    return tuple(word for word in words if word != "auto")
+
+
+DIMENSIONS: Mapping[str, Sequence[str]] = {
+    "objective": tuple(OBJECTIVES),
+    "form": get_args(Form),
+    "method": _values("method.type"),
+    "sharding": ("single", "ddp", "zero1", "zero2", "zero3"),
+    "device": ("cpu", "A100-80GB", "T4"),
+    "precision": ("auto", "bf16", "fp16", "fp32"),
+    "packing": _values("data.packing") or ("auto",),
+    "format": get_args(FileFormat),
+    "export": ("none", "Q8_0", "Q4_K_M", "adapter"),
+}
+
+
+def cases() -> Iterator[Case]:
+    """Yield the array; the order and the cases follow from the dimensions alone."""
+    names = list(DIMENSIONS)
+    for row in AllPairs(list(DIMENSIONS.values()), filter_func=_is_sensible):
+        yield Case(**dict(zip(names, row, strict=True)))
+
+
+def _is_sensible(row: Sequence[str]) -> bool:
+    """Whether an objective trains on a form; a row may be only begun."""
+    return len(row) < 2 or row[1] in OBJECTIVES[row[0]].forms  # type: ignore[index]
+
+
+def make_spec(case: Case) -> dict[str, Any]:
+    """Return the spec that a user would write for a case."""
+    count = 1 if case.sharding == "single" else 2
+    spec: dict[str, Any] = {
+        "name": case.name[:63].rstrip("-"),
+        "model": "./model",
+        "data": {"source": f"{case.form}.{case.format}", "max_length": 128},
+        "objective": {"type": case.objective, **_needed(case.objective)},
+        "method": {"type": case.method},
+        "hardware": {"gpu": case.device, "count": count},
+        "training": {"global_batch": 8, "max_steps": 6, "precision": case.precision},
+    }
+    if count > 1:
+        spec["distribution"] = {"strategy": case.sharding}
+    if "data.packing" in {field.name for field in schema_fields()}:
+        spec["data"]["packing"] = case.packing
+    if case.export == "adapter":
+        spec["export"] = {"adapter": True}
+    elif case.export != "none":
+        spec["export"] = {"types": [case.export]}
+    return spec
+
+
+def _needed(objective: str) -> dict[str, Any]:
+    """Return the knobs of an objective that have no default."""
+    return {"rewards": ["exact"]} if objective == "grpo" else {}
+
+
+def _say(role: str, content: str) -> dict[str, str]:
+    return {"role": role, "content": content}
+
+
+#: For each form, the row of a number.
+_ROW: Mapping[Form, Callable[[int], dict[str, Any]]] = {
+    "chat": lambda n: {
+        "messages": [_say("user", f"where is parcel {n}?"), _say("assistant", f"on shelf {n}")]
+    },
+    "instruction": lambda n: {
+        "instruction": "say where it is",
+        "input": f"parcel {n}",
+        "output": f"on shelf {n}",
+    },
+    "prompt_completion": lambda n: {
+        "prompt": f"where is parcel {n}?",
+        "completion": ("lost", "late", "sent")[n % 3],
+    },
+    "text": lambda n: {"text": f"the parcel {n} was laid on the shelf {n % 7}. " * 3},
+}
+
+
+def write_data(folder: Path) -> None:
+    """Write a file of each form in each format; what is nested is JSON text in a csv."""
+    for form, row in _ROW.items():
+        rows = [row(number) for number in range(ROWS)]
+        path = folder / form
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        path.with_suffix(".jsonl").write_text(lines, encoding="utf-8")
+        path.with_suffix(".json").write_text(json.dumps(rows), encoding="utf-8")
+        parquet.write_table(pa.Table.from_pylist(rows), path.with_suffix(".parquet"))
+        flat = [[v if isinstance(v, str) else json.dumps(v) for v in row.values()] for row in rows]
+        table = [list(rows[0]), *flat]
+        cells = (
+            "".join(f',"{cell.replace(chr(34), chr(34) * 2)}"' for cell in row) for row in table
+        )
+        text = "".join(line[1:] + "\n" for line in cells)
+        path.with_suffix(".csv").write_text(text, encoding="utf-8")

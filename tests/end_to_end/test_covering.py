@@ -1,0 +1,109 @@
+"""Every pair of choices: it compiles to what the libraries take, or is refused by name.
+
+The choices are those of `tests/covering.py`; the cases that are accepted also run, on a CPU.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from ftc.compiler.pipeline import compile_bundle, write
+from tests.covering import DIMENSIONS, Case, cases, make_spec, write_data
+from tests.end_to_end.process import ROOT, compile_spec, run
+from tests.test_properties import CONFIG, write_model
+
+CASES = tuple(cases())
+SHARDED_WEIGHTS = "zero3"
+
+#: What is refused, by the rule that says so; nothing else is.
+REFUSED: Final[Mapping[str, Callable[[Case], bool]]] = {
+    "FTC320": lambda case: case.precision == "bf16" and case.device in ("cpu", "T4"),
+    "FTC321": lambda case: case.precision == "fp16" and case.device == "cpu",
+    "FTC427": lambda case: case.method == "qlora" and case.sharding == SHARDED_WEIGHTS,
+    "FTC674": lambda case: case.method == "full" and case.export == "adapter",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """The codes of the errors of each case, and the folder of the bundles that there are."""
+
+    errors: Mapping[str, set[str]]
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
+    """Compile every case for the hardware that it names."""
+    folder = tmp_path_factory.mktemp("covering")
+    write_model(folder / "model", CONFIG)
+    write_data(folder)
+    errors = {}
+    for number, case in enumerate(CASES):
+        path = folder / f"{number}.json"
+        path.write_text(json.dumps(make_spec(case)), encoding="utf-8")
+        outcome = compile_bundle(str(path), output=folder / "bundles" / case.name)
+        errors[case.name] = {f.code for f in outcome.findings if f.severity == "error"}
+        if not outcome.failed:
+            write(outcome)
+    return Compiled(errors=errors, folder=folder / "bundles")
+
+
+def expected(case: Case) -> set[str]:
+    """Return the codes that a case must be refused by."""
+    return {code for code, is_refused in REFUSED.items() if is_refused(case)}
+
+
+def test_every_pair_stands_in_a_case() -> None:
+    """The array covers each pair of choices that the language allows, each choice at least once."""
+    for name, values in DIMENSIONS.items():
+        assert {getattr(case, name) for case in CASES} == set(values)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_case_compiles_or_is_refused_by_name(compiled: Compiled, case: Case) -> None:
+    """The errors are exactly those that the rules name for this combination."""
+    assert compiled.errors[case.name] == expected(case)
+
+
+@pytest.mark.prove
+def test_what_compiles_is_linted_and_loaded(compiled: Compiled) -> None:
+    """Ruff and the classes of accelerate, TRL, PEFT and DeepSpeed take every bundle."""
+    pytest.importorskip("deepspeed")
+    bundles = {path.name for path in compiled.folder.iterdir()}
+    ruff = run("ruff", "check", "--no-cache", "--isolated", "--select", "E,F,W", "--line-length",
+               "100", compiled.folder, cwd=ROOT)  # fmt: skip
+    assert ruff.code == 0, ruff.said
+
+    script = Path(__file__).with_name("build_libraries.py")
+    ended = run(sys.executable, script, compiled.folder, cwd=ROOT, extra={"DS_ACCELERATOR": "cpu"})
+
+    assert ended.code == 0, ended.said
+    built: dict[str, Any] = json.loads(ended.out.splitlines()[-1])
+    assert built.keys() == bundles == {case.name for case in CASES if not expected(case)}
+
+
+def on_this_machine(case: Case) -> Case:
+    """Return the case on a CPU, in fp32 where the CPU has no other."""
+    return replace(case, device="cpu", precision="auto")
+
+
+RUNNING = tuple({on_this_machine(case): None for case in CASES if not expected(case)})
+
+
+@pytest.mark.prove_all
+@pytest.mark.parametrize("case", RUNNING, ids=lambda case: case.name)
+def test_a_case_runs(case: Case, model: Path, sdist: Path, tmp_path: Path) -> None:
+    """The whole bundle ends well on two cores; `run.sh` holds every post-condition."""
+    (tmp_path / "model").symlink_to(model)
+    write_data(tmp_path)
+    bundle = compile_spec(tmp_path, make_spec(case))
+
+    ended = run("./run.sh", cwd=bundle, extra={"FTC_LLAMA_CPP_SDIST": str(sdist)})
+
+    assert ended.code == 0, ended.said
