@@ -1,9 +1,11 @@
 """What a field expects, in English."""
 
-from typing import Any
+from typing import Any, Final
 
 from ftc.spec.schema import Schema, branches
 
+_MOST_WORDS: Final = 12
+_FEW_WORDS: Final = 4
 _TYPES = {
     "string": "text in quotes",
     "integer": "a whole number",
@@ -80,5 +82,8 @@ def _one(kind: str, branch: Schema) -> str:
     if kind in {"integer", "number"}:
         return f"{words} {bounds(branch)}"
     if kind == "array" and (names := words_of(branch["items"])):
-        return f"a list of words ({', '.join(f'`{name}`' for name in names)})"
+        shown = [f"`{name}`" for name in names]
+        if len(shown) > _MOST_WORDS:
+            shown = [*shown[:_FEW_WORDS], "..."]
+        return f"a list of words ({', '.join(shown)})"
     return words

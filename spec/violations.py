@@ -24,6 +24,7 @@ from ftc.spec.schema import Schema, branches, read_planned, read_schema
 from ftc.spec.verdict import Violation, find_verdict, is_valid
 
 _LONGEST_REPAIR: Final = 100
+_MOST_WORDS: Final = 12
 
 
 def find_violations(data: Mapping[str, Any]) -> Iterator[Finding]:
@@ -32,10 +33,10 @@ def find_violations(data: Mapping[str, Any]) -> Iterator[Finding]:
         yield from _TRANSLATIONS[violation.keyword](violation, data)
 
 
-def _wrong_type(violation: Violation, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Finding]:
     yield WRONG_TYPE.finding(
         message=f"`{violation.name}` cannot be {quote(violation.value)}",
-        help=f"write {expectation(violation.field)}",
+        help=f"write {_expectation(violation, data)}",
         pointer=violation.pointer,
         fix=_replace(violation.pointer, _repair(violation.value, violation.field)),
     )
@@ -51,7 +52,7 @@ def _unknown_word(violation: Violation, data: Mapping[str, Any]) -> Iterator[Fin
         if meant is not None and meant in planned:
             yield _planned_word(violation, meant, planned[meant])
         else:
-            yield _misspelt_word(violation, meant, (*known, *planned))
+            yield _misspelt_word(violation, meant, (*known, *planned), data)
     elif violation.keyword == "anyOf" or any(accepts_type(leaf, value) for leaf in branches(field)):
         yield from _wrong_type(violation, data)
 
@@ -68,17 +69,28 @@ def _planned_word(violation: Violation, meant: str, advice: str) -> Finding:
     )
 
 
-def _misspelt_word(violation: Violation, meant: str | None, known: tuple[str, ...]) -> Finding:
+def _misspelt_word(
+    violation: Violation, meant: str | None, known: tuple[str, ...], data: Mapping[str, Any]
+) -> Finding:
     value = violation.value
     certain = meant is not None and is_certain(value, meant, known)
     repaired = meant if certain else _repair(value, violation.field)
     return UNKNOWN_VALUE.finding(
         message=f"`{violation.name}` cannot be {quote(value)}",
         help=(f"did you mean `{meant}`? " if meant else "")
-        + f"write {expectation(violation.field)}",
+        + f"write {_expectation(violation, data)}",
         pointer=violation.pointer,
         fix=_replace(violation.pointer, repaired),
     )
+
+
+def _expectation(violation: Violation, data: Mapping[str, Any]) -> str:
+    """Return what the field takes; where that is many words, who lists them."""
+    count = len(words_of(violation.field))
+    if count <= _MOST_WORDS:
+        return expectation(violation.field)
+    name = _long_pattern(violation, data)[1:].removesuffix("/*").replace("/", ".")
+    return f"one of the {count} words that `ftc explain {name}` lists"
 
 
 def _long_pattern(violation: Violation, data: Mapping[str, Any]) -> str:
@@ -116,11 +128,11 @@ def _malformed_text(violation: Violation, _: Mapping[str, Any]) -> Iterator[Find
     )
 
 
-def _malformed_list(violation: Violation, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _malformed_list(violation: Violation, data: Mapping[str, Any]) -> Iterator[Finding]:
     if violation.keyword == "uniqueItems":
         what, advice = "holds an item twice", "keep one of them"
     elif violation.keyword == "minItems":
-        what, advice = "is an empty list", f"write {expectation(violation.field)}"
+        what, advice = "is an empty list", f"write {_expectation(violation, data)}"
     else:
         what = f"holds {len(violation.value):,} items"
         advice = f"write at most {violation.schema['maxItems']:,}"

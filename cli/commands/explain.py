@@ -60,9 +60,11 @@ def _page_data(page: Page) -> Mapping[str, Any]:
 
 
 def _field_data(field: Field) -> Mapping[str, Any]:
-    """Return a field's page; `values` holds its closed set of words, if it has one."""
+    """Return a field's page; `values` holds its or its items' closed set of words, if any."""
     schema = field.schema
-    values = [word for branch in branches(schema) for word in branch.get("enum", ())]
+    inner = [branch["items"] for branch in branches(schema) if "items" in branch]
+    taken = (*branches(schema), *(branch for items in inner for branch in branches(items)))
+    values = [word for branch in taken for word in branch.get("enum", ())]
     return {
         "kind": "field",
         "field": field.name,

@@ -1,47 +1,105 @@
 """Findings for people: where, what is wrong, the line with a caret, and what to do."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import groupby
 from typing import Final
 
 from ftc.report.subject import Subject
 from ftc.spec.excerpt import excerpt
 from ftc.spec.finding import Finding, Position
+from ftc.spec.schema import read_schema
 
 # SGR codes; the words `error` and `warning` stand there in any case
 _COLOURS: Final[Mapping[str, str]] = {"error": "1;31", "warning": "1;33", "info": "1;36"}
 _HELP: Final = "1;32"
+_HEADING: Final = "1"
 _START: Final = Position(line=1, column=1)
+#: So many findings are read at a glance; more stand under the sections of the spec.
+_FEW: Final = 4
+_WHOLE: Final = "the spec"
 
 
 def report_text(findings: tuple[Finding, ...], *, subject: Subject, colour: bool = False) -> str:
-    """Return a paragraph per finding and a last line that counts them; "" without findings."""
+    """Return the findings by section of the spec, and a last line that counts them.
+
+    Findings that one remedy cures share it, findings of one place share the excerpt. "" without
+    findings.
+    """
     if not findings:
         return ""
-    paragraphs = [_paragraph(finding, subject, colour=colour) for finding in findings]
+    sections = _by_section(findings)
+    headed = len(findings) > _FEW and len(sections) > 1
+    paragraphs: list[str] = []
+    for name, found in sections.items():
+        first, *more = _paragraphs(found, subject, colour=colour)
+        heading = _paint(f"[{name}] {count(found)}", _HEADING, colour=colour)
+        paragraphs += [f"{heading}\n{first}" if headed else first, *more]
     return "\n\n".join([*paragraphs, summarise(findings)])
 
 
 def summarise(findings: tuple[Finding, ...]) -> str:
     """Return a line such as "2 errors, 1 warning; `ftc explain FTC031` says more"."""
+    severe = min(findings, key=lambda finding: list(_COLOURS).index(finding.severity))
+    return f"{count(findings)}; `ftc explain {severe.code}` says more"
+
+
+def count(findings: tuple[Finding, ...]) -> str:
+    """Return how many findings there are of each severity, such as "2 errors, 1 warning"."""
     counts = [
         f"{number} {word}{'s' if number > 1 and word != 'info' else ''}"
-        for word in ("error", "warning", "info")
+        for word in _COLOURS
         if (number := sum(finding.severity == word for finding in findings))
     ]
-    severe = min(findings, key=lambda finding: list(_COLOURS).index(finding.severity))
-    return f"{', '.join(counts)}; `ftc explain {severe.code}` says more"
+    return ", ".join(counts)
 
 
-def _paragraph(finding: Finding, subject: Subject, *, colour: bool) -> str:
+def _by_section(findings: tuple[Finding, ...]) -> Mapping[str, tuple[Finding, ...]]:
+    """Return the findings by the key of the spec that they are about, in the order they come in."""
+    sections: dict[str, tuple[Finding, ...]] = {}
+    for finding in findings:
+        key = finding.pointer.split("/")[1] if finding.pointer else ""
+        name = key if key in read_schema()["properties"] else _WHOLE
+        sections[name] = (*sections.get(name, ()), finding)
+    return sections
+
+
+def _paragraphs(findings: tuple[Finding, ...], subject: Subject, *, colour: bool) -> Iterator[str]:
+    """Yield a paragraph for each remedy, with every finding that it cures."""
+    shown: list[str] = []
+    for (_, advice), group in groupby(findings, key=lambda each: (each.code, each.help)):
+        cured = tuple(group)
+        lines = [_headline(finding, subject, colour=colour) for finding in cured]
+        excerpts = _excerpts(cured, subject)
+        lines += excerpts if excerpts != shown else []
+        shown = excerpts
+        lines.append(f"{_paint('help:', _HELP, colour=colour)} {_visible(advice)}")
+        yield "\n".join(lines)
+
+
+def _headline(finding: Finding, subject: Subject, *, colour: bool) -> str:
     where = subject.name
     if finding.position is not None:
         where = f"{where}:{finding.position.line}:{finding.position.column}"
     label = _paint(f"{finding.severity}[{finding.code}]", _COLOURS[finding.severity], colour=colour)
-    lines = [f"{where}: {label} {finding.name}: {_visible(finding.message)}"]
-    if finding.position is not None and subject.text and _is_a_place(finding):
-        lines.append(excerpt(subject.text, finding.position))
-    lines.append(f"{_paint('help:', _HELP, colour=colour)} {_visible(finding.help)}")
-    return "\n".join(line for line in lines if line)
+    return f"{where}: {label} {finding.name}: {_visible(finding.message)}"
+
+
+def _excerpts(findings: tuple[Finding, ...], subject: Subject) -> list[str]:
+    """Return the lines of the file that findings are about, each once, with all its carets."""
+    rows: dict[str, str] = {}
+    for finding in findings:
+        if finding.position is None or not subject.text or not _is_a_place(finding):
+            continue
+        line, _, carets = excerpt(subject.text, finding.position).partition("\n")
+        rows[line] = _overlay(rows.get(line, ""), carets)
+    return [text for pair in rows.items() for text in pair]
+
+
+def _overlay(first: str, second: str) -> str:
+    """Return one row with the carets of both."""
+    width = max(len(first), len(second))
+    pairs = zip(first.ljust(width), second.ljust(width), strict=True)
+    return "".join(left if right == " " else right for left, right in pairs)
 
 
 def _is_a_place(finding: Finding) -> bool:

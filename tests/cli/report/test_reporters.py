@@ -1,6 +1,7 @@
 """The reporters: one list of findings in four forms."""
 
 import json
+import re
 from typing import Any
 
 import jsonschema
@@ -51,13 +52,89 @@ def test_text() -> None:
     ]
 
 
-def test_colour_carries_nothing_alone() -> None:
+MANY_TEXT = """{
+  "nmae": "a",
+  "method": {"type": "full", "rank": 8, "targets": "attention"},
+  "training": {"seed": -1, "epochs": 0}
+}
+"""
+
+
+def at(
+    pointer: str, line: int, column: int, *, code: str = "FTC050", remedy: str = "remove it"
+) -> Finding:
+    """Return a finding of some place of the text above."""
+    message = f"`{pointer.rpartition('/')[2]}` is wrong"
+    return Finding(
+        code=code,
+        name="wrong",
+        severity="warning" if code == "FTC120" else "error",
+        message=message,
+        help=remedy,
+        pointer=pointer,
+        position=Position(line=line, column=column),
+    )
+
+
+MANY = (
+    at("/nmae", 2, 3, code="FTC032"),
+    at("/method/rank", 3, 30),
+    at("/method/targets", 3, 41),
+    at("/training/seed", 4, 24, code="FTC036", remedy="write 0"),
+    at("/training/seed", 4, 24, code="FTC120", remedy="write 7"),
+    at("/training/epochs", 4, 38, code="FTC036", remedy="write 1"),
+)
+
+
+def test_text_of_many_findings() -> None:
+    """Sections with their counts; one remedy and one line of the file are shown once."""
+    text = REPORTERS["text"](MANY, subject=Subject(name="s.json", text=MANY_TEXT))
+    assert text.splitlines() == [
+        "[the spec] 1 error",
+        "s.json:2:3: error[FTC032] wrong: `nmae` is wrong",
+        '2 |   "nmae": "a",',
+        "  |   ^",
+        "help: remove it",
+        "",
+        "[method] 2 errors",
+        "s.json:3:30: error[FTC050] wrong: `rank` is wrong",
+        "s.json:3:41: error[FTC050] wrong: `targets` is wrong",
+        '3 |   "method": {"type": "full", "rank": 8, "targets": "attention"},',
+        "  |                              ^          ^",
+        "help: remove it",
+        "",
+        "[training] 2 errors, 1 warning",
+        "s.json:4:24: error[FTC036] wrong: `seed` is wrong",
+        '4 |   "training": {"seed": -1, "epochs": 0}',
+        "  |                        ^",
+        "help: write 0",
+        "",
+        "s.json:4:24: warning[FTC120] wrong: `seed` is wrong",
+        "help: write 7",
+        "",
+        "s.json:4:38: error[FTC036] wrong: `epochs` is wrong",
+        '4 |   "training": {"seed": -1, "epochs": 0}',
+        "  |                                      ^",
+        "help: write 1",
+        "",
+        "5 errors, 1 warning; `ftc explain FTC032` says more",
+    ]
+
+
+def test_few_findings_have_no_headings() -> None:
+    """Nor have many of one section."""
+    subject = Subject(name="s.json", text=MANY_TEXT)
+    assert "[the spec]" not in REPORTERS["text"](MANY[:4], subject=subject)
+    assert "[method]" not in REPORTERS["text"](MANY[1:3] * 3, subject=subject)
+
+
+@pytest.mark.parametrize("findings", [FINDINGS, MANY])
+def test_colour_carries_nothing_alone(findings: tuple[Finding, ...]) -> None:
     """Taking the escape sequences away gives the plain report."""
-    coloured = report("text", colour=True)
-    assert coloured != report("text")
-    for code in ("\x1b[1;31m", "\x1b[1;33m", "\x1b[1;36m", "\x1b[1;32m", "\x1b[0m"):
-        coloured = coloured.replace(code, "")
-    assert coloured == report("text")
+    coloured = report("text", findings=findings, colour=True)
+    plain = report("text", findings=findings)
+    assert coloured != plain
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == plain
 
 
 def test_json_keeps_its_contract(findings_schema: dict[str, Any]) -> None:
