@@ -69,7 +69,7 @@ def test_the_loss_falls(whole_run: WholeRun) -> None:
 
     assert curve["train"][-1][0] == curve["validation"][-1][0] == STEPS
     assert losses[-1] < losses[0] / 10
-    assert (whole_run.bundle / "run/train/curve.png").read_bytes().startswith(PNG)
+    assert (whole_run.bundle / "run/curve.png").read_bytes().startswith(PNG)
 
 
 def test_the_trained_model_is_far_above_chance(whole_run: WholeRun) -> None:
