@@ -25,13 +25,14 @@ def layer_bytes(job: Job) -> int:
         norms += (1 if job.stack.fused_norms else 2) * 2 * width * shape.hidden
         norms += _autocast_bytes(job)
     inner = mlp_width(job)
-    mlp = (3 if shape.gated_mlp else 2) * width * inner + product_bytes(job)
+    mlp = (2 if job.stack.fused_mlp else 3 if shape.gated_mlp else 2) * width * inner
+    mlp += product_bytes(job)
     extra = _routed_bytes(job) if _looped(job) else extra_bytes(job, inner)
     if (
         job.mixed and shape.experts
     ):  # fused experts are no linear modules: autocast leaves them fp32
         mlp, extra = 2 * mlp, 2 * extra
-    return norms + _attention_bytes(job) + mlp + extra + _adapter_bytes(job)
+    return norms + _attention_bytes(job) + mlp + extra + _adapter_bytes(job) + _eight_bit_bytes(job)
 
 
 def _autocast_bytes(job: Job) -> int:
@@ -46,6 +47,18 @@ def _autocast_bytes(job: Job) -> int:
     # all but the attention's and the MLP's last, which read 16 bits
     readers = max(2, len(shape.linear_shapes) - 2) if shape.linear_shapes else 5
     return (2 * (_FP32 - width) + (readers - 2) * width) * shape.hidden
+
+
+def _eight_bit_bytes(job: Job) -> int:
+    """Return the inputs that a frozen base in eight bits keeps per layer and token.
+
+    bitsandbytes' `MatMul8bitLt` holds its input until its backward pass, which other frozen linears
+    have no use for: the two norms' outputs and a gated MLP's product.
+    """
+    if job.storage != "int8":
+        return 0
+    product = mlp_width(job) if job.shape.gated_mlp else 0
+    return job.compute_bytes * (2 * job.shape.hidden + product)
 
 
 def product_bytes(job: Job) -> int:
@@ -82,12 +95,13 @@ def checkpoint_bytes(job: Job) -> int:
 
     Norms or an embedding in fp32 make the residual stream fp32 too.
     """
-    return job.shape.layers * residual_bytes(job)
+    return job.backward_layers * residual_bytes(job)
 
 
 def residual_bytes(job: Job) -> int:
-    """Return one layer's input per token."""
+    """Return one layer's input per token: as wide as the embedding, or as a norm that is fp32."""
     wide = job.stack.upcast_norms or job.mixed
+    wide |= job.saves_embedding and job.stack.adapter_bytes == _FP32
     return (_FP32 if wide else job.compute_bytes) * job.shape.hidden
 
 
@@ -101,7 +115,7 @@ def held_bytes(job: Job) -> int:
     what published FSDP runs of LoRA and QLoRA show at 32 and at 80 layers.
     """
     if job.sharding == "fsdp1" and not job.full and job.checkpointing:
-        return (2 * job.shape.layers - 2) * residual_bytes(job)
+        return (2 * job.backward_layers - 2) * residual_bytes(job)
     if job.checkpointing:
         return residual_bytes(job)
     return layer_bytes(job)
@@ -142,13 +156,14 @@ def _adapter_bytes(job: Job) -> int:
     """Return each adapted module's input in the adapter's dtype, and a byte of dropout mask.
 
     One fused function for the query, key and value projections shares their input and recomputes
-    the inner products. DoRA (PEFT `DoraLinearLayer`) keeps the base's output once more.
+    the inner products. DoRA (PEFT `DoraLinearLayer`) keeps the outputs of base and adapter, each to
+    scale it.
     """
     shapes = [job.shape.linear_shapes[name] for name in job.targets]
     wide = max(job.stack.adapter_input_bytes, job.compute_bytes)
     kept = sum(kind.in_features for kind in shapes) * (wide + (1 if job.dropout else 0))
     if job.dora:
-        kept += sum(kind.out_features for kind in shapes) * job.compute_bytes
+        kept += 2 * sum(kind.out_features for kind in shapes) * job.compute_bytes
     if job.stack.fused_adapters:
         return kept - job.compute_bytes * job.shape.hidden
     return kept + len(shapes) * job.rank * wide

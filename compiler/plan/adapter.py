@@ -63,8 +63,18 @@ def decide_adapter(spec: Spec, shape: Shape) -> Adapter | None:
         )
         if rounded
         else None,
-        parameters=count_adapter_parameters(shape, hit(shape, targets.value), rank.value),
+        parameters=adapter_parameters(shape, targets.value, rank.value),
     )
+
+
+def adapter_parameters(
+    shape: Shape, targets: tuple[str, ...], rank: int, *, dora: bool = False
+) -> int:
+    """Return the weights of an adapter: LoRA's two matrices, and DoRA's magnitude per output."""
+    names = hit(shape, targets)
+    kinds = [shape.linear_shapes[name] for name in names]
+    magnitudes = sum(kind.count * kind.out_features for kind in kinds) if dora else 0
+    return count_adapter_parameters(shape, names, rank) + magnitudes
 
 
 def hit(shape: Shape, targets: tuple[str, ...]) -> tuple[str, ...]:

@@ -4,21 +4,24 @@ from collections.abc import Mapping
 
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.offload import offloaded_bytes
+from ftc.compiler.plan.optimizer import moment_bytes, paged_bytes, state_bytes
 from ftc.compiler.plan.stack import GIB
 from ftc.compiler.plan.states import trained_bytes
 from ftc.spec.sections import Spec
 
+_FP32 = 4
 _SHARD_BYTES = 5 * GIB  # one file of weights in memory while it is saved
 
 
 def checkpoint_bytes(job: Job) -> int:
-    """One checkpoint: trained weights and AdamW's states, over all processes.
+    """One checkpoint: trained weights and the optimiser's states, over all processes.
 
-    DeepSpeed saves an fp32 master and two moments beside the 16-bit weights.
+    DeepSpeed saves an fp32 master and its states beside the 16-bit weights.
     """
+    width = trained_bytes(job)
     if job.deepspeed:
-        return job.trainable * (trained_bytes(job) + 12)
-    return job.trainable * 3 * trained_bytes(job)
+        return round(job.trainable * (width + _FP32 + state_bytes(job, _FP32)))
+    return job.trainable * width + moment_bytes(job, width) + paged_bytes(job)
 
 
 def disk_bytes(spec: Spec, job: Job, exports: Mapping[str, int]) -> int:
@@ -50,5 +53,6 @@ def host_ram_bytes(job: Job, device_bytes: int) -> int:
     """
     whole = job.shape.parameters * job.load_bytes
     loading = job.world * (min(whole, _SHARD_BYTES) + GIB)
-    training = offloaded_bytes(job) + job.world * GIB if job.gpu else job.world * device_bytes
+    waiting = offloaded_bytes(job) + job.world * paged_bytes(job)
+    training = waiting + job.world * GIB if job.gpu else job.world * device_bytes
     return max(loading, training, merge_bytes(job))

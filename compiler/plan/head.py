@@ -1,6 +1,7 @@
 """The loss: what the language-model head holds beside the layers' activations, in bytes."""
 
 from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.objective import WHOLE_BYTES, head_of
 
 _TOKEN_TILE = 4096  # trl/kernels/chunked_logprob.py, TOKEN_CHUNK_SIZE
 _VOCABULARY_TILE = 32768  # trl/trainer/utils.py, _CHUNKED_LOGPROB_CHUNK_SIZE
@@ -20,11 +21,17 @@ def head_bytes(job: Job, *, training: bool) -> int:
     """
     shape, tokens, width = job.shape, job.tokens, job.compute_bytes
     hidden = tokens * job.stack.hidden_copies * width * shape.hidden
+    kind = head_of(job)
+    if kind == "scores":
+        return hidden
+    if kind == "whole":
+        head = shape.vocab * shape.hidden * width if job.head_moves and training else 0
+        return hidden + tokens * WHOLE_BYTES * shape.vocab + head
     if job.stack.loss == "logits":
         return hidden + tokens * job.stack.logits_bytes * shape.vocab
     if job.stack.loss == "linear":
         rows = -(-tokens * shape.hidden // shape.vocab)
-        head = shape.vocab * shape.hidden * width if job.full and training else 0
+        head = shape.vocab * shape.hidden * width if job.head_moves and training else 0
         return hidden + rows * shape.vocab * (width + _FP32) + head
     if job.stack.loss == "chunked":
         # all logits in 16 bits, a chunk of them in fp32 at a time, and their gradient
@@ -35,5 +42,5 @@ def head_bytes(job: Job, *, training: bool) -> int:
     total = hidden + tiles + tokens * _HEAD_STATISTICS_BYTES
     if training:
         total += tokens * _FP32 * shape.hidden
-        total += _FP32 * shape.vocab * shape.hidden if job.full else 0
+        total += _FP32 * shape.vocab * shape.hidden if job.head_moves else 0
     return total

@@ -9,14 +9,27 @@ from ftc.compiler.plan.activations import (
     product_bytes,
     recompute_bytes,
 )
+from ftc.compiler.plan.generation import (
+    cache_bytes,
+    generated_rows,
+    prefill_tokens,
+    sampling_bytes,
+)
 from ftc.compiler.plan.head import head_bytes
 from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.objective import asks_beside, blind_passes, reference_bytes
 from ftc.compiler.plan.states import (
     earlier_bytes,
     gradient_bytes,
     static_bytes,
     step_copies,
     trained_bytes,
+)
+from ftc.compiler.plan.temporaries import (
+    autocast_copies,
+    kept_matrices,
+    passing_matrices,
+    token_copies,
 )
 from ftc.compiler.plan.weights import base_weights, largest_linear, layer_weights, root_weights
 
@@ -36,7 +49,7 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
     """
     static, gradients, earlier = static_bytes(job), gradient_bytes(job), earlier_bytes(job)
     tokens, batch = job.tokens, job.tokens * _BATCH_BYTES
-    layers = job.shape.layers
+    layers = job.backward_layers
     kept = checkpoint_bytes(job) if job.checkpointing else layers * layer_bytes(job)
     active = (layer_bytes(job) if job.checkpointing else 0) + recompute_bytes(job)
     active -= product_bytes(job) if job.checkpointing else 0  # freed before the temporaries
@@ -51,7 +64,9 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
     seen = replace(job, micro=job.eval_micro or job.micro)
     evaluated = max(seen.tokens * active, head_bytes(seen, training=False))
     gathered = gathered_bytes(job, layers=2 if job.sharding == "fsdp2" else 1)
-    copies = autocast_copies(job)
+    layered = kept_matrices(job, layers=1 if job.checkpointing else job.shape.layers)
+    copies = autocast_copies(job) + token_copies(job) + (0 if job.checkpointing else layered)
+    waiting = tokens * kept if asks_beside(job) else 0
     return {
         "load": {"static": load_bytes(job)},
         "loss": {
@@ -65,7 +80,8 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
         "layer_backward": {
             "static": static,
             **backward,
-            "copies": 0 if job.checkpointing else copies,
+            "copies": passing_matrices(job)
+            + (token_copies(job) + layered if job.checkpointing else copies),
             "gathered": gathered,
         },
         "optimizer_step": {
@@ -80,7 +96,37 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
             "copies": copies,
             "gathered": gathered,
         },
+        **_passes_without_gradients(job, static, earlier, waiting=waiting, active=active),
     }
+
+
+def _passes_without_gradients(
+    job: Job, static: int, earlier: int, *, waiting: int, active: int
+) -> dict[str, dict[str, int]]:
+    """Return the phases that only some objectives have: a reference's pass, and generation.
+
+    `waiting` are the activations of the policy's own pass, `active` those of one layer per token.
+    """
+    found = {}
+    gathered = gathered_bytes(job, layers=1)
+    if blind_passes(job):
+        passing = max(job.tokens * active, head_bytes(job, training=False))
+        second = autocast_copies(job) if reference_bytes(job) else 0
+        found["reference"] = {
+            "static": static,
+            "gradients": earlier,
+            "activations": job.tokens * _BATCH_BYTES + waiting + passing,
+            "copies": autocast_copies(job) + second,
+            "gathered": gathered,
+        }
+    if generated_rows(job):
+        found["generation"] = {
+            "static": static,
+            "cache": cache_bytes(job),
+            "activations": max(prefill_tokens(job) * active, sampling_bytes(job)),
+            "gathered": gathered,
+        }
+    return found
 
 
 def fresh_bytes(job: Job) -> int:
@@ -88,6 +134,7 @@ def fresh_bytes(job: Job) -> int:
     if not job.full:
         return 0
     head = job.shape.head_parameters or job.shape.vocab * job.shape.hidden
+    head = head if job.head_moves else 0
     width = job.compute_bytes if job.fsdp else trained_bytes(job)
     return (head + largest_linear(job)) * width
 
@@ -103,15 +150,9 @@ def load_bytes(job: Job) -> int:
         return base.whole_bytes + root_weights(job)
     if job.sharding == "zero3" or job.fsdp:
         return base.shared_bytes // job.world + base.whole_bytes
-    rounding = largest_linear(job) * job.load_bytes if job.storage.startswith("nf4") else 0
+    rounded = job.storage == "int8" or job.storage.startswith("nf4")
+    rounding = largest_linear(job) * job.load_bytes if rounded else 0
     return base.shared_bytes + base.whole_bytes + rounding
-
-
-def autocast_copies(job: Job) -> int:
-    """16-bit copies of fp32 linear weights that autocast caches during a forward pass."""
-    if not job.mixed:
-        return 0
-    return job.shape.linear_parameters * job.compute_bytes
 
 
 def gathered_bytes(job: Job, *, layers: int) -> int:

@@ -4,7 +4,9 @@ from typing import Final
 
 from ftc.compiler.knowledge.accelerators import find_accelerator
 from ftc.compiler.plan.activations import layer_bytes
+from ftc.compiler.plan.generation import prefill_tokens, token_seconds
 from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.temporaries import targeted_weights
 from ftc.compiler.resolve.facts import HardwareFacts
 
 # Fitted together to plain SFTTrainer runs on one A100-80GB (fms-acceleration,
@@ -24,6 +26,9 @@ _CPU_BYTES_PER_SECOND: Final = 20e9
 # the same work, launching kernels instead of computing them, while the GPU computes.
 _PASS_SECONDS, _LAYER_SECONDS = 0.0025, 0.001
 _ADAPTED_SECONDS: Final = 0.00015  # some 15 operations more for each adapted module: an assumption
+# DoRA's norm, per adapted weight and forward pass: an fp32 copy of it, the adapter's product, that
+# scaled, and their sum, each written and read: an assumption
+_NORM_BYTES: Final = 32
 _CAST_BYTES: Final = 6  # autocast reads an fp32 weight and writes it in 16 bits
 _NOMINAL_TFLOPS: Final = 100.0  # of a device that no table knows, to rank layouts by
 
@@ -53,11 +58,13 @@ def micro_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
         moving += _DEQUANTIZED_BYTES * passes(job) * weights
     if job.mixed:
         moving += _CAST_BYTES * (2 if job.checkpointing else 1) * weights
+    if job.dora:
+        moving += _NORM_BYTES * (2 if job.checkpointing else 1) * targeted_weights(job)
     moving += passes(job) * job.shape.parameters * job.compute_bytes
     return max(computing + moving / bandwidth, launching)
 
 
-def weight_traffic_bytes(job: Job) -> int:
+def weight_traffic_bytes(job: Job) -> float:
     """Return what a pass reads and writes of weights, and of gradients that it adds to.
 
     Few rows at a time read all of it for each of them: on a CPU, where nothing hides it, 28 bytes a
@@ -72,12 +79,32 @@ def forward_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
     return micro_seconds(job, hardware, tokens) / passes(job)
 
 
-def passes(job: Job) -> int:
+def generation_seconds(job: Job, hardware: HardwareFacts) -> float:
+    """Return the seconds of an optimiser step's generated answers, all as long as they may be.
+
+    The prompts go through the model at once, then one token of each row at a time.
+    """
+    if not job.answer_tokens:
+        return 0.0
+    bandwidth = _CPU_BYTES_PER_SECOND
+    speed = (hardware.cores or 1) * _CPU_FLOPS_PER_CORE / max(1, hardware.count)
+    if hardware.kind != "cpu":
+        bandwidth = (hardware.bandwidth_gb_s or 10 * _NOMINAL_TFLOPS) * 1e9
+        speed = product_rate(job, hardware)
+    token = token_seconds(job, rate=speed, bytes_per_second=bandwidth)
+    return forward_seconds(job, hardware, prefill_tokens(job)) + job.answer_tokens * token
+
+
+def passes(job: Job) -> float:
     """Forward, a backward that costs two, and one more forward where activations are recomputed.
 
-    A frozen base needs no gradients of its weights: its backward costs one.
+    A frozen base needs no gradients of its weights: its backward costs one. Layers before the first
+    trained weight go forward alone.
     """
-    return (3 if job.full else 2) + (1 if job.checkpointing else 0)
+    backward = (2 if job.full else 1) + (1 if job.checkpointing else 0)
+    if not job.frozen_layers:
+        return 1 + backward
+    return 1 + backward * job.backward_layers / job.shape.layers
 
 
 def operations(job: Job) -> float:
@@ -90,9 +117,12 @@ def operations(job: Job) -> float:
     looked_up = 0 if shape.tied else shape.embedding_parameters
     weights = 2 * (active_parameters(job) - looked_up)
     attention = 2 * job.length_tokens * shape.heads * shape.head_dim * shape.layers
-    recomputed = 1 if job.checkpointing else 0
-    adapter = 0 if job.full else 6 * job.trainable
-    return weights * passes(job) + attention * (3.5 + recomputed) + adapter
+    reached = job.backward_layers / shape.layers
+    recomputed = reached if job.checkpointing else 0
+    adapter: float = 0 if job.full else 6 * job.trainable
+    if job.dora and job.dropout:  # which multiplies with the base's weights once more
+        adapter += 2 * passes(job) * targeted_weights(job)
+    return weights * passes(job) + attention * (1 + 2.5 * reached + recomputed) + adapter
 
 
 def active_parameters(job: Job) -> int:

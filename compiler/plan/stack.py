@@ -21,14 +21,15 @@ class Stack:
     `bucket_elements` is the size of a DeepSpeed communication bucket.
 
     `adapter_bytes` is the width of an adapter's weights: PEFT casts to fp32, TRL 1.16 casts QLoRA's
-    back to bf16.
+    back to bf16. `fused_norms`: a kernel that recomputes from its input; `fused_mlp`: one that
+    recomputes a gated MLP's activation (Liger's `SiLUMul` keeps gate and up alone).
 
     The others describe published runs of other stacks, which no spec can ask for: `upcast_norms`:
     PEFT's `prepare_model_for_kbit_training` makes what is not quantized fp32, and with the norms
-    the residual stream; `fused_norms`: a kernel that recomputes from its input; `fused_adapters`:
-    LoRA's projections in one autograd function; `attention_copies`: contiguous copies of query, key
-    and value; `whole_adapters`: FSDP leaves the adapters out of its shards; `looped_experts`:
-    transformers before 5 keeps most experts as linear modules and runs them one by one.
+    the residual stream; `fused_adapters`: LoRA's projections in one autograd function;
+    `attention_copies`: contiguous copies of query, key and value; `whole_adapters`: FSDP leaves the
+    adapters out of its shards; `looped_experts`: transformers before 5 keeps most experts as linear
+    modules and runs them one by one.
     """
 
     loss: Loss
@@ -38,8 +39,9 @@ class Stack:
     adapter_input_bytes: int
     bucket_elements: int
     adapter_bytes: int = 4
-    upcast_norms: bool = False
     fused_norms: bool = False
+    fused_mlp: bool = False
+    upcast_norms: bool = False
     fused_adapters: bool = False
     attention_copies: bool = False
     whole_adapters: bool = False
@@ -60,6 +62,11 @@ PINNED: Final = Stack(
 # TRL 1.16 (`SFTTrainer.__init__`): adapters on a quantized base are bf16, and so is what they save
 # of their input; norms are not upcast (`prepare_model_for_kbit_training` is not called).
 PINNED_QLORA: Final = replace(PINNED, adapter_bytes=2, adapter_input_bytes=2)
+
+# Liger's kernels of norm, rotary embedding and MLP; TRL 1.16 leaves the loss to its own fused head
+# (`SFTTrainer`: `fused_linear_cross_entropy` is refused).
+LIGER: Final = replace(PINNED, fused_norms=True, fused_mlp=True)
+LIGER_QLORA: Final = replace(PINNED_QLORA, fused_norms=True, fused_mlp=True)
 
 # transformers 4.48, TRL 0.13, torch 2.4: bf16 logits, an fp32 copy, a shifted copy and log-softmax
 # are alive at once (2 + 4 + 4 + 4); foreach AdamW copies the weights once.

@@ -1,51 +1,45 @@
 """What stays between steps: weights, adapters, optimizer states and gradients, in bytes."""
 
 from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.objective import reference_bytes
+from ftc.compiler.plan.optimizer import master_bytes, moment_bytes, step_bytes
 from ftc.compiler.plan.weights import base_weights
 
 _DDP_COPIES = 1  # DDP's buckets are a second copy of the gradients (torch DDP, default views)
-_MASTER_BYTES = 12  # DeepSpeed: fp32 master and two fp32 moments (arXiv 1910.02054, section 3.1)
 _SUB_GROUP = 10**9  # weights that ZeRO-3 steps at a time (`sub_group_size`)
 _FP32 = 4
-# bitsandbytes `Optimizer2State`: a byte per moment, and an fp32 absmax per 256 of each
-_MOMENTS_8BIT = 2 + 2 * 4 / 256
 
 
 def static_bytes(job: Job) -> int:
     """Weights and optimizer states that stay between steps.
 
-    Full: weights and two AdamW moments in the weights' dtype. LoRA: the frozen base, and adapters
-    with their moments. DeepSpeed: 16-bit weights, and an fp32 master with two moments divided among
+    Full: weights, frozen or not, and the optimiser's states, two moments in the weights' dtype
+    under AdamW. LoRA: the frozen base, and adapters with their states. A reference model is here
+    too. DeepSpeed: 16-bit weights, and an fp32 master with two moments divided among
     the processes; ZeRO-3 divides the weights as well (arXiv 1910.02054, section 5); what is
     offloaded is not here. FSDP divides all that are parameters; an adapter's gradient is part of a
     flat parameter there and stays.
     """
     base = base_weights(job)
     if job.full:
-        frozen, whole = 0, 0
+        frozen, whole = (job.shape.parameters - job.trainable) * job.load_bytes, 0
     else:
         frozen, whole = base.shared_bytes, base.whole_bytes
+    frozen += reference_bytes(job)
     trainable, world = job.trainable, job.world
     if job.deepspeed:
         weights = frozen + trainable * trained_bytes(job)
         if job.sharding == "zero3":
             weights = 0 if job.weights_on_host else weights // world
-        masters = 0 if job.states_on_host else trainable * _MASTER_BYTES // world
+        masters = 0 if job.states_on_host else round(trainable * master_bytes(job)) // world
         return weights + whole + masters + job.workspace_bytes
-    states = trainable * trained_bytes(job) + moment_bytes(job)
+    states = trainable * trained_bytes(job) + moment_bytes(job, trained_bytes(job))
     if job.fsdp:
         kept = states + (0 if job.full else trainable * trained_bytes(job))
         if job.stack.whole_adapters:
             return frozen // world + whole + kept + job.workspace_bytes
         return (frozen + kept) // world + whole + job.workspace_bytes
     return frozen + whole + states + job.workspace_bytes
-
-
-def moment_bytes(job: Job) -> int:
-    """Return AdamW's two moments of all trained weights, in their dtype or in 8 bits."""
-    if job.optimizer == "adamw-8bit":
-        return round(job.trainable * _MOMENTS_8BIT)
-    return 2 * job.trainable * trained_bytes(job)
 
 
 def gradient_bytes(job: Job) -> int:
@@ -110,10 +104,10 @@ def trained_bytes(job: Job) -> int:
 def step_copies(job: Job) -> int:
     """Return what the optimizer step copies beside states and gradients.
 
-    Foreach AdamW copies the weights. DeepSpeed makes its share of the gradients fp32, ZeRO-3 a
-    sub-group at a time (`step` of `stage_1_and_2.py`, `stage3.py`).
+    What the optimiser itself makes, and under DeepSpeed its share of the gradients in fp32, a
+    sub-group at a time under ZeRO-3 (`step` of `stage_1_and_2.py`, `stage3.py`).
     """
-    whole = job.trainable * trained_bytes(job) * job.stack.step_copies
+    whole = step_bytes(job, trained_bytes(job))
     if not job.deepspeed:
         return whole // job.world if job.fsdp else whole
     share = job.trainable // job.world

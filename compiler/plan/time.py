@@ -6,8 +6,9 @@ from typing import Final
 
 from ftc.compiler.plan.disk import checkpoint_bytes
 from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.objective import blind_passes, sequences_of
 from ftc.compiler.plan.plan import Cost, Time
-from ftc.compiler.plan.roofline import forward_seconds, micro_seconds, rate
+from ftc.compiler.plan.roofline import forward_seconds, generation_seconds, micro_seconds, rate
 from ftc.compiler.plan.traffic import step_overhead_seconds
 from ftc.compiler.resolve.facts import HardwareFacts, Lengths
 
@@ -42,8 +43,12 @@ def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
     step = step_seconds(job, hardware, tokens)
     seen = job.eval_micro or job.micro
     batches = work.evaluations * math.ceil(work.evaluation_rows / (seen * job.world))
-    seen_tokens = seen * padded_tokens(work.lengths, seen, work.max_length_tokens)
-    evaluation = batches * forward_seconds(job, hardware, seen_tokens)
+    seen_tokens = (
+        seen
+        * sequences_of(job.objective)
+        * padded_tokens(work.lengths, seen, work.max_length_tokens)
+    )
+    evaluation = batches * (1 + blind_passes(job)) * forward_seconds(job, hardware, seen_tokens)
     saving = work.saves * checkpoint_bytes(job) / _DISK_BYTES_PER_SECOND
     loading = job.shape.parameters * job.load_bytes / _DISK_BYTES_PER_SECOND + _START_SECONDS
     total = work.steps * step + evaluation + saving + loading
@@ -76,9 +81,15 @@ def estimate_cost(time: Time | None, hardware: HardwareFacts, price: float | Non
 
 
 def step_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
-    """Return the seconds of one optimiser step; `tokens` per row, as padded in a micro-batch."""
-    micro = micro_seconds(job, hardware, job.micro * tokens)
-    return micro * job.accumulation + step_overhead_seconds(job, hardware, micro)
+    """Return the seconds of one optimiser step; `tokens` per sequence, as padded in a micro-batch.
+
+    A reference's passes are forward passes more; what is generated comes before all of them.
+    """
+    micro = micro_seconds(job, hardware, job.sequences * tokens)
+    if blind_passes(job):
+        micro += blind_passes(job) * forward_seconds(job, hardware, job.sequences * tokens)
+    step = micro * job.accumulation + step_overhead_seconds(job, hardware, micro)
+    return step + generation_seconds(job, hardware)
 
 
 def padded_tokens(lengths: Lengths, rows: int, max_length_tokens: int) -> float:

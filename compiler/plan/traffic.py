@@ -3,6 +3,7 @@
 from typing import Final
 
 from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.optimizer import paged_bytes, state_bytes
 from ftc.compiler.plan.states import trained_bytes
 from ftc.compiler.resolve.facts import HardwareFacts
 
@@ -10,11 +11,12 @@ from ftc.compiler.resolve.facts import HardwareFacts
 # Hopper, of A100, of older or bridged cards; PCIe through the host.
 _HOPPER_LINK, _AMPERE_LINK, _BRIDGE_LINK, _PCIE_LINK = 350e9, 230e9, 50e9, 12e9
 _HOPPER, _AMPERE_DATA_CENTRE, _VOLTA = 9.0, 8.0, 7.0
+_FP32: Final = 4
 _HOST_LINK: Final = 16e9  # of pinned host memory and one GPU, PCIe of the fourth generation
 # DeepSpeed's CPU AdamW, parameters per second of one host: Qwen2.5-3B on two A100 takes steps of
 # 2.4 to 3.1 s on 128 cores (deepspeedai/DeepSpeed, tutorial of ZeRO-Offload), most of it this.
 _CPU_ADAMW: Final = 1.5e9
-_STATE_TRAFFIC_BYTES: Final = 28  # AdamW reads and writes weight, gradient and moments, in fp32
+_WEIGHT_TRAFFIC_BYTES: Final = 12  # an fp32 weight read and written, its gradient read
 _STEP_SECONDS: Final = 0.02  # per optimiser step: data loader, logging
 _DEEPSPEED_SECONDS: Final = 0.02  # per step: its engine's bookkeeping; an assumption
 _FETCH_SECONDS: Final = 0.0005  # per layer and pass: ZeRO-3's hooks; an assumption
@@ -59,15 +61,18 @@ def exposed_seconds(job: Job, hardware: HardwareFacts, micro: float) -> float:
 
 
 def states_seconds(job: Job, hardware: HardwareFacts) -> float:
-    """Return the seconds of AdamW's traffic, of this process's share of the states.
+    """Return the seconds of the optimiser's traffic, of this process's share of the states.
 
-    Where the states are on the host its processors update those of all processes.
+    Where the states are on the host its processors update those of all processes. Paged states are
+    taken to come from the host and to go back, which they do when the device is full.
     """
     if job.states_on_host:
         return job.trainable / _CPU_ADAMW
     share = job.world if job.deepspeed else 1
     bandwidth = (hardware.bandwidth_gb_s or 1000) * 1e9
-    return job.trainable * _STATE_TRAFFIC_BYTES / share / bandwidth
+    moved = _WEIGHT_TRAFFIC_BYTES + 2 * state_bytes(job, _FP32)
+    paging = 2 * paged_bytes(job) / _HOST_LINK
+    return job.trainable * moved / share / bandwidth + paging
 
 
 def host_seconds(job: Job, micro: float) -> float:

@@ -25,7 +25,8 @@ def base_weights(job: Job) -> Base:
     NF4 (arXiv 2305.14314; bitsandbytes `functional.quantize_4bit`): half a byte a weight, and an
     fp32 absmax per 64; double quantization makes that one byte, with an fp32 per 256 of them and a
     table per matrix. GPTQ: 4 bits, fp16 scales and packed zeros per 128 or per output, an int32
-    group index per input feature. Embedding, head and norms stay 16-bit. FSDP divides what are
+    group index per input feature. LLM.int8 (`Int8Params`): a byte a weight and an fp32 scale per
+    output. Embedding, head and norms stay 16-bit. FSDP divides what are
     parameters: absmax, scales and group indices are not, and stay whole (measured on 2 and 4 GPUs).
     """
     shape = job.shape
@@ -37,6 +38,8 @@ def base_weights(job: Job) -> Base:
     kinds = shape.linear_shapes.values()
     if job.storage == "nf4":
         whole = linear // _BLOCK * _FP32
+    elif job.storage == "int8":
+        whole = sum(kind.count * kind.out_features for kind in kinds) * _FP32
     elif job.storage == "nf4-double":
         nested = linear // _BLOCK
         whole = nested + nested // _NESTED_BLOCK * _FP32
@@ -68,6 +71,8 @@ def quantized_bytes(job: Job, linear: int) -> int:
     """Return what so many linear weights take as parameters, their scales apart."""
     if job.storage == "plain":
         return linear * job.load_bytes
+    if job.storage == "int8":
+        return linear
     zeros = _scales(job, linear) // 2 if job.storage.startswith("gptq") else 0
     return linear // 2 + zeros
 

@@ -1,0 +1,88 @@
+"""What an objective needs beside training: pairs, a reference, passes without gradients.
+
+Read off TRL 1.16's trainers. One table: another objective is one line here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from ftc.compiler.knowledge.architecture import Shape
+from ftc.compiler.plan.job import PAIRED, Job, Objective
+
+# fused: tiles of logits, as `Stack.loss` says; whole: all of them; scores: a few numbers a row
+Head = Literal["fused", "whole", "scores"]
+# trl/experimental/orpo: the logits in fp32 (accelerate's `convert_outputs_to_fp32`), half of them
+# as log-softmax, and on the way back two gradients of all of them: 4 + 2 + 4 + 4
+WHOLE_BYTES: Final = 14
+_ELSEWHERE: Final = ("copy", "adapter-off")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """One objective: its head, and passes without gradients, of the policy and of a reference.
+
+    `beside` says whether the reference is asked while the policy's activations wait for their
+    backward pass, as DPO and KTO do; GRPO scores before it trains.
+    """
+
+    head: Head = "fused"
+    policy_passes: int = 0
+    reference_passes: int = 0
+    beside: bool = False
+
+
+NEEDS: Final[Mapping[Objective, Needs]] = {
+    "sft": Needs(),
+    "cpt": Needs(),
+    "dpo": Needs(reference_passes=1, beside=True),
+    "kto": Needs(policy_passes=1, reference_passes=2, beside=True),  # ... of mismatched answers too
+    "orpo": Needs(head="whole"),
+    "reward": Needs(head="scores"),
+    "classification": Needs(head="scores"),
+    "grpo": Needs(reference_passes=1),
+}
+
+
+def sequences_of(objective: Objective) -> int:
+    """Return how many sequences of one row of the data go through the model together."""
+    return 2 if objective in PAIRED else 1
+
+
+def reference_bytes(job: Job) -> int:
+    """Return a frozen copy of the model, which TRL loads in the dtype that the model was loaded in.
+
+    An adapter needs none: the base under it, with the adapter switched off, is the reference.
+    """
+    return job.shape.parameters * job.load_bytes if job.reference == "copy" else 0
+
+
+def blind_passes(job: Job) -> int:
+    """Return the forward passes without gradients that a micro-batch costs beside its own."""
+    needs = NEEDS[job.objective]
+    return needs.policy_passes + (needs.reference_passes if job.reference in _ELSEWHERE else 0)
+
+
+def asks_beside(job: Job) -> bool:
+    """Whether a pass without gradients runs while activations of the policy are kept."""
+    return NEEDS[job.objective].beside and job.reference in _ELSEWHERE
+
+
+def head_of(job: Job) -> Head:
+    """Return the kind of head that the loss is computed from."""
+    return NEEDS[job.objective].head
+
+
+def scored_shape(shape: Shape, labels: int) -> Shape:
+    """Return the shape with transformers' score head in place of the head over the vocabulary.
+
+    `AutoModelForSequenceClassification`: one linear module without bias, hidden x labels (one label
+    under a reward model), never tied to the embedding.
+    """
+    head = shape.hidden * labels
+    return replace(
+        shape,
+        parameters=shape.parameters - shape.head_parameters + head,
+        head_parameters=head,
+        tied=False,
+    )

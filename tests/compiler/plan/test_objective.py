@@ -1,0 +1,226 @@
+"""What objectives and methods beyond supervised LoRA cost: memory, and passes of the model."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ftc.compiler.knowledge.accelerators import find_accelerator
+from ftc.compiler.knowledge.architecture import count_adapter_parameters
+from ftc.compiler.knowledge.models import all_models
+from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.plan.generation import cache_bytes
+from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.objective import NEEDS, blind_passes, scored_shape, sequences_of
+from ftc.compiler.plan.phases import parts_of_phases, phases
+from ftc.compiler.plan.roofline import generation_seconds, operations, passes
+from ftc.compiler.plan.stack import LIGER
+from ftc.compiler.plan.time import step_seconds
+from ftc.compiler.resolve.facts import HardwareFacts
+
+SHAPE = next(model.shape for model in all_models() if model.id == "Qwen/Qwen2.5-7B")
+TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+
+
+def lora(**changes: Any) -> Job:
+    """Return a LoRA of Qwen2.5-7B in bf16, two rows of 1,024 tokens."""
+    job = Job(
+        shape=SHAPE,
+        full=False,
+        trainable=count_adapter_parameters(SHAPE, TARGETS, 16),
+        targets=TARGETS,
+        rank=16,
+        load_bytes=2,
+        compute_bytes=2,
+        attention="sdpa",
+        sharding="single",
+        world=1,
+        micro=2,
+        accumulation=4,
+        length_tokens=1024,
+        checkpointing=True,
+        gpu=True,
+    )
+    return replace(job, **changes)
+
+
+def full(**changes: Any) -> Job:
+    """Return a full fine-tune of the same, fp32 weights under autocast."""
+    return lora(full=True, trainable=SHAPE.parameters, targets=(), rank=0, load_bytes=4, **changes)
+
+
+def a100() -> HardwareFacts:
+    """Return one A100."""
+    found = find_accelerator("A100-80GB")
+    assert found is not None
+    card = found.accelerator
+    return HardwareFacts(
+        kind="gpu",
+        name=card.name,
+        count=1,
+        memory_bytes=card.memory_bytes,
+        bf16=True,
+        compute_capability=8.0,
+        bandwidth_gb_s=card.bandwidth_gb_s,
+        bf16_tflops=card.bf16_tflops,
+        link="nvlink",
+        cores=None,
+        host_ram_bytes=None,
+        origin="spec",
+        flash_attention_2=True,
+        disk_free_bytes=None,
+        also_matches=(),
+    )
+
+
+def test_the_table_agrees_with_what_the_language_knows() -> None:
+    """As many sequences of a row, and the same kind of head."""
+    for name, entry in OBJECTIVES.items():
+        assert entry.sequences == sequences_of(name), name
+        assert (entry.head == "scores") == (NEEDS[name].head == "scores"), name
+
+
+def test_a_pair_is_two_rows() -> None:
+    """Both answers of a pair go through the model at once, as a batch of twice the rows."""
+    plain, pair = phases(lora(micro=4)), phases(lora(objective="orpo", micro=2))
+    assert pair["layer_backward"] == plain["layer_backward"]
+    assert pair["optimizer_step"] == plain["optimizer_step"]
+
+
+def test_a_reference_copy_takes_the_weights_again() -> None:
+    """A full fine-tune's DPO needs a second model; an adapter's is the base itself."""
+    sft, dpo = full(), full(objective="dpo", reference="copy")
+    more = phases(dpo)["optimizer_step"] - phases(replace(dpo, reference="none"))["optimizer_step"]
+    assert more == 4 * SHAPE.parameters
+    assert phases(sft)["load"] == phases(dpo)["load"]
+    assert (
+        phases(lora(objective="dpo", reference="adapter-off"))["optimizer_step"]
+        == phases(lora(objective="dpo", reference="precomputed"))["optimizer_step"]
+    )
+
+
+def test_the_reference_is_asked_while_activations_wait() -> None:
+    """DPO's pass without gradients comes on top of what the policy keeps; GRPO's before it."""
+    dpo = parts_of_phases(lora(objective="dpo", reference="adapter-off"))
+    scored = parts_of_phases(
+        lora(objective="grpo", reference="adapter-off", micro=4, answer_tokens=256)
+    )
+    kept = dpo["reference"]["activations"] - scored["reference"]["activations"]
+    assert kept == 4 * 1024 * SHAPE.layers * 2 * SHAPE.hidden
+    assert "reference" not in parts_of_phases(lora(objective="dpo", reference="precomputed"))
+
+
+def test_passes_without_gradients() -> None:
+    """KTO asks policy and reference about mismatched answers as well."""
+    assert blind_passes(lora(objective="dpo", reference="copy")) == 1
+    assert blind_passes(lora(objective="dpo", reference="precomputed")) == 0
+    assert blind_passes(lora(objective="kto", reference="adapter-off")) == 3
+    assert blind_passes(lora(objective="kto", reference="precomputed")) == 1
+    assert blind_passes(lora(objective="grpo", reference="none")) == 0
+    assert blind_passes(lora()) == 0
+
+
+def test_a_pass_more_takes_its_time() -> None:
+    """A reference's forward pass beside forward, recomputation and a backward of one."""
+    asked = lora(objective="dpo", reference="adapter-off")
+    alone = replace(asked, reference="precomputed")
+    ratio = step_seconds(asked, a100(), 512) / step_seconds(alone, a100(), 512)
+    assert ratio == pytest.approx(4 / 3, rel=0.02)
+
+
+def test_scores_make_no_logits() -> None:
+    """A head of three labels needs no tile and no gradient of a vocabulary."""
+    scored = scored_shape(SHAPE, 3)
+    job = full(objective="classification")
+    job = replace(job, shape=scored, trainable=scored.parameters)
+    loss = parts_of_phases(job)["loss"]["loss"]
+    assert loss == 3 * 2 * 1024 * 2 * SHAPE.hidden
+    assert scored.parameters == SHAPE.parameters - SHAPE.head_parameters + 3 * SHAPE.hidden
+    assert loss < parts_of_phases(full())["loss"]["loss"] / 10
+
+
+def test_orpo_holds_all_logits() -> None:
+    """Its trainer is the only one without a fused head: 14 bytes per token and word."""
+    loss = parts_of_phases(lora(objective="orpo"))["loss"]["loss"]
+    assert loss > 14 * 4 * 1024 * SHAPE.vocab
+
+
+def test_generation_keeps_keys_and_values_of_a_whole_step() -> None:
+    """All answers of an optimiser step are generated together."""
+    job = lora(objective="grpo", answer_tokens=512)
+    generation = parts_of_phases(job)["generation"]
+    assert generation["cache"] == cache_bytes(job) == 8 * 1024 * 29 * 2 * 4 * 128 * 2
+    assert "generation" not in parts_of_phases(lora())
+    half = replace(job, answer_tokens=256)
+    slower = generation_seconds(job, a100()) / generation_seconds(half, a100())
+    assert slower == pytest.approx(2, rel=0.1)
+    assert generation_seconds(lora(), a100()) == 0
+
+
+def test_layers_before_the_first_trained_one_keep_nothing() -> None:
+    """Half of the layers frozen: half of the inputs kept, and the forward pass as before."""
+    layer = SHAPE.largest_layer_parameters
+    frozen = 14 * layer + SHAPE.embedding_parameters
+    job = full(frozen_layers=14)
+    job = replace(job, trainable=SHAPE.parameters - frozen)
+    loss, whole = parts_of_phases(job)["loss"], parts_of_phases(full())["loss"]
+    assert whole["activations"] - loss["activations"] == 14 * 2048 * 4 * SHAPE.hidden
+    assert loss["static"] == 4 * frozen + 12 * (SHAPE.parameters - frozen)
+    assert passes(job) == pytest.approx(1 + 3 / 2)
+    assert operations(job) < operations(full())
+
+
+def test_trained_modules_and_tokens_beside_an_adapter() -> None:
+    """A whole embedding is trained in fp32 with its moments; a few rows cost a copy of it."""
+    embedding = SHAPE.vocab * SHAPE.hidden
+    job = lora()
+    saved = replace(
+        job,
+        trainable=job.trainable + embedding,
+        saved_parameters=embedding,
+        saves_embedding=True,
+    )
+    static = parts_of_phases(saved)["loss"]["static"] - parts_of_phases(job)["loss"]["static"]
+    assert static == 12 * embedding
+    assert (
+        parts_of_phases(saved)["loss"]["activations"] > parts_of_phases(job)["loss"]["activations"]
+    )
+    rows = replace(job, trained_tokens=4, trainable=job.trainable + 4 * SHAPE.hidden)
+    assert parts_of_phases(rows)["layer_backward"]["copies"] == 2 * embedding
+
+
+def test_a_head_that_moves_beside_an_adapter_has_an_fp32_gradient() -> None:
+    """TRL's fused head adds it up in fp32, whoever trains it."""
+    fixed = parts_of_phases(lora())["loss"]["loss"]
+    moves = parts_of_phases(lora(trains_head=True))["loss"]["loss"]
+    assert moves - fixed == 4 * SHAPE.vocab * SHAPE.hidden
+
+
+def test_dora_keeps_two_outputs_and_with_dropout_the_weights() -> None:
+    """Recomputing hides it: then one layer's are there at a time."""
+    plain, dora = phases(lora(checkpointing=False)), phases(lora(checkpointing=False, dora=True))
+    outputs = sum(SHAPE.linear_shapes[name].out_features for name in TARGETS)
+    assert dora["loss"] - plain["loss"] == 2048 * 28 * 2 * 2 * outputs
+    dropped = parts_of_phases(lora(checkpointing=False, dora=True, dropout=0.1))["loss"]["copies"]
+    assert dropped == 2 * SHAPE.linear_parameters
+    again = parts_of_phases(lora(dora=True, dropout=0.1))
+    assert again["loss"]["copies"] == 0
+    assert again["layer_backward"]["copies"] > 2 * SHAPE.linear_parameters // 28
+
+
+def test_a_base_in_eight_bits() -> None:
+    """A byte a weight, and inputs that other frozen modules do not keep."""
+    eight, sixteen = lora(storage="int8"), lora()
+    saved = phases(sixteen)["load"] - phases(eight)["load"]
+    assert saved == pytest.approx(SHAPE.linear_parameters, rel=0.03)
+    kept = parts_of_phases(replace(eight, checkpointing=False))["loss"]["activations"]
+    plain = parts_of_phases(replace(sixteen, checkpointing=False))["loss"]["activations"]
+    inputs = 2 * (2 * SHAPE.hidden + SHAPE.intermediate)
+    assert kept - plain == 2048 * 28 * inputs
+
+
+def test_liger_keeps_less_of_a_layer() -> None:
+    """Norms recomputed from their input, and an MLP's activation not kept."""
+    plain = phases(lora(checkpointing=False))["loss"]
+    liger = phases(lora(checkpointing=False, stack=LIGER))["loss"]
+    assert plain - liger > 2048 * 28 * 2 * SHAPE.intermediate
