@@ -34,7 +34,7 @@ prove-all: install  ## whole matrices, by hand
 rehearse-all: install  ## rehearse every family, into benchmarks/rehearsals.md; up to an hour
 	$(RUN)/python -m benchmarks.rehearsals
 
-docs: install  ## write docs/fields.md and docs/findings.md from what `ftc explain` says
+docs: install  ## write docs/fields.md and docs/rules/ from what `ftc explain` says
 	$(RUN)/python -m pytest -q tests/test_docs.py --update-golden
 
 check: install  ## format, lint, types, floors
