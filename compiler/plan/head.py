@@ -1,7 +1,7 @@
 """The loss: what the language-model head holds beside the layers' activations, in bytes."""
 
 from ftc.compiler.plan.job import Job
-from ftc.compiler.plan.objective import WHOLE_BYTES, head_of
+from ftc.compiler.plan.objective import head_of, whole_bytes
 
 _TOKEN_TILE = 4096  # trl/kernels/chunked_logprob.py, TOKEN_CHUNK_SIZE
 _VOCABULARY_TILE = 32768  # trl/trainer/utils.py, _CHUNKED_LOGPROB_CHUNK_SIZE
@@ -26,7 +26,7 @@ def head_bytes(job: Job, *, training: bool) -> int:
         return hidden
     if kind == "whole":
         head = shape.vocab * shape.hidden * width if job.head_moves and training else 0
-        return hidden + tokens * WHOLE_BYTES * shape.vocab + head
+        return hidden + tokens * whole_bytes(job) * shape.vocab + head
     if job.stack.loss == "logits":
         return hidden + tokens * job.stack.logits_bytes * shape.vocab
     if job.stack.loss == "linear":

@@ -21,7 +21,7 @@ Optimizer = Literal[
 Objective = Literal["sft", "cpt", "dpo", "kto", "orpo", "reward", "classification", "grpo"]
 # What a preference or a reward is measured against: nothing; a second, frozen model; the base with
 # its adapter switched off; log-probabilities computed before training.
-Reference = Literal["none", "copy", "adapter-off", "precomputed"]
+Reference = Literal["none", "copy", "adapter_off", "precomputed"]
 
 # Objectives that compare two answers: TRL joins them to one batch of twice the rows.
 PAIRED: Final = frozenset({"dpo", "orpo", "reward"})
@@ -42,7 +42,7 @@ class Job:
     trained whole beside an adapter, as copies of the base's (`modules_to_save`), as wide as the
     adapter is; `saves_embedding` says whether the embedding is among them. `trained_tokens` are
     rows of the embedding trained beside it. `trains_head` says whether the output head moves, None
-    where that follows from `full`.
+    where that follows from `full`. `smoothed` is label smoothing's loss.
     """
 
     shape: Shape
@@ -69,6 +69,7 @@ class Job:
     eval_micro: int = 0
     objective: Objective = "sft"
     reference: Reference = "none"
+    smoothed: bool = False
     answer_tokens: int = 0
     frozen_layers: int = 0
     saved_parameters: int = 0

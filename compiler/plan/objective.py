@@ -14,8 +14,10 @@ from ftc.compiler.plan.job import PAIRED, Job, Objective
 Head = Literal["fused", "whole", "scores"]
 # trl/experimental/orpo: the logits in fp32 (accelerate's `convert_outputs_to_fp32`), half of them
 # as log-softmax, and on the way back two gradients of all of them: 4 + 2 + 4 + 4
-WHOLE_BYTES: Final = 14
-_ELSEWHERE: Final = ("copy", "adapter-off")
+_ORPO_BYTES: Final = 14
+# transformers' `LabelSmoother`: fp32 logits, a shifted copy, log-softmax and its negative
+_SMOOTHED_BYTES: Final = 16
+_ELSEWHERE: Final = ("copy", "adapter_off")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,17 +62,26 @@ def reference_bytes(job: Job) -> int:
 def blind_passes(job: Job) -> int:
     """Return the forward passes without gradients that a micro-batch costs beside its own."""
     needs = NEEDS[job.objective]
-    return needs.policy_passes + (needs.reference_passes if job.reference in _ELSEWHERE else 0)
+    asked = needs.reference_passes if job.reference in _ELSEWHERE else 0
+    return needs.policy_passes + asked + (1 if job.smoothed else 0)
 
 
 def asks_beside(job: Job) -> bool:
     """Whether a pass without gradients runs while activations of the policy are kept."""
-    return NEEDS[job.objective].beside and job.reference in _ELSEWHERE
+    return job.smoothed or (NEEDS[job.objective].beside and job.reference in _ELSEWHERE)
 
 
 def head_of(job: Job) -> Head:
-    """Return the kind of head that the loss is computed from."""
-    return NEEDS[job.objective].head
+    """Return the kind of head that the loss is computed from.
+
+    Label smoothing needs all logits; TRL's fused head then runs once more, for the metrics.
+    """
+    return "whole" if job.smoothed else NEEDS[job.objective].head
+
+
+def whole_bytes(job: Job) -> int:
+    """Return what all logits cost per token and word of the vocabulary, where they are needed."""
+    return _SMOOTHED_BYTES if job.smoothed else _ORPO_BYTES
 
 
 def scored_shape(shape: Shape, labels: int) -> Shape:

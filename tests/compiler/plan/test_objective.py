@@ -94,16 +94,16 @@ def test_a_reference_copy_takes_the_weights_again() -> None:
     assert more == 4 * SHAPE.parameters
     assert phases(sft)["load"] == phases(dpo)["load"]
     assert (
-        phases(lora(objective="dpo", reference="adapter-off"))["optimizer_step"]
+        phases(lora(objective="dpo", reference="adapter_off"))["optimizer_step"]
         == phases(lora(objective="dpo", reference="precomputed"))["optimizer_step"]
     )
 
 
 def test_the_reference_is_asked_while_activations_wait() -> None:
     """DPO's pass without gradients comes on top of what the policy keeps; GRPO's before it."""
-    dpo = parts_of_phases(lora(objective="dpo", reference="adapter-off"))
+    dpo = parts_of_phases(lora(objective="dpo", reference="adapter_off"))
     scored = parts_of_phases(
-        lora(objective="grpo", reference="adapter-off", micro=4, answer_tokens=256)
+        lora(objective="grpo", reference="adapter_off", micro=4, answer_tokens=256)
     )
     kept = dpo["reference"]["activations"] - scored["reference"]["activations"]
     assert kept == 4 * 1024 * SHAPE.layers * 2 * SHAPE.hidden
@@ -114,7 +114,7 @@ def test_passes_without_gradients() -> None:
     """KTO asks policy and reference about mismatched answers as well."""
     assert blind_passes(lora(objective="dpo", reference="copy")) == 1
     assert blind_passes(lora(objective="dpo", reference="precomputed")) == 0
-    assert blind_passes(lora(objective="kto", reference="adapter-off")) == 3
+    assert blind_passes(lora(objective="kto", reference="adapter_off")) == 3
     assert blind_passes(lora(objective="kto", reference="precomputed")) == 1
     assert blind_passes(lora(objective="grpo", reference="none")) == 0
     assert blind_passes(lora()) == 0
@@ -122,7 +122,7 @@ def test_passes_without_gradients() -> None:
 
 def test_a_pass_more_takes_its_time() -> None:
     """A reference's forward pass beside forward, recomputation and a backward of one."""
-    asked = lora(objective="dpo", reference="adapter-off")
+    asked = lora(objective="dpo", reference="adapter_off")
     alone = replace(asked, reference="precomputed")
     ratio = step_seconds(asked, a100(), 512) / step_seconds(alone, a100(), 512)
     assert ratio == pytest.approx(4 / 3, rel=0.02)
@@ -224,3 +224,11 @@ def test_liger_keeps_less_of_a_layer() -> None:
     plain = phases(lora(checkpointing=False))["loss"]
     liger = phases(lora(checkpointing=False, stack=LIGER))["loss"]
     assert plain - liger > 2048 * 28 * 2 * SHAPE.intermediate
+
+
+def test_label_smoothing_needs_all_logits_and_a_pass_more() -> None:
+    """TRL's own head runs beside it, for the metrics."""
+    job = lora(smoothed=True)
+    assert parts_of_phases(job)["loss"]["loss"] > 16 * 2048 * SHAPE.vocab
+    assert blind_passes(job) == 1
+    assert parts_of_phases(job)["reference"]["activations"] > 2048 * 28 * 2 * SHAPE.hidden
