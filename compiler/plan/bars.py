@@ -14,6 +14,7 @@ PARTS: Final[Mapping[str, tuple[str, str]]] = {
     "loss": ("░", "~"),
     "copies": ("▞", "-"),
     "gathered": ("▖", "."),
+    "cache": ("▚", ":"),
 }
 
 

@@ -19,6 +19,7 @@ _COLOURS: Final[Mapping[str, str]] = {
     "loss": "#e69f00",
     "copies": "#cc79a7",
     "gathered": "#56b4e9",
+    "cache": "#f0e442",
 }
 
 

@@ -9,6 +9,7 @@ from ftc.compiler.knowledge.accelerators import find_accelerator
 from ftc.compiler.knowledge.architecture import count_adapter_parameters
 from ftc.compiler.knowledge.models import all_models
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.plan.bars import PARTS
 from ftc.compiler.plan.generation import cache_bytes
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.objective import NEEDS, blind_passes, scored_shape, sequences_of
@@ -232,3 +233,14 @@ def test_label_smoothing_needs_all_logits_and_a_pass_more() -> None:
     assert parts_of_phases(job)["loss"]["loss"] > 16 * 2048 * SHAPE.vocab
     assert blind_passes(job) == 1
     assert parts_of_phases(job)["reference"]["activations"] > 2048 * 28 * 2 * SHAPE.hidden
+
+
+def test_every_part_of_a_phase_has_its_mark_in_a_bar() -> None:
+    """What a bar leaves out would be missing from its length."""
+    jobs = (
+        lora(objective="grpo", answer_tokens=256, reference="adapter_off"),
+        full(objective="dpo", reference="copy"),
+    )
+    for job in jobs:
+        for parts in parts_of_phases(job).values():
+            assert set(parts) <= set(PARTS)
