@@ -90,7 +90,7 @@ PLANNED_VALUE: Final = make_page(
     "planned-value",
     "The value is part of ftc's design and is not implemented yet.",
     "It is refused by name, so that nothing else is done in its place.",
-    '{"method": "dora"}',
+    '{"method": "prompt_tuning"}',
     '{"method": "lora"}',
 )
 UNREAD_FIELD: Final = make_page(

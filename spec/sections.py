@@ -11,13 +11,30 @@ from typing import Literal
 Auto = Literal["auto"]
 Precision = Literal["bf16", "fp16", "fp32"]
 Attention = Literal["sdpa", "eager", "flash_attention_2"]
-Form = Literal["chat", "prompt_completion", "instruction", "text"]
-ObjectiveType = Literal["sft"]
+Form = Literal["chat", "prompt_completion", "instruction", "text", "preference"]
+ObjectiveType = Literal["sft", "dpo", "classification"]
+PreferenceLoss = Literal[
+    "sigmoid", "ipo", "hinge", "robust", "exo_pair", "apo_zero", "apo_down", "sigmoid_norm"
+]
+Reference = Literal["adapter_off", "copy", "precomputed"]
 FileFormat = Literal["csv", "jsonl", "json", "parquet"]
-Schedule = Literal["cosine", "linear", "constant"]
+Packing = Literal["none", "best-fit"]
+BestBy = Literal["loss", "metric"]
+# fmt: off
+Schedule = Literal[
+    "cosine", "linear", "constant", "polynomial", "cosine_with_restarts", "inverse_sqrt",
+    "warmup_stable_decay",
+]
+Optimizer = Literal[
+    "adamw", "adamw_8bit", "paged_adamw", "paged_adamw_8bit",
+    "lion", "lion_8bit", "paged_lion", "paged_lion_8bit", "adafactor", "sgd",
+]
+# fmt: on
 Strategy = Literal["ddp", "zero1", "zero2", "zero3"]
 Offload = Literal["none", "optimizer", "parameters"]
-Metric = Literal["accuracy", "none"]
+Metric = Literal[
+    "accuracy", "macro_f1", "exact_match", "numeric_match", "rouge_l", "chrf", "none"
+]
 # fmt: off
 GgufType = Literal[
     "F16", "BF16", "Q8_0", "Q6_K",
@@ -51,6 +68,8 @@ class Columns:
     input: str | None
     output: str | None
     text: str | None
+    chosen: str | None
+    rejected: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,16 +104,30 @@ class Data:
     system: str | None
     max_length: int | Auto
     max_rows: int | None
+    packing: Packing | Auto
     cleaning: Cleaning
     splits: Splits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LabelWeight:
+    """How much a row of one label counts in the loss; 1 is as much as any other."""
+
+    label: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Objective:
-    """Supervised fine-tuning; `loss_on` says which tokens are learned."""
+    """What is learned; each type reads the fields that `x-when` of the schema gives it."""
 
     type: ObjectiveType
     loss_on: Literal["completion", "all"]
+    class_weights: tuple[LabelWeight, ...] | Literal["auto", "balanced", "none"]
+    loss: PreferenceLoss
+    beta: float | Auto
+    reference: Reference | Auto
+    label_smoothing: float | Auto
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,27 +144,43 @@ class Method:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """How often the validation split is measured, and by what the test split is judged."""
+    """How often the validation split is measured, and by what answers are judged.
+
+    `answered_rows` of validation are answered each time where `best_by` is the metric.
+    """
 
     every_steps: int | Auto
     metric: Metric | Auto
+    best_by: BestBy
+    answered_rows: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
-    """Batch sizes are rows; `warmup` is the share of all optimiser steps."""
+    """Batch sizes are rows; `warmup` and `decay` are shares of all optimiser steps.
+
+    `learning_rate_floor` is a share of the peak.
+    """
 
     epochs: float | Auto
     max_steps: int | None
     global_batch: int | Auto
     micro_batch: int | Auto
     learning_rate: float | Auto
+    optimizer: Optimizer
     schedule: Schedule
+    learning_rate_floor: float
+    decay: float
+    cycles: int
+    power: float
     warmup: float
     weight_decay: float
     max_grad_norm: float
+    neftune: float | None
+    label_smoothing: float
     precision: Precision | Auto
     gradient_checkpointing: bool | Auto
+    group_by_length: bool | Auto
     evaluation: Evaluation
     keep_checkpoints: int
     early_stopping: int | None

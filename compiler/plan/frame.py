@@ -4,7 +4,10 @@ from dataclasses import dataclass
 
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.plan.adapter import Adapter, hit
+from ftc.compiler.plan.arrangement import Arrangement
 from ftc.compiler.plan.batch import Batch
+from ftc.compiler.plan.comparison import decide_comparison
+from ftc.compiler.plan.curve import job_word
 from ftc.compiler.plan.job import Job, Storage
 from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.memory import measure, workspace_bytes
@@ -24,6 +27,7 @@ class Frame:
     precision: Precision
     adapter: Adapter | None
     max_length: int
+    arrangement: Arrangement
     batch: Batch
     world: int
 
@@ -34,6 +38,7 @@ class Frame:
         spec, shape, adapter = self.spec, self.shape, self.adapter
         load = decide_load_dtype(spec, self.precision, sharding).value
         targets = hit(shape, adapter.targets.value) if adapter else ()
+        reference = decide_comparison(spec).reference
         return Job(
             shape=shape,
             full=adapter is None,
@@ -44,16 +49,21 @@ class Frame:
             load_bytes=4 if load == "fp32" else 2,
             compute_bytes=4 if self.precision == "fp32" else 2,
             storage=self.storage,
+            optimizer=job_word(spec.training.optimizer),
+            smoothed=spec.training.label_smoothing > 0,
             attention=decide_attention(spec, self.facts.model).value,
             sharding=sharding,
             offload=written if (written := spec.distribution.offload) != "auto" else offload,
             world=self.world,
             micro=micro,
             accumulation=self.batch.rows_per_process // micro,
-            length_tokens=self.max_length,
+            length_tokens=self.arrangement.length_tokens,
+            eval_length_tokens=self.max_length,
             checkpointing=checkpointing,
             gpu=self.facts.hardware.kind == "gpu",
             workspace_bytes=workspace_bytes(self.facts.hardware),
+            objective=spec.objective.type,
+            reference=reference.value if reference else "none",
             stack=self.stack,
         )
 

@@ -2,6 +2,7 @@
 
 import math
 
+from ftc.compiler.plan.comparison import REFERRING, comparing_rate
 from ftc.compiler.plan.decision import Because, Decision
 from ftc.compiler.plan.schedule import FROM_SCRATCH_PARAMETERS
 from ftc.compiler.plan.source import decide
@@ -9,6 +10,8 @@ from ftc.compiler.resolve.facts import ModelFacts
 from ftc.spec.sections import Spec
 
 _LARGE_PARAMETERS = 20_000_000_000
+_LION_SHARE = 0.2  # arXiv 2302.06675, section 5: 3 to 10 times smaller than AdamW's
+_SGD_TIMES = 100
 
 
 def decide_learning_rate(spec: Spec, model: ModelFacts) -> Decision[float]:
@@ -19,13 +22,27 @@ def decide_learning_rate(spec: Spec, model: ModelFacts) -> Decision[float]:
     table 2.1 (arXiv 2005.14165), 6e-4 at 125M to 1.2e-4 at 6.7B. The batch does not scale it: the
     derived one lies between 4 and 128 rows by the size of the data, where these recipes are too,
     and a rule for AdamW (a square root at most) rests on pretraining at far larger ones.
+    Adafactor, without its own schedule as the Trainer sets it, takes AdamW's.
     """
 
     def derive() -> tuple[float, Because]:
+        rate, because = for_adamw()
+        optimizer = spec.training.optimizer
+        if "lion" in optimizer:
+            values = {"share": _LION_SHARE, "adamw": rate}
+            return _one_digit(_LION_SHARE * rate), Because(key="learning_rate.lion", values=values)
+        if optimizer == "sgd":
+            values = {"times": _SGD_TIMES, "adamw": rate}
+            return _one_digit(_SGD_TIMES * rate), Because(key="learning_rate.sgd", values=values)
+        return rate, because
+
+    def for_adamw() -> tuple[float, Because]:
+        if spec.objective.type in REFERRING:
+            return comparing_rate(spec, model)
         values = {"parameters": model.parameters}
         if model.parameters < FROM_SCRATCH_PARAMETERS:
             return 1e-3, Because(key="learning_rate.scratch", values=values)
-        if spec.method.type != "full":
+        if spec.method.type not in ("full", "freeze"):
             large = model.parameters > _LARGE_PARAMETERS
             key = "learning_rate.lora_large" if large else "learning_rate.lora"
             return (1e-4 if large else 2e-4), Because(key=key, values=values)

@@ -5,21 +5,38 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from ftc.compiler.plan.decision import Decision
-from ftc.spec.sections import Attention, GgufType, Metric, Offload, Precision, Schedule
+from ftc.spec.sections import (
+    Attention,
+    BestBy,
+    GgufType,
+    Metric,
+    Offload,
+    Optimizer,
+    Packing,
+    Precision,
+    PreferenceLoss,
+    Reference,
+    Schedule,
+)
 
 Sharding = Literal["single", "ddp", "zero1", "zero2", "zero3"]
 Quantization = Literal["nf4"]
 Bounds = Mapping[GgufType, float]
+# Of a classification: a row of each label counts as much, or so many times as much, as one of others.
+Weights = Literal["balanced", "none"] | Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decisions:
     """What was decided, one field each; LoRA's and QLoRA's are None under other methods.
 
+    So are a schedule's knobs under other schedules, and noise and smoothing where there is none.
+
     The last five are None where nothing is exported, `max_metric_drop` also without a metric;
     bounds map each GGUF type to nats per token, a share, a ratio and a share.
 
-    Batches count rows; `warmup_steps`, `total_steps`, `eval_steps` and `save_steps` count optimiser
+    Batches count rows, packed ones where rows are packed: `packed_rows` is how many the training
+    split gives, `packed_length` the tokens that one holds; `warmup_steps`, `total_steps`, `eval_steps` and `save_steps` count optimiser
     steps; `world` counts processes; `master_dtype` is the dtype that trained weights are kept in;
     `validation_rows`, `test_rows` and `train_rows` are what the splits will hold.
     """
@@ -31,6 +48,10 @@ class Decisions:
     load_dtype: Decision[Precision]
     attention: Decision[Attention]
     max_length: Decision[int]
+    packing: Decision[Packing]
+    packed_length: Decision[int] | None
+    packed_rows: Decision[int] | None
+    group_by_length: Decision[bool]
     micro_batch: Decision[int]
     eval_batch: Decision[int]
     accumulation: Decision[int]
@@ -47,11 +68,26 @@ class Decisions:
     keep_checkpoints: Decision[int]
     patience: Decision[int | None]
     learning_rate: Decision[float]
+    optimizer: Decision[Optimizer]
     schedule: Decision[Schedule]
     warmup_steps: Decision[int]
+    decay_steps: Decision[int] | None
+    learning_rate_floor: Decision[float] | None
+    cycles: Decision[int] | None
+    power: Decision[float] | None
     weight_decay: Decision[float]
     max_grad_norm: Decision[float]
+    neftune: Decision[float] | None
+    label_smoothing: Decision[float] | None
+    preference_loss: Decision[PreferenceLoss] | None
+    beta: Decision[float] | None
+    reference: Decision[Reference] | None
+    pair_smoothing: Decision[float] | None
+    class_weights: Decision[Weights] | None
     metric: Decision[Metric]
+    best_by: Decision[BestBy]
+    answered_rows: Decision[int] | None
+    judged_rows: Decision[int]
     answer_tokens: Decision[int]
     seed: Decision[int]
     lora_rank: Decision[int] | None
@@ -66,6 +102,11 @@ class Decisions:
     quantization: Decision[Quantization] | None
     double_quantization: Decision[bool] | None
 
+    @property
+    def batch_rows(self) -> int:
+        """The rows of an epoch as batches count them: fewer than `train_rows` where packed."""
+        return self.train_rows.value if self.packed_rows is None else self.packed_rows.value
+
     def items(self) -> Mapping[str, Decision[Any]]:
         """Return the decisions that were made, by name, in the order of a run."""
         pairs = ((place.name, getattr(self, place.name)) for place in fields(self))
@@ -76,8 +117,8 @@ class Decisions:
 class Memory:
     """The peak of one process, in bytes; `phases` maps a phase to its allocated peak.
 
-    `parts` maps a phase to what its peak is made of: static, gradients, activations, loss, copies
-    and gathered weights.
+    `parts` maps a phase to what its peak is made of: static, gradients, activations, loss,
+    copies, gathered weights and a cache of keys and values.
 
     `reserved_bytes` adds what the caching allocator keeps, `device_bytes` the CUDA context and
     NCCL on top. `capacity_bytes` is the device's (the host's share on a CPU), None when unknown.

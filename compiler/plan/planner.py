@@ -6,7 +6,11 @@ from functools import partial
 
 from ftc.compiler.plan.adapter import decide_adapter
 from ftc.compiler.plan.alternatives import find_alternatives
+from ftc.compiler.plan.arrangement import Arrangement
 from ftc.compiler.plan.batch import decide_batch, ladder
+from ftc.compiler.plan.comparison import decide_comparison
+from ftc.compiler.plan.curve import decide_curve
+from ftc.compiler.plan.class_weights import decide_class_weights
 from ftc.compiler.plan.decision import Decision
 from ftc.compiler.plan.disk import disk_bytes, host_ram_bytes
 from ftc.compiler.plan.evaluation import decide_eval_batch
@@ -18,6 +22,7 @@ from ftc.compiler.plan.layout import Layout, decide_layout
 from ftc.compiler.plan.learning_rate import decide_learning_rate
 from ftc.compiler.plan.lengths import decide_max_length
 from ftc.compiler.plan.memory import measure
+from ftc.compiler.plan.padding import Padding, choose_padding, first_arrangement
 from ftc.compiler.plan.plan import Decisions, Plan
 from ftc.compiler.plan.precision import decide_attention, decide_load_dtype, decide_precision
 from ftc.compiler.plan.schedule import Timetable, decide_timetable
@@ -25,7 +30,15 @@ from ftc.compiler.plan.search import least_device_bytes
 from ftc.compiler.plan.sharding import decide_world
 from ftc.compiler.plan.size import shape_of
 from ftc.compiler.plan.source import derived, keep
-from ftc.compiler.plan.splits import Splits, decide_answer_tokens, decide_metric, decide_splits
+from ftc.compiler.plan.splits import (
+    Splits,
+    decide_answer_tokens,
+    decide_answered_rows,
+    decide_best_by,
+    decide_judged_rows,
+    decide_metric,
+    decide_splits,
+)
 from ftc.compiler.plan.table import fitting_gpus
 from ftc.compiler.plan.time import Work, count_evaluations, estimate_cost, estimate_time
 from ftc.compiler.plan.verification import decide_verification
@@ -48,12 +61,18 @@ def make_plan(spec: Spec, facts: KnownFacts) -> Plan:
     )
 
 
-def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
-    """Decide what comes before the search for a layout."""
+def make_frame(spec: Spec, facts: KnownFacts, arrangement: Arrangement | None = None) -> Frame:
+    """Decide what comes before the search for a layout.
+
+    Rows lie as the spec says, and by themselves where it leaves that open; an arrangement given is
+    taken instead.
+    """
     world = decide_world(facts).value
     length = decide_max_length(spec, facts.model, facts.data).value
     splits = decide_splits(spec, facts.data, length)
-    shape = shape_of(facts.model)
+    shape, rows = shape_of(facts.model), splits.train.value
+    if arrangement is None:
+        arrangement = first_arrangement(spec, facts, rows=rows, max_length=length, world=world)
     return Frame(
         spec=spec,
         facts=facts,
@@ -61,7 +80,8 @@ def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
         precision=decide_precision(spec, facts.hardware).value,
         adapter=decide_adapter(spec, shape),
         max_length=length,
-        batch=decide_batch(spec, train_rows=splits.train.value, world=world),
+        arrangement=arrangement,
+        batch=decide_batch(spec, train_rows=rows, world=world, each=arrangement.each),
         world=world,
     )
 
@@ -71,13 +91,16 @@ def plan_once(spec: Spec, facts: KnownFacts, *, exports: Mapping[str, int] | Non
     world = decide_world(facts)
     max_length = decide_max_length(spec, facts.model, facts.data)
     splits = decide_splits(spec, facts.data, max_length.value)
-    frame = make_frame(spec, facts)
-    layout = decide_layout(frame)
+    frame, found, padding = choose_padding(
+        make_frame(spec, facts), partial(make_frame, spec, facts)
+    )
+    layout = decide_layout(frame, found)
     micro = layout.micro.value
     timetable = decide_timetable(
         spec,
         facts.model,
         train_rows=splits.train.value,
+        batch_rows=frame.arrangement.rows,
         micro=micro,
         accumulation=frame.batch.rows_per_process // micro,
         world=world.value,
@@ -93,6 +116,7 @@ def plan_once(spec: Spec, facts: KnownFacts, *, exports: Mapping[str, int] | Non
     decisions = _decisions(
         frame,
         layout,
+        padding,
         splits=splits,
         timetable=timetable,
         world=world,
@@ -113,11 +137,13 @@ def _costs(
     if exports is None:
         types, tokenizer = frame.spec.export.types, frame.facts.tokenizer
         exports = {kind: predict_bytes(job.shape, tokenizer, kind) for kind in types}
-    row_tokens = min(frame.facts.data.lengths.mean, frame.max_length)
+    trained = frame.arrangement.lengths
+    row_tokens = min(trained.mean, frame.arrangement.length_tokens)
     steps = decisions.total_steps.value
     work = Work(
         steps=steps,
         rows_per_step=decisions.global_batch.value,
+        trained=trained,
         evaluations=count_evaluations(steps, decisions.eval_steps.value),
         evaluation_rows=decisions.validation_rows.value,
         saves=count_evaluations(steps, decisions.save_steps.value),
@@ -150,6 +176,7 @@ def _accumulation(frame: Frame, micro: int) -> Decision[int]:
 def _decisions(
     frame: Frame,
     layout: Layout,
+    padding: Padding,
     *,
     splits: Splits,
     timetable: Timetable,
@@ -161,6 +188,8 @@ def _decisions(
     spec, facts, training = frame.spec, frame.facts, frame.spec.training
     adapter, micro = frame.adapter, layout.micro.value
     metric = decide_metric(spec, facts.data)
+    comparison = decide_comparison(spec)
+    curve = decide_curve(spec, timetable.total_steps.value)
     verification = decide_verification(spec, facts, metric.value, test_rows=splits.test.value)
     return Decisions(
         sharding=layout.sharding,
@@ -170,6 +199,10 @@ def _decisions(
         load_dtype=decide_load_dtype(spec, frame.precision, layout.sharding.value),
         attention=decide_attention(spec, facts.model),
         max_length=max_length,
+        packing=padding.packing,
+        packed_length=padding.packed_length,
+        packed_rows=padding.packed_rows,
+        group_by_length=padding.group_by_length,
         micro_batch=layout.micro,
         eval_batch=eval_batch,
         accumulation=_accumulation(frame, micro),
@@ -186,12 +219,27 @@ def _decisions(
         keep_checkpoints=keep(spec, "/training/keep_checkpoints", training.keep_checkpoints),
         patience=keep(spec, "/training/early_stopping", training.early_stopping),
         learning_rate=decide_learning_rate(spec, facts.model),
-        schedule=keep(spec, "/training/schedule", training.schedule),
+        optimizer=curve.optimizer,
+        schedule=curve.schedule,
         warmup_steps=timetable.warmup_steps,
+        decay_steps=curve.decay_steps,
+        learning_rate_floor=curve.floor,
+        cycles=curve.cycles,
+        power=curve.power,
         weight_decay=keep(spec, "/training/weight_decay", training.weight_decay),
         max_grad_norm=keep(spec, "/training/max_grad_norm", training.max_grad_norm),
+        neftune=curve.neftune,
+        label_smoothing=curve.label_smoothing,
+        preference_loss=comparison.loss,
+        beta=comparison.beta,
+        reference=comparison.reference,
+        pair_smoothing=comparison.smoothing,
+        class_weights=decide_class_weights(spec, facts.data),
         metric=metric,
-        answer_tokens=decide_answer_tokens(facts.data),
+        best_by=decide_best_by(spec),
+        answered_rows=decide_answered_rows(spec, splits),
+        judged_rows=decide_judged_rows(facts.data, splits.test.value),
+        answer_tokens=decide_answer_tokens(facts.data, metric.value),
         seed=keep(spec, "/training/seed", training.seed),
         lora_rank=adapter.rank if adapter else None,
         lora_alpha=adapter.alpha if adapter else None,

@@ -31,17 +31,45 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "max_length.context": "the model's context of {context} tokens; {cut_share} of rows are longer",
     "max_length.context.estimate": "the model's context of {context} tokens; by an estimate from "
     "characters {cut_share} of rows are longer",
+    "packing.faster": "rows have {mean} tokens on average and up to {max}: padded to the longest of "
+    "their batch, an epoch would take {slower_share} longer",
+    "packing.even": "packing rows of {mean} tokens on average and up to {max} would not save a tenth "
+    "of the time",
+    "packing.long": "one packed row of {tokens} tokens would hold more than the {rows} rows of a "
+    "step",
+    "packing.leaks": "the pinned transformers lets packed rows of {architecture} see each other",
+    "packing.unknown": "whether {architecture} keeps packed rows apart is not known",
+    "packing.objective": "the trainer of `{objective}` takes one row at a time",
+    "packing.grouped": "rows are grouped by length, as `training.group_by_length` says",
+    "packing.counted": "`{field}` counts single rows",
+    "packed_length": "{fill_share} of it filled by rows of up to {max} tokens",
+    "packed_rows": "each with {each} rows of the training split on average",
+    "grouping.on": "padded to the longest of a batch drawn at random, an epoch would take "
+    "{slower_share} longer",
+    "grouping.off": "batches drawn at random take only {slower_share} longer",
+    "grouping.packed": "packed rows are alike in length",
     "rows.train": "what is left of {rows} usable rows",
     "rows.share": "{share} of {rows} usable rows",
     "stratify.labels": "each of {labels} labels keeps its share in every split",
     "stratify.none": "the answers are not a closed set of labels",
+    "class_weights.even": "all {labels} labels have about as many rows",
+    "class_weights.uneven": "the most common label has {ratio} times the rows of the rarest; each "
+    "counts alike so",
+    "metric.classes": "of {labels} labels, each counts alike in it, however rare",
+    "best_by.classes": "what a classification is judged by, after each evaluation for nothing",
     "metric.labels": "the answers are {labels} labels, so an answer is right or wrong",
+    "answer_tokens.judged": "the longest answer has {tokens} tokens, or more than that",
+    "judged_rows.all": "every row of the test split",
+    "judged_rows.part": "drawn evenly from {rows}: free text is written token by token",
+    "answered_rows.all": "all {rows} rows of validation, which are fewer than asked for",
     "metric.none": "free text has no single right answer: loss and perplexity only",
     "answer_tokens.labels": "the longest label has {characters} characters",
     "answer_tokens.open": "room for a short answer of free text",
     "world.gpu": "one process per GPU of {count}x {hardware}",
     "world.cpu": "a CPU runs one process unless the spec asks for more; here {count}",
     "global_batch.rows": "near a hundredth of {rows} rows, for about 100 steps an epoch",
+    "global_batch.packed": "packed rows, of about {each} rows each, near a hundredth of {rows} rows, "
+    "for about 100 steps an epoch",
     "global_batch.whole": "near a hundredth of {rows} rows, as a multiple of {unit}",
     "global_batch.rounded": "the multiple of {unit} rows (processes x micro-batch) nearest to "
     "the {asked} asked for",
@@ -109,6 +137,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "save_steps.each": "a checkpoint at each evaluation, so that the best one is kept",
     "save_steps.some": "a checkpoint at every {evaluations} evaluations, to write fewer of them",
     "warmup_steps": "{share} of {steps} steps",
+    "decay_steps": "the last {share} of {steps} steps",
     "learning_rate.scratch": "{parameters} parameters bear a high rate",
     "learning_rate.lora": "the rate of QLoRA's experiments up to 13B parameters, "
     "whatever the batch",
@@ -116,6 +145,23 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "whatever the batch",
     "learning_rate.full": "2e-5 at 7B, falling with size^0.4 and not scaled with the batch; "
     "this model has {parameters}",
+    "learning_rate.lion": "{share} of the rate that AdamW would have, {adamw}: Lion's steps are "
+    "all of one size, and its paper takes a third to a tenth",
+    "learning_rate.sgd": "{times} times the rate that AdamW would have, {adamw}: a guess, as "
+    "plain gradients are as small as the model makes them",
+    "learning_rate.comparing_full": "5e-7 at 7B, falling with size^0.4: a fortieth of what teaches "
+    "answers, as pairs move a model far; this one has {parameters}",
+    "learning_rate.comparing_adapter": "the rate of Zephyr's adapter: a fortieth of what teaches "
+    "answers, as pairs move a model far",
+    "beta.usual": "the strength of the DPO paper's experiments",
+    "beta.normalised": "per token and not per answer, so higher than the usual 0.1",
+    "reference.precomputed": "one pass before training in place of one at every step, and no "
+    "second model in memory",
+    "pair_smoothing.robust": "a tenth of the pairs labelled wrong, as in the robust loss's paper",
+    "pair_smoothing.exo": "the value of EXO's paper",
+    "epochs.comparing": "pairs teach quickly and are learned by heart soon: one pass",
+    "epochs.comparing_few": "{rows} pairs are few: two passes, as more learn them by heart",
+    "lora_dropout.comparing": "off, as the trainer switches it off where answers are compared",
     "importance.tokens": "enough to know a column's mean square to a few percent",
     "importance.tokens.experts": "enough for {experts} experts, of which a token is sent to {used}",
     "lora_rank.small": "a model of {parameters} parameters affords a higher rank",

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ftc.compiler.knowledge.gguf_types import wants_matrix
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.decision import Decision
 from ftc.compiler.plan.importance import importance_reason, importance_tokens
 from ftc.compiler.plan.lengths import share_above
@@ -12,6 +13,7 @@ from ftc.compiler.plan.size import shape_of
 from ftc.compiler.render.modelfile import modelfile_context
 from ftc.compiler.render.readme import readme_context
 from ftc.compiler.render.source import BundleSource
+from ftc.compiler.render.trainer import schedule_reasons, trainer_settings
 from ftc.compiler.render.uses import Uses, find_context_tokens
 from ftc.compiler.render.values import Comment, Literal, Word
 
@@ -52,13 +54,13 @@ def _decided_values(source: BundleSource) -> dict[str, Any]:
     values = {name: decision.value for name, decision in decisions.items().items()}
     targets = decisions.lora_targets.value if decisions.lora_targets else ()
     gpu = source.facts.hardware.kind == "gpu"
-    constant = decisions.schedule.value == "constant"
     room = find_context_tokens(source)
     open_answer = not source.facts.data.labels
     return {
         **values,
         "load_dtype": _DTYPES[decisions.load_dtype.value],
-        "schedule": "constant_with_warmup" if constant else decisions.schedule.value,
+        **trainer_settings(decisions),
+        "label_weights": decisions.class_weights.value if decisions.class_weights else None,
         "lora_targets": targets[0] if targets == ("all-linear",) else targets,
         "ladder": _ladder(source),
         "planned_bytes": plan.memory.reserved_bytes if gpu else plan.memory.device_bytes,
@@ -91,6 +93,9 @@ def _spec_values(source: BundleSource) -> dict[str, Any]:
         "input": data.input,
         "output": data.output,
         "text": data.text,
+        "chosen": data.chosen,
+        "rejected": data.rejected,
+        "labels": tuple(label.name for label in data.labels),
         "system": spec.data.system,
         "max_rows": spec.data.max_rows,
         "test_share": spec.data.splits.test,
@@ -115,12 +120,18 @@ def _more_reasons(source: BundleSource) -> dict[str, Comment]:
     estimate = source.facts.data.lengths.estimate
     counted = "estimated from characters" if estimate else "counted with the model's tokenizer"
     base = source.facts.model.dtype
+    is_scored = OBJECTIVES[source.spec.objective.type].head == "scores"
     merged = _merged_dtype(source)
     kept = "as the base is" if base == merged else f"of the 16-bit formats the nearest to {base}"
     phase = source.plan.memory.largest_phase.replace("_", " ")
+    options = (sentence(knob.because) for knob in schedule_reasons(source.plan.decisions))
     return {
+        "schedule_options": Comment("; ".join(dict.fromkeys(options))),
+        "labels": Comment("the head's order: a label's place is its number"),
         "overlong_share": Comment(f"the share of rows longer than that, {counted}"),
-        "merged_dtype": Comment(f"{kept}: llama.cpp reads it without another rounding"),
+        "merged_dtype": Comment(
+            kept if is_scored else f"{kept}: llama.cpp reads it without another rounding"
+        ),
         "predicted_bytes": Comment("by the types that llama.cpp gives the tensors"),
         "weighed_types": Comment("these lose clearly less, or are not to be had without"),
         "importance_tokens": Comment(sentence(importance_reason(shape_of(source.facts.model)))),

@@ -19,14 +19,18 @@ PINS: Final[Mapping[str, str]] = {
     "sentencepiece": "0.2.3",
     "protobuf": "7.36.2",
     "matplotlib": "3.11.2",
+    "rouge-score": "0.1.2",
+    "sacrebleu": "2.6.0",
 }
 
 _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "peft": lambda uses: uses.lora,
-    "bitsandbytes": lambda uses: uses.qlora,
+    "bitsandbytes": lambda uses: uses.qlora or uses.bnb_optimizer,
     "deepspeed": lambda uses: uses.deepspeed,
     "llama-cpp-python": lambda uses: uses.converted,
     "gguf": lambda uses: uses.converted,
+    "rouge-score": lambda uses: uses.rouge_l and (uses.answered or uses.best_by_metric),
+    "sacrebleu": lambda uses: uses.chrf and (uses.answered or uses.best_by_metric),
 }
 
 

@@ -1,15 +1,19 @@
 """What a bundle uses: the booleans by which templates leave out what a run does not need."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ftc.compiler.knowledge.converter import hides_rotation
 from ftc.compiler.knowledge.gguf_types import wants_matrix
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.ollama_templates import find_ollama_family
+from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.render.source import BundleSource
+from ftc.compiler.render.trainer import schedule_reasons
 from ftc.compiler.resolve.facts import ModelFacts
 
-#: Rows are worth sorting by length when the long ones are this much longer than the mean.
-_UNEVEN_LENGTHS = 3.0
+#: The attention that takes rows of any lengths one behind the other; others have them stacked.
+_VARIABLE_LENGTHS = "flash_attention_2"
 _LEAST_CONTEXT_TOKENS = 2048
 
 
@@ -37,6 +41,9 @@ class Uses:
     form_pairs: bool
     form_instruction: bool
     form_text: bool
+    lists: bool
+    pairs: bool
+    prompt_column: bool
     input_column: bool
     system: bool
     template: bool
@@ -49,6 +56,10 @@ class Uses:
     stratify: bool
     validation: bool
     test: bool
+    # answers that are compared
+    pair_smoothing: bool
+    reference_copy: bool
+    rewards: bool
     # training
     cpu: bool
     gpu: bool
@@ -57,11 +68,33 @@ class Uses:
     zero3: bool
     bf16: bool
     fp16: bool
+    other_optimizer: bool
+    bnb_optimizer: bool
+    schedule_options: bool
+    neftune: bool
+    label_smoothing: bool
     max_steps: bool
     early_stopping: bool
+    packed: bool
+    stacked: bool
     group_by_length: bool
+    # a head that scores
+    scores: bool
+    classes: bool
+    balanced: bool
+    weighed_labels: bool
+    best_class_metric: bool
+    padless: bool
     # afterwards
+    answered: bool
+    best_by_metric: bool
+    labels: bool
     accuracy: bool
+    macro_f1: bool
+    exact_match: bool
+    numeric_match: bool
+    rouge_l: bool
+    chrf: bool
     gguf: bool
     importance: bool
     ollama_template: bool
@@ -79,6 +112,10 @@ def find_uses(source: BundleSource) -> Uses:
     gpu = facts.hardware.kind == "gpu"
     sharding = decided.sharding.value
     ollama = renders_template(source) and _has_ollama_family(source)
+    metric = decided.metric.value
+    weights = decided.class_weights.value if decided.class_weights else None
+    scores = OBJECTIVES[spec.objective.type].head == "scores"
+    answered = metric != "none" and form != "text" and not scores
     converted = bool(spec.export.types) or spec.export.adapter
     return Uses(
         lora=spec.method.type != "full",
@@ -99,6 +136,9 @@ def find_uses(source: BundleSource) -> Uses:
         form_pairs=form == "prompt_completion",
         form_instruction=form == "instruction",
         form_text=form == "text",
+        lists=form in ("chat", "preference"),
+        pairs=form == "preference",
+        prompt_column=data.prompt is not None,
         input_column=data.input is not None,
         system=spec.data.system is not None and form != "text",
         template=renders_template(source),
@@ -108,9 +148,12 @@ def find_uses(source: BundleSource) -> Uses:
         deduplicate=spec.data.cleaning.drop_duplicates,
         truncate=spec.data.cleaning.overlong == "truncate",
         max_rows=spec.data.max_rows is not None,
-        stratify=decided.stratify.value and form != "text",
+        stratify=decided.stratify.value and form not in ("text", "preference"),
         validation=validation,
         test=test,
+        pair_smoothing=decided.pair_smoothing is not None,
+        reference_copy=decided.reference is not None and decided.reference.value == "copy",
+        rewards=decided.reference is not None,
         cpu=not gpu,
         gpu=gpu,
         distributed=decided.world.value > 1 or sharding.startswith("zero"),
@@ -118,10 +161,31 @@ def find_uses(source: BundleSource) -> Uses:
         zero3=sharding == "zero3",
         bf16=decided.precision.value == "bf16",
         fp16=decided.precision.value == "fp16",
+        other_optimizer=spec.training.optimizer != "adamw",
+        bnb_optimizer=spec.training.optimizer not in ("adamw", "adafactor", "sgd"),
+        schedule_options=bool(schedule_reasons(decided)),
+        neftune=decided.neftune is not None,
+        label_smoothing=decided.label_smoothing is not None,
         max_steps=spec.training.max_steps is not None,
         early_stopping=decided.patience.value is not None and validation,
-        group_by_length=_is_uneven(source),
-        accuracy=test and decided.metric.value == "accuracy" and form != "text",
+        packed=decided.packing.value != "none",
+        stacked=decided.packing.value != "none" and decided.attention.value != _VARIABLE_LENGTHS,
+        group_by_length=decided.group_by_length.value,
+        scores=scores,
+        classes=spec.objective.type == "classification",
+        balanced=weights == "balanced",
+        weighed_labels=isinstance(weights, Mapping),
+        best_class_metric=_is_best_by_metric(decided) and scores and validation,
+        padless=scores and facts.tokenizer.pad is None,
+        answered=answered and test,
+        best_by_metric=answered and _is_best_by_metric(decided) and validation,
+        labels=metric in ("accuracy", "macro_f1"),
+        accuracy=metric == "accuracy",
+        macro_f1=metric == "macro_f1",
+        exact_match=metric == "exact_match",
+        numeric_match=metric == "numeric_match",
+        rouge_l=metric == "rouge_l",
+        chrf=metric == "chrf",
         gguf=bool(spec.export.types),
         importance=any(wants_matrix(kind) for kind in spec.export.types),
         ollama_template=ollama,
@@ -135,10 +199,11 @@ def renders_template(source: BundleSource) -> bool:
     """Whether rows are written by a chat template.
 
     Every form but plain text is, where the tokenizer has a template; a tokenizer of which no file
-    could be read is taken to have one, as conversations cannot do without.
+    could be read is taken to have one, as conversations cannot do without. A classification reads
+    the text alone, as transformers' own pipeline does.
     """
     tokenizer, form = source.facts.tokenizer, source.facts.data.form
-    if form == "text":
+    if form == "text" or source.spec.objective.type == "classification":
         return False
     if source.chat_template is not None or tokenizer.template_sha256 is not None:
         return True
@@ -151,6 +216,10 @@ def find_context_tokens(source: BundleSource) -> int:
     return min(source.facts.model.context_tokens, wanted)
 
 
+def _is_best_by_metric(decided: Decisions) -> bool:
+    return decided.best_by.value == "metric" and decided.metric.value != "none"
+
+
 def _has_ollama_family(source: BundleSource) -> bool:
     ollama = source.facts.tokenizer.ollama
     return ollama is not None and find_ollama_family(ollama.family or "") is not None
@@ -160,9 +229,3 @@ def _has_one_key_head(model: ModelFacts) -> bool:
     """Whether it is a Falcon whose query heads share one key head, as `multi_query` says."""
     shape = model.shape
     return model.model_type == "falcon" and shape is not None and shape.kv_heads == 1
-
-
-def _is_uneven(source: BundleSource) -> bool:
-    lengths = source.facts.data.lengths
-    several = source.plan.decisions.micro_batch.value > 1
-    return several and lengths.p95 >= _UNEVEN_LENGTHS * lengths.mean

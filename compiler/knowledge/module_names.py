@@ -1,0 +1,45 @@
+"""Where transformers keeps a model's weights: the names of its layers and of the modules in them.
+
+The table is written by its test from the real classes (`--update-golden`).
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+_PATH: Final = files("ftc.compiler.knowledge") / "module_names.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModuleNames:
+    """`layers` is the list of layers; `linears` maps a kind of linear module to its name in one.
+
+    `experts` are the tensors of a layer's experts, which are no modules: (experts, rows, columns).
+    """
+
+    layers: str
+    linears: Mapping[str, str]
+    embedding: str
+    head: str
+    experts: tuple[str, ...]
+
+    def linear(self, kind: str, layer: int) -> str:
+        """Return the full name of one linear module, as a regular expression must match it."""
+        return f"{self.layers}.{layer}.{self.linears[kind]}"
+
+
+def find_module_names(architecture: str) -> ModuleNames | None:
+    """Return the names of an architecture of ftc's table, None of another."""
+    return _table().get(architecture)
+
+
+@cache
+def _table() -> Mapping[str, ModuleNames]:
+    entries = json.loads(_PATH.read_text(encoding="utf-8"))
+    return {
+        name: ModuleNames(**{**entry, "experts": tuple(entry["experts"])})
+        for name, entry in entries.items()
+    }

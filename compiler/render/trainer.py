@@ -1,0 +1,42 @@
+"""What the Trainer calls an optimiser and a schedule, and the options that it gives them."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ftc.compiler.plan.curve import job_word
+from ftc.compiler.plan.optimizer import RULES
+from ftc.compiler.plan.plan import Decisions
+
+#: transformers' `SchedulerType`, where its name is another.
+_NAMES: Final = {"constant": "constant_with_warmup"}
+
+
+def trainer_settings(decided: Decisions) -> Mapping[str, Any]:
+    """Return the values of `optim`, `lr_scheduler_type` and `lr_scheduler_kwargs`."""
+    schedule = decided.schedule.value
+    name: str = _NAMES.get(schedule, schedule)
+    if schedule == "cosine" and decided.learning_rate_floor is not None:
+        name = "cosine_with_min_lr"
+    return {
+        "optimizer": RULES[job_word(decided.optimizer.value)].name,
+        "schedule": name,
+        "schedule_options": _options(decided),
+    }
+
+
+def schedule_reasons(decided: Decisions) -> tuple[Any, ...]:
+    """Return the decisions that the options come from."""
+    knobs = (decided.decay_steps, decided.learning_rate_floor, decided.cycles, decided.power)
+    return tuple(knob for knob in knobs if knob is not None)
+
+
+def _options(decided: Decisions) -> dict[str, float]:
+    """Return what `get_scheduler` hands to the schedule (transformers 5.23 `optimization.py`)."""
+    floor = decided.learning_rate_floor.value if decided.learning_rate_floor else 0.0
+    if decided.power is not None:
+        return {"power": decided.power.value, "lr_end": floor * decided.learning_rate.value}
+    if decided.decay_steps is not None:
+        return {"num_decay_steps": decided.decay_steps.value, "min_lr_ratio": floor}
+    if decided.cycles is not None:
+        return {"num_cycles": decided.cycles.value}
+    return {"min_lr_rate": floor} if floor else {}
