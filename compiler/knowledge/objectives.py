@@ -19,7 +19,8 @@ class Objective:
 
     `forms` are the forms of rows that it trains on, in the order in which they are tried; `knobs`
     the keys of `/objective`, beside `type`, that it reads; `head` is what the model puts out: the
-    next token, or scores; `sequences` is how many token sequences of one row are in a pass.
+    next token, or scores; `sequences` is how many token sequences of one row are in a pass; `packs`
+    says whether its trainer takes several rows of the data in one row of a batch.
     """
 
     title: str
@@ -27,6 +28,7 @@ class Objective:
     knobs: frozenset[str]
     head: Head = "tokens"
     sequences: int = 1
+    packs: bool = False
 
 
 OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
@@ -34,5 +36,18 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         title="supervised fine-tuning",
         forms=("chat", "instruction", "prompt_completion", "text"),
         knobs=frozenset({"loss_on"}),
+        packs=True,
+    ),
+    "dpo": Objective(
+        title="direct preference optimisation",
+        forms=("preference",),
+        knobs=frozenset({"loss", "beta", "reference", "label_smoothing"}),
+        sequences=2,
+    ),
+    "classification": Objective(
+        title="sequence classification",
+        forms=("prompt_completion",),
+        knobs=frozenset({"class_weights"}),
+        head="scores",
     ),
 }

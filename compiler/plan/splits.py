@@ -4,10 +4,13 @@ from dataclasses import dataclass
 
 from ftc.compiler.plan.decision import Because, Decision
 from ftc.compiler.plan.lengths import share_above
-from ftc.compiler.plan.source import decide, derived
+from ftc.compiler.plan.source import decide, derived, keep
 from ftc.compiler.resolve.facts import DataFacts
-from ftc.spec.sections import Metric, Spec
+from ftc.spec.sections import BestBy, Metric, Spec
 
+_OPEN_ANSWER_TOKENS = 128
+_MOST_JUDGED_ROWS = 256
+_MOST_ANSWER_TOKENS = 1024  # an answer is written one token at a time
 _LEAST_ROWS = 3  # one for each split
 
 
@@ -45,9 +48,11 @@ def decide_splits(spec: Spec, data: DataFacts, max_length_tokens: int) -> Splits
 
 
 def decide_metric(spec: Spec, data: DataFacts) -> Decision[Metric]:
-    """Accuracy where the answers form a closed set of labels."""
+    """Accuracy where the answers form a closed set of labels, macro-F1 where a head tells them."""
 
     def derive() -> tuple[Metric, Because]:
+        if spec.objective.type == "classification":
+            return "macro_f1", Because(key="metric.classes", values={"labels": len(data.labels)})
         if data.labels:
             return "accuracy", Because(key="metric.labels", values={"labels": len(data.labels)})
         return "none", Because(key="metric.none")
@@ -55,14 +60,43 @@ def decide_metric(spec: Spec, data: DataFacts) -> Decision[Metric]:
     return decide(spec, "/training/evaluation/metric", spec.training.evaluation.metric, derive)
 
 
-def decide_answer_tokens(data: DataFacts) -> Decision[int]:
-    """Return how many new tokens evaluation may generate.
+def decide_best_by(spec: Spec) -> Decision[BestBy]:
+    """Return what the best checkpoint is known by; a classification's metric costs nothing."""
+    pointer = "/training/evaluation/best_by"
+    if spec.objective.type == "classification" and pointer not in spec.said:
+        return derived("metric", "best_by.classes")
+    return keep(spec, pointer, spec.training.evaluation.best_by)
+
+
+def decide_answered_rows(spec: Spec, splits: Splits) -> Decision[int] | None:
+    """Return how many validation rows each evaluation answers, None where the loss decides."""
+    evaluation = spec.training.evaluation
+    if evaluation.best_by == "loss" or spec.objective.type == "classification":
+        return None
+    rows = splits.validation.value
+    if evaluation.answered_rows > rows:
+        return derived(rows, "answered_rows.all", rows=rows)
+    return keep(spec, "/training/evaluation/answered_rows", evaluation.answered_rows)
+
+
+def decide_judged_rows(data: DataFacts, test_rows: int) -> Decision[int]:
+    """Return how many test rows are answered: labels all of them, free text a part."""
+    if data.labels or test_rows <= _MOST_JUDGED_ROWS:
+        return derived(test_rows, "judged_rows.all")
+    return derived(_MOST_JUDGED_ROWS, "judged_rows.part", rows=test_rows)
+
+
+def decide_answer_tokens(data: DataFacts, metric: Metric) -> Decision[int]:
+    """Return how many new tokens evaluation may generate: free text that is judged, to its end.
 
     Tokenizers take two characters or more per token of ordinary words, so half the characters of
     the longest label, and some room, hold it.
     """
     if not data.labels:
-        return derived(128, "answer_tokens.open")
+        longest = min(_MOST_ANSWER_TOKENS, data.lengths.answer_max)
+        if metric != "none" and longest > _OPEN_ANSWER_TOKENS:
+            return derived(longest, "answer_tokens.judged", tokens=longest)
+        return derived(_OPEN_ANSWER_TOKENS, "answer_tokens.open")
     longest = max(len(label.name) for label in data.labels)
     return derived(min(64, longest // 2 + 8), "answer_tokens.labels", characters=longest)
 

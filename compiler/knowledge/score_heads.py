@@ -1,0 +1,31 @@
+"""Heads that score: the classes by which transformers loads them, and what llama.cpp has of them."""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, cast
+
+from ftc.compiler.knowledge.architecture import is_convertible
+
+
+def find_score_class(model_type: str) -> str | None:
+    """Return the class that `AutoModelForSequenceClassification` makes of a model, None if none."""
+    classes: Mapping[str, str] = _table()["classes"]
+    return classes.get(model_type)
+
+
+def has_gguf_head(model_type: str) -> bool:
+    """Tell whether llama.cpp's converter registers the class that scores.
+
+    It also takes `Qwen3ForSequenceClassification`, as a reranker whose scores are the rows `yes`
+    and `no` of the output matrix: no head that was trained.
+    """
+    name = find_score_class(model_type)
+    return name is not None and is_convertible(name)
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    text = (files("ftc.compiler.knowledge") / "score_heads.json").read_text(encoding="utf-8")
+    return cast("Mapping[str, Any]", json.loads(text))
