@@ -11,6 +11,7 @@ from ftc.tui.dialogue import Done, Question, next_step
 from ftc.tui.draft import Draft, read_draft
 from ftc.tui.explaining import explain
 from ftc.tui.finish import finish, save, spec_path
+from ftc.tui.judgement import judge
 from ftc.tui.line import Line
 from ftc.tui.translation import tell_failure
 from ftc.tui.understanding.reading import Request
@@ -171,6 +172,12 @@ def _models(session: "Session", about: str) -> list[Line]:
     return [session.line("models"), *session.ask()]
 
 
+def _judge(session: "Session", about: str) -> list[Line]:
+    """Weigh what a question asks about; what another request answers is left to it."""
+    lines, request = judge(session, about)
+    return lines if request is None else act(session, request)
+
+
 def _failed(session: "Session", failure: EnvironmentFailure) -> Line:
     return Line(who="ftc", text=tell_failure(failure, session.voice), kind="trouble")
 
@@ -196,6 +203,7 @@ _ACTS: Final[Mapping[str, Act]] = {
     "plan": _plan,
     "models": _models,
     "explain": explain,
+    "judge": _judge,
     "what_if": what_if,
     "fit": fit,
     "cheaper": cheaper,

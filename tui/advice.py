@@ -15,7 +15,7 @@ from ftc.tui.understanding.reading import Change
 if TYPE_CHECKING:
     from ftc.tui.session import Session
 
-_AMOUNT: Final = re.compile(r"(\d+(?:[.,]\d+)?)\s*(?:gi?b|g|gigas?)\b")
+AMOUNT: Final = re.compile(r"(\d+(?:[.,]\d+)?)\s*(?:gi?b|g|gigas?)\b")
 _GIBI: Final = 1024**3
 _MOST_OFFERS: Final = 4
 _HARDLY_LONGER: Final = 1.1
@@ -43,7 +43,7 @@ def fit(session: "Session", about: str) -> list[Line]:
     plan = session.situation.plan
     if plan is None:
         return [session.line("no_plan"), *session.ask()]
-    amount = _AMOUNT.search(fold(about))
+    amount = AMOUNT.search(fold(about))
     number = read_number(amount[1]) if amount else None
     if number is None and about:
         return what_if(session, about)

@@ -24,21 +24,25 @@ _AND: Final = re.compile(r"\s+(?:and|or|vs\.?|versus|i|o|y|e)\s+|,\s*")
 
 def explain(session: "Session", about: str) -> list[Line]:
     """Return what ftc knows of a topic: its meaning, and what it would mean for this draft."""
-    lines = [*_page(session, about), *_meaning(session, about), *_reason(session, about)]
+    lines = [
+        *tell_page(session, about),
+        *tell_meaning(session, about),
+        *tell_reason(session, about),
+    ]
     lines += _consequence(session, about)
-    several = _topics(about)
+    several = topics(about)
     if not lines and len(several) > 1:
-        lines = [line for topic in several for line in _meaning(session, topic)]
+        lines = [line for topic in several for line in tell_meaning(session, topic)]
     return lines or [session.line("no_page", topic=about)]
 
 
-def _topics(about: str) -> list[str]:
+def topics(about: str) -> list[str]:
     """Return what words name, one by one: both of "the difference between LoRA and QLoRA"."""
     bare = _BETWEEN.sub("", fold(about))
     return [topic for topic in _AND.split(bare) if topic]
 
 
-def _page(session: "Session", about: str) -> Iterator[Line]:
+def tell_page(session: "Session", about: str) -> Iterator[Line]:
     """Yield the page of a code, introduced in the person's language."""
     wanted = about.strip().lower()
     pages: tuple[Page, ...] = (*SPEC, *RESOLVE, *CHECKS)
@@ -49,7 +53,7 @@ def _page(session: "Session", about: str) -> Iterator[Line]:
             return
 
 
-def _meaning(session: "Session", about: str) -> Iterator[Line]:
+def tell_meaning(session: "Session", about: str) -> Iterator[Line]:
     """Yield the glossary's text, or a field's own."""
     entry = find_entry(about)
     if entry is not None:
@@ -71,7 +75,7 @@ def _field(about: str) -> Field | None:
     return None
 
 
-def _reason(session: "Session", about: str) -> Iterator[Line]:
+def tell_reason(session: "Session", about: str) -> Iterator[Line]:
     """Yield why the plan chose what the words name."""
     plan = session.situation.plan
     if plan is None:

@@ -98,7 +98,8 @@ class Session:
 
     def _take(self, reading: Reading, *, sure: bool) -> list[Line]:
         if reading.request is not None:
-            return act(self, reading.request)
+            noted = self._change(reading.changes) if reading.changes else []
+            return [*noted, *act(self, reading.request)]
         if not sure:
             self.proposal = reading.changes
             return [self.line("proposal", "proposal", what=self.compared(reading.changes))]
@@ -141,12 +142,15 @@ class Session:
 
     def apply(self, changes: tuple[Change, ...], *, chosen: bool = False) -> list[Line]:
         """Make changes, and return what is said of them and the next question."""
+        return [*self._change(changes, chosen=chosen), *self.ask()]
+
+    def _change(self, changes: tuple[Change, ...], *, chosen: bool = False) -> list[Line]:
         self.past.append(self.draft)
         self.future.clear()
         self.draft = self.draft.changed(changes, chosen=chosen)
         self._look()
         key = "chosen" if chosen else "noted"
-        return [self.line(key, what=self.listed(changes)), *self._found(self.past[-1]), *self.ask()]
+        return [self.line(key, what=self.listed(changes)), *self._found(self.past[-1])]
 
     def _found(self, before: Draft) -> Iterator[Line]:
         """Yield what looking at the draft's files, model and machine found anew."""
@@ -220,7 +224,9 @@ class Session:
         """Return a plan in words: fits or not, how much is to spare, how long."""
         memory = plan.memory
         if memory.capacity_bytes is None:
-            return ""
+            seconds = plan.time_seconds
+            time = "" if seconds is None else self.voice.duration(seconds)
+            return self.voice.say("consequence.time", time=time) if time else ""
         if not memory.fits:
             needed, capacity = memory.device_bytes, memory.capacity_bytes
             sizes = {"needed": self.voice.size(needed), "capacity": self.voice.size(capacity)}

@@ -41,13 +41,13 @@ talk = st.one_of(
 
 
 def is_right(entry: dict[str, Any]) -> bool:
-    """Whether an utterance sets what it says and nothing else, or is the request that it is."""
+    """Whether an utterance sets what it says and nothing else, and is the request that it is."""
     reading = understand(entry["say"], entry.get("draft", {}), entry.get("asked"))
     sets = {change.pointer: change.value for change in reading.changes}
     wanted = entry.get("request")
     if wanted is None:
         return reading.request is None and not reading.choices and sets == entry["sets"]
-    if reading.request is None or sets:
+    if reading.request is None or sets != entry.get("sets", {}):
         return False
     about = wanted.get("about", reading.request.about)
     return (reading.request.kind, reading.request.about) == (wanted["kind"], about)

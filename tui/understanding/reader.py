@@ -13,7 +13,8 @@ from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.models import read_models
 from ftc.tui.understanding.quantities import read_quantities
-from ftc.tui.understanding.reading import Change, Choice, Reading
+from ftc.tui.understanding.questions import take_question
+from ftc.tui.understanding.reading import Change, Choice, Reading, Request
 from ftc.tui.understanding.requests import read_request
 from ftc.tui.understanding.words import read_words
 
@@ -36,8 +37,9 @@ _LONGEST_QUOTED: Final = 8000
 def read(text: str, draft: Mapping[str, Any]) -> Reading:
     """Return what a message says of a fine-tune; `draft` is the spec's long form so far.
 
-    Changes are in the order of the readers; of two for one field the later one in the message's
-    own order is not known, so that the reader's last is kept.
+    What a question asks about is no change but a request, beside what the rest of the message says.
+    Changes are in the order of the readers; of two for one field the later one in the message's own
+    order is not known, so that the reader's last is kept.
     """
     message = Message(text[:_LONGEST_QUOTED])
     request = read_request(message)
@@ -46,6 +48,7 @@ def read(text: str, draft: Mapping[str, Any]) -> Reading:
     _strike_correction(message)
     texts = list(read_texts(message))
     message.cross_out(_LONGEST, len(text))
+    about = take_question(message)
     said: list[Change | Choice] = [
         *texts,
         *read_columns(message),
@@ -59,6 +62,7 @@ def read(text: str, draft: Mapping[str, Any]) -> Reading:
     changes = {said.pointer: said for said in said if isinstance(said, Change)}
     kept = [each for each in changes.values() if admits(each.pointer, each.value)]
     return Reading(
+        request=None if about is None else Request(kind="judge", about=about),
         changes=(*kept, *_displaced(kept, draft)),
         refused=tuple(each for each in changes.values() if not admits(each.pointer, each.value)),
         choices=tuple(item for item in said if isinstance(item, Choice)),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 RequestKind = Literal[
-    "cheaper", "compile", "explain", "fit", "help", "load", "models", "no",
+    "cheaper", "compile", "explain", "fit", "help", "judge", "load", "models", "no",
     "plan", "quit", "redo", "restart", "save", "show", "undo", "unsure", "what_if", "why", "yes",
 ]  # fmt: skip
 
