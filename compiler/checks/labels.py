@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.case import Case
 from ftc.compiler.checks.rule import Problem, put, rule
+from ftc.compiler.knowledge.metrics import METRICS
 
 _FEW_OF_LABEL = 5
 _CONFLICT_SHARE = 0.02
@@ -84,7 +85,7 @@ def stratify_without_labels(case: Case) -> Iterator[Problem]:
 
 @rule("FTC233", "accuracy-without-labels", "warning", reads=("data",))
 def accuracy_without_labels(case: Case) -> Iterator[Problem]:
-    """What it is: The metric is accuracy, and the answers are free text.
+    """What it is: The metric is accuracy or macro-F1, and the answers are free text.
 
     Why it matters: A free answer counts as right only if it is letter for letter the expected one.
 
@@ -92,10 +93,12 @@ def accuracy_without_labels(case: Case) -> Iterator[Problem]:
 
     Use instead: {"data": "essays.jsonl"}
     """
-    if case.spec.training.evaluation.metric == "accuracy" and not case.data.labels:
+    metric, data = case.spec.training.evaluation.metric, case.data
+    of_labels = metric in METRICS and METRICS[metric].of_labels
+    if of_labels and not data.labels and data.form != "text":
         yield Problem(
-            message="the metric is accuracy, and the answers are not a closed set of labels",
-            help="expect a low number, or leave the metric out",
+            message=f"the metric is `{metric}`, and the answers are not a closed set of labels",
+            help="expect a low number, or use `exact_match`, `numeric_match`, `rouge_l` or `chrf`",
             pointer="/training/evaluation/metric",
         )
 

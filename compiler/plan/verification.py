@@ -9,6 +9,7 @@ from ftc.compiler.plan.decision import Because, Decision
 from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.plan import Bounds
 from ftc.compiler.plan.source import decide, keep
+from ftc.compiler.plan.splits import decide_answer_tokens, decide_judged_rows
 from ftc.spec.sections import Metric, Spec
 
 #: How many times the published loss of an 8B model a model may lose. Divergence and the ratio of
@@ -26,6 +27,7 @@ _ROUNDED_SHARE: Final = 0.03
 _PERPLEXITY_SLACK_SHARE: Final = 0.02
 _ROWS_OF_CHANCE: Final = 2
 _ASKED_ROWS: Final = 400  # of fidelity.py
+_WRITTEN_TOKENS: Final = 8192  # of fidelity.py
 _READ_TIMES: Final = 4  # the tokens that fidelity.py reads for one that it judges
 
 
@@ -56,8 +58,10 @@ def decide_verification(
     gpu = facts.hardware.kind == "gpu"
     nats, share = (_ROUNDED_NATS, _ROUNDED_SHARE) if gpu else (_EXACT_NATS, _EXACT_SHARE)
     read_rows = _READ_TIMES * tokens // max(1, round(facts.data.lengths.mean))
-    asked_rows = max(1, min(_ASKED_ROWS, test_rows, read_rows))
-    examined = metric == "accuracy" and test_rows > 0
+    written_rows = _WRITTEN_TOKENS // decide_answer_tokens(facts.data, metric).value
+    judged_rows = decide_judged_rows(facts.data, test_rows).value
+    asked_rows = max(1, min(_ASKED_ROWS, judged_rows, read_rows, written_rows))
+    examined = metric != "none" and test_rows > 0
     return Verification(
         tokens=keep(spec, "/export/verify/tokens", tokens),
         max_divergence=_bound(

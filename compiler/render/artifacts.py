@@ -61,6 +61,11 @@ ARTIFACTS: Final = (
     _script("guard.py", "what every stage shares"),
     _script("merge.py", "writes the trained model as a 16-bit folder"),
     _script("evaluate.py", "judges the result on the test split", lambda uses: uses.test),
+    _script(
+        "answers.py",
+        "has a model answer, and measures how good that is",
+        lambda uses: uses.answered or uses.best_by_metric,
+    ),
     _script("reader.py", "reads and writes with a GGUF file", lambda uses: uses.converted),
     _script(
         "importance.py",

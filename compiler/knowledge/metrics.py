@@ -1,0 +1,27 @@
+"""Metrics: how an answer that the model wrote is held against the right one.
+
+All are shares between 0 and 1, and more is better. `templates/answers.py.j2` computes them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricEntry:
+    """What people call it, whether it is of labels, and the package that measures it."""
+
+    title: str
+    of_labels: bool = False
+    package: str | None = None
+
+
+METRICS: Final[Mapping[str, MetricEntry]] = {
+    "accuracy": MetricEntry(title="accuracy", of_labels=True),
+    "macro_f1": MetricEntry(title="macro-F1", of_labels=True),
+    "exact_match": MetricEntry(title="exact match"),
+    "numeric_match": MetricEntry(title="numeric match"),
+    "rouge_l": MetricEntry(title="ROUGE-L", package="rouge-score"),
+    "chrf": MetricEntry(title="chrF", package="sacrebleu"),
+}
