@@ -1,4 +1,4 @@
-"""Heads that score: the classes by which transformers loads them, and what llama.cpp has of them."""
+"""Heads that score: transformers' classes for them, and what llama.cpp has of them."""
 
 import json
 from collections.abc import Mapping

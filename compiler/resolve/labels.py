@@ -6,7 +6,8 @@ from typing import Final
 
 from ftc.compiler.resolve.facts import Label
 
-_MOST_LABELS: Final = 200
+MOST_LABELS: Final = 200
+MOST_CLASSES: Final = 1000  # that a head tells apart; words would be written for fewer
 _LONGEST_CHARS: Final = 80
 _FEWEST_ROWS_EACH: Final = 5
 
@@ -23,13 +24,13 @@ class LabelCount:
         if not self.closed:
             return
         self.counts[answer] += 1
-        if len(answer) > _LONGEST_CHARS or len(self.counts) > _MOST_LABELS:
+        if len(answer) > _LONGEST_CHARS or len(self.counts) > MOST_CLASSES:
             self.closed = False
             self.counts.clear()
 
-    def labels(self) -> tuple[Label, ...]:
+    def labels(self, most: int = MOST_LABELS) -> tuple[Label, ...]:
         """Return the closed set by name; empty unless there are rows enough for each."""
         total = self.counts.total()
-        if not self.closed or total < _FEWEST_ROWS_EACH * len(self.counts):
+        if not self.closed or len(self.counts) > most or total < _FEWEST_ROWS_EACH * len(self.counts):
             return ()
         return tuple(Label(name=name, rows=rows) for name, rows in sorted(self.counts.items()))

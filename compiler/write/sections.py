@@ -39,6 +39,7 @@ def section_hashes(spec: Spec) -> Mapping[str, str]:
     data = {
         "data": {name: value for name, value in columns.items() if name not in _PLANNED},
         "tokenizer": tokenizer,
+        "objective": spec.objective.type,
     }
     parts = {"model": model, "tokenizer": tokenizer, "data": data, "hardware": spec.hardware}
     return {name: canonical_hash(part) for name, part in parts.items()}
