@@ -43,18 +43,20 @@ class Model:
 
 def find_model(name: str) -> Model | None:
     """Look a Hub id up, letter case aside; None when the table does not have it."""
-    return _by_id().get(name.strip().casefold())
-
-
-def all_models() -> tuple[Model, ...]:
-    """Every model of the table, sorted by id."""
-    return tuple(_by_id().values())
+    facts = _by_id().get(name.strip().casefold())
+    return _model(facts) if facts is not None else None
 
 
 @cache
-def _by_id() -> Mapping[str, Model]:
+def all_models() -> tuple[Model, ...]:
+    """Every model of the table, sorted by id."""
+    return tuple(map(_model, _by_id().values()))
+
+
+@cache
+def _by_id() -> Mapping[str, dict[str, Any]]:
     text = (files("ftc.compiler.knowledge") / "models.json").read_text(encoding="utf-8")
-    return {entry["id"].casefold(): _model(entry) for entry in json.loads(text)}
+    return {entry["id"].casefold(): entry for entry in json.loads(text)}
 
 
 def _model(facts: dict[str, Any]) -> Model:

@@ -1,8 +1,16 @@
 """The Jinja environment: it prints only the types of `values`, and refuses everything else."""
 
+import os
+import sys
+from contextlib import suppress
+from functools import cache
+from importlib.util import cache_from_source
+from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined, Undefined
+import jinja2
+from jinja2 import Environment, FileSystemBytecodeCache, FunctionLoader, StrictUndefined, Undefined
+from jinja2.bccache import Bucket
 
 from ftc.compiler.render.values import Comment, Literal, Markdown, ModelfileText, Word
 
@@ -11,9 +19,27 @@ class BareValueError(TypeError):
     """A template tried to print something that is not a whole token."""
 
 
+class _Kept(FileSystemBytecodeCache):
+    """Compiled templates on disk; what cannot be read or written costs time alone."""
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Read a template, if it was compiled of the same text."""
+        try:
+            super().load_bytecode(bucket)
+        except Exception:  # noqa: BLE001 - a damaged file can raise all that unpickling can
+            bucket.reset()
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Keep a template."""
+        with suppress(OSError):
+            super().dump_bytecode(bucket)
+
+
+@cache
 def make_environment() -> Environment:
-    """Return an environment that reads the templates shipped with ftc."""
+    """Return the environment that reads the templates shipped with ftc, and compiles each once."""
     return Environment(
+        bytecode_cache=_keep_compiled(),
         loader=FunctionLoader(_read_template),
         undefined=StrictUndefined,
         finalize=_finalize,
@@ -22,6 +48,14 @@ def make_environment() -> Environment:
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701 - finalize admits whole tokens only
     )
+
+
+def _keep_compiled() -> _Kept | None:
+    """Keep compiled templates where Python keeps the bytecode of this module, if it does so."""
+    folder = Path(cache_from_source(__file__)).parent
+    if sys.dont_write_bytecode or not os.access(folder, os.W_OK):
+        return None
+    return _Kept(str(folder), f"jinja-{jinja2.__version__}-%s.bin")
 
 
 def _read_template(name: str) -> str | None:

@@ -1,8 +1,8 @@
 """The memory of a plan as a picture: the same bars as the text, in a self-contained SVG."""
 
 from collections.abc import Iterator, Mapping
+from html import escape
 from typing import Final
-from xml.sax.saxutils import escape
 
 from ftc.compiler.plan.bars import PARTS, Bar, make_bars
 from ftc.compiler.plan.headline import headline, say_bytes
@@ -29,7 +29,7 @@ def draw_plan(name: str, plan: Plan) -> str:
     capacity = plan.memory.capacity_bytes
     scale = max([capacity or 0, *(bar.total_bytes for bar in bars), 1])
     foot = _TOP + _STEP * len(bars) + 14
-    title = escape(headline(name, plan))
+    title = escape(headline(name, plan), quote=False)
     size = f'viewBox="0 0 {_WIDTH} {foot + 30}" width="{_WIDTH}" height="{foot + 30}"'
     font = 'font-family="sans-serif" font-size="12"'
     lines = [
@@ -58,7 +58,7 @@ def _bar(bar: Bar, scale: int, top: int) -> Iterator[str]:
     room, done, middle = _WIDTH - _LEFT - _RIGHT, 0, top + _HEIGHT - 5
     yield (
         f'<text x="{_LEFT - 8}" y="{middle}" text-anchor="end" fill="#222222">'
-        f"{escape(bar.phase)}</text>"
+        f"{escape(bar.phase, quote=False)}</text>"
     )
     for part, size in bar.parts:
         x, width = _LEFT + done / scale * room, size / scale * room

@@ -30,6 +30,8 @@ _SECONDS: Final = 10.0
 #: The day that `strftime_now` gives: templates that print a date print one of this width.
 _TODAY: Final = datetime(2026, 1, 15, 12, 0, 0)  # noqa: DTZ001 - templates read a local time
 _REASONING: Final = ("reasoning_content", "thinking", "reasoning")
+#: The filter that counts the steps of a loop; the space keeps templates from naming it.
+_COUNT: Final = "loop steps"
 
 
 class ChatTemplateError(Exception):
@@ -68,13 +70,11 @@ class ChatTemplate:
                 }
             )
             # what `Template.render` does, without rewriting the traceback of a refusal
-            for block in self.compiled.root_render_func(context):
-                self.environment.emit(block)
+            return self.environment.collect(self.compiled.root_render_func(context))
         except ChatTemplateError:
             raise
         except Exception as error:  # a template can raise anything that Python can
             raise ChatTemplateError(_one_line(error)) from error
-        return self.environment.take()
 
 
 def compile_chat_template(
@@ -87,13 +87,13 @@ def compile_chat_template(
         trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, "jinja2.ext.loopcontrols"]
     )
     environment.filters["tojson"] = _to_json
+    environment.filters[_COUNT] = environment.count
     environment.globals["raise_exception"] = _raise
     environment.globals["strftime_now"] = today.strftime
     try:
         tree = environment.parse(source)
         for loop in tree.find_all(nodes.For):
-            counter = nodes.EnvironmentAttribute("count")
-            loop.iter = nodes.Call(counter, [loop.iter], [], None, None, lineno=loop.lineno)
+            loop.iter = nodes.Filter(loop.iter, _COUNT, [], [], None, None, lineno=loop.lineno)
         compiled = environment.from_string(tree)
         compiled.globals = dict(compiled.globals)  # a chain of maps is copied at each rendering
     except jinja2.TemplateSyntaxError as error:
@@ -116,26 +116,25 @@ class _Environment(ImmutableSandboxedEnvironment):
         """Give one rendering its whole budget."""
         self._steps = _LOOP_STEPS
         self._deadline = time.monotonic() + _SECONDS
-        self._blocks: list[str] = []
         self._chars = 0
         self._marked: list[tuple[int, int]] = []
 
-    def emit(self, block: str) -> None:
-        """Take a piece of the text as it leaves the template."""
-        self._blocks.append(block)
-        self._chars += len(block)
-        if self._chars > _OUTPUT_CHARS:
-            raise ChatTemplateError("the rendered conversation is too long")
+    def collect(self, blocks: Iterable[str]) -> tuple[str, Spans]:
+        """Return the text that leaves the template in pieces, and the marked ranges in it."""
+        taken = []
+        for block in blocks:
+            taken.append(block)
+            self._chars += len(block)
+            if self._chars > _OUTPUT_CHARS:
+                raise ChatTemplateError("the rendered conversation is too long")
+        return "".join(taken), tuple(self._marked)
 
     def mark(self, text: str) -> None:
         """Note that a text which is about to leave is what the model says."""
         self._marked.append((self._chars, self._chars + len(text)))
 
-    def take(self) -> tuple[str, Spans]:
-        """Return the text and the marked ranges in it."""
-        return "".join(self._blocks), tuple(self._marked)
-
-    def count(self, items: Any) -> Any:
+    @jinja2.pass_context  # whatever asks for it is not called once and for all at compile time
+    def count(self, _context: Any, items: Any) -> Any:
         """Let a loop begin: each of its items costs one step."""
         if isinstance(items, jinja2.Undefined):
             return items
@@ -186,10 +185,10 @@ def _within(items: Iterable[Any], limit: int) -> Iterable[Any]:
 def _plain(message: Message) -> dict[str, Any]:
     """Drop keys without a value; reasoning goes by all of its names."""
     kept = {key: value for key, value in message.items() if value is not None}
-    reasoning = next((kept[key] for key in _REASONING if key in kept), None)
-    if reasoning is not None:
-        kept = {"thinking": reasoning, **kept, "reasoning_content": reasoning}
-    return kept
+    if kept.keys().isdisjoint(_REASONING):
+        return kept
+    reasoning = next(kept[key] for key in _REASONING if key in kept)
+    return {"thinking": reasoning, **kept, "reasoning_content": reasoning}
 
 
 def _to_json(

@@ -49,9 +49,10 @@ def _count_hits(example: Example) -> Counter[str]:
 
 def _by_script(text: str) -> str | None:
     """Return the language whose letters are a quarter of the text or more; kana before kanji."""
+    letters = [letter for letter in text if not letter.isascii()]
     for code, (first, last) in _table()["scripts"].items():
         share = 0.1 if code == "ja" else 0.25
-        if sum(first <= letter <= last for letter in text) > share * len(text):
+        if sum(first <= letter <= last for letter in letters) > share * len(text):
             return code
     return None
 

@@ -36,7 +36,7 @@ def read_template(name: str) -> Template | None:
         return None
     text = "\n".join(_with_partials(path))
     fixed = (line for line in text.split("\n") if "{{" not in line)
-    lines = [choice.rstrip() for line in fixed for choice in _choices(line)]
+    lines = {choice.rstrip() for line in fixed for choice in _choices(line)}
     # The layout may move a trailing comment above its line.
     bare = [line.partition("  # ")[0].rstrip() for line in lines]
     return Template(lines=frozenset((*lines, *bare)), constants=frozenset(_RENDERED.findall(text)))
@@ -55,6 +55,9 @@ def _with_partials(path: Traversable) -> Iterator[str]:
 
 def _choices(line: str) -> Iterator[str]:
     """Yield what is left of a line for each choice of the parts between its statement tags."""
+    if "{%" not in line:
+        yield line
+        return
     parts = _TAG.split(line)
     for kept in product((True, False), repeat=len(parts) if len(parts) <= _MOST_PARTS else 0):
         yield "".join(compress(parts, kept))

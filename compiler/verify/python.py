@@ -67,8 +67,9 @@ def _find_loose(file: RenderedFile, tree: ast.Module) -> Iterator[Finding]:
             yield _at(file, value.lineno, LOOSE_VALUE, f"`{name}` is not one whole literal")
     for number in find_foreign(file.text, template, frozenset(lines)) if template else ():
         yield _at(file, number, LOOSE_VALUE, "the line is not one of the template's own")
-    if not file.text.isascii() or ";" in file.text:
-        own = template.lines if template else frozenset[str]()
+    own = template.lines if template else frozenset[str]()
+    foreign = "\n".join(line for line in file.text.split("\n") if line.rstrip() not in own)
+    if not foreign.isascii() or ";" in foreign:
         yield from _find_loose_tokens(file, own)
 
 

@@ -329,6 +329,9 @@ def test_features_render_as_in_transformers(source: str) -> None:
     "source",
     [
         "{% for a in range(90000) %}{% for b in range(90000) %}{% endfor %}{% endfor %}",
+        "{% for a in TEXT %}{% for b in TEXT %}{% endfor %}{% endfor %}".replace(
+            "TEXT", repr("a" * 3000)
+        ),
         "{{ 'a' * 99999999999 }}",
         "{{ [0] * 99999999999 }}",
         "{{ 9 ** 999999999 }}",
@@ -347,7 +350,9 @@ def test_hostile_template_is_refused(source: str) -> None:
         template.render([USER])
 
 
-@pytest.mark.parametrize("source", ["{% for %}", "{{ a", "{% nonsense %}", "x" * 2_000_000])
+@pytest.mark.parametrize(
+    "source", ["{% for %}", "{{ a", "{% nonsense %}", "{{ a | loop steps }}", "x" * 2_000_000]
+)
 def test_template_that_does_not_compile_is_refused(source: str) -> None:
     """Broken Jinja, an unknown tag and a huge template are errors when compiled."""
     with pytest.raises(ChatTemplateError):

@@ -80,4 +80,4 @@ def test_tags_inside_a_line_leave_any_choice_of_its_parts() -> None:
     line = "f(a{% if x %}, b{% else %}, c{% endif %})"
     assert {"f(a, b)", "f(a, c)", "f(a)"} <= set(_choices(line))
     assert "f(a, d)" not in set(_choices(line))
-    assert set(_choices("plain")) == {"plain", ""}
+    assert set(_choices("plain")) == {"plain"}
