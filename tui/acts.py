@@ -155,6 +155,14 @@ def _load(session: "Session", about: str) -> list[Line]:
     return [session.line("loaded", path=path), *session.go_to(read_draft(document.data))]
 
 
+def _retry(session: "Session", about: str) -> list[Line]:
+    """Look up again what could not be had, and say what is known of it now."""
+    del about
+    session.observer.forget()
+    lines = session.go_to(session.draft)
+    return [session.line("retried"), *session.facts_told(), *lines]
+
+
 def _plan(session: "Session", about: str) -> list[Line]:
     """Say the plan's answer: fits or not, peak of capacity, hours."""
     del about
@@ -194,6 +202,7 @@ _ACTS: Final[Mapping[str, Act]] = {
     "undo": _undo,
     "redo": _redo,
     "restart": _restart,
+    "retry": _retry,
     "help": _help,
     "quit": _quit,
     "show": _show,

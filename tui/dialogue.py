@@ -27,6 +27,8 @@ _ASKED_AS: Final[Mapping[str, str]] = {
 
 
 _METHOD: Final = "/method/type"
+#: The Hub was busy, silent or out of reach, or gave only a part.
+_PASSING: Final = frozenset({"FTC108", "FTC109", "FTC110", "FTC210"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +78,9 @@ def next_step(draft: Draft, situation: Situation) -> Step:
     if trouble := _first_error(situation, draft):
         if _is_too_large(situation) and not draft.has(_METHOD):
             return Question(pointer=_METHOD, trouble=trouble)
-        return Question(pointer=_asked(trouble.pointer), options=_repairs(trouble), trouble=trouble)
+        pointer = _asked(trouble.pointer)
+        options = (*_repairs(trouble), *_retries(trouble, pointer, draft))
+        return Question(pointer=pointer, options=options, trouble=trouble)
     for pointer in asked_pointers():
         if not draft.has(pointer):
             return Question(pointer=pointer)
@@ -127,6 +131,15 @@ def _repairs(finding: Finding) -> tuple[Option, ...]:
     kept = tuple(change for change in changes if change is not None)
     label = ", ".join(f"{change.pointer[1:].replace('/', '.')} = {change.value}" for change in kept)
     return (Option(label=label, changes=kept, key="option.repair"),)
+
+
+def _retries(finding: Finding, pointer: str, draft: Draft) -> tuple[Option, ...]:
+    """Return saying the same again as an answer, where the cause may have passed meanwhile."""
+    if finding.code not in _PASSING or not draft.has(pointer):
+        return ()
+    value = draft.get(pointer)
+    same = Change(pointer=pointer, value=value, words=str(value))
+    return (Option(label=str(value), changes=(same,), key="option.retry"),)
 
 
 def _change(operation: Mapping[str, object]) -> Change | None:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ftc.compiler.plan.plan import Plan
 from ftc.spec.finding import Finding
@@ -22,6 +22,8 @@ from ftc.tui.translation import tell_with_help
 from ftc.tui.understanding.reader import WORDS_ALONE, read
 from ftc.tui.understanding.reading import Change, Choice, Reading, Understander
 from ftc.tui.voice import Voice
+
+_LOOKED_UP: Final = frozenset({"/model/id", "/data/source", "/hardware/gpu"})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -147,15 +149,25 @@ class Session:
     def _change(self, changes: tuple[Change, ...], *, chosen: bool = False) -> list[Line]:
         self.past.append(self.draft)
         self.future.clear()
+        if any(self._is_repeated(change) for change in changes):
+            self.observer.forget()
         self.draft = self.draft.changed(changes, chosen=chosen)
         self._look()
         key = "chosen" if chosen else "noted"
         return [self.line(key, what=self.listed(changes)), *self._found(self.past[-1])]
 
+    def _is_repeated(self, change: Change) -> bool:
+        """Whether what can be looked up is said again: it may be there by now."""
+        return change.pointer in _LOOKED_UP and change.value == self.draft.get(change.pointer)
+
     def _found(self, before: Draft) -> Iterator[Line]:
         """Yield what looking at the draft's files, model and machine found anew."""
         folder = self.observer.folder
         return look(before, self.draft, self.situation, folder=folder, voice=self.voice)
+
+    def facts_told(self) -> tuple[Line, ...]:
+        """Return what the draft's files, model and machine turned out to be."""
+        return tuple(self._found(Draft()))
 
     def go_to(self, draft: Draft) -> list[Line]:
         """Take another draft in place of this one, and ask on."""

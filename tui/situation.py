@@ -95,6 +95,12 @@ class Observer:
         judged = run_checks(spec, facts, plan) if plan is not None else ()
         return Situation(spec=spec, facts=facts, plan=plan, findings=(*_unknown(facts), *judged))
 
+    def forget(self) -> None:
+        """Look up anew, at the next look, what could not be had and what the table stood in for."""
+        doubtful = [key for key, fact in self.seen.items() if _mark(fact) in ("", "table")]
+        for key in doubtful:
+            del self.seen[key]
+
     def _facts(self, draft: Draft, spec: Spec) -> Facts:
         model: ModelFacts | Unknown = _NOT_SAID
         tokenizer: TokenizerFacts | Unknown = _NOT_SAID
@@ -105,10 +111,12 @@ class Observer:
             about = self._key(draft, "model")
             model = self._once(f"model {about}", lambda: resolve_model(spec, folder=folder))
             tokenizer = self._once(
-                f"tokenizer {about}", lambda: resolve_tokenizer(spec, folder=folder, model=model)
+                f"tokenizer {about} {_mark(model)}",
+                lambda: resolve_tokenizer(spec, folder=folder, model=model),
             )
         if draft.has("/data/source"):
-            about = f"{self._key(draft, 'data')} {self._key(draft, 'model')} {self._stamp(spec)}"
+            model_key = f"{self._key(draft, 'model')} {_mark(model)}"
+            about = f"{self._key(draft, 'data')} {model_key} {self._stamp(spec)}"
             data = self._once(
                 f"data {about}", lambda: resolve_data(spec, folder=folder, tokenizer=tokenizer)
             )
@@ -136,6 +144,13 @@ class Observer:
         except (OSError, ValueError):
             return ""
         return f"{found.st_size} {found.st_mtime_ns}"
+
+
+def _mark(fact: object) -> str:
+    """Return what tells facts of one name apart: where they are from; "" for unknown ones."""
+    if isinstance(fact, Unknown):
+        return ""
+    return fact.origin if isinstance(fact, ModelFacts) else "known"
 
 
 def _unknown(facts: Facts) -> tuple[Finding, ...]:

@@ -6,7 +6,8 @@ from typing import Any, Literal, Protocol
 
 RequestKind = Literal[
     "cheaper", "compile", "explain", "fit", "help", "judge", "load", "models", "no",
-    "plan", "quit", "redo", "restart", "save", "show", "undo", "unsure", "what_if", "why", "yes",
+    "plan", "quit", "redo", "restart", "retry", "save", "show", "undo", "unsure", "what_if", "why",
+    "yes",
 ]  # fmt: skip
 
 
