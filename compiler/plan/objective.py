@@ -8,7 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from ftc.compiler.knowledge.architecture import Shape
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.job import PAIRED, Job, Objective
+from ftc.compiler.resolve.facts import DataFacts
+from ftc.spec.sections import Spec
 
 # fused: tiles of logits, as `Stack.loss` says; whole: all of them; scores: a few numbers a row
 Head = Literal["fused", "whole", "scores"]
@@ -82,6 +85,13 @@ def head_of(job: Job) -> Head:
 def whole_bytes(job: Job) -> int:
     """Return what all logits cost per token and word of the vocabulary, where they are needed."""
     return _SMOOTHED_BYTES if job.smoothed else _ORPO_BYTES
+
+
+def count_labels(spec: Spec, data: DataFacts) -> int:
+    """Return how many scores a head gives: 0 where it gives words."""
+    if OBJECTIVES[spec.objective.type].head != "scores":
+        return 0
+    return len(data.labels) if spec.objective.type == "classification" else 1
 
 
 def scored_shape(shape: Shape, labels: int) -> Shape:
