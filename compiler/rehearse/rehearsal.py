@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.pipeline import Outcome, compile_bundle, write
 from ftc.compiler.plan.known import known
 from ftc.compiler.rehearse.bundle_run import (
@@ -90,6 +91,8 @@ def _run(outcome: Outcome, course: Course) -> None:
         result(sizes)
     _train(course)
     _judge(spec, course)
+    if OBJECTIVES[spec.objective.type].head == "scores":
+        course.skip("convert", "llama.cpp has no such head: the merged folder is the result")
     if spec.export.types:
         _compare(course)
     _ask(course)
