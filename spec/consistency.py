@@ -23,6 +23,7 @@ _ROLES: Final = {
     "prompt_completion": ("prompt", "completion"),
     "instruction": ("instruction", "input", "output"),
     "text": ("text",),
+    "preference": ("prompt", "chosen", "rejected"),
 }
 
 
@@ -80,11 +81,11 @@ def _held_out(long: Mapping[str, Any], _: frozenset[str]) -> Iterator[Finding]:
 
 
 def _columns(long: Mapping[str, Any], _: frozenset[str]) -> Iterator[Finding]:
-    """Look for roles of another form; with the form left open, the first role's form counts."""
+    """Look for roles of another form; left open, it is the form that most roles belong to."""
     given = [role for role, column in long["data"]["columns"].items() if column is not None]
     form = long["data"]["form"]
     if form == "auto":
-        form = next((form for form, roles in _ROLES.items() if set(given) & set(roles)), "auto")
+        form = max(_ROLES, key=lambda form: len(set(given) & set(_ROLES[form])))
     for role in given:
         if form != "auto" and role not in _ROLES[form]:
             yield FOREIGN_COLUMN.finding(

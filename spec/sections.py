@@ -30,6 +30,9 @@ Optimizer = Literal[
     "lion", "lion_8bit", "paged_lion", "paged_lion_8bit", "adafactor", "sgd",
 ]
 # fmt: on
+Quantization = Literal["nf4", "int8"]
+Init = Literal["default", "gaussian", "pissa", "pissa_niter_16", "olora"]
+Part = Literal["embeddings", "head"]
 Strategy = Literal["ddp", "zero1", "zero2", "zero3"]
 Offload = Literal["none", "optimizer", "parameters"]
 Metric = Literal[
@@ -132,27 +135,37 @@ class Objective:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """Which weights move; `full` reads no knob, and `double_quantization` is `qlora`'s alone."""
+    """Which weights move; `full` reads no knob, `layers` is `freeze`'s, two are `qlora`'s alone."""
 
-    type: Literal["full", "lora", "qlora"]
+    type: Literal["full", "freeze", "lora", "qlora"]
     rank: int | Auto
     alpha: int | Auto
     dropout: float
     targets: tuple[str, ...] | Literal["auto", "all-linear", "attention"]
+    target_pattern: str | None
+    experts: bool
+    also_train: tuple[Part, ...]
+    rslora: bool
+    dora: bool
+    init: Init
+    quantization: Quantization
     double_quantization: bool
+    layers: int | tuple[int, ...] | Auto
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
     """How often the validation split is measured, and by what answers are judged.
 
-    `answered_rows` of validation are answered each time where `best_by` is the metric.
+    `answered_rows` of validation are answered each time where `best_by` is the metric; `harness`
+    names tasks of the evaluation harness.
     """
 
     every_steps: int | Auto
     metric: Metric | Auto
     best_by: BestBy
     answered_rows: int
+    harness: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

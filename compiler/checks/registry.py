@@ -5,6 +5,7 @@ from typing import Final
 
 from ftc.compiler.checks import (
     adapter,
+    comparison,
     conversion,
     data,
     distribution,
@@ -56,6 +57,7 @@ RULES: Final[tuple[Rule, ...]] = tuple(
                 scores,
                 splits,
                 labels,
+                comparison,
                 metrics,
                 hardware,
                 precision,

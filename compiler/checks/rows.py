@@ -19,6 +19,9 @@ _FAULTS = {
     "order": "have roles out of order",
     "unanswered": "do not end with the assistant",
     "refused": "are refused by the chat template",
+    "no_prompt": "have answers and no prompt",
+    "two_prompts": "have answers to two prompts",
+    "same_answers": "have the chosen answer as the rejected one too",
 }
 
 

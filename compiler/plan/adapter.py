@@ -1,12 +1,16 @@
 """The LoRA adapter: its rank, its targets, how many weights it adds, and QLoRA's base."""
 
+import math
+import re
 from dataclasses import dataclass
 
 from ftc.compiler.knowledge.architecture import Shape, count_adapter_parameters
+from ftc.compiler.knowledge.module_names import find_module_names
+from ftc.compiler.plan.comparison import REFERRING
 from ftc.compiler.plan.decision import Because, Decision
-from ftc.compiler.plan.plan import Quantization
+from ftc.compiler.plan.freezing import part_parameters
 from ftc.compiler.plan.source import decide, derived, keep
-from ftc.spec.sections import Spec
+from ftc.spec.sections import Init, Quantization, Spec
 
 ALL_LINEAR = "all-linear"  # PEFT's own word, for an architecture that the table lacks
 _ATTENTION = (
@@ -18,12 +22,21 @@ _SMALL_PARAMETERS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adapter:
-    """The decided adapter, the parameters it trains, and how QLoRA rounds what it stands on."""
+    """The decided adapter, the parameters it trains, and how QLoRA rounds what it stands on.
+
+    What is None is not used: a pattern in place of names, matrices on experts, another scale, start
+    or split of an update.
+    """
 
     rank: Decision[int]
     alpha: Decision[int]
     dropout: Decision[float]
     targets: Decision[tuple[str, ...]]
+    pattern: Decision[str] | None
+    experts: Decision[bool] | None
+    rslora: Decision[bool] | None
+    dora: Decision[bool] | None
+    init: Decision[Init] | None
     quantization: Decision[Quantization] | None
     double_quantization: Decision[bool] | None
     parameters: int
@@ -36,9 +49,9 @@ def decide_adapter(spec: Spec, shape: Shape) -> Adapter | None:
     section 4); alpha is twice the rank. QLoRA's base is in NF4, which loses least of the 4-bit
     formats (table 2 there).
     """
-    if spec.method.type == "full":
+    method = spec.method
+    if method.type not in ("lora", "qlora"):
         return None
-    rounded = spec.method.type == "qlora"
 
     def derive_rank() -> tuple[int, Because]:
         values = {"parameters": shape.parameters}
@@ -49,22 +62,88 @@ def decide_adapter(spec: Spec, shape: Shape) -> Adapter | None:
     rank = decide(spec, "/method/rank", spec.method.rank, derive_rank)
 
     def derive_alpha() -> tuple[int, Because]:
+        if method.rslora:
+            alpha = max(1, round(2 * math.sqrt(rank.value)))
+            return alpha, Because(key="lora_alpha.rslora", values={"rank": rank.value})
         return 2 * rank.value, Because(key="lora_alpha", values={"rank": rank.value})
 
-    targets = _targets(spec, shape)
+    targets, pattern = _targets(spec, shape), method.target_pattern
     return Adapter(
         rank=rank,
         alpha=decide(spec, "/method/alpha", spec.method.alpha, derive_alpha),
-        dropout=keep(spec, "/method/dropout", spec.method.dropout),
+        dropout=_dropout(spec),
         targets=targets,
-        quantization=derived("nf4", "quantization.nf4") if rounded else None,
-        double_quantization=keep(
-            spec, "/method/double_quantization", spec.method.double_quantization
-        )
-        if rounded
+        pattern=keep(spec, "/method/target_pattern", pattern) if pattern is not None else None,
+        experts=keep(spec, "/method/experts", method.experts) if method.experts else None,
+        rslora=keep(spec, "/method/rslora", method.rslora) if method.rslora else None,
+        dora=keep(spec, "/method/dora", method.dora) if method.dora else None,
+        init=keep(spec, "/method/init", method.init) if method.init != "default" else None,
+        quantization=_quantization(spec),
+        double_quantization=keep(spec, "/method/double_quantization", method.double_quantization)
+        if method.type == "qlora" and method.quantization == "nf4"
         else None,
-        parameters=adapter_parameters(shape, targets.value, rank.value),
+        parameters=_count(spec, shape, targets.value, rank.value),
     )
+
+
+def _quantization(spec: Spec) -> Decision[Quantization] | None:
+    if spec.method.type != "qlora":
+        return None
+    if "/method/quantization" in spec.said:
+        return keep(spec, "/method/quantization", spec.method.quantization)
+    return derived(spec.method.quantization, "quantization.nf4")
+
+
+def _count(spec: Spec, shape: Shape, targets: tuple[str, ...], rank: int) -> int:
+    """Return all weights that move: adapters, on experts too, and what is trained whole."""
+    method, parts = spec.method, part_parameters(spec, shape)
+    experts = expert_adapter_parameters(shape, rank) if method.experts else 0
+    if method.target_pattern is None:
+        return adapter_parameters(shape, targets, rank, dora=method.dora) + experts + parts
+    layers = dict.fromkeys(targets, 0)
+    for kind, _ in matched(shape, method.target_pattern):
+        layers[kind] += 1
+    each = {k: adapter_parameters(shape, (k,), rank, dora=method.dora) for k in targets}
+    return sum(each[k] * n // shape.layers for k, n in layers.items()) + experts + parts
+
+
+def matched(shape: Shape, pattern: str) -> tuple[tuple[str, int], ...]:
+    """Return (kind, layer) of the linear modules whose whole name matches, as PEFT looks.
+
+    Nothing where the architecture's names are not known, or the pattern is no regular expression.
+    """
+    names = find_module_names(shape.architecture)
+    try:
+        whole = re.compile(pattern)
+    except (re.error, OverflowError, RecursionError):
+        return ()
+    if names is None:
+        return ()
+    return tuple(
+        (kind, layer)
+        for kind in linear_modules(shape)
+        for layer in range(shape.layers)
+        if whole.fullmatch(names.linear(kind, layer))
+    )
+
+
+def expert_adapter_parameters(shape: Shape, rank: int) -> int:
+    """Return LoRA's weights on fused experts: a pair of matrices for each expert of each tensor.
+
+    One tensor holds gate and up, one down (peft 0.21 `ParamWrapper`).
+    """
+    inner, hidden = shape.expert_intermediate, shape.hidden
+    return rank * shape.experts * shape.layers * (hidden + 2 * inner + inner + hidden)
+
+
+def _dropout(spec: Spec) -> Decision[float]:
+    if spec.objective.type in REFERRING:
+        return derived(0.0, "lora_dropout.comparing")
+    if "/method/dropout" not in spec.said and spec.method.experts:
+        return derived(0.0, "lora_dropout.experts")
+    if "/method/dropout" not in spec.said and spec.method.dora:
+        return derived(0.0, "lora_dropout.dora")
+    return keep(spec, "/method/dropout", spec.method.dropout)
 
 
 def adapter_parameters(
@@ -104,7 +183,11 @@ def attention_modules(shape: Shape) -> tuple[str, ...]:
 
 def _targets(spec: Spec, shape: Shape) -> Decision[tuple[str, ...]]:
     """Names of linear modules; the output head is never among them."""
-    written = spec.method.targets
+    written, pattern = spec.method.targets, spec.method.target_pattern
+    if pattern is not None:
+        kinds = {kind for kind, _ in matched(shape, pattern)}
+        found = tuple(kind for kind in linear_modules(shape) if kind in kinds)
+        return derived(found, "lora_targets.pattern", modules=len(found))
     if isinstance(written, tuple):
         return keep(spec, "/method/targets", written)
     if not shape.linear_shapes:

@@ -8,6 +8,7 @@ from ftc.compiler.plan.arrangement import Arrangement
 from ftc.compiler.plan.batch import Batch
 from ftc.compiler.plan.comparison import decide_comparison
 from ftc.compiler.plan.curve import job_word
+from ftc.compiler.plan.freezing import Freezing, part_parameters, trains_embedding, trains_head
 from ftc.compiler.plan.job import Job, Storage
 from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.memory import measure, workspace_bytes
@@ -26,6 +27,7 @@ class Frame:
     shape: Shape
     precision: Precision
     adapter: Adapter | None
+    freezing: Freezing | None
     max_length: int
     arrangement: Arrangement
     batch: Batch
@@ -42,10 +44,15 @@ class Frame:
         return Job(
             shape=shape,
             full=adapter is None,
-            trainable=shape.parameters if adapter is None else adapter.parameters,
+            trainable=self.trainable,
             targets=targets,
             rank=adapter.rank.value if adapter else 0,
             dropout=adapter.dropout.value if adapter else 0.0,
+            dora=adapter is not None and adapter.dora is not None,
+            frozen_layers=self.freezing.frozen_layers if self.freezing else 0,
+            saved_parameters=part_parameters(spec, shape) if adapter else 0,
+            saves_embedding=adapter is not None and trains_embedding(spec, shape),
+            trains_head=trains_head(spec, shape) if spec.method.type != "full" else None,
             load_bytes=4 if load == "fp32" else 2,
             compute_bytes=4 if self.precision == "fp32" else 2,
             storage=self.storage,
@@ -68,16 +75,29 @@ class Frame:
         )
 
     @property
+    def trainable(self) -> int:
+        """The weights that move."""
+        if self.adapter is not None:
+            return self.adapter.parameters
+        return self.shape.parameters if self.freezing is None else self.freezing.parameters
+
+    @property
     def storage(self) -> Storage:
-        """How the base is stored: in 4 bits under QLoRA."""
-        if self.adapter is None or self.adapter.double_quantization is None:
+        """How the base is stored: in 4 or 8 bits under QLoRA."""
+        if self.adapter is None or self.adapter.quantization is None:
             return "plain"
+        if self.adapter.double_quantization is None:
+            return "int8"
         return "nf4-double" if self.adapter.double_quantization.value else "nf4"
 
     @property
     def stack(self) -> Stack:
-        """The pinned stack; fp16's loss scaling needs fp32 adapters under QLoRA as well."""
-        return PINNED if self.storage == "plain" or self.precision == "fp16" else PINNED_QLORA
+        """The pinned stack; under QLoRA too, adapters are fp32 where loss scaling needs that.
+
+        So they are in a classification, whose trainer is not TRL's.
+        """
+        wide = self.precision == "fp16" or self.spec.objective.type == "classification"
+        return PINNED if self.storage == "plain" or wide else PINNED_QLORA
 
     def memory(
         self, sharding: Sharding, *, checkpointing: bool, micro: int, offload: Offload = "none"

@@ -9,18 +9,20 @@ from ftc.spec.sections import (
     Attention,
     BestBy,
     GgufType,
+    Init,
     Metric,
     Offload,
     Optimizer,
     Packing,
+    Part,
     Precision,
+    Quantization,
     PreferenceLoss,
     Reference,
     Schedule,
 )
 
 Sharding = Literal["single", "ddp", "zero1", "zero2", "zero3"]
-Quantization = Literal["nf4"]
 Bounds = Mapping[GgufType, float]
 # Of a classification: a row of each label counts as much, or so many times as much, as one of others.
 Weights = Literal["balanced", "none"] | Mapping[str, float]
@@ -88,6 +90,7 @@ class Decisions:
     best_by: Decision[BestBy]
     answered_rows: Decision[int] | None
     judged_rows: Decision[int]
+    harness: Decision[tuple[str, ...]] | None
     answer_tokens: Decision[int]
     seed: Decision[int]
     lora_rank: Decision[int] | None
@@ -99,6 +102,13 @@ class Decisions:
     min_agreement: Decision[Bounds] | None
     max_perplexity_ratio: Decision[Bounds] | None
     max_metric_drop: Decision[Bounds] | None
+    target_pattern: Decision[str] | None
+    lora_experts: Decision[bool] | None
+    rslora: Decision[bool] | None
+    dora: Decision[bool] | None
+    lora_init: Decision[Init] | None
+    trained_layers: Decision[tuple[int, ...]] | None
+    also_train: Decision[tuple[Part, ...]] | None
     quantization: Decision[Quantization] | None
     double_quantization: Decision[bool] | None
 

@@ -15,6 +15,7 @@ from ftc.compiler.plan.decision import Decision
 from ftc.compiler.plan.disk import disk_bytes, host_ram_bytes
 from ftc.compiler.plan.evaluation import decide_eval_batch
 from ftc.compiler.plan.frame import Frame
+from ftc.compiler.plan.freezing import decide_freezing, decide_parts
 from ftc.compiler.plan.gguf_size import predict_bytes
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.known import KnownFacts
@@ -23,6 +24,7 @@ from ftc.compiler.plan.learning_rate import decide_learning_rate
 from ftc.compiler.plan.lengths import decide_max_length
 from ftc.compiler.plan.memory import measure
 from ftc.compiler.plan.padding import Padding, choose_padding, first_arrangement
+from ftc.compiler.plan.objective import count_labels, scored_shape
 from ftc.compiler.plan.plan import Decisions, Plan
 from ftc.compiler.plan.precision import decide_attention, decide_load_dtype, decide_precision
 from ftc.compiler.plan.schedule import Timetable, decide_timetable
@@ -71,6 +73,8 @@ def make_frame(spec: Spec, facts: KnownFacts, arrangement: Arrangement | None = 
     length = decide_max_length(spec, facts.model, facts.data).value
     splits = decide_splits(spec, facts.data, length)
     shape, rows = shape_of(facts.model), splits.train.value
+    if labels := count_labels(spec, facts.data):
+        shape = scored_shape(shape, labels)
     if arrangement is None:
         arrangement = first_arrangement(spec, facts, rows=rows, max_length=length, world=world)
     return Frame(
@@ -79,6 +83,7 @@ def make_frame(spec: Spec, facts: KnownFacts, arrangement: Arrangement | None = 
         shape=shape,
         precision=decide_precision(spec, facts.hardware).value,
         adapter=decide_adapter(spec, shape),
+        freezing=decide_freezing(spec, shape),
         max_length=length,
         arrangement=arrangement,
         batch=decide_batch(spec, train_rows=rows, world=world, each=arrangement.each),
@@ -238,6 +243,9 @@ def _decisions(
         metric=metric,
         best_by=decide_best_by(spec),
         answered_rows=decide_answered_rows(spec, splits),
+        harness=keep(spec, "/training/evaluation/harness", training.evaluation.harness)
+        if training.evaluation.harness
+        else None,
         judged_rows=decide_judged_rows(facts.data, splits.test.value),
         answer_tokens=decide_answer_tokens(facts.data, metric.value),
         seed=keep(spec, "/training/seed", training.seed),
@@ -250,6 +258,13 @@ def _decisions(
         min_agreement=verification.min_agreement if verification else None,
         max_perplexity_ratio=verification.max_perplexity_ratio if verification else None,
         max_metric_drop=verification.max_metric_drop if verification else None,
+        target_pattern=adapter.pattern if adapter else None,
+        lora_experts=adapter.experts if adapter else None,
+        rslora=adapter.rslora if adapter else None,
+        dora=adapter.dora if adapter else None,
+        lora_init=adapter.init if adapter else None,
+        trained_layers=frame.freezing.layers if frame.freezing else None,
+        also_train=decide_parts(spec),
         quantization=adapter.quantization if adapter else None,
         double_quantization=adapter.double_quantization if adapter else None,
     )

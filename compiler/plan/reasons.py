@@ -37,6 +37,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "of the time",
     "packing.long": "one packed row of {tokens} tokens would hold more than the {rows} rows of a "
     "step",
+    "packing.tight": "single rows do not fit in memory, and packed ones are no shorter",
     "packing.leaks": "the pinned transformers lets packed rows of {architecture} see each other",
     "packing.unknown": "whether {architecture} keeps packed rows apart is not known",
     "packing.objective": "the trainer of `{objective}` takes one row at a time",
@@ -167,6 +168,13 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "lora_rank.small": "a model of {parameters} parameters affords a higher rank",
     "lora_rank.usual": "the usual rank; {parameters} parameters are many to share it",
     "lora_alpha": "twice the rank of {rank}",
+    "lora_alpha.rslora": "divided by the root of the rank of {rank} it is about 2, as without "
+    "rsLoRA",
+    "lora_dropout.experts": "PEFT cannot drop out what experts read",
+    "lora_dropout.dora": "with dropout DoRA keeps copies of all weights that it adapts",
+    "lora_targets.pattern": "the {modules} kinds of linear modules that the pattern matches",
+    "trained_layers.quarter": "the last {count} of {layers} layers: a quarter, where answers take "
+    "shape",
     "lora_targets.all": "all {modules} kinds of linear modules, the head apart",
     "bound.divergence": "nats per token: {margin} times what llama.cpp publishes for an 8B model, "
     "as this one has {parameters} parameters, and {nats} for rounding",

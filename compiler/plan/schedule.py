@@ -3,12 +3,14 @@
 import math
 from dataclasses import dataclass
 
+from ftc.compiler.plan.comparison import REFERRING
 from ftc.compiler.plan.decision import Because, Decision
 from ftc.compiler.plan.source import decide, derived, keep
 from ftc.compiler.resolve.facts import ModelFacts
 from ftc.spec.sections import Spec
 
 EVALUATIONS = 10
+_FEW_PAIRS = 10_000
 FROM_SCRATCH_PARAMETERS = 20_000_000  # a model this small is taught the task from nothing
 
 
@@ -24,10 +26,20 @@ class Timetable:
 
 
 def decide_timetable(
-    spec: Spec, model: ModelFacts, *, train_rows: int, micro: int, accumulation: int, world: int
+    spec: Spec,
+    model: ModelFacts,
+    *,
+    train_rows: int,
+    batch_rows: int,
+    micro: int,
+    accumulation: int,
+    world: int,
 ) -> Timetable:
-    """Derive the schedule of a run from its rows and batch."""
-    per_epoch = steps_per_epoch(train_rows, micro=micro, accumulation=accumulation, world=world)
+    """Derive the schedule of a run from its rows and batch.
+
+    `batch_rows` are the training rows as batches count them: fewer where several are packed in one.
+    """
+    per_epoch = steps_per_epoch(batch_rows, micro=micro, accumulation=accumulation, world=world)
     epochs = _epochs(spec, model, train_rows, per_epoch)
     max_steps = spec.training.max_steps
     if max_steps is not None:
@@ -76,6 +88,10 @@ def _epochs(spec: Spec, model: ModelFacts, train_rows: int, per_epoch: int) -> D
 
     def derive() -> tuple[float, Because]:
         values = {"rows": train_rows, "parameters": model.parameters}
+        if spec.objective.type in REFERRING:
+            few = train_rows <= _FEW_PAIRS
+            key = "epochs.comparing_few" if few else "epochs.comparing"
+            return (2.0 if few else 1.0), Because(key=key, values=values)
         if model.parameters < FROM_SCRATCH_PARAMETERS:
             return 8.0, Because(key="epochs.scratch", values=values)
         if train_rows > 50_000:  # noqa: PLR2004 - the reason says it

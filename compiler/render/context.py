@@ -10,6 +10,7 @@ from ftc.compiler.plan.importance import importance_reason, importance_tokens
 from ftc.compiler.plan.lengths import share_above
 from ftc.compiler.plan.reasons import sentence
 from ftc.compiler.plan.size import shape_of
+from ftc.compiler.render.method import method_values
 from ftc.compiler.render.modelfile import modelfile_context
 from ftc.compiler.render.readme import readme_context
 from ftc.compiler.render.source import BundleSource
@@ -52,7 +53,6 @@ def _decided_values(source: BundleSource) -> dict[str, Any]:
     plan = source.plan
     decisions = plan.decisions
     values = {name: decision.value for name, decision in decisions.items().items()}
-    targets = decisions.lora_targets.value if decisions.lora_targets else ()
     gpu = source.facts.hardware.kind == "gpu"
     room = find_context_tokens(source)
     open_answer = not source.facts.data.labels
@@ -61,7 +61,7 @@ def _decided_values(source: BundleSource) -> dict[str, Any]:
         "load_dtype": _DTYPES[decisions.load_dtype.value],
         **trainer_settings(decisions),
         "label_weights": decisions.class_weights.value if decisions.class_weights else None,
-        "lora_targets": targets[0] if targets == ("all-linear",) else targets,
+        **method_values(source),
         "ladder": _ladder(source),
         "planned_bytes": plan.memory.reserved_bytes if gpu else plan.memory.device_bytes,
         "overlong_share": round(share_above(source.facts.data.lengths, values["max_length"]), 4),
@@ -124,8 +124,11 @@ def _more_reasons(source: BundleSource) -> dict[str, Comment]:
     merged = _merged_dtype(source)
     kept = "as the base is" if base == merged else f"of the 16-bit formats the nearest to {base}"
     phase = source.plan.memory.largest_phase.replace("_", " ")
+    targets = source.plan.decisions.target_pattern or source.plan.decisions.lora_targets
     options = (sentence(knob.because) for knob in schedule_reasons(source.plan.decisions))
     return {
+        **({"lora_targets": Comment(sentence(targets.because))} if targets else {}),
+        "expert_targets": Comment("every expert of a layer, in two tensors"),
         "schedule_options": Comment("; ".join(dict.fromkeys(options))),
         "labels": Comment("the head's order: a label's place is its number"),
         "overlong_share": Comment(f"the share of rows longer than that, {counted}"),

@@ -24,6 +24,14 @@ class Uses:
     # the model
     lora: bool
     qlora: bool
+    int8: bool
+    freeze: bool
+    dora: bool
+    rslora: bool
+    lora_init: bool
+    split_init: bool
+    experts: bool
+    also_train: bool
     model_folder: bool
     model_hub: bool
     custom_code: bool
@@ -87,6 +95,7 @@ class Uses:
     padless: bool
     # afterwards
     answered: bool
+    harness: bool
     best_by_metric: bool
     labels: bool
     accuracy: bool
@@ -118,8 +127,16 @@ def find_uses(source: BundleSource) -> Uses:
     answered = metric != "none" and form != "text" and not scores
     converted = bool(spec.export.types) or spec.export.adapter
     return Uses(
-        lora=spec.method.type != "full",
+        lora=spec.method.type in ("lora", "qlora"),
         qlora=spec.method.type == "qlora",
+        int8=spec.method.type == "qlora" and spec.method.quantization == "int8",
+        freeze=spec.method.type == "freeze",
+        dora=decided.dora is not None,
+        rslora=decided.rslora is not None,
+        lora_init=decided.lora_init is not None,
+        split_init=decided.lora_init is not None and decided.lora_init.value != "gaussian",
+        experts=decided.lora_experts is not None,
+        also_train=decided.also_train is not None and spec.method.type != "freeze",
         model_folder=source.model_path is not None,
         model_hub=source.model_path is None,
         custom_code=spec.model.trust_remote_code,
@@ -178,6 +195,7 @@ def find_uses(source: BundleSource) -> Uses:
         best_class_metric=_is_best_by_metric(decided) and scores and validation,
         padless=scores and facts.tokenizer.pad is None,
         answered=answered and test,
+        harness=decided.harness is not None,
         best_by_metric=answered and _is_best_by_metric(decided) and validation,
         labels=metric in ("accuracy", "macro_f1"),
         accuracy=metric == "accuracy",

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -11,13 +12,23 @@ from typing import Final
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.tokenizers import chars_per_token
 from ftc.compiler.resolve import data_faults
+from ftc.compiler.resolve.answers import Count, compare, count_pairs, longer
 from ftc.compiler.resolve.data_files import DataFiles, find_data_files
-from ftc.compiler.resolve.facts import DataFacts, Lengths, TokenizerFacts, Twins, Unknown
+from ftc.compiler.resolve.facts import (
+    DataFacts,
+    Lengths,
+    Preferences,
+    TokenizerFacts,
+    Twins,
+    Unknown,
+)
+from ftc.compiler.resolve.labels import MOST_CLASSES, MOST_LABELS
 from ftc.compiler.resolve.languages import find_languages
-from ftc.compiler.resolve.lengths import Pair, count_lengths, estimate_lengths, summarise
+from ftc.compiler.resolve.lengths import count_lengths, estimate_lengths, summarise
 from ftc.compiler.resolve.roles import Roles, Unassigned, assign_roles
 from ftc.compiler.resolve.rows import Row, UnreadableError, read_table
 from ftc.compiler.resolve.scan import Scan, scan_rows
+from ftc.compiler.resolve.scored import count_scored, estimate_scored
 from ftc.compiler.resolve.table_file import TableFile, inspect_file
 from ftc.compiler.resolve.tokenizer import reload_tokenizer
 from ftc.compiler.resolve.twins import find_twins
@@ -35,6 +46,7 @@ class Measured:
     """What a second look at the examples gives."""
 
     lengths: Lengths
+    preferences: Preferences | None
     twins: Twins
 
 
@@ -82,7 +94,7 @@ def _read(
         lengths = _measure(spec, scan, folder, tokenizer) if scan.kept else None
     if lengths is None:
         return Unknown(finding=data_faults.unusable(spec, scan))
-    measured = Measured(lengths=lengths, twins=twins.result())
+    measured = Measured(lengths=lengths[0], preferences=lengths[1], twins=twins.result())
     return _facts(
         spec, found, files=whole, columns=columns, roles=roles, scan=scan, measured=measured
     )
@@ -95,9 +107,14 @@ def _open(files: Sequence[TableFile]) -> tuple[tuple[str, ...], Iterator[Row | N
     return first.columns, chain(first.rows, others)
 
 
+def _classifies(spec: Spec) -> bool:
+    """Tell whether a head is trained to tell labels apart."""
+    return spec.objective.type == "classification"
+
+
 def _measure(
     spec: Spec, scan: Scan, folder: Path, tokenizer: TokenizerFacts | Unknown
-) -> Lengths | None:
+) -> tuple[Lengths, Preferences | None] | None:
     """Count tokens with the model's own tokenizer, or estimate them.
 
     An example that the chat template refuses is moved to the malformed ones.
@@ -107,15 +124,25 @@ def _measure(
     system = spec.data.system
     if loaded is not None and known is not None:
         system = None if known.accepts_system is False else system
-        pairs: list[Pair | None] = list(count_lengths(scan.examples, loaded, system=system))
-        counted = [pair for pair in pairs if pair is not None]
-        if not scan.sampled:
-            scan.faults["refused"] += len(pairs) - len(counted)
-            scan.kept = len(counted)
-        return summarise(counted, estimate=False) if counted else None
-    ratio = _ratio(scan, known)
-    pairs_estimated = list(estimate_lengths(scan.examples, ratio, system=system))
-    return summarise(pairs_estimated, estimate=True)
+        count: Count = partial(count_lengths, tokenizer=loaded, system=system)
+        if _classifies(spec):
+            count = partial(count_scored, tokenizer=loaded)
+    else:
+        ratio = _ratio(scan, known)
+        count = partial(estimate_lengths, chars_per_token=ratio, system=system)
+        if _classifies(spec):
+            count = partial(estimate_scored, chars_per_token=ratio)
+    if scan.examples[0].compares:
+        pairs = list(count_pairs(scan.examples, count))
+        whole = [pair for pair in pairs if pair is not None]
+        counted, preferences = [longer(pair) for pair in whole], compare(whole) if whole else None
+    else:
+        counted = [pair for pair in count(scan.examples) if pair is not None]
+        preferences = None
+    if not scan.sampled:
+        scan.faults["refused"] += len(scan.examples) - len(counted)
+        scan.kept = len(counted)
+    return (summarise(counted, estimate=loaded is None), preferences) if counted else None
 
 
 def _ratio(scan: Scan, tokenizer: TokenizerFacts | None) -> float:
@@ -161,6 +188,8 @@ def _facts(
         input=roles.input,
         output=roles.output,
         text=roles.text,
+        chosen=roles.chosen,
+        rejected=roles.rejected,
         rows=scan.rows,
         sampled_rows=len(scan.examples) if scan.sampled else scan.rows,
         usable_rows=scan.kept if most is None else min(scan.kept, most),
@@ -177,9 +206,10 @@ def _facts(
         multi_turn=scan.multi_turn,
         has_system=scan.has_system,
         lengths=measured.lengths,
+        preferences=measured.preferences,
         languages=find_languages(scan.examples),
         twins=measured.twins,
-        labels=scan.labels.labels(),
+        labels=scan.labels.labels(MOST_CLASSES if _classifies(spec) else MOST_LABELS),
     )
 
 

@@ -5,48 +5,39 @@ conversation is not: an optional system turn, then user and assistant in turns (
 follow an assistant's), the last one the assistant's. It is blank when a needed text is.
 """
 
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from ftc.compiler.resolve.cleaning import clean_text, has_control, is_blank, is_misencoded
+from ftc.compiler.resolve.conversation import Fault, Turn, find_disorder, read_messages
+from ftc.compiler.resolve.preference import read_pair
 from ftc.compiler.resolve.roles import Roles
+from ftc.spec.sections import Form
 
-Turn = tuple[str, str]
 #: What may be wrong with a text that is one: see `cleaning.py`; "lost" is U+FFFD in it.
 Damage = Literal["misencoded", "lost", "control"]
-#: Why a row is no example: blank, or malformed in one of the other ways.
-Fault = Literal["blank", "unreadable", "not_text", "no_list", "no_turn", "order", "unanswered"]
-
-ROLES: Final[Mapping[str, str]] = {
-    "system": "system",
-    "developer": "system",
-    "user": "user",
-    "human": "user",
-    "assistant": "assistant",
-    "gpt": "assistant",
-    "chatgpt": "assistant",
-    "bot": "assistant",
-    "model": "assistant",
-    "tool": "tool",
-    "function": "tool",
-}
-_FOLLOWS: Final[Mapping[str, frozenset[str]]] = {
-    "": frozenset({"system", "user"}),
-    "system": frozenset({"user"}),
-    "user": frozenset({"assistant"}),
-    "assistant": frozenset({"user", "tool"}),
-    "tool": frozenset({"assistant", "tool"}),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """`turns` are (role, text) pairs, the answer last; plain text is one turn of role `text`."""
+    """`turns` are (role, text) pairs, the answer last; plain text is one turn of role `text`.
+
+    A preference ends with a turn of the role `chosen` and one of the role `rejected`.
+    """
 
     turns: tuple[Turn, ...]
     damage: tuple[Damage, ...] = ()
+
+    @property
+    def compares(self) -> bool:
+        """Whether it holds two answers to its prompt."""
+        return self.turns[-1][0] == "rejected"
+
+    @property
+    def prompt(self) -> tuple[Turn, ...]:
+        """The turns before the answer, or before the answers that are compared."""
+        return self.turns[:-2] if self.compares else self.turns[:-1]
 
     @property
     def answer(self) -> str:
@@ -58,7 +49,7 @@ def read_example(row: Mapping[str, Any] | None, roles: Roles, *, repair: bool) -
     """Return what the row says, cleaned; None stands for a row that could not be read."""
     if row is None:
         return "unreadable"
-    turns = _conversation(row, roles) if roles.messages else _fields(row, roles)
+    turns = _READERS[roles.form](row, roles)
     if isinstance(turns, str):
         return turns
     cleaned: list[Turn] = []
@@ -104,36 +95,21 @@ def _text(row: Mapping[str, Any], column: str | None) -> str | None:
 
 
 def _conversation(row: Mapping[str, Any], roles: Roles) -> tuple[Turn, ...] | Fault:
-    """Read a list of messages; a file of text columns holds it as JSON."""
-    messages = row.get(roles.messages or "")
-    if isinstance(messages, str):
-        if is_blank(messages):
-            return "blank"
-        try:
-            messages = json.loads(messages)
-        except ValueError:
-            return "no_list"
-    if messages is None or messages == []:
-        return "blank"
-    if not isinstance(messages, list):
-        return "no_list"
-    turns, before = [], ""
-    for message in messages:
-        turn = _turn(message)
-        if turn is None:
-            return "no_turn"
-        if turn[0] not in _FOLLOWS[before]:
-            return "order"
-        turns.append(turn)
-        before = turn[0]
-    return tuple(turns) if before == "assistant" else "unanswered"
+    """Read a list of messages whose roles come in their order."""
+    turns = read_messages(row.get(roles.messages or ""))
+    return turns if isinstance(turns, str) else find_disorder(turns) or turns
 
 
-def _turn(message: Any) -> Turn | None:
-    """Read `{"role", "content"}`, or ShareGPT's `{"from", "value"}`."""
-    if not isinstance(message, dict):
-        return None
-    role = message.get("role", message.get("from"))
-    content = message.get("content", message.get("value"))
-    known = ROLES.get(role) if isinstance(role, str) else None
-    return (known, content) if known is not None and isinstance(content, str) else None
+def _pair(row: Mapping[str, Any], roles: Roles) -> tuple[Turn, ...] | Fault:
+    """Read two answers to one prompt."""
+    columns = roles.chosen or "", roles.rejected or ""
+    return read_pair(row, prompt=roles.prompt, chosen=columns[0], rejected=columns[1])
+
+
+_READERS: Final[Mapping[Form, Callable[[Mapping[str, Any], Roles], tuple[Turn, ...] | Fault]]] = {
+    "chat": _conversation,
+    "prompt_completion": _fields,
+    "instruction": _fields,
+    "text": _fields,
+    "preference": _pair,
+}

@@ -178,6 +178,20 @@ class Twins:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Preferences:
+    """Answers that are compared, in tokens (estimated where `Lengths.estimate` says so).
+
+    `longer_share` is the share of pairs whose chosen answer is longer, equals left out.
+    """
+
+    chosen_p50: int
+    chosen_p95: int
+    rejected_p50: int
+    rejected_p95: int
+    longer_share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DataFacts:
     """What the data file says.
 
@@ -233,6 +247,9 @@ class DataFacts:
     labels: tuple[Label, ...]
     delimiter: str | None = None
     files: tuple[str, ...] = ()
+    chosen: str | None = None
+    rejected: str | None = None
+    preferences: Preferences | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

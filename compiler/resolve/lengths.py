@@ -12,7 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ftc.compiler.resolve.chat_template import ChatTemplateError
-from ftc.compiler.resolve.example import Example, Turn
+from ftc.compiler.resolve.conversation import Turn
+from ftc.compiler.resolve.example import Example
 from ftc.compiler.resolve.facts import Lengths
 from ftc.compiler.resolve.tokenizer_files import LoadedTokenizer
 
@@ -117,14 +118,14 @@ def _pairs(
     tokenizer: LoadedTokenizer,
 ) -> Iterator[Pair | None]:
     """Count a batch; eos is added where the template does not end with it."""
-    encodings = encoded.result()
+    encodings, eos = encoded.result(), tokenizer.eos
     for turns, text in zip(batch, texts, strict=True):
         if text is None:
             yield None
             continue
         encoding = next(encodings)
         start = max(text.rfind(turns[-1][1]), 0)
-        total = len(encoding) + (not text.endswith(tokenizer.eos))
+        total = len(encoding) + (not text.endswith(eos))
         yield total, _tokens_before(encoding, start, len(text))
 
 

@@ -25,7 +25,8 @@ class PromptCount:
 
     def is_known(self, example: Example) -> bool:
         """Count the example; tell whether the same one came before, white space apart."""
-        *before, answer = (fold(text) for _, text in example.turns)
+        before = [fold(text) for _, text in example.prompt]
+        answer = "\x1f".join(fold(text) for _, text in example.turns[len(before) :])
         digest = blake2b(digest_size=_KEY_BYTES)
         prompt = b""
         if before:

@@ -12,6 +12,7 @@ NEEDED: Final[Mapping[Form, tuple[str, ...]]] = {
     "instruction": ("instruction", "output"),
     "prompt_completion": ("prompt", "completion"),
     "text": ("text",),
+    "preference": ("chosen", "rejected"),
 }
 
 #: Names that public data sets use, in lower case; several rows of a form are tried in order.
@@ -46,6 +47,16 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
         },
     ),
     ("text", {"text": ("text", "content", "document")}),
+    (
+        "preference",
+        {
+            "chosen": ("chosen", "chosen_response", "preferred", "response_chosen", "winner"),
+            "rejected": (
+                *("rejected", "rejected_response", "dispreferred", "response_rejected", "loser"),
+            ),
+            "prompt": ("prompt", "question", "instruction", "query", "input", "user"),
+        },
+    ),
 )
 
 
@@ -61,6 +72,8 @@ class Roles:
     input: str | None = None
     output: str | None = None
     text: str | None = None
+    chosen: str | None = None
+    rejected: str | None = None
 
     def columns(self) -> tuple[str, ...]:
         """Return every column that has a role."""

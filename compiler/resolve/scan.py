@@ -50,13 +50,14 @@ def scan_rows(
 ) -> Scan:
     """Read every row once; `sample` bounds the examples kept, by a reservoir (algorithm R)."""
     scan, pick = Scan(), random.Random(0)  # noqa: S311 - a sample, no secret
-    if roles.form in ("chat", "text"):
+    if roles.form in ("chat", "text", "preference"):
         scan.labels.closed = False
     for row in rows:
         scan.rows += 1
         example = read_example(row, roles, repair=cleaning.repair_encoding)
         if isinstance(example, Example):
-            scan.damage.update(example.damage)
+            if example.damage:
+                scan.damage.update(example.damage)
             known = scan.prompts.is_known(example)
             scan.duplicates += known
             if not (known and cleaning.drop_duplicates):
@@ -73,7 +74,7 @@ def _keep(scan: Scan, example: Example, pick: random.Random | None) -> None:
     scan.kept += 1
     if len(example.turns) > 2:  # noqa: PLR2004 - a question and its answer
         roles = [role for role, _ in example.turns]
-        scan.multi_turn = scan.multi_turn or roles.count("assistant") > 1
+        scan.multi_turn = scan.multi_turn or "assistant" in [role for role, _ in example.prompt]
         scan.has_system = scan.has_system or roles[0] == "system"
     scan.labels.add(example.answer)
     if pick is None or len(scan.examples) < SAMPLE_ROWS:

@@ -62,12 +62,10 @@ def find_twins(examples: Sequence[Example], numbers: Sequence[int]) -> Twins:
         own = set(words)
         near = {n for word in index.places.keys() & own for n in index.places[word]} - {place}
         rare = own - index.common
-        found.update(
-            n
-            for n in near
-            if _alike(index.words[n], own if n in index.whole else rare)
-            and not _same_prompt(examples[n], example)
-        )
+        for n in near:
+            alike = _alike(index.words[n], own if n in index.whole else rare)
+            if alike and not _same_prompt(examples[n], example):
+                found[n] += 1
         pairs += len(near)
         if pairs > _PAIRS:
             break
@@ -146,7 +144,7 @@ def _tells_apart(words: frozenset[Feature], example: Example) -> bool:
 
 def _same_prompt(one: Example, other: Example) -> bool:
     """Tell whether `prepare.py` keeps both in one split, so that neither shows the other."""
-    return len(one.turns) > 1 and one.turns[:-1] == other.turns[:-1]
+    return len(one.prompt) > 0 and one.prompt == other.prompt
 
 
 def _alike(one: frozenset[Feature], other: set[Feature]) -> bool:

@@ -14,7 +14,7 @@ from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.render.bundle import BundleSource, render_bundle
 from ftc.compiler.resolve import cleaning
-from ftc.compiler.resolve.example import ROLES
+from ftc.compiler.resolve.conversation import ROLES
 from ftc.spec.sections import Spec
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]

@@ -1,13 +1,13 @@
 """Columns get their roles: as the spec names them, then by the usual names."""
 
+from dataclasses import fields
+
 import pytest
 
 from ftc.compiler.resolve.roles import Roles, Unassigned, assign_roles
 from ftc.spec.sections import Columns
 
-NONE: dict[str, str | None] = dict.fromkeys(
-    ("messages", "prompt", "completion", "instruction", "input", "output", "text")
-)
+NONE: dict[str, str | None] = dict.fromkeys(field.name for field in fields(Columns))
 
 
 def named(**said: str) -> Columns:
@@ -36,6 +36,11 @@ def named(**said: str) -> Columns:
             ["instruction", "response"],
             Roles(form="instruction", instruction="instruction", output="response"),
         ),
+        (
+            ["prompt", "chosen", "rejected"],
+            Roles(form="preference", prompt="prompt", chosen="chosen", rejected="rejected"),
+        ),
+        (["rejected", "chosen"], Roles(form="preference", chosen="chosen", rejected="rejected")),
         (
             ["input", "output"],
             Roles(form="prompt_completion", prompt="input", completion="output"),

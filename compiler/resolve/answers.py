@@ -1,0 +1,48 @@
+"""Answers that are compared: each is counted as a conversation of its own."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from ftc.compiler.resolve.example import Example
+from ftc.compiler.resolve.facts import Preferences
+
+Pair = tuple[int, int]
+Count = Callable[[Sequence[Example]], Iterable[Pair | None]]
+
+
+def count_pairs(examples: Sequence[Example], count: Count) -> Iterator[tuple[Pair, Pair] | None]:
+    """Yield (tokens, tokens of the prompt) of the chosen and of the rejected conversation.
+
+    None where the chat template refuses one of them.
+    """
+    alone = [
+        Example(turns=(*example.prompt, ("assistant", text)))
+        for example in examples
+        for _, text in example.turns[-2:]
+    ]
+    counted = iter(count(alone))
+    for chosen, rejected in zip(counted, counted, strict=True):
+        yield None if chosen is None or rejected is None else (chosen, rejected)
+
+
+def longer(pair: tuple[Pair, Pair]) -> Pair:
+    """Return the longer conversation of a pair, which is what a row takes up."""
+    return max(pair)
+
+
+def compare(pairs: Sequence[tuple[Pair, Pair]]) -> Preferences:
+    """Return how long chosen and rejected answers are, of at least one pair."""
+    chosen = sorted(tokens - prompt for (tokens, prompt), _ in pairs)
+    rejected = sorted(tokens - prompt for _, (tokens, prompt) in pairs)
+    ahead = sum(one[0] > other[0] for one, other in pairs)
+    behind = sum(one[0] < other[0] for one, other in pairs)
+    return Preferences(
+        chosen_p50=_percentile(chosen, 50),
+        chosen_p95=_percentile(chosen, 95),
+        rejected_p50=_percentile(rejected, 50),
+        rejected_p95=_percentile(rejected, 95),
+        longer_share=round(ahead / max(1, ahead + behind), 4),
+    )
+
+
+def _percentile(ordered: Sequence[int], percent: int) -> int:
+    return ordered[-(-percent * len(ordered) // 100) - 1]
