@@ -66,6 +66,11 @@ ARTIFACTS: Final = (
         "has a model answer, and measures how good that is",
         lambda uses: uses.answered or uses.best_by_metric,
     ),
+    _script(
+        "harness.py",
+        "asks the model the questions of public benchmarks; run.sh does not call it",
+        lambda uses: uses.harness,
+    ),
     _script("reader.py", "reads and writes with a GGUF file", lambda uses: uses.converted),
     _script(
         "importance.py",

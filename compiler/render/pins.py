@@ -19,6 +19,8 @@ PINS: Final[Mapping[str, str]] = {
     "sentencepiece": "0.2.3",
     "protobuf": "7.36.2",
     "matplotlib": "3.11.2",
+    "lm-eval": "0.4.13",
+    "pytablewriter": "0.38.0",
     "rouge-score": "0.1.2",
     "sacrebleu": "2.6.0",
 }
@@ -29,6 +31,9 @@ _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "deepspeed": lambda uses: uses.deepspeed,
     "llama-cpp-python": lambda uses: uses.converted,
     "gguf": lambda uses: uses.converted,
+    "lm-eval": lambda uses: uses.harness,
+    # of lm-eval: other versions have metadata that pip refuses one by one
+    "pytablewriter": lambda uses: uses.harness,
     "rouge-score": lambda uses: uses.rouge_l and (uses.answered or uses.best_by_metric),
     "sacrebleu": lambda uses: uses.chrf and (uses.answered or uses.best_by_metric),
 }
