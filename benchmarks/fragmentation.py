@@ -1,0 +1,115 @@
+"""What PyTorch's allocator would reserve for planned runs, and whether the plan says as much.
+
+    python -m benchmarks.fragmentation
+
+Well-known models under every method, with and without checkpointing, of short and long rows: the
+tensors of two steps (`tape.py`) go through a replay of the allocator with expandable segments, as
+`run.sh` sets them (`heap.py`). Prints the share beyond the allocated peak, by method, and how often
+the plan's `reserved_bytes` covers it; the last line is the verdict. Exits 1 where the plan covers
+fewer than nine of ten runs of a method.
+"""
+
+import statistics
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Final, Literal
+
+from benchmarks.tape import replay
+from ftc.compiler.knowledge.architecture import Shape, count_adapter_parameters
+from ftc.compiler.knowledge.models import all_models
+from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.memory import cached_bytes
+from ftc.compiler.plan.phases import phases
+from ftc.compiler.plan.stack import GIB, PINNED, PINNED_QLORA
+
+Method = Literal["full", "lora", "qlora"]
+METHODS: Final[tuple[Method, ...]] = ("full", "lora", "qlora")
+EVERY: Final = 12  # each so many of the table's models is replayed
+_LARGEST: Final = 150 * GIB  # no device takes more
+_COVERED: Final = 0.9
+_WORKSPACE_BYTES: Final = 2 * 8_519_680
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """One run: what is allocated at its peak, reserved beyond it by the replay, and by the plan."""
+
+    method: Method
+    allocated_bytes: int
+    beyond_bytes: int
+    planned_bytes: int
+
+
+def planned_jobs(method: Method, *, every: int = EVERY) -> Iterator[Job]:
+    """Yield runs of a method on one GPU, in bf16."""
+    shapes = [model.shape for model in all_models() if model.shape and model.shape.linear_shapes]
+    options = product(shapes[::every], (True, False), (1, 8), (512, 2048))
+    for shape, checkpointing, micro, length in options:
+        yield make_job(method, shape, checkpointing=checkpointing, micro=micro, length=length)
+
+
+def make_job(method: Method, shape: Shape, *, checkpointing: bool, micro: int, length: int) -> Job:
+    """Return a run with adapters of rank 16 on all linear modules, or of all weights."""
+    full, targets = method == "full", tuple(shape.linear_shapes)
+    return Job(
+        shape=shape,
+        full=full,
+        trainable=shape.parameters if full else count_adapter_parameters(shape, targets, 16),
+        targets=() if full else targets,
+        rank=0 if full else 16,
+        load_bytes=4 if full else 2,
+        compute_bytes=2,
+        storage="nf4-double" if method == "qlora" else "plain",
+        attention="sdpa",
+        sharding="single",
+        world=1,
+        micro=micro,
+        accumulation=1,
+        length_tokens=length,
+        checkpointing=checkpointing,
+        gpu=True,
+        workspace_bytes=_WORKSPACE_BYTES,
+        stack=PINNED_QLORA if method == "qlora" else PINNED,
+    )
+
+
+def replay_job(method: Method, job: Job) -> Replay | None:
+    """Return what the allocator makes of a run; None for one that no device takes."""
+    allocated = max(phases(job).values())
+    if allocated > _LARGEST:
+        return None
+    heap = replay(job, expandable=True)
+    return Replay(
+        method=method,
+        allocated_bytes=allocated,
+        beyond_bytes=heap.most_reserved_bytes - heap.most_taken_bytes,
+        planned_bytes=cached_bytes(job, allocated),
+    )
+
+
+def main() -> None:
+    """Replay the grid and print each method's line."""
+    found: dict[Method, list[Replay]] = defaultdict(list)
+    for method in METHODS:
+        for job in planned_jobs(method):
+            run = replay_job(method, job)
+            if run is not None:
+                found[method].append(run)
+    print(f"{'method':10}{'runs':>6}{'median':>9}{'p95':>9}{'max':>9}{'covered':>9}")
+    least = 1.0
+    for method, runs in found.items():
+        shares = sorted(run.beyond_bytes / run.allocated_bytes for run in runs)
+        covered = sum(run.planned_bytes >= run.beyond_bytes for run in runs) / len(runs)
+        least = min(least, covered)
+        places = (statistics.median(shares), shares[round(0.95 * (len(shares) - 1))], shares[-1])
+        columns = "".join(f"{share:>9.1%}" for share in (*places, covered))
+        print(f"{method:10}{len(runs):>6}{columns}")
+    print(f"the plan covers at least {least:.0%} of the runs of each method")
+    sys.exit(0 if least >= _COVERED else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,258 @@
+"""The tensors of training steps in the order in which they come and go, for one process.
+
+A decoder of Llama's kind as transformers runs it: what each layer keeps is what `activations.py`
+says, tensor by tensor; what passes is read off the modeling code. What the allocator cannot use
+again follows from the order, which sizes alone do not tell.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from benchmarks.heap import Block, Heap
+from ftc.compiler.plan.activations import layer_bytes, mlp_width, recompute_bytes, residual_bytes
+from ftc.compiler.plan.head import head_bytes
+from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.objective import reference_bytes
+from ftc.compiler.plan.optimizer import moment_bytes
+from ftc.compiler.plan.states import step_copies, trained_bytes
+from ftc.compiler.plan.weights import base_weights
+
+_FP32, _INT64 = 4, 8
+_STEPS = 2  # states appear in the first; the second is as all that follow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tensor:
+    """A tensor of a layer's forward pass: its bytes, and how many more it outlives.
+
+    A `kept` one waits for the backward pass where there will be one.
+    """
+
+    size: int
+    life: int
+    kept: bool = False
+
+
+def read_layer(job: Job) -> tuple[Tensor, ...]:
+    """Return the tensors of one layer's forward pass; what it keeps adds up to `layer_bytes`."""
+    left = layer_bytes(job) * job.tokens
+    found = []
+    for tensor in _llama(job):
+        if not tensor.kept:
+            found.append(tensor)
+        elif left:
+            found.append(Tensor(size=min(tensor.size, left), life=tensor.life, kept=True))
+            left -= found[-1].size
+    if left:
+        found.append(Tensor(size=left, life=1, kept=True))
+    return tuple(tensor for tensor in found if tensor.size)
+
+
+def _llama(job: Job) -> Iterator[Tensor]:
+    """Yield a Llama layer's tensors: norm, projections, rotation, attention; norm and MLP."""
+    shape, width, tokens = job.shape, job.compute_bytes, job.tokens
+    hidden, wide = width * shape.hidden * tokens, width * mlp_width(job) * tokens
+    query = width * shape.heads * shape.head_dim * tokens
+    key = width * shape.kv_heads * shape.head_dim * tokens
+    yield from _norm(job)
+    for name, size in (("q_proj", query), ("k_proj", key), ("v_proj", key)):
+        yield from _linear(job, name, size, life=12)
+    for size in (query, key):  # rotated halves, two products, and the sum that is kept
+        yield Tensor(size=size, life=2)
+        yield Tensor(size=size, life=2)
+        yield Tensor(size=size, life=1)
+        yield Tensor(size=size, life=6, kept=True)
+    yield Tensor(size=key, life=3, kept=True)
+    yield Tensor(size=query, life=4, kept=True)
+    yield Tensor(size=_FP32 * shape.heads * tokens, life=1, kept=True)
+    yield from _linear(job, "o_proj", hidden, life=1)
+    yield Tensor(size=hidden, life=24)
+    yield from _norm(job)
+    yield from _linear(job, "gate_proj", wide, life=10, kept=True)
+    yield Tensor(size=wide, life=8, kept=True)
+    yield from _linear(job, "up_proj", wide, life=3, kept=True)
+    yield Tensor(size=wide, life=4, kept=job.full)
+    yield from _linear(job, "down_proj", hidden, life=1)
+
+
+def _norm(job: Job) -> Iterator[Tensor]:
+    """Yield a norm's fp32 input, its square and its scaled copy, and its 16-bit result."""
+    hidden = job.shape.hidden * job.tokens
+    if job.stack.fused_norms:
+        yield Tensor(size=2 * _FP32 * job.tokens, life=1, kept=True)
+    else:
+        yield Tensor(size=_FP32 * hidden, life=3, kept=True)
+        yield Tensor(size=_FP32 * hidden, life=1)
+        yield Tensor(size=_FP32 * hidden, life=1)
+        yield Tensor(size=job.compute_bytes * hidden, life=1, kept=job.full)
+    yield Tensor(size=job.compute_bytes * hidden, life=14)
+
+
+def _linear(job: Job, name: str, size: int, *, life: int, kept: bool = False) -> Iterator[Tensor]:
+    """Yield a linear module's output, the weight that it dequantizes, and its adapter's tensors."""
+    kind = job.shape.linear_shapes.get(name)
+    if kind is not None and job.storage != "plain":
+        yield Tensor(size=kind.in_features * kind.out_features * job.compute_bytes, life=1)
+    adapted = kind is not None and name in job.targets
+    yield Tensor(size=size, life=4 if adapted else life, kept=kept)
+    if not adapted or kind is None:
+        return
+    wide = max(job.stack.adapter_input_bytes, job.compute_bytes)
+    yield Tensor(size=kind.in_features * wide * job.tokens, life=2, kept=True)
+    yield Tensor(size=job.rank * wide * job.tokens, life=1, kept=True)
+    yield Tensor(size=size * wide // job.compute_bytes, life=2)
+    yield Tensor(size=size * wide // job.compute_bytes, life=1)
+    if not kept:
+        yield Tensor(size=size, life=life)
+
+
+def replay(job: Job, *, expandable: bool, capacity_bytes: int | None = None) -> Heap:
+    """Return the allocator's state after two optimiser steps of a job on one device."""
+    heap = Heap(expandable=expandable, capacity_bytes=capacity_bytes)
+    trained = _load(heap, job)
+    layer = read_layer(job)
+    for step in range(_STEPS):
+        gradients: list[Block] = []
+        for _ in range(min(job.accumulation, 2)):
+            _pass(heap, job, layer, gradients)
+        if step == 0:
+            _take(heap, _spread(moment_bytes(job, trained_bytes(job)), trained))
+        _give(heap, _take(heap, _spread(step_copies(job), trained)))
+        _give(heap, gradients)
+    return heap
+
+
+def _load(heap: Heap, job: Job) -> list[int]:
+    """Allocate weights, a tensor per matrix; return the numbers of those that are trained."""
+    shape, base = job.shape, base_weights(job)
+    matrices = _matrices(job)
+    whole = shape.parameters * job.load_bytes
+    if not job.full:
+        whole = base.shared_bytes + base.whole_bytes
+    whole += reference_bytes(job)
+    outside = (shape.embedding_parameters + shape.head_parameters) * job.load_bytes
+    inside = max(0, whole - outside) // shape.layers
+    parts = _spread(inside, matrices) or [inside]
+    rounding = max(matrices, default=0) * job.load_bytes if job.storage != "plain" else 0
+    _take(heap, (shape.embedding_parameters * job.load_bytes,))
+    for _ in range(shape.layers):
+        for part in parts:
+            scratch = _take(heap, (rounding,))
+            _take(heap, (part,))
+            _give(heap, scratch)
+    _take(heap, (shape.head_parameters * job.load_bytes, job.workspace_bytes))
+    if job.full:
+        return [*matrices * shape.layers, shape.embedding_parameters, shape.head_parameters]
+    adapters = _adapters(job) * shape.layers
+    _take(heap, (size * trained_bytes(job) for size in adapters))
+    return adapters
+
+
+def _matrices(job: Job) -> list[int]:
+    """Return the numbers in each linear matrix of one layer."""
+    return [kind.in_features * kind.out_features for kind in job.shape.linear_shapes.values()]
+
+
+def _adapters(job: Job) -> list[int]:
+    """Return the numbers in each adapter matrix of one layer."""
+    kinds = [job.shape.linear_shapes[name] for name in job.targets]
+    return [side * job.rank for kind in kinds for side in (kind.in_features, kind.out_features)]
+
+
+def _pass(heap: Heap, job: Job, layer: tuple[Tensor, ...], gradients: list[Block]) -> None:
+    """Run one micro-batch forward and backward; the first of a step makes the gradients."""
+    tokens, width, fresh = job.tokens, trained_bytes(job), not gradients
+    residual = residual_bytes(job) * tokens
+    batch = _take(heap, (_INT64 * tokens,) * 3)
+    inputs, kept = _take(heap, (residual,)), []
+    for _ in range(job.shape.layers):
+        kept.append(_forward(heap, layer, keep=not job.checkpointing))
+        inputs += _take(heap, (residual,))
+    _loss(heap, job)
+    if fresh and job.full:
+        gradients += _take(heap, (job.shape.head_parameters * width,))
+    flowing = _take(heap, (residual,))
+    for _ in range(job.shape.layers):
+        _give(heap, (inputs.pop(),))
+        saved = kept.pop() or _forward(heap, layer, keep=True)
+        flowing, made = _backward(heap, job, flowing, saved, fresh=fresh)
+        gradients += made
+    if fresh and job.full:
+        gradients += _take(heap, (job.shape.embedding_parameters * width,))
+    _give(heap, (*flowing, *inputs, *batch))
+
+
+def _forward(heap: Heap, layer: tuple[Tensor, ...], *, keep: bool) -> list[Block]:
+    """Run one layer; without `keep`, as under checkpointing, nothing of it stays."""
+    saved: list[Block] = []
+    due: dict[int, list[Block]] = defaultdict(list)
+    for place, tensor in enumerate(layer):
+        block = heap.take(tensor.size)
+        if keep and tensor.kept:
+            saved.append(block)
+        else:
+            due[place + tensor.life].append(block)
+        _give(heap, due.pop(place, ()))
+    for blocks in due.values():
+        _give(heap, blocks)
+    return saved
+
+
+def _backward(
+    heap: Heap, job: Job, flowing: list[Block], saved: list[Block], *, fresh: bool
+) -> tuple[list[Block], list[Block]]:
+    """Run one layer's backward pass; return the gradient that goes on, and those that stay."""
+    tokens, hidden = job.tokens, job.compute_bytes * job.shape.hidden
+    third = max(0, recompute_bytes(job) - 2 * hidden) // 3
+    largest = max(_matrices(job), default=0) if job.storage != "plain" else 0
+    temporary = _take(heap, (hidden * tokens, third * tokens))
+    _give(heap, _take(heap, (largest * job.compute_bytes,)))
+    temporary += _take(heap, (third * tokens, third * tokens))
+    numbers = _matrices(job) if job.full else _adapters(job)
+    made = _take(heap, (size * trained_bytes(job) for size in numbers)) if fresh else []
+    temporary += _take(heap, (hidden * tokens,))
+    _give(heap, temporary[1:])
+    onward = _take(heap, (residual_bytes(job) * tokens,))
+    _give(heap, (temporary[0], *flowing, *saved))
+    return onward, made
+
+
+def _loss(heap: Heap, job: Job) -> None:
+    """Compute the loss and its gradient of the last hidden state."""
+    words = job.tokens * job.shape.vocab
+    whole, copies = head_bytes(job, training=True), job.stack.hidden_copies
+    hidden = min(whole, job.tokens * copies * job.compute_bytes * job.shape.hidden)
+    kept = _take(heap, (hidden // max(1, copies),) * copies)
+    rest = whole - hidden
+    if rest < _FP32 * words:  # no logits, or a tile of them at a time
+        _give(heap, _take(heap, (rest // 2, rest - rest // 2)))
+        _give(heap, kept)
+        return
+    narrow = _take(heap, (rest % (_FP32 * words),))
+    # logits in fp32, then without each row's last: a copy, and its log-softmax where that is kept
+    shifted = _FP32 * (job.tokens - job.sequences) * job.shape.vocab
+    first = _take(heap, (_FP32 * words,))
+    later = _take(heap, (shifted,) * (rest // (_FP32 * words) - 1))
+    _give(heap, (*first, *later[:-1]))
+    back = later[-1:]
+    for size in (*(shifted,) * (2 * len(later) - 2), _FP32 * words, 2 * words):
+        onward = _take(heap, (size,))
+        _give(heap, back)
+        back = onward
+    _give(heap, (*narrow, *back, *kept))
+
+
+def _spread(total: int, sizes: list[int]) -> list[int]:
+    """Divide bytes among tensors as their sizes are."""
+    whole = sum(sizes)
+    return [total * size // whole for size in sizes] if whole else []
+
+
+def _take(heap: Heap, sizes: Iterable[int]) -> list[Block]:
+    return [heap.take(size) for size in sizes if size > 0]
+
+
+def _give(heap: Heap, blocks: Iterable[Block]) -> None:
+    for block in blocks:
+        heap.give(block)
