@@ -52,6 +52,7 @@ class Match:
     ambiguous: tuple[str, ...]
 
 
+@cache
 def find_accelerator(text: str) -> Match | None:
     """Read a name as people write it ("4090", "A100-80GB", "NVIDIA H100 80GB HBM3"), or None.
 

@@ -49,9 +49,9 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
     """
     static, gradients, earlier = static_bytes(job), gradient_bytes(job), earlier_bytes(job)
     tokens, batch = job.tokens, job.tokens * _BATCH_BYTES
-    layers = job.backward_layers
-    kept = checkpoint_bytes(job) if job.checkpointing else layers * layer_bytes(job)
-    active = (layer_bytes(job) if job.checkpointing else 0) + recompute_bytes(job)
+    layer = layer_bytes(job)
+    kept = checkpoint_bytes(job) if job.checkpointing else job.backward_layers * layer
+    active = (layer if job.checkpointing else 0) + recompute_bytes(job)
     active -= product_bytes(job) if job.checkpointing else 0  # freed before the temporaries
     # the last layer's backward comes first: all activations; the first layer's last: all gradients
     first = {"gradients": earlier + fresh_bytes(job), "activations": tokens * (kept + active)}
@@ -61,7 +61,7 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
     }
     backward = max(first, last, key=lambda parts: sum(parts.values()))
     backward["activations"] += batch
-    seen = replace(job, micro=job.eval_micro or job.micro)
+    seen = _evaluated(job)
     evaluated = max(seen.tokens * active, head_bytes(seen, training=False))
     gathered = gathered_bytes(job, layers=2 if job.sharding == "fsdp2" else 1)
     layered = kept_matrices(job, layers=1 if job.checkpointing else job.shape.layers)
@@ -98,6 +98,15 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
         },
         **_passes_without_gradients(job, static, earlier, waiting=waiting, active=active),
     }
+
+
+def _evaluated(job: Job) -> Job:
+    """Return the job with the rows of an evaluation's pass in place of training's."""
+    micro = job.eval_micro or job.micro
+    length = job.eval_length_tokens or job.length_tokens
+    if (micro, length) == (job.micro, job.length_tokens):
+        return job
+    return replace(job, micro=micro, length_tokens=length)
 
 
 def _passes_without_gradients(
