@@ -6,7 +6,7 @@ itself.
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, get_args
 
@@ -49,6 +49,12 @@ def _values(name: str) -> tuple[str, ...]:
     return tuple(word for word in words if word != "auto")
 
 
+def _read_by(name: str) -> tuple[str, ...]:
+    """Return the objectives beside which a field is read."""
+    found = next(field.schema for field in schema_fields() if field.name == name)
+    return tuple(found["x-when"]["/objective/type"])
+
+
 DIMENSIONS: Mapping[str, Sequence[str]] = {
     "objective": tuple(OBJECTIVES),
     "form": get_args(Form),
@@ -62,16 +68,49 @@ DIMENSIONS: Mapping[str, Sequence[str]] = {
 }
 
 
-def cases() -> Iterator[Case]:
-    """Yield the array; the order and the cases follow from the dimensions alone."""
+#: What is refused, by the code of the rule that says so; nothing else is. A choice that is not made
+#: yet is missing.
+REFUSED_BY: Mapping[str, Callable[[Mapping[str, str]], bool]] = {
+    "FTC320": lambda case: case.get("precision") == "bf16" and case.get("device") in ("cpu", "T4"),
+    "FTC321": lambda case: case.get("precision") == "fp16" and case.get("device") == "cpu",
+    "FTC427": lambda case: case.get("method") == "qlora" and case.get("sharding") == "zero3",
+    "FTC570": lambda case: (
+        OBJECTIVES[case["objective"]].head == "scores"  # type: ignore[index]
+        and case.get("export", "none") != "none"
+    ),
+    "FTC674": lambda case: (
+        case.get("method") in ("full", "freeze") and case.get("export") == "adapter"
+    ),
+}
+
+
+def refusals(choices: Mapping[str, str]) -> set[str]:
+    """Return the codes that these choices are refused by."""
+    return {code for code, is_refused in REFUSED_BY.items() if is_refused(choices)}
+
+
+def allowed() -> Iterator[Case]:
+    """Yield cases in which every pair of choices stands that no rule refuses."""
+    yield from _array(lambda choices: _has_rows(choices) and not refusals(choices))
+
+
+def refused() -> Iterator[Case]:
+    """Yield the cases of the array over all pairs that some rule refuses."""
+    yield from (case for case in _array(_has_rows) if refusals(asdict(case)))
+
+
+def _array(is_wanted: Callable[[Mapping[str, str]], bool]) -> Iterator[Case]:
+    """Yield a pairwise array; the order and the cases follow from the dimensions alone."""
     names = list(DIMENSIONS)
-    for row in AllPairs(list(DIMENSIONS.values()), filter_func=_is_sensible):
+    wanted = lambda row: is_wanted(dict(zip(names, row, strict=False)))  # noqa: E731
+    for row in AllPairs(list(DIMENSIONS.values()), filter_func=wanted):
         yield Case(**dict(zip(names, row, strict=True)))
 
 
-def _is_sensible(row: Sequence[str]) -> bool:
-    """Whether an objective trains on a form; a row may be only begun."""
-    return len(row) < 2 or row[1] in OBJECTIVES[row[0]].forms  # type: ignore[index]
+def _has_rows(choices: Mapping[str, str]) -> bool:
+    """Whether the objective trains on the form, and packs where packing is chosen."""
+    objective, form = choices["objective"], choices.get("form")
+    return form is None or form in OBJECTIVES[objective].forms  # type: ignore[index]
 
 
 def make_spec(case: Case) -> dict[str, Any]:
@@ -88,7 +127,7 @@ def make_spec(case: Case) -> dict[str, Any]:
     }
     if count > 1:
         spec["distribution"] = {"strategy": case.sharding}
-    if "data.packing" in {field.name for field in schema_fields()}:
+    if case.objective in _read_by("data.packing"):
         spec["data"]["packing"] = case.packing
     if case.export == "adapter":
         spec["export"] = {"adapter": True}
@@ -106,6 +145,14 @@ def _say(role: str, content: str) -> dict[str, str]:
     return {"role": role, "content": content}
 
 
+def _pair(n: int) -> dict[str, str]:
+    return {
+        "prompt": f"where is parcel {n}?",
+        "chosen": f"on shelf {n}",
+        "rejected": ("no idea", "ask somebody else", "lost, lost")[n % 3],
+    }
+
+
 #: For each form, the row of a number.
 _ROW: Mapping[Form, Callable[[int], dict[str, Any]]] = {
     "chat": lambda n: {
@@ -119,6 +166,12 @@ _ROW: Mapping[Form, Callable[[int], dict[str, Any]]] = {
     "prompt_completion": lambda n: {
         "prompt": f"where is parcel {n}?",
         "completion": ("lost", "late", "sent")[n % 3],
+    },
+    "preference": _pair,
+    "feedback": lambda n: {
+        "prompt": f"where is parcel {n}?",
+        "completion": _pair(n)["chosen" if n % 2 else "rejected"],
+        "label": bool(n % 2),
     },
     "text": lambda n: {"text": f"the parcel {n} was laid on the shelf {n % 7}. " * 3},
 }
