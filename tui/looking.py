@@ -55,6 +55,8 @@ def _data(facts: DataFacts, folder: Path, voice: Voice) -> Iterator[str]:
         form=facts.form,
         roles=f" ({told})" if told else "",
     )
+    if facts.sampled_rows < facts.rows:
+        yield "  " + voice.say("look.sampled", rows=facts.sampled_rows)
     for number, row in enumerate(_first_rows(facts, folder), start=1):
         yield _cut("  " + voice.say("look.row", number=number, row=row))
     spoken = [code for code, share in facts.languages.items() if share >= _MAIN_LANGUAGE]

@@ -1,9 +1,11 @@
 """The situation: what follows from a draft, as far as it goes: facts, plan and findings."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
 from ftc.compiler.checks.registry import run_checks
@@ -77,6 +79,8 @@ class Observer:
 
     folder: Path
     seen: dict[str, Any] = field(default_factory=dict)
+    running: dict[str, Future[Any]] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
 
     def look(self, draft: Draft) -> Situation:
         """Return the situation of a draft; reads files, and asks the Hub where it is named.
@@ -125,10 +129,28 @@ class Observer:
             hardware = self._once(f"hardware {about}", lambda: resolve_hardware(spec))
         return Facts(model=model, tokenizer=tokenizer, data=data, hardware=hardware)
 
-    def _once(self, key: str, look_up: Any) -> Any:
-        if key not in self.seen:
-            self.seen[key] = look_up()
-        return self.seen[key]
+    def _once(self, key: str, look_up: Callable[[], Any]) -> Any:
+        """Look up what is not known, joining who looks it up already: nobody reads a file twice."""
+        with self.lock:
+            if key in self.seen:
+                return self.seen[key]
+            running = self.running.get(key)
+            if running is None:
+                mine = self.running[key] = Future[Any]()
+        if running is not None:
+            return running.result()
+        try:
+            found = look_up()
+        except BaseException as error:
+            mine.set_exception(error)
+            raise
+        else:
+            self.seen[key] = found
+            mine.set_result(found)
+            return found
+        finally:
+            with self.lock:
+                del self.running[key]
 
     def _key(self, draft: Draft, section: str) -> str:
         """Return what was said of a section, but for what no look at files or the Hub reads."""

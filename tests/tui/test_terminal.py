@@ -38,6 +38,15 @@ class Terminal:
             time.sleep(0.1)
         pytest.fail(f"{text!r} never came:\n{screen}")
 
+    def is_alive(self) -> bool:
+        """Whether what was started still runs: the server ends with its last session."""
+        done = subprocess.run([*self.tmux, "list-sessions"], check=False, capture_output=True)
+        return done.returncode == 0
+
+    def end(self) -> None:
+        """End the server, if it is there."""
+        subprocess.run([*self.tmux, "kill-server"], check=False, capture_output=True)
+
     def type(self, text: str) -> None:
         """Type a message and send it."""
         self.do("send-keys", "-l", text)
