@@ -11,8 +11,8 @@ from typing import Literal
 Auto = Literal["auto"]
 Precision = Literal["bf16", "fp16", "fp32"]
 Attention = Literal["sdpa", "eager", "flash_attention_2"]
-Form = Literal["chat", "prompt_completion", "instruction", "text", "preference"]
-ObjectiveType = Literal["sft", "dpo", "classification"]
+Form = Literal["chat", "prompt_completion", "instruction", "text", "preference", "feedback"]
+ObjectiveType = Literal["sft", "dpo", "kto", "orpo", "classification"]
 PreferenceLoss = Literal[
     "sigmoid", "ipo", "hinge", "robust", "exo_pair", "apo_zero", "apo_down", "sigmoid_norm"
 ]
@@ -35,9 +35,7 @@ Init = Literal["default", "gaussian", "pissa", "pissa_niter_16", "olora"]
 Part = Literal["embeddings", "head"]
 Strategy = Literal["ddp", "zero1", "zero2", "zero3"]
 Offload = Literal["none", "optimizer", "parameters"]
-Metric = Literal[
-    "accuracy", "macro_f1", "exact_match", "numeric_match", "rouge_l", "chrf", "none"
-]
+Metric = Literal["accuracy", "macro_f1", "exact_match", "numeric_match", "rouge_l", "chrf", "none"]
 # fmt: off
 GgufType = Literal[
     "F16", "BF16", "Q8_0", "Q6_K",
@@ -73,6 +71,7 @@ class Columns:
     text: str | None
     chosen: str | None
     rejected: str | None
+    label: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +130,8 @@ class Objective:
     beta: float | Auto
     reference: Reference | Auto
     label_smoothing: float | Auto
+    desirable_weight: float | Auto
+    undesirable_weight: float | Auto
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,14 @@ CONFIG = {
     "tie_word_embeddings": False,
     "torch_dtype": "bfloat16",
 }
+EXPERTS = {
+    "architectures": ["Qwen3MoeForCausalLM"],
+    "model_type": "qwen3_moe",
+    "moe_intermediate_size": 128,
+    "num_experts": 4,
+    "num_experts_per_tok": 2,
+    "head_dim": 64,
+}
 TEMPLATE = (
     "{{ bos_token }}{% for m in messages %}{{ '<' + m.role + '>' + m.content | trim }}"
     "{% if m.role == 'assistant' %}{{ eos_token }}{% endif %}{% endfor %}"
@@ -74,6 +82,7 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "data.system": ("be brief", {}),
     "data.max_length": (24, {}),
     "data.max_rows": (50, {}),
+    "data.packing": ("best-fit", {}),
     "data.cleaning.drop_duplicates": (False, {}),
     "data.cleaning.repair_encoding": (False, {}),
     "data.cleaning.overlong": ("truncate", {"data.max_length": 40}),
@@ -114,6 +123,7 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "training.label_smoothing": (0.1, {}),
     "training.precision": ("bf16", {}),
     "training.gradient_checkpointing": (True, {}),
+    "training.group_by_length": (True, {}),
     "training.evaluation.every_steps": (3, {}),
     "training.evaluation.metric": ("none", {}),
     "training.evaluation.best_by": ("metric", {}),
@@ -144,10 +154,11 @@ ELSEWHERE = {"$schema", "objective.type", "allow"}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with two small models (no weights) and a file of each form."""
+    """Return a folder with three small models (no weights) and a file of each form."""
     folder = tmp_path_factory.mktemp("properties")
     write_model(folder / "model", CONFIG)
     write_model(folder / "model-2", {**CONFIG, "num_hidden_layers": 3})
+    write_model(folder / "experts", {**CONFIG, **EXPERTS})
     (folder / "other.jinja").write_text(TEMPLATE.replace("<", "[").replace(">", "]"))
     mojibake = "està".encode().decode("cp1252")
     rows = [f"where is parcel {n}?,{'lost' if n % 3 else 'late'},{n}" for n in range(120)]

@@ -18,7 +18,7 @@ _MANY_EPOCHS = 20
 
 def _is_beyond_rows(case: Case) -> bool:
     decided = case.plan.decisions.global_batch
-    return decided.source == "spec" and decided.value > case.plan.decisions.train_rows.value > 0
+    return decided.source == "spec" and decided.value > case.plan.decisions.batch_rows > 0
 
 
 @rule("FTC520", "early-stopping-without-validation", "error", reads=("data", "plan"))
@@ -165,7 +165,7 @@ def batch_beyond_rows(case: Case) -> Iterator[Problem]:
         d = case.plan.decisions
         yield Problem(
             message=f"a global batch of {d.global_batch.value:,} is larger than the training split "
-            f"({d.train_rows.value:,} rows): an epoch is one step",
+            f"({d.batch_rows:,} rows): an epoch is one step",
             help="leave it out, or use a tenth of the rows at most",
             pointer="/training/global_batch",
             fix=(put("/training/global_batch", "auto"),),
@@ -184,7 +184,7 @@ def rows_never_seen(case: Case) -> Iterator[Problem]:
     Use instead: {"data": "a-million-rows.jsonl", "training": {"epochs": 1}}
     """
     d = case.plan.decisions
-    seen, rows = d.total_steps.value * d.global_batch.value, d.train_rows.value
+    seen, rows = d.total_steps.value * d.global_batch.value, d.batch_rows
     if case.spec.training.max_steps is not None and seen < _SEEN_SHARE * rows:
         yield Problem(
             message=f"{d.total_steps.value:,} steps of {d.global_batch.value:,} rows read "
@@ -210,7 +210,8 @@ def evaluation_outweighs_training(case: Case) -> Iterator[Problem]:
         return
     evaluations = d.total_steps.value // d.eval_steps.value
     measured = evaluations * d.validation_rows.value
-    trained = _BACKWARD_COST * d.total_steps.value * d.global_batch.value
+    each = d.train_rows.value / max(1, d.batch_rows)
+    trained = _BACKWARD_COST * d.total_steps.value * d.global_batch.value * each
     if measured > trained:
         yield Problem(
             message=f"{evaluations:,} evaluations of {d.validation_rows.value:,} rows take about "

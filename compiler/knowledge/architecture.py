@@ -13,6 +13,7 @@ __all__ = [
     "Shape",
     "count_adapter_parameters",
     "is_convertible",
+    "keeps_packed_rows_apart",
     "read_shape",
     "supports_sdpa",
 ]
@@ -78,6 +79,7 @@ class _Entry(TypedDict):
     keys: NotRequired[dict[str, list[str]]]
     requires: NotRequired[dict[str, list[object]]]
     sdpa: NotRequired[bool]
+    packs: NotRequired[bool]
 
 
 def read_shape(config: Mapping[str, object]) -> Shape | None:
@@ -118,6 +120,16 @@ def supports_sdpa(architecture: str) -> bool:
     """
     entry = _table().get(architecture)
     return entry is None or entry.get("sdpa", True)
+
+
+def keeps_packed_rows_apart(architecture: str) -> bool | None:
+    """Whether rows packed into one do not see each other, told apart by position ids alone.
+
+    The pinned transformers makes a mask of blocks of them for most classes; some never pass them on
+    to their masks. None for an architecture that the table lacks.
+    """
+    entry = _table().get(architecture)
+    return None if entry is None else entry.get("packs", True)
 
 
 @cache

@@ -44,6 +44,17 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         knobs=frozenset({"loss", "beta", "reference", "label_smoothing"}),
         sequences=2,
     ),
+    "kto": Objective(
+        title="Kahneman-Tversky optimisation",
+        forms=("feedback",),
+        knobs=frozenset({"beta", "reference", "desirable_weight", "undesirable_weight"}),
+    ),
+    "orpo": Objective(
+        title="odds ratio preference optimisation",
+        forms=("preference",),
+        knobs=frozenset({"beta"}),
+        sequences=2,
+    ),
     "classification": Objective(
         title="sequence classification",
         forms=("prompt_completion",),

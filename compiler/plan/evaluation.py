@@ -32,7 +32,7 @@ def decide_eval_batch(
         micro *= 2
 
     def seconds_per_row(micro: int) -> float:
-        tokens = micro * padded_tokens(lengths, micro, job.length_tokens)
+        tokens = micro * padded_tokens(lengths, micro, job.eval_length_tokens or job.length_tokens)
         return forward_seconds(job, hardware, tokens) / micro
 
     best = min(options, key=seconds_per_row)

@@ -6,7 +6,7 @@ from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.plan.adapter import Adapter, hit
 from ftc.compiler.plan.arrangement import Arrangement
 from ftc.compiler.plan.batch import Batch
-from ftc.compiler.plan.comparison import decide_comparison
+from ftc.compiler.plan.comparison import decide_reference
 from ftc.compiler.plan.curve import job_word
 from ftc.compiler.plan.freezing import Freezing, part_parameters, trains_embedding, trains_head
 from ftc.compiler.plan.job import Job, Storage
@@ -40,7 +40,7 @@ class Frame:
         spec, shape, adapter = self.spec, self.shape, self.adapter
         load = decide_load_dtype(spec, self.precision, sharding).value
         targets = hit(shape, adapter.targets.value) if adapter else ()
-        reference = decide_comparison(spec).reference
+        reference = decide_reference(spec)
         return Job(
             shape=shape,
             full=adapter is None,

@@ -34,7 +34,8 @@ class Job:
     `trainable` counts parameters that move (of the whole model, not of this process); `targets`
     are the linear modules with an adapter, empty under a full fine-tune; `workspace_bytes` is
     cuBLAS's, inside the torch allocator. `rank`, where known, adds what the adapters' inner
-    products keep. `eval_micro` is the rows of an evaluation's pass, 0 where they are `micro`.
+    products keep. `eval_micro` is the rows of an evaluation's pass, 0 where they are `micro`, and
+    `eval_length_tokens` the length of one, 0 where it is `length_tokens`: packed rows are longer.
 
     `length_tokens` is that of one sequence: prompt and answer, the longer of a pair, a packed row.
     `answer_tokens` of it are generated, under GRPO alone. `frozen_layers` are the layers before the
@@ -67,6 +68,7 @@ class Job:
     gpu: bool
     workspace_bytes: int = 0
     eval_micro: int = 0
+    eval_length_tokens: int = 0
     objective: Objective = "sft"
     reference: Reference = "none"
     smoothed: bool = False

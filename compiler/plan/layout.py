@@ -6,7 +6,7 @@ from typing import Any
 from ftc.compiler.plan.decision import Because, Decision
 from ftc.compiler.plan.frame import Frame
 from ftc.compiler.plan.plan import Memory, Sharding
-from ftc.compiler.plan.search import Candidate, Search, search
+from ftc.compiler.plan.search import Candidate, Search
 from ftc.compiler.plan.source import decide, derived
 from ftc.spec.sections import Offload
 
@@ -24,9 +24,8 @@ class Layout:
     memory: Memory
 
 
-def decide_layout(frame: Frame) -> Layout:
+def decide_layout(frame: Frame, found: Search) -> Layout:
     """Return the layout that runs fastest of those that fit, each part of it with its reason."""
-    found = search(frame)
     spec, chosen = frame.spec, found.chosen
     written = spec.distribution
     way = chosen.way

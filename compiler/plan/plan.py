@@ -38,9 +38,10 @@ class Decisions:
     bounds map each GGUF type to nats per token, a share, a ratio and a share.
 
     Batches count rows, packed ones where rows are packed: `packed_rows` is how many the training
-    split gives, `packed_length` the tokens that one holds; `warmup_steps`, `total_steps`, `eval_steps` and `save_steps` count optimiser
-    steps; `world` counts processes; `master_dtype` is the dtype that trained weights are kept in;
-    `validation_rows`, `test_rows` and `train_rows` are what the splits will hold.
+    split gives, `packed_length` the tokens that one holds; `warmup_steps`, `total_steps`,
+    `eval_steps` and `save_steps` count optimiser steps; `world` counts processes; `master_dtype` is
+    the dtype that trained weights are kept in; `validation_rows`, `test_rows` and `train_rows` are
+    what the splits will hold.
     """
 
     sharding: Decision[Sharding]
@@ -85,6 +86,8 @@ class Decisions:
     beta: Decision[float] | None
     reference: Decision[Reference] | None
     pair_smoothing: Decision[float] | None
+    desirable_weight: Decision[float] | None
+    undesirable_weight: Decision[float] | None
     class_weights: Decision[Weights] | None
     metric: Decision[Metric]
     best_by: Decision[BestBy]

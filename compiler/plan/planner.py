@@ -7,10 +7,10 @@ from functools import partial
 from ftc.compiler.plan.adapter import decide_adapter
 from ftc.compiler.plan.alternatives import find_alternatives
 from ftc.compiler.plan.arrangement import Arrangement
-from ftc.compiler.plan.batch import decide_batch, ladder
+from ftc.compiler.plan.batch import decide_batch, ladder, least_rows
+from ftc.compiler.plan.class_weights import decide_class_weights
 from ftc.compiler.plan.comparison import decide_comparison
 from ftc.compiler.plan.curve import decide_curve
-from ftc.compiler.plan.class_weights import decide_class_weights
 from ftc.compiler.plan.decision import Decision
 from ftc.compiler.plan.disk import disk_bytes, host_ram_bytes
 from ftc.compiler.plan.evaluation import decide_eval_batch
@@ -23,8 +23,8 @@ from ftc.compiler.plan.layout import Layout, decide_layout
 from ftc.compiler.plan.learning_rate import decide_learning_rate
 from ftc.compiler.plan.lengths import decide_max_length
 from ftc.compiler.plan.memory import measure
-from ftc.compiler.plan.padding import Padding, choose_padding, first_arrangement
 from ftc.compiler.plan.objective import count_labels, scored_shape
+from ftc.compiler.plan.padding import Padding, choose_padding, first_arrangement
 from ftc.compiler.plan.plan import Decisions, Plan
 from ftc.compiler.plan.precision import decide_attention, decide_load_dtype, decide_precision
 from ftc.compiler.plan.schedule import Timetable, decide_timetable
@@ -159,7 +159,7 @@ def _costs(
     return Plan(
         decisions=decisions,
         memory=memory,
-        ladder=ladder(frame.batch.rows_per_process, job.micro),
+        ladder=ladder(frame.batch.rows_per_process, job.micro, least=least_rows(frame.spec)),
         trainable_parameters=job.trainable,
         tokens_per_step=max(1, round(decisions.global_batch.value * row_tokens)),
         time_seconds=time.total_seconds if time is not None else None,
@@ -193,7 +193,7 @@ def _decisions(
     spec, facts, training = frame.spec, frame.facts, frame.spec.training
     adapter, micro = frame.adapter, layout.micro.value
     metric = decide_metric(spec, facts.data)
-    comparison = decide_comparison(spec)
+    comparison = decide_comparison(spec, facts.data)
     curve = decide_curve(spec, timetable.total_steps.value)
     verification = decide_verification(spec, facts, metric.value, test_rows=splits.test.value)
     return Decisions(
@@ -239,6 +239,8 @@ def _decisions(
         beta=comparison.beta,
         reference=comparison.reference,
         pair_smoothing=comparison.smoothing,
+        desirable_weight=comparison.desirable_weight,
+        undesirable_weight=comparison.undesirable_weight,
         class_weights=decide_class_weights(spec, facts.data),
         metric=metric,
         best_by=decide_best_by(spec),

@@ -31,10 +31,10 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "max_length.context": "the model's context of {context} tokens; {cut_share} of rows are longer",
     "max_length.context.estimate": "the model's context of {context} tokens; by an estimate from "
     "characters {cut_share} of rows are longer",
-    "packing.faster": "rows have {mean} tokens on average and up to {max}: padded to the longest of "
-    "their batch, an epoch would take {slower_share} longer",
-    "packing.even": "packing rows of {mean} tokens on average and up to {max} would not save a tenth "
-    "of the time",
+    "packing.faster": "rows have {mean} tokens on average and up to {max}: padded to the longest "
+    "of their batch, an epoch would take {slower_share} longer",
+    "packing.even": "packing rows of {mean} tokens on average and up to {max} would not save a "
+    "tenth of the time",
     "packing.long": "one packed row of {tokens} tokens would hold more than the {rows} rows of a "
     "step",
     "packing.tight": "single rows do not fit in memory, and packed ones are no shorter",
@@ -48,6 +48,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "grouping.on": "padded to the longest of a batch drawn at random, an epoch would take "
     "{slower_share} longer",
     "grouping.off": "batches drawn at random take only {slower_share} longer",
+    "grouping.comparing": "trainers that compare answers draw their rows by themselves",
     "grouping.packed": "packed rows are alike in length",
     "rows.train": "what is left of {rows} usable rows",
     "rows.share": "{share} of {rows} usable rows",
@@ -69,8 +70,8 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "world.gpu": "one process per GPU of {count}x {hardware}",
     "world.cpu": "a CPU runs one process unless the spec asks for more; here {count}",
     "global_batch.rows": "near a hundredth of {rows} rows, for about 100 steps an epoch",
-    "global_batch.packed": "packed rows, of about {each} rows each, near a hundredth of {rows} rows, "
-    "for about 100 steps an epoch",
+    "global_batch.packed": "packed rows, of about {each} rows each, near a hundredth of {rows} "
+    "rows, for about 100 steps an epoch",
     "global_batch.whole": "near a hundredth of {rows} rows, as a multiple of {unit}",
     "global_batch.rounded": "the multiple of {unit} rows (processes x micro-batch) nearest to "
     "the {asked} asked for",
@@ -154,6 +155,12 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "answers, as pairs move a model far; this one has {parameters}",
     "learning_rate.comparing_adapter": "the rate of Zephyr's adapter: a fortieth of what teaches "
     "answers, as pairs move a model far",
+    "learning_rate.odds_full": "8e-6 at 7B as in TRL's example, falling with size^0.4: answers are "
+    "learned as well; this one has {parameters}",
+    "learning_rate.odds_adapter": "that of TRL's example, as answers are learned as well",
+    "beta.odds": "what the preference weighs beside the answers, as in ORPO's paper",
+    "weight.one": "{rows} answers of this kind, {others} of the other: the rarer one is weighed up",
+    "weight.balanced": "{rows} answers of this kind weigh as much as {others} of the other",
     "beta.usual": "the strength of the DPO paper's experiments",
     "beta.normalised": "per token and not per answer, so higher than the usual 0.1",
     "reference.precomputed": "one pass before training in place of one at every step, and no "

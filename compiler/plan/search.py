@@ -111,7 +111,8 @@ def _measure(frame: Frame, way: Way, micro: int, padded: dict[int, float]) -> Ca
     hardware = frame.facts.hardware
     job = frame.job(way.sharding, checkpointing=way.checkpointing, micro=micro, offload=way.offload)
     if micro not in padded:
-        padded[micro] = padded_tokens(frame.facts.data.lengths, micro, frame.max_length)
+        rows = frame.arrangement
+        padded[micro] = padded_tokens(rows.lengths, micro, rows.length_tokens)
     memory = measure(job, hardware)
     chosen_here = frame.spec.distribution.offload == "auto" and way.offload != "none"
     if chosen_here and host_ram_bytes(job, memory.device_bytes) > (hardware.host_ram_bytes or 0):

@@ -24,10 +24,15 @@ _DISK_BYTES_PER_SECOND: Final = 1e9  # an NVMe disk or a cloud's network disk: a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What a run has to do: optimiser steps of rows, evaluations of rows, and checkpoints."""
+    """What a run has to do: optimiser steps of rows, evaluations of rows, and checkpoints.
+
+    `lengths` are those of evaluated rows, of which none has more than `max_length_tokens`;
+    `trained` those of the rows that a step's batch has, with at most the job's `length_tokens`.
+    """
 
     steps: int
     rows_per_step: int
+    trained: Lengths
     evaluations: int
     evaluation_rows: int
     saves: int
@@ -39,7 +44,7 @@ def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
     """Return the seconds of a run and their range; None where no rate is known."""
     if not rate(job, hardware):
         return None
-    tokens = padded_tokens(work.lengths, job.micro, work.max_length_tokens)
+    tokens = padded_tokens(work.trained, job.micro, job.length_tokens)
     step = step_seconds(job, hardware, tokens)
     seen = job.eval_micro or job.micro
     batches = work.evaluations * math.ceil(work.evaluation_rows / (seen * job.world))
@@ -61,7 +66,7 @@ def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
         evaluation_seconds=round(evaluation, 1),
         saving_seconds=round(saving, 1),
         loading_seconds=round(loading, 1),
-        tokens_per_second=round(work.rows_per_step * work.lengths.mean / step, 1),
+        tokens_per_second=round(work.rows_per_step * work.trained.mean / step, 1),
     )
 
 

@@ -51,6 +51,7 @@ class Uses:
     form_text: bool
     lists: bool
     pairs: bool
+    compared: bool
     prompt_column: bool
     input_column: bool
     system: bool
@@ -67,7 +68,9 @@ class Uses:
     # answers that are compared
     pair_smoothing: bool
     reference_copy: bool
+    referred: bool
     rewards: bool
+    unpadded: bool
     # training
     cpu: bool
     gpu: bool
@@ -153,8 +156,9 @@ def find_uses(source: BundleSource) -> Uses:
         form_pairs=form == "prompt_completion",
         form_instruction=form == "instruction",
         form_text=form == "text",
-        lists=form in ("chat", "preference"),
+        lists=form in ("chat", "preference", "feedback"),
         pairs=form == "preference",
+        compared=form in ("preference", "feedback"),
         prompt_column=data.prompt is not None,
         input_column=data.input is not None,
         system=spec.data.system is not None and form != "text",
@@ -165,12 +169,14 @@ def find_uses(source: BundleSource) -> Uses:
         deduplicate=spec.data.cleaning.drop_duplicates,
         truncate=spec.data.cleaning.overlong == "truncate",
         max_rows=spec.data.max_rows is not None,
-        stratify=decided.stratify.value and form not in ("text", "preference"),
+        stratify=decided.stratify.value and form not in ("text", "preference", "feedback"),
         validation=validation,
         test=test,
         pair_smoothing=decided.pair_smoothing is not None,
         reference_copy=decided.reference is not None and decided.reference.value == "copy",
-        rewards=decided.reference is not None,
+        referred=decided.reference is not None,
+        rewards=decided.beta is not None,
+        unpadded=facts.tokenizer.pad is None,
         cpu=not gpu,
         gpu=gpu,
         distributed=decided.world.value > 1 or sharding.startswith("zero"),

@@ -120,6 +120,20 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "/spec/model/trust_remote_code": True,
         **FULL,
     },
+    "packed rows": {"/spec/data/packing": "best-fit"},
+    "packed rows, told apart by FlashAttention": {
+        "/spec/data/packing": "best-fit",
+        "/spec/model/attention": "flash_attention_2",
+    },
+    "the longest script with packed rows": {
+        "/spec/data/packing": "best-fit",
+        "/facts/hardware/count": 2,
+        "/spec/distribution/strategy": "zero3",
+        "/spec/training/early_stopping": 3,
+        "/spec/model/trust_remote_code": True,
+        **FULL,
+    },
+    "rows grouped by length": {"/spec/training/group_by_length": True},
     "a Falcon with one key head": {
         "/facts/model/model_type": "falcon",
         "/config/num_key_value_heads": 1,

@@ -1,0 +1,66 @@
+"""Which architectures keep packed rows apart, held against the real classes of transformers."""
+
+import json
+from importlib import import_module
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from ftc.compiler.knowledge.architecture import keeps_packed_rows_apart, supports_sdpa
+from ftc.compiler.rehearse.miniature import shrink
+
+pytestmark = pytest.mark.prove
+
+CASES: Final[dict[str, Any]] = json.loads(
+    (Path(__file__).parent / "architecture_cases.json").read_text(encoding="utf-8")
+)
+NO_TOKENS: Final = dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"))
+SIZES: Final = (7, 9, 5)
+ROUNDING: Final = 1e-4
+
+
+def test_packed_rows_are_apart_where_the_table_says_so() -> None:
+    """Three rows packed into one have the logits that each has alone, or clearly have not.
+
+    Positions that begin anew are all that tells them apart, as in the generated train.py.
+    """
+    pytest.importorskip("torch")
+    found = {name: look(name, CASES[name][-1]["config"]) for name in sorted(CASES)}
+
+    apart = {name: difference < ROUNDING for name, difference in found.items()}
+    assert apart == {name: keeps_packed_rows_apart(name) for name in CASES}
+    assert min(found[name] for name, kept in apart.items() if not kept) > 100 * ROUNDING
+    assert keeps_packed_rows_apart("NoSuchForCausalLM") is None
+
+
+def look(name: str, config: dict[str, Any]) -> float:
+    """Return the largest difference of a logit, in a miniature with loud weights."""
+    torch: Any = import_module("torch")
+    transformers: Any = import_module("transformers")
+    small = {**(shrink(config) or config), "vocab_size": 512, **NO_TOKENS}
+    if name == "GPTNeoForCausalLM":
+        small |= {"attention_types": [[["global", "local"], 1]]}
+    model_type = small.pop("model_type")
+    small.pop("architectures", None)
+    torch.manual_seed(1)
+    settings = transformers.AutoConfig.for_model(model_type, **small)
+    attention = "sdpa" if supports_sdpa(name) else "eager"
+    model = transformers.AutoModelForCausalLM.from_config(settings, attn_implementation=attention)
+    for parameter in model.eval().parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=0.1)
+    rows = [torch.randint(5, 500, (1, size)) for size in SIZES]
+    positions = torch.cat([torch.arange(size) for size in SIZES])[None]
+    with torch.no_grad():
+        alone = [model(input_ids=row, use_cache=False).logits for row in rows]
+        packed = model(input_ids=torch.cat(rows, 1), position_ids=positions, use_cache=False)
+    difference = torch.cat(alone, 1) - packed.logits
+    return float(difference.abs().max() / packed.logits.std())
+
+
+def test_the_table_names_what_does_not() -> None:
+    """An entry says `packs` only where it is false, as most keep rows apart."""
+    table = json.loads((files("ftc.compiler.knowledge") / "architectures.json").read_bytes())
+    assert {entry["packs"] for entry in table.values() if "packs" in entry} == {False}

@@ -1,0 +1,143 @@
+"""What is packed or grouped by length, and why: from the data's lengths, the model and the spec."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ftc.compiler.plan.known import KnownFacts
+from ftc.compiler.plan.plan import Plan
+from ftc.compiler.plan.planner import make_plan
+from ftc.compiler.plan.reasons import sentence
+from ftc.spec.sections import Spec
+
+BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
+GIB = 2**30
+AUTO: Mapping[str, Any] = {"/spec/data/packing": "auto"}
+# Nine short rows for each long one.
+UNEVEN: Mapping[str, Any] = {
+    "/facts/data/lengths/mean": 70.0,
+    "/facts/data/lengths/histogram": [[24, 4500], [512, 500]],
+}
+EVEN: Mapping[str, Any] = {
+    "/facts/data/lengths/mean": 497.0,
+    "/facts/data/lengths/histogram": [[512, 5000]],
+}
+
+
+def plan_of(build: BuildKnown, *edits: Mapping[str, Any]) -> Plan:
+    """Plan the base with these edits, packing left open."""
+    merged: dict[str, Any] = dict(AUTO)
+    for edit in edits:
+        merged |= edit
+    return make_plan(*build(merged))
+
+
+def test_uneven_rows_are_packed(build_known: BuildKnown) -> None:
+    """A packed epoch has as many tokens in fewer, fuller rows, and takes less time."""
+    packed = plan_of(build_known, UNEVEN)
+    alone = {"/spec/data/packing": "none", "/spec/training/group_by_length": False}
+    padded = plan_of(build_known, UNEVEN, alone)
+    d = packed.decisions
+    assert (d.packing.value, d.packing.source) == ("best-fit", "derived")
+    assert d.packed_length is not None
+    assert d.packed_rows is not None
+    assert not d.group_by_length.value
+    assert "an epoch would take" in sentence(d.packing.because)
+    tokens = d.packed_rows.value * d.packed_length.value
+    assert 0.9 < 70.0 * d.train_rows.value / tokens <= 1.0
+    assert packed.time is not None
+    assert padded.time is not None
+    assert packed.time.training_seconds < padded.time.training_seconds / 1.3
+    assert 0.5 < packed.tokens_per_step / padded.tokens_per_step < 2
+    assert padded.decisions.packed_rows is None
+
+
+def test_rows_that_are_alike_are_not(build_known: BuildKnown) -> None:
+    """Where nothing is padded there is nothing to gain."""
+    decisions = plan_of(build_known, EVEN).decisions
+    assert decisions.packing.value == "none"
+    assert decisions.packing.because.key == "packing.even"
+    assert not decisions.group_by_length.value
+
+
+@pytest.mark.parametrize(
+    ("edits", "key"),
+    [
+        ({"/spec/training/global_batch": 32}, "packing.counted"),
+        ({"/spec/training/micro_batch": 2}, "packing.counted"),
+        ({"/spec/training/group_by_length": True}, "packing.grouped"),
+        ({"/facts/model/architecture": "FalconForCausalLM"}, "packing.leaks"),
+        ({"/facts/model/architecture": "NewForCausalLM"}, "packing.unknown"),
+        ({"/facts/data/usable_rows": 60, "/facts/data/lengths/mean": 12.0}, "packing.long"),
+    ],
+)
+def test_why_rows_are_not_packed(
+    build_known: BuildKnown, edits: Mapping[str, Any], key: str
+) -> None:
+    """What the user counted in rows stays in rows; what may leak or is too long is not packed."""
+    decisions = plan_of(build_known, UNEVEN, edits).decisions
+    assert (decisions.packing.value, decisions.packing.because.key) == ("none", key)
+    assert sentence(decisions.packing.because)
+
+
+def test_grouping_is_for_what_cannot_be_packed(build_known: BuildKnown) -> None:
+    """Where random batches are mostly padding, and rows stay by themselves."""
+    leaks = {"/facts/model/architecture": "FalconForCausalLM"}
+    grouped = plan_of(build_known, UNEVEN, leaks).decisions.group_by_length
+    assert (grouped.value, grouped.source) == (True, "derived")
+    said = {"/spec/training/group_by_length": False}
+    assert not plan_of(build_known, UNEVEN, leaks, said).decisions.group_by_length.value
+
+
+def test_what_the_spec_says_is_done(build_known: BuildKnown) -> None:
+    """Best-fit packs even rows too, and a batch then counts packed rows."""
+    edits = {"/spec/data/packing": "best-fit", "/spec/training/global_batch": 6}
+    d = plan_of(build_known, EVEN, edits).decisions
+    assert (d.packing.value, d.packing.source) == ("best-fit", "spec")
+    assert d.packed_rows is not None
+    assert d.global_batch.value == 6
+    assert d.micro_batch.value * d.accumulation.value == 6
+
+
+def test_tight_memory_packs_to_the_longest_row(build_known: BuildKnown) -> None:
+    """A packed row may be as long as a step only where that fits."""
+    full = {"/spec/method/type": "full", "/facts/hardware/memory_bytes": 141 * GIB}
+    roomy = plan_of(build_known, UNEVEN, full).decisions.packed_length
+    small = {"/facts/hardware/memory_bytes": 18 * GIB}
+    tight = plan_of(build_known, UNEVEN, small).decisions
+    assert roomy is not None
+    assert tight.packed_length is None or tight.packed_length.value <= roomy.value
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.integers(0, 200_000),
+    data=st.tuples(st.integers(1, 400), st.floats(0, 1)),
+    count=st.sampled_from([1, 2, 8, 64]),
+    packing=st.sampled_from(["auto", "best-fit"]),
+)
+def test_the_numbers_agree(
+    build_known: BuildKnown, rows: int, data: tuple[int, float], count: int, packing: str
+) -> None:
+    """Batches multiply out, and packed rows hold all rows of the split."""
+    short, share = data
+    histogram = [[short, round(5000 * share)], [512, 5000 - round(5000 * share)]]
+    histogram = [pair for pair in histogram if pair[1]]
+    mean = sum(edge * n for edge, n in histogram) / 5000
+    edits = {
+        "/facts/data/usable_rows": rows,
+        "/facts/hardware/count": count,
+        "/facts/data/lengths/histogram": histogram,
+        "/facts/data/lengths/mean": min(mean, 500.0),
+        "/spec/data/packing": packing,
+    }
+    d = plan_of(build_known, edits).decisions
+    assert d.micro_batch.value * d.accumulation.value * d.world.value == d.global_batch.value
+    assert (d.packed_rows is None) == (d.packed_length is None) == (d.packing.value == "none")
+    if d.packed_rows is not None and d.packed_length is not None:
+        assert d.packed_rows.value <= d.train_rows.value
+        assert d.packed_length.value >= d.max_length.value
+        assert d.batch_rows == d.packed_rows.value
