@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from ftc.compiler.knowledge.architecture import Shape, count_adapter_parameters, read_shape
 from ftc.compiler.knowledge.models import all_models
 from ftc.compiler.plan.job import Job, Sharing, Storage
-from ftc.compiler.plan.stack import PLAIN_4_48, Stack
+from ftc.compiler.plan.stack import LITGPT, LITGPT_2023, PLAIN_4_48, Stack
 
 Row = Mapping[str, Any]
 Bound = Literal["plain", "fsdp", "fsdp-qlora-70b", "other"]
@@ -20,6 +20,7 @@ Bound = Literal["plain", "fsdp", "fsdp-qlora-70b", "other"]
 _WORKSPACE_BYTES: Final = 2 * 8_519_680  # cuBLAS before Hopper: 8,519,680 bytes per handle
 _ZERO: Final[tuple[Sharing, ...]] = ("zero1", "zero2", "zero3")
 _METHODS: Final = ("full", "lora", "qlora", "gptq-lora")
+_LITGPT_NAMES: Final = {"mistral-7b": "mistral-7b-v0.1", "llama-2-7b": "llama-2-7b-hf"}
 _LARGE: Final = 60_000_000_000  # parameters; FSDP-QLoRA of such a model is a family of its own
 
 # Models of published runs that the table of well-known models does not have.
@@ -66,6 +67,8 @@ def read_case(row: Row) -> Case | str:
     reason = _refuse(row)
     if reason is not None:
         return reason
+    if str(row.get("group")).startswith("litgpt"):
+        return _litgpt_case(row)
     shape = find_shape(str(row["model"]))
     if shape is None:
         return "the model's shape is not in the tables"
@@ -92,6 +95,53 @@ def read_case(row: Row) -> Case | str:
         bound=bound,
         kind="reserved" if reserved else "allocated",
     )
+
+
+def _litgpt_case(row: Row) -> Case | str:
+    """Return a run of LitGPT, whose layers are read off its own source and traced.
+
+    Its Llamas alone, of which it keeps the head apart from the embedding; the query's and value's
+    adapter; one GPU, where nothing is checkpointed.
+    """
+    if row["gpus"] != 1:
+        return "LitGPT's own FSDP units and checkpoints"
+    if row["method"] == "qlora":
+        return "LitGPT's QLoRA: 7 to 21 % more than its source explains"
+    if row["method"] == "full":
+        return "LitGPT, full: some figures are below the states of the optimizer that they name"
+    if "head" in str(row["target_modules"]):
+        return "LitGPT, an adapter on the output head as well"
+    name = str(row["model"]).casefold().replace(" b", "b").replace(" ", "-")
+    shape = find_shape(_LITGPT_NAMES.get(name, name))
+    if shape is None or shape.architecture not in ("LlamaForCausalLM", "MistralForCausalLM"):
+        return "LitGPT's own form of an architecture that is no Llama"
+    if shape.tied:
+        apart = shape.vocab * shape.hidden
+        shape = replace(
+            shape, tied=False, parameters=shape.parameters + apart, head_parameters=apart
+        )
+    targets, rank = ("q_proj", "v_proj"), int(row["lora_rank"])
+    job = Job(
+        shape=shape,
+        full=False,
+        trainable=count_adapter_parameters(shape, targets, rank),
+        targets=targets,
+        rank=rank,
+        dropout=float(row.get("lora_dropout") or 0.0),
+        load_bytes=2,
+        compute_bytes=2,
+        attention="sdpa",
+        sharding="single",
+        world=1,
+        micro=int(row["micro_batch"]),
+        accumulation=2,
+        length_tokens=int(row["seq_len"]),
+        checkpointing=False,
+        gpu=True,
+        workspace_bytes=_WORKSPACE_BYTES,
+        stack=LITGPT if row["group"] == "litgpt-config-hub" else LITGPT_2023,
+    )
+    return Case(job=job, family="lora, LitGPT, 1 GPU", bound="other", kind="allocated")
 
 
 def measured_bytes(row: Row) -> int | None:
@@ -138,17 +188,18 @@ def _refuse(row: Row) -> str | None:
         return "nvidia-smi only, which counts cached memory that is free"
     if measured and row.get("kind") == "unknown":
         return "the source does not say what it measured"
-    if row.get("group") != "fms-acceleration" and "transformers" not in str(row.get("versions")):
+    known = {"fms-acceleration", "litgpt-config-hub", "litgpt-resource-tables"}
+    if row.get("group") not in known and "transformers" not in str(row.get("versions")):
         return f"modelling code or kernels of another project: {row.get('group')}"
     if not row.get("seq_len"):
         return "the lengths of the rows are not published"
     if not row.get("micro_batch"):
         return "the micro-batch is not published"
-    known = {"none", "foak-fast-kernels", "foak-fast-kernels-liger", "baseline-peft-bnb"}
+    kernels = {"none", "foak-fast-kernels", "foak-fast-kernels-liger", "baseline-peft-bnb"}
     peft = re.fullmatch(
         r"accelerated-peft-(bnb|autogptq)(-foak)?(-liger)?(-padding-free)?", framework(row)
     )
-    if framework(row) not in known and not peft:
+    if framework(row) not in kernels and not peft:
         return f"kernels are not modelled: {framework(row)}"
     return None
 

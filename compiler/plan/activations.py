@@ -20,7 +20,8 @@ def layer_bytes(job: Job) -> int:
     if job.stack.fused_norms:
         norms = width * shape.hidden + 2 * _FP32
     else:
-        norms = 2 * (_FP32 if shape.norm == "rms" else width) * shape.hidden
+        wide = shape.norm == "rms" and not job.stack.narrow_norms
+        norms = 2 * (_FP32 if wide else width) * shape.hidden
     if job.full:
         norms += (1 if job.stack.fused_norms else 2) * 2 * width * shape.hidden
         norms += _autocast_bytes(job)
@@ -32,7 +33,7 @@ def layer_bytes(job: Job) -> int:
         job.mixed and shape.experts
     ):  # fused experts are no linear modules: autocast leaves them fp32
         mlp, extra = 2 * mlp, 2 * extra
-    return norms + _attention_bytes(job) + mlp + extra + _adapter_bytes(job) + _eight_bit_bytes(job)
+    return norms + _attention_bytes(job) + mlp + extra + _adapter_bytes(job) + _input_bytes(job)
 
 
 def _autocast_bytes(job: Job) -> int:
@@ -49,7 +50,7 @@ def _autocast_bytes(job: Job) -> int:
     return (2 * (_FP32 - width) + (readers - 2) * width) * shape.hidden
 
 
-def _eight_bit_bytes(job: Job) -> int:
+def _input_bytes(job: Job) -> int:
     """Return the inputs that a frozen base in eight bits keeps per layer and token.
 
     bitsandbytes' `MatMul8bitLt` holds its input until its backward pass, which other frozen linears
@@ -143,6 +144,8 @@ def _attention_bytes(job: Job) -> int:
     kept = width * (2 * query + 2 * key) + _FP32 * shape.heads
     if job.stack.attention_copies:
         kept += width * (query + 2 * key)
+    if job.stack.joint_projections and query == key:  # the value is a view of all three
+        kept += width * (query + key)
     if job.attention == "flash_attention_2":
         return kept
     # A padding mask rules out grouped queries in SDPA: keys and values are repeated per head.
@@ -150,6 +153,19 @@ def _attention_bytes(job: Job) -> int:
     if job.attention == "eager":  # the matrix of scores
         return kept + repeated + shape.heads * job.length_tokens * score_bytes(job)
     return kept + repeated + width * query
+
+
+def _shared_bytes(job: Job, wide: int) -> int:
+    """Return what one adapter of query, key and value keeps less than three.
+
+    They share their input. Where not all three have one, its product is put in place by
+    `index_copy_`, which keeps it.
+    """
+    names = [name for name in job.targets if name in ("q_proj", "k_proj", "v_proj")]
+    each = job.shape.hidden * (wide + (1 if job.dropout else 0))
+    placed = sum(job.shape.linear_shapes[name].out_features for name in names)
+    kept = job.compute_bytes * placed if len(names) in (1, 2) else 0
+    return each * max(0, len(names) - 1) - kept
 
 
 def _adapter_bytes(job: Job) -> int:
@@ -164,6 +180,8 @@ def _adapter_bytes(job: Job) -> int:
     kept = sum(kind.in_features for kind in shapes) * (wide + (1 if job.dropout else 0))
     if job.dora:
         kept += 2 * sum(kind.out_features for kind in shapes) * job.compute_bytes
+    if job.stack.joint_projections:
+        return kept - _shared_bytes(job, wide)
     if job.stack.fused_adapters:
         return kept - job.compute_bytes * job.shape.hidden
     return kept + len(shapes) * job.rank * wide

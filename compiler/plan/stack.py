@@ -29,7 +29,9 @@ class Stack:
     the residual stream; `fused_adapters`: LoRA's projections in one autograd function;
     `attention_copies`: contiguous copies of query, key and value; `whole_adapters`: FSDP leaves the
     adapters out of its shards; `looped_experts`: transformers before 5 keeps most experts as linear
-    modules and runs them one by one.
+    modules and runs them one by one; `joint_projections`: query, key and value are one module, with
+    one adapter, whose whole output the value keeps alive (LitGPT); `narrow_norms`: norms in 16
+    bits.
     """
 
     loss: Loss
@@ -46,6 +48,8 @@ class Stack:
     attention_copies: bool = False
     whole_adapters: bool = False
     looped_experts: bool = False
+    joint_projections: bool = False
+    narrow_norms: bool = False
 
 
 # transformers 5.23, TRL 1.16 (`kernels/chunked_logprob.py`: the `nll` loss never has all logits),
@@ -67,6 +71,22 @@ PINNED_QLORA: Final = replace(PINNED, adapter_bytes=2, adapter_input_bytes=2)
 # (`SFTTrainer`: `fused_linear_cross_entropy` is refused).
 LIGER: Final = replace(PINNED, fused_norms=True, fused_mlp=True)
 LIGER_QLORA: Final = replace(PINNED_QLORA, fused_norms=True, fused_mlp=True)
+
+# LitGPT (`litgpt/model.py`, `lora.py`, traced on a CPU): all in 16 bits, adapters and their moments
+# too; the head runs on 128 tokens at a time.
+LITGPT: Final = Stack(
+    loss="chunked",
+    logits_bytes=0,
+    hidden_copies=2,
+    step_copies=1,
+    adapter_input_bytes=2,
+    adapter_bytes=2,
+    bucket_elements=500_000_000,
+    joint_projections=True,
+)
+
+# ... in 2023 (`lit_gpt` at 8641822), before its RMSNorm computed in fp32.
+LITGPT_2023: Final = replace(LITGPT, narrow_norms=True)
 
 # transformers 4.48, TRL 0.13, torch 2.4: bf16 logits, an fp32 copy, a shifted copy and log-softmax
 # are alive at once (2 + 4 + 4 + 4); foreach AdamW copies the weights once.
