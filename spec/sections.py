@@ -6,17 +6,19 @@ tell a choice from a default.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 Auto = Literal["auto"]
 Precision = Literal["bf16", "fp16", "fp32"]
 Attention = Literal["sdpa", "eager", "flash_attention_2"]
 Form = Literal["chat", "prompt_completion", "instruction", "text", "preference", "feedback"]
-ObjectiveType = Literal["sft", "dpo", "kto", "orpo", "classification"]
+ObjectiveType = Literal["sft", "dpo", "kto", "orpo", "classification", "grpo"]
 PreferenceLoss = Literal[
     "sigmoid", "ipo", "hinge", "robust", "exo_pair", "apo_zero", "apo_down", "sigmoid_norm"
 ]
 Reference = Literal["adapter_off", "copy", "precomputed"]
+PolicyLoss = Literal["dapo", "bnpo", "grpo", "dr_grpo"]
+Match = Literal["exact", "numeric"]
 FileFormat = Literal["csv", "jsonl", "json", "parquet"]
 Packing = Literal["none", "best-fit"]
 BestBy = Literal["loss", "metric"]
@@ -120,12 +122,33 @@ class LabelWeight:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reward:
+    """What makes a sampled answer good, and how much: one of the first four says it.
+
+    `json_schema` is a schema or a file of one, `functions` a Python file, both relative to the
+    spec; `names` are those of its functions that are called, each with this `weight`.
+    """
+
+    match: Match | None = None
+    regex: str | None = None
+    json_schema: str | dict[str, Any] | None = None
+    functions: str | None = None
+    names: tuple[str, ...] = ()
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Objective:
     """What is learned; each type reads the fields that `x-when` of the schema gives it."""
 
     type: ObjectiveType
     loss_on: Literal["completion", "all"]
     class_weights: tuple[LabelWeight, ...] | Literal["auto", "balanced", "none"]
+    rewards: tuple[Reward | Match, ...] | Auto
+    num_generations: int | Auto
+    temperature: float
+    answer_tokens: int | Auto
+    policy_loss: PolicyLoss
     loss: PreferenceLoss
     beta: float | Auto
     reference: Reference | Auto

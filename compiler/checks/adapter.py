@@ -1,6 +1,7 @@
 """The rules about the size of an adapter (FTC162 to FTC169)."""
 # ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
 
+import math
 from collections.abc import Iterator
 
 from ftc.compiler.checks.case import Case
@@ -54,7 +55,8 @@ def adapter_strength_off_scale(case: Case) -> Iterator[Problem]:
     d = case.plan.decisions
     if d.lora_rank is None or d.lora_alpha is None or d.lora_alpha.source != "spec":
         return
-    strength = d.lora_alpha.value / d.lora_rank.value
+    rank = d.lora_rank.value
+    strength = d.lora_alpha.value / (rank if d.rslora is None else math.sqrt(rank))
     if not _WEAK <= strength <= _STRONG:
         yield Problem(
             message=f"alpha {d.lora_alpha.value:,} over rank {d.lora_rank.value:,} multiplies the "

@@ -8,6 +8,7 @@ from ftc.compiler.checks.case import Case
 from ftc.compiler.checks.rule import Problem, put, rule
 from ftc.compiler.plan.adapter import ALL_LINEAR, hit
 
+_ADAPTERS = ("lora", "qlora")
 _OUTSIDE_LAYERS = ("lm_head", "embed_tokens", "wte", "embed_out", "word_embeddings")
 
 
@@ -140,7 +141,7 @@ def targets_match_nothing(case: Case) -> Iterator[Problem]:
     Use instead: {"method": {"type": "lora", "targets": ["q_proj", "v_proj"]}}
     """
     targets, shape = case.spec.method.targets, case.model.shape
-    if case.spec.method.type == "full" or shape is None or not isinstance(targets, tuple):
+    if case.spec.method.type not in _ADAPTERS or shape is None or not isinstance(targets, tuple):
         return
     for index, target in enumerate(targets):
         if target in (*_OUTSIDE_LAYERS, ALL_LINEAR) or hit(shape, (target,)):
@@ -167,7 +168,7 @@ def head_as_target(case: Case) -> Iterator[Problem]:
 
     Use instead: {"method": {"type": "lora", "targets": "all-linear"}}
     """
-    if case.spec.method.type == "full" or not isinstance(case.spec.method.targets, tuple):
+    if case.spec.method.type not in _ADAPTERS or not isinstance(case.spec.method.targets, tuple):
         return
     tied = case.model.shape is not None and case.model.shape.tied
     for index, target in enumerate(case.spec.method.targets):

@@ -100,15 +100,17 @@ def system_unsayable_in_modelfile(case: Case) -> Iterator[Problem]:
 def adapter_of_full_fine_tune(case: Case) -> Iterator[Problem]:
     """What it is: An adapter is to be exported, and the method moves all weights.
 
-    Why it matters: A full fine-tune has no adapter.
+    Why it matters: A full fine-tune has no adapter, and neither has one of some layers.
 
     Example: {"method": "full", "export": {"types": ["Q8_0"], "adapter": true}}
 
     Use instead: {"method": "lora", "export": {"types": ["Q8_0"], "adapter": true}}
     """
-    if case.spec.export.adapter and case.spec.method.type == "full":
+    kinds = {"full": "a full fine-tune", "freeze": "a fine-tune of some layers"}
+    kind = kinds.get(case.spec.method.type)
+    if case.spec.export.adapter and kind is not None:
         yield Problem(
-            message="a full fine-tune has no adapter to export",
+            message=f"{kind} has no adapter to export",
             help="leave `export.adapter` out, or train with `lora`",
             pointer="/export/adapter",
             fix=(put("/export/adapter", False),),

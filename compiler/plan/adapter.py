@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from ftc.compiler.knowledge.architecture import Shape, count_adapter_parameters
 from ftc.compiler.knowledge.module_names import find_module_names
-from ftc.compiler.plan.comparison import REFERRING
+from ftc.compiler.plan.comparison import COMPARING
 from ftc.compiler.plan.decision import Because, Decision
 from ftc.compiler.plan.freezing import part_parameters
+from ftc.compiler.plan.sampling import samples
 from ftc.compiler.plan.source import decide, derived, keep
 from ftc.spec.sections import Init, Quantization, Spec
 
@@ -98,7 +99,7 @@ def _count(spec: Spec, shape: Shape, targets: tuple[str, ...], rank: int) -> int
     """Return all weights that move: adapters, on experts too, and what is trained whole."""
     method, parts = spec.method, part_parameters(spec, shape)
     experts = expert_adapter_parameters(shape, rank) if method.experts else 0
-    if method.target_pattern is None:
+    if method.target_pattern is None or find_module_names(shape.architecture) is None:
         return adapter_parameters(shape, targets, rank, dora=method.dora) + experts + parts
     layers = dict.fromkeys(targets, 0)
     for kind, _ in matched(shape, method.target_pattern):
@@ -137,8 +138,10 @@ def expert_adapter_parameters(shape: Shape, rank: int) -> int:
 
 
 def _dropout(spec: Spec) -> Decision[float]:
-    if spec.objective.type in REFERRING:
+    if spec.objective.type in COMPARING:
         return derived(0.0, "lora_dropout.comparing")
+    if samples(spec):
+        return derived(0.0, "lora_dropout.sampling")
     if "/method/dropout" not in spec.said and spec.method.experts:
         return derived(0.0, "lora_dropout.experts")
     if "/method/dropout" not in spec.said and spec.method.dora:
@@ -184,7 +187,7 @@ def attention_modules(shape: Shape) -> tuple[str, ...]:
 def _targets(spec: Spec, shape: Shape) -> Decision[tuple[str, ...]]:
     """Names of linear modules; the output head is never among them."""
     written, pattern = spec.method.targets, spec.method.target_pattern
-    if pattern is not None:
+    if pattern is not None and find_module_names(shape.architecture) is not None:
         kinds = {kind for kind, _ in matched(shape, pattern)}
         found = tuple(kind for kind in linear_modules(shape) if kind in kinds)
         return derived(found, "lora_targets.pattern", modules=len(found))

@@ -14,6 +14,7 @@ from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.memory import measure, workspace_bytes
 from ftc.compiler.plan.plan import Memory, Sharding
 from ftc.compiler.plan.precision import decide_attention, decide_load_dtype
+from ftc.compiler.plan.sampling import decide_sampled_tokens, sampling_reference, samples
 from ftc.compiler.plan.stack import PINNED, PINNED_QLORA, Stack
 from ftc.spec.sections import Offload, Precision, Spec
 
@@ -70,7 +71,8 @@ class Frame:
             gpu=self.facts.hardware.kind == "gpu",
             workspace_bytes=workspace_bytes(self.facts.hardware),
             objective=spec.objective.type,
-            reference=reference.value if reference else "none",
+            reference=reference.value if reference else sampling_reference(spec),
+            answer_tokens=self.sampled_tokens,
             stack=self.stack,
         )
 
@@ -80,6 +82,13 @@ class Frame:
         if self.adapter is not None:
             return self.adapter.parameters
         return self.shape.parameters if self.freezing is None else self.freezing.parameters
+
+    @property
+    def sampled_tokens(self) -> int:
+        """The most tokens of an answer that is tried while training; 0 where none is."""
+        if not samples(self.spec):
+            return 0
+        return decide_sampled_tokens(self.spec, self.facts.model, self.facts.data).value
 
     @property
     def storage(self) -> Storage:

@@ -17,6 +17,7 @@ from ftc.spec.sections import (
     Part,
     Precision,
     Quantization,
+    PolicyLoss,
     PreferenceLoss,
     Reference,
     Schedule,
@@ -89,6 +90,10 @@ class Decisions:
     desirable_weight: Decision[float] | None
     undesirable_weight: Decision[float] | None
     class_weights: Decision[Weights] | None
+    rewards: Decision[tuple[str, ...]] | None
+    num_generations: Decision[int] | None
+    temperature: Decision[float] | None
+    policy_loss: Decision[PolicyLoss] | None
     metric: Decision[Metric]
     best_by: Decision[BestBy]
     answered_rows: Decision[int] | None

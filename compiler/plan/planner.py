@@ -27,6 +27,13 @@ from ftc.compiler.plan.objective import count_labels, scored_shape
 from ftc.compiler.plan.padding import Padding, choose_padding, first_arrangement
 from ftc.compiler.plan.plan import Decisions, Plan
 from ftc.compiler.plan.precision import decide_attention, decide_load_dtype, decide_precision
+from ftc.compiler.plan.sampling import (
+    arrange_groups,
+    decide_group_batch,
+    decide_sampled_tokens,
+    decide_sampling,
+    samples,
+)
 from ftc.compiler.plan.schedule import Timetable, decide_timetable
 from ftc.compiler.plan.search import least_device_bytes
 from ftc.compiler.plan.sharding import decide_world
@@ -72,9 +79,12 @@ def make_frame(spec: Spec, facts: KnownFacts, arrangement: Arrangement | None = 
     world = decide_world(facts).value
     length = decide_max_length(spec, facts.model, facts.data).value
     splits = decide_splits(spec, facts.data, length)
-    shape, rows = shape_of(facts.model), splits.train.value
+    shape, rows, batch = shape_of(facts.model), splits.train.value, None
     if labels := count_labels(spec, facts.data):
         shape = scored_shape(shape, labels)
+    if samples(spec):
+        batch = decide_group_batch(spec, train_rows=rows, world=world)
+        arrangement = arrange_groups(spec, facts, batch, rows=rows, max_length=length)
     if arrangement is None:
         arrangement = first_arrangement(spec, facts, rows=rows, max_length=length, world=world)
     return Frame(
@@ -86,7 +96,7 @@ def make_frame(spec: Spec, facts: KnownFacts, arrangement: Arrangement | None = 
         freezing=decide_freezing(spec, shape),
         max_length=length,
         arrangement=arrangement,
-        batch=decide_batch(spec, train_rows=rows, world=world, each=arrangement.each),
+        batch=batch or decide_batch(spec, train_rows=rows, world=world, each=arrangement.each),
         world=world,
     )
 
@@ -117,6 +127,8 @@ def plan_once(spec: Spec, facts: KnownFacts, *, exports: Mapping[str, int] | Non
         offload=layout.offload.value,
     )
     lengths, validation = facts.data.lengths, splits.validation.value
+    if samples(spec):  # no more answers at a time than a step tries
+        validation = min(validation, frame.batch.decision.value)
     eval_batch = decide_eval_batch(job, facts.hardware, lengths, rows=validation)
     decisions = _decisions(
         frame,
@@ -193,7 +205,7 @@ def _decisions(
     spec, facts, training = frame.spec, frame.facts, frame.spec.training
     adapter, micro = frame.adapter, layout.micro.value
     metric = decide_metric(spec, facts.data)
-    comparison = decide_comparison(spec, facts.data)
+    comparison, sampling = decide_comparison(spec, facts.data), decide_sampling(spec, facts.data)
     curve = decide_curve(spec, timetable.total_steps.value)
     verification = decide_verification(spec, facts, metric.value, test_rows=splits.test.value)
     return Decisions(
@@ -236,12 +248,16 @@ def _decisions(
         neftune=curve.neftune,
         label_smoothing=curve.label_smoothing,
         preference_loss=comparison.loss,
-        beta=comparison.beta,
+        beta=comparison.beta or sampling.beta,
         reference=comparison.reference,
         pair_smoothing=comparison.smoothing,
         desirable_weight=comparison.desirable_weight,
         undesirable_weight=comparison.undesirable_weight,
         class_weights=decide_class_weights(spec, facts.data),
+        rewards=sampling.rewards,
+        num_generations=sampling.generations,
+        temperature=sampling.temperature,
+        policy_loss=sampling.loss,
         metric=metric,
         best_by=decide_best_by(spec),
         answered_rows=decide_answered_rows(spec, splits),
@@ -249,7 +265,9 @@ def _decisions(
         if training.evaluation.harness
         else None,
         judged_rows=decide_judged_rows(facts.data, splits.test.value),
-        answer_tokens=decide_answer_tokens(facts.data, metric.value),
+        answer_tokens=decide_sampled_tokens(spec, facts.model, facts.data)
+        if samples(spec)
+        else decide_answer_tokens(facts.data, metric.value),
         seed=keep(spec, "/training/seed", training.seed),
         lora_rank=adapter.rank if adapter else None,
         lora_alpha=adapter.alpha if adapter else None,

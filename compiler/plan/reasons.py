@@ -59,6 +59,36 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "counts alike so",
     "metric.classes": "of {labels} labels, each counts alike in it, however rare",
     "best_by.classes": "what a classification is judged by, after each evaluation for nothing",
+    "rewards.numeric": "{share} of the data's answers have a number: the last one is compared",
+    "rewards.exact": "the data's answers are compared as they are, white space and case aside",
+    "generations.usual": "TRL's default: enough for their mean to say what an answer is worth",
+    "beta.none": "rewards that are verified need no reference to hold the model back, and it would "
+    "cost a pass",
+    "answer_tokens.sampled": "half as much again as the longest answer of the data, which has "
+    "{tokens} tokens; at least 64, at most 1024",
+    "answer_tokens.room": "what the model's context leaves beside the longest prompt of {prompt} "
+    "tokens",
+    "global_batch.groups": "{group} answers to each of {prompts} prompts: near a hundredth of "
+    "{rows}, between 4 and 16",
+    "global_batch.grouped": "the multiple of {unit} answers (whole groups, processes and "
+    "micro-batches) nearest to {asked}",
+    "lora_dropout.sampling": "answers are tried and learned by the same weights, so nothing is "
+    "dropped",
+    "grouping.sampling": "prompts are drawn at random, and how long an answer becomes is not known "
+    "before",
+    "learning_rate.sampling_full": "TRL's default for GRPO, and DAPO's: a reward says little of a "
+    "single token",
+    "learning_rate.sampling_adapter": "ten times GRPO's usual rate for all weights, as adapters "
+    "take",
+    "epochs.sampling_few": "{rows} prompts are few; each time other answers to them are tried",
+    "epochs.sampling": "{rows} prompts, of which each is tried once with several answers",
+    "best_by.reward": "the mean reward of answers to the validation rows: the loss of tried "
+    "answers says nothing",
+    "metric.numeric_reward": "what is rewarded, of the likeliest answers to rows that training "
+    "never saw",
+    "metric.exact_reward": "what is rewarded, of the likeliest answers to rows never seen in "
+    "training",
+    "metric.other_reward": "how often the likeliest answer is the data's own, beside the rewards",
     "metric.labels": "the answers are {labels} labels, so an answer is right or wrong",
     "answer_tokens.judged": "the longest answer has {tokens} tokens, or more than that",
     "judged_rows.all": "every row of the test split",

@@ -1,0 +1,291 @@
+"""The rules about what a method trains and how an adapter begins (FTC150 to FTC159, FTC446)."""
+# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+
+import re
+from collections.abc import Iterator
+
+from ftc.compiler.checks.case import Case
+from ftc.compiler.checks.rule import Problem, put, rule
+from ftc.compiler.knowledge.module_names import find_module_names
+from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.plan.adapter import matched
+
+_ADAPTERS = ("lora", "qlora")
+_SPLIT = ("pissa", "pissa_niter_16", "olora")
+
+
+def _splits(case: Case) -> bool:
+    method = case.spec.method
+    return method.type in _ADAPTERS and method.init in _SPLIT
+
+
+@rule("FTC150", "targets-said-twice", "error", fix_safety="unsafe")
+def targets_said_twice(case: Case) -> Iterator[Problem]:
+    """What it is: Both `method.targets` and `method.target_pattern` say where LoRA's matrices go.
+
+    Why it matters: PEFT takes one of them. The other would be accepted and then ignored.
+
+    Example: {"method": {"type": "lora", "targets": "attention", "target_pattern": ".*_proj"}}
+
+    Use instead: {"method": {"type": "lora", "target_pattern": ".*_proj"}}
+    """
+    said = case.spec.said
+    if "/method/targets" in said and case.spec.method.target_pattern is not None:
+        yield Problem(
+            message="`method.targets` and `method.target_pattern` both choose layers",
+            help="keep one of them",
+            pointer="/method/target_pattern",
+            fix=({"op": "remove", "path": "/method/target_pattern"},),
+        )
+
+
+@rule("FTC151", "pattern-matches-nothing", "error", reads=("model",))
+def pattern_matches_nothing(case: Case) -> Iterator[Problem]:
+    """What it is: No linear layer has a name that `method.target_pattern` matches as a whole.
+
+    Why it matters: PEFT stops when nothing matches. It compares whole names, such as
+    `model.layers.3.self_attn.q_proj`: a pattern without `.*` before it matches none.
+
+    Example: {"method": {"type": "lora", "target_pattern": "q_proj|v_proj"}}
+
+    Use instead: {"method": {"type": "lora", "target_pattern": ".*(q_proj|v_proj)"}}
+    """
+    pattern, shape = case.spec.method.target_pattern, case.model.shape
+    if pattern is None or case.spec.method.type not in _ADAPTERS:
+        return
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        yield Problem(
+            message=f"`method.target_pattern` is no regular expression: {error}",
+            help="write one as Python's `re` reads it, such as `.*(q_proj|v_proj)`",
+            pointer="/method/target_pattern",
+        )
+        return
+    names = find_module_names(case.model.architecture)
+    if shape is not None and names is not None and not matched(shape, pattern):
+        kind = next(iter(names.linears))
+        yield Problem(
+            message=f"`method.target_pattern` matches no linear layer of `{shape.architecture}`",
+            help=f"it must match a whole name, such as `{names.linear(kind, 0)}`",
+            pointer="/method/target_pattern",
+        )
+
+
+@rule("FTC152", "pattern-matches-the-head", "error", reads=("model",))
+def pattern_matches_the_head(case: Case) -> Iterator[Problem]:
+    """What it is: `method.target_pattern` matches the output head as well.
+
+    Why it matters: The loss is computed from the head's own weights, and TRL refuses an adapter on
+    it.
+
+    Example: {"method": {"type": "lora", "target_pattern": ".*"}}
+
+    Use instead: {"method": {"type": "lora", "target_pattern": ".*_proj", "also_train": ["head"]}}
+    """
+    pattern = case.spec.method.target_pattern
+    names = find_module_names(case.model.architecture)
+    if pattern is None or names is None or case.spec.method.type not in _ADAPTERS:
+        return
+    try:
+        hits = re.fullmatch(pattern, names.head) is not None
+    except (re.error, OverflowError, RecursionError):  # FTC151 says it
+        return
+    if hits:
+        yield Problem(
+            message=f"`method.target_pattern` matches the output head, `{names.head}`",
+            help="match the layers alone; `also_train` trains the head whole",
+            pointer="/method/target_pattern",
+        )
+
+
+@rule("FTC153", "experts-that-are-not-there", "error", reads=("model",), fix_safety="unsafe")
+def experts_that_are_not_there(case: Case) -> Iterator[Problem]:
+    """What it is: `method.experts` is set, and the model is no mixture of experts that ftc knows.
+
+    Why it matters: PEFT looks for the experts' tensors by their names and stops without them.
+
+    Example: {"model": "Qwen/Qwen2.5-7B", "method": {"type": "lora", "experts": true}}
+
+    Use instead: {"model": "Qwen/Qwen3-30B-A3B", "method": {"type": "lora", "experts": true}}
+    """
+    shape = case.model.shape
+    asked = case.spec.method.experts and case.spec.method.type in _ADAPTERS
+    if asked and (shape is None or not shape.experts):
+        yield Problem(
+            message=f"`{case.model.architecture}` has no experts that ftc knows",
+            help="remove `experts`",
+            pointer="/method/experts",
+            fix=({"op": "remove", "path": "/method/experts"},),
+        )
+
+
+@rule("FTC154", "experts-beside", "error")
+def experts_beside(case: Case) -> Iterator[Problem]:
+    """What it is: LoRA on experts is combined with dropout, DoRA, or a start that is split off.
+
+    Why it matters: The experts of a layer are one tensor and no modules. PEFT's wrapper of a tensor
+    has no dropout and no DoRA, and an SVD of all experts at once is no part of any of them.
+
+    Example: {"method": {"type": "lora", "experts": true, "dropout": 0.1}}
+
+    Use instead: {"method": {"type": "lora", "experts": true}}
+    """
+    method = case.spec.method
+    if not method.experts or method.type not in _ADAPTERS:
+        return
+    beside = {
+        "dropout": "/method/dropout" in case.spec.said and method.dropout > 0,
+        "dora": method.dora,
+        "init": method.init in _SPLIT,
+    }
+    for name, present in beside.items():
+        if present:
+            yield Problem(
+                message=f"`method.{name}` cannot be had on experts",
+                help=f"remove `{name}`, or `experts`",
+                pointer=f"/method/{name}",
+            )
+
+
+@rule("FTC155", "split-of-a-rounded-base", "error", fix_safety="unsafe")
+def split_of_a_rounded_base(case: Case) -> Iterator[Problem]:
+    """What it is: LoRA's start is split off the base (`pissa`, `olora`), and the base is rounded.
+
+    Why it matters: PEFT has no SVD of 4-bit weights. Splitting first and rounding what is left
+    would train on a base that nobody has, into which no adapter of the original can be merged.
+
+    Example: {"method": {"type": "qlora", "init": "pissa"}}
+
+    Use instead: {"method": {"type": "lora", "init": "pissa"}}
+    """
+    if case.spec.method.type == "qlora" and _splits(case):
+        yield Problem(
+            message=f"`{case.spec.method.init}` cannot be split off a base that is rounded",
+            help="use `lora`, or leave `init` out",
+            pointer="/method/init",
+            fix=(put("/method/init", "default"),),
+        )
+
+
+@rule("FTC156", "split-beside", "error", reads=("plan",), fix_safety="unsafe")
+def split_beside(case: Case) -> Iterator[Problem]:
+    """What it is: `pissa` or `olora` beside DoRA, parts that are trained whole, or ZeRO-3.
+
+    Why it matters: What the adapter began as is subtracted from what it became, so that it belongs
+    on the base as it is. PEFT does that to LoRA's matrices alone: sizes, heads and embeddings would
+    be lost. Under ZeRO-3 no process has a whole matrix to split.
+
+    Example: {"method": {"type": "lora", "init": "pissa", "dora": true}}
+
+    Use instead: {"method": {"type": "lora", "init": "pissa"}}
+    """
+    if not _splits(case):
+        return
+    method = case.spec.method
+    beside = {
+        "method.dora": method.dora,
+        "method.also_train": bool(method.also_train),
+        "objective.type": OBJECTIVES[case.spec.objective.type].head == "scores",
+        "distribution.strategy": case.plan.decisions.sharding.value == "zero3",
+    }
+    for name, present in beside.items():
+        if present:
+            yield Problem(
+                message=f"`{method.init}` cannot be had beside this `{name}`",
+                help="leave `method.init` out, or change the other",
+                pointer="/method/init",
+                fix=(put("/method/init", "default"),),
+            )
+
+
+@rule("FTC157", "parts-without-names", "error", reads=("model",))
+def parts_without_names(case: Case) -> Iterator[Problem]:
+    """What it is: Layers or parts are to be trained by name, in a model that ftc's table lacks.
+
+    Why it matters: Classes name their layers, embeddings and heads differently, and what is not
+    found by its name is not trained.
+
+    Example: {"model": "org/brand-new-architecture", "method": "freeze"}
+
+    Use instead: {"model": "org/brand-new-architecture", "method": "lora"}
+    """
+    method, model = case.spec.method, case.model
+    known = model.shape is not None and find_module_names(model.architecture) is not None
+    if known or not (method.type == "freeze" or (method.also_train and method.type != "full")):
+        return
+    yield Problem(
+        message=f"the names of the layers of `{model.architecture}` are not known",
+        help="use `lora` without `also_train`, or `full`",
+        pointer="/method/type" if method.type == "freeze" else "/method/also_train",
+    )
+
+
+@rule("FTC158", "layers-beyond-the-last", "error", reads=("model",))
+def layers_beyond_the_last(case: Case) -> Iterator[Problem]:
+    """What it is: `method.layers` asks for layers that the model does not have.
+
+    Why it matters: Nothing of that name is trained. Layers are counted from 0.
+
+    Example: {"method": {"type": "freeze", "layers": [31, 32]}}
+
+    Use instead: {"method": {"type": "freeze", "layers": [30, 31]}}
+    """
+    method, shape = case.spec.method, case.model.shape
+    if method.type != "freeze" or shape is None or method.layers == "auto":
+        return
+    asked = method.layers if isinstance(method.layers, int) else max(method.layers) + 1
+    if asked > shape.layers:
+        yield Problem(
+            message=f"the model has {shape.layers} layers, from 0 to {shape.layers - 1}",
+            help="use a number up to that, or a list of such numbers",
+            pointer="/method/layers",
+        )
+
+
+@rule("FTC159", "nothing-is-frozen", "error", reads=("model", "plan"), fix_safety="unsafe")
+def nothing_is_frozen(case: Case) -> Iterator[Problem]:
+    """What it is: The method is `freeze`, and every layer, the embeddings and the head are trained.
+
+    Why it matters: That is a full fine-tune but for one vector, under another name.
+
+    Example: {"method": {"type": "freeze", "layers": 28, "also_train": ["embeddings", "head"]}}
+
+    Use instead: {"method": "full"}
+    """
+    shape, layers = case.model.shape, case.plan.decisions.trained_layers
+    if layers is None or shape is None or len(layers.value) < shape.layers:
+        return
+    parts = set(case.spec.method.also_train)
+    if parts >= {"embeddings", "head"} or (parts and shape.tied):
+        yield Problem(
+            message=f"all {shape.layers} layers are trained, and what is outside of them as well",
+            help="use `full`, or name fewer layers",
+            pointer="/method/layers",
+            fix=(put("/method/type", "full"),),
+        )
+
+
+@rule("FTC446", "adapter-beyond-llama-cpp", "error", fix_safety="unsafe")
+def adapter_beyond_llama_cpp(case: Case) -> Iterator[Problem]:
+    """What it is: The adapter is to be exported as GGUF, and is more than LoRA's two matrices.
+
+    Why it matters: llama.cpp's converter stops at DoRA's sizes, at whole embeddings and heads, and
+    knows no tensors of experts. It scales by alpha / rank, which rsLoRA does not. The merged model
+    has all of it: GGUF types are not affected.
+
+    Example: {"method": {"type": "lora", "dora": true}, "export": {"adapter": true}}
+
+    Use instead: {"method": {"type": "lora", "dora": true}, "export": ["Q8_0"]}
+    """
+    method = case.spec.method
+    if not case.spec.export.adapter or method.type not in _ADAPTERS:
+        return
+    for name in ("dora", "rslora", "experts", "also_train"):
+        if getattr(method, name):
+            yield Problem(
+                message=f"a GGUF adapter cannot hold what `method.{name}` trains",
+                help=f"leave `export.adapter` out, or remove `{name}`",
+                pointer="/export/adapter",
+                fix=(put("/export/adapter", False),),
+            )

@@ -1,0 +1,43 @@
+"""What PEFT and train.py call the weights that move: names of modules, of tensors, of layers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ftc.compiler.knowledge.module_names import ModuleNames, find_module_names
+from ftc.compiler.plan.adapter import ALL_LINEAR
+from ftc.compiler.plan.freezing import trains_embedding, trains_head
+from ftc.compiler.plan.size import shape_of
+from ftc.compiler.render.source import BundleSource
+
+
+def method_values(source: BundleSource) -> Mapping[str, Any]:
+    """Return LoRA's targets, what is trained whole beside it, and the prefixes of trained names.
+
+    Names of an architecture that the table lacks are left out: rules refuse what needs them.
+    """
+    decided = source.plan.decisions
+    targets: Any = decided.lora_targets.value if decided.lora_targets else ()
+    if decided.target_pattern is not None:
+        targets = decided.target_pattern.value
+    elif targets == (ALL_LINEAR,):
+        targets = ALL_LINEAR
+    names = find_module_names(source.facts.model.architecture)
+    return {
+        "lora_targets": targets,
+        "lora_init": decided.lora_init.value if decided.lora_init else True,
+        **(_names(source, names) if names is not None else {}),
+    }
+
+
+def _names(source: BundleSource, names: ModuleNames) -> dict[str, Any]:
+    spec, shape = source.spec, shape_of(source.facts.model)
+    layers = source.plan.decisions.trained_layers
+    parts = [names.embedding] if trains_embedding(spec, shape) else []
+    if trains_head(spec, shape) and not shape.tied:
+        parts.append(names.head)
+    inside = [f"{names.layers}.{layer}." for layer in layers.value] if layers else []
+    return {
+        "also_train": tuple(name.rpartition(".")[2] for name in parts),
+        "trained_names": (*inside, *(f"{part}." for part in parts)),
+        "expert_targets": names.experts,
+    }

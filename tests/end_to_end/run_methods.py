@@ -1,0 +1,85 @@
+"""Run bundles in one process: prepare, train, merge; say what moved and whether merging is right.
+
+    python run_methods.py BUNDLE...
+
+A line of JSON each: the losses, how far merged and base are from what was trained (nats per token),
+and which matrices of the merged model are no longer the base's.
+"""
+
+import contextlib
+import json
+import os
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM
+
+ROWS = 6
+
+
+def run_stage(bundle: Path, stage: str) -> dict[str, Any]:
+    """Run a script as `python STAGE` would; return its names as they are at its end."""
+    os.chdir(bundle)
+    sys.argv = [stage]
+    sys.modules.pop("guard", None)
+    sys.path.insert(0, str(bundle))
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            return runpy.run_path(stage, run_name="__main__")
+    finally:
+        sys.path.pop(0)
+        sys.modules["guard"].lock.file.close()  # a process that ends would let go of the folder
+
+
+@torch.no_grad()
+def answers(model: Any, rows: list[list[int]]) -> list[torch.Tensor]:
+    """Return the log-probabilities of every next token."""
+    model.eval()
+    logits = [model(torch.tensor([ids])).logits[0].float() for ids in rows]
+    return [torch.log_softmax(row, dim=-1) for row in logits]
+
+
+def distance(first: list[torch.Tensor], second: list[torch.Tensor]) -> float:
+    """Return the mean KL divergence of the second from the first."""
+    pairs = zip(first, second, strict=True)
+    return torch.cat([(p.exp() * (p - q)).sum(dim=-1) for p, q in pairs]).mean().item()
+
+
+def judge(bundle: Path) -> dict[str, Any]:
+    """Return what became of one bundle."""
+    run_stage(bundle, "prepare.py")
+    lines = (bundle / "run/data/train.jsonl").read_text(encoding="utf-8").splitlines()[:ROWS]
+    rows = [json.loads(line)["input_ids"] for line in lines]
+    names = run_stage(bundle, "train.py")
+    trained = answers(names["trainer"].model, rows)
+    weights = names["trainer"].model.parameters()
+    moving = {name for name, weight in names["model"].named_parameters() if weight.requires_grad}
+    run_stage(bundle, "merge.py")
+    base = AutoModelForCausalLM.from_pretrained(names["source"], dtype=torch.float32)
+    merged = AutoModelForCausalLM.from_pretrained(bundle / "run/merged", dtype=torch.float32)
+    after = merged.state_dict()
+    kept = {
+        name
+        for name, weight in base.state_dict().items()
+        if weight.shape == after[name].shape and torch.equal(weight.half(), after[name].half())
+    }
+    report = json.loads((bundle / "run/train/curve.json").read_text(encoding="utf-8"))
+    return {
+        "name": bundle.name,
+        "losses": [loss for _, loss in report["train"]],
+        "merged": distance(trained, answers(merged, rows)),
+        "base": distance(trained, answers(base, rows)),
+        "moved": sorted(set(after) - kept),
+        "kept": sorted(kept),
+        "moving": sorted(moving),
+        "trainable": sum(weight.numel() for weight in weights if weight.requires_grad),
+        "optimizer": type(names["trainer"].optimizer.optimizer).__name__,
+        "rate": [log["learning_rate"] for log in names["history"] if "learning_rate" in log],
+    }
+
+
+for path in [Path(argument).resolve() for argument in sys.argv[1:]]:
+    print(json.dumps(judge(path)), flush=True)  # noqa: T201 - what the test reads
