@@ -12,7 +12,7 @@ Auto = Literal["auto"]
 Precision = Literal["bf16", "fp16", "fp32"]
 Attention = Literal["sdpa", "eager", "flash_attention_2"]
 Form = Literal["chat", "prompt_completion", "instruction", "text", "preference", "feedback"]
-ObjectiveType = Literal["sft", "dpo", "kto", "orpo", "classification", "grpo"]
+ObjectiveType = Literal["sft", "cpt", "dpo", "kto", "orpo", "classification", "grpo"]
 PreferenceLoss = Literal[
     "sigmoid", "ipo", "hinge", "robust", "exo_pair", "apo_zero", "apo_down", "sigmoid_norm"
 ]
@@ -142,7 +142,7 @@ class Objective:
     """What is learned; each type reads the fields that `x-when` of the schema gives it."""
 
     type: ObjectiveType
-    loss_on: Literal["completion", "all"]
+    loss_on: Literal["completion", "last_turn", "all"]
     class_weights: tuple[LabelWeight, ...] | Literal["auto", "balanced", "none"]
     rewards: tuple[Reward | Match, ...] | Auto
     num_generations: int | Auto

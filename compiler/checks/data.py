@@ -19,13 +19,33 @@ def completion_loss_on_plain_text(case: Case) -> Iterator[Problem]:
     Use instead: {"data": {"source": "book.jsonl", "form": "text"},
      "objective": {"type": "sft", "loss_on": "all"}}
     """
-    said = "/objective/loss_on" in case.spec.said and case.spec.objective.loss_on == "completion"
+    said = "/objective/loss_on" in case.spec.said and case.spec.objective.loss_on != "all"
     if said and case.data.form == "text":
         yield Problem(
             message="plain text has no completions: the loss is on every token",
             help="use `all`, or name the prompt and completion columns",
             pointer="/objective/loss_on",
             fix=(put("/objective/loss_on", "all"),),
+        )
+
+
+@rule("FTC290", "last-of-one-answer", "info", reads=("data",))
+def last_of_one_answer(case: Case) -> Iterator[Problem]:
+    """What it is: The loss is asked for on the last turn, and no row has more than one answer.
+
+    Why it matters: The last answer is then the only one: `completion` learns the same tokens.
+
+    Example: {"data": "questions.jsonl", "objective": {"type": "sft", "loss_on": "last_turn"}}
+
+    Use instead: {"data": "questions.jsonl", "objective": {"type": "sft", "loss_on": "completion"}}
+    """
+    last = case.spec.objective.loss_on == "last_turn"
+    if last and case.data.form != "text" and not case.data.multi_turn:
+        yield Problem(
+            message="no row has more than one answer: the last one is all that can be learned",
+            help="use `completion`, which says the same",
+            pointer="/objective/loss_on",
+            fix=(put("/objective/loss_on", "completion"),),
         )
 
 

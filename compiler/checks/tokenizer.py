@@ -110,8 +110,9 @@ def tokenizer_without_end(case: Case) -> Iterator[Problem]:
 def history_rewritten_by_template(case: Case) -> Iterator[Problem]:
     """What it is: The template renders an earlier turn differently once a later turn follows.
 
-    Why it matters: Prompt and answer are told apart by length. In conversations of several turns
-    the tokens that are learned may then be off by a marker.
+    Why it matters: Templates of reasoning models leave the reasoning out of earlier answers, for
+    one. Those are then not the tokens that the model would write, and are only read: of each
+    conversation the last answer is learned, and of the others those that stay as they were.
 
     Example: {"model": "Qwen/Qwen3-8B", "data": "multi-turn.jsonl"}
 
@@ -120,7 +121,8 @@ def history_rewritten_by_template(case: Case) -> Iterator[Problem]:
     if case.tokenizer.prefix_stable is False and case.data.multi_turn:
         yield Problem(
             message="the chat template rewrites earlier turns of a conversation",
-            help="set `model.chat_template` to one whose rendering only ever grows",
+            help="answers that it rewrites will only be read: to learn them too, write a row for each "
+            "that ends with it, or set `model.chat_template` to one whose rendering only ever grows",
             pointer="/model/id",
         )
 

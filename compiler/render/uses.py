@@ -8,6 +8,7 @@ from ftc.compiler.knowledge.gguf_types import wants_matrix
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.ollama_templates import find_ollama_family
 from ftc.compiler.plan.plan import Decisions
+from ftc.compiler.plan.sampling import find_rewards, samples, sampling_reference
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.trainer import schedule_reasons
 from ftc.compiler.resolve.facts import ModelFacts
@@ -58,9 +59,11 @@ class Uses:
     template: bool
     append_eos: bool
     loss_on_all: bool
+    last_answer: bool
     repair: bool
     deduplicate: bool
     truncate: bool
+    split: bool
     max_rows: bool
     stratify: bool
     validation: bool
@@ -71,6 +74,15 @@ class Uses:
     referred: bool
     rewards: bool
     unpadded: bool
+    # answers that are tried
+    sampled: bool
+    held_back: bool
+    base_again: bool
+    reward_exact: bool
+    reward_numeric: bool
+    reward_regex: bool
+    reward_schema: bool
+    reward_functions: bool
     # training
     cpu: bool
     gpu: bool
@@ -126,6 +138,7 @@ def find_uses(source: BundleSource) -> Uses:
     ollama = renders_template(source) and _has_ollama_family(source)
     metric = decided.metric.value
     weights = decided.class_weights.value if decided.class_weights else None
+    splits = OBJECTIVES[spec.objective.type].splits
     scores = OBJECTIVES[spec.objective.type].head == "scores"
     answered = metric != "none" and form != "text" and not scores
     converted = bool(spec.export.types) or spec.export.adapter
@@ -165,9 +178,11 @@ def find_uses(source: BundleSource) -> Uses:
         template=renders_template(source),
         append_eos=facts.tokenizer.closes_answer is False,
         loss_on_all=spec.objective.loss_on == "all",
+        last_answer=spec.objective.loss_on == "last_turn" or form != "chat",
         repair=spec.data.cleaning.repair_encoding,
         deduplicate=spec.data.cleaning.drop_duplicates,
-        truncate=spec.data.cleaning.overlong == "truncate",
+        truncate=spec.data.cleaning.overlong == "truncate" and not splits,
+        split=splits,
         max_rows=spec.data.max_rows is not None,
         stratify=decided.stratify.value and form not in ("text", "preference", "feedback"),
         validation=validation,
@@ -177,6 +192,7 @@ def find_uses(source: BundleSource) -> Uses:
         referred=decided.reference is not None,
         rewards=decided.beta is not None,
         unpadded=facts.tokenizer.pad is None,
+        **_reward_uses(source),
         cpu=not gpu,
         gpu=gpu,
         distributed=decided.world.value > 1 or sharding.startswith("zero"),
@@ -202,7 +218,10 @@ def find_uses(source: BundleSource) -> Uses:
         padless=scores and facts.tokenizer.pad is None,
         answered=answered and test,
         harness=decided.harness is not None,
-        best_by_metric=answered and _is_best_by_metric(decided) and validation,
+        best_by_metric=answered
+        and _is_best_by_metric(decided)
+        and validation
+        and not samples(spec),
         labels=metric in ("accuracy", "macro_f1"),
         accuracy=metric == "accuracy",
         macro_f1=metric == "macro_f1",
@@ -238,6 +257,24 @@ def find_context_tokens(source: BundleSource) -> int:
     """Return the room that ask.py and Ollama give a question and its answer."""
     wanted = max(_LEAST_CONTEXT_TOKENS, 2 * source.plan.decisions.max_length.value)
     return min(source.facts.model.context_tokens, wanted)
+
+
+def _reward_uses(source: BundleSource) -> dict[str, bool]:
+    """Return the choices of answers that are tried: all false where none are."""
+    spec, sampled = source.spec, samples(source.spec)
+    rewards = find_rewards(spec, source.facts.data) if sampled else ()
+    return {
+        "sampled": sampled,
+        "held_back": sampled and sampling_reference(spec) != "none",
+        "base_again": sampled
+        and source.model_path is None
+        and sampling_reference(spec) == "copy",
+        "reward_exact": any(reward.match == "exact" for reward in rewards),
+        "reward_numeric": any(reward.match == "numeric" for reward in rewards),
+        "reward_regex": any(reward.regex is not None for reward in rewards),
+        "reward_schema": any(reward.json_schema is not None for reward in rewards),
+        "reward_functions": any(reward.functions is not None for reward in rewards),
+    }
 
 
 def _is_best_by_metric(decided: Decisions) -> bool:
