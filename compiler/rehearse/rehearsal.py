@@ -33,6 +33,7 @@ from ftc.spec.sections import Spec
 #: What the 16-bit GGUF may differ from the merged model by: mean nats per token.
 MOST_DIVERGENCE: Final = 0.001
 _RUNS: Final = ("torch", "transformers", "trl", "peft", "accelerate", "datasets", "matplotlib")
+_OF_TORCH: Final = ("adamw", "adafactor", "sgd")  # the others are of bitsandbytes
 _CONVERTS: Final = ("llama_cpp", "gguf")
 _MEBI: Final = 2**20
 _QUESTION_LETTERS: Final = 400
@@ -109,7 +110,7 @@ def _need_packages(spec: Spec, outcome: Outcome) -> None:
     needed = (*_RUNS, *(_CONVERTS if spec.export.types or spec.export.adapter else ()))
     if outcome.plan is not None and outcome.plan.decisions.sharding.value.startswith("zero"):
         needed = (*needed, "deepspeed")
-    if spec.method.type == "qlora":
+    if spec.method.type == "qlora" or spec.training.optimizer not in _OF_TORCH:
         needed = (*needed, "bitsandbytes")
     missing = [name for name in needed if find_spec(name) is None]
     if missing:

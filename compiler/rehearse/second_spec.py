@@ -1,6 +1,7 @@
 """The rehearsal's own spec: the user's, with a small model, few rows, few steps and a CPU."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any, Final
@@ -47,6 +48,8 @@ def make_second_spec(
     second["data"] = _data(second["data"], spec, plan, data)
     if data.path is not None:
         second["data"]["source"] = _seen_from(document.folder / data.path, folder)
+    if "method" in second:
+        second["method"] = _method(second["method"], spec, plan)
     second["training"] = _training(second.get("training", {}), spec, plan)
     several = plan.decisions.world.value > 1 or plan.decisions.sharding.value != "single"
     second["hardware"] = {"gpu": "cpu", "count": PROCESSES if several else 1}
@@ -73,10 +76,22 @@ def _model(written: Mapping[str, Any], spec: Spec) -> dict[str, Any]:
     return model
 
 
+def _method(written: Mapping[str, Any], spec: Spec, plan: Plan) -> dict[str, Any]:
+    """Say layers by what the miniature has of them: the last one, and kinds in place of numbers."""
+    method = {key: value for key, value in written.items() if key != "layers"}
+    targets = plan.decisions.lora_targets
+    if spec.method.target_pattern is not None and targets is not None:
+        kinds = "|".join(re.escape(kind) for kind in targets.value)
+        method["target_pattern"] = rf".*\.({kinds})"
+    return method
+
+
 def _data(written: Mapping[str, Any], spec: Spec, plan: Plan, facts: DataFacts) -> dict[str, Any]:
     data = {**written, "max_rows": min(ROWS, spec.data.max_rows or ROWS)}
     room = max(LONGEST_TOKENS, facts.lengths.prompt_max + _MARGIN_TOKENS)
     data["max_length"] = min(plan.decisions.max_length.value, room)
+    if plan.decisions.packing.value != "none":
+        data["packing"] = plan.decisions.packing.value
     splits = spec.data.splits
     data["splits"] = {
         **written.get("splits", {}),

@@ -70,7 +70,11 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     pytest.importorskip("bitsandbytes")
     folder = tmp_path_factory.mktemp("methods")
     write_rows(folder)
-    settings = {"plain": {}, "tied": {"tie_word_embeddings": True}, "experts": EXPERTS}
+    settings: Mapping[str, Mapping[str, Any]] = {
+        "plain": {},
+        "tied": {"tie_word_embeddings": True},
+        "experts": EXPERTS,
+    }
     for name, more in settings.items():
         add_to(write_model(folder / name) / "config.json", **SMALL, **more)
     planned = {name: _compile(folder, name) for name in CASES}

@@ -89,6 +89,15 @@ def test_a_four_bit_base_stays_four_bit(make_spec: SpecMaker) -> None:
     assert (spec.method.type, spec.hardware.gpu) == ("qlora", "cpu")
 
 
+def test_layers_are_those_of_the_miniature(make_spec: SpecMaker) -> None:
+    """It has few: numbers of layers become its last one, and a pattern the kinds that it hits."""
+    data, _ = rehearsed(make_spec(method={"type": "freeze", "layers": [1], "also_train": ["head"]}))
+    assert data["method"] == {"type": "freeze", "also_train": ["head"]}
+    pattern = r".*layers\.1\.self_attn\.(q|v)_proj"
+    data, spec = rehearsed(make_spec(method={"type": "lora", "target_pattern": pattern}))
+    assert spec.method.target_pattern == data["method"]["target_pattern"] == ".*\\.(q_proj|v_proj)"
+
+
 def test_what_waits_on_the_host_waits_there(make_spec: SpecMaker) -> None:
     """The offload that the plan took for eight GPUs is said for two processes."""
     sharded = {"strategy": "zero3", "offload": "parameters"}
