@@ -31,6 +31,8 @@ from ftc.tui.widgets.side import Side
 from ftc.tui.widgets.transcript import Transcript
 
 _WAY_OUT: Final = "ctrl+q"
+#: Textual's commands that the table of actions does not have, by the keys of the catalogue.
+_OWN: Final = {"Theme": "palette.theme", "Screenshot": "palette.screenshot"}
 
 
 class Assistant(App[None]):
@@ -89,9 +91,11 @@ class Assistant(App[None]):
         keep_theme(theme.name)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Offer every action of the table in the palette, beside Textual's own."""
-        yield from super().get_system_commands(screen)
+        """Offer every action of the table in the palette, and what Textual's own has beside it."""
         say = self.session.voice.say
+        for command in super().get_system_commands(screen):
+            if key := _OWN.get(command.title):
+                yield SystemCommand(say(key), say(f"{key}.help"), command.callback)
         for action in ACTIONS:
             yield SystemCommand(
                 say(action.label), say(action.help), partial(self.action_do, action.name)

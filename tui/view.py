@@ -21,10 +21,9 @@ _MARKS: Final = {"derived": "~", "default": "\u00b7"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """The side's blocks as text, with their titles by name; `legend` explains the spec's marks."""
+    """The side's blocks as text, with their titles by name; below the spec, what its marks say."""
 
     titles: Mapping[str, str]
-    legend: str
     spec: str
     memory: str
     findings: str
@@ -34,10 +33,11 @@ def make_view(session: Session) -> View:
     """Return the side of a session as it stands."""
     say = session.voice.say
     names = ("spec", "memory", "findings")
+    spec = [*_spec(session)]
+    marked = [*spec, f"({say('side.legend')})"] if spec else [say("side.nothing_yet")]
     return View(
         titles={name: say(f"side.{name}") for name in names},
-        legend=say("side.legend"),
-        spec="\n".join(_spec(session)) or say("side.nothing_yet"),
+        spec="\n".join(marked),
         memory="\n".join(_memory(session)) or say("side.no_plan_yet"),
         findings="\n".join(_findings(session)) or say("side.nothing_wrong"),
     )

@@ -28,4 +28,3 @@ class Side(VerticalScroll):
             block = self.query_one(f"#{name}", Static)
             block.border_title = title
             block.update(Text(text))
-        self.query_one("#spec", Static).border_subtitle = view.legend
