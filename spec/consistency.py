@@ -24,6 +24,7 @@ _ROLES: Final = {
     "instruction": ("instruction", "input", "output"),
     "text": ("text",),
     "preference": ("prompt", "chosen", "rejected"),
+    "feedback": ("prompt", "completion", "label"),
 }
 
 

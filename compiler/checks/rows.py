@@ -21,6 +21,7 @@ _FAULTS = {
     "refused": "are refused by the chat template",
     "no_prompt": "have answers and no prompt",
     "two_prompts": "have answers to two prompts",
+    "no_label": "have a label that says neither good nor bad",
     "same_answers": "have the chosen answer as the rejected one too",
 }
 

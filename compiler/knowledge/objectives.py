@@ -20,7 +20,8 @@ class Objective:
     `forms` are the forms of rows that it trains on, in the order in which they are tried; `knobs`
     the keys of `/objective`, beside `type`, that it reads; `head` is what the model puts out: the
     next token, or scores; `sequences` is how many token sequences of one row are in a pass; `packs`
-    says whether its trainer takes several rows of the data in one row of a batch.
+    says whether its trainer takes several rows of the data in one row of a batch, `splits` whether a
+    row that is too long is split into pieces, none of it cut.
     """
 
     title: str
@@ -29,6 +30,7 @@ class Objective:
     head: Head = "tokens"
     sequences: int = 1
     packs: bool = False
+    splits: bool = False
 
 
 OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
@@ -37,6 +39,13 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         forms=("chat", "instruction", "prompt_completion", "text"),
         knobs=frozenset({"loss_on"}),
         packs=True,
+    ),
+    "cpt": Objective(
+        title="continued pretraining",
+        forms=("text",),
+        knobs=frozenset(),
+        packs=True,
+        splits=True,
     ),
     "dpo": Objective(
         title="direct preference optimisation",
@@ -54,6 +63,13 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         forms=("preference",),
         knobs=frozenset({"beta"}),
         sequences=2,
+    ),
+    "grpo": Objective(
+        title="group relative policy optimisation",
+        forms=("chat", "instruction", "prompt_completion"),
+        knobs=frozenset(
+            {"rewards", "num_generations", "temperature", "answer_tokens", "policy_loss", "beta"}
+        ),
     ),
     "classification": Objective(
         title="sequence classification",

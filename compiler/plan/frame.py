@@ -16,6 +16,7 @@ from ftc.compiler.plan.plan import Memory, Sharding
 from ftc.compiler.plan.precision import decide_attention, decide_load_dtype
 from ftc.compiler.plan.sampling import decide_sampled_tokens, sampling_reference, samples
 from ftc.compiler.plan.stack import PINNED, PINNED_QLORA, Stack
+from ftc.compiler.resolve.facts import Lengths
 from ftc.spec.sections import Offload, Precision, Spec
 
 
@@ -30,6 +31,7 @@ class Frame:
     adapter: Adapter | None
     freezing: Freezing | None
     max_length: int
+    lengths: Lengths
     arrangement: Arrangement
     batch: Batch
     world: int

@@ -2,8 +2,9 @@
 
 import math
 
-from ftc.compiler.plan.comparison import REFERRING, comparing_rate
+from ftc.compiler.plan.comparison import COMPARING, comparing_rate
 from ftc.compiler.plan.decision import Because, Decision
+from ftc.compiler.plan.sampling import samples, sampling_rate
 from ftc.compiler.plan.schedule import FROM_SCRATCH_PARAMETERS
 from ftc.compiler.plan.source import decide
 from ftc.compiler.resolve.facts import ModelFacts
@@ -37,15 +38,20 @@ def decide_learning_rate(spec: Spec, model: ModelFacts) -> Decision[float]:
         return rate, because
 
     def for_adamw() -> tuple[float, Because]:
-        if spec.objective.type in REFERRING:
+        if spec.objective.type in COMPARING:
             return comparing_rate(spec, model)
+        if samples(spec):
+            return sampling_rate(spec)
         values = {"parameters": model.parameters}
         if model.parameters < FROM_SCRATCH_PARAMETERS:
             return 1e-3, Because(key="learning_rate.scratch", values=values)
         if spec.method.type not in ("full", "freeze"):
             large = model.parameters > _LARGE_PARAMETERS
             key = "learning_rate.lora_large" if large else "learning_rate.lora"
+            if spec.objective.type == "cpt":
+                return 1e-4, Because(key="learning_rate.text_adapter", values=values)
             return (1e-4 if large else 2e-4), Because(key=key, values=values)
+        # Continued pretraining as well: at such rates a model hardly forgets (arXiv 2403.08763).
         value = min(1e-4, 2e-5 * (6.7e9 / model.parameters) ** 0.4)
         return _one_digit(value), Because(key="learning_rate.full", values=values)
 

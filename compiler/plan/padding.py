@@ -6,16 +6,24 @@ from typing import Any, Final
 
 from ftc.compiler.knowledge.architecture import keeps_packed_rows_apart
 from ftc.compiler.knowledge.objectives import OBJECTIVES
-from ftc.compiler.plan.arrangement import Arrangement, group_rows, pack_rows, pad_rows
+from ftc.compiler.plan.arrangement import (
+    Arrangement,
+    group_rows,
+    pack_rows,
+    pad_rows,
+    split_lengths,
+)
 from ftc.compiler.plan.batch import target_rows
 from ftc.compiler.plan.comparison import COMPARING
 from ftc.compiler.plan.decision import Because, Decision
 from ftc.compiler.plan.frame import Frame
 from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.lengths import round_up
+from ftc.compiler.plan.sampling import samples
 from ftc.compiler.plan.search import Search, search
 from ftc.compiler.plan.source import derived, keep
 from ftc.compiler.plan.time import padded_tokens
+from ftc.compiler.resolve.facts import Lengths
 from ftc.spec.sections import Packing, Spec
 
 _WORTH_PACKING: Final = 1.1  # a padded epoch's time over a packed one's
@@ -51,11 +59,20 @@ class _Tried:
         return self.found.chosen.memory.fits is not False
 
 
+def find_pieces(spec: Spec, facts: KnownFacts, max_length: int) -> tuple[float, Lengths]:
+    """Return the rows to train on for each of the data, and their lengths.
+
+    They are the data's own but for texts, of which long ones are split.
+    """
+    if not OBJECTIVES[spec.objective.type].splits:
+        return 1.0, facts.data.lengths
+    return split_lengths(facts.data.lengths, max_length)
+
+
 def first_arrangement(
-    spec: Spec, facts: KnownFacts, *, rows: int, max_length: int, world: int
+    spec: Spec, facts: KnownFacts, lengths: Lengths, *, rows: int, max_length: int, world: int
 ) -> Arrangement:
     """Return what the spec says of packing and grouping; rows by themselves where it is open."""
-    lengths = facts.data.lengths
     if spec.data.packing == "best-fit":
         least = float(round_up(max_length))
         said = spec.training.global_batch != "auto"
@@ -102,7 +119,7 @@ def _try_packing(padded: _Tried, make: MakeFrame) -> tuple[Because, _Tried | Non
     because = _obstacle(first) if padded.fits else Because(key="packing.tight")
     if because is not None:
         return because, None
-    rows, lengths = first.arrangement.data_rows, first.facts.data.lengths
+    rows, lengths = first.arrangement.data_rows, first.lengths
     # As long as what one process sees in a step; as short as the longest row where memory is tight.
     tried = _pack(first, make, target_rows(rows) * lengths.mean / first.world)
     if tried is not None and not tried.fits:
@@ -123,7 +140,7 @@ def _try_packing(padded: _Tried, make: MakeFrame) -> tuple[Because, _Tried | Non
 
 def _pack(first: Frame, make: MakeFrame, most_tokens: float) -> _Tried | None:
     packed = pack_rows(
-        first.facts.data.lengths,
+        first.lengths,
         rows=first.arrangement.data_rows,
         max_length=first.max_length,
         most_tokens=most_tokens,
@@ -169,9 +186,11 @@ def _decide_grouping(padded: _Tried, make: MakeFrame) -> tuple[Decision[bool], _
     first, written = padded.frame, padded.frame.spec.training.group_by_length
     if first.spec.objective.type in COMPARING:
         return derived(False, "grouping.comparing"), padded
+    if samples(first.spec):
+        return derived(False, "grouping.sampling"), padded
     if written != "auto":
         return keep(first.spec, "/training/group_by_length", written), padded
-    rows, lengths = first.arrangement.rows, first.facts.data.lengths
+    rows, lengths = first.arrangement.rows, first.lengths
     grouped = group_rows(lengths, rows=rows, max_length=first.max_length)
     micro = padded.found.chosen.micro
     share = padded_tokens(lengths, micro, first.max_length) / grouped.lengths.mean - 1

@@ -24,7 +24,12 @@ from ftc.compiler.plan.learning_rate import decide_learning_rate
 from ftc.compiler.plan.lengths import decide_max_length
 from ftc.compiler.plan.memory import measure
 from ftc.compiler.plan.objective import count_labels, scored_shape
-from ftc.compiler.plan.padding import Padding, choose_padding, first_arrangement
+from ftc.compiler.plan.padding import (
+    Padding,
+    choose_padding,
+    find_pieces,
+    first_arrangement,
+)
 from ftc.compiler.plan.plan import Decisions, Plan
 from ftc.compiler.plan.precision import decide_attention, decide_load_dtype, decide_precision
 from ftc.compiler.plan.sampling import (
@@ -79,14 +84,17 @@ def make_frame(spec: Spec, facts: KnownFacts, arrangement: Arrangement | None = 
     world = decide_world(facts).value
     length = decide_max_length(spec, facts.model, facts.data).value
     splits = decide_splits(spec, facts.data, length)
-    shape, rows, batch = shape_of(facts.model), splits.train.value, None
+    pieces, lengths = find_pieces(spec, facts, length)
+    shape, rows, batch = shape_of(facts.model), round(splits.train.value * pieces), None
     if labels := count_labels(spec, facts.data):
         shape = scored_shape(shape, labels)
     if samples(spec):
         batch = decide_group_batch(spec, train_rows=rows, world=world)
         arrangement = arrange_groups(spec, facts, batch, rows=rows, max_length=length)
     if arrangement is None:
-        arrangement = first_arrangement(spec, facts, rows=rows, max_length=length, world=world)
+        arrangement = first_arrangement(
+            spec, facts, lengths, rows=rows, max_length=length, world=world
+        )
     return Frame(
         spec=spec,
         facts=facts,
@@ -95,6 +103,7 @@ def make_frame(spec: Spec, facts: KnownFacts, arrangement: Arrangement | None = 
         adapter=decide_adapter(spec, shape),
         freezing=decide_freezing(spec, shape),
         max_length=length,
+        lengths=lengths,
         arrangement=arrangement,
         batch=batch or decide_batch(spec, train_rows=rows, world=world, each=arrangement.each),
         world=world,
@@ -126,7 +135,8 @@ def plan_once(spec: Spec, facts: KnownFacts, *, exports: Mapping[str, int] | Non
         micro=micro,
         offload=layout.offload.value,
     )
-    lengths, validation = facts.data.lengths, splits.validation.value
+    pieces, lengths = find_pieces(spec, facts, max_length.value)
+    validation = round(splits.validation.value * pieces)
     if samples(spec):  # no more answers at a time than a step tries
         validation = min(validation, frame.batch.decision.value)
     eval_batch = decide_eval_batch(job, facts.hardware, lengths, rows=validation)
@@ -155,6 +165,7 @@ def _costs(
         types, tokenizer = frame.spec.export.types, frame.facts.tokenizer
         exports = {kind: predict_bytes(job.shape, tokenizer, kind) for kind in types}
     trained = frame.arrangement.lengths
+    pieces, _ = find_pieces(frame.spec, frame.facts, frame.max_length)
     row_tokens = min(trained.mean, frame.arrangement.length_tokens)
     steps = decisions.total_steps.value
     work = Work(
@@ -162,9 +173,9 @@ def _costs(
         rows_per_step=decisions.global_batch.value,
         trained=trained,
         evaluations=count_evaluations(steps, decisions.eval_steps.value),
-        evaluation_rows=decisions.validation_rows.value,
+        evaluation_rows=round(decisions.validation_rows.value * pieces),
         saves=count_evaluations(steps, decisions.save_steps.value),
-        lengths=frame.facts.data.lengths,
+        lengths=frame.lengths,
         max_length_tokens=frame.max_length,
     )
     time = estimate_time(job, frame.facts.hardware, work)

@@ -31,6 +31,8 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "max_length.context": "the model's context of {context} tokens; {cut_share} of rows are longer",
     "max_length.context.estimate": "the model's context of {context} tokens; by an estimate from "
     "characters {cut_share} of rows are longer",
+    "max_length.pieces": "longer texts are split into pieces of so many tokens; the longest has "
+    "{max}",
     "packing.faster": "rows have {mean} tokens on average and up to {max}: padded to the longest "
     "of their batch, an epoch would take {slower_share} longer",
     "packing.even": "packing rows of {mean} tokens on average and up to {max} would not save a "
@@ -162,6 +164,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "epochs.scratch": "{parameters} parameters learn the task from nothing, which takes passes",
     "epochs.many": "{rows} rows teach in one pass",
     "epochs.some": "{rows} rows teach in two passes",
+    "epochs.text": "text is read once; up to four times would teach nearly as much as new text",
     "epochs.few": "{rows} rows are few: three passes",
     "steps.epochs": "{epochs} epochs of {per_epoch} steps",
     "eval_steps.tenth": "ten evaluations in {steps} steps",
@@ -175,6 +178,8 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "whatever the batch",
     "learning_rate.lora_large": "the rate of QLoRA's experiments above 13B parameters, "
     "whatever the batch",
+    "learning_rate.text_adapter": "half of the rate for answers, as every token of a text is "
+    "learned",
     "learning_rate.full": "2e-5 at 7B, falling with size^0.4 and not scaled with the batch; "
     "this model has {parameters}",
     "learning_rate.lion": "{share} of the rate that AdamW would have, {adamw}: Lion's steps are "

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from ftc.compiler.plan.comparison import REFERRING
 from ftc.compiler.plan.decision import Because, Decision
+from ftc.compiler.plan.sampling import sampling_epochs, samples
 from ftc.compiler.plan.source import decide, derived, keep
 from ftc.compiler.resolve.facts import ModelFacts
 from ftc.spec.sections import Spec
@@ -92,6 +93,10 @@ def _epochs(spec: Spec, model: ModelFacts, train_rows: int, per_epoch: int) -> D
             few = train_rows <= _FEW_PAIRS
             key = "epochs.comparing_few" if few else "epochs.comparing"
             return (2.0 if few else 1.0), Because(key=key, values=values)
+        if samples(spec):
+            return sampling_epochs(train_rows)
+        if spec.objective.type == "cpt":
+            return 1.0, Because(key="epochs.text")
         if model.parameters < FROM_SCRATCH_PARAMETERS:
             return 8.0, Because(key="epochs.scratch", values=values)
         if train_rows > 50_000:  # noqa: PLR2004 - the reason says it

@@ -13,6 +13,7 @@ from ftc.compiler.plan.size import shape_of
 from ftc.compiler.render.method import method_values
 from ftc.compiler.render.modelfile import modelfile_context
 from ftc.compiler.render.readme import readme_context
+from ftc.compiler.render.rewards import reward_values
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.trainer import schedule_reasons, trainer_settings
 from ftc.compiler.render.uses import Uses, find_context_tokens
@@ -95,6 +96,7 @@ def _spec_values(source: BundleSource) -> dict[str, Any]:
         "chosen": data.chosen,
         "rejected": data.rejected,
         "label": data.label,
+        **reward_values(source),
         "labels": tuple(label.name for label in data.labels),
         "system": spec.data.system,
         "max_rows": spec.data.max_rows,

@@ -190,7 +190,7 @@ def find_uses(source: BundleSource) -> Uses:
         pair_smoothing=decided.pair_smoothing is not None,
         reference_copy=decided.reference is not None and decided.reference.value == "copy",
         referred=decided.reference is not None,
-        rewards=decided.beta is not None,
+        rewards=decided.beta is not None and not samples(spec),
         unpadded=facts.tokenizer.pad is None,
         **_reward_uses(source),
         cpu=not gpu,

@@ -9,11 +9,23 @@ Pair = tuple[int, int]
 Count = Callable[[Sequence[Example]], Iterable[Pair | None]]
 
 
-def count_pairs(examples: Sequence[Example], count: Count) -> Iterator[tuple[Pair, Pair] | None]:
-    """Yield (tokens, tokens of the prompt) of the chosen and of the rejected conversation.
+def count_answers(
+    examples: Sequence[Example], count: Count
+) -> tuple[list[Pair], Preferences | None]:
+    """Return (tokens, tokens of the prompt) of each example: of a pair's longer conversation.
 
-    None where the chat template refuses one of them.
+    Examples that the chat template refuses are left out.
     """
+    if examples[0].compares:
+        pairs = list(_count_pairs(examples, count))
+        return [max(pair) for pair in pairs], _compare(pairs) if pairs else None
+    if examples[0].verdict:
+        examples = [Example(turns=example.turns[:-1]) for example in examples]
+    return [pair for pair in count(examples) if pair is not None], None
+
+
+def _count_pairs(examples: Sequence[Example], count: Count) -> Iterator[tuple[Pair, Pair]]:
+    """Yield (tokens, tokens of the prompt) of the chosen and of the rejected conversation."""
     alone = [
         Example(turns=(*example.prompt, ("assistant", text)))
         for example in examples
@@ -21,15 +33,11 @@ def count_pairs(examples: Sequence[Example], count: Count) -> Iterator[tuple[Pai
     ]
     counted = iter(count(alone))
     for chosen, rejected in zip(counted, counted, strict=True):
-        yield None if chosen is None or rejected is None else (chosen, rejected)
+        if chosen is not None and rejected is not None:
+            yield chosen, rejected
 
 
-def longer(pair: tuple[Pair, Pair]) -> Pair:
-    """Return the longer conversation of a pair, which is what a row takes up."""
-    return max(pair)
-
-
-def compare(pairs: Sequence[tuple[Pair, Pair]]) -> Preferences:
+def _compare(pairs: Sequence[tuple[Pair, Pair]]) -> Preferences:
     """Return how long chosen and rejected answers are, of at least one pair."""
     chosen = sorted(tokens - prompt for (tokens, prompt), _ in pairs)
     rejected = sorted(tokens - prompt for _, (tokens, prompt) in pairs)

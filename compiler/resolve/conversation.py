@@ -10,7 +10,7 @@ Turn = tuple[str, str]
 #: Why a row is no example: blank, or malformed in one of the other ways.
 Fault = Literal[
     "blank", "unreadable", "not_text", "no_list", "no_turn", "order", "unanswered", "no_prompt",
-    "two_prompts", "same_answers",
+    "two_prompts", "same_answers", "no_label",
 ]  # fmt: skip
 
 ROLES: Final[Mapping[str, str]] = {

@@ -12,12 +12,14 @@ from typing import Final
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.tokenizers import chars_per_token
 from ftc.compiler.resolve import data_faults
-from ftc.compiler.resolve.answers import Count, compare, count_pairs, longer
+from ftc.compiler.resolve.answers import Count, count_answers
 from ftc.compiler.resolve.data_files import DataFiles, find_data_files
 from ftc.compiler.resolve.facts import (
     DataFacts,
+    Feedback,
     Lengths,
     Preferences,
+    RewardFacts,
     TokenizerFacts,
     Twins,
     Unknown,
@@ -25,6 +27,7 @@ from ftc.compiler.resolve.facts import (
 from ftc.compiler.resolve.labels import MOST_CLASSES, MOST_LABELS
 from ftc.compiler.resolve.languages import find_languages
 from ftc.compiler.resolve.lengths import count_lengths, estimate_lengths, summarise
+from ftc.compiler.resolve.rewards import measure_rewards
 from ftc.compiler.resolve.roles import Roles, Unassigned, assign_roles
 from ftc.compiler.resolve.rows import Row, UnreadableError, read_table
 from ftc.compiler.resolve.scan import Scan, scan_rows
@@ -47,6 +50,7 @@ class Measured:
 
     lengths: Lengths
     preferences: Preferences | None
+    rewards: RewardFacts | None
     twins: Twins
 
 
@@ -94,7 +98,12 @@ def _read(
         lengths = _measure(spec, scan, folder, tokenizer) if scan.kept else None
     if lengths is None:
         return Unknown(finding=data_faults.unusable(spec, scan))
-    measured = Measured(lengths=lengths[0], preferences=lengths[1], twins=twins.result())
+    measured = Measured(
+        lengths=lengths[0],
+        preferences=lengths[1],
+        rewards=measure_rewards(spec, scan.examples, folder=folder),
+        twins=twins.result(),
+    )
     return _facts(
         spec, found, files=whole, columns=columns, roles=roles, scan=scan, measured=measured
     )
@@ -132,13 +141,7 @@ def _measure(
         count = partial(estimate_lengths, chars_per_token=ratio, system=system)
         if _classifies(spec):
             count = partial(estimate_scored, chars_per_token=ratio)
-    if scan.examples[0].compares:
-        pairs = list(count_pairs(scan.examples, count))
-        whole = [pair for pair in pairs if pair is not None]
-        counted, preferences = [longer(pair) for pair in whole], compare(whole) if whole else None
-    else:
-        counted = [pair for pair in count(scan.examples) if pair is not None]
-        preferences = None
+    counted, preferences = count_answers(scan.examples, count)
     if not scan.sampled:
         scan.faults["refused"] += len(scan.examples) - len(counted)
         scan.kept = len(counted)
@@ -207,9 +210,18 @@ def _facts(
         has_system=scan.has_system,
         lengths=measured.lengths,
         preferences=measured.preferences,
+        rewards=measured.rewards,
+        label=roles.label,
+        feedback=_feedback(scan) if roles.label is not None else None,
         languages=find_languages(scan.examples),
         twins=measured.twins,
         labels=scan.labels.labels(MOST_CLASSES if _classifies(spec) else MOST_LABELS),
+    )
+
+
+def _feedback(scan: Scan) -> Feedback:
+    return Feedback(
+        desirable_rows=scan.verdicts["true"], undesirable_rows=scan.verdicts["false"]
     )
 
 

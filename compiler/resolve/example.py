@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from ftc.compiler.resolve.cleaning import clean_text, has_control, is_blank, is_misencoded
 from ftc.compiler.resolve.conversation import Fault, Turn, find_disorder, read_messages
-from ftc.compiler.resolve.preference import read_pair
+from ftc.compiler.resolve.preference import read_pair, read_verdict
 from ftc.compiler.resolve.roles import Roles
 from ftc.spec.sections import Form
 
@@ -23,7 +23,8 @@ Damage = Literal["misencoded", "lost", "control"]
 class Example:
     """`turns` are (role, text) pairs, the answer last; plain text is one turn of role `text`.
 
-    A preference ends with a turn of the role `chosen` and one of the role `rejected`.
+    A preference ends with a turn of the role `chosen` and one of the role `rejected`, feedback with
+    the answer and a turn of the role `label`: "true" or "false".
     """
 
     turns: tuple[Turn, ...]
@@ -37,7 +38,12 @@ class Example:
     @property
     def prompt(self) -> tuple[Turn, ...]:
         """The turns before the answer, or before the answers that are compared."""
-        return self.turns[:-2] if self.compares else self.turns[:-1]
+        return self.turns[:-2] if self.compares or self.verdict else self.turns[:-1]
+
+    @property
+    def verdict(self) -> str:
+        """What was said of the answer, "true" or "false"; empty where nothing was."""
+        return self.turns[-1][1] if self.turns[-1][0] == "label" else ""
 
     @property
     def answer(self) -> str:
@@ -106,10 +112,17 @@ def _pair(row: Mapping[str, Any], roles: Roles) -> tuple[Turn, ...] | Fault:
     return read_pair(row, prompt=roles.prompt, chosen=columns[0], rejected=columns[1])
 
 
+def _feedback(row: Mapping[str, Any], roles: Roles) -> tuple[Turn, ...] | Fault:
+    """Read an answer and the verdict on it."""
+    prompt, completion, label = roles.prompt or "", roles.completion or "", roles.label or ""
+    return read_verdict(row, prompt=prompt, completion=completion, label=label)
+
+
 _READERS: Final[Mapping[Form, Callable[[Mapping[str, Any], Roles], tuple[Turn, ...] | Fault]]] = {
     "chat": _conversation,
     "prompt_completion": _fields,
     "instruction": _fields,
     "text": _fields,
     "preference": _pair,
+    "feedback": _feedback,
 }

@@ -192,6 +192,51 @@ class Preferences:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Feedback:
+    """How many of the answers that cleaning leaves were found good, and bad."""
+
+    desirable_rows: int
+    undesirable_rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewardFunction:
+    """A function that a user's file defines, and what a call must give it.
+
+    `takes_others` says whether it has a `**kwargs`, `by_name` that all can be given by their names.
+    """
+
+    name: str
+    needs: tuple[str, ...]
+    takes_others: bool
+    by_name: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewardFault:
+    """Why a reward cannot be given: `place` is its number in the spec's list, from 0."""
+
+    place: int
+    what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewardFacts:
+    """What rewards would give the data's own answers, of which `rows` were looked at.
+
+    `numbered_rows` hold a number; `matched_rows` has an entry for each regular expression, in the
+    order of the spec; `valid_rows` are JSON of the schema, None without one.
+    """
+
+    rows: int
+    numbered_rows: int
+    matched_rows: tuple[int, ...] = ()
+    valid_rows: int | None = None
+    functions: tuple[RewardFunction, ...] = ()
+    faults: tuple[RewardFault, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DataFacts:
     """What the data file says.
 
@@ -250,6 +295,9 @@ class DataFacts:
     chosen: str | None = None
     rejected: str | None = None
     preferences: Preferences | None = None
+    label: str | None = None
+    feedback: Feedback | None = None
+    rewards: RewardFacts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

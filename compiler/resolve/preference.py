@@ -1,4 +1,4 @@
-"""Preferences: two answers to one prompt, in the shapes that public data sets give them.
+"""Preferences and feedback: answers that are compared, in the shapes of public data sets.
 
 An answer is a text, or a list of messages that ends with it and may begin with the prompt; a
 transcript, as in Anthropic's data, is such a list. Both answers must follow one prompt.
@@ -12,6 +12,10 @@ from ftc.compiler.resolve.cleaning import fold, is_blank
 from ftc.compiler.resolve.conversation import Fault, Turn, find_disorder, read_messages
 
 _TRANSCRIPT: Final = re.compile(r"(?:^|\n\n)(Human|Assistant):")
+VERDICTS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("true", "1", "1.0", "yes", "good", "up", "desirable", "+1"), "true"),
+    **dict.fromkeys(("false", "0", "0.0", "no", "bad", "down", "undesirable", "-1"), "false"),
+}
 _SPEAKERS: Final = {"Human": "user", "Assistant": "assistant"}
 
 
@@ -30,7 +34,7 @@ def read_pair(
             return turns
         if turns[0][0] == "assistant":
             if isinstance(before, str):
-                return "no_prompt" if before == "blank" else before
+                return "no_prompt" if prompt is None else before
             turns = (*before, *turns)
         if fault := find_disorder(turns):
             return fault
@@ -41,6 +45,24 @@ def read_pair(
     if fold(one) == fold(other):
         return "blank" if is_blank(one) else "same_answers"
     return (*asked, ("chosen", one), ("rejected", other))
+
+
+def read_verdict(
+    row: Mapping[str, Any], *, prompt: str, completion: str, label: str
+) -> tuple[Turn, ...] | Fault:
+    """Return the prompt's turns, the answer's, and one of the role `label`: "true" or "false"."""
+    before = _read_cell(row.get(prompt), role="user")
+    turns = _read_cell(row.get(completion), role="assistant")
+    if isinstance(turns, str):
+        return turns
+    if turns[0][0] == "assistant":
+        if isinstance(before, str):
+            return before
+        turns = (*before, *turns)
+    if fault := find_disorder(turns):
+        return fault
+    verdict = VERDICTS.get(str(row.get(label)).strip().lower())
+    return "no_label" if verdict is None else (*turns, ("label", verdict))
 
 
 def _read_cell(cell: Any, *, role: str) -> tuple[Turn, ...] | Fault:

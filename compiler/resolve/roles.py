@@ -13,6 +13,7 @@ NEEDED: Final[Mapping[Form, tuple[str, ...]]] = {
     "prompt_completion": ("prompt", "completion"),
     "text": ("text",),
     "preference": ("chosen", "rejected"),
+    "feedback": ("prompt", "completion", "label"),
 }
 
 #: Names that public data sets use, in lower case; several rows of a form are tried in order.
@@ -57,6 +58,14 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
             "prompt": ("prompt", "question", "instruction", "query", "input", "user"),
         },
     ),
+    (
+        "feedback",
+        {
+            "prompt": ("prompt", "question", "instruction", "query", "input", "user"),
+            "completion": ("completion", "response", "answer", "output", "assistant", "reply"),
+            "label": ("label", "desirable", "feedback", "rating", "thumbs_up", "thumb", "verdict"),
+        },
+    ),
 )
 
 
@@ -74,6 +83,7 @@ class Roles:
     text: str | None = None
     chosen: str | None = None
     rejected: str | None = None
+    label: str | None = None
 
     def columns(self) -> tuple[str, ...]:
         """Return every column that has a role."""

@@ -34,6 +34,7 @@ class Scan:
     sampled: bool = False
     faults: Counter[str] = field(default_factory=Counter)
     damage: Counter[str] = field(default_factory=Counter)
+    verdicts: Counter[str] = field(default_factory=Counter)
     examples: list[Example] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
     labels: LabelCount = field(default_factory=LabelCount)
@@ -50,7 +51,7 @@ def scan_rows(
 ) -> Scan:
     """Read every row once; `sample` bounds the examples kept, by a reservoir (algorithm R)."""
     scan, pick = Scan(), random.Random(0)  # noqa: S311 - a sample, no secret
-    if roles.form in ("chat", "text", "preference"):
+    if roles.form in ("chat", "text", "preference", "feedback"):
         scan.labels.closed = False
     for row in rows:
         scan.rows += 1
@@ -76,6 +77,7 @@ def _keep(scan: Scan, example: Example, pick: random.Random | None) -> None:
         roles = [role for role, _ in example.turns]
         scan.multi_turn = scan.multi_turn or "assistant" in [role for role, _ in example.prompt]
         scan.has_system = scan.has_system or roles[0] == "system"
+    scan.verdicts[example.verdict] += 1
     scan.labels.add(example.answer)
     if pick is None or len(scan.examples) < SAMPLE_ROWS:
         scan.examples.append(example)

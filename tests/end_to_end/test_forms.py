@@ -209,6 +209,90 @@ def test_plain_text(
     assert any("the story of parcel 7" in pieces(row["input_ids"]) for row in prepared.rows)
 
 
+def turns(*texts: str) -> list[dict[str, str]]:
+    """Return messages of a user and an assistant in turns."""
+    roles = ("user", "assistant")
+    return [{"role": roles[n % 2], "content": text} for n, text in enumerate(texts)]
+
+
+def test_preferences(
+    prepare: Prepare, tmp_path: Path, pieces: Callable[[Sequence[int]], str]
+) -> None:
+    """Pairs come as texts, as lists with or without the prompt, and as transcripts."""
+    rows: list[dict[str, Any]] = []
+    for n in range(ROWS):
+        asked, good, bad = QUESTION.format(n), ANSWER.format(n), f"no idea about {n}"
+        said = f"\n\nHuman: {asked}\n\nAssistant: "
+        rows.append(
+            [
+                {"prompt": asked, "chosen": good, "rejected": bad},
+                {"prompt": turns(asked), "chosen": turns("", good)[1:], "rejected": bad},
+                {"prompt": asked, "chosen": turns(asked, good), "rejected": turns(asked, bad)},
+                {"prompt": "", "chosen": said + good, "rejected": said + bad},
+            ][n % 4]
+        )
+    faults: list[object] = [
+        rows[0],
+        {"prompt": "the same twice?", "chosen": "yes", "rejected": " yes "},
+        {"prompt": "", "chosen": turns("a?", "yes"), "rejected": turns("b?", "no")},
+        {"prompt": "", "chosen": "yes", "rejected": "no"},
+        {"prompt": "nothing comes", "chosen": "yes", "rejected": None},
+        {"prompt": "who?", "chosen": turns("a?"), "rejected": "no"},
+        {"prompt": MOJIBAKE, "chosen": "yes", "rejected": "no"},
+    ]
+    write_lines(tmp_path / "pairs.jsonl", [*rows, *faults])
+
+    prepared = prepare("pairs.jsonl", objective="dpo")
+
+    hold_counts(prepared)
+    facts = prepared.facts
+    assert facts["form"] == "preference"
+    assert facts["faults"] == {"same_answers": 1, "two_prompts": 1, "unanswered": 1}
+    assert (facts["blank_rows"], facts["duplicate_rows"]) == (2, 1)
+    seen = set()
+    for row in prepared.rows:
+        begin = len(row["input_ids"]) - len(row["chosen_ids"])
+        assert row["labels"] == [NOT_LEARNED] * begin + row["chosen_ids"]
+        asked = pieces(row["input_ids"][:begin])
+        answers = pieces(row["chosen_ids"]), pieces(row["rejected_ids"])
+        seen.add((asked, *answers))
+    for n in range(4):
+        asked = f"<s><|user|> {QUESTION.format(n)}<|assistant|>"
+        assert (asked, ANSWER.format(n) + END, f"no idea about {n}{END}") in seen
+
+
+def test_feedback(prepare: Prepare, tmp_path: Path, pieces: Callable[[Sequence[int]], str]) -> None:
+    """An answer and its verdict, as texts and as messages; a label in many words."""
+    words = (True, "yes", 1, "up", False, "no", 0, "bad")
+    rows: list[dict[str, Any]] = []
+    for n in range(ROWS):
+        asked, answer, label = QUESTION.format(n), ANSWER.format(n), words[n % 8]
+        whole = {"prompt": turns(asked), "completion": turns("", answer)[1:], "label": label}
+        rows.append(whole if n % 2 else {"prompt": asked, "completion": answer, "label": label})
+    faults: list[object] = [
+        rows[5],
+        {"prompt": "who?", "completion": "me", "label": "perhaps"},
+        {"prompt": "who?", "completion": "", "label": True},
+        {"prompt": None, "completion": "me", "label": True},
+    ]
+    write_lines(tmp_path / "verdicts.jsonl", [*rows, *faults])
+
+    prepared = prepare("verdicts.jsonl", objective="kto")
+
+    hold_counts(prepared)
+    assert prepared.facts["form"] == "feedback"
+    assert prepared.facts["faults"] == {"no_label": 1}
+    good = sum(n % 8 < 4 for n in range(ROWS))
+    told = {"desirable_rows": good, "undesirable_rows": ROWS - good}
+    assert prepared.facts["feedback"] == told
+    for row in prepared.rows:
+        number = int(re.findall(r"\d+", row["messages"][0]["content"])[0])
+        assert row["label"] == (number % 8 < 4)
+        (_, read), (_, learned) = runs(row)
+        assert pieces(read) == f"<s><|user|> {QUESTION.format(number)}<|assistant|>"
+        assert pieces(learned) == ANSWER.format(number) + END
+
+
 @pytest.mark.parametrize("quote", ["", '"'])
 def test_csv_of_another_country(
     prepare: Prepare, tmp_path: Path, pieces: Callable[[Sequence[int]], str], quote: str

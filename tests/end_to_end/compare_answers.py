@@ -1,0 +1,71 @@
+"""Run bundles that compare answers in one process, all stages to the report; say what came of it.
+
+    python compare_answers.py BUNDLE...
+
+A line of JSON each: the losses, the report of evaluate.py, and whether what must stay frozen did.
+"""
+
+import contextlib
+import json
+import os
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM
+
+STAGES = ("prepare.py", "train.py", "merge.py", "evaluate.py", "report.py")
+
+
+def run_stage(bundle: Path, stage: str) -> dict[str, Any]:
+    """Run a script as `python STAGE` would; return its names as they are at its end."""
+    os.chdir(bundle)
+    sys.argv = [stage]
+    sys.path.insert(0, str(bundle))
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            return runpy.run_path(stage, run_name="__main__")
+    finally:
+        sys.path.pop(0)
+        guard = sys.modules.pop("guard")
+        if hasattr(guard.lock, "file"):
+            guard.lock.file.close()  # the next stage is no other process, which would have to wait
+
+
+def is_frozen(trainer: Any, source: Path) -> bool:
+    """Whether every weight that must not move is what it was, to the bit.
+
+    Under an adapter that is the base; under a full fine-tune the copy that is the reference.
+    """
+    base = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32).state_dict()
+    adapted = hasattr(trainer.model, "peft_config")
+    kept = trainer.model if adapted else getattr(trainer, "ref_model", None)
+    if kept is None:
+        return True
+    held = {
+        name.removeprefix("base_model.model.").replace(".base_layer", ""): weight
+        for name, weight in kept.state_dict().items()
+        if "lora_" not in name
+    }
+    return all(torch.equal(base[name], weight) for name, weight in held.items() if name in base)
+
+
+def judge(bundle: Path) -> dict[str, Any]:
+    """Return what became of one bundle."""
+    names = {stage: run_stage(bundle, stage) for stage in STAGES}
+    training = names["train.py"]
+    curve = json.loads((bundle / "run/train/curve.json").read_text(encoding="utf-8"))
+    report = json.loads((bundle / "run/evaluate/report.json").read_text(encoding="utf-8"))
+    return {
+        "name": bundle.name,
+        "losses": [loss for _, loss in curve["train"]],
+        "validation": [loss for _, loss in curve["validation"]],
+        "frozen": is_frozen(training["trainer"], training["source"]),
+        **report,
+    }
+
+
+for path in [Path(name).resolve() for name in sys.argv[1:]]:
+    print(json.dumps(judge(path)), flush=True)  # noqa: T201 - what the test reads
