@@ -55,6 +55,8 @@ BASE: Mapping[str, Any] = {
 TWO_GPUS = {"hardware.gpu": "A100-80GB", "hardware.count": 2}
 ONE_FILE = {"export.types": ["Q8_0"]}
 TWO_COLUMNS = {"data.form": "prompt_completion"}
+PAIRS = {"data.source": "pairs.csv", "objective.type": "dpo"}
+VERDICTS = {"data.source": "verdicts.csv", "objective.type": "kto"}
 
 # For each field a valid value that differs from what a spec without it means, and what else the
 # spec has to say for the field to matter.
@@ -79,6 +81,9 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "data.columns.input": ("more", {"data.source": "tasks.csv"}),
     "data.columns.output": ("more", {"data.source": "tasks.csv"}),
     "data.columns.text": ("more", {"data.source": "stories.csv"}),
+    "data.columns.chosen": ("more", PAIRS),
+    "data.columns.rejected": ("more", PAIRS),
+    "data.columns.label": ("more", VERDICTS),
     "data.system": ("be brief", {}),
     "data.max_length": (24, {}),
     "data.max_rows": (50, {}),
@@ -91,6 +96,12 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "data.splits.stratify": (False, {}),
     "objective.loss_on": ("all", {}),
     "objective.class_weights": ("balanced", {"objective.type": "classification"}),
+    "objective.loss": ("ipo", PAIRS),
+    "objective.beta": (0.3, PAIRS),
+    "objective.reference": ("adapter_off", PAIRS),
+    "objective.label_smoothing": (0.2, {**PAIRS, "objective.loss": "robust"}),
+    "objective.desirable_weight": (1.2, VERDICTS),
+    "objective.undesirable_weight": (1.2, VERDICTS),
     "method.type": ("full", {}),
     "method.rank": (4, {}),
     "method.alpha": (7, {}),
@@ -170,6 +181,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "tasks.csv").write_text("\n".join(["instruction,input,output,more", *tasks]) + "\n")
     stories = [f"the story of {n},a longer story of {n}" for n in range(60)]
     (folder / "stories.csv").write_text("\n".join(["text,more", *stories]) + "\n")
+    pairs = [f"parcel {n}?,sent {n},no idea {n},lost {n}" for n in range(60)]
+    (folder / "pairs.csv").write_text("\n".join(["prompt,chosen,rejected,more", *pairs]) + "\n")
+    verdicts = [f"parcel {n}?,sent {n},{n % 2},{n % 3 % 2}" for n in range(60)]
+    (folder / "verdicts.csv").write_text(
+        "\n".join(["prompt,completion,label,more", *verdicts]) + "\n"
+    )
     turns = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "yes"}]
     chats = [
         {"messages": [{**turns[0], "content": f"call {n}"}, turns[1]], "more": turns}
