@@ -27,6 +27,8 @@ MODEL: Final = ROOT / "examples" / "quickstart" / "model"
 BOUND_SECONDS: Final = 180.0
 BOUND_GROWTH_BYTES: Final = 100_000_000
 ODD: Final = 200  # of so many rows one each is a copy, blank and broken
+COPY: Final = '{"prompt": "the same question", "completion": "label_0"}'
+BLANK: Final = '{"prompt": " ", "completion": "label_0"}'
 
 
 def write_rows(path: Path, rows: int) -> None:
@@ -36,14 +38,9 @@ def write_rows(path: Path, rows: int) -> None:
         for number in range(rows):
             words = " ".join(pick.choices(VOCABULARY, k=pick.randint(10, 20)))
             row = {"prompt": f"{words} {number}", "completion": f"label_{number % 12}"}
-            line = json.dumps(row)
-            if number % ODD == 1:
-                line = '{"prompt": "the same question", "completion": "label_0"}'
-            elif number % ODD == 2:
-                line = '{"prompt": " ", "completion": "label_0"}'
-            elif number % ODD == 3:
-                line = line[:-9]
-            file.write(line + "\n")
+            whole = json.dumps(row)
+            odd = {1: COPY, 2: BLANK, 3: whole[:-9]}
+            file.write(odd.get(number % ODD, whole) + "\n")
 
 
 def compile_bundle(folder: Path, rows: int) -> Path:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ftc.compiler.plan.plan import Plan
     from ftc.compiler.render.file import RenderedFile
     from ftc.compiler.resolve.facts import Facts
+    from ftc.compiler.resolve.mask import MaskedRow
     from ftc.compiler.write.bundle import Written
     from ftc.compiler.write.drift import Drift
     from ftc.compiler.write.lock import Lock
@@ -123,6 +124,35 @@ def drift(source: str, *, output: Path | None = None) -> tuple[Outcome, tuple["D
         return outcome, ()
     hold_finished(outcome.folder)
     return outcome, find_drift(outcome.folder, outcome.files, outcome.lock)
+
+
+def mask_rows(outcome: Outcome, rows: int) -> tuple["MaskedRow", ...] | None:
+    """Return the first usable rows with the tokens that are learned; None where facts are unknown.
+
+    Raises EnvironmentFailure where only a part of what decides the tokens is at hand.
+    """
+    from ftc.compiler.resolve.facts import Unknown
+    from ftc.compiler.resolve.mask import mask_rows as mask
+
+    spec, facts, document = outcome.spec, outcome.facts, outcome.document
+    if spec is None or facts is None or document is None:
+        return None
+    if isinstance(facts.tokenizer, Unknown) or isinstance(facts.data, Unknown):
+        return None
+    if spec.objective.type != "sft":
+        raise EnvironmentFailure(
+            message=f"rows of `{spec.objective.type}` are not learned token by token",
+            help="`--show-mask` shows rows of the objective `sft`",
+        )
+    shown = mask(
+        spec, folder=document.folder, tokenizer=facts.tokenizer, data=facts.data, rows=rows
+    )
+    if shown is None:
+        raise EnvironmentFailure(
+            message="the model's tokenizer is not at hand, so that no row can be shown",
+            help="download the model once, or name its folder in `model.id`",
+        )
+    return shown
 
 
 def _read(source: str, overrides: Mapping[str, str]) -> Outcome:

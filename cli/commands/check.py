@@ -11,7 +11,7 @@ import click
 
 from ftc.commands import COMMANDS
 from ftc.commands.options import FAILED, make_subject, spec_argument, wants_colour
-from ftc.compiler.pipeline import Outcome, check
+from ftc.compiler.pipeline import Outcome, check, mask_rows
 from ftc.repair import Edit
 from ftc.report import REPORTERS
 from ftc.spec.finding import Finding
@@ -37,9 +37,23 @@ _MOST_ROUNDS: Final = 20
     help="With --fix: also those that change the trained model, drop an output, or guess a name.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 on warnings too.")
+@click.option(
+    "--show-mask",
+    "rows",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Show the first N rows as the model will read them, and which tokens are learned.",
+)
 @click.pass_context
 def command(
-    context: click.Context, *, source: str, report: str, fix: bool, unsafe: bool, strict: bool
+    context: click.Context,
+    *,
+    source: str,
+    report: str,
+    fix: bool,
+    unsafe: bool,
+    strict: bool,
+    rows: int | None,
 ) -> None:
     """Say everything that is wrong with a spec.
 
@@ -50,6 +64,8 @@ def command(
         raise click.UsageError("--fix edits a spec in a file.")
     if unsafe and not fix:
         raise click.UsageError("--unsafe goes with --fix.")
+    if rows is not None and report != "text":
+        raise click.UsageError("--show-mask goes with --format text.")
     outcome = check(source)
     if fix:
         outcome = _repair(source, outcome, unsafe=unsafe)
@@ -63,9 +79,22 @@ def command(
         click.echo(text)
     if report == "text" and editable and (offer := _offer(findings)):
         click.echo(offer)
+    if rows is not None and (shown := _show_masks(outcome, rows)):
+        click.echo(f"\n{shown}")
     severe = {"error", "warning"} if strict else {"error"}
     if any(finding.severity in severe for finding in outcome.findings):
         context.exit(FAILED)
+
+
+def _show_masks(outcome: Outcome, rows: int) -> str:
+    """Return the first rows with their marks; "" where a finding has said why there are none."""
+    from ftc.report.mask import report_masks  # noqa: PLC0415 - for --show-mask only
+
+    masked = mask_rows(outcome, rows)
+    if masked is None:
+        return ""
+    limit = outcome.plan.decisions.max_length.value if outcome.plan is not None else None
+    return report_masks(masked, max_tokens=limit, colour=wants_colour(sys.stdout.isatty()))
 
 
 def _repair(source: str, outcome: Outcome, *, unsafe: bool) -> Outcome:
