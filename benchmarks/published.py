@@ -21,6 +21,16 @@ _WORKSPACE_BYTES: Final = 2 * 8_519_680  # cuBLAS before Hopper: 8,519,680 bytes
 _ZERO: Final[tuple[Sharing, ...]] = ("zero1", "zero2", "zero3")
 _METHODS: Final = ("full", "lora", "qlora", "gptq-lora")
 _LITGPT_NAMES: Final = {"mistral-7b": "mistral-7b-v0.1", "llama-2-7b": "llama-2-7b-hf"}
+# Groups of rows whose facts do not suffice, and which are missing.
+_UNMODELLED: Final = {
+    "ms-swift": "ms-swift: reserved bytes of rows of many lengths, in default segments",
+    "unsloth-2024": "Unsloth: batch and lengths are in notebooks, not on the page",
+    "axolotl": "axolotl: rounded in READMEs, most of architectures that the table lacks",
+    "liger": "Liger's charts: four GPUs, whose sharding and whose share are not said",
+    "peft-readme": "PEFT's README: no batch and no lengths, most are encoder-decoders",
+    "peft-docs": "PEFT's FSDP pages: dashboards and ranges",
+    "llamafactory-wiki": "LLaMA-Factory's wiki: whole gigabytes, no targets, no real lengths",
+}
 _LARGE: Final = 60_000_000_000  # parameters; FSDP-QLoRA of such a model is a family of its own
 
 # Models of published runs that the table of well-known models does not have.
@@ -186,6 +196,8 @@ def _refuse(row: Row) -> str | None:
         return f"the method is not modelled: {row.get('method')}"
     if measured and str(row.get("kind")).startswith("nvidia-smi"):
         return "nvidia-smi only, which counts cached memory that is free"
+    if measured and row.get("group") in _UNMODELLED:
+        return _UNMODELLED[str(row["group"])]
     if measured and row.get("kind") == "unknown":
         return "the source does not say what it measured"
     known = {"fms-acceleration", "litgpt-config-hub", "litgpt-resource-tables"}

@@ -6,8 +6,8 @@ again follows from the order, which sizes alone do not tell.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from benchmarks.heap import Block, Heap
 from ftc.compiler.plan.activations import layer_bytes, mlp_width, recompute_bytes, residual_bytes
@@ -19,7 +19,7 @@ from ftc.compiler.plan.states import step_copies, trained_bytes
 from ftc.compiler.plan.weights import base_weights
 
 _FP32, _INT64 = 4, 8
-_STEPS = 2  # states appear in the first; the second is as all that follow
+_STEPS = 2  # optimiser states appear in the first; the second is as all that follow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,17 +107,27 @@ def _linear(job: Job, name: str, size: int, *, life: int, kept: bool = False) ->
         yield Tensor(size=size, life=life)
 
 
-def replay(job: Job, *, expandable: bool, capacity_bytes: int | None = None) -> Heap:
-    """Return the allocator's state after two optimiser steps of a job on one device."""
+def replay(
+    job: Job,
+    *,
+    expandable: bool,
+    capacity_bytes: int | None = None,
+    lengths: Sequence[int] = (),
+) -> Heap:
+    """Return the allocator's state after some optimiser steps of a job on one device.
+
+    Two steps of rows at full length, or one step for each of `lengths` (tokens per row).
+    """
     heap = Heap(expandable=expandable, capacity_bytes=capacity_bytes)
     trained = _load(heap, job)
-    layer = read_layer(job)
-    for step in range(_STEPS):
-        gradients: list[Block] = []
-        for _ in range(min(job.accumulation, 2)):
-            _pass(heap, job, layer, gradients)
-        if step == 0:
-            _take(heap, _spread(moment_bytes(job, trained_bytes(job)), trained))
+    states = _spread(moment_bytes(job, trained_bytes(job)), trained)
+    for length in lengths or (job.length_tokens,) * _STEPS:
+        rows = job if length == job.length_tokens else replace(job, length_tokens=length)
+        layer, gradients = read_layer(rows), list[Block]()
+        for _ in range(min(job.accumulation, _STEPS)):
+            _pass(heap, rows, layer, gradients)
+        _take(heap, states)
+        states = []  # there from the first step on
         _give(heap, _take(heap, _spread(step_copies(job), trained)))
         _give(heap, gradients)
     return heap
