@@ -95,6 +95,11 @@ def _help(session: "Session", about: str) -> list[Line]:
     return [session.line("help"), *session.ask()]
 
 
+def _hello(session: "Session", about: str) -> list[Line]:
+    del about
+    return [session.line("greeting"), *session.ask()]
+
+
 def _quit(session: "Session", about: str) -> list[Line]:
     del about
     session.ended = True
@@ -203,6 +208,7 @@ _ACTS: Final[Mapping[str, Act]] = {
     "redo": _redo,
     "restart": _restart,
     "retry": _retry,
+    "hello": _hello,
     "help": _help,
     "quit": _quit,
     "show": _show,

@@ -18,7 +18,9 @@ from ftc.tui.understanding.reading import Change, Reading
 _LONGEST: Final = 200
 _WORDS_OF_TALK: Final = 4
 _NONE: Final = re.compile(any_of(WORDS["none"]))
+_NO_GPU: Final = re.compile(any_of(WORDS["no_gpu"]))
 _TYPES: Final = "/export/types"
+_GPU: Final = "/hardware/gpu"
 
 
 def understand(text: str, draft: Mapping[str, Any], asked: str | None) -> Reading:
@@ -39,10 +41,12 @@ def understand(text: str, draft: Mapping[str, Any], asked: str | None) -> Readin
 
 
 def _own_answer(asked: str, text: str, reading: Reading) -> Change | None:
-    """Return what only the question tells: a name like a model's, data like a model, "none"."""
+    """Return what only the question tells: "none", no GPU, a name or data that is like a model."""
     bare = text.strip().strip("\"'`.")
     if asked == _TYPES and (_NONE.fullmatch(fold(bare)) or _says(reading, "no")):
         return Change(pointer=asked, value=[], words=bare)
+    if asked == _GPU and _NO_GPU.fullmatch(fold(bare)):
+        return Change(pointer=asked, value="cpu", words=bare)
     if reading.request is not None or " " in bare:
         return None
     if asked == "/name" and "-" in bare and "/" not in bare:
@@ -65,6 +69,8 @@ def read_answer(pointer: str, text: str) -> Change | None:
     text = strip_correction(text.strip().strip("\"'`"))
     if pointer == "/name":
         return Change(pointer=pointer, value=slug(text), words=text) if _is_short(text) else None
+    if pointer == _GPU and not re.search(r"\d", text):
+        return None  # every GPU has a number, and what has none is talk
     for schema in branches(_schemas()[pointer]):
         value = _fitting(schema, text)
         if value is not None:

@@ -6,7 +6,11 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any, Final
 
+from ftc.compiler.resolve.data_files import find_data_files
+from ftc.compiler.resolve.rows import UnreadableError, read_table
+from ftc.compiler.resolve.table_file import TableFile, inspect_file
 from ftc.compiler.shortlist import METHODS, Pick, Wish, nominal_data, shortlist
+from ftc.spec.finding import Finding
 from ftc.tui.dialogue import Option, Question
 from ftc.tui.draft import Draft
 from ftc.tui.situation import Observer, Situation
@@ -14,6 +18,8 @@ from ftc.tui.understanding.reading import Change
 
 _DATA_ENDINGS: Final = (".csv", ".jsonl", ".json", ".parquet")
 _MOST_FILES: Final = 4
+_MOST_COLUMNS: Final = 8
+_LARGEST_BYTES: Final = 64 * 1024**2
 _METHODS: Final = ("lora", "qlora", "full")
 _MACHINES: Final = ("auto", "RTX-4090", "A100-SXM4-80GB", "H100-SXM5-80GB")
 _EXPORTS: Final[tuple[tuple[str, ...], ...]] = (("Q4_K_M",), ("Q8_0",), ("Q4_K_M", "Q8_0"), ())
@@ -57,8 +63,8 @@ def _planned(option: Option, draft: Draft, observer: Observer) -> Option:
 
 def _suggested(question: Question, options: list[Option]) -> int | None:
     """Return the first answer that fits, or the first of all where nothing is known to fit."""
-    several_files = question.pointer == "/data/source" and len(options) > 1
-    if not options or several_files:
+    only_the_person_knows = question.pointer.startswith("/data/") and len(options) > 1
+    if not options or only_the_person_knows:
         return None
     fitting = (n for n, option in enumerate(options) if option.plan and option.plan.memory.fits)
     return next(fitting, 0)
@@ -67,11 +73,33 @@ def _suggested(question: Question, options: list[Option]) -> int | None:
 def _files(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
     del draft, situation
     try:
-        names = sorted(path.name for path in folder.iterdir() if path.suffix in _DATA_ENDINGS)
+        names = sorted(
+            path.name
+            for path in folder.iterdir()
+            if path.suffix in _DATA_ENDINGS and path.is_file()
+        )
     except OSError:
         return
     specs = ("spec.json", "ftc.lock.json", "package.json")
     yield from ((name, name) for name in [n for n in names if n not in specs][:_MOST_FILES])
+
+
+def _columns(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the file's columns that nothing was said of; of a large file they are not looked up."""
+    if situation.spec is None:
+        return
+    found = find_data_files(situation.spec, folder=folder)
+    if isinstance(found, Finding):
+        return
+    said = (draft.get("/data/columns") or {}).values()
+    try:
+        if found.paths[0].stat().st_size > _LARGEST_BYTES:
+            return
+        file = inspect_file(found.paths[0], found.format)
+        columns = read_table(file).columns if isinstance(file, TableFile) else ()
+    except (OSError, UnreadableError, ImportError):
+        return
+    yield from ((name, name) for name in columns[:_MOST_COLUMNS] if name not in said)
 
 
 def _none(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
@@ -150,6 +178,10 @@ def slug(text: str) -> str:
 
 _VALUES: Final[Mapping[str, Values]] = {
     "/data/source": _files,
+    "/data/columns/prompt": _columns,
+    "/data/columns/completion": _columns,
+    "/data/columns/messages": _columns,
+    "/data/columns/text": _columns,
     "/model/id": _none,
     "/hardware/gpu": _machines,
     "/method/type": _methods,

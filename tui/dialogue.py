@@ -27,6 +27,10 @@ _ASKED_AS: Final[Mapping[str, str]] = {
 
 
 _METHOD: Final = "/method/type"
+_PROMPT: Final = "/data/columns/prompt"
+_ANSWER: Final = "/data/columns/completion"
+#: Columns that are not recognised.
+_COLUMNS: Final = frozenset({"FTC206"})
 #: The Hub was busy, silent or out of reach, or gave only a part.
 _PASSING: Final = frozenset({"FTC108", "FTC109", "FTC110", "FTC210"})
 
@@ -78,7 +82,7 @@ def next_step(draft: Draft, situation: Situation) -> Step:
     if trouble := _first_error(situation, draft):
         if _is_too_large(situation) and not draft.has(_METHOD):
             return Question(pointer=_METHOD, trouble=trouble)
-        pointer = _asked(trouble.pointer)
+        pointer = _asked_column(draft) if trouble.code in _COLUMNS else _asked(trouble.pointer)
         options = (*_repairs(trouble), *_retries(trouble, pointer, draft))
         return Question(pointer=pointer, options=options, trouble=trouble)
     for pointer in asked_pointers():
@@ -121,6 +125,11 @@ def _asked(pointer: str) -> str:
     while pointer and pointer not in known:
         pointer = pointer.rpartition("/")[0]
     return _ASKED_AS.get(pointer, pointer) or "/model/id"
+
+
+def _asked_column(draft: Draft) -> str:
+    """Return the column to ask for where the names do not show which is which."""
+    return _ANSWER if draft.has(_PROMPT) else _PROMPT
 
 
 def _repairs(finding: Finding) -> tuple[Option, ...]:

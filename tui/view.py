@@ -34,7 +34,9 @@ def make_view(session: Session) -> View:
     say = session.voice.say
     names = ("spec", "memory", "findings")
     spec = [*_spec(session)]
-    marked = [*spec, f"({say('side.legend')})"] if spec else [say("side.nothing_yet")]
+    # a mark and its word stay on one line
+    legend = ", ".join(each.replace(" ", "\u00a0") for each in say("side.legend").split(", "))
+    marked = [*spec, f"({legend})"] if spec else [say("side.nothing_yet")]
     return View(
         titles={name: say(f"side.{name}") for name in names},
         spec="\n".join(marked),

@@ -112,6 +112,32 @@ def test_a_file_that_is_not_there_is_asked_for_again(session: Session) -> None:
     assert asked(session) == "/data/source"
 
 
+def test_columns_that_show_nothing_are_asked_for(session: Session) -> None:
+    """With the file's own columns as answers, each once; then the conversation goes on."""
+    rows = "".join(f"{n},{n % 3},x\n" for n in range(40))
+    (session.observer.folder / "odd.csv").write_text(f"foo,bar,baz\n{rows}", encoding="utf-8")
+    session.reply("odd.csv")
+    assert asked(session) == "/data/columns/prompt"
+    assert [option.label for option in session.options] == ["foo", "bar", "baz"]
+    session.reply("1")
+    assert asked(session) == "/data/columns/completion"
+    assert [option.label for option in session.options] == ["bar", "baz"]
+    session.reply("baz")
+    assert asked(session) == "/hardware/gpu"
+    assert spec(session)["data"] == {
+        "source": "odd.csv",
+        "columns": {"prompt": "foo", "completion": "baz"},
+    }
+
+
+def test_a_greeting_is_no_data(session: Session) -> None:
+    """Nor is a folder offered that is named like a file."""
+    (session.observer.folder / "folder.csv").mkdir()
+    assert session.reply("hello")[0].text.startswith("Tell me about your fine-tune")
+    assert spec(session) == {}
+    assert [option.label for option in session.options] == ["tickets.csv"]
+
+
 def test_several_models_that_fit_the_words_are_offered(session: Session) -> None:
     """The person chooses by number."""
     session.reply("llama 3.1")

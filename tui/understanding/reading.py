@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 RequestKind = Literal[
-    "cheaper", "compile", "explain", "fit", "help", "judge", "load", "models", "no",
+    "cheaper", "compile", "explain", "fit", "hello", "help", "judge", "load", "models", "no",
     "plan", "quit", "redo", "restart", "retry", "save", "show", "undo", "unsure", "what_if", "why",
     "yes",
 ]  # fmt: skip
