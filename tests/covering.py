@@ -78,6 +78,7 @@ REFUSED_BY: Mapping[str, Callable[[Mapping[str, str]], bool]] = {
         OBJECTIVES[case["objective"]].head == "scores"  # type: ignore[index]
         and case.get("export", "none") != "none"
     ),
+    "FTC593": lambda case: case["objective"] == "grpo" and case.get("sharding") == "zero3",
     "FTC674": lambda case: (
         case.get("method") in ("full", "freeze") and case.get("export") == "adapter"
     ),
