@@ -24,8 +24,8 @@ def measure(job: Job, hardware: HardwareFacts) -> Memory:
     overhead, capacity = overhead_bytes(job), capacity_bytes(hardware)
     device = allocated + cached_bytes(job, allocated) + overhead
     needed = allocated + slack_bytes(allocated, job.sharding) + overhead
-    if capacity is not None and needed <= capacity:
-        device = min(device, capacity)  # what is cached and free goes back before memory runs out
+    if capacity is not None:  # what is cached and free goes back before memory runs out
+        device = max(needed, min(device, capacity))
     return Memory(
         allocated_bytes=allocated,
         reserved_bytes=device - overhead,
@@ -36,6 +36,12 @@ def measure(job: Job, hardware: HardwareFacts) -> Memory:
         largest_phase=largest,
         parts=parts,
     )
+
+
+def needed_bytes(memory: Memory, sharding: Sharing) -> int:
+    """Return what a device must have for a run, without what is cached because there is room."""
+    overhead = memory.device_bytes - memory.reserved_bytes
+    return memory.allocated_bytes + slack_bytes(memory.allocated_bytes, sharding) + overhead
 
 
 def cached_bytes(job: Job, allocated: int) -> int:

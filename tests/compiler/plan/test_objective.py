@@ -12,6 +12,7 @@ from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.bars import PARTS
 from ftc.compiler.plan.generation import cache_bytes
 from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.memory import measure, needed_bytes
 from ftc.compiler.plan.objective import NEEDS, blind_passes, scored_shape, sequences_of
 from ftc.compiler.plan.phases import parts_of_phases, phases
 from ftc.compiler.plan.roofline import generation_seconds, operations, passes
@@ -244,3 +245,18 @@ def test_every_part_of_a_phase_has_its_mark_in_a_bar() -> None:
     for job in jobs:
         for parts in parts_of_phases(job).values():
             assert set(parts) <= set(PARTS)
+
+
+def test_what_is_cached_is_bounded_by_the_card_and_not_needed() -> None:
+    """A full fine-tune reserves 8 % more where there is room, and fits without."""
+    job = full(length_tokens=256, micro=1)
+    wide = measure(job, replace(a100(), memory_bytes=400 * 2**30))
+    assert wide.reserved_bytes == round(1.08 * wide.allocated_bytes)
+    needed = needed_bytes(wide, "single")
+    assert needed < wide.device_bytes
+    just = measure(job, replace(a100(), memory_bytes=needed))
+    assert just.fits
+    assert just.device_bytes == needed
+    short = measure(job, replace(a100(), memory_bytes=needed - 1))
+    assert short.fits is False
+    assert short.device_bytes == needed
