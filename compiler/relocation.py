@@ -7,7 +7,10 @@ from typing import Any
 
 from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.plan import Plan
+from ftc.compiler.plan.sampling import find_rewards, samples
 from ftc.compiler.render.bundle import BundleSource
+from ftc.compiler.resolve.chain import RESULT
+from ftc.compiler.resolve.rewards import RewardFileError, read_functions, read_schema
 from ftc.compiler.write.lock import LOCK_NAME
 from ftc.spec.document import Document
 from ftc.spec.finding import EnvironmentFailure
@@ -16,6 +19,8 @@ from ftc.spec.sections import Spec
 
 SPEC_NAME = "spec.json"
 TEMPLATE_NAME = "chat_template.jinja"
+FUNCTIONS_NAME = "reward_functions.py"
+SCHEMA_NAME = "answer_schema.json"
 
 
 def bundle_folder(document: Document, spec: Spec, output: Path | None) -> Path:
@@ -49,12 +54,15 @@ def bundle_source(
     template = _read_template(document.folder, spec.model.chat_template, folder)
     written: dict[str, Any] = dict(document.data)
     for section, key, value in (
-        ("model", "id", model_path),
+        ("model", "id", _named_model(spec, model_path)),
         ("data", "source", data_path),
         ("model", "chat_template", TEMPLATE_NAME if template is not None else None),
     ):
         if value is not None:
             written[section] = _replaced(section, written[section], key, value)
+    functions, schema = _read_rewards(document.folder, spec, facts, folder)
+    if functions is not None or schema is not None:
+        written["objective"] = _with_own_files(written["objective"])
     return BundleSource(
         spec=spec,
         written=written,
@@ -63,7 +71,59 @@ def bundle_source(
         data_path=data_path,
         model_path=model_path,
         chat_template=template,
+        reward_functions=functions,
+        answer_schema=schema,
     )
+
+
+def _read_rewards(
+    spec_folder: Path, spec: Spec, facts: KnownFacts, bundle: Path
+) -> tuple[str | None, Mapping[str, Any] | None]:
+    """Return the text of the functions and the JSON Schema that rewards name, None without."""
+    functions, schema = None, None
+    for reward in find_rewards(spec, facts.data) if samples(spec) else ():
+        try:
+            if reward.functions is not None:
+                places = (spec_folder / reward.functions, bundle / FUNCTIONS_NAME)
+                functions = read_functions(_first_file(places))
+            elif isinstance(reward.json_schema, str):
+                places = (spec_folder / reward.json_schema, bundle / SCHEMA_NAME)
+                schema = read_schema(reward.json_schema, _first_file(places))
+            elif reward.json_schema is not None:
+                schema = reward.json_schema
+        except RewardFileError as error:
+            raise EnvironmentFailure(
+                message=f"a reward cannot be had: {error}",
+                help="write the path relative to the spec",
+            ) from error
+    return functions, schema
+
+
+def _first_file(places: tuple[Path, ...]) -> Path:
+    """Return the first place where a file is; the first of all where none is."""
+    return next((place for place in places if place.is_file()), places[0])
+
+
+def _with_own_files(objective: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the section with the files of its rewards named as the bundle names its copies."""
+    rewards = []
+    for written in objective["rewards"]:
+        reward = written
+        if isinstance(written, Mapping):
+            reward = dict(written)
+            if "functions" in reward:
+                reward["functions"] = FUNCTIONS_NAME
+            if isinstance(reward.get("json_schema"), str):
+                reward["json_schema"] = SCHEMA_NAME
+        rewards.append(reward)
+    return {**objective, "rewards": rewards}
+
+
+def _named_model(spec: Spec, model_path: str | None) -> str | None:
+    """Return the path by which the bundle's spec names its model: another bundle by its folder."""
+    if model_path is None or spec.model.id.rstrip("/").endswith(RESULT):
+        return model_path
+    return model_path.removesuffix(f"/{RESULT}")
 
 
 def _replaced(section: str, value: Any, key: str, new: str) -> Any:

@@ -12,7 +12,7 @@ Auto = Literal["auto"]
 Precision = Literal["bf16", "fp16", "fp32"]
 Attention = Literal["sdpa", "eager", "flash_attention_2"]
 Form = Literal["chat", "prompt_completion", "instruction", "text", "preference", "feedback"]
-ObjectiveType = Literal["sft", "cpt", "dpo", "kto", "orpo", "classification", "grpo"]
+ObjectiveType = Literal["sft", "cpt", "dpo", "kto", "orpo", "classification", "reward", "grpo"]
 PreferenceLoss = Literal[
     "sigmoid", "ipo", "hinge", "robust", "exo_pair", "apo_zero", "apo_down", "sigmoid_norm"
 ]
@@ -58,6 +58,7 @@ class Model:
     chat_template: str | None
     attention: Attention | Auto
     trust_remote_code: bool
+    new_tokens: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.case import Case
 from ftc.compiler.checks.rule import Problem, put, rule
+from ftc.compiler.plan.memory import needed_bytes
+from ftc.compiler.plan.sampling import samples
 from ftc.compiler.plan.stack import GIB
 
 _TIGHT_SHARE = 0.92
@@ -59,19 +61,17 @@ def tight_fit(case: Case) -> Iterator[Problem]:
 
     Use instead: {"hardware": "1x A100-80GB", "training": {"micro_batch": 32}}
     """
-    memory = case.plan.memory
-    said = case.plan.decisions.micro_batch.source == "spec"
+    memory, decided = case.plan.memory, case.plan.decisions
+    said = decided.micro_batch.source == "spec"
+    needed = needed_bytes(memory, decided.sharding.value)
     if (
         memory.fits
         and memory.capacity_bytes is not None
-        and (
-            memory.device_bytes > _TIGHT_SHARE * memory.capacity_bytes
-            and (said or case.plan.decisions.micro_batch.value == 1)
-        )
+        and needed > _TIGHT_SHARE * memory.capacity_bytes
+        and (said or decided.micro_batch.value == 1)
     ):
         yield Problem(
-            message=f"{gib(memory.device_bytes)} of {gib(memory.capacity_bytes)} are needed at the "
-            "peak",
+            message=f"{gib(needed)} of {gib(memory.capacity_bytes)} are needed at the peak",
             help="leave `training.micro_batch` out, or shorten `data.max_length`",
             pointer="/training/micro_batch" if said else "/hardware/gpu",
         )
@@ -156,7 +156,7 @@ def indivisible_batch(case: Case) -> Iterator[Problem]:
     """
     asked, micro = case.spec.training.global_batch, case.spec.training.micro_batch
     decided = case.plan.decisions.global_batch.value
-    if asked == "auto" or asked == decided:  # noqa: PLR1714 - mypy narrows by the first
+    if asked == "auto" or asked == decided or samples(case.spec):  # noqa: PLR1714 - mypy narrows
         return
     world = case.plan.decisions.world.value
     unit = world * (1 if micro == "auto" else micro)

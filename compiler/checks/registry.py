@@ -5,6 +5,7 @@ from typing import Final
 
 from ftc.compiler.checks import (
     adapter,
+    chain,
     comparison,
     conversion,
     data,
@@ -24,6 +25,7 @@ from ftc.compiler.checks import (
     precision,
     quantization,
     rehearsal,
+    rewards,
     rows,
     schedule,
     scores,
@@ -60,8 +62,10 @@ RULES: Final[tuple[Rule, ...]] = tuple(
                 scores,
                 splits,
                 labels,
+                chain,
                 comparison,
                 metrics,
+                rewards,
                 hardware,
                 precision,
                 quantization,

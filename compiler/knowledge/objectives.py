@@ -77,4 +77,11 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         knobs=frozenset({"class_weights"}),
         head="scores",
     ),
+    "reward": Objective(
+        title="a reward model",
+        forms=("preference",),
+        knobs=frozenset(),
+        head="scores",
+        sequences=2,
+    ),
 }

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from ftc.compiler.knowledge.architecture import Shape, count_adapter_parameters
 from ftc.compiler.knowledge.module_names import find_module_names
-from ftc.compiler.plan.comparison import COMPARING
+from ftc.compiler.plan.comparison import PAIRING
 from ftc.compiler.plan.decision import Because, Decision
-from ftc.compiler.plan.freezing import part_parameters
+from ftc.compiler.plan.freezing import part_parameters, token_parameters
 from ftc.compiler.plan.sampling import samples
 from ftc.compiler.plan.source import decide, derived, keep
 from ftc.spec.sections import Init, Quantization, Spec
@@ -97,7 +97,8 @@ def _quantization(spec: Spec) -> Decision[Quantization] | None:
 
 def _count(spec: Spec, shape: Shape, targets: tuple[str, ...], rank: int) -> int:
     """Return all weights that move: adapters, on experts too, and what is trained whole."""
-    method, parts = spec.method, part_parameters(spec, shape)
+    method = spec.method
+    parts = part_parameters(spec, shape) + token_parameters(spec, shape)
     experts = expert_adapter_parameters(shape, rank) if method.experts else 0
     if method.target_pattern is None or find_module_names(shape.architecture) is None:
         return adapter_parameters(shape, targets, rank, dora=method.dora) + experts + parts
@@ -138,7 +139,7 @@ def expert_adapter_parameters(shape: Shape, rank: int) -> int:
 
 
 def _dropout(spec: Spec) -> Decision[float]:
-    if spec.objective.type in COMPARING:
+    if spec.objective.type in PAIRING:
         return derived(0.0, "lora_dropout.comparing")
     if samples(spec):
         return derived(0.0, "lora_dropout.sampling")

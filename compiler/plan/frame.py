@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from ftc.compiler.knowledge.architecture import Shape
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.adapter import Adapter, hit
 from ftc.compiler.plan.arrangement import Arrangement
 from ftc.compiler.plan.batch import Batch
@@ -14,7 +15,7 @@ from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.memory import measure, workspace_bytes
 from ftc.compiler.plan.plan import Memory, Sharding
 from ftc.compiler.plan.precision import decide_attention, decide_load_dtype
-from ftc.compiler.plan.sampling import decide_sampled_tokens, sampling_reference, samples
+from ftc.compiler.plan.sampling import decide_sampled_tokens, samples, sampling_reference
 from ftc.compiler.plan.stack import PINNED, PINNED_QLORA, Stack
 from ftc.compiler.resolve.facts import Lengths
 from ftc.spec.sections import Offload, Precision, Spec
@@ -55,6 +56,7 @@ class Frame:
             frozen_layers=self.freezing.frozen_layers if self.freezing else 0,
             saved_parameters=part_parameters(spec, shape) if adapter else 0,
             saves_embedding=adapter is not None and trains_embedding(spec, shape),
+            trained_tokens=len(spec.model.new_tokens) if adapter else 0,
             trains_head=trains_head(spec, shape) if spec.method.type != "full" else None,
             load_bytes=4 if load == "fp32" else 2,
             compute_bytes=4 if self.precision == "fp32" else 2,
@@ -105,9 +107,10 @@ class Frame:
     def stack(self) -> Stack:
         """The pinned stack; under QLoRA too, adapters are fp32 where loss scaling needs that.
 
-        So they are in a classification, whose trainer is not TRL's.
+        So they are beside a head that scores, which is new and learns by small steps.
         """
-        wide = self.precision == "fp16" or self.spec.objective.type == "classification"
+        scores = OBJECTIVES[self.spec.objective.type].head == "scores"
+        wide = self.precision == "fp16" or scores
         return PINNED if self.storage == "plain" or wide else PINNED_QLORA
 
     def memory(

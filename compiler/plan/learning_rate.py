@@ -45,6 +45,8 @@ def decide_learning_rate(spec: Spec, model: ModelFacts) -> Decision[float]:
         values = {"parameters": model.parameters}
         if model.parameters < FROM_SCRATCH_PARAMETERS:
             return 1e-3, Because(key="learning_rate.scratch", values=values)
+        if spec.objective.type == "reward":
+            return reward_rate(spec)
         if spec.method.type not in ("full", "freeze"):
             large = model.parameters > _LARGE_PARAMETERS
             key = "learning_rate.lora_large" if large else "learning_rate.lora"
@@ -56,6 +58,17 @@ def decide_learning_rate(spec: Spec, model: ModelFacts) -> Decision[float]:
         return _one_digit(value), Because(key="learning_rate.full", values=values)
 
     return decide(spec, "/training/learning_rate", spec.training.learning_rate, derive)
+
+
+def reward_rate(spec: Spec) -> tuple[float, Because]:
+    """Return the peak learning rate of AdamW under a reward model.
+
+    1e-5 is that of Llama 2's reward models (arXiv 2307.09288, section 3.2.2), 1e-4 that of TRL's
+    example with an adapter (`examples/scripts/reward_modeling.py`).
+    """
+    if spec.method.type in ("full", "freeze"):
+        return 1e-5, Because(key="learning_rate.reward_full")
+    return 1e-4, Because(key="learning_rate.reward_adapter")
 
 
 def _one_digit(value: float) -> float:

@@ -27,6 +27,7 @@ from ftc.compiler.resolve.facts import Lengths
 from ftc.spec.sections import Packing, Spec
 
 _WORTH_PACKING: Final = 1.1  # a padded epoch's time over a packed one's
+_NOT_SLOWER: Final = 0.95
 _WORTH_GROUPING: Final = 1.5  # more: batches of alike rows are less random
 
 MakeFrame = Callable[[Arrangement], Frame]
@@ -133,6 +134,8 @@ def _try_packing(padded: _Tried, make: MakeFrame) -> tuple[Because, _Tried | Non
         "mean": round(lengths.mean),
         "max": first.max_length,
     }
+    if tried.fits and OBJECTIVES[first.spec.objective.type].splits and ratio > _NOT_SLOWER:
+        return Because(key="packing.text"), tried
     if not tried.fits or ratio < _WORTH_PACKING:
         return Because(key="packing.even", values=values), None
     return Because(key="packing.faster", values=values), tried

@@ -15,10 +15,10 @@ from ftc.spec.sections import (
     Optimizer,
     Packing,
     Part,
-    Precision,
-    Quantization,
     PolicyLoss,
+    Precision,
     PreferenceLoss,
+    Quantization,
     Reference,
     Schedule,
 )
@@ -117,6 +117,7 @@ class Decisions:
     lora_init: Decision[Init] | None
     trained_layers: Decision[tuple[int, ...]] | None
     also_train: Decision[tuple[Part, ...]] | None
+    new_tokens: Decision[int] | None
     quantization: Decision[Quantization] | None
     double_quantization: Decision[bool] | None
 

@@ -15,7 +15,7 @@ from ftc.compiler.plan.decision import Decision
 from ftc.compiler.plan.disk import disk_bytes, host_ram_bytes
 from ftc.compiler.plan.evaluation import decide_eval_batch
 from ftc.compiler.plan.frame import Frame
-from ftc.compiler.plan.freezing import decide_freezing, decide_parts
+from ftc.compiler.plan.freezing import decide_freezing, decide_new_tokens, decide_parts
 from ftc.compiler.plan.gguf_size import predict_bytes
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.known import KnownFacts
@@ -296,6 +296,7 @@ def _decisions(
         lora_init=adapter.init if adapter else None,
         trained_layers=frame.freezing.layers if frame.freezing else None,
         also_train=decide_parts(spec),
+        new_tokens=decide_new_tokens(spec),
         quantization=adapter.quantization if adapter else None,
         double_quantization=adapter.double_quantization if adapter else None,
     )

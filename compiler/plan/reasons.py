@@ -35,6 +35,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "{max}",
     "packing.faster": "rows have {mean} tokens on average and up to {max}: padded to the longest "
     "of their batch, an epoch would take {slower_share} longer",
+    "packing.text": "a step then reads about as many tokens of text as any other",
     "packing.even": "packing rows of {mean} tokens on average and up to {max} would not save a "
     "tenth of the time",
     "packing.long": "one packed row of {tokens} tokens would hold more than the {rows} rows of a "
@@ -59,13 +60,14 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "class_weights.even": "all {labels} labels have about as many rows",
     "class_weights.uneven": "the most common label has {ratio} times the rows of the rarest; each "
     "counts alike so",
+    "metric.rewards": "of two answers one is the better: how often it is rewarded more, and by how "
+    "much",
     "metric.classes": "of {labels} labels, each counts alike in it, however rare",
     "best_by.classes": "what a classification is judged by, after each evaluation for nothing",
     "rewards.numeric": "{share} of the data's answers have a number: the last one is compared",
     "rewards.exact": "the data's answers are compared as they are, white space and case aside",
     "generations.usual": "TRL's default: enough for their mean to say what an answer is worth",
-    "beta.none": "rewards that are verified need no reference to hold the model back, and it would "
-    "cost a pass",
+    "beta.none": "verified rewards need no reference, which would cost a pass",
     "answer_tokens.sampled": "half as much again as the longest answer of the data, which has "
     "{tokens} tokens; at least 64, at most 1024",
     "answer_tokens.room": "what the model's context leaves beside the longest prompt of {prompt} "
@@ -186,6 +188,8 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "all of one size, and its paper takes a third to a tenth",
     "learning_rate.sgd": "{times} times the rate that AdamW would have, {adamw}: a guess, as "
     "plain gradients are as small as the model makes them",
+    "learning_rate.reward_full": "the rate of Llama 2's reward models",
+    "learning_rate.reward_adapter": "the rate of TRL's example of a reward model with an adapter",
     "learning_rate.comparing_full": "5e-7 at 7B, falling with size^0.4: a fortieth of what teaches "
     "answers, as pairs move a model far; this one has {parameters}",
     "learning_rate.comparing_adapter": "the rate of Zephyr's adapter: a fortieth of what teaches "
@@ -215,6 +219,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "lora_dropout.experts": "PEFT cannot drop out what experts read",
     "lora_dropout.dora": "with dropout DoRA keeps copies of all weights that it adapts",
     "lora_targets.pattern": "the {modules} kinds of linear modules that the pattern matches",
+    "new_tokens": "as many as `{field}` names; each begins near the mean of the others",
     "trained_layers.quarter": "the last {count} of {layers} layers: a quarter, where answers take "
     "shape",
     "lora_targets.all": "all {modules} kinds of linear modules, the head apart",

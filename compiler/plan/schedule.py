@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ftc.compiler.plan.comparison import REFERRING
 from ftc.compiler.plan.decision import Because, Decision
-from ftc.compiler.plan.sampling import sampling_epochs, samples
+from ftc.compiler.plan.sampling import samples, sampling_epochs
 from ftc.compiler.plan.source import decide, derived, keep
 from ftc.compiler.resolve.facts import ModelFacts
 from ftc.spec.sections import Spec
@@ -89,7 +89,7 @@ def _epochs(spec: Spec, model: ModelFacts, train_rows: int, per_epoch: int) -> D
 
     def derive() -> tuple[float, Because]:
         values = {"rows": train_rows, "parameters": model.parameters}
-        if spec.objective.type in REFERRING:
+        if spec.objective.type in REFERRING or spec.objective.type == "reward":
             few = train_rows <= _FEW_PAIRS
             key = "epochs.comparing_few" if few else "epochs.comparing"
             return (2.0 if few else 1.0), Because(key=key, values=values)

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.decision import Because, Decision
 from ftc.compiler.plan.lengths import share_above
+from ftc.compiler.plan.sampling import find_rewards
 from ftc.compiler.plan.source import decide, derived, keep
 from ftc.compiler.resolve.facts import DataFacts
 from ftc.spec.sections import BestBy, Metric, Spec
@@ -29,7 +31,8 @@ def decide_splits(spec: Spec, data: DataFacts, max_length_tokens: int) -> Splits
     rows = data.usable_rows
     if spec.data.max_rows is not None:
         rows = min(rows, spec.data.max_rows)
-    if spec.data.cleaning.overlong == "drop":
+    splits = OBJECTIVES[spec.objective.type].splits
+    if spec.data.cleaning.overlong == "drop" and not splits:
         rows -= round(rows * share_above(data.lengths, max_length_tokens))
     test = _share(spec.data.splits.test, rows)
     validation = min(_share(spec.data.splits.validation, rows), max(0, rows - test - 1))
@@ -51,8 +54,12 @@ def decide_metric(spec: Spec, data: DataFacts) -> Decision[Metric]:
     """Accuracy where the answers form a closed set of labels, macro-F1 where a head tells them."""
 
     def derive() -> tuple[Metric, Because]:
+        if spec.objective.type == "reward":
+            return "none", Because(key="metric.rewards")
         if spec.objective.type == "classification":
             return "macro_f1", Because(key="metric.classes", values={"labels": len(data.labels)})
+        if spec.objective.type == "grpo":
+            return _rewarded_metric(spec, data)
         if data.labels:
             return "accuracy", Because(key="metric.labels", values={"labels": len(data.labels)})
         return "none", Because(key="metric.none")
@@ -65,13 +72,16 @@ def decide_best_by(spec: Spec) -> Decision[BestBy]:
     pointer = "/training/evaluation/best_by"
     if spec.objective.type == "classification" and pointer not in spec.said:
         return derived("metric", "best_by.classes")
+    if spec.objective.type == "grpo":
+        return derived("metric", "best_by.reward")
     return keep(spec, pointer, spec.training.evaluation.best_by)
 
 
 def decide_answered_rows(spec: Spec, splits: Splits) -> Decision[int] | None:
     """Return how many validation rows each evaluation answers, None where the loss decides."""
     evaluation = spec.training.evaluation
-    if evaluation.best_by == "loss" or spec.objective.type == "classification":
+    sampled = spec.objective.type == "grpo"
+    if (evaluation.best_by == "loss" and not sampled) or spec.objective.type == "classification":
         return None
     rows = splits.validation.value
     if evaluation.answered_rows > rows:
@@ -99,6 +109,15 @@ def decide_answer_tokens(data: DataFacts, metric: Metric) -> Decision[int]:
         return derived(_OPEN_ANSWER_TOKENS, "answer_tokens.open")
     longest = max(len(label.name) for label in data.labels)
     return derived(min(64, longest // 2 + 8), "answer_tokens.labels", characters=longest)
+
+
+def _rewarded_metric(spec: Spec, data: DataFacts) -> tuple[Metric, Because]:
+    """Judge answers to their end by what is rewarded, and by their letters where that is open."""
+    matches = [reward.match for reward in find_rewards(spec, data)]
+    if "numeric" in matches:
+        return "numeric_match", Because(key="metric.numeric_reward")
+    key = "metric.exact_reward" if "exact" in matches else "metric.other_reward"
+    return "exact_match", Because(key=key)
 
 
 def _share(share: float, rows: int) -> int:

@@ -66,11 +66,27 @@ ARTIFACTS: Final = (
         "has a model answer, and measures how good that is",
         lambda uses: uses.answered or uses.best_by_metric,
     ),
+    _script("rewards.py", "says what tried answers are worth", lambda uses: uses.sampled),
+    Artifact(
+        name="reward_functions.py",
+        language="text",
+        about="the functions of the spec, copied as they are: training and evaluation run them",
+        text=lambda source, _: source.reward_functions or "",
+        when=lambda uses: uses.reward_functions,
+    ),
+    Artifact(
+        name="answer_schema.json",
+        language="json",
+        about="the JSON Schema that answers are held to",
+        data=lambda source: source.answer_schema,
+        when=lambda uses: uses.reward_schema,
+    ),
     _script(
         "harness.py",
         "asks the model the questions of public benchmarks; run.sh does not call it",
         lambda uses: uses.harness,
     ),
+    _script("labels.py", "names the labels, and judges what is said", lambda uses: uses.classes),
     _script("reader.py", "reads and writes with a GGUF file", lambda uses: uses.converted),
     _script(
         "importance.py",

@@ -100,6 +100,7 @@ def _spec_values(source: BundleSource) -> dict[str, Any]:
         "labels": tuple(label.name for label in data.labels),
         "system": spec.data.system,
         "max_rows": spec.data.max_rows,
+        "new_tokens": spec.model.new_tokens,
         "test_share": spec.data.splits.test,
         "validation_share": spec.data.splits.validation,
         "types": spec.export.types,

@@ -23,6 +23,7 @@ PINS: Final[Mapping[str, str]] = {
     "pytablewriter": "0.38.0",
     "rouge-score": "0.1.2",
     "sacrebleu": "2.6.0",
+    "jsonschema": "4.26.0",
 }
 
 _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
@@ -32,6 +33,7 @@ _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "llama-cpp-python": lambda uses: uses.converted,
     "gguf": lambda uses: uses.converted,
     "lm-eval": lambda uses: uses.harness,
+    "jsonschema": lambda uses: uses.reward_schema,
     # of lm-eval: other versions have metadata that pip refuses one by one
     "pytablewriter": lambda uses: uses.harness,
     "rouge-score": lambda uses: uses.rouge_l and (uses.answered or uses.best_by_metric),

@@ -14,7 +14,8 @@ class BundleSource:
     """`written` is the user's spec, its paths already relative to the bundle.
 
     `data_path` and `model_path` are relative to the bundle in POSIX form, None on the Hub;
-    `chat_template` is the text of the template that the spec names, None without one.
+    `chat_template` is the text of the template that the spec names, None without one; so are
+    `reward_functions`, a Python file's text as it is, and `answer_schema`, a JSON Schema.
     """
 
     spec: Spec
@@ -24,3 +25,5 @@ class BundleSource:
     data_path: str | None
     model_path: str | None
     chat_template: str | None
+    reward_functions: str | None = None
+    answer_schema: Mapping[str, Any] | None = None

@@ -9,6 +9,7 @@ from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.ollama_templates import find_ollama_family
 from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.plan.sampling import find_rewards, samples, sampling_reference
+from ftc.compiler.render.method import token_tables
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.trainer import schedule_reasons
 from ftc.compiler.resolve.facts import ModelFacts
@@ -33,6 +34,8 @@ class Uses:
     split_init: bool
     experts: bool
     also_train: bool
+    new_tokens: bool
+    token_rows: bool
     model_folder: bool
     model_hub: bool
     custom_code: bool
@@ -104,6 +107,7 @@ class Uses:
     # a head that scores
     scores: bool
     classes: bool
+    reward_model: bool
     balanced: bool
     weighed_labels: bool
     best_class_metric: bool
@@ -152,6 +156,8 @@ def find_uses(source: BundleSource) -> Uses:
         lora_init=decided.lora_init is not None,
         split_init=decided.lora_init is not None and decided.lora_init.value != "gaussian",
         experts=decided.lora_experts is not None,
+        new_tokens=bool(spec.model.new_tokens),
+        token_rows=bool(token_tables(source)),
         also_train=decided.also_train is not None and spec.method.type != "freeze",
         model_folder=source.model_path is not None,
         model_hub=source.model_path is None,
@@ -212,6 +218,7 @@ def find_uses(source: BundleSource) -> Uses:
         group_by_length=decided.group_by_length.value,
         scores=scores,
         classes=spec.objective.type == "classification",
+        reward_model=spec.objective.type == "reward",
         balanced=weights == "balanced",
         weighed_labels=isinstance(weights, Mapping),
         best_class_metric=_is_best_by_metric(decided) and scores and validation,
@@ -266,9 +273,7 @@ def _reward_uses(source: BundleSource) -> dict[str, bool]:
     return {
         "sampled": sampled,
         "held_back": sampled and sampling_reference(spec) != "none",
-        "base_again": sampled
-        and source.model_path is None
-        and sampling_reference(spec) == "copy",
+        "base_again": sampled and source.model_path is None and sampling_reference(spec) == "copy",
         "reward_exact": any(reward.match == "exact" for reward in rewards),
         "reward_numeric": any(reward.match == "numeric" for reward in rewards),
         "reward_regex": any(reward.regex is not None for reward in rewards),

@@ -31,7 +31,7 @@ class ModelFacts:
     """
 
     id: str
-    origin: Literal["folder", "cache", "hub", "table"]
+    origin: Literal["folder", "cache", "hub", "table", "bundle"]
     path: str | None
     revision: str | None
     config_sha256: str

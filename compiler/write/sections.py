@@ -41,6 +41,8 @@ def section_hashes(spec: Spec) -> Mapping[str, str]:
         "tokenizer": tokenizer,
         "objective": spec.objective.type,
     }
+    if spec.objective.type == "grpo":
+        data["rewards"] = spec.objective.rewards
     parts = {"model": model, "tokenizer": tokenizer, "data": data, "hardware": spec.hardware}
     return {name: canonical_hash(part) for name, part in parts.items()}
 
