@@ -32,6 +32,11 @@ def find_files(model: ModelFacts, *, folder: Path) -> Path:
         for name in (TOKENIZER_FILE, SENTENCEPIECE_FILE):
             if (place / name).is_file():
                 return place
+    if model.origin == "bundle":
+        raise EnvironmentFailure(
+            message=f"`{model.id}` has not run, so that its result cannot be rehearsed with",
+            help="rehearse that bundle's own spec, or run it first",
+        )
     raise EnvironmentFailure(
         message=f"a rehearsal needs the config and the tokenizer's files of `{model.id}`, and they"
         " are not on this machine",

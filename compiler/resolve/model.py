@@ -9,6 +9,7 @@ from typing import Final
 from ftc.compiler.knowledge.converter import wanted_keys
 from ftc.compiler.knowledge.models import Model, find_model
 from ftc.compiler.resolve import model_faults
+from ftc.compiler.resolve.chain import find_first_run, promised_model
 from ftc.compiler.resolve.config import Config, Dtype, dtype_named, gguf_finding, read_config
 from ftc.compiler.resolve.facts import ModelFacts, Unknown
 from ftc.compiler.resolve.hub import Repository, Trouble
@@ -33,6 +34,10 @@ def resolve_model(spec: Spec, *, folder: Path) -> ModelFacts | Unknown:
 def _resolve(spec: Spec, folder: Path) -> ModelFacts | Unknown:
     """Find the files and read them, or take the table's entry."""
     name = spec.model.id
+    first = find_first_run(spec, folder=folder)
+    if first is not None and not first.has_run:
+        promised = promised_model(first, name, folder=folder)
+        return promised or Unknown(finding=model_faults.no_promise(name))
     found = find_model_folder(spec, folder=folder)
     if isinstance(found, Trouble):
         entry = find_model(name)

@@ -50,6 +50,15 @@ def folder_fault(spec: Spec, path: Path) -> Finding | None:
     )
 
 
+def no_promise(name: str) -> Finding:
+    """Say that a bundle whose result is wanted does not say what it will be."""
+    return pages.NO_CONFIG.finding(
+        message=f"the bundle `{name}` has not run, and its lock does not say what it will make",
+        help="compile it again, or run it",
+        pointer=_POINTER,
+    )
+
+
 def _folder_names(parent: Path) -> list[str]:
     try:
         return sorted(path.name for path in parent.iterdir() if path.is_dir())

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from ftc.compiler.resolve.chain import base_of, find_first_run
 from ftc.compiler.resolve.config import CONFIG_FILE
 from ftc.compiler.resolve.facts import ModelFacts
 from ftc.compiler.resolve.hub import Repository, Trouble, describe, download
@@ -57,7 +58,9 @@ def find_model_folder(spec: Spec, *, folder: Path) -> ModelFolder | Trouble:
     """Find the files: a pinned commit in the cache first, then the Hub, then the cache."""
     name = spec.model.id
     if is_path(name, folder=folder):
-        return ModelFolder(path=at(name, folder=folder), origin="folder")
+        first = find_first_run(spec, folder=folder)
+        path = at(name, folder=folder) if first is None else first.merged
+        return ModelFolder(path=path, origin="folder")
     revision = spec.model.revision
     pinned = revision is not None and COMMIT.fullmatch(revision) is not None
     cached = _from_cache(name, revision)
@@ -72,16 +75,23 @@ def find_model_folder(spec: Spec, *, folder: Path) -> ModelFolder | Trouble:
 
 def find_tokenizer_folder(spec: Spec, *, folder: Path, sha256: str) -> Path | None:
     """Find the folder that holds the tokenizer of this hash again, without any network."""
-    name = spec.model.id
-    if is_path(name, folder=folder):
-        places: tuple[Path, ...] = (at(name, folder=folder),)
+    first = find_first_run(spec, folder=folder)
+    if first is not None:
+        places: tuple[Path, ...] = (first.merged, *_places(base_of(first) or "", first.folder))
     else:
-        places = snapshots(name, "model")
+        places = _places(spec.model.id, folder)
     for place in places:
         path = place / TOKENIZER_FILE
         if path.is_file() and hash_file(path) == sha256:
             return place
     return None
+
+
+def _places(name: str, folder: Path) -> tuple[Path, ...]:
+    """Return where the files of a model may lie on this disk."""
+    if is_path(name, folder=folder):
+        return (at(name, folder=folder),)
+    return tuple(snapshots(name, "model"))
 
 
 def located_folder(model: ModelFacts, *, folder: Path) -> Path:

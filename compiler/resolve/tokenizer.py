@@ -8,6 +8,7 @@ from typing import Final
 from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.knowledge.tokenizers import chars_per_token
 from ftc.compiler.resolve import pages
+from ftc.compiler.resolve.chain import find_first_run, promised_tokenizer
 from ftc.compiler.resolve.chat_template import (
     ChatTemplate,
     ChatTemplateError,
@@ -17,6 +18,7 @@ from ftc.compiler.resolve.conversion import read_conversion
 from ftc.compiler.resolve.facts import ModelFacts, TokenizerFacts, Unknown
 from ftc.compiler.resolve.gguf_vocabulary import count_gguf_bytes
 from ftc.compiler.resolve.markers import find_split_markers
+from ftc.compiler.resolve.model_faults import no_promise
 from ftc.compiler.resolve.model_folder import find_tokenizer_folder, located_folder
 from ftc.compiler.resolve.ollama import recognise
 from ftc.compiler.resolve.place import at
@@ -58,6 +60,10 @@ def resolve_tokenizer(
     try:
         if model.origin == "table":
             return _estimated(model, None, own)
+        first = find_first_run(spec, folder=folder)
+        if first is not None and not first.has_run:
+            promised = promised_tokenizer(first)
+            return promised or Unknown(finding=no_promise(spec.model.id))
         place = located_folder(model, folder=folder)
         if (place / TOKENIZER_FILE).is_file():
             return _exact(model, place, own)

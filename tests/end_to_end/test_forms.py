@@ -223,14 +223,13 @@ def test_preferences(
     for n in range(ROWS):
         asked, good, bad = QUESTION.format(n), ANSWER.format(n), f"no idea about {n}"
         said = f"\n\nHuman: {asked}\n\nAssistant: "
-        rows.append(
-            [
-                {"prompt": asked, "chosen": good, "rejected": bad},
-                {"prompt": turns(asked), "chosen": turns("", good)[1:], "rejected": bad},
-                {"prompt": asked, "chosen": turns(asked, good), "rejected": turns(asked, bad)},
-                {"prompt": "", "chosen": said + good, "rejected": said + bad},
-            ][n % 4]
-        )
+        shapes: list[dict[str, Any]] = [
+            {"prompt": asked, "chosen": good, "rejected": bad},
+            {"prompt": turns(asked), "chosen": turns("", good)[1:], "rejected": bad},
+            {"prompt": asked, "chosen": turns(asked, good), "rejected": turns(asked, bad)},
+            {"prompt": "", "chosen": said + good, "rejected": said + bad},
+        ]
+        rows.append(shapes[n % 4])
     faults: list[object] = [
         rows[0],
         {"prompt": "the same twice?", "chosen": "yes", "rejected": " yes "},

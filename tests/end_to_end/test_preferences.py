@@ -37,7 +37,15 @@ RUNS: Mapping[str, Mapping[str, Any]] = {
     },
     "verdicts": {"data": "verdicts.jsonl", "objective": "kto", "method": "lora"},
     "odds": {"data": "pairs.jsonl", "objective": "orpo", "method": "full"},
+    "chained": {
+        "model": "./written",
+        "data": "pairs.jsonl",
+        "objective": "dpo",
+        "method": "lora",
+        "allow": ["FTC562"],
+    },
 }
+WRITTEN: Mapping[str, Any] = {"data": "verdicts.jsonl", "objective": "sft", "method": "lora"}
 
 
 def write_data(folder: Path) -> None:
@@ -63,7 +71,7 @@ def found(tmp_path_factory: pytest.TempPathFactory, model: Path) -> dict[str, di
             folder,
             {"name": name, "model": "./model", "hardware": "cpu", "training": TRAINING, **parts},
         )
-        for name, parts in RUNS.items()
+        for name, parts in {"written": WRITTEN, **RUNS}.items()
     ]
     script = Path(__file__).with_name("compare_answers.py")
     ended = run(sys.executable, script, *bundles, cwd=folder, extra={"OMP_NUM_THREADS": "1"})
@@ -86,6 +94,14 @@ def test_a_reference_is_the_same_wherever_it_comes_from(found: dict[str, dict[st
     one, other = found["precomputed"]["losses"], found["switched-off"]["losses"]
     assert one[0] == pytest.approx(0.6931, abs=1e-4)  # log 2: nothing has moved yet
     assert one == pytest.approx(other, rel=1e-4)
+
+
+def test_a_chained_run_starts_from_the_result_of_the_first(
+    found: dict[str, dict[str, Any]],
+) -> None:
+    """DPO on what supervised fine-tuning made: it writes the answers better than DPO alone."""
+    assert found["chained"]["losses"][0] == pytest.approx(0.6931, abs=1e-4)
+    assert found["chained"]["loss"] < 0.5 * found["precomputed"]["loss"]
 
 
 def test_the_steps_are_those_of_the_plan(found: dict[str, dict[str, Any]]) -> None:
