@@ -19,6 +19,7 @@ from ftc.tui.understanding.reading import Change
 _DATA_ENDINGS: Final = (".csv", ".jsonl", ".json", ".parquet")
 _MOST_FILES: Final = 4
 _MOST_COLUMNS: Final = 8
+_TOO_LARGE: Final = "FTC420"
 _LARGEST_BYTES: Final = 64 * 1024**2
 _METHODS: Final = ("lora", "qlora", "full")
 _MACHINES: Final = ("auto", "RTX-4090", "A100-SXM4-80GB", "H100-SXM5-80GB")
@@ -46,6 +47,9 @@ def offer(question: Question, draft: Draft, situation: Situation, observer: Obse
         options.append(Option(label=label, changes=(change,)))
     if question.pointer in _PLANNED and _nearly(draft, question.pointer):
         options = [_planned(option, draft, observer) for option in options]
+    if question.trouble is not None and question.trouble.code == _TOO_LARGE:
+        fitting = [each for each in options if each.plan is None or each.plan.memory.fits]
+        options = fitting or options
     return replace(question, options=tuple(options), suggested=_suggested(question, options))
 
 

@@ -3,7 +3,7 @@
 Nothing here asks, prints or looks anything up: each front end does that in its own way.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -27,6 +27,7 @@ _ASKED_AS: Final[Mapping[str, str]] = {
 
 
 _METHOD: Final = "/method/type"
+_MOST_ALTERNATIVES: Final = 4
 _PROMPT: Final = "/data/columns/prompt"
 _ANSWER: Final = "/data/columns/completion"
 #: Columns that are not recognised.
@@ -84,6 +85,8 @@ def next_step(draft: Draft, situation: Situation) -> Step:
             return Question(pointer=_METHOD, trouble=trouble)
         pointer = _asked_column(draft) if trouble.code in _COLUMNS else _asked(trouble.pointer)
         options = (*_repairs(trouble), *_retries(trouble, pointer, draft))
+        if _is_too_large(situation) and situation.plan is not None:
+            options = _alternatives(situation.plan) or options
         return Question(pointer=pointer, options=options, trouble=trouble)
     for pointer in asked_pointers():
         if not draft.has(pointer):
@@ -134,12 +137,24 @@ def _asked_column(draft: Draft) -> str:
 
 def _repairs(finding: Finding) -> tuple[Option, ...]:
     """Return the finding's own repair as an answer, where it has one."""
-    changes = tuple(_change(operation) for operation in finding.fix)
+    repair = _repair(finding.fix)
+    return () if repair is None else (repair,)
+
+
+def _repair(fix: Sequence[Mapping[str, object]]) -> Option | None:
+    """Return a JSON patch as an answer; None where it is empty or does more than set values."""
+    changes = tuple(_change(operation) for operation in fix)
     if not changes or any(change is None for change in changes):
-        return ()
+        return None
     kept = tuple(change for change in changes if change is not None)
     label = ", ".join(f"{change.pointer[1:].replace('/', '.')} = {change.value}" for change in kept)
-    return (Option(label=label, changes=kept, key="option.repair"),)
+    return Option(label=label, changes=kept, key="option.repair")
+
+
+def _alternatives(plan: Plan) -> tuple[Option, ...]:
+    """Return what would fit instead, as answers."""
+    fixes = (_repair(alternative.fix) for alternative in plan.alternatives)
+    return tuple(option for option in fixes if option is not None)[:_MOST_ALTERNATIVES]
 
 
 def _retries(finding: Finding, pointer: str, draft: Draft) -> tuple[Option, ...]:

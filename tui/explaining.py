@@ -80,7 +80,9 @@ def tell_reason(session: "Session", about: str) -> Iterator[Line]:
     plan = session.situation.plan
     if plan is None:
         return
-    values = {fold(str(change.value)) for change in read(about, {}).changes}
+    changes = read(about, {}).changes
+    values = {fold(str(change.value)) for change in changes}
+    values |= {change.pointer.rpartition("/")[2] for change in changes}
     wanted = values | {fold(about), fold(about).replace(" ", "_")}
     for name, decision in plan.decisions.items().items():
         if wanted & {name, fold(str(decision.value))} - {"true", "false"}:

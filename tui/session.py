@@ -193,6 +193,8 @@ class Session:
         if self.step.optional:
             return []
         question = f"{self.voice.ask(self.step.pointer)}\n{self.voice.why(self.step.pointer)}"
+        if len(self.step.options) > 1 and self.step.options[1].key == "option.repair":
+            question = self.voice.say("which_repair")
         return [*lines, Line(who="ftc", text=question, kind="question")]
 
     def told(self, finding: Finding) -> str:

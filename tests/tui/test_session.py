@@ -130,6 +130,18 @@ def test_columns_that_show_nothing_are_asked_for(session: Session) -> None:
     }
 
 
+def test_what_would_fit_is_offered(session: Session) -> None:
+    """Where the method was said and does not fit: changes that do, and no machine that does not."""
+    session.reply("mistral 7b, tickets.csv, 2x A100-80GB, full fine-tune with zero2, no gguf")
+    assert "FTC420" in {finding.code for finding in session.situation.findings}
+    assert len(session.options) >= 3
+    assert all(option.plan and option.plan.memory.fits for option in session.options)
+    assert session.ask()[-1].text == "Which of these, or what else should change?"
+    session.reply("1")
+    assert session.situation.plan is not None
+    assert session.situation.plan.memory.fits
+
+
 def test_a_greeting_is_no_data(session: Session) -> None:
     """Nor is a folder offered that is named like a file."""
     (session.observer.folder / "folder.csv").mkdir()
