@@ -66,6 +66,7 @@ class Columns:
     """Which column plays which role; None where the role is unused or to be recognised."""
 
     messages: str | None
+    tools: str | None
     prompt: str | None
     completion: str | None
     instruction: str | None

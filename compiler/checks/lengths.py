@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.case import Case
 from ftc.compiler.checks.rule import Problem, put, rule
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.lengths import round_up, share_above
 from ftc.compiler.resolve.facts import Lengths
 
@@ -16,6 +17,11 @@ _FAR_BEYOND = 4
 
 def _about(case: Case) -> str:
     return "about " if case.data.lengths.estimate else ""
+
+
+def _splits(case: Case) -> bool:
+    """Whether long rows are split into pieces, so that nothing of them is lost."""
+    return OBJECTIVES[case.spec.objective.type].splits
 
 
 def _share_filling(lengths: Lengths, tokens: int) -> float:
@@ -112,7 +118,7 @@ def rows_cut(case: Case) -> Iterator[Problem]:
     """
     length, lengths = case.plan.decisions.max_length.value, case.data.lengths
     share = share_above(lengths, length)
-    if share > _CUT_SHARE:
+    if share > _CUT_SHARE and not _splits(case):
         what = "dropped" if case.spec.data.cleaning.overlong == "drop" else "cut"
         yield Problem(
             message=f"{_about(case)}{share:.1%} of rows are longer than {length:,} tokens and will "
@@ -139,7 +145,7 @@ def outliers_set_memory(case: Case) -> Iterator[Problem]:
     length = d.max_length.value
     # one row at a time because no more fit, and not because one is fastest
     tight = d.micro_batch.because.key in ("micro_batch.only", "micro_batch.tight")
-    if case.hardware.kind == "cpu" or case.plan.memory.fits is False or not tight:
+    if _splits(case) or case.hardware.kind == "cpu" or case.plan.memory.fits is False or not tight:
         return
     if length >= max(_LONG_TOKENS, _OUTLIER * lengths.p95) and d.max_length.source != "spec":
         enough = round_up(lengths.p95)

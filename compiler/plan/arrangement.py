@@ -76,6 +76,30 @@ def pack_rows(
     return best
 
 
+def split_lengths(lengths: Lengths, max_length: int) -> tuple[float, Lengths]:
+    """Return the pieces that a row is split into on average, and the lengths of pieces.
+
+    A bin's rows are taken to be shorter than its upper edge by as much as all rows are.
+    """
+    pieces: dict[int, int] = {}
+    total = sum(count for _, count in lengths.histogram)
+    edges = sum(edge * count for edge, count in lengths.histogram)
+    shrink = min(1.0, lengths.mean * total / edges) if edges else 1.0
+    for edge, count in lengths.histogram:
+        whole, rest = divmod(round(edge * shrink), max_length)
+        for size, number in ((max_length, whole * count), (rest, count)):
+            if size and number:
+                pieces[size] = pieces.get(size, 0) + number
+    share = sum(pieces.values()) / total if total else 1.0
+    mean = min(lengths.mean / share, max_length)
+    return share, replace(
+        lengths,
+        mean=mean,
+        max=min(lengths.max, max_length),
+        histogram=tuple(sorted(pieces.items())),
+    )
+
+
 def _cut(lengths: Lengths, max_length: int) -> Lengths:
     edges = tuple((min(edge, max_length), count) for edge, count in lengths.histogram)
     return replace(lengths, mean=min(lengths.mean, max_length), histogram=edges)

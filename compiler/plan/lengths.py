@@ -1,22 +1,28 @@
 """The length of a training row in tokens, from the data's percentiles."""
 
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.decision import Because, Decision
 from ftc.compiler.plan.source import decide
 from ftc.compiler.resolve.facts import DataFacts, Lengths, ModelFacts
 from ftc.spec.sections import Spec
 
+_PIECE_TOKENS = 2048  # a piece of a long text; longer ones teach longer dependencies, at a price
 _OUTLIER = 2.0  # a longest row beyond twice the 99th percentile is an outlier, not the data
 
 
 def decide_max_length(spec: Spec, model: ModelFacts, data: DataFacts) -> Decision[int]:
     """Return the smallest multiple of 8 (64 above 512) that keeps every row but outliers.
 
-    Never more than the model's context. Multiples of 8 fill the tensor cores' tiles (NVIDIA, Deep
+    Never more than the model's context. Text that is split into pieces needs no more than a usual
+    one. Multiples of 8 fill the tensor cores' tiles (NVIDIA, Deep
     Learning Performance guide, "Matrix multiplication").
     """
     lengths = data.lengths
 
     def derive() -> tuple[int, Because]:
+        if OBJECTIVES[spec.objective.type].splits:
+            value = min(round_up(lengths.max), model.context_tokens, _PIECE_TOKENS)
+            return value, Because(key="max_length.pieces", values={"max": lengths.max})
         keep = lengths.max if lengths.max <= _OUTLIER * lengths.p99 else lengths.p99
         value = min(round_up(keep), model.context_tokens)
         key = "max_length.longest" if keep == lengths.max else "max_length.p99"

@@ -63,6 +63,8 @@ class Uses:
     append_eos: bool
     loss_on_all: bool
     last_answer: bool
+    tools: bool
+    tools_column: bool
     repair: bool
     deduplicate: bool
     truncate: bool
@@ -184,6 +186,8 @@ def find_uses(source: BundleSource) -> Uses:
         template=renders_template(source),
         append_eos=facts.tokenizer.closes_answer is False,
         loss_on_all=spec.objective.loss_on == "all",
+        tools=data.calls,
+        tools_column=data.calls and data.tools is not None,
         last_answer=spec.objective.loss_on == "last_turn" or form != "chat",
         repair=spec.data.cleaning.repair_encoding,
         deduplicate=spec.data.cleaning.drop_duplicates,

@@ -141,3 +141,23 @@ def test_the_numbers_agree(
         assert d.packed_rows.value <= d.train_rows.value
         assert d.packed_length.value >= d.max_length.value
         assert d.batch_rows == d.packed_rows.value
+
+
+def test_long_texts_are_planned_in_pieces(build_known: BuildKnown) -> None:
+    """Nothing is cut: pieces of a usual length have all tokens of the texts."""
+    texts = {
+        "/spec/objective/type": "cpt",
+        "/facts/data/form": "text",
+        "/facts/data/lengths/mean": 10_000.0,
+        "/facts/data/lengths/max": 20_000,
+        "/facts/data/lengths/histogram": [[1000, 2500], [20_000, 2500]],
+    }
+    plan = plan_of(build_known, texts)
+    d = plan.decisions
+    assert (d.max_length.value, d.max_length.because.key) == (2048, "max_length.pieces")
+    assert d.packing.because.key == "packing.text"
+    assert d.packed_rows is not None
+    assert d.packed_length is not None
+    tokens = 10_000 * d.train_rows.value
+    assert 0.9 < tokens / (d.packed_rows.value * d.packed_length.value) <= 1.0
+    assert (d.train_rows.value, d.epochs.value) == (4000, 1.0)
