@@ -19,6 +19,9 @@ EXAMPLES = {
     "qlora-24gb": "examples/qlora-24gb/spec.json",
     "full-zero3": "examples/full-zero3/spec.json",
     "chat": "examples/chat/spec.yaml",
+    "dpo": "examples/dpo/spec.json",
+    "kto": "examples/kto/spec.json",
+    "orpo": "examples/orpo/spec.json",
 }
 SCRIPTS = sorted(GOLDEN.glob("*/*.py"))
 

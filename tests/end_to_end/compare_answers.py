@@ -62,6 +62,7 @@ def judge(bundle: Path) -> dict[str, Any]:
         "name": bundle.name,
         "losses": [loss for _, loss in curve["train"]],
         "validation": [loss for _, loss in curve["validation"]],
+        "source": str(training["source"]),
         "frozen": is_frozen(training["trainer"], training["source"]),
         **report,
     }

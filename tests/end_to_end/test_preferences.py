@@ -99,9 +99,10 @@ def test_a_reference_is_the_same_wherever_it_comes_from(found: dict[str, dict[st
 def test_a_chained_run_starts_from_the_result_of_the_first(
     found: dict[str, dict[str, Any]],
 ) -> None:
-    """DPO on what supervised fine-tuning made: it writes the answers better than DPO alone."""
+    """DPO on what supervised fine-tuning made: it finds the answers likelier than DPO alone."""
+    assert Path(found["chained"]["source"]).parts[-3:] == ("written", "run", "merged")
     assert found["chained"]["losses"][0] == pytest.approx(0.6931, abs=1e-4)
-    assert found["chained"]["loss"] < 0.5 * found["precomputed"]["loss"]
+    assert found["chained"]["loss"] < found["precomputed"]["loss"]
 
 
 def test_the_steps_are_those_of_the_plan(found: dict[str, dict[str, Any]]) -> None:
