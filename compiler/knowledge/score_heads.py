@@ -4,9 +4,12 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from ftc.compiler.knowledge.architecture import is_convertible
+
+#: The name of the head in transformers' classes that score with a decoder.
+SCORE_HEAD: Final = "score"
 
 
 def find_score_class(model_type: str) -> str | None:

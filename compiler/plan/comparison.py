@@ -12,6 +12,8 @@ from ftc.spec.sections import ObjectiveType, PreferenceLoss, Reference, Spec
 REFERRING: Final[frozenset[ObjectiveType]] = frozenset({"dpo", "kto"})
 #: The objectives whose trainers switch dropout off.
 COMPARING: Final[frozenset[ObjectiveType]] = REFERRING | {"orpo"}
+#: The objectives whose rows are answers side by side, and whose trainers switch dropout off.
+PAIRING: Final[frozenset[ObjectiveType]] = COMPARING | {"reward"}
 
 _NORMALISED_BETA: Final = 5.0
 _ROBUST_SMOOTHING: Final = 0.1

@@ -96,7 +96,7 @@ def _run(outcome: Outcome, course: Course) -> None:
         course.skip("convert", "llama.cpp has no such head: the merged folder is the result")
     if spec.export.types:
         _compare(course)
-    _ask(course)
+    _ask(spec, course)
 
 
 def _write_bundle(path: Path, course: Course) -> None:
@@ -185,14 +185,15 @@ def _qualities(bundle: Path) -> dict[str, Any]:
     return {entry["type"]: entry for entry in json.loads(text)["files"]}
 
 
-def _ask(course: Course) -> None:
-    """Ask the result something that the data asks."""
+def _ask(spec: Spec, course: Course) -> None:
+    """Ask the result something that the data asks; a reward model, what an answer is worth."""
     row = json.loads(_rows(course.bundle / "run").read_text(encoding="utf-8").splitlines()[0])
     asked = [turn["content"] for turn in row.get("messages", ()) if turn["role"] == "user"]
     question = (asked or [str(row.get("prompt") or "Hello")])[0][:_QUESTION_LETTERS]
+    words = [question, str(row["answer"])] if spec.objective.type == "reward" else [question]
     with course.stage("answer") as result:
         answered = subprocess.run(
-            [sys.executable, "ask.py", "--", question],
+            [sys.executable, "ask.py", "--", *words],
             cwd=course.bundle,
             capture_output=True,
             text=True,

@@ -86,6 +86,7 @@ ARTIFACTS: Final = (
         "asks the model the questions of public benchmarks; run.sh does not call it",
         lambda uses: uses.harness,
     ),
+    _script("head.py", "sets up the head that gives rewards", lambda uses: uses.reward_model),
     _script("labels.py", "names the labels, and judges what is said", lambda uses: uses.classes),
     _script("reader.py", "reads and writes with a GGUF file", lambda uses: uses.converted),
     _script(

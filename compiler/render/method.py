@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ftc.compiler.knowledge.module_names import ModuleNames, find_module_names
+from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.score_heads import SCORE_HEAD
 from ftc.compiler.plan.adapter import ALL_LINEAR
 from ftc.compiler.plan.freezing import trains_embedding, trains_head
 from ftc.compiler.plan.size import shape_of
@@ -32,12 +34,29 @@ def method_values(source: BundleSource) -> Mapping[str, Any]:
 def _names(source: BundleSource, names: ModuleNames) -> dict[str, Any]:
     spec, shape = source.spec, shape_of(source.facts.model)
     layers = source.plan.decisions.trained_layers
+    scores = OBJECTIVES[spec.objective.type].head == "scores"
     parts = [names.embedding] if trains_embedding(spec, shape) else []
-    if trains_head(spec, shape) and not shape.tied:
-        parts.append(names.head)
+    if scores or (trains_head(spec, shape) and not shape.tied):
+        parts.append(SCORE_HEAD if scores else names.head)
     inside = [f"{names.layers}.{layer}." for layer in layers.value] if layers else []
     return {
         "also_train": tuple(name.rpartition(".")[2] for name in parts),
         "trained_names": (*inside, *(f"{part}." for part in parts)),
         "expert_targets": names.experts,
+        "token_tables": token_tables(source),
     }
+
+
+def token_tables(source: BundleSource) -> tuple[str, ...]:
+    """Return the tables of which an adapter trains the new tokens' rows alone.
+
+    Those that `also_train` trains whole are not among them; PEFT trains a tied head with its table.
+    """
+    spec, shape = source.spec, shape_of(source.facts.model)
+    names = find_module_names(source.facts.model.architecture)
+    if not spec.model.new_tokens or spec.method.type not in ("lora", "qlora") or names is None:
+        return ()
+    tables = () if trains_embedding(spec, shape) else (names.embedding,)
+    if not shape.tied and not trains_head(spec, shape):
+        tables = (*tables, names.head)
+    return tuple(name.rpartition(".")[2] for name in tables)
