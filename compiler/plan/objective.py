@@ -16,8 +16,9 @@ from ftc.spec.sections import Spec
 # fused: tiles of logits, as `Stack.loss` says; whole: all of them; scores: a few numbers a row
 Head = Literal["fused", "whole", "scores"]
 # trl/experimental/orpo: the logits in fp32 (accelerate's `convert_outputs_to_fp32`), half of them
-# as log-softmax, and on the way back two gradients of all of them: 4 + 2 + 4 + 4
-_ORPO_BYTES: Final = 14
+# as log-softmax, and on the way back two gradients of all of them: 4 + 2 + 4 + 4; off CUDA, where
+# TRL's kernel is torch's row by row, one more
+_ORPO_BYTES, _ORPO_CPU_BYTES = 14, 18
 # transformers' `LabelSmoother`: fp32 logits, a shifted copy, log-softmax and its negative
 _SMOOTHED_BYTES: Final = 16
 _ELSEWHERE: Final = ("copy", "adapter_off")
@@ -84,7 +85,9 @@ def head_of(job: Job) -> Head:
 
 def whole_bytes(job: Job) -> int:
     """Return what all logits cost per token and word of the vocabulary, where they are needed."""
-    return _SMOOTHED_BYTES if job.smoothed else _ORPO_BYTES
+    if job.smoothed:
+        return _SMOOTHED_BYTES
+    return _ORPO_BYTES if job.gpu else _ORPO_CPU_BYTES
 
 
 def count_labels(spec: Spec, data: DataFacts) -> int:
