@@ -1,4 +1,4 @@
-"""The rules about what a method trains and how an adapter begins (FTC150 to FTC159, FTC446)."""
+"""The rules about what a method trains and how an adapter begins (FTC150 to 159, 446 to 449)."""
 # ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
 
 import re
@@ -11,6 +11,7 @@ from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.adapter import matched
 
 _ADAPTERS = ("lora", "qlora")
+_PARTS = {"embeddings", "head"}
 _SPLIT = ("pissa", "pissa_niter_16", "olora")
 
 
@@ -186,6 +187,7 @@ def split_beside(case: Case) -> Iterator[Problem]:
     beside = {
         "method.dora": method.dora,
         "method.also_train": bool(method.also_train),
+        "model.new_tokens": bool(case.spec.model.new_tokens),
         "objective.type": OBJECTIVES[case.spec.objective.type].head == "scores",
         "distribution.strategy": case.plan.decisions.sharding.value == "zero3",
     }
@@ -270,7 +272,7 @@ def nothing_is_frozen(case: Case) -> Iterator[Problem]:
 def adapter_beyond_llama_cpp(case: Case) -> Iterator[Problem]:
     """What it is: The adapter is to be exported as GGUF, and is more than LoRA's two matrices.
 
-    Why it matters: llama.cpp's converter stops at DoRA's sizes, at whole embeddings and heads, and
+    Why it matters: llama.cpp's converter stops at DoRA's sizes, at embeddings and heads, and
     knows no tensors of experts. It scales by alpha / rank, which rsLoRA does not. The merged model
     has all of it: GGUF types are not affected.
 
@@ -281,11 +283,47 @@ def adapter_beyond_llama_cpp(case: Case) -> Iterator[Problem]:
     method = case.spec.method
     if not case.spec.export.adapter or method.type not in _ADAPTERS:
         return
-    for name in ("dora", "rslora", "experts", "also_train"):
-        if getattr(method, name):
+    beyond = {
+        "method.dora": method.dora,
+        "method.rslora": method.rslora,
+        "method.experts": method.experts,
+        "method.also_train": bool(method.also_train),
+        "model.new_tokens": bool(case.spec.model.new_tokens),
+    }
+    for name, present in beyond.items():
+        if present:
             yield Problem(
-                message=f"a GGUF adapter cannot hold what `method.{name}` trains",
+                message=f"a GGUF adapter cannot hold what `{name}` trains",
                 help=f"leave `export.adapter` out, or remove `{name}`",
                 pointer="/export/adapter",
                 fix=(put("/export/adapter", False),),
             )
+
+
+@rule("FTC447", "new-tokens-that-stay-untrained", "error", reads=("model",), fix_safety="unsafe")
+def new_tokens_that_stay_untrained(case: Case) -> Iterator[Problem]:
+    """What it is: Tokens are added, and their rows of embeddings or head are not trained.
+
+    Why it matters: A new token begins near the mean of all others. Unless its row is trained, the
+    model can neither tell it from other new tokens nor write it.
+
+    Example: {"model": {"id": "Qwen/Qwen2.5-7B", "new_tokens": ["<tool>"]}, "method": "freeze"}
+
+    Use instead: {"model": {"id": "Qwen/Qwen2.5-7B", "new_tokens": ["<tool>"]}, "method": "lora"}
+    """
+    method, shape = case.spec.method, case.model.shape
+    if not case.spec.model.new_tokens or method.type == "full":
+        return
+    if method.type == "freeze":
+        tied = shape is not None and shape.tied
+        missing = not (tied and method.also_train) and set(method.also_train) != _PARTS
+    else:
+        missing = shape is None or find_module_names(case.model.architecture) is None
+    if missing:
+        yield Problem(
+            message="the rows of the new tokens would not be trained",
+            help="train `embeddings` and `head` by `method.also_train`, or use `full`"
+            if method.type == "freeze"
+            else "use `full`: the names of this architecture's tables are not known",
+            pointer="/model/new_tokens",
+        )

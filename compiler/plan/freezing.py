@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.decision import Because, Decision
-from ftc.compiler.plan.source import decide, keep
+from ftc.compiler.plan.source import decide, derived, keep
 from ftc.spec.sections import Part, Spec
 
 _SHARE = 4  # one layer of so many
@@ -52,6 +52,19 @@ def decide_parts(spec: Spec) -> Decision[tuple[Part, ...]] | None:
     """Return what is trained whole beside layers or an adapter, None where nothing is."""
     parts = spec.method.also_train
     return keep(spec, "/method/also_train", parts) if parts else None
+
+
+def decide_new_tokens(spec: Spec) -> Decision[int] | None:
+    """Return how many tokens are added, None where none is."""
+    count = len(spec.model.new_tokens)
+    return derived(count, "new_tokens", field="model.new_tokens") if count else None
+
+
+def token_parameters(spec: Spec, shape: Shape) -> int:
+    """Return the weights of new rows beside an adapter, in tables that are not trained whole."""
+    tables = int(not trains_embedding(spec, shape))
+    tables += int(not shape.tied and not trains_head(spec, shape))
+    return len(spec.model.new_tokens) * shape.hidden * tables
 
 
 def part_parameters(spec: Spec, shape: Shape) -> int:

@@ -56,6 +56,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "rows.train": "what is left of {rows} usable rows",
     "rows.share": "{share} of {rows} usable rows",
     "stratify.labels": "each of {labels} labels keeps its share in every split",
+    "stratify.feedback": "good and bad answers keep their shares in every split",
     "stratify.none": "the answers are not a closed set of labels",
     "class_weights.even": "all {labels} labels have about as many rows",
     "class_weights.uneven": "the most common label has {ratio} times the rows of the rarest; each "

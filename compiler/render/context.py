@@ -93,6 +93,7 @@ def _spec_values(source: BundleSource) -> dict[str, Any]:
         "input": data.input,
         "output": data.output,
         "text": data.text,
+        "tools": data.tools,
         "chosen": data.chosen,
         "rejected": data.rejected,
         "label": data.label,

@@ -194,7 +194,7 @@ def find_uses(source: BundleSource) -> Uses:
         truncate=spec.data.cleaning.overlong == "truncate" and not splits,
         split=splits,
         max_rows=spec.data.max_rows is not None,
-        stratify=decided.stratify.value and form not in ("text", "preference", "feedback"),
+        stratify=decided.stratify.value and form not in ("text", "preference"),
         validation=validation,
         test=test,
         pair_smoothing=decided.pair_smoothing is not None,

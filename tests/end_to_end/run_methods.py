@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 ROWS = 6
 
@@ -54,12 +54,18 @@ def judge(bundle: Path) -> dict[str, Any]:
     lines = (bundle / "run/data/train.jsonl").read_text(encoding="utf-8").splitlines()[:ROWS]
     rows = [json.loads(line)["input_ids"] for line in lines]
     names = run_stage(bundle, "train.py")
+    words = names.get("NEW_TOKENS", [])
     trained = answers(names["trainer"].model, rows)
     weights = names["trainer"].model.parameters()
     moving = {name for name, weight in names["model"].named_parameters() if weight.requires_grad}
     run_stage(bundle, "merge.py")
     base = AutoModelForCausalLM.from_pretrained(names["source"], dtype=torch.float32)
     merged = AutoModelForCausalLM.from_pretrained(bundle / "run/merged", dtype=torch.float32)
+    base_rows = base.get_input_embeddings().num_embeddings
+    tokenizer = AutoTokenizer.from_pretrained(bundle / "run/merged")
+    if words:  # each begins near the mean of the others
+        base.resize_token_embeddings(len(tokenizer))
+    head, start = merged.get_output_embeddings().weight, base.get_output_embeddings().weight
     after = merged.state_dict()
     kept = {
         name
@@ -72,6 +78,10 @@ def judge(bundle: Path) -> dict[str, Any]:
         "losses": [loss for _, loss in report["train"]],
         "merged": distance(trained, answers(merged, rows)),
         "base": distance(trained, answers(base, rows)),
+        "pieces": {word: len(tokenizer.tokenize(word)) for word in words},
+        "rows": len(head),
+        "base_rows": base_rows,
+        "drift": (head[base_rows:] - start[base_rows:]).abs().max().item() if words else 0,
         "moved": sorted(set(after) - kept),
         "kept": sorted(kept),
         "moving": sorted(moving),

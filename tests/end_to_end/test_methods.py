@@ -59,8 +59,11 @@ CASES: Final[Mapping[str, tuple[str, dict[str, Any], dict[str, Any]]]] = {
     ),
     "experts": ("experts", {"type": "lora", "experts": True}, {"neftune": 5}),
     "int8": ("plain", {"type": "qlora", "quantization": "int8"}, {"optimizer": "lion"}),
+    "tokens": ("plain", {"type": "lora"}, {}),
+    "tokens-tied": ("tied", {"type": "lora", "dora": True}, {}),
     "sgd": ("plain", {"type": "full"}, {"optimizer": "sgd", "learning_rate": 0.2}),
 }
+NEW: Final = ["refund", "<late>"]  # an answer of the rows, and a word that no row has
 Results = Mapping[str, Mapping[str, Any]]
 
 
@@ -93,7 +96,7 @@ def _compile(folder: Path, name: str) -> int:
     rate = {} if "learning_rate" in training else {"learning_rate": 0.01}
     spec = {
         "name": name,
-        "model": f"./{model}",
+        "model": {"id": f"./{model}", "new_tokens": NEW if name.startswith("tokens") else []},
         "data": {"source": "tickets.csv", "max_rows": 120},
         "hardware": "cpu",
         "method": method,
@@ -140,6 +143,17 @@ def test_parts_and_experts_move(results: Results) -> None:
     """A tied embedding that is trained whole, and the tensors of experts."""
     assert "model.embed_tokens.weight" in results["rslora"]["moved"]
     assert "model.layers.0.mlp.experts.down_proj" in " ".join(results["experts"]["moved"])
+
+
+@pytest.mark.parametrize("name", ["tokens", "tokens-tied"])
+def test_new_tokens_are_trained_and_kept(results: Results, name: str) -> None:
+    """The merged folder's tokenizer has them, and their rows are no longer those of a resizing."""
+    found = results[name]
+
+    assert [found["pieces"][word] for word in NEW] == [1, 1]
+    assert found["rows"] == found["base_rows"] + len(NEW)
+    assert found["drift"] > 0.01
+    assert results["dora"]["rows"] == results["dora"]["base_rows"]
 
 
 def test_optimisers_and_rates_are_those_asked_for(results: Results) -> None:
