@@ -100,6 +100,34 @@ def unbalanced_feedback_weights(case: Case) -> Iterator[Problem]:
         )
 
 
+@rule("FTC273", "test-without-both-kinds", "error", reads=("data", "plan"), fix_safety="unsafe")
+def test_without_both_kinds(case: Case) -> Iterator[Problem]:
+    """What it is: The test split is too small to hold a good and a bad answer.
+
+    Why it matters: KTO's result is judged by whether it rewards good answers more than bad ones.
+    `evaluate.py` has nothing to compare, and stops.
+
+    Example: {"objective": "kto", "data": {"source": "three-thumbs-down-in-a-hundred.jsonl",
+     "splits": {"test": 0.05}}}
+
+    Use instead: {"objective": "kto", "data": {"source": "three-thumbs-down-in-a-hundred.jsonl",
+     "splits": {"test": 0}}}
+    """
+    found, d = case.data.feedback, case.plan.decisions
+    if found is None or d.test_rows.value < 1:
+        return
+    total = max(1, found.desirable_rows + found.undesirable_rows)
+    fewest = min(found.desirable_rows, found.undesirable_rows)
+    expected = fewest * d.test_rows.value / total
+    if expected < 1:
+        yield Problem(
+            message=f"of {d.test_rows.value:,} test rows {expected:.1f} would be of the rarer kind",
+            help="raise `data.splits.test`, bring more such rows, or hold none out for a test",
+            pointer="/data/splits/test",
+            fix=(put("/data/splits/test", 0),),
+        )
+
+
 @rule("FTC560", "unfit-reference", "error")
 def unfit_reference(case: Case) -> Iterator[Problem]:
     """What it is: An adapter is to be switched off and there is none, or the base of one is copied.

@@ -74,7 +74,8 @@ def stratify_without_labels(case: Case) -> Iterator[Problem]:
 
     Use instead: {"data": "essays.jsonl"}
     """
-    if case.spec.data.splits.stratify is True and not case.data.labels:
+    told_apart = case.data.labels or case.data.feedback
+    if case.spec.data.splits.stratify is True and not told_apart:
         yield Problem(
             message="`stratify` needs labels, and the answers are not a closed set",
             help='leave it out, or set it to "auto"',

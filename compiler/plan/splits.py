@@ -40,6 +40,8 @@ def decide_splits(spec: Spec, data: DataFacts, max_length_tokens: int) -> Splits
     def stratify() -> tuple[bool, Because]:
         if data.labels:
             return True, Because(key="stratify.labels", values={"labels": len(data.labels)})
+        if data.feedback is not None:
+            return True, Because(key="stratify.feedback")
         return False, Because(key="stratify.none")
 
     return Splits(
