@@ -21,13 +21,20 @@ from ftc.tui.understanding.words import read_words
 _CORRECTION: Final = re.compile(rf"^\s*{any_of(WORDS['correct'])}\b[,:]?\s+(?=\S)")
 #: Fields of which any value displaces others, and the word that stands for it.
 _KIND: Final = {"/training/epochs": "any", "/training/max_steps": "any"}
-_KNOBS: Final = ("/method/rank", "/method/alpha", "/method/dropout", "/method/targets")
+_KNOBS: Final = (
+    *("/method/rank", "/method/alpha", "/method/dropout", "/method/targets"),
+    *("/method/target_pattern", "/method/experts", "/method/rslora", "/method/dora"),
+    *("/method/init", "/method/double_quantization", "/method/quantization"),
+)
 #: What a value leaves no room for, which the language would refuse beside it.
 _DISPLACES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("/training/epochs", "any"): ("/training/max_steps",),
     ("/training/max_steps", "any"): ("/training/epochs",),
-    ("/method/type", "full"): (*_KNOBS, "/method/double_quantization"),
-    ("/method/type", "lora"): ("/method/double_quantization",),
+    ("/method/type", "full"): (*_KNOBS, "/method/also_train", "/method/layers"),
+    ("/method/type", "freeze"): _KNOBS,
+    ("/method/type", "lora"): (*_KNOBS[-2:], "/method/layers"),
+    ("/method/type", "qlora"): ("/method/layers",),
+    ("/method/quantization", "int8"): ("/method/double_quantization",),
 }
 #: A longer text was pasted: beside a quoted system message, what follows is not read.
 _LONGEST: Final = 1000
