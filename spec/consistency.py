@@ -19,7 +19,7 @@ from ftc.spec.schema import fields
 
 _HELD_OUT_BELOW: Final = 0.9
 _ROLES: Final = {
-    "chat": ("messages",),
+    "chat": ("messages", "tools"),
     "prompt_completion": ("prompt", "completion"),
     "instruction": ("instruction", "input", "output"),
     "text": ("text",),

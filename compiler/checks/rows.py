@@ -22,6 +22,7 @@ _FAULTS = {
     "no_prompt": "have answers and no prompt",
     "two_prompts": "have answers to two prompts",
     "no_label": "have a label that says neither good nor bad",
+    "no_tools": "hold no list of tools",
     "same_answers": "have the chosen answer as the rejected one too",
 }
 

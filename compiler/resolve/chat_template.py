@@ -46,12 +46,24 @@ class ChatTemplate:
     environment: "_Environment"
     variables: Mapping[str, Any]
 
-    def render(self, messages: Sequence[Message], *, add_generation_prompt: bool = False) -> str:
+    def render(
+        self,
+        messages: Sequence[Message],
+        *,
+        add_generation_prompt: bool = False,
+        tools: Sequence[Any] | None = None,
+    ) -> str:
         """Return the conversation as the model reads it; raises ChatTemplateError."""
-        return self.render_marked(messages, add_generation_prompt=add_generation_prompt)[0]
+        return self.render_marked(
+            messages, add_generation_prompt=add_generation_prompt, tools=tools
+        )[0]
 
     def render_marked(
-        self, messages: Sequence[Message], *, add_generation_prompt: bool = False
+        self,
+        messages: Sequence[Message],
+        *,
+        add_generation_prompt: bool = False,
+        tools: Sequence[Any] | None = None,
     ) -> tuple[str, Spans]:
         """Return the conversation, and where `{% generation %}` blocks begin and end in it.
 
@@ -63,7 +75,7 @@ class ChatTemplate:
             context = self.compiled.new_context(
                 {
                     "messages": [_plain(message) for message in messages],
-                    "tools": None,
+                    "tools": tools,
                     "documents": None,
                     "add_generation_prompt": add_generation_prompt,
                     **self.variables,

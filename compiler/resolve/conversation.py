@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from ftc.compiler.resolve.cleaning import is_blank
+from ftc.compiler.resolve.tools import CALLERS, read_calls
 
 Turn = tuple[str, str]
 #: Why a row is no example: blank, or malformed in one of the other ways.
 Fault = Literal[
     "blank", "unreadable", "not_text", "no_list", "no_turn", "order", "unanswered", "no_prompt",
-    "two_prompts", "same_answers", "no_label",
+    "two_prompts", "same_answers", "no_label", "no_tools",
 ]  # fmt: skip
 
 ROLES: Final[Mapping[str, str]] = {
@@ -25,18 +26,23 @@ ROLES: Final[Mapping[str, str]] = {
     "model": "assistant",
     "tool": "tool",
     "function": "tool",
+    "observation": "tool",
 }
 _FOLLOWS: Final[Mapping[str, frozenset[str]]] = {
     "": frozenset({"system", "user"}),
     "system": frozenset({"user"}),
-    "user": frozenset({"assistant"}),
-    "assistant": frozenset({"user", "tool"}),
-    "tool": frozenset({"assistant", "tool"}),
+    "user": frozenset({"assistant", "calls"}),
+    "assistant": frozenset({"user", "tool", "calls"}),
+    "calls": frozenset({"tool"}),
+    "tool": frozenset({"assistant", "tool", "calls"}),
 }
 
 
-def read_messages(messages: Any) -> tuple[Turn, ...] | Fault:
-    """Read a list of messages, in any order of roles; a file of text columns holds it as JSON."""
+def read_messages(messages: Any, *, calls: bool = False) -> tuple[Turn, ...] | Fault:
+    """Read a list of messages, in any order of roles; a file of text columns holds it as JSON.
+
+    With `calls` the assistant may call tools, as in `tools.py`.
+    """
     if isinstance(messages, str):
         if is_blank(messages):
             return "blank"
@@ -48,8 +54,13 @@ def read_messages(messages: Any) -> tuple[Turn, ...] | Fault:
         return "blank"
     if not isinstance(messages, list):
         return "no_list"
-    turns = [turn for turn in map(_read_turn, messages) if turn is not None]
-    return tuple(turns) if len(turns) == len(messages) else "no_turn"
+    turns: list[Turn] = []
+    for message in messages:
+        read = _read_calling(message) if calls else _read_turn(message)
+        if read is None:
+            return "no_turn"
+        turns += read
+    return tuple(turns)
 
 
 def find_disorder(turns: Sequence[Turn]) -> Fault | None:
@@ -59,14 +70,24 @@ def find_disorder(turns: Sequence[Turn]) -> Fault | None:
         if role not in _FOLLOWS[before]:
             return "order"
         before = role
-    return None if before == "assistant" else "unanswered"
+    return None if before in ("assistant", "calls") else "unanswered"
 
 
-def _read_turn(message: Any) -> Turn | None:
+def _read_calling(message: Any) -> tuple[Turn, ...] | None:
+    """Read a message that may call tools."""
+    if isinstance(message, dict):
+        role = message.get("role", message.get("from"))
+        said = isinstance(role, str) and ROLES.get(role) == "assistant"
+        if role in CALLERS or (said and message.get("tool_calls")):
+            return read_calls(message)
+    return _read_turn(message)
+
+
+def _read_turn(message: Any) -> tuple[Turn] | None:
     """Read `{"role", "content"}`, or ShareGPT's `{"from", "value"}`."""
     if not isinstance(message, dict):
         return None
     role = message.get("role", message.get("from"))
     content = message.get("content", message.get("value"))
     known = ROLES.get(role) if isinstance(role, str) else None
-    return (known, content) if known is not None and isinstance(content, str) else None
+    return ((known, content),) if known is not None and isinstance(content, str) else None

@@ -191,6 +191,7 @@ def _facts(
         input=roles.input,
         output=roles.output,
         text=roles.text,
+        tools=roles.tools,
         chosen=roles.chosen,
         rejected=roles.rejected,
         rows=scan.rows,
@@ -208,6 +209,7 @@ def _facts(
         conflicting_rows=scan.prompts.conflicting,
         multi_turn=scan.multi_turn,
         has_system=scan.has_system,
+        calls=scan.calls,
         lengths=measured.lengths,
         preferences=measured.preferences,
         rewards=measured.rewards,
@@ -220,9 +222,7 @@ def _facts(
 
 
 def _feedback(scan: Scan) -> Feedback:
-    return Feedback(
-        desirable_rows=scan.verdicts["true"], undesirable_rows=scan.verdicts["false"]
-    )
+    return Feedback(desirable_rows=scan.verdicts["true"], undesirable_rows=scan.verdicts["false"])
 
 
 def _digest(files: Sequence[TableFile]) -> str:

@@ -13,6 +13,7 @@ from ftc.compiler.resolve.cleaning import clean_text, has_control, is_blank, is_
 from ftc.compiler.resolve.conversation import Fault, Turn, find_disorder, read_messages
 from ftc.compiler.resolve.preference import read_pair, read_verdict
 from ftc.compiler.resolve.roles import Roles
+from ftc.compiler.resolve.tools import read_tools
 from ftc.spec.sections import Form
 
 #: What may be wrong with a text that is one: see `cleaning.py`; "lost" is U+FFFD in it.
@@ -102,8 +103,11 @@ def _text(row: Mapping[str, Any], column: str | None) -> str | None:
 
 def _conversation(row: Mapping[str, Any], roles: Roles) -> tuple[Turn, ...] | Fault:
     """Read a list of messages whose roles come in their order."""
-    turns = read_messages(row.get(roles.messages or ""))
-    return turns if isinstance(turns, str) else find_disorder(turns) or turns
+    turns = read_messages(row.get(roles.messages or ""), calls=True)
+    tools = read_tools(row.get(roles.tools)) if roles.tools else ()
+    if isinstance(turns, str) or isinstance(tools, str):
+        return turns if isinstance(turns, str) else "no_tools"
+    return find_disorder(turns) or (*tools, *turns)
 
 
 def _pair(row: Mapping[str, Any], roles: Roles) -> tuple[Turn, ...] | Fault:

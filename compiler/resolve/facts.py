@@ -292,6 +292,8 @@ class DataFacts:
     labels: tuple[Label, ...]
     delimiter: str | None = None
     files: tuple[str, ...] = ()
+    tools: str | None = None
+    calls: bool = False
     chosen: str | None = None
     rejected: str | None = None
     preferences: Preferences | None = None

@@ -4,6 +4,7 @@ The prompt of an example is what the model reads before the last answer begins. 
 tokenizer both are estimated from characters.
 """
 
+import json
 import math
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,6 +17,7 @@ from ftc.compiler.resolve.conversation import Turn
 from ftc.compiler.resolve.example import Example
 from ftc.compiler.resolve.facts import Lengths
 from ftc.compiler.resolve.tokenizer_files import LoadedTokenizer
+from ftc.compiler.resolve.tools import to_messages, with_system
 
 if TYPE_CHECKING:  # slow to import, needed only where a tokenizer is there
     from tokenizers import Encoding
@@ -32,7 +34,9 @@ def count_lengths(
     examples: Sequence[Example], tokenizer: LoadedTokenizer, *, system: str | None
 ) -> Iterator[Pair | None]:
     """Yield (tokens, tokens of the prompt) per example; None where the template refuses it."""
-    batches = ([_with_system(example, system) for example in batch] for batch in _batches(examples))
+    batches = (
+        [with_system(example.turns, system) for example in batch] for batch in _batches(examples)
+    )
     if examples and examples[0].turns[0][0] == "text":
         for batch in batches:
             yield from _count_texts([text for ((_, text), *_) in batch], tokenizer)
@@ -48,7 +52,7 @@ def estimate_lengths(
 ) -> Iterator[Pair]:
     """Yield (tokens, tokens of the prompt) per example by a ratio of characters per token."""
     for example in examples:
-        turns = _with_system(example, system)
+        turns = with_system(example.turns, system)
         marker = 0 if example.turns[0][0] == "text" else _MARKER_TOKENS
         tokens = [math.ceil(len(text) / chars_per_token) + marker for _, text in turns]
         yield sum(tokens), sum(tokens[:-1]) + (marker if len(tokens) > 1 else 0)
@@ -124,24 +128,27 @@ def _pairs(
             yield None
             continue
         encoding = next(encodings)
-        start = max(text.rfind(turns[-1][1]), 0)
+        start = _find_answer(text, turns[-1])
         total = len(encoding) + (not text.endswith(eos))
         yield total, _tokens_before(encoding, start, len(text))
 
 
+def _find_answer(text: str, answer: Turn) -> int:
+    """Return where a rendered conversation says its answer; a call is found by what it calls."""
+    role, said = answer
+    wanted = json.loads(said)[0]["function"]["name"] if role == "calls" else said
+    return max(text.rfind(wanted), 0)
+
+
 def _render(turns: Turns, tokenizer: LoadedTokenizer) -> str | None:
     """Render a conversation; the white space behind its last turn is not trained on."""
-    messages = [{"role": role, "content": text} for role, text in turns]
+    messages, tools = to_messages(turns)
+    if tokenizer.template is None:
+        return None
     try:
-        return None if tokenizer.template is None else tokenizer.template.render(messages).rstrip()
+        return tokenizer.template.render(messages, tools=tools).rstrip()
     except ChatTemplateError:
         return None
-
-
-def _with_system(example: Example, system: str | None) -> Turns:
-    if system is None or example.turns[0][0] in ("system", "text"):
-        return example.turns
-    return (("system", system), *example.turns)
 
 
 def _tokens_before(encoding: "Encoding", position: int, end: int) -> int:

@@ -4,13 +4,14 @@ An answer is learned with what closes it. Its place is found by rendering the be
 conversation, since a chat template is free to write what it likes around a text.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from itertools import chain, groupby, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ftc.compiler.resolve.chat_template import ChatTemplate, ChatTemplateError, Message
+from ftc.compiler.resolve.chat_template import ChatTemplateError, Message
 from ftc.compiler.resolve.data_files import find_data_files
 from ftc.compiler.resolve.example import Example, read_example
 from ftc.compiler.resolve.facts import DataFacts, TokenizerFacts
@@ -19,6 +20,7 @@ from ftc.compiler.resolve.rows import read_table
 from ftc.compiler.resolve.table_file import TableFile, inspect_file
 from ftc.compiler.resolve.tokenizer import reload_tokenizer
 from ftc.compiler.resolve.tokenizer_files import LoadedTokenizer
+from ftc.compiler.resolve.tools import to_messages, with_system
 from ftc.spec.finding import Finding
 from ftc.spec.sections import Spec
 
@@ -81,10 +83,8 @@ def _mask(
     facts: TokenizerFacts,
 ) -> MaskedRow | None:
     """Mask one example; None where the chat template refuses it."""
-    turns = example.turns
-    if system is not None and turns[0][0] not in ("system", "text"):
-        turns = (("system", system), *turns)
-    messages = [{"role": role, "content": text} for role, text in turns]
+    turns = with_system(example.turns, system)
+    messages, tools = to_messages(turns)
     if turns[0][0] == "text":
         pieces = _mask_text(turns[0][1], tokenizer)
     elif tokenizer.template is None:
@@ -92,7 +92,9 @@ def _mask(
     else:
         last = spec.objective.loss_on == "last_turn" or len(example.turns) == 2  # noqa: PLR2004
         try:
-            pieces = _mask_rendered(messages, tokenizer, tokenizer.template, last_only=last)
+            pieces = _mask_rendered(
+                messages, tokenizer, partial(tokenizer.template.render, tools=tools), last_only=last
+            )
         except ChatTemplateError:
             return None
         if facts.closes_answer is False:
@@ -135,7 +137,7 @@ def _mask_plain(texts: Sequence[str], tokenizer: LoadedTokenizer) -> list[Piece]
 def _mask_rendered(
     messages: Sequence[Message],
     tokenizer: LoadedTokenizer,
-    template: ChatTemplate,
+    render: Callable[..., str],
     *,
     last_only: bool,
 ) -> list[Piece]:
@@ -144,15 +146,15 @@ def _mask_rendered(
     An answer that the template writes otherwise once turns follow it is only read: these are not
     the tokens that the model would write.
     """
-    text = template.render(messages).rstrip()
+    text = render(messages).rstrip()
     (encoding,) = tokenizer.encode([text], special=False)
     ids, flags = encoding.ids, [False] * len(encoding)
     for place, message in enumerate(messages):
         is_last = place + 1 == len(messages)
         if message["role"] != "assistant" or (last_only and not is_last):
             continue
-        asked = template.render(messages[:place], add_generation_prompt=True)
-        said = text if is_last else template.render(messages[: place + 1]).rstrip()
+        asked = render(messages[:place], add_generation_prompt=True)
+        said = text if is_last else render(messages[: place + 1]).rstrip()
         before, upto = (list(e.ids) for e in tokenizer.encode([asked, said], special=False))
         begin, end = _shared(ids, before), _shared(ids, upto)
         # One token at each edge may differ: it takes in the first letters of what follows.

@@ -18,7 +18,13 @@ NEEDED: Final[Mapping[Form, tuple[str, ...]]] = {
 
 #: Names that public data sets use, in lower case; several rows of a form are tried in order.
 _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
-    ("chat", {"messages": ("messages", "conversations", "conversation", "chat", "dialogue")}),
+    (
+        "chat",
+        {
+            "messages": ("messages", "conversations", "conversation", "chat", "dialogue"),
+            "tools": ("tools", "functions"),
+        },
+    ),
     (
         "instruction",
         {
@@ -75,6 +81,7 @@ class Roles:
 
     form: Form
     messages: str | None = None
+    tools: str | None = None
     prompt: str | None = None
     completion: str | None = None
     instruction: str | None = None

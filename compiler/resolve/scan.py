@@ -31,6 +31,7 @@ class Scan:
     kept: int = 0
     multi_turn: bool = False
     has_system: bool = False
+    calls: bool = False
     sampled: bool = False
     faults: Counter[str] = field(default_factory=Counter)
     damage: Counter[str] = field(default_factory=Counter)
@@ -75,8 +76,11 @@ def _keep(scan: Scan, example: Example, pick: random.Random | None) -> None:
     scan.kept += 1
     if len(example.turns) > 2:  # noqa: PLR2004 - a question and its answer
         roles = [role for role, _ in example.turns]
-        scan.multi_turn = scan.multi_turn or "assistant" in [role for role, _ in example.prompt]
-        scan.has_system = scan.has_system or roles[0] == "system"
+        scan.multi_turn = scan.multi_turn or any(
+            role in ("assistant", "calls") for role, _ in example.prompt
+        )
+        scan.has_system = scan.has_system or "system" in roles[:2]
+    scan.calls = scan.calls or any(role in ("tools", "calls") for role, _ in example.turns)
     scan.verdicts[example.verdict] += 1
     scan.labels.add(example.answer)
     if pick is None or len(scan.examples) < SAMPLE_ROWS:

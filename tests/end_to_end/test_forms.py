@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from ftc.compiler.pipeline import check, mask_rows
 from tests.end_to_end.process import Ended, compile_spec, read_json, read_rows, run, write_json
 
 pytestmark = pytest.mark.prove
@@ -23,6 +24,19 @@ QUESTION = "where is my parcel number {}?"
 ANSWER = "the parcel {} is on its way"
 MOJIBAKE = "the café is open".encode().decode("cp1252")
 ROWS = 60
+TOOLS_TEMPLATE = (
+    "{{ bos_token }}{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}"
+    "{{ '<|' + m.role + '|>' + (m.content or '') }}{% for call in m.tool_calls or [] %}"
+    "[{{ call.function.name }} {{ call.function.arguments | tojson }}]{% endfor %}"
+    "{% if m.role == 'assistant' %}{{ eos_token }}{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+REASONING_TEMPLATE = (
+    "{{ bos_token }}{% for m in messages %}{{ '<|' + m.role + '|>' }}"
+    "{% if m.role == 'assistant' and loop.last %}(thought){% endif %}{{ m.content }}"
+    "{% if m.role == 'assistant' %}{{ eos_token }}{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
 COUNTS = {
     "blank": "blank_rows",
     "duplicate": "duplicate_rows",
@@ -160,6 +174,57 @@ def test_chat_with_everything_learned(prepare: Prepare, tmp_path: Path) -> None:
 
     hold_counts(prepared)
     assert all(row["labels"] == row["input_ids"] for row in prepared.rows)
+
+
+def test_calls_of_tools(prepare: Prepare, tmp_path: Path) -> None:
+    """What an assistant calls is learned as what it says is, by the tokens that ftc marks too."""
+    tool = {"type": "function", "function": {"name": "track", "parameters": {"type": "object"}}}
+    rows: list[object] = []
+    for n in range(ROWS):
+        called = {"name": "track", "arguments": json.dumps({"parcel": n})}
+        call = {"role": "assistant", "content": None, "tool_calls": [{"function": called}]}
+        turns = [
+            {"role": "user", "content": QUESTION.format(n)},
+            call if n % 2 else call | {"content": "let me look"},
+            {"role": "tool", "content": f"depot {n}"},
+            {"role": "assistant", "content": ANSWER.format(n)},
+        ]
+        turns = turns if n % 3 else turns[:2]
+        rows.append({"messages": turns, "tools": [tool] if n % 4 else json.dumps([tool])})
+    rows.append({"messages": turns, "tools": "{broken"})
+    rows.append({"messages": [turns[0], call | {"tool_calls": [{"function": {}}]}]})
+    write_lines(tmp_path / "chats.jsonl", rows)
+    (tmp_path / "tools.jinja").write_text(TOOLS_TEMPLATE, encoding="utf-8")
+    model = {"id": "./model", "chat_template": "tools.jinja"}
+
+    prepared = prepare("chats.jsonl", model=model)
+
+    hold_counts(prepared)
+    assert (prepared.facts["tools"], prepared.facts["malformed_rows"]) == ("tools", 2)
+    assert any(row["answer"] == '[track {"parcel": 3}]' for row in prepared.rows)
+    masked = mask_rows(check(str(tmp_path / "spec.json")), len(rows))
+    assert masked is not None
+    counted = {(row.tokens, row.learned) for row in masked}
+    assert counted == {
+        (len(row["labels"]), sum(label != NOT_LEARNED for label in row["labels"]))
+        for row in prepared.rows
+    }
+
+
+def test_answers_that_are_rewritten(
+    prepare: Prepare, tmp_path: Path, pieces: Callable[[Sequence[int]], str]
+) -> None:
+    """Where the template changes earlier answers, these are read, and the last one is learned."""
+    write_lines(tmp_path / "chats.jsonl", [chat(number) for number in range(ROWS)])
+    (tmp_path / "own.jinja").write_text(REASONING_TEMPLATE, encoding="utf-8")
+
+    prepared = prepare("chats.jsonl", model={"id": "./model", "chat_template": "own.jinja"})
+
+    hold_counts(prepared)
+    for row in prepared.rows:
+        learned = [pieces(ids) for is_learned, ids in runs(row) if is_learned]
+        number = re.findall(r"\d+", row["messages"][1]["content"])[0]
+        assert learned == [f"(thought)bye {number}{END}"]
 
 
 def test_instruction(
