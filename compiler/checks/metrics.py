@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ftc.compiler.checks.case import Case
 from ftc.compiler.checks.rule import Problem, put, rule
 from ftc.compiler.knowledge.metrics import METRICS
+from ftc.compiler.plan.comparison import COMPARING
 
 _POINTER = "/training/evaluation/metric"
 
@@ -45,7 +46,8 @@ def best_by_no_metric(case: Case) -> Iterator[Problem]:
     """
     evaluation = case.spec.training.evaluation
     nothing = case.plan.decisions.metric.value == "none" or case.data.form == "text"
-    if evaluation.best_by == "metric" and nothing:
+    rewarded = case.spec.objective.type in COMPARING  # by the margin of their rewards
+    if evaluation.best_by == "metric" and nothing and not rewarded:
         yield Problem(
             message="the best checkpoint is chosen by the metric, and nothing is measured",
             help="name a metric, or let the loss decide",

@@ -7,6 +7,7 @@ from ftc.compiler.knowledge.converter import hides_rotation
 from ftc.compiler.knowledge.gguf_types import wants_matrix
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.ollama_templates import find_ollama_family
+from ftc.compiler.plan.comparison import COMPARING
 from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.plan.sampling import find_rewards, samples, sampling_reference
 from ftc.compiler.render.method import token_tables
@@ -79,6 +80,7 @@ class Uses:
     referred: bool
     rewards: bool
     unpadded: bool
+    best_by_margin: bool
     # answers that are tried
     sampled: bool
     held_back: bool
@@ -202,6 +204,10 @@ def find_uses(source: BundleSource) -> Uses:
         referred=decided.reference is not None,
         rewards=decided.beta is not None and not samples(spec),
         unpadded=facts.tokenizer.pad is None,
+        best_by_margin=spec.objective.type in COMPARING
+        and decided.best_by.value == "metric"
+        and metric == "none"
+        and validation,
         **_reward_uses(source),
         cpu=not gpu,
         gpu=gpu,

@@ -35,7 +35,12 @@ RUNS: Mapping[str, Mapping[str, Any]] = {
         "objective": {"type": "dpo", "reference": "copy", "loss": "ipo"},
         "method": "full",
     },
-    "verdicts": {"data": "verdicts.jsonl", "objective": "kto", "method": "lora"},
+    "verdicts": {
+        "data": "verdicts.jsonl",
+        "objective": "kto",
+        "method": "lora",
+        "training": {**TRAINING, "evaluation": {"every_steps": 12, "best_by": "metric"}},
+    },
     "odds": {"data": "pairs.jsonl", "objective": "orpo", "method": "full"},
     "chained": {
         "model": "./written",
@@ -69,7 +74,7 @@ def found(tmp_path_factory: pytest.TempPathFactory, model: Path) -> dict[str, di
     bundles = [
         compile_spec(
             folder,
-            {"name": name, "model": "./model", "hardware": "cpu", "training": TRAINING, **parts},
+            {"name": name, "model": "./model", "hardware": "cpu", "training": TRAINING} | parts,
         )
         for name, parts in {"written": WRITTEN, **RUNS}.items()
     ]
