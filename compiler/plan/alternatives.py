@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+from ftc.compiler.plan.comparison import REFERRING
 from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.lengths import round_up, share_above
 from ftc.compiler.plan.plan import Alternative, Kind, Plan
@@ -201,6 +202,8 @@ def _offload(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     written = spec.distribution
     if facts.hardware.kind == "cpu" or written.offload not in ("auto", "none"):
         return ()
+    if spec.training.optimizer != "adamw":  # DeepSpeed's CPU optimizer is AdamW (FTC440)
+        return ()
     return tuple(
         Change(
             words=f"{what} in the host's memory",
@@ -230,6 +233,42 @@ def _offers(strategy: Strategy | Auto) -> tuple[tuple[Offload, str, Strategy | A
     )
 
 
+def _precompute(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
+    """Ask the reference once before training, instead of keeping a second model."""
+    del plan
+    if spec.objective.type not in REFERRING or spec.objective.reference != "copy":
+        return ()
+    return (
+        Change(
+            words="the reference computed before training",
+            kind="layout",
+            spec=replace(spec, objective=replace(spec.objective, reference="precomputed")),
+            facts=facts,
+            fix=(_set("/objective/reference", value="precomputed"),),
+        ),
+    )
+
+
+def _shrink_states(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
+    """AdamW's moments in 8 bits, where they are those of whole weights and on the device."""
+    del plan
+    capability = facts.hardware.compute_capability
+    old = capability is not None and capability < _FOUR_BIT_CAPABILITY
+    offloaded = spec.distribution.offload not in ("auto", "none")
+    whole = spec.method.type in ("full", "freeze") and spec.training.optimizer == "adamw"
+    if facts.hardware.kind == "cpu" or old or offloaded or not whole:
+        return ()
+    return (
+        Change(
+            words="AdamW with states in 8 bits",
+            kind="method",
+            spec=replace(spec, training=replace(spec.training, optimizer="adamw_8bit")),
+            facts=facts,
+            fix=(_set("/training/optimizer", value="adamw_8bit"),),
+        ),
+    )
+
+
 def _adapt(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     """Train an adapter instead of every weight."""
     del plan
@@ -252,13 +291,19 @@ def _methods(
 ) -> tuple[Change, ...]:
     words = {"lora": "LoRA", "qlora": "QLoRA"}
     instead = "a full fine-tune" if spec.method.type == "full" else "a base in 16 bits"
+    objective, also = spec.objective, []
+    if objective.reference == "copy":  # beside an adapter the base itself is one (FTC560)
+        objective, also = (
+            replace(objective, reference="auto"),
+            [_set("/objective/reference", value="auto")],
+        )
     return tuple(
         Change(
             words=f"{words[kind]} instead of {instead}",
             kind="method",
-            spec=replace(spec, method=replace(spec.method, type=kind)),
+            spec=replace(spec, method=replace(spec.method, type=kind), objective=objective),
             facts=facts,
-            fix=(_set("/method/type", value=kind),),
+            fix=(_set("/method/type", value=kind), *also),
         )
         for kind in types
     )
@@ -301,8 +346,8 @@ def _multiply(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
 
 
 _EDITS: Final[tuple[Edit, ...]] = (
-    _shrink, _checkpoint, _attend, _halve, _divide, _offload, _adapt, _quantize, _shorten,
-    _multiply,
+    _shrink, _checkpoint, _attend, _halve, _precompute, _divide, _offload, _shrink_states, _adapt,
+    _quantize, _shorten, _multiply,
 )  # fmt: skip
 
 

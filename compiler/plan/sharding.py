@@ -41,12 +41,13 @@ def offloads(frame: Frame, sharding: Sharding) -> tuple[Offload, ...]:
 
     The planner offloads by itself only where it is known how much memory the host has, since that
     must hold it: what a spec does not say of a rented machine cannot be counted on. A single GPU
-    needs no DeepSpeed, whose CPU optimizer is compiled where it runs, and gets it only if asked.
+    needs no DeepSpeed, whose CPU optimizer is compiled where it runs, and gets it only if asked;
+    that optimizer is AdamW.
     """
     written, hardware = frame.spec.distribution.offload, frame.facts.hardware
     if written != "auto":
         return (written,)
-    divided = sharding in ("zero2", "zero3")
+    divided = sharding in ("zero2", "zero3") and frame.spec.training.optimizer == "adamw"
     if not divided or hardware.kind == "cpu" or hardware.host_ram_bytes is None:
         return ("none",)
     whole = sharding == "zero2" or frame.storage != "plain"

@@ -34,13 +34,19 @@ CASES: tuple[tuple[Mapping[str, Any], tuple[str, ...]], ...] = (
     ({"model": LLAMA, "method": "lora", "hardware": "RTX 4090", "model_": {"attention": "eager"},
       "data": {"max_length": 8192}, "training": {"gradient_checkpointing": True}},
      ("SDPA attention",)),
+    ({"model": "Qwen/Qwen2.5-3B-Instruct", "method": "full", "hardware": "A100-40GB"},
+     ("AdamW with states in 8 bits",)),
+    ({"model": "HuggingFaceTB/SmolLM2-1.7B-Instruct", "method": "full", "hardware": "RTX 5090",
+      "objective": {"type": "dpo", "reference": "copy"}, "data": {"source": "preferences.jsonl"}},
+     ("the reference computed before training",)),
 )  # fmt: skip
 
 
 KINDS = (
     "a micro-batch that fits", "gradient checkpointing", "SDPA attention", "bf16 precision",
     "ZeRO-3", "optimizer states in the host's memory", "weights and optimizer states",
-    "LoRA instead", "QLoRA instead", "max_length ", " GPUs with ",
+    "LoRA instead", "QLoRA instead", "max_length ", " GPUs with ", "AdamW with states in 8 bits",
+    "the reference computed before training",
 )  # fmt: skip
 
 
@@ -56,7 +62,15 @@ def write(path: Path, edits: Mapping[str, Any]) -> Path:
     spec = json.loads(path.read_text(encoding="utf-8"))
     said = dict(edits)
     model = {"id": said["model"], **said.pop("model_", {})}
-    spec |= {**said, "model": model, "data": spec["data"] | said.get("data", {})}
+    data = said.get("data", {})
+    if "source" in data:  # pairs of answers
+        pairs = [
+            {"prompt": f"Say {n}.", "chosen": f"It is {n}.", "rejected": "I cannot say."}
+            for n in range(200)
+        ]
+        lines = "".join(json.dumps(pair) + "\n" for pair in pairs)
+        (path.parent / data["source"]).write_text(lines, encoding="utf-8")
+    spec |= {**said, "model": model, "data": data if "source" in data else spec["data"] | data}
     path.write_text(json.dumps(spec), encoding="utf-8")
     return path
 

@@ -30,6 +30,11 @@ CASES: Mapping[str, Mapping[str, Any]] = {
         "data": {"max_length": 2048},
         "training": {"gradient_checkpointing": False},
     },
+    "AdamW with states in 8 bits": {
+        "model": "Qwen/Qwen2.5-3B-Instruct",
+        "method": "full",
+        "hardware": "A100-40GB",
+    },
     "bf16 precision": {**TIGHT, "training": {"precision": "fp32"}},
     "SDPA attention": {
         "hardware": "A10G",
