@@ -7,6 +7,7 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 
 from ftc.compiler.plan.plan import Plan
+from ftc.compiler.plan.sampling import find_rewards, samples
 from ftc.compiler.resolve.facts import DataFacts
 from ftc.spec.document import Document
 from ftc.spec.normal import lengthen
@@ -22,6 +23,11 @@ _HELD_OUT: Final = 0.1
 #: Small, so that a few steps on an untrained model do not teach it to say nothing.
 _LEARNING_RATE: Final = 1e-4
 _COMPARED: Final = "F16"
+_TRIED: Final = 4  # answers to a prompt
+_TRIED_TOKENS: Final = 16
+_MOST_REWARDS: Final = 16
+#: What about a third of the texts end with that an untrained model writes.
+_SOMETIMES: Final = r"[a-m]\W*$"
 #: What an untrained model cannot be held to: it finds many words about as likely. How far its words
 #: drift is judged as for any other; `tokens` are those that so few rows hold.
 _VERIFY: Final[Mapping[str, Any]] = {
@@ -51,6 +57,10 @@ def make_second_spec(
     if "method" in second:
         second["method"] = _method(second["method"], spec, plan)
     second["training"] = _training(second.get("training", {}), spec, plan)
+    if samples(spec):
+        second["objective"] = _tried(document, spec, plan, data, folder)
+        several_groups = _TRIED * 2 * (PROCESSES if plan.decisions.world.value > 1 else 1)
+        second["training"] |= {"global_batch": several_groups, "micro_batch": _TRIED}
     several = plan.decisions.world.value > 1 or plan.decisions.sharding.value != "single"
     second["hardware"] = {"gpu": "cpu", "count": PROCESSES if several else 1}
     second.pop("distribution", None)
@@ -99,6 +109,36 @@ def _data(written: Mapping[str, Any], spec: Spec, plan: Plan, facts: DataFacts) 
         "validation": max(splits.validation, _HELD_OUT) if splits.validation else 0,
     }
     return data
+
+
+def _tried(
+    document: Document, spec: Spec, plan: Plan, data: DataFacts, folder: Path
+) -> dict[str, Any]:
+    """Return the objective: fewer and shorter answers, and a reward that some of them get.
+
+    An untrained model's answers hardly ever earn the user's rewards. Where all are worth the same
+    nothing is learned, which the real run would call a failure.
+    """
+    objective: dict[str, Any] = {"type": spec.objective.type}
+    written = document.data.get("objective")
+    if isinstance(written, Mapping):
+        objective |= written
+    rewards = []
+    for reward in find_rewards(spec, data)[: _MOST_REWARDS - 1]:
+        known = {key: getattr(reward, key) for key in ("match", "regex", "json_schema")}
+        known |= {"functions": reward.functions, "names": list(reward.names) or None}
+        for key in ("json_schema", "functions"):
+            if isinstance(known[key], str):
+                known[key] = _seen_from(document.folder / known[key], folder)
+        given = {key: value for key, value in known.items() if value is not None}
+        rewards.append({**given, "weight": reward.weight})
+    tokens = min(_TRIED_TOKENS, plan.decisions.answer_tokens.value)
+    return {
+        **objective,
+        "rewards": [*rewards, {"regex": _SOMETIMES}],
+        "num_generations": _TRIED,
+        "answer_tokens": tokens,
+    }
 
 
 def _training(written: Mapping[str, Any], spec: Spec, plan: Plan) -> dict[str, Any]:

@@ -57,6 +57,7 @@ ARTIFACTS: Final = (
         text=lambda _, uses: requirements(uses),
     ),
     _script("prepare.py", "cleans, splits and tokenises the data"),
+    _script("examples.py", "what a row of the data says, and its tokens"),
     _script("train.py", "trains, from the last checkpoint if there is one"),
     _script("guard.py", "what every stage shares"),
     _script("merge.py", "writes the trained model as a 16-bit folder"),
@@ -69,7 +70,7 @@ ARTIFACTS: Final = (
     _script("rewards.py", "says what tried answers are worth", lambda uses: uses.sampled),
     Artifact(
         name="reward_functions.py",
-        language="text",
+        language="copy",
         about="the functions of the spec, copied as they are: training and evaluation run them",
         text=lambda source, _: source.reward_functions or "",
         when=lambda uses: uses.reward_functions,

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Language = Literal["python", "shell", "json", "yaml", "markdown", "modelfile", "text"]
+# "copy" is a file of the user's, byte for byte, which nothing of ftc wrote or answers for
+Language = Literal["python", "shell", "json", "yaml", "markdown", "modelfile", "text", "copy"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

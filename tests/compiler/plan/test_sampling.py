@@ -1,0 +1,82 @@
+"""Groups of answers: batches hold whole ones, and steps count what the trainer counts."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from ftc.compiler.plan.known import known
+from ftc.compiler.plan.plan import Plan
+from ftc.compiler.plan.planner import make_plan
+from ftc.compiler.resolve.facts import Facts
+from ftc.spec.sections import Spec
+
+Build = Callable[[Mapping[str, Any]], tuple[Spec, Facts]]
+GRPO: Mapping[str, Any] = {
+    "/spec/objective/type": "grpo",
+    "/facts/data/labels": [],
+    "/facts/data/rewards": {"rows": 1000, "numbered_rows": 1000},
+}
+
+
+def plan(build: Build, **edits: Any) -> Plan:
+    """Return the plan of the base case under GRPO, with some fields of the spec changed."""
+    changes = {f"/spec/{name.replace('__', '/')}": value for name, value in edits.items()}
+    spec, facts = build({**GRPO, **changes})
+    every = known(facts)
+    assert every is not None
+    return make_plan(spec, every)
+
+
+@pytest.mark.parametrize("group", [2, 6, 8, 16])
+def test_a_step_has_whole_groups(build: Build, group: int) -> None:
+    """16 prompts of 4,000, and the answers to each."""
+    decided = plan(build, objective__num_generations=group).decisions
+
+    assert decided.global_batch.value == 16 * group
+    assert decided.micro_batch.value * decided.accumulation.value == 16 * group
+
+
+def test_an_epoch_leaves_out_what_fills_no_step(build: Build) -> None:
+    """4,000 prompts in steps of 3: 1,333, and one prompt is left."""
+    decided = plan(build, training__global_batch=24, training__epochs=1).decisions
+
+    assert decided.train_rows.value == 4000
+    assert decided.total_steps.value == 1333
+
+
+def test_answers_are_as_long_as_the_data_ask_for(build: Build) -> None:
+    """Half as long again as the longest, 64 at least; the spec's number wins."""
+    assert plan(build).decisions.answer_tokens.value == 64
+    assert plan(build, objective__answer_tokens=300).decisions.answer_tokens.value == 300
+
+
+def test_answers_take_memory(build: Build) -> None:
+    """The plan has a phase for them, and longer ones need more in it."""
+    short, long = plan(build), plan(build, objective__answer_tokens=2000)
+
+    assert 0 < short.memory.phases["generation"] < long.memory.phases["generation"]
+
+
+def test_a_reference_is_there_where_beta_is(build: Build) -> None:
+    """None by default; of an adapter the base itself, of all weights a copy of them."""
+    without, adapter = plan(build), plan(build, objective__beta=0.04)
+
+    assert "reference" not in without.memory.phases
+    assert "reference" in adapter.memory.phases
+    assert without.decisions.beta is not None
+    assert without.decisions.beta.value == 0
+
+
+def test_the_numbers_of_the_data_choose_the_reward(build: Build) -> None:
+    """Where hardly an answer lacks one; else answers are compared as they are."""
+    numeric, exact = plan(build).decisions, None
+    spec, facts = build({**GRPO, "/facts/data/rewards": {"rows": 1000, "numbered_rows": 500}})
+    every = known(facts)
+    assert every is not None
+    exact = make_plan(spec, every).decisions
+
+    assert numeric.rewards is not None
+    assert exact.rewards is not None
+    assert (numeric.rewards.value, numeric.metric.value) == (("numeric",), "numeric_match")
+    assert (exact.rewards.value, exact.metric.value) == (("exact",), "exact_match")
