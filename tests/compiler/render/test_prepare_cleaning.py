@@ -27,7 +27,7 @@ TEXTS = st.text() | DAMAGED | LATIN | st.lists(WORDS, max_size=4).map(" ".join)
 
 @pytest.fixture(scope="module")
 def script(build_known: BuildKnown) -> dict[str, Any]:
-    """Give the functions and tables of a rendered prepare.py, without running its stages."""
+    """Give the functions and tables of a rendered examples.py."""
     edits = {f"/facts/data/{name}": None for name in ("prompt", "completion")}
     spec, facts = build_known(
         {**edits, "/facts/data/form": "chat", "/facts/data/messages": "messages"}
@@ -41,7 +41,7 @@ def script(build_known: BuildKnown) -> dict[str, Any]:
         model_path=None,
         chat_template=None,
     )
-    text = next(file.text for file in render_bundle(source) if file.name == "prepare.py")
+    text = next(file.text for file in render_bundle(source) if file.name == "examples.py")
     wanted = {"CP1252", "UNDO", "TAIL", "MISENCODED", "ROLES", "FOLLOWS"}
     body: list[ast.stmt] = [
         node
@@ -50,7 +50,7 @@ def script(build_known: BuildKnown) -> dict[str, Any]:
         or (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in wanted)
     ]
     names: dict[str, Any] = {"re": re, "unicodedata": unicodedata}
-    exec(compile(ast.Module(body=body, type_ignores=[]), "prepare.py", "exec"), names)  # noqa: S102
+    exec(compile(ast.Module(body=body, type_ignores=[]), "examples.py", "exec"), names)  # noqa: S102
     return names
 
 
