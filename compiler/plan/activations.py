@@ -106,20 +106,21 @@ def residual_bytes(job: Job) -> int:
     return (_FP32 if wide else job.compute_bytes) * job.shape.hidden
 
 
-def held_bytes(job: Job) -> int:
+def held_bytes(job: Job, layer: int) -> int:
     """Return what is kept of other layers per token while the first layer's backward runs.
 
     Usually nothing but that layer's own input. FSDP1 hooks a frozen layer's inputs to reshard it
     after its backward (`_register_post_backward_reshard_only_hook`), and under reentrant
     checkpointing those are leaves with a gradient: both stay until the whole backward is over, so
     every layer's input and all gradients but two (which `recompute_bytes` has) are alive. This is
-    what published FSDP runs of LoRA and QLoRA show at 32 and at 80 layers.
+    what published FSDP runs of LoRA and QLoRA show at 32 and at 80 layers. `layer` is what a whole
+    layer keeps (`layer_bytes`).
     """
     if job.sharding == "fsdp1" and not job.full and job.checkpointing:
         return (2 * job.backward_layers - 2) * residual_bytes(job)
     if job.checkpointing:
         return residual_bytes(job)
-    return layer_bytes(job)
+    return layer
 
 
 def mlp_width(job: Job) -> int:

@@ -57,7 +57,7 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
     first = {"gradients": earlier + fresh_bytes(job), "activations": tokens * (kept + active)}
     last = {
         "gradients": max(gradients, earlier),
-        "activations": tokens * (active + held_bytes(job)),
+        "activations": tokens * (active + held_bytes(job, layer)),
     }
     backward = max(first, last, key=lambda parts: sum(parts.values()))
     backward["activations"] += batch

@@ -174,23 +174,23 @@ def test_an_unknown_architecture_is_planned_all_the_same(build_known: BuildKnown
 
 
 def test_a_plan_takes_under_fifty_milliseconds(build_known: BuildKnown) -> None:
-    """The best of five, with alternatives to look for."""
+    """The best of five, with alternatives to look for; of its own processor time."""
     small = {"/facts/hardware/memory_bytes": 4 * 2**30, "/facts/hardware/count": 4}
     spec, facts = build_known({"/spec/method/type": "full", **small})
     assert make_plan(spec, facts).memory.fits is False
     best = 1.0
     for _ in range(5):
-        start = time.perf_counter()
+        start = time.process_time()
         make_plan(spec, facts)
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     assert best < 0.05
 
 
 def test_sixty_gpus_by_four_methods_take_under_three_seconds(build_known: BuildKnown) -> None:
     """As a ratio to work of a known size, so that a busy machine is no failure."""
-    start = time.perf_counter()
+    start = time.process_time()
     sum(number * number for number in range(2_000_000))  # about 0.12 s on a quiet core
-    slow = max(1.0, (time.perf_counter() - start) / 0.12)
+    slow = max(1.0, (time.process_time() - start) / 0.12)
     methods = [
         build_known({"/spec/method/type": method, "/spec/method/targets": targets})
         for method, targets in (("full", "auto"), ("lora", "auto"), ("lora", "attention"))
@@ -198,11 +198,11 @@ def test_sixty_gpus_by_four_methods_take_under_three_seconds(build_known: BuildK
     methods.append(build_known({"/spec/training/gradient_checkpointing": True}))
     devices = all_accelerators()
     assert len(devices) >= 60
-    start = time.perf_counter()
+    start = time.process_time()
     plans = [
         make_plan(spec, on_device(facts, device)) for spec, facts in methods for device in devices
     ]
-    assert time.perf_counter() - start < 3 * slow
+    assert time.process_time() - start < 3 * slow
     assert {plan.memory.fits for plan in plans} == {True, False}
 
 
