@@ -63,6 +63,11 @@ def reference_bytes(job: Job) -> int:
     return job.shape.parameters * job.load_bytes if job.reference == "copy" else 0
 
 
+def reference_passes(job: Job) -> int:
+    """Return the forward passes of the reference that a micro-batch costs, whenever they come."""
+    return NEEDS[job.objective].reference_passes
+
+
 def blind_passes(job: Job) -> int:
     """Return the forward passes without gradients that a micro-batch costs beside its own."""
     needs = NEEDS[job.objective]

@@ -175,6 +175,7 @@ def _costs(
         evaluations=count_evaluations(steps, decisions.eval_steps.value),
         evaluation_rows=round(decisions.validation_rows.value * pieces),
         saves=count_evaluations(steps, decisions.save_steps.value),
+        referred_rows=decisions.train_rows.value + decisions.validation_rows.value,
         lengths=frame.lengths,
         max_length_tokens=frame.max_length,
     )

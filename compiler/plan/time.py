@@ -6,7 +6,7 @@ from typing import Final
 
 from ftc.compiler.plan.disk import checkpoint_bytes
 from ftc.compiler.plan.job import Job
-from ftc.compiler.plan.objective import blind_passes, sequences_of
+from ftc.compiler.plan.objective import blind_passes, reference_passes, sequences_of
 from ftc.compiler.plan.plan import Cost, Time
 from ftc.compiler.plan.roofline import forward_seconds, generation_seconds, micro_seconds, rate
 from ftc.compiler.plan.traffic import step_overhead_seconds
@@ -26,6 +26,7 @@ _DISK_BYTES_PER_SECOND: Final = 1e9  # an NVMe disk or a cloud's network disk: a
 class Work:
     """What a run has to do: optimiser steps of rows, evaluations of rows, and checkpoints.
 
+    `referred_rows` are asked of the reference once, before training, where it is precomputed.
     `lengths` are those of evaluated rows, of which none has more than `max_length_tokens`;
     `trained` those of the rows that a step's batch has, with at most the job's `length_tokens`.
     """
@@ -36,6 +37,7 @@ class Work:
     evaluations: int
     evaluation_rows: int
     saves: int
+    referred_rows: int = 0
     lengths: Lengths
     max_length_tokens: int
 
@@ -56,6 +58,9 @@ def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
     evaluation = batches * (1 + blind_passes(job)) * forward_seconds(job, hardware, seen_tokens)
     saving = work.saves * checkpoint_bytes(job) / _DISK_BYTES_PER_SECOND
     loading = job.shape.parameters * job.load_bytes / _DISK_BYTES_PER_SECOND + _START_SECONDS
+    if job.reference == "precomputed":
+        asked = math.ceil(work.referred_rows / (job.micro * job.world)) * reference_passes(job)
+        loading += asked * forward_seconds(job, hardware, job.sequences * tokens)
     total = work.steps * step + evaluation + saving + loading
     low, high = _spread(job, work.lengths)
     return Time(

@@ -109,3 +109,17 @@ def test_kto_takes_two_rows_at_least(build_known: BuildKnown) -> None:
         plan = plan_of(build_known, edits)
         assert plan.decisions.micro_batch.value >= 2
         assert min(micro for micro, _ in plan.ladder) >= 2
+
+
+def test_a_precomputed_reference_costs_one_pass_and_saves_many(build_known: BuildKnown) -> None:
+    """It takes time before training, and less of it at every step and evaluation."""
+    plans = [
+        plan_of(build_known, {**DPO, "/spec/objective/reference": reference})
+        for reference in ("precomputed", "adapter_off")
+    ]
+    times = [plan.time for plan in plans]
+    assert times[0] is not None
+    assert times[1] is not None
+    assert times[0].loading_seconds > times[1].loading_seconds
+    assert times[0].training_seconds < times[1].training_seconds
+    assert times[0].total_seconds < times[1].total_seconds
