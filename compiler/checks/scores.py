@@ -1,4 +1,4 @@
-"""The rules about heads that score (FTC280 to FTC285, FTC570): labels, and what can hold a head."""
+"""The rules about heads that score (FTC280 to FTC287, FTC570): labels, and what can hold a head."""
 # ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
 
 from collections import Counter
@@ -170,6 +170,48 @@ def model_without_score_head(case: Case) -> Iterator[Problem]:
             message=f"transformers has no head for scores on `{case.model.model_type}` models",
             help="choose a model of another family, such as Qwen2.5 or Llama 3, or use `sft`",
             pointer="/model/id",
+        )
+
+
+@rule("FTC286", "metric-of-words", "error", reads=(), fix_safety="unsafe")
+def metric_of_words(case: Case) -> Iterator[Problem]:
+    """What it is: A classification is to be judged by a metric of what a model writes.
+
+    Why it matters: A head that scores writes nothing. It is right or wrong about a label.
+
+    Example: {"objective": "classification", "training": {"evaluation": {"metric": "rouge_l"}}}
+
+    Use instead: {"objective": "classification", "training": {"evaluation": {"metric": "macro_f1"}}}
+    """
+    metric = case.spec.training.evaluation.metric
+    if _classifies(case) and metric not in ("auto", "accuracy", "macro_f1", "none"):
+        yield Problem(
+            message=f"`{metric}` judges what a model writes, and a classification writes nothing",
+            help="use `macro_f1` or `accuracy`, or leave it out",
+            pointer="/training/evaluation/metric",
+            fix=(put("/training/evaluation/metric", "macro_f1"),),
+        )
+
+
+@rule("FTC287", "head-trained-anyway", "warning", reads=())
+def head_trained_anyway(case: Case) -> Iterator[Problem]:
+    """What it is: The spec names the head among what is trained whole, and the objective scores.
+
+    Why it matters: The head that scores is new and always trained. The head that writes words,
+    which is meant elsewhere, is not in the model.
+
+    Example: {"objective": "classification", "method": {"type": "lora", "also_train": ["head"]}}
+
+    Use instead: {"objective": "classification", "method": {"type": "lora"}}
+    """
+    parts = case.spec.method.also_train
+    if OBJECTIVES[case.spec.objective.type].head == "scores" and "head" in parts:
+        kept = [part for part in parts if part != "head"]
+        yield Problem(
+            message="the head that scores is trained whole in any case",
+            help="take `head` out of `also_train`",
+            pointer="/method/also_train",
+            fix=(put("/method/also_train", kept),),
         )
 
 

@@ -7,7 +7,7 @@ from ftc.compiler.knowledge.converter import hides_rotation
 from ftc.compiler.knowledge.gguf_types import wants_matrix
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.ollama_templates import find_ollama_family
-from ftc.compiler.plan.comparison import COMPARING
+from ftc.compiler.plan.comparison import PAIRING
 from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.plan.sampling import find_rewards, samples, sampling_reference
 from ftc.compiler.render.method import token_tables
@@ -204,7 +204,7 @@ def find_uses(source: BundleSource) -> Uses:
         referred=decided.reference is not None,
         rewards=decided.beta is not None and not samples(spec),
         unpadded=facts.tokenizer.pad is None,
-        best_by_margin=spec.objective.type in COMPARING
+        best_by_margin=spec.objective.type in PAIRING
         and decided.best_by.value == "metric"
         and metric == "none"
         and validation,
