@@ -22,6 +22,8 @@ EXAMPLES = {
     "dpo": "examples/dpo/spec.json",
     "kto": "examples/kto/spec.json",
     "orpo": "examples/orpo/spec.json",
+    "classification": "examples/classification/spec.json",
+    "reward": "examples/reward/spec.json",
 }
 SCRIPTS = sorted(GOLDEN.glob("*/*.py"))
 
