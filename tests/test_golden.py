@@ -22,6 +22,8 @@ EXAMPLES = {
     "dpo": "examples/dpo/spec.json",
     "kto": "examples/kto/spec.json",
     "orpo": "examples/orpo/spec.json",
+    "freeze": "examples/freeze/spec.json",
+    "pissa": "examples/pissa/spec.json",
     "classification": "examples/classification/spec.json",
     "reward": "examples/reward/spec.json",
 }
