@@ -32,6 +32,7 @@ class Case:
     device: str
     precision: str
     packing: str
+    optimizer: str
     format: FileFormat
     export: str
 
@@ -39,7 +40,7 @@ class Case:
     def name(self) -> str:
         """The name of the case's bundle, and of its test."""
         words = (str(getattr(self, field.name)).lower() for field in fields(self))
-        return "-".join(word.replace("_", "-") for word in words)
+        return "-".join(word.replace("_", "-").replace("+", "-") for word in words)
 
 
 def _values(name: str) -> tuple[str, ...]:
@@ -59,10 +60,11 @@ DIMENSIONS: Mapping[str, Sequence[str]] = {
     "objective": tuple(OBJECTIVES),
     "form": get_args(Form),
     "method": _values("method.type"),
-    "sharding": ("single", "ddp", "zero1", "zero2", "zero3"),
+    "sharding": ("single", "ddp", "zero1", "zero2", "zero3", "zero2+optimizer", "zero3+parameters"),
     "device": ("cpu", "A100-80GB", "T4"),
     "precision": ("auto", "bf16", "fp16", "fp32"),
     "packing": _values("data.packing") or ("auto",),
+    "optimizer": ("adamw", "adafactor", "sgd", "lion", "adamw_8bit", "paged_lion"),
     "format": get_args(FileFormat),
     "export": ("none", "Q8_0", "Q4_K_M", "adapter"),
 }
@@ -73,12 +75,19 @@ DIMENSIONS: Mapping[str, Sequence[str]] = {
 REFUSED_BY: Mapping[str, Callable[[Mapping[str, str]], bool]] = {
     "FTC320": lambda case: case.get("precision") == "bf16" and case.get("device") in ("cpu", "T4"),
     "FTC321": lambda case: case.get("precision") == "fp16" and case.get("device") == "cpu",
-    "FTC427": lambda case: case.get("method") == "qlora" and case.get("sharding") == "zero3",
+    "FTC427": lambda case: (
+        case.get("method") == "qlora" and case.get("sharding", "").startswith("zero3")
+    ),
+    "FTC440": lambda case: (
+        "+" in case.get("sharding", "") and case.get("optimizer", "adamw") != "adamw"
+    ),
     "FTC570": lambda case: (
         OBJECTIVES[case["objective"]].head == "scores"  # type: ignore[index]
         and case.get("export", "none") != "none"
     ),
-    "FTC593": lambda case: case["objective"] == "grpo" and case.get("sharding") == "zero3",
+    "FTC593": lambda case: (
+        case["objective"] == "grpo" and case.get("sharding", "").startswith("zero3")
+    ),
     "FTC674": lambda case: (
         case.get("method") in ("full", "freeze") and case.get("export") == "adapter"
     ),
@@ -124,10 +133,18 @@ def make_spec(case: Case) -> dict[str, Any]:
         "objective": {"type": case.objective, **_needed(case.objective)},
         "method": {"type": case.method},
         "hardware": {"gpu": case.device, "count": count},
-        "training": {"global_batch": 8, "max_steps": 6, "precision": case.precision},
+        "training": {
+            "global_batch": 8,
+            "max_steps": 6,
+            "precision": case.precision,
+            "optimizer": case.optimizer,
+            # at the first step the rate is still 0, and a model that is as it was is not kept
+            "evaluation": {"every_steps": 6},
+        },
     }
     if count > 1:
-        spec["distribution"] = {"strategy": case.sharding}
+        strategy, _, offload = case.sharding.partition("+")
+        spec["distribution"] = {"strategy": strategy, "offload": offload or "none"}
     if case.objective in _read_by("data.packing"):
         spec["data"]["packing"] = case.packing
     if case.export == "adapter":
@@ -139,7 +156,7 @@ def make_spec(case: Case) -> dict[str, Any]:
 
 def _needed(objective: str) -> dict[str, Any]:
     """Return the knobs of an objective that have no default."""
-    return {"rewards": ["exact"]} if objective == "grpo" else {}
+    return {"rewards": [{"regex": "[aeiou]"}]} if objective == "grpo" else {}
 
 
 def _say(role: str, content: str) -> dict[str, str]:
