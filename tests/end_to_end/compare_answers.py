@@ -29,7 +29,8 @@ def run_stage(bundle: Path, stage: str) -> dict[str, Any]:
             return runpy.run_path(stage, run_name="__main__")
     finally:
         sys.path.pop(0)
-        guard = sys.modules.pop("guard")
+        own = [sys.modules.pop(path.stem, None) for path in bundle.glob("*.py")]
+        guard = next(module for module in own if module and module.__name__ == "guard")
         if hasattr(guard.lock, "file"):
             guard.lock.file.close()  # the next stage is no other process, which would have to wait
 
