@@ -220,6 +220,7 @@ class Training:
     precision: Precision | Auto
     gradient_checkpointing: bool | Auto
     group_by_length: bool | Auto
+    liger: bool
     evaluation: Evaluation
     keep_checkpoints: int
     early_stopping: int | None

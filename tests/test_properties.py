@@ -136,6 +136,7 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "training.precision": ("bf16", {}),
     "training.gradient_checkpointing": (True, {}),
     "training.group_by_length": (True, {}),
+    "training.liger": (True, {}),
     "training.evaluation.every_steps": (3, {}),
     "training.evaluation.metric": ("none", {}),
     "training.evaluation.best_by": ("metric", {}),

@@ -16,7 +16,7 @@ from ftc.compiler.plan.memory import measure, workspace_bytes
 from ftc.compiler.plan.plan import Memory, Sharding
 from ftc.compiler.plan.precision import decide_attention, decide_load_dtype
 from ftc.compiler.plan.sampling import decide_sampled_tokens, samples, sampling_reference
-from ftc.compiler.plan.stack import PINNED, PINNED_QLORA, Stack
+from ftc.compiler.plan.stack import LIGER, LIGER_QLORA, PINNED, PINNED_QLORA, Stack
 from ftc.compiler.resolve.facts import Lengths
 from ftc.spec.sections import Offload, Precision, Spec
 
@@ -111,7 +111,10 @@ class Frame:
         """
         scores = OBJECTIVES[self.spec.objective.type].head == "scores"
         wide = self.precision == "fp16" or scores
-        return PINNED if self.storage == "plain" or wide else PINNED_QLORA
+        plain = self.storage == "plain" or wide
+        if self.spec.training.liger:
+            return LIGER if plain else LIGER_QLORA
+        return PINNED if plain else PINNED_QLORA
 
     def memory(
         self, sharding: Sharding, *, checkpointing: bool, micro: int, offload: Offload = "none"

@@ -126,8 +126,8 @@ def _try_packing(padded: _Tried, make: MakeFrame) -> tuple[Because, _Tried | Non
     if tried is not None and not tried.fits:
         tried = _pack(first, make, round_up(first.max_length))
     if tried is None:
-        values = {"tokens": first.max_length, "rows": round(target_rows(rows))}
-        return Because(key="packing.long", values=values), None
+        long = {"tokens": first.max_length, "rows": round(target_rows(rows))}
+        return Because(key="packing.long", values=long), None
     ratio = padded.seconds / tried.seconds
     values: dict[str, Any] = {
         "slower_share": ratio - 1,

@@ -11,6 +11,7 @@ PINS: Final[Mapping[str, str]] = {
     "trl": "1.16.0",
     "peft": "0.21.2",
     "bitsandbytes": "0.50.2",
+    "liger-kernel": "0.8.5",
     "accelerate": "1.15.0",
     "datasets": "5.2.0",
     "deepspeed": "0.19.8",
@@ -29,6 +30,7 @@ PINS: Final[Mapping[str, str]] = {
 _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "peft": lambda uses: uses.lora,
     "bitsandbytes": lambda uses: uses.qlora or uses.bnb_optimizer,
+    "liger-kernel": lambda uses: uses.liger,
     "deepspeed": lambda uses: uses.deepspeed,
     "llama-cpp-python": lambda uses: uses.converted,
     "gguf": lambda uses: uses.converted,

@@ -107,6 +107,7 @@ class Uses:
     early_stopping: bool
     packed: bool
     stacked: bool
+    liger: bool
     group_by_length: bool
     # a head that scores
     scores: bool
@@ -225,6 +226,7 @@ def find_uses(source: BundleSource) -> Uses:
         early_stopping=decided.patience.value is not None and validation,
         packed=decided.packing.value != "none",
         stacked=decided.packing.value != "none" and decided.attention.value != _VARIABLE_LENGTHS,
+        liger=spec.training.liger,
         group_by_length=decided.group_by_length.value,
         scores=scores,
         classes=spec.objective.type == "classification",

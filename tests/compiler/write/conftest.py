@@ -59,6 +59,7 @@ SPEC: dict[str, Any] = {
         "precision": "auto",
         "gradient_checkpointing": "auto",
         "group_by_length": "auto",
+        "liger": False,
         "evaluation": {"every_steps": "auto", "metric": "auto"},
         "keep_checkpoints": 2,
         "early_stopping": None,

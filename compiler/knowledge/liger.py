@@ -1,0 +1,17 @@
+"""Which models the pinned liger-kernel has Triton kernels for, by the `model_type` of their config.
+
+The keys of its `MODEL_TYPE_TO_APPLY_LIGER_FN` among the architectures of the table; for any other
+model it is accepted and does nothing.
+"""
+
+from typing import Final
+
+_MODEL_TYPES: Final = frozenset({
+    "exaone4", "gemma", "gemma2", "gemma3_text", "glm4", "gpt_oss", "granite", "llama", "mistral",
+    "mixtral", "olmo2", "olmo3", "phi3", "qwen2", "qwen3", "qwen3_moe", "smollm3",
+})  # fmt: skip
+
+
+def has_liger_kernels(model_type: str) -> bool:
+    """Whether Liger replaces layers of this kind of model."""
+    return model_type in _MODEL_TYPES
