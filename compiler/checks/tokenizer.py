@@ -121,8 +121,9 @@ def history_rewritten_by_template(case: Case) -> Iterator[Problem]:
     if case.tokenizer.prefix_stable is False and case.data.multi_turn:
         yield Problem(
             message="the chat template rewrites earlier turns of a conversation",
-            help="answers that it rewrites will only be read: to learn them too, write a row for each "
-            "that ends with it, or set `model.chat_template` to one whose rendering only ever grows",
+            help="answers that it rewrites will only be read: to learn them too, write a row for "
+            "each that ends with it, or set `model.chat_template` to one whose rendering only ever "
+            "grows",
             pointer="/model/id",
         )
 

@@ -1,7 +1,7 @@
 """Objectives: what a run teaches, what rows it needs and what it leaves behind.
 
 One entry here and one partial, `templates/objectives/<name>.j2`, make an objective; its knobs are
-properties of `/objective` in the schema.
+properties of `/objective` in the schema, each with the objectives that read it (`x-when`).
 """
 
 from collections.abc import Mapping
@@ -17,16 +17,14 @@ Head = Literal["tokens", "scores"]
 class Objective:
     """One entry.
 
-    `forms` are the forms of rows that it trains on, in the order in which they are tried; `knobs`
-    the keys of `/objective`, beside `type`, that it reads; `head` is what the model puts out: the
-    next token, or scores; `sequences` is how many token sequences of one row are in a pass; `packs`
-    says whether its trainer takes several rows of the data in one row of a batch, `splits` whether a
-    row that is too long is split into pieces, none of it cut.
+    `forms` are the forms of rows that it trains on, in the order in which they are tried; `head` is
+    what the model puts out: the next token, or scores; `sequences` is how many token sequences of
+    one row are in a pass; `packs` says whether its trainer takes several rows of the data in one
+    row of a batch, `splits` whether a row that is too long is split into pieces, none of it cut.
     """
 
     title: str
     forms: tuple[Form, ...]
-    knobs: frozenset[str]
     head: Head = "tokens"
     sequences: int = 1
     packs: bool = False
@@ -37,50 +35,40 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
     "sft": Objective(
         title="supervised fine-tuning",
         forms=("chat", "instruction", "prompt_completion", "text"),
-        knobs=frozenset({"loss_on"}),
         packs=True,
     ),
     "cpt": Objective(
         title="continued pretraining",
         forms=("text",),
-        knobs=frozenset(),
         packs=True,
         splits=True,
     ),
     "dpo": Objective(
         title="direct preference optimisation",
         forms=("preference",),
-        knobs=frozenset({"loss", "beta", "reference", "label_smoothing"}),
         sequences=2,
     ),
     "kto": Objective(
         title="Kahneman-Tversky optimisation",
         forms=("feedback",),
-        knobs=frozenset({"beta", "reference", "desirable_weight", "undesirable_weight"}),
     ),
     "orpo": Objective(
         title="odds ratio preference optimisation",
         forms=("preference",),
-        knobs=frozenset({"beta"}),
         sequences=2,
     ),
     "grpo": Objective(
         title="group relative policy optimisation",
         forms=("chat", "instruction", "prompt_completion"),
-        knobs=frozenset(
-            {"rewards", "num_generations", "temperature", "answer_tokens", "policy_loss", "beta"}
-        ),
     ),
     "classification": Objective(
         title="sequence classification",
         forms=("prompt_completion",),
-        knobs=frozenset({"class_weights"}),
         head="scores",
     ),
     "reward": Objective(
         title="a reward model",
         forms=("preference",),
-        knobs=frozenset(),
         head="scores",
         sequences=2,
     ),

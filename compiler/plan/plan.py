@@ -25,7 +25,7 @@ from ftc.spec.sections import (
 
 Sharding = Literal["single", "ddp", "zero1", "zero2", "zero3"]
 Bounds = Mapping[GgufType, float]
-# Of a classification: a row of each label counts as much, or so many times as much, as one of others.
+# Of a classification: a row of each label counts as much, or so many times as much, as others.
 Weights = Literal["balanced", "none"] | Mapping[str, float]
 
 

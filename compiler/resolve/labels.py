@@ -31,6 +31,10 @@ class LabelCount:
     def labels(self, most: int = MOST_LABELS) -> tuple[Label, ...]:
         """Return the closed set by name; empty unless there are rows enough for each."""
         total = self.counts.total()
-        if not self.closed or len(self.counts) > most or total < _FEWEST_ROWS_EACH * len(self.counts):
+        if (
+            not self.closed
+            or len(self.counts) > most
+            or total < _FEWEST_ROWS_EACH * len(self.counts)
+        ):
             return ()
         return tuple(Label(name=name, rows=rows) for name, rows in sorted(self.counts.items()))

@@ -36,7 +36,7 @@ def section_hashes(spec: Spec) -> Mapping[str, str]:
     }
     tokenizer = {"model": model, "chat_template": spec.model.chat_template}
     columns: Mapping[str, Any] = msgspec.to_builtins(spec.data)
-    data = {
+    data: dict[str, Any] = {
         "data": {name: value for name, value in columns.items() if name not in _PLANNED},
         "tokenizer": tokenizer,
         "objective": spec.objective.type,

@@ -1,6 +1,6 @@
 """Write sums.jsonl: questions that are answered by a number, each with its answer.
 
-    python make_sums.py
+python make_sums.py
 """
 
 import json

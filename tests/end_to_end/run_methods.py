@@ -65,7 +65,8 @@ def judge(bundle: Path) -> dict[str, Any]:
     tokenizer = AutoTokenizer.from_pretrained(bundle / "run/merged")
     if words:  # each begins near the mean of the others
         base.resize_token_embeddings(len(tokenizer))
-    head, start = merged.get_output_embeddings().weight, base.get_output_embeddings().weight
+    head = merged.get_output_embeddings().weight  # type: ignore[no-untyped-call]
+    start = base.get_output_embeddings().weight  # type: ignore[no-untyped-call]
     after = merged.state_dict()
     kept = {
         name

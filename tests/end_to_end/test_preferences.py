@@ -74,7 +74,7 @@ def found(tmp_path_factory: pytest.TempPathFactory, model: Path) -> dict[str, di
     bundles = [
         compile_spec(
             folder,
-            {"name": name, "model": "./model", "hardware": "cpu", "training": TRAINING} | parts,
+            {"name": name, "model": "./model", "hardware": "cpu", "training": TRAINING, **parts},
         )
         for name, parts in {"written": WRITTEN, **RUNS}.items()
     ]

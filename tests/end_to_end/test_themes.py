@@ -1,6 +1,7 @@
 """What people hit, in eighteen themes: each spec as a victim would write it, and the finding.
 
-The letters are those of the sections of the field's issues; `docs/rules/README.md` names the threads.
+The letters are those of the sections of the field's issues; `docs/rules/README.md` names the
+threads.
 """
 
 import json
