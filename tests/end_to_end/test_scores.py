@@ -1,6 +1,7 @@
 """Heads that score, in miniature: labels are learned, named in the model, told as in training."""
 
 import csv
+import json
 import re
 import sys
 from dataclasses import dataclass
@@ -133,6 +134,76 @@ def test_the_model_names_its_labels(classified: Classified, tickets: list[list[s
     assert label == alone[0]["label"], asked.said
     assert abs(float(share.rstrip("%")) / 100 - alone[0]["score"]) < 0.01
     assert len(asked.out.splitlines()) == 4
+
+
+@pytest.fixture(scope="module")
+def rewarded(tmp_path_factory: pytest.TempPathFactory, model: Path) -> Classified:
+    """Train a reward model on answers of which the helpful one is the better."""
+    folder = tmp_path_factory.mktemp("reward")
+    (folder / "model").symlink_to(model)
+    rows = [
+        {
+            "prompt": f"where is my parcel number {n}?",
+            "chosen": f"the parcel {n} is on its way, please wait until Monday",
+            "rejected": f"I do not know where {n} is",
+        }
+        for n in range(160)
+    ]
+    lines = [json.dumps(row) for row in rows]
+    (folder / "answers.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    spec = {
+        "name": "judge",
+        "model": "./model",
+        "data": "answers.jsonl",
+        "hardware": "cpu",
+        "objective": "reward",
+        "method": {"type": "lora", "rank": 8},
+        "training": {
+            "max_steps": 24,
+            "global_batch": 8,
+            "learning_rate": 0.003,
+            "evaluation": {"every_steps": 12},
+        },
+    }
+    bundle = compile_spec(folder, spec)
+    return Classified(bundle=bundle, ended=run("./run.sh", cwd=bundle))
+
+
+@pytest.mark.prove
+def test_rewards_are_learned(rewarded: Classified, model: Path) -> None:
+    """The loss falls far below chance, the better answer is rewarded more, the rest stays."""
+    torch, load = pytest.importorskip("torch"), pytest.importorskip("safetensors.torch").load_file
+    assert rewarded.ended.code == 0, rewarded.ended.said
+    losses = [loss for _, loss in rewarded.read("train/curve.json")["train"]]
+    report = rewarded.read("evaluate/report.json")
+
+    assert sum(losses[-4:]) < 0.5 * sum(losses[:4])
+    assert report["reward_accuracy"] > 0.9
+    assert report["reward_margin"] > 0
+    base = load(model / "model.safetensors")
+    merged = load(rewarded.bundle / "run/merged/model.safetensors")
+    frozen = [name for name in merged if "norm" in name or "embed" in name]
+    assert all(torch.equal(merged[n], base[n].to(merged[n].dtype)) for n in frozen)
+    assert merged["score.weight"].shape[0] == 1
+
+
+@pytest.mark.prove
+def test_rewards_are_asked_as_they_were_trained(rewarded: Classified) -> None:
+    """`ask.py` reads question and answer as the rows were read: the better one has more."""
+    transformers, torch = pytest.importorskip("transformers"), pytest.importorskip("torch")
+    merged = rewarded.bundle / "run/merged"
+    judge = transformers.AutoModelForSequenceClassification.from_pretrained(merged, dtype="auto")
+    row = read_rows(rewarded.bundle / "run/data/test.jsonl")[0]
+    question = row["messages"][0]["content"]
+
+    told = run(sys.executable, "ask.py", question, row["answer"], cwd=rewarded.bundle)
+    worse = run(sys.executable, "ask.py", question, "I do not know", cwd=rewarded.bundle)
+    with torch.inference_mode():
+        reward = judge(torch.tensor([row["chosen_ids"]])).logits.item()
+
+    assert told.code == 0, told.said
+    assert abs(float(told.out) - reward) < 0.01
+    assert float(told.out) > float(worse.out)
 
 
 @pytest.mark.prove_all
