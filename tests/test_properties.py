@@ -56,6 +56,7 @@ TWO_GPUS = {"hardware.gpu": "A100-80GB", "hardware.count": 2}
 ONE_FILE = {"export.types": ["Q8_0"]}
 TWO_COLUMNS = {"data.form": "prompt_completion"}
 PAIRS = {"data.source": "pairs.csv", "objective.type": "dpo"}
+TRIED = {"objective.type": "grpo", "objective.rewards": [{"regex": "[a-z]"}]}
 VERDICTS = {"data.source": "verdicts.csv", "objective.type": "kto"}
 
 # For each field a valid value that differs from what a spec without it means, and what else the
@@ -97,6 +98,11 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "data.splits.stratify": (False, {}),
     "objective.loss_on": ("all", {}),
     "objective.class_weights": ("balanced", {"objective.type": "classification"}),
+    "objective.rewards": (["exact"], TRIED),
+    "objective.num_generations": (4, TRIED),
+    "objective.temperature": (0.7, TRIED),
+    "objective.answer_tokens": (16, TRIED),
+    "objective.policy_loss": ("dr_grpo", TRIED),
     "objective.loss": ("ipo", PAIRS),
     "objective.beta": (0.3, PAIRS),
     "objective.reference": ("adapter_off", PAIRS),
