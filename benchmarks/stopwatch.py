@@ -1,0 +1,116 @@
+"""Run a training script and say what it took, without a word of its own changed.
+
+    LAUNCHED=$(date +%s.%N) accelerate launch benchmarks/stopwatch.py REPORT HELD SCRIPT ARGS...
+
+Adds one callback to the Trainer that the script makes, and counts the tokens that each of its
+batches has beside padding. The report has: seconds from LAUNCHED to the end of the first optimiser
+step; from there to the last one the seconds, the processor's seconds, tokens and steps; the peak of
+the process in bytes; the loss per token on HELD (rows of `input_ids` and `labels`, or `-` for none)
+at ten points, with the tokens and the seconds of training until then.
+"""
+
+import json
+import math
+import os
+import resource
+import runpy
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import Trainer, TrainerCallback
+
+POINTS = 10
+NOT_LEARNED = -100
+report_file, held_file, script, *arguments = sys.argv[1:]
+held_lines = [] if held_file == "-" else Path(held_file).read_bytes().splitlines()
+held = [json.loads(line) for line in held_lines]
+launched = float(os.environ["LAUNCHED"])
+state: dict[str, Any] = {"tokens": 0, "paused": 0.0, "paused_cpu": 0.0, "curve": []}
+
+
+def processor_seconds() -> float:
+    """Return the seconds that this process has computed."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def count_tokens(inputs: Any) -> int:
+    """Return the tokens of a batch that are no padding; behind packed rows positions stay 0."""
+    if "attention_mask" in inputs:
+        return int(inputs["attention_mask"].sum())
+    empty = (inputs["position_ids"].flip(-1).cumsum(-1) == 0).sum()
+    return int(inputs["input_ids"].numel() - empty)
+
+
+def held_out_loss(model: Any) -> float:
+    """Return the mean loss of a learned token of the held-out rows."""
+    nats, tokens = 0.0, 0
+    was_training = model.training
+    model.eval()
+    with torch.no_grad():
+        for row in held:
+            ids, labels = torch.tensor([row["input_ids"]]), torch.tensor(row["labels"])[1:]
+            logits = model(input_ids=ids, use_cache=False).logits[0, :-1].float()
+            nats += torch.nn.functional.cross_entropy(
+                logits, labels, ignore_index=NOT_LEARNED, reduction="sum"
+            ).item()
+            tokens += int((labels != NOT_LEARNED).sum())
+    model.train(was_training)
+    return nats / tokens
+
+
+class Stopwatch(TrainerCallback):  # type: ignore[misc, unused-ignore]
+    """Notes when optimiser steps end, and asks the held-out rows with the clock stopped."""
+
+    def on_step_end(self, _: Any, progress: Any, control: Any, **kwargs: Any) -> None:
+        """Note the end of a step; `control` stays as it is."""
+        del control
+        step, steps = progress.global_step, progress.max_steps
+        now = time.perf_counter() - state["paused"], processor_seconds() - state["paused_cpu"]
+        state["end"] = (*now, state["tokens"])
+        if step == 1:
+            state["first"] = time.time() - launched
+            state["start"] = state["end"]
+        state["steps"] = step - 1
+        if held and (step == 1 or step % math.ceil(steps / POINTS) == 0 or step == steps):
+            begun, begun_cpu = time.perf_counter(), processor_seconds()
+            loss = held_out_loss(kwargs["model"])
+            state["curve"].append((state["tokens"], now[0] - state["start"][0], loss))
+            state["paused"] += time.perf_counter() - begun
+            state["paused_cpu"] += processor_seconds() - begun_cpu
+
+
+make, step_once = Trainer.__init__, Trainer.training_step
+
+
+def make_watched(self: Any, *args: Any, **kwargs: Any) -> None:
+    """Make the Trainer, and add the callback."""
+    make(self, *args, **kwargs)
+    self.add_callback(Stopwatch())
+
+
+def step_counted(self: Any, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    """Count the tokens of a micro-batch on its way."""
+    state["tokens"] += count_tokens(inputs)
+    return step_once(self, model, inputs, *args, **kwargs)
+
+
+Trainer.__init__, Trainer.training_step = make_watched, step_counted
+sys.argv = [script, *arguments]
+sys.path.insert(0, str(Path(script).resolve().parent))
+report_path = Path(report_file).resolve()
+runpy.run_path(script, run_name="__main__")
+(begun, begun_cpu, before), (ended, ended_cpu, after) = state["start"], state["end"]
+report = {
+    "first_step_seconds": state["first"],
+    "seconds": ended - begun,
+    "processor_seconds": ended_cpu - begun_cpu,
+    "tokens": after - before,
+    "steps": state["steps"],
+    "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    "curve": state["curve"],
+}
+report_path.write_text(json.dumps(report), encoding="utf-8")

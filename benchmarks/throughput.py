@@ -1,0 +1,294 @@
+"""How fast a generated train.py is, beside a script that a person writes from TRL's documentation.
+
+    python -m benchmarks.throughput [--runs 5]     # writes benchmarks/throughput.md and .svg
+
+On banking77 (../shared/data, or the data folder that FTC_SHARED names) and the quickstart's model,
+interleaved: run by run, each of the scripts once. First at equal settings, where neither packs
+rows; then the bundle as the planner makes it beside the script with TRL's own defaults, both with
+the same rows, rate, steps and rows per step. Machines are shared: what counts are ratios, of wall
+time and of the seconds that the training process computed.
+"""
+
+import argparse
+import csv
+import importlib.util
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import matplotlib.figure
+
+from benchmarks.rehearsals import ROOT, describe_machine
+
+HERE: Final = Path(__file__).resolve().parent
+DATA: Final = Path(os.environ.get("FTC_SHARED") or ROOT.parent / "shared") / "data"
+EQUAL: Final = "bundle, equal settings"
+BY_HAND: Final = "by hand, equal settings"
+PLANNED: Final = "bundle, as planned"
+DEFAULTS: Final = "by hand, TRL's defaults"
+KEPT: Final = "by hand, activations kept"
+_ROWS: Final = 1500
+_MICRO: Final = 8  # TRL's default
+_STEPS: Final = 20
+_LEARNING_RATE: Final = 0.001
+_PEERS: Final = {"axolotl": "axolotl", "LLaMA-Factory": "llamafactory"}
+
+Report = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arm:
+    """One script with its settings: the command behind the stopwatch, and the bundle it is for."""
+
+    name: str
+    bundle: Path
+    command: Sequence[str | Path]
+
+
+def main() -> None:
+    """Measure, and write the report beside this file."""
+    parser = argparse.ArgumentParser(description="Throughput of train.py and of a plain script.")
+    parser.add_argument("--runs", type=int, default=5)
+    runs = parser.parse_args().runs
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        equal, timed, planned = write_bundles(folder)
+        arms = [*equal_arms(folder, equal), *planned_arms(folder, timed)]
+        found: dict[str, list[Report]] = {arm.name: [] for arm in arms}
+        for number in range(runs):
+            for arm in arms:
+                found[arm.name].append(measure(arm))
+                print(number + 1, arm.name, json.dumps(found[arm.name][-1]), flush=True)
+        whole = planned_arms(folder, planned)[:2]
+        curves = {arm.name: measure(arm, held=True) for arm in whole}
+        print(json.dumps(curves), flush=True)
+        draw(curves, HERE / "throughput.svg")
+        text = "\n".join(tell(found, curves, planned)) + "\n"
+    (HERE / "throughput.md").write_text(text, encoding="utf-8")
+    print(text)
+
+
+def write_bundles(folder: Path) -> tuple[Path, Path, Path]:
+    """Compile and prepare bundles on the same rows: with every setting said, and with none.
+
+    The latter twice, for a few steps and for a whole epoch.
+    """
+    maker = ROOT / "examples" / "quickstart" / "make_model.py"
+    subprocess.run([sys.executable, maker, "--out", folder / "model"], check=True)
+    with (DATA / "banking77_train.csv").open(encoding="utf-8", newline="") as file:
+        rows = [
+            ("prompt", "completion"),
+            *((r["text"], r["category"]) for r in csv.DictReader(file)),
+        ]
+    with (folder / "rows.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(rows)
+    data = {"source": "rows.csv", "max_rows": _ROWS, "splits": {"test": 0.1, "validation": 0}}
+    said = {
+        "max_steps": _STEPS, "micro_batch": _MICRO, "global_batch": 2 * _MICRO,
+        "group_by_length": False, "gradient_checkpointing": False,
+    }  # fmt: skip
+    specs: dict[str, dict[str, dict[str, Any]]] = {
+        "equal": {"data": {**data, "packing": "none"}, "training": said},
+        "timed": {"data": data, "training": {"max_steps": _STEPS}},
+        "planned": {"data": data, "training": {"epochs": 1}},
+    }
+    for name, spec in specs.items():
+        path = folder / f"{name}.json"
+        spec["training"]["learning_rate"] = _LEARNING_RATE
+        whole = {"name": name, "model": "./model", "hardware": "cpu", "method": "full", **spec}
+        path.write_text(json.dumps(whole), encoding="utf-8")
+        compiling = [sys.executable, "-m", "ftc", "compile", str(path)]
+        subprocess.run(compiling, check=True, capture_output=True)
+        subprocess.run([sys.executable, "prepare.py"], cwd=folder / name, check=True)
+    return folder / "equal", folder / "timed", folder / "planned"
+
+
+def decided(bundle: Path) -> Mapping[str, Any]:
+    """Return the values of a bundle's decisions."""
+    lock = json.loads((bundle / "ftc.lock.json").read_text(encoding="utf-8"))
+    return {name: decision["value"] for name, decision in lock["decisions"].items()}
+
+
+def write_messages(bundle: Path, path: Path) -> Path:
+    """Write the rows of a bundle's training split as a person has them: prompt and completion."""
+    with path.open("w", encoding="utf-8") as file:
+        for line in (bundle / "run/data/train.jsonl").open(encoding="utf-8"):
+            messages = json.loads(line)["messages"]
+            row = {"prompt": messages[:-1], "completion": messages[-1:]}
+            file.write(json.dumps(row) + "\n")
+    return path
+
+
+def hand_arm(name: str, bundle: Path, folder: Path, rows: Path, settings: Mapping[str, Any]) -> Arm:
+    """Return the plain script on these rows with these settings."""
+    out = folder / "out" / name.replace(" ", "-")
+    told = json.dumps({"seed": 42, "disable_tqdm": True, "bf16": False, **settings})
+    script = HERE / "by_hand.py"
+    return Arm(name=name, bundle=bundle, command=(script, folder / "model", rows, out, told))
+
+
+def equal_arms(folder: Path, bundle: Path) -> tuple[Arm, Arm]:
+    """Return both scripts with the same settings, one by one."""
+    d = decided(bundle)
+    settings = {
+        "max_steps": d["total_steps"],
+        "per_device_train_batch_size": d["micro_batch"],
+        "gradient_accumulation_steps": d["accumulation"],
+        "learning_rate": d["learning_rate"],
+        "lr_scheduler_type": d["schedule"],
+        "warmup_steps": d["warmup_steps"],
+        "weight_decay": d["weight_decay"],
+        "gradient_checkpointing": d["gradient_checkpointing"],
+        "logging_steps": 0.02,
+        "save_steps": d["save_steps"],
+        "save_total_limit": d["keep_checkpoints"],
+    }
+    rows = write_messages(bundle, folder / "equal-rows.jsonl")
+    train = Arm(name=EQUAL, bundle=bundle, command=(bundle / "train.py",))
+    return train, hand_arm(BY_HAND, bundle, folder, rows, settings)
+
+
+def planned_arms(folder: Path, bundle: Path) -> tuple[Arm, Arm, Arm]:
+    """Return the bundle as planned, and the plain script with TRL's defaults.
+
+    Its rate, steps and rows per step are the plan's, as losses could not be compared otherwise;
+    once more it keeps activations, which is TRL's default no longer.
+    """
+    d = decided(bundle)
+    each = d["train_rows"] / (d["packed_rows"] or d["train_rows"])
+    passes = max(1, round(d["global_batch"] * each / _MICRO))
+    settings = {
+        "max_steps": d["total_steps"],
+        "gradient_accumulation_steps": passes,
+        "learning_rate": d["learning_rate"],
+        "save_steps": d["save_steps"],
+    }
+    rows = write_messages(bundle, folder / "planned-rows.jsonl")
+    kept = {**settings, "gradient_checkpointing": False}
+    return (
+        Arm(name=PLANNED, bundle=bundle, command=(bundle / "train.py",)),
+        hand_arm(DEFAULTS, bundle, folder, rows, settings),
+        hand_arm(KEPT, bundle, folder, rows, kept),
+    )
+
+
+def measure(arm: Arm, *, held: bool = False) -> Report:
+    """Run one script from its beginning and return what the stopwatch saw."""
+    shutil.rmtree(arm.bundle / "run" / "train", ignore_errors=True)
+    (arm.bundle / "run" / "done" / "train.json").unlink(missing_ok=True)
+    report = arm.bundle.parent / "report.json"
+    rows = arm.bundle / "run/data/test.jsonl" if held else "-"
+    config = arm.bundle / "accelerate.yaml"
+    launch = [sys.executable, "-m", "accelerate.commands.launch", "--config_file", config]
+    command = [*launch, HERE / "stopwatch.py", report, rows, *arm.command]
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=arm.bundle,
+        env={**os.environ, "LAUNCHED": str(time.time()), "TOKENIZERS_PARALLELISM": "false"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        sys.exit(f"{arm.name} ended with {done.returncode}:\n{done.stderr[-3000:]}")
+    found: Report = json.loads(report.read_text(encoding="utf-8"))
+    return found
+
+
+def speed(report: Report, clock: str = "seconds") -> float:
+    """Return tokens that are no padding per second."""
+    return float(report["tokens"] / report[clock])
+
+
+def ratio(found: Mapping[str, Sequence[Report]], one: str, other: str, clock: str) -> float:
+    """Return the median over the runs of one's speed over the other's in the same run."""
+    pairs = zip(found[one], found[other], strict=True)
+    return statistics.median(speed(a, clock) / speed(b, clock) for a, b in pairs)
+
+
+def median(reports: Sequence[Report], key: str) -> float:
+    """Return the median of one number."""
+    return statistics.median(float(report[key]) for report in reports)
+
+
+def draw(curves: Mapping[str, Report], path: Path) -> None:
+    """Draw the held-out loss over tokens learned and over time."""
+    figure = matplotlib.figure.Figure(figsize=(10, 4), layout="constrained")
+    by_tokens, by_time = figure.subplots(1, 2, sharey=True)
+    for name, report in curves.items():
+        tokens, seconds, losses = zip(*report["curve"], strict=True)
+        by_tokens.plot(tokens, losses, marker="o", label=name)
+        by_time.plot(seconds, losses, marker="o", label=name)
+    by_tokens.set(xlabel="tokens read, padding apart", ylabel="loss per token on held-out rows")
+    by_time.set(xlabel="seconds of training")
+    by_tokens.legend()
+    figure.savefig(path, metadata={"Date": None})
+
+
+def tell(
+    found: Mapping[str, Sequence[Report]], curves: Mapping[str, Report], planned: Path
+) -> list[str]:
+    """Return the report as lines of Markdown."""
+    runs = len(next(iter(found.values())))
+    d = decided(planned)
+    lines = [
+        "# Throughput beside a script by hand",
+        "",
+        f"`python -m benchmarks.throughput --runs {runs}` {describe_machine()}",
+        f"Medians of {runs} interleaved runs; OMP_NUM_THREADS={os.environ.get('OMP_NUM_THREADS')}.",
+        "",
+        "Tokens are those that are no padding. Speeds rest on the time from the first to the last",
+        "optimiser step; on a machine that others use as well, processor seconds tell more.",
+        "",
+        "| script | tokens/s | tokens per processor second | first step, s | peak, MiB |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for name, reports in found.items():
+        walls = statistics.median(speed(report) for report in reports)
+        computed = statistics.median(speed(report, "processor_seconds") for report in reports)
+        first, peak = median(reports, "first_step_seconds"), median(reports, "peak_bytes") / 2**20
+        lines.append(f"| {name} | {walls:,.0f} | {computed:,.0f} | {first:.1f} | {peak:,.0f} |")
+    lines += ["", "| ratio, median of the runs' own | wall | processor | bound |"]
+    lines += ["| --- | ---: | ---: | ---: |"]
+    for one, other, bound in (
+        (EQUAL, BY_HAND, "at least 0.98"),
+        (PLANNED, DEFAULTS, "at least 1.3"),
+        (PLANNED, KEPT, ""),
+    ):
+        wall, computed = (ratio(found, one, other, c) for c in ("seconds", "processor_seconds"))
+        lines.append(f"| {one} / {other} | {wall:.2f} | {computed:.2f} | {bound} |")
+    firsts = [
+        one["first_step_seconds"] / other["first_step_seconds"]
+        for one, other in zip(found[EQUAL], found[BY_HAND], strict=True)
+    ]
+    begun = statistics.median(firsts)
+    lines.append(f"| time to the first step, {EQUAL} / by hand | {begun:.2f} | | at most 1.10 |")
+    ends = ", ".join(f"{name} {report['curve'][-1][2]:.4f}" for name, report in curves.items())
+    packed = f"{d['train_rows']:,} rows in about {d['packed_rows'] or 0:,} of {d['packed_length']}"
+    lines += [
+        "",
+        f"The planner packs {packed} tokens.",
+        f"Loss per token on the held-out rows at the end: {ends}.",
+        "",
+        "![held-out loss over tokens and over time](throughput.svg)",
+        "",
+        "Neither packs at equal settings. TRL's defaults are rows of a batch of eight padded to",
+        "the longest and activations computed twice; rate, steps and rows per step are the plan's.",
+        "",
+    ]
+    absent = [name for name, module in _PEERS.items() if importlib.util.find_spec(module) is None]
+    lines.append(f"Not installed here, and so not measured: {' and '.join(absent) or 'nothing'}.")
+    return lines
+
+
+if __name__ == "__main__":
+    main()
