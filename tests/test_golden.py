@@ -26,6 +26,8 @@ EXAMPLES = {
     "pissa": "examples/pissa/spec.json",
     "classification": "examples/classification/spec.json",
     "reward": "examples/reward/spec.json",
+    "grpo": "examples/grpo/spec.json",
+    "text": "examples/text/spec.json",
 }
 SCRIPTS = sorted(GOLDEN.glob("*/*.py"))
 

@@ -27,8 +27,7 @@ WORLD = int(os.environ.get("WORLD_SIZE", "1"))
 PREEMPTED = 75
 OUT_OF_MEMORY = 76
 
-WHOLE_FILE_BYTES = 64 * 2**20  # larger files are known by their size and their end
-END_BYTES = 2**20
+END_BYTES = 2**20  # by which, and by their size, larger files of weights are known
 
 started = time.monotonic()
 stop_signal = threading.Event()
@@ -45,8 +44,7 @@ def say(text):
 
 def stop(sentence):
     """End this stage: one sentence that says what is wrong and what to do."""
-    print(f"{Path(sys.argv[0]).name}: {sentence}", file=sys.stderr, flush=True)
-    raise SystemExit(1)
+    raise SystemExit(f"{Path(sys.argv[0]).name}: {sentence}")  # Python prints it, and exits with 1
 
 
 def ensure(condition, sentence):
@@ -61,27 +59,29 @@ def ensure(condition, sentence):
 
 def write_json(path, data):
     """Write a JSON file whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(json.dumps(data, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-    os.replace(partial, path)
+    write_lines(path, [json.dumps(data, ensure_ascii=False, indent=2).encode(), b"\n"])
 
 
 def write_rows(path, rows):
     """Write a JSON object per line, whole or not at all."""
+    write_lines(path, (json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows))
+
+
+def write_lines(path, lines):
+    """Write lines of bytes, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".partial")
-    with partial.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    with partial.open("wb") as file:
+        file.writelines(lines)
     os.replace(partial, path)
 
 
-def read_rows(path):
-    """Read what `write_rows` wrote."""
+def read_rows(path, most=None):
+    """Read what `write_rows` wrote, or the first rows of it."""
     if not path.is_file():
         stop(f"{path.relative_to(HERE)} is missing: run the stages before this one (see run.sh)")
     with path.open(encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
+        return [json.loads(line) for line in itertools.islice(file, most)]
 
 
 # -----------------------------------------------------------------------------
@@ -116,7 +116,7 @@ def fingerprint(script, *inputs):
 def _file_digest(path):
     size = path.stat().st_size
     with path.open("rb") as file:
-        if size > WHOLE_FILE_BYTES:
+        if size > 64 * END_BYTES and path.suffix in (".safetensors", ".bin", ".gguf"):
             file.seek(-END_BYTES, os.SEEK_END)
         return f"{size} {hashlib.file_digest(file, 'sha256').hexdigest()}"
 

@@ -54,8 +54,8 @@ if OUT.exists():
 # Merge
 
 options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
-train_rows = guard.read_rows(HERE / "run/data/train.jsonl")
-rows = [row["input_ids"][:TOKENS] for row in train_rows[:ROWS]]
+train_rows = guard.read_rows(HERE / "run/data/train.jsonl", ROWS)
+rows = [row["input_ids"][:TOKENS] for row in train_rows]
 
 
 @torch.no_grad()

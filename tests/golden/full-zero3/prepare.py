@@ -6,18 +6,32 @@
 Reads the data and the model's tokenizer. Writes run/data/{train,validation,test}.jsonl, in which
 each row has its `input_ids` and its `labels` (-100 where nothing is learned), and report.json and
 report.md, which list every row that was repaired, cut or left out, and why.
+
+The data are read twice, a chunk at a time, by as many processes as there are cores: once to see
+which rows are good for training, once to turn those into tokens. In memory are only a few numbers
+per row, whatever the size of the file.
 """
 
 import argparse
+import atexit
 import json
+import multiprocessing
+import os
 import random
-import re
-import unicodedata
-from collections import Counter
+import tempfile
+import threading
+from array import array
+from collections import defaultdict, deque
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from itertools import chain, compress, islice
 from pathlib import Path
 
+import numpy
+import pyarrow.json
 from transformers import AutoTokenizer
 
+import examples
 import guard
 
 HERE = Path(__file__).resolve().parent
@@ -28,17 +42,15 @@ OUT = HERE / "run" / "data"
 
 DATA = "../../../examples/chat/conversations.jsonl"
 ENCODING = "utf-8"
-MESSAGES_COLUMN = "messages"
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
 MODEL_REVISION = None
-MAX_LENGTH = 2048  # set by `data.max_length` in the spec
 OVERLONG_SHARE = 0.0  # the share of rows longer than that, estimated from characters
 TEST_SHARE = 0.1
 VALIDATION_SHARE = 0.1
 SEED = 42  # the default of `training.seed`
 
-NOT_LEARNED = -100  # the label that the loss leaves out
 MARGIN = 0.01  # share of the rows that may be over-long beyond what the plan said
+CHUNK_ROWS = 256  # that one process works on at a time
 
 # -----------------------------------------------------------------------------
 # Arguments
@@ -52,261 +64,243 @@ if not args.data.is_file():
     guard.stop(f"the data file {args.data} is not there: give its path with --data")
 
 guard.lock()
-mark = guard.fingerprint(__file__, args.data, args.model)
+mark = guard.fingerprint(__file__, HERE / "examples.py", args.data, args.model)
 if guard.is_done("data", mark):
     raise SystemExit
 
 # -----------------------------------------------------------------------------
 # Read
 
-needed = [MESSAGES_COLUMN]
-
 def read(path):
-    """Return the rows of a file; None stands for one that is broken, to be counted below."""
-    rows = []
+    """Yield a file's rows in chunks; None stands for one that is broken, to be counted below."""
     with path.open(encoding=ENCODING, errors="replace") as file:
-        for line in filter(str.strip, file):
-            try:
-                rows.append(json.loads(line))
-            except ValueError:
-                rows.append(None)
-    return rows
+        yield from cut(filter(str.strip, file))
 
 
-rows = read(args.data)
-columns = {column for row in rows if isinstance(row, dict) for column in row}
-if not set(needed) <= columns:
-    guard.stop(f"the data has the columns {sorted(columns, key=str)}, and {needed} are needed")
-guard.say(f"read {len(rows):,} rows")
+def cut(rows):
+    """Cut rows into lists of CHUNK_ROWS."""
+    rows = iter(rows)
+    return iter(lambda: list(islice(rows, CHUNK_ROWS)), [])
+
 
 # -----------------------------------------------------------------------------
-# Clean: every row that is changed or left out is counted and listed
-
-changes = []  # (row, what happened), rows counted from 1
-
-
-def clean(text):
-    """Return the text as it is trained on."""
-    return repair(text).strip()
-
-
-def fold(text):
-    """Return the form by which texts are compared: NFC, every run of white space one space."""
-    return " ".join(unicodedata.normalize("NFC", text).split())
-
-
-# UTF-8 that was read as cp1252 or latin-1: a lead byte and the continuation bytes it needs.
-CP1252 = {bytes([byte]).decode("cp1252", "ignore"): byte for byte in range(0x80, 0xA0)}
-UNDO = {ord(letter): byte for letter, byte in CP1252.items() if letter}
-TAIL = "".join(map(chr, [*range(0x80, 0xC0), *UNDO]))
-MISENCODED = re.compile(
-    f"[\xc2-\xc5\xce-\xd1][{TAIL}]|[\xe2\xef][{TAIL}][{TAIL}]|\xf0[{TAIL}][{TAIL}][{TAIL}]|\ufffd"
-)
-
-
-def repair(text):
-    """Read the text as UTF-8 again where that leaves fewer wrong sequences in it."""
-    wrong = len(MISENCODED.findall(text))
-    if not wrong:
-        return text
-    try:
-        repaired = text.translate(UNDO).encode("latin-1").decode("utf-8")
-    except UnicodeError:
-        return text
-    return repaired if len(MISENCODED.findall(repaired)) < wrong else text
-
-
-ROLES = {
-    **dict.fromkeys(("system", "developer"), "system"),
-    **dict.fromkeys(("user", "human"), "user"),
-    **dict.fromkeys(("assistant", "gpt", "chatgpt", "bot", "model"), "assistant"),
-    **dict.fromkeys(("tool", "function"), "tool"),
-}
-FOLLOWS = {
-    "start": ("system", "user"),
-    "system": ("user",),
-    "user": ("assistant",),
-    "assistant": ("user", "tool"),
-    "tool": ("assistant", "tool"),
-}
-
-
-def read_turns(row):
-    """Return a conversation as (role, text) pairs, None where it is not one, the answer last."""
-    messages = row.get(MESSAGES_COLUMN) or []
-    if isinstance(messages, str):
-        try:
-            messages = json.loads(messages) if messages.strip() else []
-        except ValueError:
-            return None
-    if not isinstance(messages, list) or not all(isinstance(turn, dict) for turn in messages):
-        return None
-    turns, before = [], "start"
-    for message in messages:
-        role = ROLES.get(str(message.get("role", message.get("from"))))
-        text = message.get("content", message.get("value"))
-        if role not in FOLLOWS[before] or not isinstance(text, str):
-            return None
-        turns.append((role, text))
-        before = role
-    return turns if before in ("assistant", "start") else None
-
-
-seen = set()
-examples = []
-for number, row in enumerate(rows, start=1):
-    raw = read_turns(row) if isinstance(row, dict) else None
-    if raw is None:
-        changes.append((number, "malformed"))
-        continue
-    turns = [(role, clean(text)) for role, text in raw]
-    if not turns or not all(text for _, text in turns):
-        changes.append((number, "blank"))
-        continue
-    if any(repair(text) != text for _, text in raw):
-        changes.append((number, "repaired"))
-    key = "\x1f".join(fold(text) for _, text in turns)
-    if key in seen:
-        changes.append((number, "duplicate"))
-        continue
-    seen.add(key)
-    examples.append((number, turns))
-
-# -----------------------------------------------------------------------------
-# Tokenise: the whole row at once, and what is learned found by rendering its beginnings
+# The model's tokenizer
 
 options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
-tokenizer = AutoTokenizer.from_pretrained(args.model, **options)
+examples.tokenizer = AutoTokenizer.from_pretrained(args.model, **options)
+
+# -----------------------------------------------------------------------------
+# The processes: copies of this one as it is here, which work on chunks
+
+PROCESSES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
-def render(messages):
-    """Return the tokens of a conversation; the white space behind its last turn is not learned."""
-    text = tokenizer.apply_chat_template(messages, tokenize=False)
-    return tokenizer(text.rstrip(), add_special_tokens=False)["input_ids"]
+def attend():
+    """End a process when this one ends, however that comes; the folder's lock is this one's."""
+    guard.lock.file.close()
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # each of them uses one core
+    main = multiprocessing.parent_process()
+    threading.Thread(target=lambda: (main.join(), os._exit(1)), daemon=True).start()
 
 
-def render_prompt(messages):
-    """Return the tokens of a conversation up to where the model answers."""
-    text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-    return tokenizer(text, add_special_tokens=False)["input_ids"]
+pool = ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("fork"), attend)
+atexit.register(pool.shutdown)
 
 
-def shared(first, second):
-    """Return how many tokens two lists have in common at their start."""
-    pairs = enumerate(zip(first, second, strict=False))
-    return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))
+def spread(work, jobs):
+    """Yield work(job) for each job, in order; only a few jobs are held at a time."""
+    waiting = deque()
+    try:
+        for job in jobs:
+            waiting.append(pool.submit(work, job))
+            if len(waiting) > 2 * PROCESSES:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    except BrokenProcessPool:
+        guard.stop("a process was killed, as happens when memory runs out: see `dmesg`")
 
 
-def mask(ids, messages):
-    """Return the labels: every turn of the assistant, its closing token included."""
-    labels = [NOT_LEARNED] * len(ids)
-    for i, message in enumerate(messages):
-        if message["role"] == "assistant":
-            before = render_prompt(messages[:i])
-            begin, end = shared(ids, before), shared(ids, render(messages[: i + 1]))
-            if begin < len(before) - 1 or end <= begin:
-                guard.stop(f"the chat template rewrites earlier turns, as in {messages}")
-            labels[begin:end] = ids[begin:end]
-    return labels
+pool.submit(int).result()  # starts all of them, before a library has threads, which no copy has
+
+# -----------------------------------------------------------------------------
+# Which rows are good for training: every one that is changed or left out is counted and listed
+
+paths = [args.data]
 
 
-def tokenise(turns):
-    """Return the row: its tokens, its labels and what evaluation needs."""
-    messages = [{"role": role, "content": text} for role, text in turns]
-    ids = render(messages)
-    labels = mask(ids, messages)
-    return {
-        "input_ids": ids,
-        "labels": labels,
-        "prompt_ids": render_prompt(messages[:-1]),
-        "messages": messages,
-        "answer": turns[-1][1],
-    }
+def chunks():
+    """Yield the chunks of all files."""
+    return chain.from_iterable(map(read, paths))
 
 
-records = []
-lengths = []
-for number, turns in examples:
-    record = tokenise(turns)
-    lengths.append(len(record["input_ids"]))
-    if lengths[-1] > MAX_LENGTH:
-        changes.append((number, "overlong"))
-        continue
-    records.append((fold("\x1f".join(text for _, text in turns[:-1])), "", record))
+changes = defaultdict(lambda: array("Q"))  # what happened -> rows, counted from 1
+columns, keys = set(), array("Q")
+for found, looks in spread(examples.look, chunks()):
+    columns |= found
+    for what, key in looks:
+        keys.append(key)
+        if what:
+            changes[what].append(len(keys))
+if not set(examples.NEEDED) <= columns:
+    said = f"the data has the columns {sorted(columns, key=str)}"
+    guard.stop(f"{said}, and {examples.NEEDED} are needed")
+guard.say(f"read {len(keys):,} rows")
 
-overlong = sum(length > MAX_LENGTH for length in lengths)
-if not records:
-    guard.stop(f"no row is left of {len(rows):,}: {dict(Counter(what for _, what in changes))}")
+keys = numpy.asarray(keys)
+wanted = keys > 0
+order = numpy.argsort(keys, kind="stable")
+alike = keys[order]
+again = order[1:][alike[1:] == alike[:-1]]  # the rows whose key another one had before
+again = again[wanted[again]]
+changes["duplicate"].extend((again + 1).tolist())
+wanted[again] = False
+del order, alike
+del keys
+
+# -----------------------------------------------------------------------------
+# Turn them into records, which go to disk as they come
+
+OUT.mkdir(parents=True, exist_ok=True)
+records = tempfile.TemporaryFile(dir=OUT)
+lengths, learned, prompts = array("I"), array("B"), array("Q")
+labels, names = array("I"), {}  # of each record the place of its label's name
+ends = array("Q", [0])
+
+
+def jobs():
+    """Yield each chunk, and which of its rows are wanted."""
+    start = 0
+    for chunk in chunks():
+        yield chunk, wanted[start : start + len(chunk)]
+        start += len(chunk)
+
+
+made = chain.from_iterable(spread(examples.make, jobs()))
+numbers = compress(range(1, len(wanted) + 1), wanted)
+for row, (what, tokens, is_learned, prompt, label, line) in zip(numbers, made, strict=True):
+    if what:
+        changes[what].append(row)
+    if tokens:
+        lengths.append(tokens)
+    if line:
+        learned.append(is_learned)
+        prompts.append(prompt)
+        labels.append(names.setdefault(label, len(names)))
+        ends.append(ends[-1] + records.write(line))
+pool.shutdown()
+records.flush()
+
+overlong = int((numpy.asarray(lengths) > examples.MAX_LENGTH).sum())
+if not prompts:
+    said = {what: len(rows) for what, rows in changes.items() if rows}
+    guard.stop(f"no row is left of {len(wanted):,}: {said}")
 if overlong > (OVERLONG_SHARE + MARGIN) * len(lengths):
     guard.stop(
-        f"{overlong:,} of {len(lengths):,} rows are longer than {MAX_LENGTH} tokens, the longest"
-        f" has {max(lengths):,}, and the plan said {OVERLONG_SHARE:.1%} of rows:"
+        f"{overlong:,} of {len(lengths):,} rows are longer than {examples.MAX_LENGTH} tokens,"
+        f" the longest has {max(lengths):,}, and the plan said {OVERLONG_SHARE:.1%} of rows:"
         " set data.max_length in the spec and compile again"
     )
 
 # -----------------------------------------------------------------------------
 # Split: rows with the same prompt stay together
 
-draw = random.Random(SEED)
-groups = {}
-for prompt, label, record in records:
-    groups.setdefault(prompt, (label, draw.random(), []))[2].append(record)
-splits = {name: [] for name in ("train", "validation", "test")}
-# Walking the groups by label, each split takes the next group when it is owed half of one: its
-# share of every label is then exact to a row.
-shares = {"test": TEST_SHARE, "validation": VALIDATION_SHARE}
-owed = dict.fromkeys(shares, 0.0)
-for _, _, group in sorted(groups.values(), key=lambda group: group[:2]):
-    for name, share in shares.items():
-        owed[name] += share * len(group)
-    chosen = max(owed, key=owed.get)
-    if owed[chosen] >= len(group) / 2:
-        owed[chosen] -= len(group)
-        splits[chosen] += group
-    else:
-        splits["train"] += group
-for split in splits.values():
-    draw.shuffle(split)
+
+def divide():
+    """Return the records of each split by number; what it takes to find them is forgotten."""
+    draw = random.Random(SEED)
+    members = numpy.argsort(prompts, kind="stable")  # the records, those with one prompt together
+    keys = numpy.asarray(prompts)[members]
+    edges = numpy.flatnonzero(keys[1:] != keys[:-1]) + 1  # where a group ends, the next begins
+    edges = numpy.concatenate(([0], edges, [len(members)]))
+    firsts = members[edges[:-1]]  # of each group the first record
+    chances = numpy.fromiter((draw.random() for _ in prompts), float, len(keys))[firsts]
+    splits = {name: array("I") for name in ("train", "validation", "test")}
+    walk = numpy.argsort(chances)
+    # Walking the groups in random order, each split takes the next one when it is owed half of it.
+    shares = {"test": TEST_SHARE, "validation": VALIDATION_SHARE}
+    owed = dict.fromkeys(shares, 0.0)
+    for place in walk:
+        rows = members[edges[place] : edges[place + 1]].tolist()
+        for name, share in shares.items():
+            owed[name] += share * len(rows)
+        chosen = max(owed, key=owed.get)
+        if owed[chosen] >= len(rows) / 2:
+            owed[chosen] -= len(rows)
+            splits[chosen].extend(rows)
+        else:
+            splits["train"].extend(rows)
+    for split in splits.values():
+        draw.shuffle(split)
+    return splits
+
+
+splits = divide()
 
 # -----------------------------------------------------------------------------
 # Write, and show what is learned
 
-for name, split in splits.items():
-    guard.write_rows(OUT / f"{name}.jsonl", split)
 
-counts = Counter(what for _, what in changes)
-ordered = sorted(lengths)
+def take(split):
+    """Yield the lines of a split's records."""
+    for record in split:
+        yield os.pread(records.fileno(), ends[record + 1] - ends[record], ends[record])
+
+
+def write_table(path):
+    """Write a split once more, as a table of tokens that training maps instead of reading it."""
+    row = json.loads(path.open(encoding="utf-8").readline())
+    kinds = {bool: pyarrow.bool_(), int: pyarrow.int64(), str: pyarrow.string()}
+    kinds[list] = pyarrow.list_(pyarrow.int32())
+    names = [name for name in row if name != "messages"]
+    schema = pyarrow.schema([(name, kinds[type(row[name])]) for name in names])
+    how = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    longest = int(numpy.diff(ends).max())
+    block = pyarrow.json.ReadOptions(block_size=max(2**18, 2 * longest), use_threads=False)
+    table = path.with_suffix(".arrow")
+    with pyarrow.json.open_json(path, block, how) as batches, table.open("wb") as file:
+        with pyarrow.ipc.new_stream(file, schema) as stream:
+            for batch in batches:
+                stream.write_batch(batch)
+
+
+for name, split in splits.items():
+    guard.write_lines(OUT / f"{name}.jsonl", take(split))
+    if name != "test" and split:
+        write_table(OUT / f"{name}.jsonl")
+
+counts = {what: len(rows) for what, rows in changes.items() if rows}
+counts = dict(sorted(counts.items(), key=lambda pair: -pair[1]))
+ordered = numpy.sort(lengths)
 report = {
-    "rows_read": len(rows),
-    "rows_used": len(records),
-    "changes": dict(counts),
+    "rows_read": len(wanted),
+    "rows_used": len(learned),
+    "changes": counts,
     "splits": {name: len(split) for name, split in splits.items()},
-    "tokens": {f"p{p}": ordered[(len(ordered) - 1) * p // 100] for p in (50, 90, 95, 99, 100)},
-    "changed_rows": [{"row": number, "what": what} for number, what in sorted(changes)],
+    "tokens": {f"p{p}": int(ordered[(len(ordered) - 1) * p // 100]) for p in (50, 90, 95, 99, 100)},
+    "changed_rows": [
+        {"row": row, "what": what}
+        for row, what in sorted((row, what) for what in counts for row in changes[what])
+    ],
 }
 guard.write_json(OUT / "report.json", report)
-lines = ["# Data report", "", "| what | rows |", "| --- | ---: |", f"| read | {len(rows):,} |"]
-lines += [f"| {what} | {count:,} |" for what, count in counts.most_common()]
+lines = ["# Data report", "", "| what | rows |", "| --- | ---: |", f"| read | {len(wanted):,} |"]
+lines += [f"| {what} | {count:,} |" for what, count in counts.items()]
 lines += [f"| in {name} | {len(split):,} |" for name, split in splits.items()]
 lines += ["", f"Tokens per row: {report['tokens']}.", "", "Rows by number, counted from 1:", ""]
-for what in counts:
-    numbers = [f"{number:,}" for number, change in sorted(changes) if change == what]
-    lines.append(f"- {what}: {', '.join(numbers)}")
+lines += [f"- {what}: {', '.join(f'{row:,}' for row in sorted(changes[what]))}" for what in counts]
 (OUT / "report.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 guard.say("\n".join(lines[2 : lines.index("Rows by number, counted from 1:") - 1]))
 
-sample = splits["train"][0]
-read = [i for i, x in zip(sample["input_ids"], sample["labels"], strict=True) if x == NOT_LEARNED]
-learned = [label for label in sample["labels"] if label != NOT_LEARNED]
-guard.say(f"one row, what is read:    {tokenizer.decode(read)!r}")
-guard.say(f"one row, what is learned: {tokenizer.decode(learned)!r}")
-
-every = [record for split in splits.values() for record in split]
-guard.ensure(
-    all(any(label != NOT_LEARNED for label in record["labels"]) for record in every),
-    "every row has a token to learn",
-)
 guard.ensure(splits["train"], "the training split has rows")
 guard.ensure(splits["validation"], "the validation split has rows")
 guard.ensure(splits["test"], "the test split has rows")
-guard.mark_done("data", mark, *(OUT / f"{name}.jsonl" for name in splits))
+guard.ensure(all(learned), "every row has a token to learn")
+sample = json.loads(next(take(splits["train"])).splitlines()[0])
+pairs = list(zip(sample["input_ids"], sample["labels"], strict=True))
+only_read = [token for token, label in pairs if label == examples.NOT_LEARNED]
+learned = [label for _, label in pairs if label != examples.NOT_LEARNED]
+guard.say(f"one row, what is read:    {examples.tokenizer.decode(only_read)!r}")
+guard.say(f"one row, what is learned: {examples.tokenizer.decode(learned)!r}")
+written = [OUT / f"{name}.jsonl" for name in splits]
+guard.mark_done("data", mark, *written, *OUT.glob("*.arrow"))

@@ -3,8 +3,8 @@
     accelerate launch --config_file accelerate.yaml train.py
     accelerate launch --config_file accelerate.yaml train.py --row 1   # less memory, same batch
 
-Reads run/data. Writes run/train/model (the best checkpoint by validation loss), curve.json and
-curve.png. Started again, it goes on from the last whole checkpoint.
+Reads run/data. Writes run/train/model (the best checkpoint) and curve.json.
+Started again, it goes on from the last whole checkpoint.
 """
 
 import argparse
@@ -13,7 +13,6 @@ import os
 from pathlib import Path
 
 import deepspeed
-import matplotlib.figure
 import torch
 from datasets import Dataset
 from safetensors import safe_open
@@ -67,33 +66,25 @@ config = SFTConfig(
     max_length=None,  # prepare.py has cut the rows
     dataset_kwargs={"skip_prepare_dataset": True},
     output_dir="run/train/checkpoints",
-    per_device_train_batch_size=micro_batch,
-    gradient_accumulation_steps=accumulation,
+    per_device_train_batch_size=micro_batch, gradient_accumulation_steps=accumulation,
     num_train_epochs=EPOCHS,
-    learning_rate=LEARNING_RATE,
-    lr_scheduler_type=SCHEDULE,
-    warmup_steps=WARMUP_STEPS,
-    weight_decay=WEIGHT_DECAY,
-    max_grad_norm=MAX_GRAD_NORM,
+    learning_rate=LEARNING_RATE, lr_scheduler_type=SCHEDULE, warmup_steps=WARMUP_STEPS,
+    weight_decay=WEIGHT_DECAY, max_grad_norm=MAX_GRAD_NORM,
     bf16=True,
     activation_checkpointing=GRADIENT_CHECKPOINTING,
     per_device_eval_batch_size=max(1, EVAL_BATCH >> args.row),
-    eval_strategy="steps",
-    eval_steps=EVAL_STEPS,
-    load_best_model_at_end=True,
-    save_steps=SAVE_STEPS,
-    save_total_limit=KEEP_CHECKPOINTS,
+    eval_strategy="steps", eval_steps=EVAL_STEPS, load_best_model_at_end=True,
+    save_steps=SAVE_STEPS, save_total_limit=KEEP_CHECKPOINTS,
     logging_steps=0.02,  # of all steps: fifty points make a curve
-    disable_tqdm=True,
-    seed=SEED,
+    disable_tqdm=True, seed=SEED,
 )
 
 # -----------------------------------------------------------------------------
 # Is there something left to do, and where was it left
 
 train_file, validation_file = HERE / "run/data/train.jsonl", HERE / "run/data/validation.jsonl"
-train_rows, validation_rows = guard.read_rows(train_file), guard.read_rows(validation_file)
 mark = guard.fingerprint(__file__, args.model, train_file, validation_file)
+guard.read_rows(train_file, 0)  # says what to run first where there is none
 if guard.is_done("train", mark):
     raise SystemExit
 with config.main_process_first():
@@ -117,8 +108,10 @@ class Progress(TrainerCallback):
 
 
 # -----------------------------------------------------------------------------
-# The model and its data
+# The model and its data, which stay on disk but for the rows of a step
 
+train_rows = Dataset.from_file("run/data/train.arrow")
+validation_rows = Dataset.from_file("run/data/validation.arrow")
 options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 tokenizer = AutoTokenizer.from_pretrained(source, **options)
 model = AutoModelForCausalLM.from_pretrained(
@@ -127,8 +120,8 @@ model = AutoModelForCausalLM.from_pretrained(
 trainer = SFTTrainer(
     model=model,
     args=config,
-    train_dataset=Dataset.from_list(train_rows),
-    eval_dataset=Dataset.from_list(validation_rows),
+    train_dataset=train_rows,
+    eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[Progress()],
 )
@@ -170,13 +163,6 @@ curve = {
     "planned_bytes": PLANNED_BYTES,
 }
 guard.write_json(OUT / "curve.json", curve)
-axes = matplotlib.figure.Figure(figsize=(8, 4.5), layout="constrained").subplots()
-axes.plot(*zip(*curve["train"], strict=True), label="training", linewidth=1)
-axes.plot(*zip(*curve["validation"], strict=True), label="validation", marker="o")
-axes.set(xlabel="optimiser step", ylabel="loss per token")
-axes.legend()
-axes.figure.savefig(OUT / "curve.png", dpi=120)
-
 guard.say(f"peak memory {curve['peak_bytes'] / 2**30:.2f} GiB, planned {PLANNED_BYTES / 2**30:.2f}")
 losses = [loss for _, loss in curve["train"] + curve["validation"]]
 guard.ensure(losses and all(math.isfinite(loss) for loss in losses), "every loss is a number")
@@ -185,4 +171,4 @@ saved = [file.get_tensor(probe_name) for file in files if probe_name in file.key
 guard.ensure(saved and saved[0].shape == before.shape, f"{probe_name} was saved whole")
 guard.ensure(torch.isfinite(saved[0]).all(), f"{probe_name} is finite")
 guard.ensure(not torch.equal(saved[0], before.to(saved[0].dtype)), f"{probe_name} moved")
-guard.mark_done("train", mark, OUT / "model", OUT / "curve.json", OUT / "curve.png")
+guard.mark_done("train", mark, OUT / "model", OUT / "curve.json")

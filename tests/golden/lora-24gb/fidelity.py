@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
+import answers
 import converter
 import guard
 import reader
@@ -41,6 +42,7 @@ DEVICE = "auto"  # spread over the GPUs if one is too small
 ROW_TOKENS = 256  # judged of each row, from its end: the answer, and what leads to it
 READ_TOKENS = 4 * TOKENS  # at most, so that long prompts do not take hours
 ASKED_ROWS = 400  # of the test split at most, answered and held against the right answer
+WRITTEN_TOKENS = 8192  # of these answers at most: they are written one by one
 TRIAL_TOKENS = 32  # written to measure the speed of writing
 CHUNK_TOKENS = 64  # compared at once: each holds a number per word of the vocabulary
 NOT_LEARNED = -100
@@ -113,7 +115,7 @@ def measure(path, lora_path=None):
     resident_bytes    what the file added to this process. Its weights are mapped into memory, not
                       copied: they count once they were read, and while nobody reads them the
                       system may drop them again
-    metric_drop       accuracy of the trained model, less the file's
+    metric_drop       metric of the trained model's answers, less that of the file's
     """
     noted = json.loads((REFERENCE / "rows.json").read_text(encoding="utf-8"))
     rows = noted["rows"]
@@ -190,23 +192,23 @@ def _asked_rows():
     """Return rows that the trained model answered, evenly from the shortest to the longest."""
     told = guard.read_rows(HERE / "run/evaluate/predictions.jsonl")
     tokens = sum(len(row["prompt_ids"]) for row in told)
-    most = max(1, min(ASKED_ROWS, len(told) * READ_TOKENS // tokens))
+    read, written = len(told) * READ_TOKENS // tokens, WRITTEN_TOKENS // ANSWER_TOKENS
+    most = max(1, min(ASKED_ROWS, read, written))
     return told[:: math.ceil(len(told) / most)]
 
 
 def _examine(llm, asked):
-    """Return how often the file and the trained model give the right answer."""
+    """Return how good the answers of the file are, and those of the trained model."""
     said = [reader.answer(llm, row["prompt_ids"], ANSWER_TOKENS) for row in asked]
-    right = sum(text == row["answer"] for text, row in zip(said, asked, strict=True))
-    trained = sum(row["said"] == row["answer"] for row in asked)
-    same = sum(text == row["said"] for text, row in zip(said, asked, strict=True))
+    right, before = [row["answer"] for row in asked], [row["said"] for row in asked]
+    metric, trained = answers.measure(said, right), answers.measure(before, right)
     return {
         "answers": any(said),
         "asked_rows": len(asked),
-        "accuracy": right / len(asked),
-        "trained_accuracy": trained / len(asked),
-        "metric_drop": (trained - right) / len(asked),
-        "same_answers": same / len(asked),
+        answers.METRIC: metric,
+        f"trained_{answers.METRIC}": trained,
+        "metric_drop": trained - metric,
+        "same_answers": sum(map(str.__eq__, said, before)) / len(asked),
     }
 
 

@@ -23,6 +23,7 @@ import llama_cpp
 import matplotlib.figure
 from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
+import answers
 import converter
 import fidelity
 import guard
@@ -183,8 +184,8 @@ COLUMNS = (
     ("nats/token", "divergence", ".5f"),
     ("top-1", "agreement", ".1%"),
     ("perplexity", "perplexity", ".4g"),
-    ("accuracy", "accuracy", ".1%"),
-    ("trained", "trained_accuracy", ".1%"),
+    (answers.METRIC.replace("_", " "), answers.METRIC, ".1%"),
+    ("trained", f"trained_{answers.METRIC}", ".1%"),
     ("read/s", "prompt_tokens_per_second", ",.0f"),
     ("write/s", "generation_tokens_per_second", ",.0f"),
 )

@@ -59,8 +59,8 @@ if OUT.exists():
 # Merge
 
 options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
-train_rows = guard.read_rows(HERE / "run/data/train.jsonl")
-rows = [row["input_ids"][:TOKENS] for row in train_rows[:ROWS]]
+train_rows = guard.read_rows(HERE / "run/data/train.jsonl", ROWS)
+rows = [row["input_ids"][:TOKENS] for row in train_rows]
 
 
 @torch.no_grad()
@@ -78,7 +78,7 @@ def distance(first, second):
     return torch.cat([(p.exp() * (p - q)).sum(dim=-1) for p, q in pairs]).mean()
 
 
-# As it was trained: the adapter on the base in 4 bits, on the GPU if there is one.
+# As it was trained: the adapter on the rounded base, on the GPU if there is one.
 rounded = BitsAndBytesConfig(
     load_in_4bit=True, bnb_4bit_compute_dtype=DTYPE,
     bnb_4bit_quant_type=QUANTIZATION, bnb_4bit_use_double_quant=DOUBLE_QUANTIZATION,
@@ -90,7 +90,7 @@ model = AutoModelForCausalLM.from_pretrained(
     quantization_config=rounded,
     **options,
 )
-in_4_bits = answers(PeftModel.from_pretrained(model, TRAINED))
+on_rounded = answers(PeftModel.from_pretrained(model, TRAINED))
 del model  # before the original is loaded
 
 model = AutoModelForCausalLM.from_pretrained(args.model, dtype=DTYPE, **options)
@@ -135,7 +135,7 @@ if (OUT / "chat_template.jinja").is_file() and (OUT / "tokenizer_config.json").i
 # Post-conditions
 
 guard.say(f"merged and trained model differ by {divergence:.5f} nats per token")
-guard.say(f"from the adapter on its base in 4 bits: {distance(in_4_bits, merged):.5f}")
+guard.say(f"from the adapter on its rounded base: {distance(on_rounded, merged):.5f}")
 guard.ensure(moved, "merging changed the weights of the base")
 guard.ensure(finite, f"every weight is a finite number in {DTYPE}")
 guard.ensure(divergence < TOLERANCE, f"the merged model answers as the trained one, in {DTYPE}")

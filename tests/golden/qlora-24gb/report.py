@@ -1,14 +1,18 @@
-"""Say what the run came to: every stage's time, and how good the result is.
+"""Say what the run came to: every stage's time, the loss, and how good the result is.
 
     python report.py
 
-Reads what the stages noted under run/. Writes run/report.md, which holds the same tables.
+Reads what the stages noted under run/. Writes run/report.md, which holds the same tables, and
+run/curve.png.
 """
 
 import argparse
 import json
 from pathlib import Path
 
+import matplotlib.figure
+
+import answers
 import guard
 
 HERE = Path(__file__).resolve().parent
@@ -39,12 +43,12 @@ lines = table("stage", "wall time", [*times, ("in all", f"{sum(seconds.values())
 files = read("quantize/quality.json")["files"]
 judged = read("evaluate/report.json")
 results = [
-    ("the trained model", f"{judged['accuracy']:.1%}"),
-    *((entry["file"], f"{entry['accuracy']:.1%}") for entry in files),
+    ("the trained model", f"{judged[answers.METRIC]:.1%}"),
+    *((entry["file"], f"{entry[answers.METRIC]:.1%}") for entry in files),
     ("the most common answer", f"{judged['majority_class']:.1%}"),
     ("chance", f"{judged['chance']:.1%}"),
 ]
-lines += table("on the test split", "accuracy", results)
+lines += table("on the test split", answers.METRIC.replace("_", " "), results)
 drift = [(entry["file"], f"{entry['divergence']:.5f}") for entry in files]
 lines += table("nats per token from the trained model", "divergence", drift)
 agreed = [(entry["file"], f"{entry['agreement']:.1%}") for entry in files]
@@ -52,5 +56,14 @@ lines += table("the same next token as the trained model", "agreement", agreed)
 written = {entry["file"]: entry["bytes"] for entry in files}
 sizes = [(name, f"{size / 2**20:,.1f} MiB") for name, size in sorted(written.items())]
 lines += table("file", "size", sizes)
-(RUN / "report.md").write_text("\n".join(lines), encoding="utf-8")
+
+curve = read("train/curve.json")
+axes = matplotlib.figure.Figure(figsize=(8, 4.5), layout="constrained").subplots()
+axes.plot(*zip(*curve["train"], strict=True), label="training", linewidth=1)
+axes.plot(*zip(*curve["validation"], strict=True), label="validation", marker="o")
+axes.set(xlabel="optimiser step", ylabel="loss per token")
+axes.legend()
+axes.figure.savefig(RUN / "curve.png", dpi=120)
+picture = ["![The loss over the steps](curve.png)", ""]
+(RUN / "report.md").write_text("\n".join([*lines, *picture]), encoding="utf-8")
 guard.say("\n".join(lines))
