@@ -28,6 +28,8 @@ EDITS = st.fixed_dictionaries(
         "/spec/method/rank": AUTO | st.integers(1, 256),
         "/spec/method/targets": st.sampled_from(["auto", "attention", "all-linear", ["q_proj"]]),
         "/spec/data/max_length": AUTO | st.integers(8, 40_000),
+        "/spec/data/packing": st.sampled_from(["auto", "none", "best-fit"]),
+        "/spec/training/group_by_length": st.sampled_from(["auto", True, False]),
         "/spec/data/max_rows": st.none() | st.integers(1, 100_000),
         "/spec/data/cleaning/overlong": st.sampled_from(["drop", "truncate"]),
         "/spec/data/splits/test": st.floats(0, 0.5),
