@@ -8,54 +8,39 @@ from ftc.compiler.plan.adapter import decide_adapter
 from ftc.compiler.plan.alternatives import find_alternatives
 from ftc.compiler.plan.arrangement import Arrangement
 from ftc.compiler.plan.batch import decide_batch, ladder, least_rows
-from ftc.compiler.plan.class_weights import decide_class_weights
-from ftc.compiler.plan.comparison import decide_comparison
-from ftc.compiler.plan.curve import decide_curve
-from ftc.compiler.plan.decision import Decision
+from ftc.compiler.plan.decisions import Decided, gather_decisions
 from ftc.compiler.plan.disk import disk_bytes, host_ram_bytes
 from ftc.compiler.plan.evaluation import decide_eval_batch
 from ftc.compiler.plan.frame import Frame
-from ftc.compiler.plan.freezing import decide_freezing, decide_new_tokens, decide_parts
+from ftc.compiler.plan.freezing import decide_freezing
 from ftc.compiler.plan.gguf_size import predict_bytes
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.layout import Layout, decide_layout
-from ftc.compiler.plan.learning_rate import decide_learning_rate
 from ftc.compiler.plan.lengths import decide_max_length
 from ftc.compiler.plan.memory import measure
 from ftc.compiler.plan.objective import count_labels, scored_shape
 from ftc.compiler.plan.padding import (
-    Padding,
     choose_padding,
     find_pieces,
     first_arrangement,
 )
 from ftc.compiler.plan.plan import Decisions, Plan
-from ftc.compiler.plan.precision import decide_attention, decide_load_dtype, decide_precision
+from ftc.compiler.plan.precision import decide_precision
 from ftc.compiler.plan.sampling import (
     arrange_groups,
     decide_group_batch,
-    decide_sampled_tokens,
-    decide_sampling,
     samples,
 )
-from ftc.compiler.plan.schedule import Timetable, decide_timetable
+from ftc.compiler.plan.schedule import decide_timetable
 from ftc.compiler.plan.search import least_device_bytes
 from ftc.compiler.plan.sharding import decide_world
 from ftc.compiler.plan.size import shape_of
-from ftc.compiler.plan.source import derived, keep
 from ftc.compiler.plan.splits import (
-    Splits,
-    decide_answer_tokens,
-    decide_answered_rows,
-    decide_best_by,
-    decide_judged_rows,
-    decide_metric,
     decide_splits,
 )
 from ftc.compiler.plan.table import fitting_gpus
 from ftc.compiler.plan.time import Work, count_evaluations, estimate_cost, estimate_time
-from ftc.compiler.plan.verification import decide_verification
 from ftc.spec.sections import Spec
 
 
@@ -140,15 +125,17 @@ def plan_once(spec: Spec, facts: KnownFacts, *, exports: Mapping[str, int] | Non
     if samples(spec):  # no more answers at a time than a step tries
         validation = min(validation, frame.batch.decision.value)
     eval_batch = decide_eval_batch(job, facts.hardware, lengths, rows=validation)
-    decisions = _decisions(
-        frame,
-        layout,
-        padding,
-        splits=splits,
-        timetable=timetable,
-        world=world,
-        max_length=max_length,
-        eval_batch=eval_batch,
+    decisions = gather_decisions(
+        Decided(
+            frame=frame,
+            layout=layout,
+            padding=padding,
+            splits=splits,
+            timetable=timetable,
+            world=world,
+            max_length=max_length,
+            eval_batch=eval_batch,
+        )
     )
     return _costs(frame, replace(job, eval_micro=eval_batch.value), layout, decisions, exports)
 
@@ -193,111 +180,4 @@ def _costs(
         alternatives=(),
         time=time,
         cost=estimate_cost(time, frame.facts.hardware, frame.spec.hardware.price_per_hour),
-    )
-
-
-def _accumulation(frame: Frame, micro: int) -> Decision[int]:
-    passes = frame.batch.rows_per_process // micro
-    batch = frame.batch.decision.value
-    return derived(passes, "accumulation", batch=batch, micro=micro, world=frame.world)
-
-
-def _decisions(
-    frame: Frame,
-    layout: Layout,
-    padding: Padding,
-    *,
-    splits: Splits,
-    timetable: Timetable,
-    world: Decision[int],
-    max_length: Decision[int],
-    eval_batch: Decision[int],
-) -> Decisions:
-    """Gather what the modules decided, in the order of a run."""
-    spec, facts, training = frame.spec, frame.facts, frame.spec.training
-    adapter, micro = frame.adapter, layout.micro.value
-    metric = decide_metric(spec, facts.data)
-    comparison, sampling = decide_comparison(spec, facts.data), decide_sampling(spec, facts.data)
-    curve = decide_curve(spec, timetable.total_steps.value)
-    verification = decide_verification(spec, facts, metric.value, test_rows=splits.test.value)
-    return Decisions(
-        sharding=layout.sharding,
-        offload=layout.offload,
-        world=world,
-        precision=decide_precision(spec, facts.hardware),
-        load_dtype=decide_load_dtype(spec, frame.precision, layout.sharding.value),
-        attention=decide_attention(spec, facts.model),
-        max_length=max_length,
-        packing=padding.packing,
-        packed_length=padding.packed_length,
-        packed_rows=padding.packed_rows,
-        group_by_length=padding.group_by_length,
-        micro_batch=layout.micro,
-        eval_batch=eval_batch,
-        accumulation=_accumulation(frame, micro),
-        global_batch=frame.batch.decision,
-        gradient_checkpointing=layout.checkpointing,
-        train_rows=splits.train,
-        validation_rows=splits.validation,
-        test_rows=splits.test,
-        stratify=splits.stratify,
-        epochs=timetable.epochs,
-        total_steps=timetable.total_steps,
-        eval_steps=timetable.eval_steps,
-        save_steps=timetable.save_steps,
-        keep_checkpoints=keep(spec, "/training/keep_checkpoints", training.keep_checkpoints),
-        patience=keep(spec, "/training/early_stopping", training.early_stopping),
-        learning_rate=decide_learning_rate(spec, facts.model),
-        optimizer=curve.optimizer,
-        schedule=curve.schedule,
-        warmup_steps=timetable.warmup_steps,
-        decay_steps=curve.decay_steps,
-        learning_rate_floor=curve.floor,
-        cycles=curve.cycles,
-        power=curve.power,
-        weight_decay=keep(spec, "/training/weight_decay", training.weight_decay),
-        max_grad_norm=keep(spec, "/training/max_grad_norm", training.max_grad_norm),
-        neftune=curve.neftune,
-        label_smoothing=curve.label_smoothing,
-        preference_loss=comparison.loss,
-        beta=comparison.beta or sampling.beta,
-        reference=comparison.reference,
-        pair_smoothing=comparison.smoothing,
-        desirable_weight=comparison.desirable_weight,
-        undesirable_weight=comparison.undesirable_weight,
-        class_weights=decide_class_weights(spec, facts.data),
-        rewards=sampling.rewards,
-        num_generations=sampling.generations,
-        temperature=sampling.temperature,
-        policy_loss=sampling.loss,
-        metric=metric,
-        best_by=decide_best_by(spec),
-        answered_rows=decide_answered_rows(spec, splits),
-        harness=keep(spec, "/training/evaluation/harness", training.evaluation.harness)
-        if training.evaluation.harness
-        else None,
-        judged_rows=decide_judged_rows(facts.data, splits.test.value),
-        answer_tokens=decide_sampled_tokens(spec, facts.model, facts.data)
-        if samples(spec)
-        else decide_answer_tokens(facts.data, metric.value),
-        seed=keep(spec, "/training/seed", training.seed),
-        lora_rank=adapter.rank if adapter else None,
-        lora_alpha=adapter.alpha if adapter else None,
-        lora_dropout=adapter.dropout if adapter else None,
-        lora_targets=adapter.targets if adapter else None,
-        verify_tokens=verification.tokens if verification else None,
-        max_divergence=verification.max_divergence if verification else None,
-        min_agreement=verification.min_agreement if verification else None,
-        max_perplexity_ratio=verification.max_perplexity_ratio if verification else None,
-        max_metric_drop=verification.max_metric_drop if verification else None,
-        target_pattern=adapter.pattern if adapter else None,
-        lora_experts=adapter.experts if adapter else None,
-        rslora=adapter.rslora if adapter else None,
-        dora=adapter.dora if adapter else None,
-        lora_init=adapter.init if adapter else None,
-        trained_layers=frame.freezing.layers if frame.freezing else None,
-        also_train=decide_parts(spec),
-        new_tokens=decide_new_tokens(spec),
-        quantization=adapter.quantization if adapter else None,
-        double_quantization=adapter.double_quantization if adapter else None,
     )
