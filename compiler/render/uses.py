@@ -138,123 +138,183 @@ class Uses:
 
 def find_uses(source: BundleSource) -> Uses:
     """Return what this bundle uses."""
-    spec, facts = source.spec, source.facts
-    data, decided = facts.data, source.plan.decisions
-    form, file_format = data.form, data.format
-    validation, test = decided.validation_rows.value > 0, decided.test_rows.value > 0
-    gpu = facts.hardware.kind == "gpu"
-    sharding = decided.sharding.value
-    ollama = renders_template(source) and _has_ollama_family(source)
-    metric = decided.metric.value
-    weights = decided.class_weights.value if decided.class_weights else None
-    splits = OBJECTIVES[spec.objective.type].splits
-    scores = OBJECTIVES[spec.objective.type].head == "scores"
-    answered = metric != "none" and form != "text" and not scores
-    converted = bool(spec.export.types) or spec.export.adapter
     return Uses(
-        lora=spec.method.type in ("lora", "qlora"),
-        qlora=spec.method.type == "qlora",
-        int8=spec.method.type == "qlora" and spec.method.quantization == "int8",
-        freeze=spec.method.type == "freeze",
-        dora=decided.dora is not None,
-        rslora=decided.rslora is not None,
-        lora_init=decided.lora_init is not None,
-        split_init=decided.lora_init is not None and decided.lora_init.value != "gaussian",
-        experts=decided.lora_experts is not None,
-        new_tokens=bool(spec.model.new_tokens),
-        token_rows=bool(token_tables(source)),
-        also_train=decided.also_train is not None and spec.method.type != "freeze",
-        model_folder=source.model_path is not None,
-        model_hub=source.model_path is None,
-        custom_code=spec.model.trust_remote_code,
-        options=source.model_path is None or spec.model.trust_remote_code,
-        chat_template_file=source.chat_template is not None,
-        one_key_head=_has_one_key_head(facts.model),
-        hidden_rotation=converted and hides_rotation(facts.model.architecture),
-        hub_data=source.data_path is None,
-        csv=file_format == "csv",
-        jsonl=file_format == "jsonl",
-        json=file_format == "json",
-        parquet=file_format == "parquet",
-        form_chat=form == "chat",
-        form_pairs=form == "prompt_completion",
-        form_instruction=form == "instruction",
-        form_text=form == "text",
-        lists=form in ("chat", "preference", "feedback"),
-        pairs=form == "preference",
-        compared=form in ("preference", "feedback"),
-        prompt_column=data.prompt is not None,
-        input_column=data.input is not None,
-        system=spec.data.system is not None and form != "text",
-        template=renders_template(source),
-        append_eos=facts.tokenizer.closes_answer is False,
-        loss_on_all=spec.objective.loss_on == "all",
-        tools=data.calls,
-        tools_column=data.calls and data.tools is not None,
-        last_answer=spec.objective.loss_on == "last_turn" or form != "chat",
-        repair=spec.data.cleaning.repair_encoding,
-        deduplicate=spec.data.cleaning.drop_duplicates,
-        truncate=spec.data.cleaning.overlong == "truncate" and not splits,
-        split=splits,
-        max_rows=spec.data.max_rows is not None,
-        stratify=decided.stratify.value and form not in ("text", "preference"),
-        validation=validation,
-        test=test,
-        pair_smoothing=decided.pair_smoothing is not None,
-        reference_copy=decided.reference is not None and decided.reference.value == "copy",
-        referred=decided.reference is not None,
-        rewards=decided.beta is not None and not samples(spec),
-        unpadded=facts.tokenizer.pad is None,
-        best_by_margin=spec.objective.type in PAIRING
-        and decided.best_by.value == "metric"
-        and metric == "none"
-        and validation,
+        **_model_uses(source),
+        **_data_uses(source),
+        **_objective_uses(source),
         **_reward_uses(source),
-        cpu=not gpu,
-        gpu=gpu,
-        distributed=decided.world.value > 1 or sharding.startswith("zero"),
-        deepspeed=sharding in ("zero1", "zero2", "zero3"),
-        zero3=sharding == "zero3",
-        bf16=decided.precision.value == "bf16",
-        fp16=decided.precision.value == "fp16",
-        other_optimizer=spec.training.optimizer != "adamw",
-        bnb_optimizer=spec.training.optimizer not in ("adamw", "adafactor", "sgd"),
-        schedule_options=bool(schedule_reasons(decided)),
-        neftune=decided.neftune is not None,
-        label_smoothing=decided.label_smoothing is not None,
-        max_steps=spec.training.max_steps is not None,
-        early_stopping=decided.patience.value is not None and validation,
-        packed=decided.packing.value != "none",
-        stacked=decided.packing.value != "none" and decided.attention.value != _VARIABLE_LENGTHS,
-        liger=spec.training.liger,
-        group_by_length=decided.group_by_length.value,
-        scores=scores,
-        classes=spec.objective.type == "classification",
-        reward_model=spec.objective.type == "reward",
-        balanced=weights == "balanced",
-        weighed_labels=isinstance(weights, Mapping),
-        best_class_metric=_is_best_by_metric(decided) and scores and validation,
-        padless=scores and facts.tokenizer.pad is None,
-        answered=answered and test,
-        harness=decided.harness is not None,
-        best_by_metric=answered
-        and _is_best_by_metric(decided)
-        and validation
-        and not samples(spec),
-        labels=metric in ("accuracy", "macro_f1"),
-        accuracy=metric == "accuracy",
-        macro_f1=metric == "macro_f1",
-        exact_match=metric == "exact_match",
-        numeric_match=metric == "numeric_match",
-        rouge_l=metric == "rouge_l",
-        chrf=metric == "chrf",
-        gguf=bool(spec.export.types),
-        importance=any(wants_matrix(kind) for kind in spec.export.types),
-        ollama_template=ollama,
-        ollama_checked=ollama and converted,
-        adapter=spec.export.adapter,
-        converted=converted,
+        **_training_uses(source),
+        **_score_uses(source),
+        **_metric_uses(source),
+        **_export_uses(source),
     )
+
+
+def _model_uses(source: BundleSource) -> dict[str, bool]:
+    """Return the choices of the model and its method."""
+    spec, facts, decided = source.spec, source.facts, source.plan.decisions
+    converted = bool(spec.export.types) or spec.export.adapter
+    return {
+        "lora": spec.method.type in ("lora", "qlora"),
+        "qlora": spec.method.type == "qlora",
+        "int8": spec.method.type == "qlora" and spec.method.quantization == "int8",
+        "freeze": spec.method.type == "freeze",
+        "dora": decided.dora is not None,
+        "rslora": decided.rslora is not None,
+        "lora_init": decided.lora_init is not None,
+        "split_init": decided.lora_init is not None and decided.lora_init.value != "gaussian",
+        "experts": decided.lora_experts is not None,
+        "new_tokens": bool(spec.model.new_tokens),
+        "token_rows": bool(token_tables(source)),
+        "also_train": decided.also_train is not None and spec.method.type != "freeze",
+        "model_folder": source.model_path is not None,
+        "model_hub": source.model_path is None,
+        "custom_code": spec.model.trust_remote_code,
+        "options": source.model_path is None or spec.model.trust_remote_code,
+        "chat_template_file": source.chat_template is not None,
+        "one_key_head": _has_one_key_head(facts.model),
+        "hidden_rotation": converted and hides_rotation(facts.model.architecture),
+    }
+
+
+def _data_uses(source: BundleSource) -> dict[str, bool]:
+    """Return the choices of the data."""
+    spec, facts, decided = source.spec, source.facts, source.plan.decisions
+    data, form, file_format = facts.data, facts.data.form, facts.data.format
+    splits = OBJECTIVES[spec.objective.type].splits
+    validation, test = decided.validation_rows.value > 0, decided.test_rows.value > 0
+    return {
+        "hub_data": source.data_path is None,
+        "csv": file_format == "csv",
+        "jsonl": file_format == "jsonl",
+        "json": file_format == "json",
+        "parquet": file_format == "parquet",
+        "form_chat": form == "chat",
+        "form_pairs": form == "prompt_completion",
+        "form_instruction": form == "instruction",
+        "form_text": form == "text",
+        "lists": form in ("chat", "preference", "feedback"),
+        "pairs": form == "preference",
+        "compared": form in ("preference", "feedback"),
+        "prompt_column": data.prompt is not None,
+        "input_column": data.input is not None,
+        "system": spec.data.system is not None and form != "text",
+        "template": renders_template(source),
+        "append_eos": facts.tokenizer.closes_answer is False,
+        "loss_on_all": spec.objective.loss_on == "all",
+        "tools": data.calls,
+        "tools_column": data.calls and data.tools is not None,
+        "last_answer": spec.objective.loss_on == "last_turn" or form != "chat",
+        "repair": spec.data.cleaning.repair_encoding,
+        "deduplicate": spec.data.cleaning.drop_duplicates,
+        "truncate": spec.data.cleaning.overlong == "truncate" and not splits,
+        "split": splits,
+        "max_rows": spec.data.max_rows is not None,
+        "stratify": decided.stratify.value and form not in ("text", "preference"),
+        "validation": validation,
+        "test": test,
+    }
+
+
+def _objective_uses(source: BundleSource) -> dict[str, bool]:
+    """Return the choices of answers that are compared."""
+    spec, facts, decided = source.spec, source.facts, source.plan.decisions
+    validation = decided.validation_rows.value > 0
+    metric = decided.metric.value
+    return {
+        "pair_smoothing": decided.pair_smoothing is not None,
+        "reference_copy": decided.reference is not None and decided.reference.value == "copy",
+        "referred": decided.reference is not None,
+        "rewards": decided.beta is not None and not samples(spec),
+        "unpadded": facts.tokenizer.pad is None,
+        "best_by_margin": (
+            spec.objective.type in PAIRING
+            and decided.best_by.value == "metric"
+            and metric == "none"
+            and validation
+        ),
+    }
+
+
+def _training_uses(source: BundleSource) -> dict[str, bool]:
+    """Return the choices of training."""
+    spec, decided = source.spec, source.plan.decisions
+    gpu, sharding = source.facts.hardware.kind == "gpu", decided.sharding.value
+    validation = decided.validation_rows.value > 0
+    return {
+        "cpu": not gpu,
+        "gpu": gpu,
+        "distributed": decided.world.value > 1 or sharding.startswith("zero"),
+        "deepspeed": sharding in ("zero1", "zero2", "zero3"),
+        "zero3": sharding == "zero3",
+        "bf16": decided.precision.value == "bf16",
+        "fp16": decided.precision.value == "fp16",
+        "other_optimizer": spec.training.optimizer != "adamw",
+        "bnb_optimizer": spec.training.optimizer not in ("adamw", "adafactor", "sgd"),
+        "schedule_options": bool(schedule_reasons(decided)),
+        "neftune": decided.neftune is not None,
+        "label_smoothing": decided.label_smoothing is not None,
+        "max_steps": spec.training.max_steps is not None,
+        "early_stopping": decided.patience.value is not None and validation,
+        "packed": decided.packing.value != "none",
+        "stacked": decided.packing.value != "none" and decided.attention.value != _VARIABLE_LENGTHS,
+        "liger": spec.training.liger,
+        "group_by_length": decided.group_by_length.value,
+    }
+
+
+def _score_uses(source: BundleSource) -> dict[str, bool]:
+    """Return the choices of a head that scores."""
+    spec, facts, decided = source.spec, source.facts, source.plan.decisions
+    weights = decided.class_weights.value if decided.class_weights else None
+    scores = OBJECTIVES[spec.objective.type].head == "scores"
+    validation = decided.validation_rows.value > 0
+    return {
+        "scores": scores,
+        "classes": spec.objective.type == "classification",
+        "reward_model": spec.objective.type == "reward",
+        "balanced": weights == "balanced",
+        "weighed_labels": isinstance(weights, Mapping),
+        "best_class_metric": _is_best_by_metric(decided) and scores and validation,
+        "padless": scores and facts.tokenizer.pad is None,
+    }
+
+
+def _metric_uses(source: BundleSource) -> dict[str, bool]:
+    """Return the choices of what answers are judged by."""
+    spec, decided = source.spec, source.plan.decisions
+    validation, test = decided.validation_rows.value > 0, decided.test_rows.value > 0
+    metric, scores = decided.metric.value, OBJECTIVES[spec.objective.type].head == "scores"
+    answered = metric != "none" and source.facts.data.form != "text" and not scores
+    return {
+        "answered": answered and test,
+        "harness": decided.harness is not None,
+        "best_by_metric": (
+            answered and _is_best_by_metric(decided) and validation and not samples(spec)
+        ),
+        "labels": metric in ("accuracy", "macro_f1"),
+        "accuracy": metric == "accuracy",
+        "macro_f1": metric == "macro_f1",
+        "exact_match": metric == "exact_match",
+        "numeric_match": metric == "numeric_match",
+        "rouge_l": metric == "rouge_l",
+        "chrf": metric == "chrf",
+    }
+
+
+def _export_uses(source: BundleSource) -> dict[str, bool]:
+    """Return the choices of what comes after training."""
+    spec = source.spec
+    ollama = renders_template(source) and _has_ollama_family(source)
+    converted = bool(spec.export.types) or spec.export.adapter
+    return {
+        "gguf": bool(spec.export.types),
+        "importance": any(wants_matrix(kind) for kind in spec.export.types),
+        "ollama_template": ollama,
+        "ollama_checked": ollama and converted,
+        "adapter": spec.export.adapter,
+        "converted": converted,
+    }
 
 
 def renders_template(source: BundleSource) -> bool:

@@ -92,7 +92,8 @@ examples.tokenizer = AutoTokenizer.from_pretrained(args.model, **options)
 # -----------------------------------------------------------------------------
 # The processes: copies of this one as it is here, which work on chunks
 
-PROCESSES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+CORES = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count())
+PROCESSES = min(32, len(CORES))  # more of them would wait for this one, which reads and writes
 
 
 def attend():
