@@ -28,6 +28,7 @@ EXAMPLES = {
     "reward": "examples/reward/spec.json",
     "grpo": "examples/grpo/spec.json",
     "text": "examples/text/spec.json",
+    "tools": "examples/tools/spec.json",
 }
 SCRIPTS = sorted(GOLDEN.glob("*/*.py"))
 
