@@ -27,6 +27,7 @@ from ftc.compiler.resolve.facts import Lengths
 from ftc.spec.sections import Packing, Spec
 
 _WORTH_PACKING: Final = 1.1  # a padded epoch's time over a packed one's
+_LEAST_PACKED: Final = 4  # packed rows of a step
 _NOT_SLOWER: Final = 0.95
 _WORTH_GROUPING: Final = 1.5  # more: batches of alike rows are less random
 
@@ -41,6 +42,16 @@ class Padding:
     packed_length: Decision[int] | None
     packed_rows: Decision[int] | None
     group_by_length: Decision[bool]
+
+
+def _most_tokens(spec: Spec, lengths: Lengths, *, rows: int, world: int) -> float:
+    """Return the tokens that a packed row may have at most, so that a step has several.
+
+    Best fit puts rows of a length together: a step of one packed row is all long rows or all short
+    ones, and a token of a long row then counts for more. Of texts every token is learned.
+    """
+    least = 1 if OBJECTIVES[spec.objective.type].splits else _LEAST_PACKED
+    return target_rows(rows) * lengths.mean / max(least, world)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +88,11 @@ def first_arrangement(
     if spec.data.packing == "best-fit":
         least = float(round_up(max_length))
         said = spec.training.global_batch != "auto"
-        most = facts.model.context_tokens if said else target_rows(rows) * lengths.mean / world
+        most = (
+            facts.model.context_tokens
+            if said
+            else _most_tokens(spec, lengths, rows=rows, world=world)
+        )
         packed = pack_rows(lengths, rows=rows, max_length=max_length, most_tokens=max(least, most))
         if packed is not None:
             return packed
@@ -121,8 +136,8 @@ def _try_packing(padded: _Tried, make: MakeFrame) -> tuple[Because, _Tried | Non
     if because is not None:
         return because, None
     rows, lengths = first.arrangement.data_rows, first.lengths
-    # As long as what one process sees in a step; as short as the longest row where memory is tight.
-    tried = _pack(first, make, target_rows(rows) * lengths.mean / first.world)
+    # As long as leaves several for a step; as short as the longest row where memory is tight.
+    tried = _pack(first, make, _most_tokens(first.spec, lengths, rows=rows, world=first.world))
     if tried is not None and not tried.fits:
         tried = _pack(first, make, round_up(first.max_length))
     if tried is None:

@@ -38,8 +38,8 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "packing.text": "a step then reads about as many tokens of text as any other",
     "packing.even": "packing rows of {mean} tokens on average and up to {max} would not save a "
     "tenth of the time",
-    "packing.long": "one packed row of {tokens} tokens would hold more than the {rows} rows of a "
-    "step",
+    "packing.long": "packed rows of {tokens} tokens would be fewer than four in the {rows} rows of "
+    "a step",
     "packing.tight": "single rows do not fit in memory, and packed ones are no shorter",
     "packing.leaks": "the pinned transformers lets packed rows of {architecture} see each other",
     "packing.unknown": "whether {architecture} keeps packed rows apart is not known",

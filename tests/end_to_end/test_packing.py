@@ -38,7 +38,8 @@ def test_packed_rows_do_not_see_each_other(
     (tmp_path / "model").symlink_to(model)
     write_table(tmp_path / "tickets.csv", tickets)
     training: dict[str, Any] = {"max_steps": 20, "learning_rate": 0.003}
-    spec = {"name": "packed", "model": "./model", "data": "tickets.csv", "hardware": "cpu"}
+    data = {"source": "tickets.csv", "packing": "best-fit"}  # which few rows are not by themselves
+    spec = {"name": "packed", "model": "./model", "data": data, "hardware": "cpu"}
     bundle = compile_spec(tmp_path, {**spec, "method": "lora", "training": training})
     decisions = read_json(bundle / "ftc.lock.json")["decisions"]
     assert decisions["packing"]["value"] == "best-fit"

@@ -161,3 +161,10 @@ def test_long_texts_are_planned_in_pieces(build_known: BuildKnown) -> None:
     tokens = 10_000 * d.train_rows.value
     assert 0.9 < tokens / (d.packed_rows.value * d.packed_length.value) <= 1.0
     assert (d.train_rows.value, d.epochs.value) == (4000, 1.0)
+
+
+def test_a_step_mixes_packed_rows(build_known: BuildKnown) -> None:
+    """At least four of them, as best fit puts rows of about the same length together."""
+    for rows in (5000, 20_000, 200_000):
+        d = plan_of(build_known, UNEVEN, {"/facts/data/usable_rows": rows}).decisions
+        assert d.packing.value == "none" or d.global_batch.value >= 4
