@@ -292,7 +292,7 @@ def _metric_uses(source: BundleSource) -> dict[str, bool]:
         "best_by_metric": (
             answered and _is_best_by_metric(decided) and validation and not samples(spec)
         ),
-        "labels": metric in ("accuracy", "macro_f1"),
+        "labels": answered and metric in ("accuracy", "macro_f1"),
         "accuracy": metric == "accuracy",
         "macro_f1": metric == "macro_f1",
         "exact_match": metric == "exact_match",

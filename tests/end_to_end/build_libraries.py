@@ -11,6 +11,7 @@ import importlib
 import json
 import sys
 import tempfile
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,20 +24,30 @@ from transformers import LlamaConfig, TrainingArguments
 from transformers.integrations.deepspeed import HfTrainerDeepSpeedConfig
 
 STEPS = 100
+MODULES = ("answers", "labels", "rewards")  # of a bundle, that its settings read
 LAUNCH = ("distributed_type", "num_processes", "mixed_precision", "use_cpu", "deepspeed_config")
 
 
 def constants(tree: ast.Module) -> dict[str, Any]:
-    """Return the constants of a script, and the batch of the first row of its ladder."""
-    found = {
-        node.targets[0].id: ast.literal_eval(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        and isinstance(node.targets[0], ast.Name)
-        and node.targets[0].id.isupper()
-        and not isinstance(node.value, ast.BinOp | ast.Attribute)
-    }
+    """Return the constants of a script that are literals."""
+    found = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+            with suppress(ValueError):
+                found |= {name: ast.literal_eval(node.value)} if name.isupper() else {}
+    return found
+
+
+def read_names(bundle: Path, tree: ast.Module) -> dict[str, Any]:
+    """Return what the settings of train.py refer to: constants, the first batch, and modules."""
+    found = constants(tree)
     found["micro_batch"], found["accumulation"] = found["LADDER"][0]
+    for module in MODULES:
+        path = bundle / f"{module}.py"
+        if path.is_file():
+            others = constants(ast.parse(path.read_text(encoding="utf-8")))
+            found[module] = SimpleNamespace(**others)
     return found
 
 
@@ -48,7 +59,7 @@ def find_call(tree: ast.Module, name: str) -> ast.Call | None:
 
 def build(call: ast.Call, builder: type, names: dict[str, Any], **instead: Any) -> Any:
     """Make the call with the script's constants; `instead` replaces what needs its machine."""
-    scope = {**names, "max": max, "args": SimpleNamespace(row=0)}
+    scope = {**names, "max": max, "args": SimpleNamespace(row=0, model="")}
     written = {
         str(word.arg): eval(compile(ast.Expression(word.value), "train.py", "eval"), scope)  # noqa: S307
         for word in call.keywords
@@ -93,10 +104,14 @@ def read_deepspeed(path: Path, settings: TrainingArguments) -> dict[str, Any]:
 def describe(bundle: Path, scratch: str) -> dict[str, Any]:
     """Build everything that a bundle configures, on a machine that has no GPU."""
     tree = ast.parse((bundle / "train.py").read_text(encoding="utf-8"))
-    names = constants(tree)
+    names = read_names(bundle, tree)
     launch = load_config_from_file(str(bundle / "accelerate.yaml"))
     call, settings_class = find_settings(tree)
-    settings = build(call, settings_class, names, output_dir=scratch, use_cpu=True)
+    instead: dict[str, Any] = {"output_dir": scratch, "use_cpu": True}
+    if "ANSWERS_PER_PROMPT" in names:  # a group is tried by all processes, and here is one
+        passes = names["accumulation"] * launch.num_processes
+        instead |= {"gradient_accumulation_steps": passes}
+    settings = build(call, settings_class, names, **instead)
     adapter_call = find_call(tree, "LoraConfig")
     adapter = build(adapter_call, LoraConfig, names) if adapter_call else None
     deepspeed = bundle / "deepspeed.json"

@@ -20,12 +20,16 @@ def moved(whole_run: WholeRun, tmp_path: Path) -> Path:
     return Path(shutil.copytree(whole_run.bundle, tmp_path / "elsewhere" / "deeper" / "bundle"))
 
 
+#: What each start writes anew: the lock's file, and what report.py says.
+OF_EVERY_START = {".lock", "report.md", "curve.png", "exit_code.json"}
+
+
 def outputs(bundle: Path) -> dict[str, tuple[int, int]]:
     """Return the time and the size of every file that the scripts wrote."""
     return {
         path.relative_to(bundle).as_posix(): (path.stat().st_mtime_ns, path.stat().st_size)
         for path in sorted((bundle / "run").rglob("*"))
-        if path.is_file() and path.name not in {".lock", "report.md", "exit_code.json"}
+        if path.is_file() and path.name not in OF_EVERY_START
     }
 
 

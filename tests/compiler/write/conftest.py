@@ -10,83 +10,20 @@ from ftc.compiler.plan.decision import Because, Decision
 from ftc.compiler.render.file import RenderedFile
 from ftc.compiler.resolve.facts import DataFacts, Facts, HardwareFacts, ModelFacts, TokenizerFacts
 from ftc.compiler.write.lock import Lock, make_lock
+from ftc.spec.normal import normalise
 from ftc.spec.sections import Spec
 
 COLUMNS = ("messages", "prompt", "completion", "instruction", "input", "output", "text")
-SPEC: dict[str, Any] = {
+WRITTEN: dict[str, Any] = {
     "name": "triage",
-    "model": {
-        "id": "org/model",
-        "revision": None,
-        "chat_template": None,
-        "attention": "auto",
-        "trust_remote_code": False,
-    },
-    "data": {
-        "source": "tickets.csv",
-        "revision": None,
-        "subset": None,
-        "split": "train",
-        "format": "auto",
-        "form": "auto",
-        "columns": dict.fromkeys(COLUMNS),
-        "system": None,
-        "max_length": "auto",
-        "max_rows": None,
-        "packing": "auto",
-        "cleaning": {"drop_duplicates": True, "repair_encoding": True, "overlong": "drop"},
-        "splits": {"test": 0.1, "validation": 0.1, "stratify": "auto"},
-    },
-    "objective": {"type": "sft", "loss_on": "completion"},
-    "method": {
-        "type": "lora",
-        "rank": "auto",
-        "alpha": "auto",
-        "dropout": 0.0,
-        "targets": "auto",
-        "double_quantization": True,
-    },
-    "training": {
-        "epochs": "auto",
-        "max_steps": None,
-        "global_batch": "auto",
-        "micro_batch": "auto",
-        "learning_rate": "auto",
-        "schedule": "cosine",
-        "warmup": 0.03,
-        "weight_decay": 0.0,
-        "max_grad_norm": 1.0,
-        "precision": "auto",
-        "gradient_checkpointing": "auto",
-        "group_by_length": "auto",
-        "liger": False,
-        "evaluation": {"every_steps": "auto", "metric": "auto"},
-        "keep_checkpoints": 2,
-        "early_stopping": None,
-        "seed": 42,
-    },
-    "hardware": {
-        "gpu": "A100-80GB",
-        "count": 2,
-        "ram_gib": None,
-        "disk_gib": None,
-        "price_per_hour": None,
-    },
-    "distribution": {"strategy": "auto", "offload": "auto"},
-    "export": {
-        "types": ["Q4_K_M"],
-        "adapter": False,
-        "verify": {
-            "max_divergence": "auto",
-            "min_agreement": "auto",
-            "max_perplexity_ratio": "auto",
-            "max_metric_drop": "auto",
-            "tokens": 4096,
-        },
-    },
-    "allow": [],
-    "said": ["/model/id", "/data/source"],
+    "model": {"id": "org/model"},
+    "data": {"source": "tickets.csv"},
+    "method": {"type": "lora", "dropout": 0.0},
+    "training": {"weight_decay": 0.0},
+    "hardware": {"gpu": "A100-80GB", "count": 2},
+    "export": {"types": ["Q4_K_M"]},
 }
+SPEC = {**normalise(WRITTEN), "said": ["/model/id", "/data/source"]}
 MODEL: dict[str, Any] = {
     "id": "org/model",
     "origin": "hub",
