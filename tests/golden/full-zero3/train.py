@@ -63,8 +63,7 @@ micro_batch, accumulation = LADDER[min(args.row, len(LADDER) - 1)]
 os.chdir(HERE)  # checkpoints note relative paths, so that a run can move
 
 config = SFTConfig(
-    max_length=None,  # prepare.py has cut the rows
-    dataset_kwargs={"skip_prepare_dataset": True},
+    max_length=None, dataset_kwargs={"skip_prepare_dataset": True},  # prepare.py has cut the rows
     output_dir="run/train/checkpoints",
     per_device_train_batch_size=micro_batch, gradient_accumulation_steps=accumulation,
     num_train_epochs=EPOCHS,

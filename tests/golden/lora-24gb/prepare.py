@@ -222,8 +222,8 @@ def divide():
     edges = numpy.flatnonzero(keys[1:] != keys[:-1]) + 1  # where a group ends, the next begins
     edges = numpy.concatenate(([0], edges, [len(members)]))
     firsts = members[edges[:-1]]  # of each group the first record
-    chances = numpy.fromiter((draw.random() for _ in prompts), float, len(keys))[firsts]
     splits = {name: array("I") for name in ("train", "validation", "test")}
+    chances = numpy.fromiter((draw.random() for _ in prompts), float, len(keys))[firsts]
     alphabet = {name: place for place, name in enumerate(sorted(names))}
     places = numpy.array([alphabet[name] for name in names])
     walk = numpy.lexsort((chances, places[labels][firsts]))

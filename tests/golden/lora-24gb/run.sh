@@ -30,7 +30,7 @@ export PYTORCH_ALLOC_CONF=expandable_segments:True  # less memory lost between b
 PREEMPTED=75  # of guard.py: saved after SIGTERM
 OUT_OF_MEMORY=76  # of guard.py: too little memory for this row of the ladder
 RESTARTS=20  # at most, in all
-ROWS=3  # of the ladder of batches in train.py
+ROWS=2  # of the ladder of batches in train.py
 
 python prepare.py "${data[@]}" "${model[@]}"
 

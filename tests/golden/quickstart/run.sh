@@ -33,7 +33,7 @@ export MALLOC_TRIM_THRESHOLD_=17179869184 MALLOC_MMAP_THRESHOLD_=17179869184
 PREEMPTED=75  # of guard.py: saved after SIGTERM
 OUT_OF_MEMORY=76  # of guard.py: too little memory for this row of the ladder
 RESTARTS=20  # at most, in all
-ROWS=3  # of the ladder of batches in train.py
+ROWS=4  # of the ladder of batches in train.py
 PROCESSES=1
 
 python prepare.py "${data[@]}" "${model[@]}"

@@ -206,8 +206,8 @@ def divide():
     edges = numpy.flatnonzero(keys[1:] != keys[:-1]) + 1  # where a group ends, the next begins
     edges = numpy.concatenate(([0], edges, [len(members)]))
     firsts = members[edges[:-1]]  # of each group the first record
-    chances = numpy.fromiter((draw.random() for _ in prompts), float, len(keys))[firsts]
     splits = {name: array("I") for name in ("train", "validation", "test")}
+    chances = numpy.fromiter((draw.random() for _ in prompts), float, len(keys))[firsts]
     walk = numpy.argsort(chances)
     # Walking the groups in random order, each split takes the next one when it is owed half of it.
     shares = {"test": TEST_SHARE, "validation": VALIDATION_SHARE}
