@@ -80,6 +80,7 @@ class _Entry(TypedDict):
     requires: NotRequired[dict[str, list[object]]]
     sdpa: NotRequired[bool]
     packs: NotRequired[bool]
+    repeats_keys: NotRequired[bool]
 
 
 def read_shape(config: Mapping[str, object]) -> Shape | None:
@@ -120,6 +121,17 @@ def supports_sdpa(architecture: str) -> bool:
     """
     entry = _table().get(architecture)
     return entry is None or entry.get("sdpa", True)
+
+
+def repeats_keys(architecture: str) -> bool:
+    """Whether the class brings shared keys and values to SDPA once per query head, or says so.
+
+    Falcon leaves one key head to be broadcast. No fused kernel of torch 2.13 takes unlike numbers
+    of heads without `enable_gqa` (`check_batch_size_and_num_heads_dense`, sdp_utils_cpp.h), on a
+    GPU as little as on a CPU, and SDPA then runs as plain operations that keep the scores.
+    """
+    entry = _table().get(architecture)
+    return entry is None or entry.get("repeats_keys", True)
 
 
 def keeps_packed_rows_apart(architecture: str) -> bool | None:

@@ -1,6 +1,7 @@
 """Bytes per token that a layer keeps for its backward pass."""
 
-from ftc.compiler.plan.extras import extra_bytes, score_bytes
+from ftc.compiler.knowledge.architecture import repeats_keys
+from ftc.compiler.plan.extras import extra_bytes, router_bytes, score_bytes
 from ftc.compiler.plan.job import Job
 
 # Per element in fp32: PyTorch's log-sum-exp of an attention head, RMSNorm's upcast input.
@@ -29,11 +30,13 @@ def layer_bytes(job: Job) -> int:
     mlp = (2 if job.stack.fused_mlp else 3 if shape.gated_mlp else 2) * width * inner
     mlp += product_bytes(job)
     extra = _routed_bytes(job) if _looped(job) else extra_bytes(job, inner)
+    router = 0 if _looped(job) else router_bytes(job)
     if (
         job.mixed and shape.experts
     ):  # fused experts are no linear modules: autocast leaves them fp32
         mlp, extra = 2 * mlp, 2 * extra
-    return norms + _attention_bytes(job) + mlp + extra + _adapter_bytes(job) + _input_bytes(job)
+    kept = norms + _attention_bytes(job) + mlp + extra + router
+    return kept + _adapter_bytes(job) + _input_bytes(job)
 
 
 def _autocast_bytes(job: Job) -> int:
@@ -141,6 +144,8 @@ def mlp_width(job: Job) -> int:
 def _attention_bytes(job: Job) -> int:
     """Query, key, value, output and log-sum-exp; more where the kernel needs copies."""
     shape, width = job.shape, job.compute_bytes
+    if job.attention == "sdpa" and not repeats_keys(shape.architecture):
+        return _plain_attention_bytes(job)
     query, key = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
     kept = width * (2 * query + 2 * key) + _FP32 * shape.heads
     if job.stack.attention_copies:
@@ -154,6 +159,21 @@ def _attention_bytes(job: Job) -> int:
     if job.attention == "eager":  # the matrix of scores
         return kept + repeated + shape.heads * job.length_tokens * score_bytes(job)
     return kept + repeated + width * query
+
+
+def _plain_attention_bytes(job: Job) -> int:
+    """Return what SDPA keeps where no fused kernel takes its heads (`repeats_keys`).
+
+    PyTorch then computes in fp32 whatever the inputs are (`_scaled_dot_product_attention_math`):
+    query, key, value and the softmax of every score. From two rows on its products copy key and
+    value for every query head, where one row's are views. The output is kept for a trained
+    projection.
+    """
+    shape = job.shape
+    query, key = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+    shared = key if job.micro == 1 else query
+    kept = _FP32 * (query + 2 * shared + shape.heads * job.length_tokens)
+    return kept + (job.compute_bytes * query if job.full else 0)
 
 
 def _shared_bytes(job: Job, wide: int) -> int:

@@ -35,6 +35,15 @@ def test_what_has_no_sdpa_is_traced_in_its_eager_form() -> None:
     assert verdict == "5 of 5 architectures traced, 0 held figures off by more than 2 %"
 
 
+def test_shared_keys_and_many_experts_are_traced_as_they_are() -> None:
+    """One key head for SDPA to repeat, one for it to broadcast, and a router of 32 experts."""
+    pytest.importorskip("transformers")
+    done = trace("GPTBigCodeForCausalLM", "FalconForCausalLM", "Qwen3MoeForCausalLM")
+    assert done.returncode == 0, done.stdout + done.stderr
+    verdict = done.stdout.splitlines()[-1]
+    assert verdict == "3 of 3 architectures traced, 0 held figures off by more than 2 %"
+
+
 def test_an_architecture_that_cannot_be_traced_is_named() -> None:
     """One that the table lacks; a run with nothing traced is no success."""
     pytest.importorskip("transformers")
