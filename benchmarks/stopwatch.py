@@ -28,7 +28,7 @@ report_file, held_file, script, *arguments = sys.argv[1:]
 held_lines = [] if held_file == "-" else Path(held_file).read_bytes().splitlines()
 held = [json.loads(line) for line in held_lines]
 launched = float(os.environ["LAUNCHED"])
-state: dict[str, Any] = {"tokens": 0, "paused": 0.0, "paused_cpu": 0.0, "curve": []}
+seen: dict[str, Any] = {"tokens": 0, "paused": 0.0, "paused_cpu": 0.0, "curve": []}
 
 
 def processor_seconds() -> float:
@@ -65,22 +65,22 @@ def held_out_loss(model: Any) -> float:
 class Stopwatch(TrainerCallback):  # type: ignore[misc, unused-ignore]
     """Notes when optimiser steps end, and asks the held-out rows with the clock stopped."""
 
-    def on_step_end(self, _: Any, progress: Any, control: Any, **kwargs: Any) -> None:
-        """Note the end of a step; `control` stays as it is."""
-        del control
-        step, steps = progress.global_step, progress.max_steps
-        now = time.perf_counter() - state["paused"], processor_seconds() - state["paused_cpu"]
-        state["end"] = (*now, state["tokens"])
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Note the end of a step; settings and course of the run stay as they are."""
+        del args, control
+        step, steps = state.global_step, state.max_steps
+        now = time.perf_counter() - seen["paused"], processor_seconds() - seen["paused_cpu"]
+        seen["end"] = (*now, seen["tokens"])
         if step == 1:
-            state["first"] = time.time() - launched
-            state["start"] = state["end"]
-        state["steps"] = step - 1
+            seen["first"] = time.time() - launched
+            seen["start"] = seen["end"]
+        seen["steps"] = step - 1
         if held and (step == 1 or step % math.ceil(steps / POINTS) == 0 or step == steps):
             begun, begun_cpu = time.perf_counter(), processor_seconds()
             loss = held_out_loss(kwargs["model"])
-            state["curve"].append((state["tokens"], now[0] - state["start"][0], loss))
-            state["paused"] += time.perf_counter() - begun
-            state["paused_cpu"] += processor_seconds() - begun_cpu
+            seen["curve"].append((seen["tokens"], now[0] - seen["start"][0], loss))
+            seen["paused"] += time.perf_counter() - begun
+            seen["paused_cpu"] += processor_seconds() - begun_cpu
 
 
 make, step_once = Trainer.__init__, Trainer.training_step
@@ -94,23 +94,24 @@ def make_watched(self: Any, *args: Any, **kwargs: Any) -> None:
 
 def step_counted(self: Any, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
     """Count the tokens of a micro-batch on its way."""
-    state["tokens"] += count_tokens(inputs)
+    seen["tokens"] += count_tokens(inputs)
     return step_once(self, model, inputs, *args, **kwargs)
 
 
-Trainer.__init__, Trainer.training_step = make_watched, step_counted
+Watched: Any = Trainer
+Watched.__init__, Watched.training_step = make_watched, step_counted
 sys.argv = [script, *arguments]
 sys.path.insert(0, str(Path(script).resolve().parent))
 report_path = Path(report_file).resolve()
 runpy.run_path(script, run_name="__main__")
-(begun, begun_cpu, before), (ended, ended_cpu, after) = state["start"], state["end"]
+(begun, begun_cpu, before), (ended, ended_cpu, after) = seen["start"], seen["end"]
 report = {
-    "first_step_seconds": state["first"],
+    "first_step_seconds": seen["first"],
     "seconds": ended - begun,
     "processor_seconds": ended_cpu - begun_cpu,
     "tokens": after - before,
-    "steps": state["steps"],
+    "steps": seen["steps"],
     "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-    "curve": state["curve"],
+    "curve": seen["curve"],
 }
 report_path.write_text(json.dumps(report), encoding="utf-8")

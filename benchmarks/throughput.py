@@ -5,8 +5,8 @@
 On banking77 (../shared/data, or the data folder that FTC_SHARED names) and the quickstart's model,
 interleaved: run by run, each of the scripts once. First at equal settings, where neither packs
 rows; then the bundle as the planner makes it beside the script with TRL's own defaults, both with
-the same rows, rate, steps and rows per step. Machines are shared: what counts are ratios, of wall
-time and of the seconds that the training process computed.
+the same rows, rate, schedule, steps and rows per step. Machines are shared: what counts are ratios,
+of wall time and of the seconds that the training process computed.
 """
 
 import argparse
@@ -36,9 +36,9 @@ BY_HAND: Final = "by hand, equal settings"
 PLANNED: Final = "bundle, as planned"
 DEFAULTS: Final = "by hand, TRL's defaults"
 KEPT: Final = "by hand, activations kept"
-_ROWS: Final = 1500
+_ROWS: Final = 5000
 _MICRO: Final = 8  # TRL's default
-_STEPS: Final = 20
+_STEPS: Final = 10
 _LEARNING_RATE: Final = 0.001
 _PEERS: Final = {"axolotl": "axolotl", "LLaMA-Factory": "llamafactory"}
 
@@ -63,14 +63,14 @@ def main() -> None:
         folder = Path(name)
         equal, timed, planned = write_bundles(folder)
         arms = [*equal_arms(folder, equal), *planned_arms(folder, timed)]
+        whole = planned_arms(folder, planned)[:2]
+        curves = {arm.name: measure(arm, held=True) for arm in whole}
+        print(json.dumps(curves), flush=True)
         found: dict[str, list[Report]] = {arm.name: [] for arm in arms}
         for number in range(runs):
             for arm in arms:
                 found[arm.name].append(measure(arm))
                 print(number + 1, arm.name, json.dumps(found[arm.name][-1]), flush=True)
-        whole = planned_arms(folder, planned)[:2]
-        curves = {arm.name: measure(arm, held=True) for arm in whole}
-        print(json.dumps(curves), flush=True)
         draw(curves, HERE / "throughput.svg")
         text = "\n".join(tell(found, curves, planned)) + "\n"
     (HERE / "throughput.md").write_text(text, encoding="utf-8")
@@ -160,16 +160,20 @@ def equal_arms(folder: Path, bundle: Path) -> tuple[Arm, Arm]:
 def planned_arms(folder: Path, bundle: Path) -> tuple[Arm, Arm, Arm]:
     """Return the bundle as planned, and the plain script with TRL's defaults.
 
-    Its rate, steps and rows per step are the plan's, as losses could not be compared otherwise;
-    once more it keeps activations, which is TRL's default no longer.
+    Its rate, schedule, steps and rows per step are the plan's, as losses could not be compared
+    otherwise; once more it keeps activations, which is TRL's default no longer.
     """
     d = decided(bundle)
     each = d["train_rows"] / (d["packed_rows"] or d["train_rows"])
-    passes = max(1, round(d["global_batch"] * each / _MICRO))
+    rows_per_step = d["global_batch"] * each
+    passes = max(1, round(rows_per_step / _MICRO))
     settings = {
         "max_steps": d["total_steps"],
+        "per_device_train_batch_size": round(rows_per_step / passes),
         "gradient_accumulation_steps": passes,
         "learning_rate": d["learning_rate"],
+        "lr_scheduler_type": d["schedule"],
+        "warmup_steps": d["warmup_steps"],
         "save_steps": d["save_steps"],
     }
     rows = write_messages(bundle, folder / "planned-rows.jsonl")
@@ -281,8 +285,9 @@ def tell(
         "",
         "![held-out loss over tokens and over time](throughput.svg)",
         "",
-        "Neither packs at equal settings. TRL's defaults are rows of a batch of eight padded to",
-        "the longest and activations computed twice; rate, steps and rows per step are the plan's.",
+        "Neither packs at equal settings. TRL's defaults are rows padded to the longest of a",
+        "batch, about eight in one, and activations computed twice; rate, schedule, steps and rows",
+        "of a step are the plan's.",
         "",
     ]
     absent = [name for name, module in _PEERS.items() if importlib.util.find_spec(module) is None]

@@ -83,6 +83,7 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "data.columns.input": ("more", {"data.source": "tasks.csv"}),
     "data.columns.output": ("more", {"data.source": "tasks.csv"}),
     "data.columns.text": ("more", {"data.source": "stories.csv"}),
+    "data.columns.tools": ("more", {"data.source": "calls.jsonl"}),
     "data.columns.chosen": ("more", PAIRS),
     "data.columns.rejected": ("more", PAIRS),
     "data.columns.label": ("more", VERDICTS),
@@ -201,7 +202,29 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for n in range(60)
     ]
     (folder / "chats.jsonl").write_text("\n".join(map(json.dumps, chats)) + "\n")
+    write_calls(folder / "calls.jsonl")
     return folder
+
+
+def write_calls(path: Path) -> None:
+    """Write conversations that call a tool, with two columns of tools."""
+    asked = {"id": "1", "type": "function", "function": {"name": "track", "arguments": {}}}
+    tool = {"type": "function", "function": {"name": "track", "parameters": {"type": "object"}}}
+    other = {"type": "function", "function": {"name": "count", "parameters": {"type": "object"}}}
+    rows = [
+        {
+            "messages": [
+                {"role": "user", "content": f"call {n}"},
+                {"role": "assistant", "content": "", "tool_calls": [asked]},
+                {"role": "tool", "content": "on the shelf"},
+                {"role": "assistant", "content": "yes"},
+            ],
+            "tools": [tool],
+            "more": [tool, other],
+        }
+        for n in range(60)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n")
 
 
 def write_model(folder: Path, config: Mapping[str, Any]) -> None:

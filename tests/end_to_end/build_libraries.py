@@ -30,7 +30,7 @@ LAUNCH = ("distributed_type", "num_processes", "mixed_precision", "use_cpu", "de
 
 def constants(tree: ast.Module) -> dict[str, Any]:
     """Return the constants of a script that are literals."""
-    found = {}
+    found: dict[str, Any] = {}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id

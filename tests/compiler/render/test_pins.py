@@ -8,9 +8,10 @@ from ftc.compiler.render.pins import PINS
 ROOT = Path(__file__).parents[3]
 
 
-def test_pins_are_the_run_extra() -> None:
-    """`pip install ftc[run]` and a bundle's requirements.txt give the same packages."""
+def test_pins_are_those_of_the_extras() -> None:
+    """`pip install ftc[run,gpu]` and a bundle's requirements.txt give the same packages."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extra = dict(line.split("==") for line in project["optional-dependencies"]["run"])
+    extras = project["optional-dependencies"]
+    pinned = dict(line.split("==") for line in [*extras["run"], *extras["gpu"]])
 
-    assert extra == dict(PINS)
+    assert pinned == dict(PINS)
