@@ -131,6 +131,8 @@ def _malformed_text(violation: Violation, _: Mapping[str, Any]) -> Iterator[Find
 def _malformed_list(violation: Violation, data: Mapping[str, Any]) -> Iterator[Finding]:
     if violation.keyword == "uniqueItems":
         what, advice = "holds an item twice", "keep one of them"
+    elif violation.keyword == "minProperties":
+        what, advice = "is empty", f"write {_expectation(violation, data)}"
     elif violation.keyword == "minItems":
         what, advice = "is an empty list", f"write {_expectation(violation, data)}"
     else:
@@ -173,10 +175,12 @@ _TRANSLATIONS: Final[Mapping[str, _Translation]] = {
     "minimum": _out_of_range,
     "maximum": _out_of_range,
     "exclusiveMinimum": _out_of_range,
+    "exclusiveMaximum": _out_of_range,
     "minLength": _malformed_text,
     "maxLength": _malformed_text,
     "pattern": _malformed_text,
     "minItems": _malformed_list,
+    "minProperties": _malformed_list,
     "maxItems": _malformed_list,
     "uniqueItems": _malformed_list,
 }

@@ -19,6 +19,7 @@ from ftc.spec.pointer import split
 from ftc.spec.schema import fields, read_planned, read_schema
 from ftc.spec.sections import Spec
 from ftc.spec.validate import locate, validate
+from ftc.spec.violations import _TRANSLATIONS, find_violations
 
 FULL: dict[str, Any] = {
     "name": "support",
@@ -291,3 +292,34 @@ def test_work_is_bounded(data: dict[str, Any]) -> None:
     judged = validate(document_of({**FULL, **data}))
     assert isinstance(judged, tuple)
     assert 1 <= len(judged) <= 110
+
+
+def test_every_keyword_of_the_schema_has_words() -> None:
+    """Whatever the schema forbids is told in a sentence."""
+    silent = {"$schema", "$id", "$ref", "$defs", "properties", "items", "title", "description"}
+    silent |= {"default", "examples"}
+    found: set[str] = set()
+
+    def walk(schema: object, *, names: bool = False) -> None:
+        if isinstance(schema, dict):
+            for key, inner in schema.items():
+                if not names:
+                    found.add(key)
+                if key not in ("default", "examples", "enum", "const") and key[:2] != "x-":
+                    walk(inner, names=not names and key in ("properties", "$defs"))
+        elif isinstance(schema, list):
+            for inner in schema:
+                walk(inner)
+
+    walk(read_schema())
+
+    assert {key for key in found if key[:2] != "x-"} - silent <= set(_TRANSLATIONS)
+
+
+def test_an_empty_reward_is_told() -> None:
+    """An object that has to say something, and says nothing."""
+    objective = {"type": "grpo", "rewards": [{}]}
+
+    found = list(find_violations({"objective": objective}))
+
+    assert any("`objective.rewards[0]` is empty" in finding.message for finding in found)
