@@ -58,6 +58,7 @@ class Model:
     chat_template: str | None
     attention: Attention | Auto
     trust_remote_code: bool
+    pickled_weights: bool
     new_tokens: tuple[str, ...]
 
 

@@ -69,6 +69,7 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "model.chat_template": ("other.jinja", {}),
     "model.attention": ("eager", {}),
     "model.trust_remote_code": (True, {}),
+    "model.pickled_weights": (True, {}),
     "model.new_tokens": (["parcel"], {}),
     "data.source": ("tickets-2.csv", {}),
     "data.revision": ("v2", {}),

@@ -34,6 +34,7 @@ from ftc.compiler.checks import (
     tokenizer,
     verification,
     vocabulary,
+    weights,
 )
 from ftc.compiler.checks.allow import check_allow, find_idle
 from ftc.compiler.checks.case import Case
@@ -82,6 +83,7 @@ RULES: Final[tuple[Rule, ...]] = tuple(
                 verification,
                 rehearsal,
                 ollama,
+                weights,
             )
             for found in vars(module).values()
             if isinstance(found, Rule)

@@ -40,6 +40,7 @@ class Uses:
     model_folder: bool
     model_hub: bool
     custom_code: bool
+    pickles: bool
     options: bool
     chat_template_file: bool
     one_key_head: bool
@@ -170,6 +171,7 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
         "model_folder": source.model_path is not None,
         "model_hub": source.model_path is None,
         "custom_code": spec.model.trust_remote_code,
+        "pickles": spec.model.pickled_weights,
         "options": source.model_path is None or spec.model.trust_remote_code,
         "chat_template_file": source.chat_template is not None,
         "one_key_head": _has_one_key_head(facts.model),

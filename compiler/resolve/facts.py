@@ -28,6 +28,7 @@ class ModelFacts:
     `path` the folder relative to the spec, in POSIX form (None on the Hub);
     `config_sha256` of the bytes of config.json (of the table's entry when from the table).
     `unwritten_keys` are those that the GGUF converter wants and config.json does not have.
+    `pickled` says whether all weights are pickles; None where no list of files was at hand.
     """
 
     id: str
@@ -48,6 +49,7 @@ class ModelFacts:
     licence: str | None
     gated: bool
     unwritten_keys: tuple[str, ...]
+    pickled: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

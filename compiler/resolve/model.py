@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from fnmatch import fnmatch
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -16,7 +17,7 @@ from ftc.compiler.resolve.hub import Repository, Trouble
 from ftc.compiler.resolve.model_folder import ModelFolder, find_model_folder
 from ftc.compiler.resolve.place import relative
 from ftc.compiler.resolve.tokenizer_files import TokenizerFileError, read_tokenizer_config
-from ftc.compiler.resolve.weights import Weights, read_weights
+from ftc.compiler.resolve.weights import PICKLES, Weights, read_weights
 from ftc.spec.finding import Finding
 from ftc.spec.sections import Spec
 
@@ -93,6 +94,7 @@ def _from_files(
         unwritten_keys=tuple(
             key for key in wanted_keys(config.architecture) if key not in config.data
         ),
+        pickled=_is_pickled(found, weights),
     )
 
 
@@ -147,6 +149,17 @@ def _listed_bytes(said: Repository | None) -> int | None:
         if sizes:
             return sum(sizes)
     return None
+
+
+def _is_pickled(found: ModelFolder, weights: Weights) -> bool | None:
+    """Tell whether every weight is a pickle; the cache alone does not say what the Hub has."""
+    if found.origin == "folder":
+        return weights.pickled if weights.bytes is not None else None
+    if found.repository is None:
+        return None
+    names = found.repository.files
+    pickles = any(fnmatch(name, pattern) for name in names for pattern in PICKLES)
+    return pickles and not any(name.endswith(".safetensors") for name in names)
 
 
 def _is_gguf_only(said: Repository | None) -> bool:

@@ -10,14 +10,15 @@ from typing import Any, Final
 
 INDEX_FILE: Final = "model.safetensors.index.json"
 _HEADER_BYTES: Final = 100 * 1024 * 1024  # the limit of the format itself
-_PICKLES: Final = ("pytorch_model*.bin", "*.pth", "*.pt")
+PICKLES: Final = ("pytorch_model*.bin", "*.pth", "*.pt")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
     """`parameters` and `dtype` (of most parameters, as safetensors writes it) where headers say.
 
-    `broken` names a file whose header cannot be read, `missing` a shard that is not there.
+    `broken` names a file whose header cannot be read, `missing` a shard that is not there;
+    `pickled` says that there are pickles and nothing else.
     """
 
     bytes: int | None
@@ -25,6 +26,7 @@ class Weights:
     dtype: str | None
     broken: str | None = None
     missing: str | None = None
+    pickled: bool = False
 
 
 def read_weights(folder: Path) -> Weights:
@@ -38,8 +40,9 @@ def read_weights(folder: Path) -> Weights:
         size = total if isinstance(total, int) else None
         return Weights(bytes=size, parameters=None, dtype=None, missing=missing)
     if not paths:
-        sizes = [path.stat().st_size for name in _PICKLES for path in folder.glob(name)]
-        return Weights(bytes=sum(sizes) or None, parameters=None, dtype=None)
+        sizes = [path.stat().st_size for name in PICKLES for path in folder.glob(name)]
+        size = sum(sizes) or None
+        return Weights(bytes=size, parameters=None, dtype=None, pickled=bool(sizes))
     counts: Counter[str] = Counter()
     for path in paths:
         header = read_header(path)

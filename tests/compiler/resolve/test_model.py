@@ -313,3 +313,12 @@ def test_names_that_no_disk_and_no_hub_can_hold(
     assert isinstance(model, Unknown)
     assert code(model).startswith("FTC1")
     assert code(resolve_data(odd, folder=tmp_path, tokenizer=model)).startswith("FTC2")
+
+
+def test_pickled_weights_are_told_from_safetensors(make_spec: Any, model_folder: Path) -> None:
+    """A folder that has both counts as safetensors; one without weights says nothing."""
+    assert known(make_spec(), model_folder.parent).pickled is None
+    (model_folder / "pytorch_model.bin").write_bytes(b"pickled")
+    assert known(make_spec(), model_folder.parent).pickled is True
+    write_safetensors(model_folder / "model.safetensors", {"a": ("BF16", [10, 3])})
+    assert known(make_spec(), model_folder.parent).pickled is False
