@@ -101,6 +101,17 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "no held-out rows": {"/spec/data/splits/test": 0.0, "/spec/data/splits/validation": 0.0},
     "no export": {"/spec/export/types": []},
     "code of the model's own": {"/spec/model/trust_remote_code": True},
+    "pickled weights": {"/spec/model/pickled_weights": True},
+    "pickled weights, in four bits": {
+        "/spec/model/pickled_weights": True,
+        "/spec/method/type": "qlora",
+    },
+    "pickled weights and code of the model's own, on a cpu": {
+        **FULL,
+        **CPU,
+        "/spec/model/pickled_weights": True,
+        "/spec/model/trust_remote_code": True,
+    },
     "fp16": {"/spec/training/precision": "fp16", "/facts/hardware/bf16": False},
     "fixed steps, stopping early": {
         "/spec/training/max_steps": 30,
@@ -161,7 +172,11 @@ def render(
     }
     source = BundleSource(
         spec=spec,
-        written={"name": spec.name},
+        written={
+            "name": spec.name,
+            "trust_remote_code": spec.model.trust_remote_code,
+            "pickled_weights": spec.model.pickled_weights,
+        },
         facts=facts,
         plan=make_plan(spec, facts),
         **{**paths, **more},
@@ -255,6 +270,37 @@ def test_requirements_are_what_is_imported(files: dict[str, RenderedFile]) -> No
     assert ("peft" in pins) == ("from peft" in train)
     assert ("deepspeed" in pins) == ("deepspeed.json" in files)
     assert ("llama-cpp-python" in pins) == ("converter.py" in files)
+
+
+def find_loads(files: Mapping[str, RenderedFile]) -> list[tuple[str, set[str]]]:
+    """Return where models are loaded, and the names and words that each call mentions."""
+    loads = []
+    for file in files.values():
+        for node in ast.walk(ast.parse(file.text)) if file.language == "python" else ():
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".from_pretrained"):
+                loads.append((ast.unparse(node.func), {ast.unparse(k) for k in node.keywords}))
+    return loads
+
+
+def test_weights_are_safetensors(files: dict[str, RenderedFile]) -> None:
+    """Every model is loaded from safetensors, but for a base whose spec allows pickles."""
+    models = [said for name, said in find_loads(files) if name.startswith("AutoModel")]
+    text = "".join(file.text for file in files.values() if file.language == "python")
+
+    bases = [said for said in models if "use_safetensors=True" not in said]
+    assert models
+    assert (bases != []) == ('"pickled_weights": true' in files["spec.json"].text)
+    assert "torch.load(" not in text
+    assert "import pickle" not in text
+
+
+def test_no_code_of_a_model_runs_untold(files: dict[str, RenderedFile]) -> None:
+    """No script trusts remote code, for model or tokenizer, unless the spec does."""
+    text = "".join(file.text for file in files.values() if file.language == "python")
+
+    trusted = '"trust_remote_code": true' in files["spec.json"].text
+    assert ("trust_remote_code" in text) == trusted
+    assert find_loads(files)
 
 
 def test_processes_agree(files: dict[str, RenderedFile]) -> None:
