@@ -1,4 +1,4 @@
-"""The rules about files of weights (FTC164 to FTC166): numbers alone, or programs that make them."""
+"""The rules about files of weights (FTC164 to FTC166): numbers alone, or programs."""
 # ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
 
 from collections.abc import Iterator

@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from fnmatch import fnmatch
 from collections.abc import Mapping
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
 

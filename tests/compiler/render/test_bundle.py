@@ -274,12 +274,14 @@ def test_requirements_are_what_is_imported(files: dict[str, RenderedFile]) -> No
 
 def find_loads(files: Mapping[str, RenderedFile]) -> list[tuple[str, set[str]]]:
     """Return where models are loaded, and the names and words that each call mentions."""
-    loads = []
-    for file in files.values():
-        for node in ast.walk(ast.parse(file.text)) if file.language == "python" else ():
-            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".from_pretrained"):
-                loads.append((ast.unparse(node.func), {ast.unparse(k) for k in node.keywords}))
-    return loads
+    calls = [
+        node
+        for file in files.values()
+        if file.language == "python"
+        for node in ast.walk(ast.parse(file.text))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".from_pretrained")
+    ]
+    return [(ast.unparse(call.func), {ast.unparse(k) for k in call.keywords}) for call in calls]
 
 
 def test_weights_are_safetensors(files: dict[str, RenderedFile]) -> None:
