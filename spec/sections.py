@@ -232,15 +232,18 @@ class Training:
 class Hardware:
     """`gpu` is a name of the accelerator table, `auto` (this machine) or `cpu`.
 
-    `count` is the number of GPUs, or of processes on a CPU; `ram_gib` and `disk_gib` are the
-    host's, None where they are not known. `price_per_hour` is of one GPU, or of a CPU's machine, in
-    a currency that nobody names.
+    `count` is the number of GPUs of a node, or of processes on its CPU; `ram_gib` and `disk_gib`
+    are a node's, None where they are not known, and so is `network_gbit`, what it sends to others
+    in Gbit/s. `price_per_hour` is of one GPU, or of a CPU's machine, in a currency that nobody
+    names.
     """
 
     gpu: str
     count: int | Auto
     ram_gib: float | None
     disk_gib: float | None
+    nodes: int
+    network_gbit: float | None
     price_per_hour: float | None
 
 

@@ -157,6 +157,8 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "hardware.count": (2, {}),
     "hardware.ram_gib": (0.5, {}),
     "hardware.disk_gib": (0.001, {}),
+    "hardware.nodes": (2, TWO_GPUS),
+    "hardware.network_gbit": (10, {**TWO_GPUS, "hardware.nodes": 2}),
     "hardware.price_per_hour": (2.5, {}),
     "distribution.strategy": ("zero2", TWO_GPUS),
     "distribution.offload": ("optimizer", {**TWO_GPUS, "distribution.strategy": "zero2"}),

@@ -24,6 +24,7 @@ from ftc.compiler.plan.sampling import (
     samples,
 )
 from ftc.compiler.plan.schedule import Timetable
+from ftc.compiler.plan.sharding import decide_network
 from ftc.compiler.plan.source import derived, keep
 from ftc.compiler.plan.splits import (
     Splits,
@@ -104,6 +105,7 @@ def _layout(decided: Decided) -> dict[str, Any]:
         "sharding": layout.sharding,
         "offload": layout.offload,
         "world": decided.world,
+        "network": decide_network(facts),
         "precision": decide_precision(spec, facts.hardware),
         "load_dtype": decide_load_dtype(spec, frame.precision, layout.sharding.value),
         "attention": decide_attention(spec, facts.model),

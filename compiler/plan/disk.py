@@ -47,12 +47,13 @@ def merge_bytes(job: Job) -> int:
 
 
 def host_ram_bytes(job: Job, device_bytes: int) -> int:
-    """Return the most host memory of any stage: loading, training, merging.
+    """Return the most host memory of any stage on one node: loading, training, merging.
 
     Training needs it on a CPU, and on GPUs for what is offloaded, beside the processes themselves.
     """
     whole = job.shape.parameters * job.load_bytes
-    loading = job.world * (min(whole, _SHARD_BYTES) + GIB)
-    waiting = offloaded_bytes(job) + job.world * paged_bytes(job)
-    training = waiting + job.world * GIB if job.gpu else job.world * device_bytes
+    processes = job.node_processes
+    loading = processes * (min(whole, _SHARD_BYTES) + GIB)
+    waiting = -(-offloaded_bytes(job) // job.nodes) + processes * paged_bytes(job)
+    training = waiting + processes * GIB if job.gpu else processes * device_bytes
     return max(loading, training, merge_bytes(job))

@@ -67,6 +67,7 @@ class Frame:
             sharding=sharding,
             offload=written if (written := spec.distribution.offload) != "auto" else offload,
             world=self.world,
+            nodes=self.facts.hardware.nodes,
             micro=micro,
             accumulation=self.batch.rows_per_process // micro,
             length_tokens=self.arrangement.length_tokens,

@@ -43,7 +43,8 @@ class Job:
     trained whole beside an adapter, as copies of the base's (`modules_to_save`), as wide as the
     adapter is; `saves_embedding` says whether the embedding is among them. `trained_tokens` are
     rows of the embedding trained beside it. `trains_head` says whether the output head moves, None
-    where that follows from `full`. `smoothed` is label smoothing's loss.
+    where that follows from `full`. `smoothed` is label smoothing's loss. `world` counts the
+    processes of all `nodes`.
     """
 
     shape: Shape
@@ -61,6 +62,7 @@ class Job:
     sharding: Sharing
     offload: Offload = "none"
     world: int
+    nodes: int = 1
     micro: int
     accumulation: int
     length_tokens: int
@@ -104,6 +106,11 @@ class Job:
     def fsdp(self) -> bool:
         """Whether the weights are sharded by FSDP, of either version."""
         return self.sharding in ("fsdp1", "fsdp2")
+
+    @property
+    def node_processes(self) -> int:
+        """The processes of one node."""
+        return max(1, self.world // self.nodes)
 
     @property
     def deepspeed(self) -> bool:

@@ -48,6 +48,7 @@ class Decisions:
     sharding: Decision[Sharding]
     offload: Decision[Offload]
     world: Decision[int]
+    network: Decision[float] | None
     precision: Decision[Precision]
     load_dtype: Decision[Precision]
     attention: Decision[Attention]

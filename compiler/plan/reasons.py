@@ -103,6 +103,10 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "answer_tokens.labels": "the longest label has {characters} characters",
     "answer_tokens.open": "room for a short answer of free text",
     "world.gpu": "one process per GPU of {count}x {hardware}",
+    "world.gpu.nodes": "one process per GPU of {nodes} nodes, each with {count}x {hardware}",
+    "world.cpu.nodes": "{count} process(es) on each of {nodes} nodes",
+    "network.assumed": "what clouds give a node of eight GPUs at least (AWS p3dn, g5.48xlarge): "
+    "set `hardware.network_gbit` to what yours has",
     "world.cpu": "a CPU runs one process unless the spec asks for more; here {count}",
     "global_batch.rows": "near a hundredth of {rows} rows, for about 100 steps an epoch",
     "global_batch.packed": "packed rows, of about {each} rows each, near a hundredth of {rows} "

@@ -1,18 +1,33 @@
 """How many processes there are, how they may share a model, and what waits on the host."""
 
-from ftc.compiler.plan.decision import Decision
+from ftc.compiler.plan.decision import Because, Decision
 from ftc.compiler.plan.frame import Frame
 from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.plan import Sharding
 from ftc.compiler.plan.source import derived
+from ftc.compiler.plan.traffic import ASSUMED_GBIT
 from ftc.spec.sections import Offload
 
 
 def decide_world(facts: KnownFacts) -> Decision[int]:
-    """One process per GPU, or as many processes as the spec asks of a CPU."""
+    """One process per GPU of each node, or as many processes as the spec asks of a CPU."""
     hardware = facts.hardware
     values = {"count": max(1, hardware.count), "hardware": hardware.name}
-    return derived(max(1, hardware.count), f"world.{hardware.kind}", **values)
+    if hardware.nodes > 1:
+        key = f"world.{hardware.kind}.nodes"
+        return derived(hardware.world, key, nodes=hardware.nodes, **values)
+    return derived(hardware.world, f"world.{hardware.kind}", **values)
+
+
+def decide_network(facts: KnownFacts) -> Decision[float] | None:
+    """Return what a node sends to the others, in Gbit/s, and who said so; None on one node."""
+    hardware = facts.hardware
+    if hardware.nodes == 1:
+        return None
+    if hardware.network_gbit is None:
+        return derived(ASSUMED_GBIT, "network.assumed")
+    because = Because(key="said", values={"field": "hardware.network_gbit"})
+    return Decision(value=hardware.network_gbit, source="spec", because=because)
 
 
 def shardings(frame: Frame) -> tuple[Sharding, ...]:

@@ -78,11 +78,11 @@ def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
 def estimate_cost(time: Time | None, hardware: HardwareFacts, price: float | None) -> Cost | None:
     """Return what a run costs at a price per GPU and hour; None where price or time is not known.
 
-    A CPU's price is its machine's, however many processes run on it.
+    A CPU's price is its machine's, however many processes run on it. All nodes are paid for.
     """
     if time is None or price is None:
         return None
-    hourly = price * (hardware.count if hardware.kind == "gpu" else 1)
+    hourly = price * hardware.nodes * (hardware.count if hardware.kind == "gpu" else 1)
     total, low, high = (
         round(hourly * seconds / _HOUR_SECONDS, 2)
         for seconds in (time.total_seconds, time.low_seconds, time.high_seconds)

@@ -10,6 +10,11 @@ from ftc.compiler.resolve.facts import HardwareFacts
 # Bytes per second that a ring of one host's GPUs reaches (NCCL's "bus bandwidth"): NVLink of
 # Hopper, of A100, of older or bridged cards; PCIe through the host.
 _HOPPER_LINK, _AMPERE_LINK, _BRIDGE_LINK, _PCIE_LINK = 350e9, 230e9, 50e9, 12e9
+# What a node sends to the others where nobody said: the 100 Gbit/s of AWS's p3dn.24xlarge and
+# g5.48xlarge, the least of its instances with eight GPUs (its p4d has 400, its p5 3,200).
+ASSUMED_GBIT: Final = 100.0
+_NETWORK_SHARE: Final = 0.8  # of that a ring reaches: an assumption
+_BYTES_PER_GBIT: Final = 1e9 / 8
 _HOPPER, _AMPERE_DATA_CENTRE, _VOLTA = 9.0, 8.0, 7.0
 _FP32: Final = 4
 _HOST_LINK: Final = 16e9  # of pinned host memory and one GPU, PCIe of the fourth generation
@@ -67,7 +72,7 @@ def states_seconds(job: Job, hardware: HardwareFacts) -> float:
     taken to come from the host and to go back, which they do when the device is full.
     """
     if job.states_on_host:
-        return job.trainable / _CPU_ADAMW
+        return job.trainable / (_CPU_ADAMW * job.nodes)
     share = job.world if job.deepspeed else 1
     bandwidth = (hardware.bandwidth_gb_s or 1000) * 1e9
     moved = _WEIGHT_TRAFFIC_BYTES + 2 * state_bytes(job, _FP32)
@@ -94,6 +99,19 @@ def host_seconds(job: Job, micro: float) -> float:
 
 
 def link_speed(hardware: HardwareFacts) -> float:
+    """Return the bytes per second of a ring through all GPUs.
+
+    Over several nodes it goes through each node's network once, which is what bounds it where that
+    is slower than the links inside (NCCL's "bus bandwidth" counts in the same way).
+    """
+    inside = host_link_speed(hardware)
+    if hardware.nodes == 1:
+        return inside
+    network = (hardware.network_gbit or ASSUMED_GBIT) * _BYTES_PER_GBIT * _NETWORK_SHARE
+    return network if hardware.count == 1 else min(inside, network)
+
+
+def host_link_speed(hardware: HardwareFacts) -> float:
     """Return the bytes per second of a ring between the GPUs of one host."""
     if hardware.link != "nvlink":
         return _PCIE_LINK

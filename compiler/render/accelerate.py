@@ -9,18 +9,21 @@ def accelerate_config(source: BundleSource) -> dict[str, Any]:
     """Return what `accelerate launch --config_file` reads.
 
     On a CPU several plain processes are MULTI_GPU with `use_cpu`: MULTI_CPU would start only one.
+    Which node this is and where the first one listens is said on the command line, by run.sh or
+    node.sh, since it is known only when the run starts.
     """
     decided = source.plan.decisions
     sharding = decided.sharding.value
     kinds = {"single": "NO", "ddp": "MULTI_GPU"}
     kind = kinds.get(sharding, "DEEPSPEED")
+    nodes = source.facts.hardware.nodes
     config: dict[str, Any] = {
         "compute_environment": "LOCAL_MACHINE",
         "debug": False,
         "distributed_type": kind,
-        "machine_rank": 0,
+        **({"machine_rank": 0} if nodes == 1 else {}),
         "main_training_function": "main",
-        "num_machines": 1,
+        "num_machines": nodes,
         "num_processes": decided.world.value,
         "rdzv_backend": "static",
         "same_network": True,
@@ -30,6 +33,8 @@ def accelerate_config(source: BundleSource) -> dict[str, Any]:
         config["deepspeed_config"] = {
             "deepspeed_config_file": "deepspeed.json",
             "zero3_init_flag": sharding == "zero3",
+            # else DeepSpeed's launcher would go to the other nodes by ssh
+            **({"deepspeed_multinode_launcher": "standard"} if nodes > 1 else {}),
         }
     else:
         precision = decided.precision.value

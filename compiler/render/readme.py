@@ -45,7 +45,9 @@ def _facts(source: BundleSource) -> Iterable[tuple[str, str]]:
     share = plan.trainable_parameters / facts.model.parameters
     moving = f"{_count(plan.trainable_parameters)} parameters move ({share:.2%})"
     yield "method", f"{source.spec.method.type}: {moving}"
-    yield "hardware", f"{facts.hardware.count}x {facts.hardware.name}"
+    machine = f"{facts.hardware.count}x {facts.hardware.name}"
+    nodes = facts.hardware.nodes
+    yield "hardware", machine if nodes == 1 else f"{nodes} nodes, each with {machine}"
     yield (
         "batch",
         (

@@ -306,8 +306,9 @@ class DataFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HardwareFacts:
-    """The machine that the bundle is for.
+    """The machine that the bundle is for, or each of `nodes` like it.
 
+    `count` is of one node, `network_gbit` what it sends to the others, None where nobody said.
     `memory_bytes` is what the driver reports per GPU, 0 on a CPU; `link` how GPUs talk.
     `also_matches` are other accelerators that the spec's words could have meant; `present` counts
     the GPUs of this machine where they were looked at, None otherwise.
@@ -329,6 +330,13 @@ class HardwareFacts:
     cores: int | None
     also_matches: tuple[str, ...]
     present: int | None = None
+    nodes: int = 1
+    network_gbit: float | None = None
+
+    @property
+    def world(self) -> int:
+        """The processes of all nodes."""
+        return max(1, self.count) * self.nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,6 +95,8 @@ def _named(said: Hardware, device: Accelerator, others: tuple[str, ...]) -> Hard
         disk_free_bytes=_bytes(said.disk_gib),
         cores=None,
         also_matches=others,
+        nodes=said.nodes,
+        network_gbit=said.network_gbit,
     )
 
 
@@ -122,6 +124,8 @@ def _present(said: Hardware, gpus: Sequence[Gpu]) -> HardwareFacts:
         cores=_cores(),
         also_matches=(),
         present=len(alike),
+        nodes=said.nodes,
+        network_gbit=said.network_gbit,
     )
 
 
@@ -143,6 +147,8 @@ def _cpu(said: Hardware, *, origin: Literal["spec", "machine"]) -> HardwareFacts
         disk_free_bytes=_disk(said),
         cores=_cores(),
         also_matches=(),
+        nodes=said.nodes,
+        network_gbit=said.network_gbit,
     )
 
 
