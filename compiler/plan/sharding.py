@@ -12,10 +12,10 @@ from ftc.spec.sections import Offload
 def decide_world(facts: KnownFacts) -> Decision[int]:
     """One process per GPU of each node, or as many processes as the spec asks of a CPU."""
     hardware = facts.hardware
-    values = {"count": max(1, hardware.count), "hardware": hardware.name}
+    values: dict[str, object] = {"count": max(1, hardware.count), "hardware": hardware.name}
     if hardware.nodes > 1:
-        key = f"world.{hardware.kind}.nodes"
-        return derived(hardware.world, key, nodes=hardware.nodes, **values)
+        values["nodes"] = hardware.nodes
+        return derived(hardware.world, f"world.{hardware.kind}.nodes", **values)
     return derived(hardware.world, f"world.{hardware.kind}", **values)
 
 

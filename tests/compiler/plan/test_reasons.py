@@ -12,7 +12,7 @@ from ftc.compiler.plan.reasons import CATALOGUE, sentence
 # Keys put together from a word that a closed type allows.
 ZERO = ("zero1", "zero2", "zero3")
 COMPOSED = {
-    "world.": ("gpu", "cpu"),
+    "world.": ("gpu", "cpu", "gpu.nodes", "cpu.nodes"),
     "checkpointing.on": (".needs", ".slower"),
     "checkpointing.off": (".needs", ".slower"),
     "sharding.": tuple(f"{z}{e}" for z in ("ddp", *ZERO) for e in ("", ".needs", ".slower")),
