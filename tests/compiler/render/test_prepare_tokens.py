@@ -1,0 +1,83 @@
+"""prepare.py asks the tokenizer's library itself, and gets what transformers would have said."""
+
+import ast
+import json
+import random
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from transformers import AutoTokenizer
+
+from ftc.compiler.plan.known import KnownFacts
+from ftc.compiler.plan.planner import make_plan
+from ftc.compiler.render.bundle import BundleSource, render_bundle
+from ftc.spec.sections import Spec
+
+MODEL = Path(__file__).resolve().parents[3] / "examples" / "quickstart" / "model"
+BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
+
+
+def test_a_library_alone_gives_the_same_tokens(tmp_path: Path, build_known: BuildKnown) -> None:
+    """Of texts with markers, accents, white space at the edges, and longer than a file's cut."""
+    shutil.copytree(MODEL, tmp_path / "model")
+    file = tmp_path / "model" / "tokenizer.json"
+    said = json.loads(file.read_text(encoding="utf-8"))
+    said["truncation"] = {
+        "direction": "Right", "max_length": 5, "strategy": "LongestFirst", "stride": 0
+    }  # fmt: skip
+    said["padding"] = {
+        "strategy": {"Fixed": 9}, "direction": "Right", "pad_to_multiple_of": None,
+        "pad_id": 3, "pad_type_id": 0, "pad_token": "<pad>",
+    }  # fmt: skip
+    file.write_text(json.dumps(said), encoding="utf-8")
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "model")
+    script = rendered(build_known, "examples.py")
+    names: dict[str, Any] = {"tokenizer": tokenizer}
+    body: list[ast.stmt] = [
+        node
+        for node in ast.parse(script).body
+        if isinstance(node, ast.FunctionDef) and node.name == "encode"
+    ]
+    exec(compile(ast.Module(body=body, type_ignores=[]), "examples.py", "exec"), names)  # noqa: S102
+    assert len(names["encode"]("one two three four five six seven")) == 9
+    begin = next(
+        node
+        for node in ast.parse(rendered(build_known, "prepare.py")).body
+        if isinstance(node, ast.Expr) and ast.unparse(node).startswith("examples.tokenizer(")
+    )
+    begun = {"examples": type("Module", (), {"tokenizer": tokenizer})}
+    exec(ast.unparse(begin), begun)  # noqa: S102
+    pick = random.Random(5)  # noqa: S311 - a fixed sample
+    letters = [
+        "<s>",
+        "</s>",
+        "<|user|>",
+        "<|assistant|>",
+        " ",
+        "\n",
+        "\t",
+        "é",
+        "大",
+        "🙂",
+        *"abcxyz19.,'",
+    ]
+    texts = ["", *("".join(pick.choices(letters, k=pick.randint(1, 60))) for _ in range(500))]
+    for text in texts:
+        assert names["encode"](text) == tokenizer(text, add_special_tokens=False)["input_ids"]
+
+
+def rendered(build_known: BuildKnown, name: str) -> str:
+    """Return one file of a bundle on prompts and completions."""
+    spec, facts = build_known({})
+    source = BundleSource(
+        spec=spec,
+        written={},
+        facts=facts,
+        plan=make_plan(spec, facts),
+        data_path="data.jsonl",
+        model_path=None,
+        chat_template=None,
+    )
+    return next(file.text for file in render_bundle(source) if file.name == name)
