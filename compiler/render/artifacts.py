@@ -9,7 +9,7 @@ from ftc.compiler.render.deepspeed import deepspeed_config
 from ftc.compiler.render.file import Language
 from ftc.compiler.render.modelfile import adapter_modelfile_data, modelfile_data, read_go_template
 from ftc.compiler.render.picture import draw_plan
-from ftc.compiler.render.pins import requirements
+from ftc.compiler.render.pins import requirements, requirements_lock
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.uses import Uses
 
@@ -55,6 +55,12 @@ ARTIFACTS: Final = (
         language="text",
         about="the packages, each at the version that was tested",
         text=lambda _, uses: requirements(uses),
+    ),
+    Artifact(
+        name="requirements.lock",
+        language="text",
+        about="the same and all that they need, with the hash of every file",
+        text=lambda _, uses: requirements_lock(uses),
     ),
     _script("prepare.py", "cleans, splits and tokenises the data"),
     _script("examples.py", "what a row of the data says, and its tokens"),

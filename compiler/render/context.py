@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ftc.compiler.knowledge.gguf_types import wants_matrix
+from ftc.compiler.knowledge.locked_packages import hash_source
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.decision import Decision
 from ftc.compiler.plan.importance import importance_reason, importance_tokens
@@ -107,6 +108,7 @@ def _spec_values(source: BundleSource) -> dict[str, Any]:
         "types": spec.export.types,
         "predicted_bytes": dict(source.plan.export_bytes),
         "weighed_types": tuple(kind for kind in spec.export.types if wants_matrix(kind)),
+        "sdist_sha256": hash_source("llama-cpp-python"),
         "importance_tokens": importance_tokens(shape_of(facts.model)),
         "modelfiles": (
             *(("Modelfile",) if spec.export.types else ()),

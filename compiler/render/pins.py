@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from ftc.compiler.knowledge.locked_packages import PLATFORM, find_closure, list_pythons
 from ftc.compiler.render.uses import Uses
 
 PINS: Final[Mapping[str, str]] = {
@@ -45,8 +46,33 @@ _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
 
 def requirements(uses: Uses) -> str:
     """Return the requirements file of a bundle: the pins that its scripts need, torch first."""
-    needed = [name for name in PINS if _NEEDED_BY.get(name, _always)(uses)]
-    return "".join(f"{name}=={PINS[name]}\n" for name in needed)
+    return "".join(f"{name}=={PINS[name]}\n" for name in _needed(uses))
+
+
+def requirements_lock(uses: Uses) -> str:
+    """Return those pins with all that they need, each with the hashes of its files.
+
+    A pin that was never locked stands without a hash, which pip refuses by its name.
+    """
+    needed = _needed(uses)
+    locked = find_closure(needed)
+    pythons = list_pythons()
+    lines = [
+        "# requirements.txt and all that it needs, with the SHA-256 of every file that may come:",
+        f"# {PLATFORM}, CPython {pythons[0]} to {pythons[-1]}, from the public package index.",
+        "#   pip install --require-hashes -r requirements.lock",
+    ]
+    names = {package.name for package in locked}
+    lines += [f"{name}=={PINS[name]}" for name in needed if name not in names]
+    for package in locked:
+        lines.append(f"{package.name}=={package.version} \\")
+        lines += [f"    --hash=sha256:{digest} \\" for digest in package.hashes[:-1]]
+        lines.append(f"    --hash=sha256:{package.hashes[-1]}")
+    return "\n".join(lines) + "\n"
+
+
+def _needed(uses: Uses) -> list[str]:
+    return [name for name in PINS if _NEEDED_BY.get(name, _always)(uses)]
 
 
 def _always(_: Uses) -> bool:
