@@ -24,7 +24,8 @@ def run_stage(bundle: Path, stage: str) -> dict[str, Any]:
     """Run a script as `python STAGE` would; return its names as they are at its end."""
     os.chdir(bundle)
     sys.argv = [stage]
-    sys.modules.pop("guard", None)
+    for shared in ("guard", "survival"):
+        sys.modules.pop(shared, None)
     sys.path.insert(0, str(bundle))
     try:
         with contextlib.redirect_stdout(sys.stderr):
