@@ -29,7 +29,9 @@ if not (path / "config.json").is_file():
 # Ask
 
 tokenizer = AutoTokenizer.from_pretrained(path)
-model = AutoModelForSequenceClassification.from_pretrained(path, dtype="auto")
+model = AutoModelForSequenceClassification.from_pretrained(
+    path, dtype="auto", use_safetensors=True
+)
 with torch.inference_mode():
     scores = model(**tokenizer(args.text.strip(), return_tensors="pt")).logits[0].float()
 shares, numbers = scores.softmax(-1).topk(min(5, len(scores)))

@@ -18,12 +18,6 @@ METRIC = "macro_f1"  # of 12 labels, each counts alike in it, however rare
 
 FOUND = guard.read_rows(Path(__file__).resolve().parent / "run" / "data" / "labels.jsonl")
 NAMES = [label["name"] for label in FOUND]
-#: What training says as it goes, by the trainer's names.
-SHOWN = {
-    "loss": "training loss",
-    "eval_loss": "validation loss",
-    "eval_macro_f1": "validation macro-F1",
-}.items()
 
 # -----------------------------------------------------------------------------
 # The head

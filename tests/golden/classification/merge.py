@@ -71,7 +71,9 @@ def distance(first, second):
     return torch.stack([(p.exp() * (p - q)).sum() for p, q in pairs]).mean()
 
 
-model = AutoModelForSequenceClassification.from_pretrained(TRAINED, dtype="auto", **options)
+model = AutoModelForSequenceClassification.from_pretrained(
+    TRAINED, dtype="auto", use_safetensors=True, **options
+)
 trained = answers(model)
 model = model.to(getattr(torch, DTYPE))
 merged = answers(model)

@@ -5,6 +5,7 @@ runtime are of one version; FTC_LLAMA_CPP_SDIST names a copy of it for machines 
 """
 
 import contextlib
+import hashlib
 import importlib.metadata
 import os
 import re
@@ -20,6 +21,7 @@ import guard
 TOOLS = Path(__file__).resolve().parent / "run" / "tools"
 LOG = TOOLS.parent / "quantize" / "convert.log"
 VERSION = importlib.metadata.version("llama-cpp-python")
+SDIST_SHA256 = "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e"  # as locked
 WANTED = ("convert_hf_to_gguf.py", "convert_lora_to_gguf.py", "conversion/", "gguf-py/")
 
 
@@ -59,21 +61,31 @@ def find(checkout=None):
     if "FTC_LLAMA_CPP_SDIST" in os.environ:
         return unpack(os.environ["FTC_LLAMA_CPP_SDIST"], folder)
     guard.say(f"fetching the source of llama-cpp-python {VERSION}")
+    wanted = TOOLS / "sdist.txt"  # with its hash, so that pip builds nothing else out of it
+    line = f"llama-cpp-python=={VERSION} --hash=sha256:{SDIST_SHA256}\n"
+    guard.write_lines(wanted, [line.encode()])
     fetch = [sys.executable, "-m", "pip", "download", "--no-binary", ":all:", "--no-deps"]
-    fetch += ["--quiet", "--dest", TOOLS, f"llama-cpp-python=={VERSION}"]
+    fetch += ["--require-hashes", "--quiet", "--dest", TOOLS, "--requirement", wanted]
     if subprocess.run(fetch, check=False).returncode:
         guard.stop("the converter could not be fetched: give --llama-cpp a llama.cpp checkout")
     return unpack(TOOLS / f"llama_cpp_python-{VERSION}.tar.gz", folder)
 
 
 def unpack(sdist, folder):
-    """Unpack the converters from the source package, whole or not at all."""
+    """Unpack the converters from the locked source package, whole or not at all."""
+    with open(sdist, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != SDIST_SHA256:
+        guard.stop(f"{sdist} is not the source that was locked: give --llama-cpp a checkout")
     partial = folder.with_name(folder.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
-    with tarfile.open(sdist) as archive:
-        for member in archive:
-            _, _, name = member.name.partition("/vendor/llama.cpp/")
-            if name.startswith(WANTED) and member.isfile():
-                archive.extract(member.replace(name=name), partial, filter="data")
+    try:
+        with tarfile.open(sdist) as archive:
+            for member in archive:
+                _, _, name = member.name.partition("/vendor/llama.cpp/")
+                if name.startswith(WANTED) and member.isfile():
+                    archive.extract(member.replace(name=name), partial, filter="data")
+    except tarfile.TarError as error:  # cut off, or a member that points out of the folder
+        guard.stop(f"{sdist} cannot be unpacked: {error}")
     os.replace(partial, folder)
     return folder

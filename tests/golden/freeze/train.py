@@ -15,10 +15,11 @@ from pathlib import Path
 import torch
 from datasets import Dataset
 from safetensors import safe_open
-from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback, TrainerCallback
+from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback
 from trl import SFTConfig, SFTTrainer
 
 import guard
+import survival
 
 HERE = Path(__file__).resolve().parent
 OUT = HERE / "run" / "train"
@@ -93,24 +94,10 @@ mark = guard.fingerprint(__file__, args.model, train_file, validation_file)
 guard.read_rows(train_file, 0)  # says what to run first where there is none
 if guard.is_done("train", mark):
     raise SystemExit
-guard.begin_training(mark)
-checkpoint = guard.last_checkpoint("run/train/checkpoints")
-guard.watch_signals()
-
-
-class Progress(TrainerCallback):
-    """Says how far training is, and ends it with a checkpoint when the process is told to stop."""
-
-    def on_log(self, args, state, control, logs, **kwargs):
-        where = f"step {state.global_step:,} of {state.max_steps:,}, epoch {state.epoch:.2f}"
-        for name, words in (("loss", "training loss"), ("eval_loss", "validation loss")):
-            if name in logs:
-                guard.say(f"{where}: {words} {logs[name]:.4f}")
-
-    def on_step_end(self, args, state, control, **kwargs):
-        if guard.stop_requested():
-            control.should_save = control.should_training_stop = True
-
+survival.begin(mark)
+checkpoint = survival.last_checkpoint("run/train/checkpoints")
+survival.watch_signals()
+progress = survival.Progress()
 
 # -----------------------------------------------------------------------------
 # The model and its data, which stay on disk but for the rows of a step
@@ -120,17 +107,16 @@ validation_rows = Dataset.from_file("run/data/validation.arrow")
 options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 tokenizer = AutoTokenizer.from_pretrained(source, **options)
 model = AutoModelForCausalLM.from_pretrained(
-    source, dtype=LOAD_DTYPE, attn_implementation=ATTENTION, **options
+    source, dtype=LOAD_DTYPE, attn_implementation=ATTENTION, use_safetensors=True, **options,
 )
 for name, weight in model.named_parameters():
     weight.requires_grad = name.startswith(tuple(TRAINED))
 trainer = SFTTrainer(
-    model=model,
-    args=config,
+    model=model, args=config,
     train_dataset=train_rows,
     eval_dataset=validation_rows,
     processing_class=tokenizer,
-    callbacks=[Progress()],
+    callbacks=[progress],
 )
 trainer.remove_callback(PrinterCallback)
 guard.say(f"a step is {micro_batch} rows x {accumulation} passes x {config.world_size} processes")
@@ -147,11 +133,9 @@ before, still_before = probe.detach().cpu().clone(), still.detach().cpu().clone(
 try:
     trainer.train(resume_from_checkpoint=checkpoint)
 except (MemoryError, RuntimeError) as error:
-    if not guard.is_out_of_memory(error):
-        raise
-    guard.leave(guard.OUT_OF_MEMORY, f"out of memory with {micro_batch} rows per pass: {error}")
-if guard.stop_signal.is_set() and trainer.state.global_step < trainer.state.max_steps:
-    guard.leave(guard.PREEMPTED, "told to stop: what is saved is where the next start goes on")
+    survival.explain(error, micro_batch)
+    raise
+survival.leave_if_told(trainer.state)
 
 trainer.save_model("run/train/model")
 
@@ -163,7 +147,7 @@ curve = {
     "train": [(log["step"], log["loss"]) for log in history if "loss" in log],
     "validation": [(log["step"], log["eval_loss"]) for log in history if "eval_loss" in log],
     "best_step": trainer.state.best_global_step,
-    "peak_bytes": guard.peak_memory_bytes(),
+    "peak_bytes": survival.peak_memory_bytes(),
     "allocated_bytes": torch.cuda.max_memory_allocated(),  # of these, what tensors took
     "planned_bytes": PLANNED_BYTES,
 }

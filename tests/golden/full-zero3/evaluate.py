@@ -54,6 +54,7 @@ model = AutoModelForCausalLM.from_pretrained(
     dtype=DTYPE,
     attn_implementation=ATTENTION,
     device_map=device,
+    use_safetensors=True,
 )
 model.eval()
 pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id

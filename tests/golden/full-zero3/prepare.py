@@ -88,6 +88,7 @@ def cut(rows):
 
 options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 examples.tokenizer = AutoTokenizer.from_pretrained(args.model, **options)
+examples.tokenizer("")  # forgets a length to which the tokenizer's own file cuts or pads
 
 # -----------------------------------------------------------------------------
 # The processes: copies of this one as it is here, which work on chunks

@@ -72,7 +72,12 @@ def distance(first, second):
     return torch.cat([(p.exp() * (p - q)).sum(dim=-1) for p, q in pairs]).mean()
 
 
-model = AutoModelForCausalLM.from_pretrained(args.model, dtype=DTYPE, **options)
+model = AutoModelForCausalLM.from_pretrained(
+    args.model,
+    dtype=DTYPE,
+    use_safetensors=True,
+    **options,
+)
 model = PeftModel.from_pretrained(model, TRAINED)
 trained = answers(model)
 target = next(m for m in model.modules() if hasattr(m, "lora_B"))

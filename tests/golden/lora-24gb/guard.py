@@ -10,24 +10,16 @@ import hashlib
 import itertools
 import json
 import os
-import signal
 import sys
-import threading
 import time
-import zipfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 RUN = HERE / "run"
 
-# run.sh starts training again after these exit codes (75 is EX_TEMPFAIL of sysexits.h).
-PREEMPTED = 75
-OUT_OF_MEMORY = 76
-
 END_BYTES = 2**20  # by which, and by their size, larger files of weights are known
 
 started = time.monotonic()
-stop_signal = threading.Event()
 
 # -----------------------------------------------------------------------------
 # Words
@@ -78,6 +70,21 @@ def read_rows(path, most=None):
         stop(f"{path.relative_to(HERE)} is missing: run the stages before this one (see run.sh)")
     with path.open(encoding="utf-8") as file:
         return [json.loads(line) for line in itertools.islice(file, most)]
+
+
+def is_whole(path):
+    """Whether a safetensors file is as long as its own header says."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        header_bytes = int.from_bytes(file.read(8), "little")
+        if not 0 < header_bytes < size - 7:
+            return False
+        try:
+            header = json.loads(file.read(header_bytes))
+        except ValueError:
+            return False
+    ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+    return bool(ends) and size == 8 + header_bytes + max(ends)
 
 
 # -----------------------------------------------------------------------------
@@ -140,93 +147,3 @@ def mark_done(stage, mark, *outputs):
     done = {"fingerprint": mark, "outputs": sizes, "seconds": seconds}
     write_json(RUN / "done" / f"{stage}.json", done)
     say(f"{stage}: done in {seconds:.0f} s")
-
-
-# -----------------------------------------------------------------------------
-# Training that may be interrupted
-
-
-def begin_training(mark):
-    """Lock and make run/train ready: what comes of other inputs is put aside, never mixed in."""
-    lock()
-    folder = RUN / "train"
-    note = folder / "fingerprint.json"
-    if note.is_file() and json.loads(note.read_text()) != mark:
-        names = (RUN / f"train-{number}" for number in itertools.count(1))
-        aside = next(path for path in names if not path.exists())
-        folder.rename(aside)
-        say(f"train: what it reads has changed; the training before is kept in {aside.name}")
-    write_json(note, mark)
-    (folder / "exit_code.json").unlink(missing_ok=True)
-
-
-def last_checkpoint(folder):
-    """Return the path of the newest checkpoint that was written to its end, or None."""
-    numbered = [path for path in Path(folder).glob("checkpoint-*") if path.name[11:].isdigit()]
-    for path in sorted(numbered, key=lambda path: int(path.name[11:]), reverse=True):
-        if _is_complete(path):
-            say(f"going on from {path}")
-            return str(path)
-    return None
-
-
-def _is_complete(checkpoint):
-    try:
-        state = json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    tensors = list(checkpoint.rglob("*.pt")) + list(checkpoint.rglob("*.pth"))
-    weights = list(checkpoint.glob("*.safetensors"))
-    return (
-        checkpoint.name == f"checkpoint-{state['global_step']}"
-        and (checkpoint / "optimizer.pt").is_file()
-        and bool(weights)
-        and all(zipfile.is_zipfile(path) for path in tensors)
-        and all(is_whole(path) for path in weights)
-    )
-
-
-def is_whole(path):
-    """Whether a safetensors file is as long as its own header says."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        header_bytes = int.from_bytes(file.read(8), "little")
-        if not 0 < header_bytes < size - 7:
-            return False
-        try:
-            header = json.loads(file.read(header_bytes))
-        except ValueError:
-            return False
-    ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
-    return bool(ends) and size == 8 + header_bytes + max(ends)
-
-
-def watch_signals():
-    """Remember SIGTERM, which schedulers send ahead of the end, instead of dying of it."""
-    signal.signal(signal.SIGTERM, lambda *_: stop_signal.set())
-
-
-def stop_requested():
-    """Whether this process was told to stop."""
-    return stop_signal.is_set()
-
-
-def is_out_of_memory(error):
-    """Whether an error of torch says that memory ran out."""
-    import torch
-
-    return isinstance(error, torch.OutOfMemoryError) or "out of memory" in str(error)
-
-
-def peak_memory_bytes():
-    """Return the most memory that torch held on this GPU (reserved, which is what can run out)."""
-    import torch
-
-    return torch.cuda.max_memory_reserved()
-
-
-def leave(code, sentence):
-    """End training with a code for run.sh, in a file: the launcher does not pass on exit codes."""
-    print(f"train.py: {sentence}", file=sys.stderr, flush=True)
-    (RUN / "train" / "exit_code.json").write_text(f"{code}\n")
-    os._exit(code)  # at once, whatever other threads wait for

@@ -67,6 +67,7 @@ def reference():
         dtype=DTYPE,
         attn_implementation=ATTENTION,
         device_map=DEVICE,
+        use_safetensors=True,
     ).eval()
     rows = _judged_rows()
     with (REFERENCE / "logits.f16").open("wb") as file, torch.inference_mode():

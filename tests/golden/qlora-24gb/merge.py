@@ -88,12 +88,18 @@ model = AutoModelForCausalLM.from_pretrained(
     dtype=DTYPE,
     device_map="cuda" if torch.cuda.is_available() else "cpu",
     quantization_config=rounded,
+    use_safetensors=True,
     **options,
 )
 on_rounded = answers(PeftModel.from_pretrained(model, TRAINED))
 del model  # before the original is loaded
 
-model = AutoModelForCausalLM.from_pretrained(args.model, dtype=DTYPE, **options)
+model = AutoModelForCausalLM.from_pretrained(
+    args.model,
+    dtype=DTYPE,
+    use_safetensors=True,
+    **options,
+)
 model = PeftModel.from_pretrained(model, TRAINED)
 trained = answers(model)
 target = next(m for m in model.modules() if hasattr(m, "lora_B"))

@@ -71,7 +71,9 @@ def distance(first, second):
     return torch.cat([(p.exp() * (p - q)).sum(dim=-1) for p, q in pairs]).mean()
 
 
-model = AutoModelForCausalLM.from_pretrained(TRAINED, dtype="auto")
+model = AutoModelForCausalLM.from_pretrained(
+    TRAINED, dtype="auto", use_safetensors=True
+)
 trained = answers(model)
 model = model.to(getattr(torch, DTYPE))
 merged = answers(model)

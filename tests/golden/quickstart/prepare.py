@@ -94,6 +94,7 @@ def cut(rows):
 # The model's tokenizer
 
 examples.tokenizer = AutoTokenizer.from_pretrained(args.model)
+examples.tokenizer("")  # forgets a length to which the tokenizer's own file cuts or pads
 
 # -----------------------------------------------------------------------------
 # The processes: copies of this one as it is here, which work on chunks

@@ -30,8 +30,8 @@ export OMP_WAIT_POLICY=passive  # a thread that waits lets others work
 # Keep freed memory for the next step: giving it back and fetching it anew costs half of the time.
 export MALLOC_TRIM_THRESHOLD_=17179869184 MALLOC_MMAP_THRESHOLD_=17179869184
 
-PREEMPTED=75  # of guard.py: saved after SIGTERM
-OUT_OF_MEMORY=76  # of guard.py: too little memory for this row of the ladder
+PREEMPTED=75  # of survival.py: saved after SIGTERM
+OUT_OF_MEMORY=76  # of survival.py: too little memory for this row of the ladder
 RESTARTS=20  # at most, in all
 ROWS=4  # of the ladder of batches in train.py
 PROCESSES=1

@@ -31,7 +31,9 @@ if not (path / "config.json").is_file():
 
 messages = [{"role": "user", "content": args.question.strip()}]
 tokenizer = AutoTokenizer.from_pretrained(path)
-model = AutoModelForSequenceClassification.from_pretrained(path, dtype="auto")
+model = AutoModelForSequenceClassification.from_pretrained(
+    path, dtype="auto", use_safetensors=True
+)
 messages.append({"role": "assistant", "content": args.answer.strip()})
 text = tokenizer.apply_chat_template(messages, tokenize=False).rstrip()
 ids = tokenizer(text, add_special_tokens=False)["input_ids"]

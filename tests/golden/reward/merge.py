@@ -79,6 +79,7 @@ settings = head.settings(tokenizer)
 model = AutoModelForSequenceClassification.from_pretrained(
     args.model,
     dtype=DTYPE,
+    use_safetensors=True,
     **settings,
     **options,
 )

@@ -27,8 +27,8 @@ fi
 export TOKENIZERS_PARALLELISM=false
 export PYTORCH_ALLOC_CONF=expandable_segments:True  # less memory lost between blocks
 
-PREEMPTED=75  # of guard.py: saved after SIGTERM
-OUT_OF_MEMORY=76  # of guard.py: too little memory for this row of the ladder
+PREEMPTED=75  # of survival.py: saved after SIGTERM
+OUT_OF_MEMORY=76  # of survival.py: too little memory for this row of the ladder
 RESTARTS=20  # at most, in all
 ROWS=3  # of the ladder of batches in train.py
 
