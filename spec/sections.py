@@ -37,6 +37,7 @@ Init = Literal["default", "gaussian", "pissa", "pissa_niter_16", "olora"]
 Part = Literal["embeddings", "head"]
 Strategy = Literal["ddp", "zero1", "zero2", "zero3"]
 Offload = Literal["none", "optimizer", "parameters"]
+Launcher = Literal["local", "slurm", "kubernetes", "skypilot"]
 Metric = Literal["accuracy", "macro_f1", "exact_match", "numeric_match", "rouge_l", "chrf", "none"]
 # fmt: off
 GgufType = Literal[
@@ -279,6 +280,28 @@ class Export:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """What starts the bundle; each type reads the fields that `x-when` of the schema gives it.
+
+    Texts are held by the schema to patterns without blanks, quotes or anything that a shell reads.
+    """
+
+    type: Launcher
+    partition: str | None
+    account: str | None
+    qos: str | None
+    hours: float | None
+    modules: tuple[str, ...]
+    container: str | None
+    image: str | None
+    volume: str | None
+    secret: str | None
+    namespace: str | None
+    spot: bool
+    bucket: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
     """One fine-tune, in the long form."""
 
@@ -291,5 +314,6 @@ class Spec:
     hardware: Hardware
     distribution: Distribution
     export: Export
+    launch: Launch
     allow: tuple[str, ...]
     said: frozenset[str]

@@ -29,6 +29,9 @@ EXAMPLES = {
     "grpo": "examples/grpo/spec.json",
     "text": "examples/text/spec.json",
     "tools": "examples/tools/spec.json",
+    "slurm": "examples/slurm/spec.json",
+    "kubernetes": "examples/kubernetes/spec.json",
+    "skypilot": "examples/skypilot/spec.json",
 }
 SCRIPTS = sorted(GOLDEN.glob("*/*.py"))
 

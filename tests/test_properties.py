@@ -53,6 +53,9 @@ BASE: Mapping[str, Any] = {
     "training": {"global_batch": 8},
 }
 TWO_GPUS = {"hardware.gpu": "A100-80GB", "hardware.count": 2}
+SLURM = {"launch.type": "slurm"}
+SKY = {"launch.type": "skypilot"}
+KUBERNETES = {"launch.type": "kubernetes", "launch.image": "train:1", "launch.volume": "work"}
 ONE_FILE = {"export.types": ["Q8_0"]}
 TWO_COLUMNS = {"data.form": "prompt_completion"}
 PAIRS = {"data.source": "pairs.csv", "objective.type": "dpo"}
@@ -162,6 +165,19 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "hardware.price_per_hour": (2.5, {}),
     "distribution.strategy": ("zero2", TWO_GPUS),
     "distribution.offload": ("optimizer", {**TWO_GPUS, "distribution.strategy": "zero2"}),
+    "launch.type": ("slurm", {}),
+    "launch.partition": ("gpu", SLURM),
+    "launch.account": ("nlp", SLURM),
+    "launch.qos": ("low", SLURM),
+    "launch.hours": (24, SLURM),
+    "launch.modules": (["cuda/12.4"], SLURM),
+    "launch.container": ("/images/train.sif", SLURM),
+    "launch.image": ("train:1", SKY),
+    "launch.volume": ("training", KUBERNETES),
+    "launch.secret": ("hub", KUBERNETES),
+    "launch.namespace": ("research", KUBERNETES),
+    "launch.spot": (True, SKY),
+    "launch.bucket": ("s3://runs/triage", SKY),
     "export.types": (["Q8_0"], {}),
     "export.adapter": (True, {}),
     "export.verify.max_divergence": (0.5, ONE_FILE),

@@ -7,6 +7,7 @@ from typing import Any, Final
 from ftc.compiler.render.accelerate import accelerate_config
 from ftc.compiler.render.deepspeed import deepspeed_config
 from ftc.compiler.render.file import Language
+from ftc.compiler.render.launch import sky_task, trainjob
 from ftc.compiler.render.modelfile import adapter_modelfile_data, modelfile_data, read_go_template
 from ftc.compiler.render.picture import draw_plan
 from ftc.compiler.render.pins import requirements, requirements_lock
@@ -141,6 +142,50 @@ ARTIFACTS: Final = (
         about="all stages in order",
         template="run.sh.j2",
         executable=True,
+    ),
+    Artifact(
+        name="node.sh",
+        language="shell",
+        about="the processes of one node, for run.sh",
+        template="node.sh.j2",
+        when=lambda uses: uses.nodes,
+        executable=True,
+    ),
+    Artifact(
+        name="slurm.sh",
+        language="shell",
+        about="the Slurm job: `sbatch slurm.sh`",
+        template="slurm.sh.j2",
+        when=lambda uses: uses.slurm,
+        executable=True,
+    ),
+    Artifact(
+        name="modules.txt",
+        language="text",
+        about="what slurm.sh loads by `module load`",
+        text=lambda source, _: "".join(f"{name}\n" for name in source.spec.launch.modules),
+        when=lambda uses: uses.modules,
+    ),
+    Artifact(
+        name="container.txt",
+        language="text",
+        about="the Apptainer image that the scripts run in",
+        text=lambda source, _: f"{source.spec.launch.container}\n",
+        when=lambda uses: uses.container,
+    ),
+    Artifact(
+        name="k8s.yaml",
+        language="yaml",
+        about="the TrainJob: `kubectl create -f k8s.yaml`",
+        data=trainjob,
+        when=lambda uses: uses.kubernetes,
+    ),
+    Artifact(
+        name="sky.yaml",
+        language="yaml",
+        about="the SkyPilot task: `sky jobs launch sky.yaml`",
+        data=sky_task,
+        when=lambda uses: uses.skypilot,
     ),
     Artifact(
         name="Modelfile",

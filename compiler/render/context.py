@@ -11,6 +11,7 @@ from ftc.compiler.plan.importance import importance_reason, importance_tokens
 from ftc.compiler.plan.lengths import share_above
 from ftc.compiler.plan.reasons import sentence
 from ftc.compiler.plan.size import shape_of
+from ftc.compiler.render.launch import launch_words
 from ftc.compiler.render.method import method_values
 from ftc.compiler.render.modelfile import modelfile_context
 from ftc.compiler.render.readme import readme_context
@@ -34,8 +35,8 @@ def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
         "why": {**_reasons(decided), **_more_reasons(source)},
         "word": {
             "restarts": Word(str(_RESTARTS)),
-            "world": Word(str(source.plan.decisions.world.value)),
             "rows": Word(str(len(_ladder(source)))),
+            **launch_words(source),
         },
         "template": {
             "form": f"forms/{source.facts.data.form}.j2",

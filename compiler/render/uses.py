@@ -118,6 +118,14 @@ class Uses:
     weighed_labels: bool
     best_class_metric: bool
     padless: bool
+    # what starts it
+    nodes: bool
+    every_node: bool
+    slurm: bool
+    kubernetes: bool
+    skypilot: bool
+    modules: bool
+    container: bool
     # afterwards
     answered: bool
     harness: bool
@@ -146,6 +154,7 @@ def find_uses(source: BundleSource) -> Uses:
         **_reward_uses(source),
         **_training_uses(source),
         **_score_uses(source),
+        **_launch_uses(source),
         **_metric_uses(source),
         **_export_uses(source),
     )
@@ -262,6 +271,21 @@ def _training_uses(source: BundleSource) -> dict[str, bool]:
         "stacked": decided.packing.value != "none" and decided.attention.value != _VARIABLE_LENGTHS,
         "liger": spec.training.liger,
         "group_by_length": decided.group_by_length.value,
+    }
+
+
+def _launch_uses(source: BundleSource) -> dict[str, bool]:
+    """Return the choices of what starts the run; `every_node` runs run.sh, slurm.sh one of them."""
+    launch, nodes = source.spec.launch, source.facts.hardware.nodes > 1
+    slurm = launch.type == "slurm"
+    return {
+        "nodes": nodes,
+        "every_node": nodes and not slurm,
+        "slurm": slurm,
+        "kubernetes": launch.type == "kubernetes",
+        "skypilot": launch.type == "skypilot",
+        "modules": slurm and bool(launch.modules),
+        "container": slurm and launch.container is not None,
     }
 
 

@@ -48,7 +48,10 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a closed table of ftc's own, or an integer; never a string of a spec."""
+    """A word of a closed table of ftc's own, an integer, or a name that the schema holds to this.
+
+    No blank, quote or other sign that a shell reads is in it, and none begins an option.
+    """
 
     text: str
 

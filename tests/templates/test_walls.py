@@ -43,6 +43,8 @@ def test_other_languages_print_their_own_types(name: str) -> None:
 
     allowed = {
         "run.sh.j2": {"word"},
+        "node.sh.j2": set(),
+        "slurm.sh.j2": {"word"},
         "gitignore.j2": set(),
         "Modelfile.j2": {"modelfile", "file", "stop"},
         "Modelfile.adapter.j2": {"modelfile", "stop"},

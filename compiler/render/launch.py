@@ -1,0 +1,166 @@
+"""What a launcher's files say: the words of slurm.sh, the data of k8s.yaml and sky.yaml."""
+
+import math
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from ftc.compiler.knowledge.skypilot import find_skypilot_name
+from ftc.compiler.render.source import BundleSource
+from ftc.compiler.render.values import Word
+
+_MIB: Final = 2**20
+_GIB: Final = 2**30
+#: Cores per GPU: its process, and those that load data and save; clusters have eight and more.
+_CORES_PER_GPU: Final = 4
+_SPARE: Final = 1.25  # a job over its memory is killed: a quarter more than the plan says
+_WORKSPACE: Final = "/workspace"
+_PREEMPTED: Final = 75  # of survival.py: saved, and told to stop
+#: Starts again after an end that is no loss of the machine, which SkyPilot counts by itself.
+_RESTARTS: Final = 5
+_SAVING_SECONDS: Final = 120
+
+
+def launch_words(source: BundleSource) -> dict[str, Word]:
+    """Return what run.sh and slurm.sh print; of the spec, words that the schema's patterns hold."""
+    launch, hardware = source.spec.launch, source.facts.hardware
+    processes = max(1, hardware.count)
+    cores = processes * _CORES_PER_GPU if hardware.kind == "gpu" else processes
+    numbers = {
+        "nodes": hardware.nodes,
+        "node_processes": processes,
+        "node_cores": cores,
+        "node_mib": math.ceil(_SPARE * source.plan.host_ram_bytes / _MIB),
+    }
+    words = {name: Word(str(number)) for name, number in numbers.items()}
+    if launch.hours is not None:
+        words["minutes"] = Word(str(max(1, round(60 * launch.hours))))
+    said = {"partition": launch.partition, "account": launch.account, "qos": launch.qos}
+    words |= {name: Word(text) for name, text in said.items() if text is not None}
+    return {**words, "name": Word(source.spec.name)}
+
+
+def trainjob(source: BundleSource) -> dict[str, Any]:
+    """Return the TrainJob of Kubeflow Trainer 2 (`trainer.kubeflow.org/v1alpha1`).
+
+    The volume is mounted at /workspace and holds the bundle in a folder of the run's name; local
+    data, or a model's folder, lie in /workspace/inputs under their own names.
+    """
+    spec, hardware = source.spec, source.facts.hardware
+    launch = spec.launch
+    metadata = {"name": spec.name, **({"namespace": launch.namespace} if launch.namespace else {})}
+    memory = f"{math.ceil(_SPARE * source.plan.host_ram_bytes / _GIB)}Gi"
+    requests: dict[str, Any] = {"memory": memory}
+    if hardware.kind == "gpu":
+        vendor = "amd.com/gpu" if hardware.compute_capability is None else "nvidia.com/gpu"
+        limits: dict[str, Any] = {vendor: hardware.count}
+    else:
+        limits = {"cpu": max(1, hardware.count)}
+    trainer: dict[str, Any] = {
+        "image": launch.image,
+        "command": ["bash", f"{_WORKSPACE}/{spec.name}/run.sh"],
+        "args": [*_moved("--data", source.data_path), *_moved("--model", source.model_path)],
+        "numNodes": hardware.nodes,
+        "numProcPerNode": max(1, hardware.count),
+        "resourcesPerNode": {"requests": {**requests, **limits}, "limits": limits},
+    }
+    if launch.secret is not None:
+        key = {"name": launch.secret, "key": "HF_TOKEN"}
+        trainer["env"] = [{"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": key}}]
+    claim = {"claimName": launch.volume}
+    pod = {
+        "terminationGracePeriodSeconds": _SAVING_SECONDS,
+        "volumes": [
+            {"name": "workspace", "persistentVolumeClaim": claim},
+            # NCCL and the data loaders speak through shared memory, of which a pod has 64 MiB
+            {"name": "shared-memory", "emptyDir": {"medium": "Memory"}},
+        ],
+        "containers": [
+            {
+                "name": "node",
+                "volumeMounts": [
+                    {"name": "workspace", "mountPath": _WORKSPACE},
+                    {"name": "shared-memory", "mountPath": "/dev/shm"},  # noqa: S108 - a mount
+                ],
+            }
+        ],
+    }
+    node = {"name": "node", "template": {"spec": {"template": {"spec": pod}}}}
+    patch = {"template": {"spec": {"replicatedJobs": [node]}}}
+    return {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainJob",
+        "metadata": metadata,
+        "spec": {
+            "runtimeRef": {"name": "torch-distributed"},
+            "trainer": trainer,
+            "runtimePatches": [{"manager": "ftc.dev/compiler", "trainingRuntimeSpec": patch}],
+        },
+    }
+
+
+def _moved(option: str, path: str | None) -> list[str]:
+    """Return an option with the place in the volume of what lies elsewhere here.
+
+    Kubernetes replaces `$(NAME)` in arguments, unless the dollar sign is doubled.
+    """
+    if path is None:
+        return []
+    name = PurePosixPath(path).name.replace("$", "$$")
+    return [option, f"{_WORKSPACE}/inputs/{name}"]
+
+
+def sky_task(source: BundleSource) -> dict[str, Any]:
+    """Return the task that SkyPilot reads, checked with the loader of 0.14.
+
+    Local data and a local model travel to fixed names, which the run is told of; shell inside of it
+    has no text of the spec.
+    """
+    launch, hardware, plan = source.spec.launch, source.facts.hardware, source.plan
+    resources: dict[str, Any] = {
+        "memory": f"{math.ceil(_SPARE * plan.host_ram_bytes / _GIB)}+",
+        "disk_size": math.ceil((plan.disk_bytes + _model_bytes(source)) / _GIB) + _SYSTEM_GIB,
+        "use_spot": launch.spot,
+        "job_recovery": {
+            "max_restarts_on_errors": _RESTARTS,
+            "recover_on_exit_codes": [_PREEMPTED],
+        },
+    }
+    if hardware.kind == "gpu":
+        resources["accelerators"] = {find_skypilot_name(hardware.name): hardware.count}
+    else:
+        resources["cpus"] = f"{max(2, hardware.count)}+"
+    if launch.image is not None:
+        resources["image_id"] = f"docker:{launch.image}"
+    mounts: dict[str, Any] = {}
+    run = "./run.sh"
+    if source.data_path is not None:
+        name = f"~/ftc-data.{source.facts.data.format}"
+        mounts[name] = source.data_path
+        run += f" --data {name}"
+    if source.model_path is not None:
+        mounts["~/ftc-model"] = source.model_path
+        run += " --model ~/ftc-model"
+    if launch.bucket is not None:
+        mounts["~/sky_workdir/run"] = {"source": launch.bucket, "mode": "MOUNT_CACHED"}
+    return {
+        "name": source.spec.name,
+        "workdir": ".",
+        "num_nodes": 1,
+        "resources": resources,
+        **({"file_mounts": mounts} if mounts else {}),
+        # given on the command line where a model asks for it: --secret HF_TOKEN
+        "envs": {"HF_TOKEN": ""},
+        "setup": _SETUP,
+        "run": f"{run}\n",
+    }
+
+
+_SYSTEM_GIB: Final = 50  # of the machine's own disk: the system, Python and its packages
+_SETUP: Final = (
+    "python3 -m venv --system-site-packages .venv\n"
+    ".venv/bin/python -m pip install -r requirements.txt\n"
+)
+
+
+def _model_bytes(source: BundleSource) -> int:
+    return source.facts.model.weights_bytes or 0

@@ -1,0 +1,195 @@
+"""What starts a run: shell that shells and shellcheck read, and no text of a spec in it."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ftc.compiler.knowledge.accelerators import all_accelerators
+from ftc.compiler.knowledge.skypilot import skypilot_names
+from ftc.compiler.plan.known import KnownFacts
+from ftc.compiler.plan.planner import make_plan
+from ftc.compiler.render.bundle import BundleSource, render_bundle
+from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.verify.verifier import verify_files
+from ftc.spec.document import Document
+from ftc.spec.load import load_document
+from ftc.spec.sections import Spec
+from ftc.spec.validate import validate
+
+BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
+
+NODES = {"/facts/hardware/count": 8, "/facts/hardware/nodes": 2, "/spec/method/type": "full"}
+CPU = {
+    "/facts/hardware/kind": "cpu",
+    "/facts/hardware/name": "cpu",
+    "/facts/hardware/bf16": False,
+    "/facts/hardware/compute_capability": None,
+    "/facts/hardware/link": "none",
+}
+SLURM = {"/spec/launch/type": "slurm"}
+EVERYTHING = {
+    **SLURM,
+    "/spec/launch/partition": "gpu",
+    "/spec/launch/account": "nlp",
+    "/spec/launch/qos": "low",
+    "/spec/launch/hours": 1.5,
+    "/spec/launch/modules": ["cuda/12.4", "gcc"],
+    "/spec/launch/container": "docker://registry.example/train:1",
+}
+VARIANTS: Mapping[str, Mapping[str, Any]] = {
+    "local": {},
+    "local on two nodes": NODES,
+    "local on two cpus": {**NODES, **CPU, "/facts/hardware/count": 2},
+    "slurm": SLURM,
+    "slurm on two nodes": {**NODES, **SLURM},
+    "slurm with everything": {**EVERYTHING},
+    "slurm with everything on two nodes": {**NODES, **EVERYTHING},
+    "slurm on cpus": {**CPU, **SLURM},
+    "kubernetes on two nodes": {
+        **NODES,
+        "/spec/launch/type": "kubernetes",
+        "/spec/launch/image": "train:1",
+        "/spec/launch/volume": "work",
+        "/spec/launch/secret": "hub",
+    },
+    "skypilot": {"/spec/launch/type": "skypilot", "/facts/hardware/name": "L4"},
+}
+
+
+def render(
+    build_known: BuildKnown, edits: Mapping[str, Any], data_path: str = "../rows.csv"
+) -> dict[str, RenderedFile]:
+    """Return the files of a bundle by name, verified."""
+    spec, facts = build_known(edits)
+    source = BundleSource(
+        spec=spec,
+        written={"name": spec.name},
+        facts=facts,
+        plan=make_plan(spec, facts),
+        data_path=data_path,
+        model_path=None,
+        chat_template=None,
+    )
+    files = render_bundle(source)
+    assert verify_files(files) == ()
+    return {file.name: file for file in files}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_shell_is_shell(build_known: BuildKnown, variant: str, tmp_path: Path) -> None:
+    """Every shell file is parsed by bash, and by shellcheck where it is installed."""
+    files = [f for f in render(build_known, VARIANTS[variant]).values() if f.language == "shell"]
+    assert files
+    for file in files:
+        path = tmp_path / file.name
+        path.write_text(file.text, encoding="utf-8")
+        subprocess.run(["bash", "-n", str(path)], check=True)
+        if shellcheck := shutil.which("shellcheck"):
+            done = subprocess.run(
+                [shellcheck, "--severity=info", str(path)],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 0, done.stdout
+
+
+def options(text: str) -> dict[str, str]:
+    """Return the #SBATCH options of a script."""
+    return dict(re.findall(r"^#SBATCH --([a-z-]+)(?:=(.*))?$", text, re.MULTILINE))
+
+
+def test_slurm_asks_for_what_the_plan_needs(build_known: BuildKnown) -> None:
+    """Nodes, one task on each, GPUs, memory, time; a signal ahead of the end, and the queue again."""
+    found = options(render(build_known, {**NODES, **EVERYTHING})["slurm.sh"].text)
+
+    assert found["nodes"] == "2"
+    assert found["ntasks-per-node"] == "1"
+    assert found["gpus-per-node"] == "8"
+    assert found["time"] == "90"
+    assert (found["partition"], found["account"], found["qos"]) == ("gpu", "nlp", "low")
+    assert found["signal"] == "B:USR1@120"
+    assert found["requeue"] == ""
+    assert int(found["mem"].removesuffix("M")) > 16_000
+
+
+def test_the_file_says_what_every_process_agrees_on(build_known: BuildKnown) -> None:
+    """Sixteen processes on two machines; which one this is, and where they meet, is not in it."""
+    config = yaml.safe_load(render(build_known, {**NODES, **SLURM})["accelerate.yaml"].text)
+
+    assert (config["num_machines"], config["num_processes"]) == (2, 16)
+    assert not {"machine_rank", "main_process_ip", "main_process_port"} & config.keys()
+
+
+def test_modules_and_the_image_are_read_not_printed(build_known: BuildKnown) -> None:
+    """What may hold a slash stays in files of data, that the shell reads a line of."""
+    files = render(build_known, EVERYTHING)
+
+    assert files["modules.txt"].text == "cuda/12.4\ngcc\n"
+    assert files["container.txt"].text == "docker://registry.example/train:1\n"
+    for file in files.values():
+        if file.language == "shell":
+            assert "cuda/12.4" not in file.text
+            assert "registry.example" not in file.text
+
+
+HOSTILE = ("$(id)", "`id`", "a b", "a;b", "a\nb", "-x", "a'b", 'a"b', "a&b", "{{x}}", "a|b", "a>b", "")
+
+
+def check_text(tmp_path: Path, launch: Mapping[str, Any]) -> list[str]:
+    """Return the pointers that a spec with this launch is found wrong at."""
+    path = tmp_path / "spec.json"
+    spec = {"name": "x", "model": "m", "data": "d.csv", "launch": launch}
+    path.write_text(json.dumps(spec))
+    document = load_document(str(path))
+    assert isinstance(document, Document)
+    judged = validate(document)
+    return [] if isinstance(judged, Spec) else [finding.pointer for finding in judged]
+
+
+@pytest.mark.parametrize(
+    ("field", "type_"),
+    [
+        *((field, "slurm") for field in ("partition", "account", "qos", "container")),
+        *((field, "kubernetes") for field in ("image", "volume", "secret", "namespace")),
+        ("bucket", "skypilot"),
+    ],
+)
+def test_no_shell_fits_in_a_name(tmp_path: Path, field: str, type_: str) -> None:
+    """The schema refuses whatever a shell could read as more than a word."""
+    for text in HOSTILE:
+        assert check_text(tmp_path, {"type": type_, field: text}) == [f"/launch/{field}"], text
+    assert check_text(tmp_path, {"type": "slurm", "modules": ["a b"]}) == ["/launch/modules/0"]
+
+
+def test_nothing_of_a_spec_is_shell_inside_yaml(build_known: BuildKnown) -> None:
+    """SkyPilot's commands know fixed names alone; a pod's command is a list, which no shell reads."""
+    evil = "../$(touch canary); 'x'.csv"
+    sky = yaml.safe_load(render(build_known, VARIANTS["skypilot"], evil)["sky.yaml"].text)
+    pod = yaml.safe_load(render(build_known, VARIANTS["kubernetes on two nodes"], evil)["k8s.yaml"].text)
+
+    assert sky["run"] == "./run.sh --data ~/ftc-data.csv\n"
+    assert sky["file_mounts"] == {"~/ftc-data.csv": evil}
+    trainer = pod["spec"]["trainer"]
+    assert trainer["command"] == ["bash", "/workspace/support/run.sh"]
+    assert trainer["args"] == ["--data", "/workspace/inputs/$$(touch canary); 'x'.csv"]
+
+
+def test_a_secret_is_named_and_never_held(build_known: BuildKnown) -> None:
+    """The pod takes the Hub's token from a Secret."""
+    pod = yaml.safe_load(render(build_known, VARIANTS["kubernetes on two nodes"])["k8s.yaml"].text)
+    reference = {"secretKeyRef": {"name": "hub", "key": "HF_TOKEN"}}
+
+    assert pod["spec"]["trainer"]["env"] == [{"name": "HF_TOKEN", "valueFrom": reference}]
+
+
+def test_the_names_for_skypilot_are_of_accelerators() -> None:
+    """The table is of devices that there are."""
+    assert skypilot_names().keys() <= {device.name for device in all_accelerators()}
