@@ -107,7 +107,7 @@ def options(text: str) -> dict[str, str]:
 
 
 def test_slurm_asks_for_what_the_plan_needs(build_known: BuildKnown) -> None:
-    """Nodes, one task on each, GPUs, memory, time; a signal ahead of the end, and the queue again."""
+    """Nodes, a task on each, GPUs, memory, time; a signal ahead of the end, the queue again."""
     found = options(render(build_known, {**NODES, **EVERYTHING})["slurm.sh"].text)
 
     assert found["nodes"] == "2"
@@ -140,7 +140,21 @@ def test_modules_and_the_image_are_read_not_printed(build_known: BuildKnown) -> 
             assert "registry.example" not in file.text
 
 
-HOSTILE = ("$(id)", "`id`", "a b", "a;b", "a\nb", "-x", "a'b", 'a"b', "a&b", "{{x}}", "a|b", "a>b", "")
+HOSTILE = (
+    "$(id)",
+    "`id`",
+    "a b",
+    "a;b",
+    "a\nb",
+    "-x",
+    "a'b",
+    'a"b',
+    "a&b",
+    "{{x}}",
+    "a|b",
+    "a>b",
+    "",
+)
 
 
 def check_text(tmp_path: Path, launch: Mapping[str, Any]) -> list[str]:
@@ -170,15 +184,17 @@ def test_no_shell_fits_in_a_name(tmp_path: Path, field: str, type_: str) -> None
 
 
 def test_nothing_of_a_spec_is_shell_inside_yaml(build_known: BuildKnown) -> None:
-    """SkyPilot's commands know fixed names alone; a pod's command is a list, which no shell reads."""
+    """SkyPilot's commands know fixed names alone; a pod's is a list, which no shell reads."""
     evil = "../$(touch canary); 'x'.csv"
     sky = yaml.safe_load(render(build_known, VARIANTS["skypilot"], evil)["sky.yaml"].text)
-    pod = yaml.safe_load(render(build_known, VARIANTS["kubernetes on two nodes"], evil)["k8s.yaml"].text)
+    pod = yaml.safe_load(
+        render(build_known, VARIANTS["kubernetes on two nodes"], evil)["k8s.yaml"].text
+    )
 
     assert sky["run"] == "./run.sh --data ~/ftc-data.csv\n"
     assert sky["file_mounts"] == {"~/ftc-data.csv": evil}
     trainer = pod["spec"]["trainer"]
-    assert trainer["command"] == ["bash", "/workspace/support/run.sh"]
+    assert trainer["command"] == ["bash", "/workspace/case/run.sh"]
     assert trainer["args"] == ["--data", "/workspace/inputs/$$(touch canary); 'x'.csv"]
 
 
