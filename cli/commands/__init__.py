@@ -14,6 +14,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "plan": "Show memory, batch, time and disk, and what else would fit.",
     "compile": "Write the bundle: plain scripts that run without ftc.",
     "rehearse": "Run the whole bundle in miniature, on this machine's CPU.",
+    "watch": "Follow a run, live or after the fact, from the files that it writes.",
     "models": "List well-known models by what they need and are for.",
     "explain": "Print the page of a finding's code, of a field or of a term.",
     "doctor": "Show what this machine has, as a `hardware` section ready to paste.",

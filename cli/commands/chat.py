@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from ftc.commands import COMMANDS
+from ftc.commands.options import can_draw
 from ftc.tui.opening import make_session
 from ftc.tui.orphan import end_with_parent
 from ftc.tui.plain import converse
@@ -59,17 +60,6 @@ def command(
     if os.environ.get("TEXTUAL_DRIVER"):
         end_with_parent()
     Assistant(session).run()
-
-
-def can_draw() -> bool:
-    """Whether a screen can be drawn: a terminal at every end, and not a dumb one.
-
-    Textual draws on stderr; a driver that was named draws where it likes.
-    """
-    if os.environ.get("TEXTUAL_DRIVER"):
-        return True
-    ends = (sys.stdin, sys.stdout, sys.stderr)
-    return all(end.isatty() for end in ends) and os.environ.get("TERM") != "dumb"
 
 
 def _again(spec: Path | None, lang: str | None, llm: Path | None) -> str:

@@ -72,3 +72,14 @@ def tell_findings(findings: Iterable[Finding], subject: Subject) -> None:
 def wants_colour(is_terminal: bool) -> bool:
     """Whether to colour: on a terminal, unless NO_COLOR or a dumb terminal says otherwise."""
     return is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def can_draw() -> bool:
+    """Whether a screen can be drawn: a terminal at every end, and not a dumb one.
+
+    Textual draws on stderr; a driver that was named draws where it likes.
+    """
+    if os.environ.get("TEXTUAL_DRIVER"):
+        return True
+    ends = (sys.stdin, sys.stdout, sys.stderr)
+    return all(end.isatty() for end in ends) and os.environ.get("TERM") != "dumb"

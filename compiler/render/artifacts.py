@@ -11,6 +11,8 @@ from ftc.compiler.render.launch import sky_task, trainjob
 from ftc.compiler.render.modelfile import adapter_modelfile_data, modelfile_data, read_go_template
 from ftc.compiler.render.picture import draw_plan
 from ftc.compiler.render.pins import requirements, requirements_lock
+from ftc.compiler.render.pins import requirements
+from ftc.compiler.render.plan_file import plan_data
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.uses import Uses
 
@@ -129,6 +131,12 @@ ARTIFACTS: Final = (
         about="what the processes share",
         data=deepspeed_config,
         when=lambda uses: uses.deepspeed,
+    ),
+    Artifact(
+        name="plan.json",
+        language="json",
+        about="the plan's numbers, which `ftc watch` holds the run against",
+        data=plan_data,
     ),
     Artifact(
         name="plan.svg",

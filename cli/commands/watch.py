@@ -1,0 +1,41 @@
+"""`ftc watch`: a run, live or after the fact, from the files that its scripts write."""
+
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from ftc.commands import COMMANDS
+from ftc.commands.options import can_draw, format_option
+from ftc.report.machine import dump
+from ftc.report.watch import runs_data
+from ftc.tui.watch.plain import follow
+from ftc.tui.watch.run import Watched
+
+
+@click.command(name="watch", short_help=COMMANDS["watch"])
+@click.argument(
+    "bundles", metavar="BUNDLE...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option("--plain", is_flag=True, help="Tell it line by line, with no screen to draw.")
+@click.option("--once", is_flag=True, help="Say how it is now, and end.")
+@format_option("how it is")
+def command(bundles: tuple[Path, ...], *, plain: bool, once: bool, report: str) -> None:
+    """Watch runs: stage, step, loss, speed, memory and time left, against the plan.
+
+    BUNDLE is a folder with a run.sh. Only files are read, so a run on another machine is watched
+    by calling this there, over ssh. Leaving does not touch the run.
+    """
+    if report == "json":
+        runs = tuple(Watched(bundle).look(time.time()) for bundle in bundles)
+        click.echo(dump(runs_data(runs)))
+    elif plain or once or not can_draw():
+        columns = shutil.get_terminal_size((100, 24)).columns
+        follow(bundles, sys.stdout, columns=min(columns, 110), once=once)
+    else:
+        from ftc.tui.watch.app import Watch  # noqa: PLC0415 - Textual is slow to import
+
+        watched = tuple(Watched(bundle) for bundle in bundles)
+        Watch(watched, tuple(each.look(time.time()) for each in watched)).run()

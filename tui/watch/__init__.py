@@ -1,0 +1,1 @@
+"""Watching a run: what its scripts have written, live or after the fact."""

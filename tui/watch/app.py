@@ -1,0 +1,125 @@
+"""Runs full screen: where each is, its curve, its numbers beside the plan's."""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import ClassVar, Final
+
+from rich.text import Text
+from textual import on, work
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.widgets import Footer, OptionList, Static
+from textual.widgets.option_list import Option as Row
+
+from ftc.spec.finding import EnvironmentFailure
+from ftc.tui.aside import aside
+from ftc.tui.shelf import find_theme
+from ftc.tui.watch.alerts import find_alerts
+from ftc.tui.watch.curve import CurvePane
+from ftc.tui.watch.run import Run, Watched
+from ftc.tui.watch.words import find_facts, headline, say_stages, say_state
+
+_EVERY_SECONDS: Final = 1.0
+
+
+class Watch(App[None]):
+    """Reads the files of the runs once a second, aside; leaving it does not touch a run."""
+
+    CSS_PATH = "watch.tcss"
+    TITLE = "ftc watch"
+    ENABLE_COMMAND_PALETTE = False
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - an instance variable of the base class
+        (0, "-narrow"),
+        (100, "-wide"),
+    ]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q,ctrl+c,escape", "quit", "leave; the run goes on", key_display="q", priority=True)
+    ]
+
+    def __init__(
+        self,
+        watched: Sequence[Watched],
+        runs: Sequence[Run],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        super().__init__()
+        self.watched = watched
+        self.clock = clock
+        self.runs = tuple(runs)
+        self.shown = 0
+
+    def compose(self) -> ComposeResult:
+        """Lay out a list where there are several runs, and one run below it."""
+        if len(self.watched) > 1:
+            yield OptionList(*(Row(headline(run)) for run in self.runs), id="runs", markup=False)
+        with Vertical(id="run"):
+            yield Static("", id="state", markup=False)
+            yield Static("", id="stages", markup=False)
+            with Horizontal(id="numbers"):
+                yield CurvePane(id="curve")
+                yield Static("", id="facts", markup=False)
+            yield Static("", id="alerts", markup=False)
+        yield Footer(compact=True)
+
+    def on_mount(self) -> None:
+        """Show what was read before the screen opened, in the colours of last time."""
+        theme = find_theme()
+        if theme in self.available_themes:
+            self.theme = theme
+        for runs in self.query("#runs").results(OptionList):
+            runs.focus()
+            runs.highlighted = 0
+        self._show()
+        self.set_interval(_EVERY_SECONDS, self._look)
+
+    @on(OptionList.OptionHighlighted, "#runs")
+    def _chosen(self, event: OptionList.OptionHighlighted) -> None:
+        self.shown = event.option_index
+        self._show()
+
+    @work(exclusive=True, exit_on_error=False, group="look")
+    async def _look(self) -> None:
+        """Read what is new, on a thread: a disk far away may take its time."""
+        try:
+            runs = await aside(partial(_look_at, self.watched, self.clock))
+        except EnvironmentFailure as failure:
+            self._warn(f"{failure.message}: {failure.help}")
+            return
+        if not self.is_running:
+            return
+        self.runs = runs
+        for listed in self.query("#runs").results(OptionList):
+            for index, run in enumerate(runs):
+                listed.replace_option_prompt_at_index(index, headline(run))
+        self._show()
+
+    def _show(self) -> None:
+        """Write one run on the screen."""
+        run = self.runs[self.shown]
+        self.query_one("#state", Static).update(Text(f"{run.name}: {say_state(run)}"))
+        self.query_one("#stages", Static).update(Text(say_stages(run, plain=False)))
+        facts = find_facts(run)
+        lines = (
+            [f"{fact.name}\n  {fact.value}", *([f"  {fact.planned}"] if fact.planned else [])]
+            if self.screen.has_class("-wide")
+            else [f"{fact.name}: {fact.text}"]
+            for fact in facts
+        )
+        self.query_one("#facts", Static).update(Text("\n".join("\n".join(part) for part in lines)))
+        self.query_one(CurvePane).show(run)
+        self._warn(*find_alerts(run))
+
+    def _warn(self, *sentences: str) -> None:
+        alerts = self.query_one("#alerts", Static)
+        alerts.update(Text("\n".join(sentences)))
+        alerts.display = bool(sentences)
+
+    def on_resize(self) -> None:
+        """Lay the numbers out anew: beside the curve they take more lines."""
+        self.call_after_refresh(self._show)
+
+
+def _look_at(watched: Sequence[Watched], clock: Callable[[], float]) -> tuple[Run, ...]:
+    return tuple(each.look(clock()) for each in watched)

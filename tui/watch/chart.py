@@ -1,0 +1,136 @@
+"""Curves drawn with letters: braille dots, or ASCII where a terminal has nothing else."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from ftc.tui.watch.training import Curve
+
+#: The dots of a braille letter, by row and column: Unicode 16, block U+2800.
+_DOTS: Final = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
+_BRAILLE: Final = 0x2800
+_LABEL: Final = 10
+#: Letters left of a row.
+MARGIN: Final = _LABEL + 1
+_LEAST_COLUMNS: Final = 8
+
+Cells = Mapping[tuple[int, int], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """`rows` are letters from the top, without the labels; `marked` are where points stand.
+
+    `labels` stand left of the rows, `foot` below them.
+    """
+
+    labels: tuple[str, ...]
+    rows: tuple[str, ...]
+    marked: frozenset[tuple[int, int]]
+    foot: str
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The whole as text."""
+        drawn = (
+            f"{label:>{_LABEL}} {row}".rstrip()
+            for label, row in zip(self.labels, self.rows, strict=True)
+        )
+        return (*drawn, self.foot)
+
+
+def draw(line: Curve, points: Curve, *, columns: int, rows: int, plain: bool) -> Chart | None:
+    """Return a line and points on one scale, in so many letters; None where there is no room.
+
+    A column shows the mean of its values, so ten thousand take no longer to look at than ten.
+    """
+    width = columns - MARGIN
+    both = (*line, *points)
+    if width < _LEAST_COLUMNS or rows < 2 or not both:  # noqa: PLR2004 - a top and a bottom
+        return None
+    first, last = min(step for step, _ in both), max(step for step, _ in both)
+    low, high = min(value for _, value in both), max(value for _, value in both)
+    frame = _Frame(first=first, last=last, low=low, high=high, width=width, rows=rows)
+    cells = _plain_cells(frame, line) if plain else _dotted_cells(frame, line)
+    marks = {frame.cell(step, value): "o" if plain else "●" for step, value in points}
+    drawn = {**cells, **marks}
+    middle = (rows - 1) // 2
+    labels = {0: high, rows - 1: low, middle: (low + high) / 2 if rows > 4 else None}  # noqa: PLR2004
+    return Chart(
+        labels=tuple(_label(labels.get(row)) for row in range(rows)),
+        rows=tuple(
+            "".join(drawn.get((row, column), " ") for column in range(width)) for row in range(rows)
+        ),
+        marked=frozenset(marks),
+        foot=_foot(first, last, width),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Frame:
+    """From steps and values to letters and back."""
+
+    first: int
+    last: int
+    low: float
+    high: float
+    width: int
+    rows: int
+
+    def place(self, step: int, value: float, *, across: int, down: int) -> tuple[int, int]:
+        """Return the (row, column) of a point on a grid of so many cells per letter."""
+        columns, lines = self.width * across, self.rows * down
+        share = (step - self.first) / max(1, self.last - self.first)
+        height = (value - self.low) / (self.high - self.low) if self.high > self.low else 0.5
+        return round((1 - height) * (lines - 1)), round(share * (columns - 1))
+
+    def cell(self, step: int, value: float) -> tuple[int, int]:
+        """Return the letter of a point."""
+        return self.place(step, value, across=1, down=1)
+
+
+def _plain_cells(frame: _Frame, line: Curve) -> Cells:
+    return dict.fromkeys(_trace(frame, line, across=1, down=1), "*")
+
+
+def _dotted_cells(frame: _Frame, line: Curve) -> Cells:
+    bits: dict[tuple[int, int], int] = {}
+    for row, column in _trace(frame, line, across=2, down=4):
+        cell = (row // 4, column // 2)
+        bits[cell] = bits.get(cell, 0) | _DOTS[row % 4][column % 2]
+    return {cell: chr(_BRAILLE + dots) for cell, dots in bits.items()}
+
+
+def _trace(frame: _Frame, line: Curve, *, across: int, down: int) -> Iterator[tuple[int, int]]:
+    """Yield the cells of a line: one a column, and what lies between two columns."""
+    heights: dict[int, list[int]] = {}
+    for step, value in line:
+        row, column = frame.place(step, value, across=across, down=down)
+        heights.setdefault(column, []).append(row)
+    means = [(column, round(sum(rows) / len(rows))) for column, rows in sorted(heights.items())]
+    for (column, row), (then, there) in pairwise(means):
+        yield from _between(column, row, then, there)
+    if means:
+        yield means[-1][1], means[-1][0]
+
+
+def _between(column: int, row: int, then: int, there: int) -> Iterator[tuple[int, int]]:
+    steps = max(then - column, abs(there - row), 1)
+    for part in range(steps):
+        yield (
+            row + round((there - row) * part / steps),
+            column + round((then - column) * part / steps),
+        )
+
+
+def _label(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if abs(value) < 10**5 else f"{value:.2e}"
+
+
+def _foot(first: int, last: int, width: int) -> str:
+    left, right = f"step {first:,}", f"{last:,}"
+    gap = max(1, width - len(left) - len(right))
+    return f"{'':{_LABEL}} {left}{' ' * gap}{right}"

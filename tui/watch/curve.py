@@ -1,0 +1,53 @@
+"""The loss over the steps, as large as there is room for."""
+
+from rich.text import Text
+from textual.widget import Widget
+
+from ftc.tui.watch.chart import MARGIN, Chart, draw
+from ftc.tui.watch.run import Run
+from ftc.tui.watch.training import Curve
+
+
+class CurvePane(Widget):
+    """Training as a line and validation as points; drawn anew when the room or the run changes."""
+
+    DEFAULT_CSS = "CurvePane { height: 1fr; }"
+
+    def __init__(self, *, id: str) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self._line: Curve = ()
+        self._points: Curve = ()
+
+    def show(self, run: Run) -> None:
+        """Take a run's curves; the same ones are not drawn again."""
+        curves = run.training.curves
+        name = "reward" if "reward" in curves else "loss"
+        line, points = curves.get(name, ()), curves.get(f"eval_{name}", ())
+        self.border_title = f"{name} of training, and of validation ●" if points else name
+        if (line, points) != (self._line, self._points):
+            self._line, self._points = line, points
+            self.refresh()
+
+    def render(self) -> Text:
+        """Draw the curves into the room that there is."""
+        chart = draw(
+            self._line,
+            self._points,
+            columns=self.content_size.width,
+            rows=self.content_size.height - 1,
+            plain=False,
+        )
+        if chart is None:
+            return Text("" if self._line else "no loss has been logged yet")
+        return _paint(chart)
+
+
+def _paint(chart: Chart) -> Text:
+    """Return the chart, with the points of validation in bold."""
+    text, start = Text("\n".join(chart.lines), no_wrap=True), MARGIN
+    for row, line in enumerate(chart.lines):
+        for at, column in chart.marked:
+            if at == row:
+                text.stylize("bold", start + column, start + column + 1)
+        start += len(line) + 1
+    return text

@@ -1,0 +1,45 @@
+"""What was planned of a run: the numbers that ftc left in the bundle's `plan.json`."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from ftc.tui.watch.records import Record
+from ftc.tui.watch.values import count, number, section, text
+
+PLAN_NAME: Final = "plan.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation:
+    """The stages in their order, and what training was to take; None where that is unknown.
+
+    Bytes are one process's, and what its device has; seconds are of the whole training stage.
+    """
+
+    name: str = ""
+    stages: tuple[str, ...] = ()
+    steps: int | None = None
+    tokens_per_step: int | None = None
+    memory_bytes: int | None = None
+    capacity_bytes: int | None = None
+    low_seconds: float | None = None
+    high_seconds: float | None = None
+    total_seconds: float | None = None
+
+
+def read_expectation(record: Record) -> Expectation:
+    """Return what a plan's file says, leaving out what it does not say as it should."""
+    named = record.get("stages")
+    stages = named if isinstance(named, list) else []
+    seconds = section(record, "seconds")
+    return Expectation(
+        name=text(record, "name"),
+        stages=tuple(name for name in stages if isinstance(name, str) and name.isidentifier()),
+        steps=count(record, "steps"),
+        tokens_per_step=count(record, "tokens_per_step"),
+        memory_bytes=count(record, "memory_bytes"),
+        capacity_bytes=count(record, "capacity_bytes"),
+        low_seconds=number(seconds, "low"),
+        high_seconds=number(seconds, "high"),
+        total_seconds=number(seconds, "total"),
+    )

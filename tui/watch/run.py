@@ -1,0 +1,181 @@
+"""A run as it is now: what its bundle's files say, put together."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+from ftc.spec.finding import EnvironmentFailure
+from ftc.tui.watch.expectation import PLAN_NAME, Expectation, read_expectation
+from ftc.tui.watch.records import Mark, Record, read_object, read_records
+from ftc.tui.watch.stages import Stage, read_stages
+from ftc.tui.watch.training import Training, read_training
+
+STAGES_NAME: Final = "run/stages.jsonl"
+LOG_NAME: Final = "run/train/log.jsonl"
+#: Between two stages nothing runs for the moment that Python takes to start.
+_BETWEEN_SECONDS: Final = 20.0
+
+State = Literal["waiting", "running", "stopped", "failed", "gone", "done"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """`evaluation` maps the measurements of the last evaluation to their values, without `eval_`.
+
+    `now` is when this was read, in seconds since 1970; `left_seconds` is of training, by its pace.
+    """
+
+    folder: Path
+    name: str
+    state: State
+    now: float
+    stages: tuple[Stage, ...]
+    expected: Expectation
+    training: Training
+    evaluation: Mapping[str, float] = field(default_factory=dict)
+    evaluated_step: int | None = None
+    damaged: int = 0
+
+    @property
+    def current(self) -> Stage | None:
+        """The stage that runs, or else the last that did anything."""
+        active = [stage for stage in self.stages if stage.began is not None]
+        running = [stage for stage in active if stage.status == "running"]
+        return max(running or active, key=lambda stage: stage.order, default=None)
+
+    @property
+    def total_steps(self) -> int | None:
+        """The steps of the Trainer where it has begun, of the plan before."""
+        return self.training.steps or self.expected.steps
+
+    @property
+    def left_seconds(self) -> float | None:
+        """What training has still to take at its present pace; None when it does not run."""
+        pace, total = self.training.pace_seconds, self.total_steps
+        if pace is None or total is None or not self.is_training:
+            return None
+        return pace * max(0, total - self.training.step)
+
+    @property
+    def is_training(self) -> bool:
+        """Whether the stage that runs is the training."""
+        current = self.current
+        return current is not None and current.name == "train" and current.status == "running"
+
+
+class Watched:
+    """One bundle whose files are read again and again, each from where it was left."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._stages = _Log(folder / STAGES_NAME)
+        self._training = _Log(folder / LOG_NAME)
+        self._read: Training | None = None
+
+    def look(self, now: float) -> Run:
+        """Return the run as it is at a time; raises EnvironmentFailure where there is no bundle."""
+        plan = read_object(self.folder / PLAN_NAME)
+        if plan is None and not (self.folder / STAGES_NAME).is_file():
+            raise _no_bundle(self.folder)
+        expected = read_expectation(plan or {})
+        self._stages.read()
+        if self._training.read() or self._read is None:
+            self._read = read_training(self._training.records, expected.tokens_per_step)
+        return make_run(
+            folder=self.folder,
+            expected=expected,
+            stages=read_stages(self._stages.records, expected.stages, now),
+            training=self._read,
+            damaged=self._stages.damaged + self._training.damaged,
+            now=now,
+        )
+
+
+class _Log:
+    """The records of a file that grows."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.records: list[Record] = []
+        self.damaged = 0
+        self._mark = Mark()
+
+    def read(self) -> bool:
+        """Take in what was added, and say whether anything was."""
+        try:
+            reading = read_records(self.path, self._mark)
+        except OSError as error:
+            raise EnvironmentFailure(
+                message=f"`{self.path}` cannot be read: {error.strerror or error}",
+                help="watch the run as the user who started it, or let that user's group read it",
+            ) from error
+        if reading.afresh:
+            self.records, self.damaged = [], 0
+        self.records += reading.records
+        self.damaged += reading.damaged
+        self._mark = reading.mark
+        return reading.afresh or bool(reading.records)
+
+
+def make_run(
+    *,
+    folder: Path,
+    expected: Expectation,
+    stages: tuple[Stage, ...],
+    training: Training,
+    damaged: int,
+    now: float,
+) -> Run:
+    """Return the run that its parts make."""
+    evaluated = {
+        name.removeprefix("eval_"): curve[-1]
+        for name, curve in training.curves.items()
+        if name.startswith("eval_")
+    }
+    last = max((step for step, _ in evaluated.values()), default=None)
+    return Run(
+        folder=folder,
+        name=expected.name or folder.resolve().name,
+        state=_find_state(stages, expected, now),
+        now=now,
+        stages=stages,
+        expected=expected,
+        training=training,
+        evaluation={name: value for name, (step, value) in evaluated.items() if step == last},
+        evaluated_step=last,
+        damaged=damaged,
+    )
+
+
+def _find_state(stages: tuple[Stage, ...], expected: Expectation, now: float) -> State:
+    begun = [stage for stage in stages if stage.began is not None]
+    if not begun:
+        return "waiting"
+    if any(stage.status == "running" for stage in stages):
+        return "running"
+    last = max(begun, key=lambda stage: stage.order)
+    if last.status in ("stopped", "failed", "gone"):
+        return last.status
+    wanted = {stage.name: stage.status for stage in stages if stage.name in expected.stages}
+    if all(status == "done" for status in wanted.values()):
+        return "done"
+    ended = (last.began or 0.0) + (last.seconds or 0.0)
+    return "running" if abs(now - ended) < _BETWEEN_SECONDS else "stopped"
+
+
+def _no_bundle(folder: Path) -> EnvironmentFailure:
+    if not folder.is_dir():
+        return EnvironmentFailure(
+            message=f"there is no folder `{folder}`",
+            help="name the folder of a bundle: the one with run.sh in it",
+        )
+    if (folder / PLAN_NAME).is_file():
+        return EnvironmentFailure(
+            message=f"`{folder / PLAN_NAME}` is damaged: it is not a JSON object",
+            help="compile the bundle again: `ftc compile` writes the file anew",
+        )
+    return EnvironmentFailure(
+        message=f"`{folder}` is no bundle: it has neither {PLAN_NAME} nor {STAGES_NAME}",
+        help="name the folder with run.sh in it; one of an older ftc: compile it again",
+    )

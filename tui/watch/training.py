@@ -1,0 +1,127 @@
+"""Training as its log tells it: curves, pace and memory, of the newest attempt at each step."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median
+from typing import Final
+
+from ftc.tui.watch.records import Record
+from ftc.tui.watch.values import count, number
+
+#: The stretch that the pace is taken from: evaluations and checkpoints are in it, as in the rest.
+_WINDOW_SECONDS: Final = 900.0
+_RECENT: Final = 12
+#: Of a record, what is no measurement.
+_FRAME: Final = frozenset({"time", "step", "steps", "epoch", "event", "pid", "row", "processes"})
+
+Curve = tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """`curves` maps a measurement to its (step, value) pairs, steps ascending.
+
+    `attempts` counts the starts; `row` is the row of the ladder of batches in use. `pace_seconds`
+    are those of a step, over the last stretch; gaps are between two records of this attempt; `lost`
+    are the steps at which the loss was not a number.
+    """
+
+    steps: int | None = None
+    step: int = 0
+    epoch: float | None = None
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+    attempts: int = 0
+    row: int = 0
+    pace_seconds: float | None = None
+    tokens_per_second: float | None = None
+    memory_bytes: int | None = None
+    last_time: float | None = None
+    longest_gap_seconds: float = 0.0
+    lost: tuple[int, ...] = ()
+
+
+def read_training(records: Iterable[Record], tokens_per_step: int | None) -> Training:
+    """Return what a log says; what lies beyond the checkpoint of a later attempt is forgotten."""
+    kept: dict[int, dict[str, object]] = {}
+    attempt: list[Record] = []
+    attempts = row = last = 0
+    for record in records:
+        step = count(record, "step")
+        if step is None:
+            continue
+        if record.get("event") == "began":
+            attempts, row, attempt = attempts + 1, count(record, "row") or 0, []
+        if step < last:
+            kept = {at: said for at, said in kept.items() if at <= step}
+        last = step
+        attempt.append(record)
+        kept.setdefault(step, {}).update(record)
+    pace = _find_pace(attempt)
+    return Training(
+        steps=_latest(kept.values(), "steps"),
+        step=last,
+        epoch=_newest(kept.values(), "epoch"),
+        curves=_find_curves(kept),
+        attempts=attempts,
+        row=row,
+        pace_seconds=pace,
+        tokens_per_second=_find_speed(attempt)
+        or (tokens_per_step / pace if pace and tokens_per_step else None),
+        memory_bytes=_latest(kept.values(), "memory_bytes"),
+        last_time=_newest(attempt, "time"),
+        longest_gap_seconds=_find_gap(attempt),
+        lost=tuple(at for at, said in kept.items() if said.get("loss", 0.0) is None),
+    )
+
+
+def _find_curves(kept: Mapping[int, Record]) -> Mapping[str, Curve]:
+    curves: dict[str, list[tuple[int, float]]] = {}
+    for step in sorted(kept):
+        for name in kept[step].keys() - _FRAME:
+            value = number(kept[step], name)
+            if value is not None:
+                curves.setdefault(name, []).append((step, value))
+    return {name: tuple(points) for name, points in sorted(curves.items())}
+
+
+def _find_pace(attempt: Sequence[Record]) -> float | None:
+    """Return the seconds of a step over the last stretch of an attempt."""
+    points = _points(attempt, "step")
+    if not points:
+        return None
+    end, last = points[-1]
+    recent = [(at, step) for at, step in points if end - at <= _WINDOW_SECONDS]
+    begin, first = recent[0]
+    return (end - begin) / (last - first) if last > first and end > begin else None
+
+
+def _find_speed(attempt: Sequence[Record]) -> float | None:
+    """Return the tokens per second between records, their median: an evaluation is in a few."""
+    points = _points(attempt, "num_tokens")[-_RECENT:]
+    speeds = [
+        (more - before) / (after - at)
+        for (at, before), (after, more) in pairwise(points)
+        if after > at and more > before
+    ]
+    return median(speeds) if speeds else None
+
+
+def _find_gap(attempt: Sequence[Record]) -> float:
+    times = [at for at, _ in _points(attempt, "step")]
+    return max((b - a for a, b in pairwise(times)), default=0.0)
+
+
+def _points(attempt: Sequence[Record], name: str) -> list[tuple[float, float]]:
+    pairs = ((number(record, "time"), number(record, name)) for record in attempt)
+    return [(at, value) for at, value in pairs if at is not None and value is not None]
+
+
+def _newest(records: Iterable[Record], name: str) -> float | None:
+    found = [value for record in records if (value := number(record, name)) is not None]
+    return found[-1] if found else None
+
+
+def _latest(records: Iterable[Record], name: str) -> int | None:
+    found = _newest(records, name)
+    return None if found is None or found < 0 else int(found)

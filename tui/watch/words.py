@@ -1,0 +1,146 @@
+"""A run in words: the same lines for the screen, for a pipe and for a screen reader."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ftc.compiler.plan.headline import say_bytes, say_seconds
+from ftc.tui.watch.run import Run, State
+from ftc.tui.watch.stages import Stage, Status
+
+_MARKS: Final[Mapping[Status, str]] = {
+    "waiting": "·",
+    "running": "▶",
+    "done": "✓",
+    "stopped": "■",
+    "failed": "✗",
+    "gone": "✗",
+}
+_PLAIN_MARKS: Final[Mapping[Status, str]] = {
+    "waiting": ".",
+    "running": ">",
+    "done": "+",
+    "stopped": "=",
+    "failed": "x",
+    "gone": "x",
+}
+#: What goes on from where a run was left; it is the same for every way to end.
+_GO_ON: Final = "./run.sh goes on from there"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One line of a run: what it is, its value, and what was planned or `""`."""
+
+    name: str
+    value: str
+    planned: str = ""
+
+    @property
+    def text(self) -> str:
+        """The value, with the plan beside it."""
+        return f"{self.value} ({self.planned})" if self.planned else self.value
+
+
+def headline(run: Run) -> str:
+    """Return the one line that says how a run is."""
+    return f"{run.name}: {say_state(run)}"
+
+
+def say_state(run: Run) -> str:
+    """Return what a run does, or how it ended."""
+    current = run.current
+    if current is None:
+        return "has not begun: ./run.sh starts it"
+    if run.state == "running":
+        return _say_running(run, current)
+    if run.state == "done":
+        took = sum(stage.seconds or 0.0 for stage in run.stages)
+        return f"done, in {say_seconds(took)} of work"
+    return _say_end(run.state, current)
+
+
+def _say_running(run: Run, current: Stage) -> str:
+    if current.status != "running":
+        return f"{current.name} is done, the next stage begins"
+    if run.is_training and run.total_steps:
+        share = run.training.step / run.total_steps
+        return f"{current.name}, step {run.training.step:,} of {run.total_steps:,} ({share:.0%})"
+    return f"{current.name}, for {say_seconds(current.seconds or 0.0)}"
+
+
+def _say_end(state: State, current: Stage) -> str:
+    code = f" with exit code {current.code}" if current.code else ""
+    why = f": {current.sentence}" if current.sentence else ""
+    if state == "gone":
+        return f"{current.name} was killed, or its machine went down; {_GO_ON}"
+    if state == "failed":
+        return f"{current.name} failed{code}{why}"
+    if current.status == "done":
+        return f"stopped after {current.name}; {_GO_ON}"
+    return f"{current.name} was stopped{code}{why or f'; {_GO_ON}'}"
+
+
+def say_stages(run: Run, *, plain: bool) -> str:
+    """Return all stages in one line, each with a mark of how it is and its time."""
+    marks = _PLAIN_MARKS if plain else _MARKS
+    return "  ".join(
+        f"{marks[stage.status]} {stage.name}"
+        + (f" {say_seconds(stage.seconds)}" if stage.seconds is not None else "")
+        for stage in run.stages
+    )
+
+
+def find_facts(run: Run) -> tuple[Fact, ...]:
+    """Return the lines of a run that has begun to train, and none of any other."""
+    return tuple(_facts(run)) if run.training.attempts else ()
+
+
+def _facts(run: Run) -> Iterator[Fact]:
+    training, expected = run.training, run.expected
+    total = f" of {run.total_steps:,}" if run.total_steps else ""
+    epoch = "" if training.epoch is None else f", epoch {training.epoch:.2f}"
+    yield Fact(name="step", value=f"{training.step:,}{total}{epoch}")
+    if loss := training.curves.get("loss"):
+        yield Fact(name="training loss", value=f"{loss[-1][1]:.4f}")
+    if rewards := training.curves.get("reward"):
+        yield Fact(name="mean reward", value=f"{rewards[-1][1]:.4f}")
+    if rate := training.curves.get("learning_rate"):
+        yield Fact(name="learning rate", value=f"{rate[-1][1]:.3g}")
+    if training.tokens_per_second is not None:
+        yield Fact(name="speed", value=f"{training.tokens_per_second:,.0f} tokens/s")
+    if training.memory_bytes is not None:
+        planned = expected.memory_bytes
+        yield Fact(
+            name="memory",
+            value=say_bytes(training.memory_bytes),
+            planned=f"planned {say_bytes(planned)}" if planned else "",
+        )
+    if run.left_seconds is not None:
+        yield Fact(name="time left", value=say_seconds(run.left_seconds), planned=_plan_left(run))
+    if run.evaluation and run.evaluated_step is not None:
+        yield Fact(name="evaluation", value=_say_evaluation(run))
+
+
+def _plan_left(run: Run) -> str:
+    """Return what is left by the plan: its share of the time for the steps that are left."""
+    low, high, total = run.expected.low_seconds, run.expected.high_seconds, run.total_steps
+    if low is None or high is None or not total:
+        return ""
+    share = max(0, total - run.training.step) / total
+    return f"planned {say_seconds(low * share)} to {say_seconds(high * share)}"
+
+
+def _say_evaluation(run: Run) -> str:
+    """Return the measurements of the last evaluation that say how good the model is."""
+    clock = ("runtime", "samples_per_second", "steps_per_second", "num_tokens")
+    shown = [
+        f"{name.replace('_', ' ')} {value:.4f}"
+        for name, value in run.evaluation.items()
+        if not name.endswith(clock)
+    ]
+    shown.sort(key=lambda part: not part.startswith("loss"))
+    return f"step {run.evaluated_step:,}: {', '.join(shown[:_MOST_MEASUREMENTS])}"
+
+
+_MOST_MEASUREMENTS: Final = 4
