@@ -11,7 +11,6 @@ from ftc.compiler.render.launch import sky_task, trainjob
 from ftc.compiler.render.modelfile import adapter_modelfile_data, modelfile_data, read_go_template
 from ftc.compiler.render.picture import draw_plan
 from ftc.compiler.render.pins import requirements, requirements_lock
-from ftc.compiler.render.pins import requirements
 from ftc.compiler.render.plan_file import plan_data
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.uses import Uses
