@@ -173,6 +173,7 @@ class Method:
     target_pattern: str | None
     experts: bool
     also_train: tuple[Part, ...]
+    loraplus_ratio: float | None
     rslora: bool
     dora: bool
     init: Init
@@ -208,6 +209,9 @@ class Training:
     global_batch: int | Auto
     micro_batch: int | Auto
     learning_rate: float | Auto
+    embedding_learning_rate: float | None
+    compile: bool | Auto
+    loader_workers: int | Auto
     optimizer: Optimizer
     schedule: Schedule
     learning_rate_floor: float

@@ -35,6 +35,7 @@ class Adapter:
     targets: Decision[tuple[str, ...]]
     pattern: Decision[str] | None
     experts: Decision[bool] | None
+    loraplus_ratio: Decision[float] | None
     rslora: Decision[bool] | None
     dora: Decision[bool] | None
     init: Decision[Init] | None
@@ -69,6 +70,7 @@ def decide_adapter(spec: Spec, shape: Shape) -> Adapter | None:
         return 2 * rank.value, Because(key="lora_alpha", values={"rank": rank.value})
 
     targets, pattern = _targets(spec, shape), method.target_pattern
+    ratio = method.loraplus_ratio
     return Adapter(
         rank=rank,
         alpha=decide(spec, "/method/alpha", spec.method.alpha, derive_alpha),
@@ -76,6 +78,7 @@ def decide_adapter(spec: Spec, shape: Shape) -> Adapter | None:
         targets=targets,
         pattern=keep(spec, "/method/target_pattern", pattern) if pattern is not None else None,
         experts=keep(spec, "/method/experts", method.experts) if method.experts else None,
+        loraplus_ratio=keep(spec, "/method/loraplus_ratio", ratio) if ratio is not None else None,
         rslora=keep(spec, "/method/rslora", method.rslora) if method.rslora else None,
         dora=keep(spec, "/method/dora", method.dora) if method.dora else None,
         init=keep(spec, "/method/init", method.init) if method.init != "default" else None,

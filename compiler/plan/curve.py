@@ -18,6 +18,7 @@ class Curve:
     """
 
     optimizer: Decision[Optimizer]
+    embedding_rate: Decision[float] | None
     schedule: Decision[Schedule]
     floor: Decision[float] | None
     decay_steps: Decision[int] | None
@@ -35,9 +36,13 @@ def decide_curve(spec: Spec, total_steps: int) -> Curve:
         steps = max(1, math.ceil(total_steps * training.decay))
         decay = derived(steps, "decay_steps", share=training.decay, steps=total_steps)
     restarts, bends = schedule == "cosine_with_restarts", schedule == "polynomial"
+    apart = training.embedding_learning_rate
     noise, smoothing = training.neftune, training.label_smoothing
     return Curve(
         optimizer=keep(spec, "/training/optimizer", training.optimizer),
+        embedding_rate=keep(spec, "/training/embedding_learning_rate", apart)
+        if apart is not None
+        else None,
         schedule=keep(spec, "/training/schedule", schedule),
         floor=keep(spec, "/training/learning_rate_floor", training.learning_rate_floor)
         if training.learning_rate_floor

@@ -13,6 +13,7 @@ from ftc.compiler.plan.freezing import decide_new_tokens, decide_parts
 from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.layout import Layout
 from ftc.compiler.plan.learning_rate import decide_learning_rate
+from ftc.compiler.plan.loop import decide_loop
 from ftc.compiler.plan.padding import (
     Padding,
 )
@@ -45,6 +46,7 @@ _OF_ADAPTER: Final[Mapping[str, str]] = {
     "lora_targets": "targets",
     "target_pattern": "pattern",
     "lora_experts": "experts",
+    "loraplus_ratio": "loraplus_ratio",
     "rslora": "rslora",
     "dora": "dora",
     "lora_init": "init",
@@ -131,7 +133,7 @@ def _layout(decided: Decided) -> dict[str, Any]:
 def _training(decided: Decided) -> dict[str, Any]:
     spec, timetable, splits = decided.frame.spec, decided.timetable, decided.splits
     training = spec.training
-    curve = decide_curve(spec, timetable.total_steps.value)
+    curve, loop = decide_curve(spec, timetable.total_steps.value), decide_loop(spec)
     return {
         "train_rows": splits.train,
         "validation_rows": splits.validation,
@@ -144,6 +146,7 @@ def _training(decided: Decided) -> dict[str, Any]:
         "keep_checkpoints": keep(spec, "/training/keep_checkpoints", training.keep_checkpoints),
         "patience": keep(spec, "/training/early_stopping", training.early_stopping),
         "learning_rate": decide_learning_rate(spec, decided.frame.facts.model),
+        "embedding_learning_rate": curve.embedding_rate,
         "optimizer": curve.optimizer,
         "schedule": curve.schedule,
         "warmup_steps": timetable.warmup_steps,
@@ -155,6 +158,8 @@ def _training(decided: Decided) -> dict[str, Any]:
         "max_grad_norm": keep(spec, "/training/max_grad_norm", training.max_grad_norm),
         "neftune": curve.neftune,
         "label_smoothing": curve.label_smoothing,
+        "compile": loop.compile,
+        "loader_workers": loop.loader_workers,
         "seed": keep(spec, "/training/seed", training.seed),
     }
 

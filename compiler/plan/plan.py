@@ -73,6 +73,7 @@ class Decisions:
     keep_checkpoints: Decision[int]
     patience: Decision[int | None]
     learning_rate: Decision[float]
+    embedding_learning_rate: Decision[float] | None
     optimizer: Decision[Optimizer]
     schedule: Decision[Schedule]
     warmup_steps: Decision[int]
@@ -84,6 +85,8 @@ class Decisions:
     max_grad_norm: Decision[float]
     neftune: Decision[float] | None
     label_smoothing: Decision[float] | None
+    compile: Decision[bool]
+    loader_workers: Decision[int]
     preference_loss: Decision[PreferenceLoss] | None
     beta: Decision[float] | None
     reference: Decision[Reference] | None
@@ -113,6 +116,7 @@ class Decisions:
     max_metric_drop: Decision[Bounds] | None
     target_pattern: Decision[str] | None
     lora_experts: Decision[bool] | None
+    loraplus_ratio: Decision[float] | None
     rslora: Decision[bool] | None
     dora: Decision[bool] | None
     lora_init: Decision[Init] | None

@@ -179,6 +179,8 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "save_steps.each": "a checkpoint at each evaluation, so that the best one is kept",
     "save_steps.some": "a checkpoint at every {evaluations} evaluations, to write fewer of them",
     "warmup_steps": "{share} of {steps} steps",
+    "compile.off": "compiling takes minutes before the first step, and again for new lengths",
+    "loader_workers.none": "rows are tokens that are mapped from disk: a batch takes milliseconds",
     "decay_steps": "the last {share} of {steps} steps",
     "learning_rate.scratch": "{parameters} parameters bear a high rate",
     "learning_rate.lora": "the rate of QLoRA's experiments up to 13B parameters, "

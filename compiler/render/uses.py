@@ -102,6 +102,11 @@ class Uses:
     other_optimizer: bool
     bnb_optimizer: bool
     schedule_options: bool
+    rates: bool
+    loraplus: bool
+    embedding_rate: bool
+    compiled: bool
+    loader_workers: bool
     neftune: bool
     label_smoothing: bool
     max_steps: bool
@@ -263,6 +268,11 @@ def _training_uses(source: BundleSource) -> dict[str, bool]:
         "other_optimizer": spec.training.optimizer != "adamw",
         "bnb_optimizer": spec.training.optimizer not in ("adamw", "adafactor", "sgd"),
         "schedule_options": bool(schedule_reasons(decided)),
+        "rates": bool(decided.loraplus_ratio or decided.embedding_learning_rate),
+        "loraplus": decided.loraplus_ratio is not None,
+        "embedding_rate": decided.embedding_learning_rate is not None,
+        "compiled": decided.compile.value,
+        "loader_workers": decided.loader_workers.value > 0,
         "neftune": decided.neftune is not None,
         "label_smoothing": decided.label_smoothing is not None,
         "max_steps": spec.training.max_steps is not None,

@@ -23,6 +23,7 @@ SPEC = {
         "global_batch": 8,
         "micro_batch": 4,
         "learning_rate": 0.002,
+        "embedding_learning_rate": 0.0005,
         "evaluation": {"every_steps": 4},
     },
 }

@@ -39,6 +39,7 @@ def prepared(
             "max_steps": STEPS,
             "global_batch": 8,
             "learning_rate": 0.002,
+            "embedding_learning_rate": 0.0005,
             "evaluation": {"every_steps": EVERY},
         },
     }

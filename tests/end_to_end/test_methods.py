@@ -38,13 +38,13 @@ CASES: Final[Mapping[str, tuple[str, dict[str, Any], dict[str, Any]]]] = {
     "freeze-head": (
         "plain",
         {"type": "freeze", "layers": 1, "also_train": ["head"]},
-        {"schedule": "inverse_sqrt", "warmup": 0.2},
+        {"schedule": "inverse_sqrt", "warmup": 0.2, "embedding_learning_rate": 0.02},
     ),
     "dora": ("plain", {"type": "lora", "dora": True}, {"optimizer": "lion_8bit"}),
     "rslora": (
         "tied",
-        {"type": "lora", "rslora": True, "also_train": ["embeddings"]},
-        {"optimizer": "paged_adamw_8bit"},
+        {"type": "lora", "rslora": True, "also_train": ["embeddings"], "loraplus_ratio": 4},
+        {"optimizer": "paged_adamw_8bit", "embedding_learning_rate": 0.002},
     ),
     "pissa": (
         "plain",
@@ -59,8 +59,8 @@ CASES: Final[Mapping[str, tuple[str, dict[str, Any], dict[str, Any]]]] = {
     ),
     "experts": ("experts", {"type": "lora", "experts": True}, {"neftune": 5}),
     "int8": ("plain", {"type": "qlora", "quantization": "int8"}, {"optimizer": "lion"}),
-    "tokens": ("plain", {"type": "lora"}, {}),
-    "tokens-tied": ("tied", {"type": "lora", "dora": True}, {}),
+    "tokens": ("plain", {"type": "lora"}, {"embedding_learning_rate": 0.1, "loader_workers": 1}),
+    "tokens-tied": ("tied", {"type": "lora", "dora": True, "loraplus_ratio": 2}, {}),
     "sgd": ("plain", {"type": "full"}, {"optimizer": "sgd", "learning_rate": 0.2}),
 }
 NEW: Final = ["refund", "<late>"]  # an answer of the rows, and a word that no row has
@@ -165,3 +165,18 @@ def test_optimisers_and_rates_are_those_asked_for(results: Results) -> None:
     assert results["pattern"]["rate"][-1] == pytest.approx(0.002, rel=0.4)
     assert 0.001 <= results["pissa"]["rate"][-1] < 0.005
     assert max(results["olora"]["rate"][6:]) > results["olora"]["rate"][5]
+
+
+def test_parts_have_rates_of_their_own(results: Results) -> None:
+    """LoRA's second matrices, embeddings, head and new tokens; all others keep the one rate."""
+    expected: dict[str, dict[str, float]] = {
+        "rslora": {"lora_A": 0.01, "lora_B": 0.04, "embed_tokens": 0.002},
+        "freeze-head": {"other": 0.01, "lm_head": 0.02},
+        "tokens": {"lora_A": 0.01, "lora_B": 0.01, "embed_tokens": 0.1, "lm_head": 0.1},
+        "tokens-tied": {
+            "lora_A": 0.01, "lora_B": 0.02, "lora_magnitude_vector": 0.02, "embed_tokens": 0.01
+        },
+        "pissa": {"lora_A": 0.01, "lora_B": 0.01},
+    }  # fmt: skip
+    for name, rates in expected.items():
+        assert results[name]["peaks"] == {part: [rate] for part, rate in rates.items()}, name

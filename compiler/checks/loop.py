@@ -1,0 +1,74 @@
+"""The rules about compiling the model and about rates of their own (FTC327, FTC328, FTC537)."""
+# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+
+from collections.abc import Iterator
+
+from ftc.compiler.checks.case import Case
+from ftc.compiler.checks.rule import Problem, put, rule
+
+
+@rule("FTC327", "compiled-rounded-base", "error")
+def compiled_rounded_base(case: Case) -> Iterator[Problem]:
+    """What it is: `training.compile` is set under QLoRA.
+
+    Why it matters: The weights of a rounded base are opened by kernels of bitsandbytes, which
+    `torch.compile` does not look into: there is little left to fuse, and nobody has proven that the
+    pinned versions compute the same.
+
+    Example: {"method": "qlora", "training": {"compile": true}}
+
+    Use instead: {"method": "lora", "training": {"compile": true}}
+    """
+    if case.spec.method.type == "qlora" and case.spec.training.compile is True:
+        yield Problem(
+            message="a base in 4 or 8 bits is not compiled",
+            help="leave `training.compile` out, or use `lora`",
+            pointer="/training/compile",
+            fix=(put("/training/compile", False),),
+        )
+
+
+@rule("FTC328", "compiled-in-parts", "error", reads=("plan",))
+def compiled_in_parts(case: Case) -> Iterator[Problem]:
+    """What it is: `training.compile` is set, and ZeRO-3 divides the weights.
+
+    Why it matters: ZeRO-3 gathers the weights of each module in a hook before it runs. Each hook
+    ends the graph that is being compiled: what remains are pieces of one module, compiled for
+    minutes and hardly faster.
+
+    Example: {"distribution": {"strategy": "zero3"}, "training": {"compile": true}}
+
+    Use instead: {"distribution": {"strategy": "zero2"}, "training": {"compile": true}}
+    """
+    decided = case.plan.decisions
+    if decided.compile.value and decided.sharding.value == "zero3":
+        yield Problem(
+            message="ZeRO-3 gathers weights between modules, where a compiled graph ends each time",
+            help="leave `training.compile` out, or set `distribution.strategy` to `zero2`",
+            pointer="/training/compile",
+            fix=(put("/training/compile", False),),
+        )
+
+
+@rule("FTC537", "rate-of-frozen-embeddings", "error")
+def rate_of_frozen_embeddings(case: Case) -> Iterator[Problem]:
+    """What it is: Embeddings have a learning rate, and neither they nor the head are trained.
+
+    Why it matters: An adapter leaves both as they are, and so does a fine-tune of some layers. The
+    field would be accepted and then ignored.
+
+    Example: {"method": "lora", "training": {"embedding_learning_rate": 1e-5}}
+
+    Use instead: {"method": {"type": "lora", "also_train": ["embeddings"]},
+                  "training": {"embedding_learning_rate": 1e-5}}
+    """
+    spec = case.spec
+    rows = bool(spec.model.new_tokens) and spec.method.type != "freeze"
+    trained = spec.method.type == "full" or bool(spec.method.also_train) or rows
+    if spec.training.embedding_learning_rate is not None and not trained:
+        yield Problem(
+            message=f"`{spec.method.type}` trains no embeddings here, which have a learning rate",
+            help="leave it out, or add `method.also_train`",
+            pointer="/training/embedding_learning_rate",
+            fix=({"op": "remove", "path": "/training/embedding_learning_rate"},),
+        )
