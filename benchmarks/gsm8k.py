@@ -64,17 +64,17 @@ class Run:
         return json.loads((self.bundle / "run" / name).read_text(encoding="utf-8"))
 
 
-def make_model(folder: Path, texts: list[str]) -> None:
-    """Write the model's folder: tokenizer, config, random weights."""
+def make_model(folder: Path, texts: list[str], *, tokens: int = _TOKENS, **sizes: int) -> None:
+    """Write the model's folder: tokenizer, config but for these sizes, random weights."""
     import torch  # noqa: PLC0415 - takes seconds, and the command may only ask for help
     from transformers import LlamaConfig, LlamaForCausalLM  # noqa: PLC0415
 
     folder.mkdir(parents=True)
-    model = train_sentencepiece(texts, tokens=_TOKENS, named=tuple(_NAMED.values()))
+    model = train_sentencepiece(texts, tokens=tokens, named=tuple(_NAMED.values()))
     (folder / "tokenizer.model").write_bytes(model)
     finish_tokenizer(folder, {**_NAMED, "add_prefix_space": False})
     torch.manual_seed(_SEED)
-    LlamaForCausalLM(LlamaConfig(vocab_size=_TOKENS, **_CONFIG)).save_pretrained(folder)
+    LlamaForCausalLM(LlamaConfig(vocab_size=tokens, **{**_CONFIG, **sizes})).save_pretrained(folder)
 
 
 def run_whole(folder: Path, data: Path, *, rows: int | None = None) -> Run:

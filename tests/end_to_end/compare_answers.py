@@ -1,14 +1,11 @@
 """Run bundles that compare answers in one process, all stages to the report; say what came of it.
 
-    python compare_answers.py BUNDLE...
+    python -m tests.end_to_end.compare_answers BUNDLE...
 
 A line of JSON each: the losses, the report of evaluate.py, and whether what must stay frozen did.
 """
 
-import contextlib
 import json
-import os
-import runpy
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,23 +13,9 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM
 
+from tests.end_to_end.stages import run_stage
+
 STAGES = ("prepare.py", "train.py", "merge.py", "evaluate.py", "report.py")
-
-
-def run_stage(bundle: Path, stage: str) -> dict[str, Any]:
-    """Run a script as `python STAGE` would; return its names as they are at its end."""
-    os.chdir(bundle)
-    sys.argv = [stage]
-    sys.path.insert(0, str(bundle))
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            return runpy.run_path(stage, run_name="__main__")
-    finally:
-        sys.path.pop(0)
-        own = [sys.modules.pop(path.stem, None) for path in bundle.glob("*.py")]
-        guard = next(module for module in own if module and module.__name__ == "guard")
-        if hasattr(guard.lock, "file"):
-            guard.lock.file.close()  # the next stage is no other process, which would have to wait
 
 
 def is_frozen(trainer: Any, source: Path) -> bool:

@@ -1,15 +1,12 @@
 """Run bundles in one process: prepare, train, merge; say what moved and whether merging is right.
 
-    python run_methods.py BUNDLE...
+    python -m tests.end_to_end.run_methods BUNDLE...
 
 A line of JSON each: the losses, how far merged and base are from what was trained (nats per token),
 and which matrices of the merged model are no longer the base's.
 """
 
-import contextlib
 import json
-import os
-import runpy
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,22 +14,9 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from tests.end_to_end.stages import run_stage
+
 ROWS = 6
-
-
-def run_stage(bundle: Path, stage: str) -> dict[str, Any]:
-    """Run a script as `python STAGE` would; return its names as they are at its end."""
-    os.chdir(bundle)
-    sys.argv = [stage]
-    for shared in ("guard", "survival"):
-        sys.modules.pop(shared, None)
-    sys.path.insert(0, str(bundle))
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            return runpy.run_path(stage, run_name="__main__")
-    finally:
-        sys.path.pop(0)
-        sys.modules["guard"].lock.file.close()  # a process that ends would let go of the folder
 
 
 @torch.no_grad()
@@ -47,22 +31,6 @@ def distance(first: list[torch.Tensor], second: list[torch.Tensor]) -> float:
     """Return the mean KL divergence of the second from the first."""
     pairs = zip(first, second, strict=True)
     return torch.cat([(p.exp() * (p - q)).sum(dim=-1) for p, q in pairs]).mean().item()
-
-
-def peaks(trainer: Any) -> dict[str, list[float]]:
-    """Return the peak rates of the weights that each part of a model has."""
-    rates = {
-        id(weight): group["initial_lr"]
-        for group in trainer.optimizer.param_groups
-        for weight in group["params"]
-    }
-    found: dict[str, set[float]] = {}
-    for name, weight in trainer.model.named_parameters():
-        if weight.requires_grad:
-            parts = ("lora_A", "lora_B", "lora_magnitude_vector", "embed_tokens", "lm_head")
-            part = next((part for part in parts if part in name), "other")
-            found.setdefault(part, set()).add(rates[id(weight)])
-    return {part: sorted(rates) for part, rates in found.items()}
 
 
 def judge(bundle: Path) -> dict[str, Any]:
@@ -105,7 +73,6 @@ def judge(bundle: Path) -> dict[str, Any]:
         "moving": sorted(moving),
         "trainable": sum(weight.numel() for weight in weights if weight.requires_grad),
         "optimizer": type(names["trainer"].optimizer.optimizer).__name__,
-        "peaks": peaks(names["trainer"]),
         "rate": [log["learning_rate"] for log in names["history"] if "learning_rate" in log],
     }
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from ftc.compiler.pipeline import compile_bundle, write
-from tests.end_to_end.process import run, write_json
+from tests.end_to_end.process import ROOT, run, write_json
 from tests.tiny_models import add_to, write_model, write_rows
 
 pytestmark = pytest.mark.prove
@@ -84,7 +84,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     models = [folder / name for name in settings]
     built = run(sys.executable, HERE / "build_models.py", *models, cwd=folder)
     assert built.code == 0, built.said
-    ended = run(sys.executable, HERE / "run_methods.py", *CASES, cwd=folder)
+    bundles = [folder / name for name in CASES]
+    ended = run(sys.executable, "-m", "tests.end_to_end.run_methods", *bundles, cwd=ROOT)
     assert ended.code == 0, ended.said
     found = [json.loads(line) for line in ended.out.splitlines() if line.startswith("{")]
     return {each["name"]: {**each, "planned": planned[each["name"]]} for each in found}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.end_to_end.process import compile_spec, run
+from tests.end_to_end.process import ROOT, compile_spec, run
 
 pytestmark = pytest.mark.prove
 
@@ -78,8 +78,8 @@ def found(tmp_path_factory: pytest.TempPathFactory, model: Path) -> dict[str, di
         )
         for name, parts in {"written": WRITTEN, **RUNS}.items()
     ]
-    script = Path(__file__).with_name("compare_answers.py")
-    ended = run(sys.executable, script, *bundles, cwd=folder, extra={"OMP_NUM_THREADS": "1"})
+    script = ("-m", "tests.end_to_end.compare_answers")
+    ended = run(sys.executable, *script, *bundles, cwd=ROOT, extra={"OMP_NUM_THREADS": "1"})
     assert ended.code == 0, ended.said
     return {told["name"]: told for told in map(json.loads, ended.out.splitlines())}
 

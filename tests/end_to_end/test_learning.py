@@ -1,0 +1,48 @@
+"""Each objective learns something of real data that can be told from chance on rows held out.
+
+What is run, against what it is held and by which margin stands in `benchmarks/learning.py`.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.learning import PROVEN, SPECS, learn, report, unigram_perplexity, write_inputs
+from ftc.compiler.knowledge.objectives import OBJECTIVES
+
+#: Proven on real data elsewhere: GSM8K in test_gsm8k.py, banking77 in test_scores.py.
+ELSEWHERE = {"sft", "classification"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Path:
+    """Return a folder with the model and the rows of every run."""
+    folder = tmp_path_factory.mktemp("learning")
+    write_inputs(folder, shared / "data")
+    return folder
+
+
+@pytest.mark.prove_all
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("objective", PROVEN)
+def test_an_objective_learns(folder: Path, objective: str) -> None:
+    """The loss falls, and the metric beats its baseline by more than chance explains."""
+    learned = learn(folder, objective)
+
+    assert learned.is_proven, learned
+    assert f"| {objective} |" in report([learned])
+
+
+def test_no_objective_is_left_out() -> None:
+    """Whatever can be trained has a run that shows that it learns."""
+    assert {*PROVEN, *ELSEWHERE} == set(OBJECTIVES)
+    assert all(
+        SPECS[objective].get("model", "./model")[2:] in {*SPECS, "model"} for objective in PROVEN
+    )
+
+
+def test_tokens_guessed_by_how_common_they_are() -> None:
+    """Two tokens seen equally often are a coin, whatever else a vocabulary has."""
+    train = [[1, 2] * 50_000]
+    assert unigram_perplexity(train, [[1, 2, 1, 2]]) == pytest.approx(2, rel=0.02)
+    assert unigram_perplexity(train, [[1, 3]]) > 50_000
