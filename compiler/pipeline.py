@@ -158,10 +158,13 @@ def mask_rows(outcome: Outcome, rows: int) -> tuple["MaskedRow", ...] | None:
 def _read(source: str, overrides: Mapping[str, str]) -> Outcome:
     """Load and validate; the outcome holds a spec, or the findings that prevent one."""
     from ftc.spec.override import apply_overrides
+    from ftc.spec.secrets import find_secrets
 
     document = load_document(source)
     if isinstance(document, tuple):
         return Outcome(findings=document)
+    if secrets := find_secrets("\n".join(overrides.values())):
+        return Outcome(findings=tuple(finding.at(None) for finding in secrets))
     document = apply_overrides(document, overrides)
     spec = validate(document)
     if isinstance(spec, tuple):

@@ -4,6 +4,7 @@ import unicodedata
 from typing import Final
 
 from ftc.spec.finding import Position
+from ftc.spec.secrets import redact
 
 _WIDTH: Final = 100
 _TAB: Final = "    "
@@ -15,9 +16,9 @@ def excerpt(text: str, position: Position, *, width: int = _WIDTH) -> str:
     """Return two lines: the document's line behind its number, and a caret under the column.
 
     A line of more than `width` cells is cut around the caret; what a terminal would act on
-    (control characters, marks that reorder text) is made visible.
+    (control characters, marks that reorder text) is made visible, a secret is not.
     """
-    lines = text.split("\n")
+    lines = redact(text).split("\n")
     line = lines[position.line - 1] if position.line <= len(lines) else ""
     cells = [_visible(letter) for letter in line.removesuffix("\r")]
     at = min(position.column - 1, len(cells))

@@ -209,6 +209,15 @@ COMPLEX_KEY: Final = make_page(
     "{data: x}: y",
     "data: {source: x}",
 )
+SECRET: Final = make_page(
+    "FTC025",
+    "secret-in-a-spec",
+    "The file holds what is written like a token, a password in an address or a private key.",
+    "A spec is committed, printed and copied into its bundle: a secret in it is a secret told. "
+    "The file is not read any further, so that no message repeats it.",
+    '{"model": "https://me:my-password@hub.example/owner/model"}',
+    '{"model": "owner/model"}, with `HF_TOKEN` in the environment',
+)
 
 FILE_PAGES: Final = (
     MISSING,
@@ -235,4 +244,5 @@ FILE_PAGES: Final = (
     TAG,
     SEVERAL_DOCUMENTS,
     COMPLEX_KEY,
+    SECRET,
 )

@@ -11,6 +11,7 @@ from ftc.spec.file_pages import BOM, EMPTY, FOLDER, MISSING, NOT_UTF8, OVERSIZED
 from ftc.spec.finding import Finding
 from ftc.spec.problems import Reading
 from ftc.spec.quote import shown
+from ftc.spec.secrets import find_secrets
 
 MOST_BYTES: Final = 1 << 20
 _MARK = b"\xef\xbb\xbf"
@@ -29,6 +30,8 @@ def load_document(source: str) -> Document | tuple[Finding, ...]:
     text = _decode(raw, source)
     if isinstance(text, Finding):
         return (text,)
+    if secrets := find_secrets(text):
+        return secrets
     reading = _read(text, source)
     document = Document(
         name=source,

@@ -199,8 +199,9 @@ def _listed_template(config: Mapping[str, Any]) -> str | None:
     """Return the default template that tokenizer_config.json holds."""
     template = config.get("chat_template")
     if isinstance(template, list):
-        named = {entry.get("name"): entry.get("template") for entry in template}
-        template = named.get("default")
+        entries = [entry for entry in template if isinstance(entry, dict)]
+        named = (entry for entry in entries if entry.get("name") == "default")
+        template = next(named, {}).get("template")
     return template if isinstance(template, str) else None
 
 

@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any, Final
 
 INDEX_FILE: Final = "model.safetensors.index.json"
-_HEADER_BYTES: Final = 100 * 1024 * 1024  # the limit of the format itself
+#: The format allows 100 MiB; the longest headers that are published take some 10 MiB.
+_HEADER_BYTES: Final = 32 * 1024 * 1024
+_LONGEST_SIDE: Final = 2**40
+_MOST_SIDES: Final = 8
 PICKLES: Final = ("pytorch_model*.bin", "*.pth", "*.pt")
 
 
@@ -32,8 +35,11 @@ class Weights:
 def read_weights(folder: Path) -> Weights:
     """Look at the model's weight files: sharded, single, or pickled (whose size alone is read)."""
     index = _read_object(folder / INDEX_FILE)
-    names = sorted(set(_mapping(index, "weight_map").values())) if index is not None else []
-    paths = [folder / str(name) for name in names] or sorted(folder.glob("model*.safetensors"))
+    names = sorted({str(name) for name in _mapping(index, "weight_map").values()})
+    outside = next((name for name in names if Path(name).name != name), None)
+    if outside is not None:  # an index that points anywhere but beside itself
+        return Weights(bytes=None, parameters=None, dtype=None, broken=INDEX_FILE)
+    paths = [folder / name for name in names] or sorted(folder.glob("model*.safetensors"))
     missing = next((path.name for path in paths if not path.is_file()), None)
     if missing is not None:
         total = _mapping(index, "metadata").get("total_size")
@@ -75,7 +81,10 @@ def _count(header: Mapping[str, Any]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for name, tensor in header.items():
         if name != "__metadata__" and isinstance(tensor, dict):
-            counts[str(tensor.get("dtype"))] += math.prod(tensor.get("shape", ()))
+            shape = tensor.get("shape")
+            sides = shape if isinstance(shape, list) else ()
+            if all(type(side) is int and 0 <= side < _LONGEST_SIDE for side in sides):
+                counts[str(tensor.get("dtype"))] += math.prod(sides[:_MOST_SIDES])
     return counts
 
 

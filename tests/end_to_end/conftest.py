@@ -20,6 +20,9 @@ SETTINGS = {
 }
 
 
+PLANTED = "hf_PLANTEDPLANTEDPLANTEDPLANTEDPLANTED"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WholeRun:
     """A bundle of the quickstart that ran to its end; nobody may change it."""
@@ -70,5 +73,7 @@ def whole_run(
         "export": ["Q8_0", "Q4_K_M"],
     }
     bundle = compile_spec(folder, spec)
-    ended = run("./run.sh", cwd=bundle, extra={"FTC_LLAMA_CPP_SDIST": str(sdist)})
+    names = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "WANDB_API_KEY", "AWS_SECRET_ACCESS_KEY")
+    secrets = dict.fromkeys(names, PLANTED)
+    ended = run("./run.sh", cwd=bundle, extra={"FTC_LLAMA_CPP_SDIST": str(sdist), **secrets})
     return WholeRun(bundle=bundle, ended=ended)

@@ -41,6 +41,15 @@ def test_the_run_ends_well(whole_run: WholeRun) -> None:
     assert "| in all" in whole_run.ended.out
 
 
+def test_no_secret_of_the_environment_is_written(whole_run: WholeRun) -> None:
+    """The run had tokens in its environment; they are in no log and no file, weights included."""
+    told = [path for path in whole_run.bundle.rglob("*") if path.is_file()]
+
+    assert len(told) > 40
+    assert "PLANTED" not in whole_run.ended.out + whole_run.ended.err
+    assert not [path for path in told if b"PLANTED" in path.read_bytes()]
+
+
 def test_the_data_report_counts_every_change(whole_run: WholeRun) -> None:
     """What was blank, repeated or wrongly encoded is counted, listed, and adds up."""
     report = read_json(whole_run.bundle / "run/data/report.json")

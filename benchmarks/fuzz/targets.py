@@ -1,0 +1,150 @@
+"""The targets: each takes bytes that somebody else wrote, and may refuse them, but not break.
+
+A target returns whatever it found; what it may raise is what the caller of that reader expects.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ftc.compiler.pipeline import check
+from ftc.compiler.resolve.chat_template import ChatTemplateError, compile_chat_template
+from ftc.compiler.resolve.data import resolve_data
+from ftc.compiler.resolve.facts import Unknown
+from ftc.compiler.resolve.model import resolve_model
+from ftc.compiler.resolve.tokenizer import resolve_tokenizer
+from ftc.compiler.write.lock import LockFailure, parse_lock
+from ftc.spec.document import Document
+from ftc.spec.finding import Finding
+from ftc.spec.load import load_document
+from ftc.spec.sections import Spec
+from ftc.spec.validate import validate
+
+CONVERSATION = (
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "What is the capital of Peru?"},
+    {"role": "assistant", "content": "Lima.", "reasoning_content": "I know that."},
+    {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"type": "function", "function": {"name": "look", "arguments": {"a": 1}}}],
+    },
+    {"role": "tool", "content": "{}", "name": "look"},
+)
+TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
+_GONE = Finding(code="FTC113", name="x", severity="error", message="gone", help="look")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """`run` gets the bytes and a folder with a whole model, and its own file's name in it."""
+
+    run: Callable[[bytes, Path, str], None]
+    file: str
+
+
+def read_spec(content: bytes, folder: Path, name: str) -> None:
+    """Load and validate a spec, as the start of every command does."""
+    (folder / name).write_bytes(content)
+    document = load_document(str(folder / name))
+    if isinstance(document, Document):
+        validate(document)
+
+
+def check_spec(content: bytes, folder: Path, name: str) -> None:
+    """Do all that `ftc check` does: facts of the files that the spec names, plan and rules."""
+    (folder / name).write_bytes(content)
+    check(str(folder / name))
+
+
+def read_template(content: bytes, folder: Path, name: str) -> None:
+    """Compile a chat template and render a conversation with it."""
+    del folder, name
+    with suppress(ChatTemplateError):
+        template = compile_chat_template(content.decode("utf-8", "replace"), TOKENS)
+        template.render_marked(CONVERSATION, add_generation_prompt=True, tools=[{"name": "look"}])
+
+
+def read_data(content: bytes, folder: Path, name: str) -> None:
+    """Find out what a data file holds."""
+    (folder / name).write_bytes(content)
+    resolve_data(_spec(folder, name), folder=folder, tokenizer=Unknown(finding=_GONE))
+
+
+def read_model(content: bytes, folder: Path, name: str) -> None:
+    """Find out what a model's folder holds, one of whose files has these bytes."""
+    path = folder / name
+    before = path.read_bytes() if path.is_file() else None
+    path.write_bytes(content)
+    try:
+        spec = _spec(folder, "rows.csv")
+        model = resolve_model(spec, folder=folder)
+        resolve_tokenizer(spec, folder=folder, model=model)
+    finally:
+        path.unlink()
+        if before is not None:
+            path.write_bytes(before)
+
+
+def read_lock(content: bytes, folder: Path, name: str) -> None:
+    """Read the lock of a bundle."""
+    del folder, name
+    with suppress(LockFailure, UnicodeDecodeError):
+        parse_lock(content.decode())
+
+
+def _spec(folder: Path, data: str) -> Spec:
+    path = folder / "plain.json"
+    path.write_text(
+        json.dumps({"name": "x", "model": "./model", "data": data, "hardware": "cpu"}),
+        encoding="utf-8",
+    )
+    document = load_document(str(path))
+    assert isinstance(document, Document)
+    spec = validate(document)
+    assert isinstance(spec, Spec)
+    return spec
+
+
+TARGETS: Mapping[str, Target] = {
+    "spec-json": Target(run=read_spec, file="spec.json"),
+    "spec-yaml": Target(run=read_spec, file="spec.yaml"),
+    "check": Target(run=check_spec, file="checked.json"),
+    "chat-template": Target(run=read_template, file="chat_template.jinja"),
+    "data-csv": Target(run=read_data, file="rows.csv"),
+    "data-jsonl": Target(run=read_data, file="rows.jsonl"),
+    "data-json": Target(run=read_data, file="rows.json"),
+    "data-parquet": Target(run=read_data, file="rows.parquet"),
+    "model-config": Target(run=read_model, file="model/config.json"),
+    "model-weights": Target(run=read_model, file="model/model.safetensors"),
+    "model-index": Target(run=read_model, file="model/model.safetensors.index.json"),
+    "tokenizer": Target(run=read_model, file="model/tokenizer.json"),
+    "tokenizer-config": Target(run=read_model, file="model/tokenizer_config.json"),
+    "tokenizer-pieces": Target(run=read_model, file="model/tokenizer.model"),
+    "lock": Target(run=read_lock, file="ftc.lock.json"),
+}
+
+
+def run_target(name: str, content: bytes, folder: Path) -> None:
+    """Give bytes to a target."""
+    target = TARGETS[name]
+    target.run(content, folder, target.file)
+
+
+def describe_failure(error: BaseException) -> str:
+    """Return the kind of a failure and the deepest line of ftc's own that it came from."""
+    where, trace = "", error.__traceback__
+    while trace is not None:
+        path = Path(trace.tb_frame.f_code.co_filename)
+        if {"compiler", "spec"} & set(path.parts):
+            where = f"{path.parent.name}/{path.name}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return f"{type(error).__name__} in {where}"
+
+
+def plain(value: Any) -> bytes:
+    """Return JSON as bytes."""
+    return json.dumps(value).encode()

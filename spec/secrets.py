@@ -1,0 +1,40 @@
+"""Secrets in a text: what is written like a token or a password, so that nothing repeats it."""
+
+import re
+from typing import Final
+
+from ftc.spec.document import Lines
+from ftc.spec.file_pages import SECRET
+from ftc.spec.finding import Finding
+
+#: Tokens of the Hub, AWS, GitHub and of those who write `sk-`; a URL's password; a private key.
+_SECRET: Final = re.compile(
+    r"\bhf_[A-Za-z0-9]{30,}"
+    r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"
+    r"|\bgh[oprsu]_[A-Za-z0-9]{36,}|\bgithub_pat_\w{50,}"
+    r"|\bsk-[\w-]{32,}"
+    r"|://[^\s/:@\"']{0,100}:[^\s/@\"']{1,200}@"
+    r"|-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----"
+)
+_HELP: Final = (
+    "remove it, and revoke it if the file was shared: scripts read `HF_TOKEN` and the like from "
+    "the environment that they run in"
+)
+
+
+def find_secrets(text: str) -> tuple[Finding, ...]:
+    """Return where secrets stand; a file that has one is not read any further."""
+    found = list(_SECRET.finditer(text))
+    lines = Lines.of(text) if found else None
+    return tuple(
+        SECRET.finding(message="this looks like a token or a password", help=_HELP).at(
+            lines.position(match.start())
+        )
+        for match in found
+        if lines is not None
+    )
+
+
+def redact(text: str) -> str:
+    """Return the text with a dot for each letter of a secret."""
+    return _SECRET.sub(lambda match: "•" * len(match[0]), text)
