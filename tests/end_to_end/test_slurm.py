@@ -1,0 +1,89 @@
+"""The generated job on a real Slurm cluster: two nodes, preempted, queued again, finished."""
+
+import csv
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.process import compile_spec, read_json
+from tests.end_to_end.slurm import Cluster, missing, start_cluster
+
+pytestmark = [
+    pytest.mark.prove_all,
+    pytest.mark.skipif(missing() is not None, reason=str(missing())),
+]
+
+STEPS = 60
+EVERY = 10
+WAIT_SECONDS = 300
+ENDED = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    """Run a cluster of two nodes."""
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    with start_cluster(folder) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def bundle(tmp_path: Path, model: Path, tickets: list[list[str]]) -> Path:
+    """Return a bundle for one process on each of two nodes."""
+    (tmp_path / "model").symlink_to(model)
+    with (tmp_path / "tickets.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(tickets[:121])
+    spec = {
+        "name": "nodes",
+        "model": "./model",
+        "data": "tickets.csv",
+        "method": "full",
+        "hardware": {"gpu": "cpu", "count": 1, "nodes": 2},
+        "distribution": "ddp",
+        "launch": {"type": "slurm", "partition": "low"},
+        "training": {
+            "max_steps": STEPS,
+            "global_batch": 8,
+            "micro_batch": 4,
+            "learning_rate": 0.002,
+            "evaluation": {"every_steps": EVERY},
+        },
+    }
+    return compile_spec(tmp_path, spec)
+
+
+def wait_for_text(log: Path, text: str) -> None:
+    """Wait until a job's log holds a text."""
+    end = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < end:
+        if log.is_file() and text in log.read_text(encoding="utf-8", errors="replace"):
+            return
+        time.sleep(0.2)
+    raise AssertionError(log.read_text(encoding="utf-8")[-3000:])
+
+
+def test_preempted_queued_again_and_finished(cluster: Cluster, bundle: Path) -> None:
+    """A job of more priority takes both nodes: the run saves, queues again by itself, goes on."""
+    job = cluster.submit("slurm.sh", cwd=bundle)
+    log = bundle / f"slurm-{job}.log"
+    wait_for_text(log, f"step {EVERY + 2} of")
+    urgent = cluster.submit(
+        "--partition=high", "--nodes=2", "--exclusive", "--wrap=sleep 5", cwd=bundle
+    )
+    assert cluster.wait_for(urgent, ENDED, WAIT_SECONDS)["JobState"] == "COMPLETED"
+    shown = cluster.wait_for(job, ENDED, WAIT_SECONDS)
+    said = log.read_text(encoding="utf-8", errors="replace")
+
+    assert shown["JobState"] == "COMPLETED", said[-3000:]
+    assert int(shown["Restarts"]) == 1
+    assert "slurm.sh: saved; back into the queue" in said
+    assert "going on from run/train/checkpoints/checkpoint-" in said
+    assert "data: done already" in said
+    steps = [step for step, _ in read_json(bundle / "run/train/curve.json")["train"]]
+    assert steps == list(range(1, STEPS + 1))
+    assert (bundle / "run/report.md").is_file()
+    for node in (0, 1):
+        assert list(bundle.glob(f"run/logs/node-{node}/*/attempt_0/0/stdout.log"))
