@@ -39,8 +39,8 @@ SelectTypeParameters=CR_Core
 SchedulerParameters=bf_interval=2,sched_interval=2
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
-NodeName={host} NodeHostname=localhost NodeAddr=127.0.0.1 Port={first} CPUs={cores}
-NodeName={host}z NodeHostname=localhost NodeAddr=127.0.0.1 Port={second} CPUs={cores}
+NodeName={host} NodeHostname=localhost NodeAddr=127.0.0.1 Port={first} CPUs={cores} RealMemory=8000
+NodeName={host}z NodeHostname=localhost NodeAddr=127.0.0.1 Port={second} CPUs={cores} RealMemory=8000
 PartitionName=low Nodes={host},{host}z Default=YES PriorityTier=1 GraceTime=60 State=UP
 PartitionName=high Nodes={host},{host}z PriorityTier=10 PreemptMode=OFF State=UP
 """
