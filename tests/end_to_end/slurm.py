@@ -40,9 +40,10 @@ SchedulerParameters=bf_interval=2,sched_interval=2
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 NodeName={host} NodeHostname=localhost NodeAddr=127.0.0.1 Port={first} CPUs={cores} RealMemory=8000
-NodeName={host}z NodeHostname=localhost NodeAddr=127.0.0.1 Port={second} CPUs={cores} RealMemory=8000
-PartitionName=low Nodes={host},{host}z Default=YES PriorityTier=1 GraceTime=60 State=UP
-PartitionName=high Nodes={host},{host}z PriorityTier=10 PreemptMode=OFF State=UP
+NodeName={host}z NodeHostname=localhost NodeAddr=127.0.0.1 Port={second} CPUs={cores} \\
+    RealMemory=8000
+PartitionName=low Nodes={host},{host}z Default=YES PriorityTier=1 GraceTime=60
+PartitionName=high Nodes={host},{host}z PriorityTier=10 PreemptMode=OFF
 """
 
 
