@@ -1,7 +1,7 @@
 """A spec seen from its bundle: the folder it compiles to, every path relative to that folder."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -50,6 +50,9 @@ def bundle_source(
 ) -> BundleSource:
     """Return what render needs, with every path relative to the bundle in POSIX form."""
     data_path = _from_bundle(facts.data.path, document.folder, folder)
+    data_paths = tuple(
+        _from_bundle(part.path, document.folder, folder) for part in facts.data.sources
+    )
     model_path = _from_bundle(facts.model.path, document.folder, folder)
     template = _read_template(document.folder, spec.model.chat_template, folder)
     written: dict[str, Any] = dict(document.data)
@@ -60,6 +63,8 @@ def bundle_source(
     ):
         if value is not None:
             written[section] = _replaced(section, written[section], key, value)
+    if data_paths:
+        written["data"] = {**written["data"], "sources": relocate_sources(written, data_paths)}
     functions, schema = _read_rewards(document.folder, spec, facts, folder)
     if functions is not None or schema is not None:
         written["objective"] = _with_own_files(written["objective"])
@@ -73,7 +78,19 @@ def bundle_source(
         chat_template=template,
         reward_functions=functions,
         answer_schema=schema,
+        data_paths=data_paths,
     )
+
+
+def relocate_sources(written: Mapping[str, Any], paths: Sequence[str | None]) -> list[Any]:
+    """Return the sources of a written spec with other paths, those of None as they are."""
+    sources = []
+    for item, path in zip(written["data"]["sources"], paths, strict=True):
+        new = item
+        if path is not None:
+            new = {**item, "source": path} if isinstance(item, Mapping) else path
+        sources.append(new)
+    return sources
 
 
 def _read_rewards(

@@ -9,10 +9,14 @@ from ftc.spec.finding import Finding
 from ftc.spec.normal import normalise, said
 from ftc.spec.pages import (
     FOREIGN_COLUMN,
+    MISSING_KEY,
     NOTHING_TO_MEASURE,
     NOTHING_TO_TRAIN,
+    SOURCE_BESIDE_SOURCES,
     TWO_LENGTHS,
     UNREAD_FIELD,
+    UNWEIGHTED_REPEATS,
+    WEIGHTS_OF_SOME,
 )
 from ftc.spec.pointer import dotted, split
 from ftc.spec.schema import fields
@@ -81,6 +85,41 @@ def _held_out(long: Mapping[str, Any], _: frozenset[str]) -> Iterator[Finding]:
         )
 
 
+def _sources(long: Mapping[str, Any], _: frozenset[str]) -> Iterator[Finding]:
+    """Look for one source or several, and for weights of all of them or of none."""
+    one, several = long["data"]["source"], long["data"]["sources"]
+    if one is None and several is None:
+        yield MISSING_KEY.finding(
+            message="`data.source` is missing",
+            help='add it, such as `"source": "tickets.csv"`',
+            pointer="/data/source",
+        )
+    if several is None:
+        return
+    if one is not None:
+        yield SOURCE_BESIDE_SOURCES.finding(
+            message="`data.source` is set beside `data.sources`",
+            help="move it into the list, or remove one of the two",
+            pointer="/data/source",
+        )
+    items = [item if isinstance(item, Mapping) else {} for item in several]
+    weighed = ["weight" in item for item in items]
+    for place, item in enumerate(items):
+        if any(weighed) and not weighed[place]:
+            yield WEIGHTS_OF_SOME.finding(
+                message=f"`data.sources[{place}]` has no weight, and other sources have one",
+                help="give every source a weight, or none",
+                pointer=f"/data/sources/{place}",
+            )
+        if "max_repeats" in item and not any(weighed):
+            yield UNWEIGHTED_REPEATS.finding(
+                message=f"`data.sources[{place}].max_repeats` is set, and no source has a weight",
+                help="remove it, or give every source a weight",
+                pointer=f"/data/sources/{place}/max_repeats",
+                fix=({"op": "remove", "path": f"/data/sources/{place}/max_repeats"},),
+            )
+
+
 def _columns(long: Mapping[str, Any], _: frozenset[str]) -> Iterator[Finding]:
     """Look for roles of another form; left open, it is the form that most roles belong to."""
     given = [role for role, column in long["data"]["columns"].items() if column is not None]
@@ -125,6 +164,7 @@ _CHECKS: Final[tuple[tuple[frozenset[str], _Check], ...]] = (
     (frozenset(), _unread),
     (frozenset({"training"}), _two_lengths),
     (frozenset({"data"}), _held_out),
+    (frozenset({"data"}), _sources),
     (frozenset({"data"}), _columns),
     (frozenset({"data", "training"}), _nothing_to_measure),
 )

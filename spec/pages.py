@@ -137,6 +137,32 @@ NOTHING_TO_MEASURE: Final = make_page(
     '{"data": {"source": "a.csv"}, "training": {"early_stopping": 3}}',
 )
 
+SOURCE_BESIDE_SOURCES: Final = make_page(
+    "FTC213",
+    "source-beside-sources",
+    "Both `data.source` and `data.sources` say what is trained on.",
+    "`sources` is a mixture and `source` the short form of one: one of them would not be read.",
+    '{"data": {"source": "a.csv", "sources": ["b.csv", "c.csv"]}}',
+    '{"data": {"sources": ["a.csv", "b.csv", "c.csv"]}}',
+)
+WEIGHTS_OF_SOME: Final = make_page(
+    "FTC214",
+    "weights-of-some-sources",
+    "Some sources of a mixture have a weight and others have none.",
+    "Weights are shares of one epoch: what a source without one should get, they do not say.",
+    '{"data": {"sources": [{"source": "a.csv", "weight": 2}, "b.csv"]}}',
+    '{"data": {"sources": [{"source": "a.csv", "weight": 2}, {"source": "b.csv", "weight": 1}]}}',
+)
+UNWEIGHTED_REPEATS: Final = make_page(
+    "FTC215",
+    "unweighted-repeats",
+    "A source has `max_repeats`, and no source has a weight.",
+    "Without weights every source gives its rows once: there is nothing to repeat, and nothing "
+    "reads the field.",
+    '{"data": {"sources": [{"source": "a.csv", "max_repeats": 2}, "b.csv"]}}',
+    '{"data": {"sources": ["a.csv", "b.csv"]}}',
+)
+
 PAGES: Final = (
     *FILE_PAGES,
     NOT_AN_OBJECT,
@@ -155,4 +181,7 @@ PAGES: Final = (
     NOTHING_TO_TRAIN,
     FOREIGN_COLUMN,
     NOTHING_TO_MEASURE,
+    SOURCE_BESIDE_SOURCES,
+    WEIGHTS_OF_SOME,
+    UNWEIGHTED_REPEATS,
 )

@@ -99,10 +99,30 @@ class Splits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Data:
-    """`source` is a file relative to the spec, or a Hub data set id."""
+class Source:
+    """One of several sources as it is written; what is None is the whole section's to say."""
 
     source: str
+    revision: str | None = None
+    subset: str | None = None
+    split: str | None = None
+    format: FileFormat | None = None
+    form: Form | None = None
+    columns: dict[str, str] | None = None
+    weight: float | None = None
+    max_rows: int | None = None
+    max_repeats: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Data:
+    """`source` is a file relative to the spec, or a Hub data set id; `sources` are several.
+
+    Whoever reads data asks `list_sources` of `ftc.spec.sources`, to which one is a list of one.
+    """
+
+    source: str | None
+    sources: tuple[Source | str, ...] | None
     revision: str | None
     subset: str | None
     split: str

@@ -57,6 +57,7 @@ SLURM = {"launch.type": "slurm"}
 SKY = {"launch.type": "skypilot"}
 KUBERNETES = {"launch.type": "kubernetes", "launch.image": "train:1", "launch.volume": "work"}
 ONE_FILE = {"export.types": ["Q8_0"]}
+ONE_OF_SEVERAL = {"data.source": None, "data.sources": ["tickets.csv"]}
 TWO_COLUMNS = {"data.form": "prompt_completion"}
 PAIRS = {"data.source": "pairs.csv", "objective.type": "dpo"}
 TRIED = {"objective.type": "grpo", "objective.rewards": [{"regex": "[a-z]"}]}
@@ -75,6 +76,7 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "model.pickled_weights": (True, {}),
     "model.new_tokens": (["parcel"], {}),
     "data.source": ("tickets-2.csv", {}),
+    "data.sources": (["tickets.csv", "tickets-2.csv"], ONE_OF_SEVERAL),
     "data.revision": ("v2", {}),
     "data.subset": ("en", {}),
     "data.split": ("test", {}),

@@ -11,6 +11,7 @@ from ftc.compiler.resolve.rows import UnreadableError, read_table
 from ftc.compiler.resolve.table_file import TableFile, inspect_file
 from ftc.compiler.shortlist import METHODS, Pick, Wish, nominal_data, shortlist
 from ftc.spec.finding import Finding
+from ftc.spec.sources import list_sources
 from ftc.tui.dialogue import Option, Question
 from ftc.tui.draft import Draft
 from ftc.tui.situation import Observer, Situation
@@ -92,7 +93,8 @@ def _columns(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple
     """Yield the file's columns that nothing was said of; of a large file they are not looked up."""
     if situation.spec is None:
         return
-    found = find_data_files(situation.spec, folder=folder)
+    source = list_sources(situation.spec.data)[0]
+    found = find_data_files(situation.spec, source, folder=folder)
     if isinstance(found, Finding):
         return
     said = (draft.get("/data/columns") or {}).values()

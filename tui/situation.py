@@ -27,6 +27,7 @@ from ftc.compiler.resolve.tokenizer import resolve_tokenizer
 from ftc.spec.document import Document
 from ftc.spec.finding import Finding
 from ftc.spec.sections import Spec
+from ftc.spec.sources import list_sources
 from ftc.spec.validate import validate
 from ftc.tui.draft import Draft, completed
 
@@ -161,11 +162,14 @@ class Observer:
 
     def _stamp(self, spec: Spec) -> str:
         """Tell a data file that changed from the one that was read."""
-        try:
-            found = (self.folder / spec.data.source).stat()
-        except (OSError, ValueError):
-            return ""
-        return f"{found.st_size} {found.st_mtime_ns}"
+        stamps = []
+        for source in list_sources(spec.data):
+            try:
+                found = (self.folder / source.source).stat()
+            except (OSError, ValueError):
+                continue
+            stamps.append(f"{found.st_size} {found.st_mtime_ns}")
+        return " ".join(stamps)
 
 
 def _mark(fact: object) -> str:

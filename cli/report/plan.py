@@ -179,13 +179,17 @@ def _alternatives(plan: Plan) -> Iterator[str]:
         yield f"  as it is, on {count}x {shown}{tail}"
 
 
+def _number(number: float) -> str:
+    return f"{number:,}" if isinstance(number, int) else f"{number:g}"
+
+
 def _say(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):
         return ", ".join(value)
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {number:g}" for name, number in value.items())
+        return ", ".join(f"{name} {_number(number)}" for name, number in value.items())
     if isinstance(value, int):
         return f"{value:,}"
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

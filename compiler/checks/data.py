@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.case import Case
 from ftc.compiler.checks.rule import Problem, put, rule
+from ftc.spec.pointer import dotted
+from ftc.spec.sources import list_sources
 
 
 @rule("FTC234", "completion-loss-on-plain-text", "warning", reads=("data",))
@@ -78,13 +80,21 @@ def hub_option_on_file(case: Case) -> Iterator[Problem]:
 
     Use instead: {"data": "tickets.csv"}
     """
-    if case.data.origin != "file":
-        return
+    parts = case.data.sources or (case.data,)
+    local = [part.origin == "file" for part in parts]
+    places = ["/data"] if all(local) else []
+    places += [
+        source.pointer
+        for source, is_local in zip(list_sources(case.spec.data), local, strict=False)
+        if is_local and source.pointer != "/data"
+    ]
+    said = {f"{s.pointer}/{field}" for s in list_sources(case.spec.data) for field in s.said}
     for field in ("revision", "subset", "split"):
-        if f"/data/{field}" in case.spec.said:
-            yield Problem(
-                message=f"a local file has no {field}: `data.{field}` is not read",
-                help="remove it",
-                pointer=f"/data/{field}",
-                fix=({"op": "remove", "path": f"/data/{field}"},),
-            )
+        for pointer in (f"{place}/{field}" for place in places):
+            if pointer in case.spec.said or pointer in said:
+                yield Problem(
+                    message=f"a local file has no {field}: `{dotted(pointer)}` is not read",
+                    help="remove it",
+                    pointer=pointer,
+                    fix=({"op": "remove", "path": pointer},),
+                )

@@ -138,6 +138,7 @@ def _training(decided: Decided) -> dict[str, Any]:
         "train_rows": splits.train,
         "validation_rows": splits.validation,
         "test_rows": splits.test,
+        "mixture": splits.mixture,
         "stratify": splits.stratify,
         "epochs": timetable.epochs,
         "total_steps": timetable.total_steps,

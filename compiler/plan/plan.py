@@ -65,6 +65,7 @@ class Decisions:
     train_rows: Decision[int]
     validation_rows: Decision[int]
     test_rows: Decision[int]
+    mixture: Decision[Mapping[str, int]] | None
     stratify: Decision[bool]
     epochs: Decision[float]
     total_steps: Decision[int]

@@ -54,6 +54,11 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "grouping.comparing": "trainers that compare answers draw their rows by themselves",
     "grouping.packed": "packed rows are alike in length",
     "rows.train": "what is left of {rows} usable rows",
+    "rows.mixture": "what the weights of the sources make of {rows} usable rows",
+    "mixture.rows": "every source gives its rows once",
+    "mixture.whole": "by the weights {weights}: enough for every row to be seen in an epoch",
+    "mixture.capped": "by the weights {weights}: no more, as a row of {name} is in it at most "
+    "{repeats}x",
     "rows.share": "{share} of {rows} usable rows",
     "stratify.labels": "each of {labels} labels keeps its share in every split",
     "stratify.feedback": "good and bad answers keep their shares in every split",

@@ -1,10 +1,10 @@
 """How many rows each split will hold."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.decision import Because, Decision
-from ftc.compiler.plan.lengths import share_above
+from ftc.compiler.plan.mixture import count_rows, decide_mixture, is_weighed
 from ftc.compiler.plan.sampling import find_rewards
 from ftc.compiler.plan.source import decide, derived, keep
 from ftc.compiler.resolve.facts import DataFacts
@@ -24,16 +24,13 @@ class Splits:
     validation: Decision[int]
     test: Decision[int]
     stratify: Decision[bool]
+    mixture: Decision[Mapping[str, int]] | None = None
 
 
 def decide_splits(spec: Spec, data: DataFacts, max_length_tokens: int) -> Splits:
     """Rows per split by the spec's shares; a share above zero gets at least one row of three."""
-    rows = data.usable_rows
-    if spec.data.max_rows is not None:
-        rows = min(rows, spec.data.max_rows)
-    splits = OBJECTIVES[spec.objective.type].splits
-    if spec.data.cleaning.overlong == "drop" and not splits:
-        rows -= round(rows * share_above(data.lengths, max_length_tokens))
+    parts = count_rows(spec, data, max_length_tokens)
+    rows = sum(parts)
     test = _share(spec.data.splits.test, rows)
     validation = min(_share(spec.data.splits.validation, rows), max(0, rows - test - 1))
 
@@ -44,11 +41,16 @@ def decide_splits(spec: Spec, data: DataFacts, max_length_tokens: int) -> Splits
             return True, Because(key="stratify.feedback")
         return False, Because(key="stratify.none")
 
+    train = derived(rows - test - validation, "rows.train", rows=rows)
+    mixture = decide_mixture(spec, data, parts, train_share=train.value / max(1, rows))
+    if mixture is not None and is_weighed(spec):
+        train = derived(sum(mixture.value.values()), "rows.mixture", rows=rows)
     return Splits(
-        train=derived(rows - test - validation, "rows.train", rows=rows),
+        train=train,
         validation=derived(validation, "rows.share", share=spec.data.splits.validation, rows=rows),
         test=derived(test, "rows.share", share=spec.data.splits.test, rows=rows),
         stratify=decide(spec, "/data/splits/stratify", spec.data.splits.stratify, stratify),
+        mixture=mixture,
     )
 
 

@@ -8,10 +8,12 @@ from typing import Any, Final
 
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.sampling import find_rewards, samples
+from ftc.compiler.relocation import relocate_sources
 from ftc.compiler.resolve.facts import DataFacts
 from ftc.spec.document import Document
 from ftc.spec.normal import lengthen
 from ftc.spec.sections import Spec
+from ftc.spec.sources import list_sources
 
 ROWS: Final = 48
 STEPS: Final = 4
@@ -54,6 +56,8 @@ def make_second_spec(
     second["data"] = _data(second["data"], spec, plan, data)
     if data.path is not None:
         second["data"]["source"] = _seen_from(document.folder / data.path, folder)
+    if data.sources:
+        second["data"]["sources"] = _sources(document, spec, data, folder)
     if "method" in second:
         second["method"] = _method(second["method"], spec, plan)
     second["training"] = _training(second.get("training", {}), spec, plan)
@@ -98,6 +102,8 @@ def _method(written: Mapping[str, Any], spec: Spec, plan: Plan) -> dict[str, Any
 
 def _data(written: Mapping[str, Any], spec: Spec, plan: Plan, facts: DataFacts) -> dict[str, Any]:
     data = {**written, "max_rows": min(ROWS, spec.data.max_rows or ROWS)}
+    if facts.sources:  # each source has a limit of its own, so that none is left out
+        data.pop("max_rows")
     room = max(LONGEST_TOKENS, facts.lengths.prompt_max + _MARGIN_TOKENS)
     data["max_length"] = min(plan.decisions.max_length.value, room)
     if plan.decisions.packing.value != "none":
@@ -109,6 +115,25 @@ def _data(written: Mapping[str, Any], spec: Spec, plan: Plan, facts: DataFacts) 
         "validation": max(splits.validation, _HELD_OUT) if splits.validation else 0,
     }
     return data
+
+
+def _sources(document: Document, spec: Spec, data: DataFacts, folder: Path) -> list[Any]:
+    """Return the sources as they are seen from the folder, each with its part of the few rows."""
+    sources = list_sources(spec.data)
+    paths = [
+        None if part.path is None else _seen_from(document.folder / part.path, folder)
+        for part in data.sources
+    ]
+    each = -(-ROWS // len(sources))
+    long = [
+        item if isinstance(item, Mapping) else {"source": item}
+        for item in document.data["data"]["sources"]
+    ]
+    few = [
+        {**item, "max_rows": min(each, source.max_rows or each)}
+        for item, source in zip(long, sources, strict=True)
+    ]
+    return relocate_sources({"data": {"sources": few}}, paths)
 
 
 def _tried(

@@ -17,9 +17,11 @@ from ftc.compiler.render.modelfile import modelfile_context
 from ftc.compiler.render.readme import readme_context
 from ftc.compiler.render.rewards import reward_values
 from ftc.compiler.render.source import BundleSource
+from ftc.compiler.render.sources import source_values
 from ftc.compiler.render.trainer import schedule_reasons, trainer_settings
 from ftc.compiler.render.uses import Uses, find_context_tokens
 from ftc.compiler.render.values import Comment, Literal, Word
+from ftc.compiler.resolve.facts import DataFacts
 
 _DTYPES: Final = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 _RESTARTS: Final = 20
@@ -66,7 +68,7 @@ def _decided_values(source: BundleSource) -> dict[str, Any]:
         **method_values(source),
         "ladder": _ladder(source),
         "planned_bytes": plan.memory.reserved_bytes if gpu else plan.memory.device_bytes,
-        "overlong_share": round(share_above(source.facts.data.lengths, values["max_length"]), 4),
+        "overlong_share": round(_overlong_share(source.facts.data, values["max_length"]), 4),
         "merged_dtype": _merged_dtype(source),
         "asked_tokens": min(_OPEN_ANSWER_TOKENS, room // 2)
         if open_answer
@@ -84,6 +86,7 @@ def _spec_values(source: BundleSource) -> dict[str, Any]:
         "model": facts.model.id if source.model_path is None else source.model_path,
         "model_revision": facts.model.revision,
         "data": data.source if source.data_path is None else source.data_path,
+        **source_values(source),
         "data_revision": data.revision,
         "data_files": data.files,
         "delimiter": data.delimiter,
@@ -154,6 +157,14 @@ def _ladder(source: BundleSource) -> tuple[tuple[int, int], ...]:
     decided = source.plan.decisions
     first = (decided.micro_batch.value, decided.accumulation.value)
     return (first, *(row for row in source.plan.ladder if row != first))
+
+
+def _overlong_share(data: DataFacts, max_length: int) -> float:
+    """Return the share of usable rows that are longer, each row counted once."""
+    parts = data.sources or (data,)
+    rows = sum(part.usable_rows for part in parts)
+    longer = (part.usable_rows * share_above(part.lengths, max_length) for part in parts)
+    return sum(longer) / max(1, rows)
 
 
 def _merged_dtype(source: BundleSource) -> str:

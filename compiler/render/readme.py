@@ -38,10 +38,8 @@ def _facts(source: BundleSource) -> Iterable[tuple[str, str]]:
     yield "model", f"{facts.model.id}{revision}, {_count(facts.model.parameters)} parameters"
     if facts.model.licence:
         yield "licence of the model", facts.model.licence
-    yield (
-        "data",
-        f"{facts.data.source}, {facts.data.usable_rows:,} usable of {facts.data.rows:,} rows",
-    )
+    for part in facts.data.sources or (facts.data,):
+        yield "data", f"{part.source}, {part.usable_rows:,} usable of {part.rows:,} rows"
     share = plan.trainable_parameters / facts.model.parameters
     moving = f"{_count(plan.trainable_parameters)} parameters move ({share:.2%})"
     yield "method", f"{source.spec.method.type}: {moving}"
@@ -87,8 +85,12 @@ def _decisions(source: BundleSource) -> Iterable[tuple[str, str, str, str]]:
         if isinstance(value, tuple):
             shown = ", ".join(map(str, value))
         elif isinstance(value, Mapping):
-            shown = ", ".join(f"{kind} {bound:g}" for kind, bound in value.items())
+            shown = ", ".join(f"{kind} {_bound(bound)}" for kind, bound in value.items())
         yield name.replace("_", " "), shown, decision.source, sentence(decision.because)
+
+
+def _bound(number: float) -> str:
+    return f"{number:,}" if isinstance(number, int) else f"{number:g}"
 
 
 def _size(size_bytes: int) -> str:

@@ -14,6 +14,7 @@ class BundleSource:
     """`written` is the user's spec, its paths already relative to the bundle.
 
     `data_path` and `model_path` are relative to the bundle in POSIX form, None on the Hub;
+    `data_paths` is that of each source of a mixture, and `data_path` then None;
     `chat_template` is the text of the template that the spec names, None without one; so are
     `reward_functions`, a Python file's text as it is, and `answer_schema`, a JSON Schema.
     """
@@ -27,3 +28,4 @@ class BundleSource:
     chat_template: str | None
     reward_functions: str | None = None
     answer_schema: Mapping[str, Any] | None = None
+    data_paths: tuple[str | None, ...] = ()

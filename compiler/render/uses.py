@@ -8,12 +8,14 @@ from ftc.compiler.knowledge.gguf_types import wants_matrix
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.ollama_templates import find_ollama_family
 from ftc.compiler.plan.comparison import PAIRING
+from ftc.compiler.plan.mixture import is_weighed
 from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.plan.sampling import find_rewards, samples, sampling_reference
 from ftc.compiler.render.method import token_tables
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.trainer import schedule_reasons
 from ftc.compiler.resolve.facts import ModelFacts
+from ftc.spec.sources import list_sources
 
 #: The attention that takes rows of any lengths one behind the other; others have them stacked.
 _VARIABLE_LENGTHS = "flash_attention_2"
@@ -47,6 +49,13 @@ class Uses:
     hidden_rotation: bool
     # the data
     hub_data: bool
+    file_data: bool
+    mixture: bool
+    weighed: bool
+    source_limits: bool
+    formats: bool
+    forms: bool
+    text_files: bool
     csv: bool
     jsonl: bool
     json: bool
@@ -196,18 +205,28 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
 def _data_uses(source: BundleSource) -> dict[str, bool]:
     """Return the choices of the data."""
     spec, facts, decided = source.spec, source.facts, source.plan.decisions
-    data, form, file_format = facts.data, facts.data.form, facts.data.format
+    data, form = facts.data, facts.data.form
+    parts = data.sources or (data,)
+    forms, formats = {part.form for part in parts}, {part.format for part in parts}
+    on_hub = [path is None for path in source.data_paths or (source.data_path,)]
     splits = OBJECTIVES[spec.objective.type].splits
     validation, test = decided.validation_rows.value > 0, decided.test_rows.value > 0
     return {
-        "hub_data": source.data_path is None,
-        "csv": file_format == "csv",
-        "jsonl": file_format == "jsonl",
-        "json": file_format == "json",
-        "parquet": file_format == "parquet",
-        "form_chat": form == "chat",
-        "form_pairs": form == "prompt_completion",
-        "form_instruction": form == "instruction",
+        "hub_data": any(on_hub),
+        "file_data": not all(on_hub),
+        "mixture": bool(data.sources),
+        "weighed": bool(data.sources) and is_weighed(spec),
+        "source_limits": any(one.max_rows is not None for one in list_sources(spec.data)),
+        "formats": len(formats) > 1,
+        "forms": len(forms) > 1,
+        "csv": "csv" in formats,
+        "jsonl": "jsonl" in formats,
+        "json": "json" in formats,
+        "parquet": "parquet" in formats,
+        "text_files": formats != {"parquet"},
+        "form_chat": "chat" in forms,
+        "form_pairs": "prompt_completion" in forms,
+        "form_instruction": "instruction" in forms,
         "form_text": form == "text",
         "lists": form in ("chat", "preference", "feedback"),
         "pairs": form == "preference",

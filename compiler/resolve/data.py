@@ -1,7 +1,7 @@
 """Data facts: what the rows hold, which column is what, what is left and how long it is."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +19,6 @@ from ftc.compiler.resolve.facts import (
     Feedback,
     Lengths,
     Preferences,
-    RewardFacts,
     TokenizerFacts,
     Twins,
     Unknown,
@@ -27,6 +26,8 @@ from ftc.compiler.resolve.facts import (
 from ftc.compiler.resolve.labels import MOST_CLASSES, MOST_LABELS
 from ftc.compiler.resolve.languages import find_languages
 from ftc.compiler.resolve.lengths import count_lengths, estimate_lengths, summarise
+from ftc.compiler.resolve.mixture import find_mixed_forms, mix_facts
+from ftc.compiler.resolve.prompts import PromptCount
 from ftc.compiler.resolve.rewards import measure_rewards
 from ftc.compiler.resolve.roles import Roles, Unassigned, assign_roles
 from ftc.compiler.resolve.rows import Row, UnreadableError, read_table
@@ -37,6 +38,7 @@ from ftc.compiler.resolve.tokenizer import reload_tokenizer
 from ftc.compiler.resolve.twins import find_twins
 from ftc.spec.finding import Finding
 from ftc.spec.sections import Spec
+from ftc.spec.sources import WholeSource, is_mixture, list_sources
 
 #: Above this size the lengths of a sample stand for all.
 LARGE_BYTES: Final = 64 * 1024 * 1024
@@ -44,13 +46,30 @@ LARGE_BYTES: Final = 64 * 1024 * 1024
 _FOREIGN_SHARE: Final = 0.01
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """What a second look at the examples gives."""
+#: The lengths of a source whose rows are all copies of another source's.
+_NO_LENGTHS: Final = Lengths(
+    estimate=False,
+    mean=0.0,
+    **dict.fromkeys(("p50", "p90", "p95", "p99", "max"), 0),
+    **dict.fromkeys(("prompt_p50", "prompt_p95", "prompt_max"), 0),
+    **dict.fromkeys(("answer_p50", "answer_p95", "answer_max"), 0),
+    histogram=(),
+    prompt_histogram=(),
+)
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Report:
+    """What two looks at one source gave: at its rows, and at the lengths of its examples."""
+
+    source: WholeSource
+    found: DataFiles
+    files: Sequence[TableFile]
+    columns: tuple[str, ...]
+    roles: Roles
+    scan: Scan
     lengths: Lengths
     preferences: Preferences | None
-    rewards: RewardFacts | None
     twins: Twins
 
 
@@ -59,53 +78,88 @@ def resolve_data(
 ) -> DataFacts | Unknown:
     """Return the data's facts; lengths are estimates where the tokenizer is not at hand.
 
-    `data.max_rows` limits the usable rows alone, as `prepare.py` draws them after cleaning.
+    `max_rows` limits the usable rows alone, as `prepare.py` draws them after cleaning. A row that
+    an earlier source had is a copy.
     """
-    found = find_data_files(spec, folder=folder)
+    reports: list[_Report] = []
+    prompts = PromptCount()
+    for source in list_sources(spec.data):
+        report = _look(spec, source, folder=folder, tokenizer=tokenizer, prompts=prompts)
+        if isinstance(report, Unknown):
+            return report
+        reports.append(report)
+    if not is_mixture(spec.data):
+        return _facts(spec, reports[0], folder=folder)
+    if fault := find_mixed_forms([(report.source, report.roles.form) for report in reports]):
+        return Unknown(finding=fault)
+    parts = [_facts(spec, report, folder=folder) for report in reports]
+    return mix_facts(spec, parts, [report.scan for report in reports], folder=folder)
+
+
+def _look(
+    spec: Spec,
+    source: WholeSource,
+    *,
+    folder: Path,
+    tokenizer: TokenizerFacts | Unknown,
+    prompts: PromptCount,
+) -> _Report | Unknown:
+    """Find a source's files and read them; what the world refuses is a finding."""
+    found = find_data_files(spec, source, folder=folder)
     if isinstance(found, Finding):
         return Unknown(finding=found)
+    count = partial(_measure, spec, folder=folder, tokenizer=tokenizer)
     try:
-        return _read(spec, found, folder, tokenizer)
+        return _read(spec, source, found, prompts=prompts, measure=count)
     except UnreadableError as error:
-        return Unknown(finding=data_faults.broken(spec, found.format, str(error)))
+        return Unknown(finding=data_faults.broken(source, found.format, str(error)))
     except OSError as error:
-        return Unknown(finding=data_faults.unreadable(spec, error))
+        return Unknown(finding=data_faults.unreadable(source, error))
     except ImportError:
-        return Unknown(finding=data_faults.no_reader(spec))
+        return Unknown(finding=data_faults.no_reader(source))
 
 
 def _read(
-    spec: Spec, found: DataFiles, folder: Path, tokenizer: TokenizerFacts | Unknown
-) -> DataFacts | Unknown:
+    spec: Spec,
+    source: WholeSource,
+    found: DataFiles,
+    *,
+    prompts: PromptCount,
+    measure: Callable[[Scan], tuple[Lengths, Preferences | None] | None],
+) -> _Report | Unknown:
     """Go from files to rows, roles, counts and lengths."""
     files = [inspect_file(path, found.format) for path in found.paths]
     whole = [file for file in files if isinstance(file, TableFile)]
     if len(whole) < len(files):
-        return Unknown(finding=data_faults.binary(spec))
+        return Unknown(finding=data_faults.binary(source))
     columns, rows = _open(whole)
     forms = OBJECTIVES[spec.objective.type].forms
-    roles = assign_roles(columns, named=spec.data.columns, form=spec.data.form, forms=forms)
+    roles = assign_roles(columns, named=source.columns, form=source.form, forms=forms)
     if isinstance(roles, Unassigned):
         if not columns:
-            return Unknown(finding=data_faults.empty(spec, found.format, sum(1 for _ in rows)))
-        return Unknown(finding=data_faults.unassigned(spec, roles, columns))
+            return Unknown(finding=data_faults.empty(source, found.format, sum(1 for _ in rows)))
+        return Unknown(finding=data_faults.unassigned(source, roles, columns))
     if twice := [column for column in roles.columns() if columns.count(column) > 1]:
-        return Unknown(finding=data_faults.ambiguous(spec, twice[0]))
+        return Unknown(finding=data_faults.ambiguous(source, twice[0]))
     large = sum(file.size_bytes for file in whole) > LARGE_BYTES
-    scan = scan_rows(rows, roles, spec.data.cleaning, sample=large)
+    scan = scan_rows(rows, roles, spec.data.cleaning, sample=large, prompts=prompts)
     with ThreadPoolExecutor(max_workers=1) as pool:  # works while the tokenizer does
         twins = pool.submit(find_twins, scan.examples, scan.numbers)
-        lengths = _measure(spec, scan, folder, tokenizer) if scan.kept else None
+        lengths = measure(scan) if scan.kept else None
+    if lengths is None and scan.duplicates:  # of an earlier source's rows
+        lengths = _NO_LENGTHS, None
     if lengths is None:
-        return Unknown(finding=data_faults.unusable(spec, scan))
-    measured = Measured(
+        return Unknown(finding=data_faults.unusable(source, scan))
+    return _Report(
+        source=source,
+        found=found,
+        files=whole,
+        columns=columns,
+        roles=roles,
+        scan=scan,
         lengths=lengths[0],
         preferences=lengths[1],
-        rewards=measure_rewards(spec, scan.examples, folder=folder),
         twins=twins.result(),
-    )
-    return _facts(
-        spec, found, files=whole, columns=columns, roles=roles, scan=scan, measured=measured
     )
 
 
@@ -122,7 +176,7 @@ def _classifies(spec: Spec) -> bool:
 
 
 def _measure(
-    spec: Spec, scan: Scan, folder: Path, tokenizer: TokenizerFacts | Unknown
+    spec: Spec, scan: Scan, *, folder: Path, tokenizer: TokenizerFacts | Unknown
 ) -> tuple[Lengths, Preferences | None] | None:
     """Count tokens with the model's own tokenizer, or estimate them.
 
@@ -159,20 +213,13 @@ def _ratio(scan: Scan, tokenizer: TokenizerFacts | None) -> float:
     return min(ratio, tokenizer.chars_per_token) if tokenizer is not None else ratio
 
 
-def _facts(
-    spec: Spec,
-    found: DataFiles,
-    *,
-    files: Sequence[TableFile],
-    columns: tuple[str, ...],
-    roles: Roles,
-    scan: Scan,
-    measured: Measured,
-) -> DataFacts:
-    source, place, most = spec.data.source, found.relative, spec.data.max_rows
-    absolute = place is not None and Path(source).expanduser().is_absolute()
+def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
+    source, found, scan, roles = report.source, report.found, report.scan, report.roles
+    files, place, name = report.files, found.relative, source.source
+    absolute = place is not None and Path(name).expanduser().is_absolute()
+    limits = (spec.data.max_rows if source.pointer == "/data" else None, source.max_rows)
     return DataFacts(
-        source=place if absolute and place is not None else source,
+        source=place if absolute and place is not None else name,
         origin=found.origin,
         path=place,
         revision=found.revision,
@@ -182,7 +229,7 @@ def _facts(
         encoding=files[0].encoding,
         delimiter=files[0].delimiter,
         files=found.names,
-        columns=columns,
+        columns=report.columns,
         form=roles.form,
         messages=roles.messages,
         prompt=roles.prompt,
@@ -196,7 +243,7 @@ def _facts(
         rejected=roles.rejected,
         rows=scan.rows,
         sampled_rows=len(scan.examples) if scan.sampled else scan.rows,
-        usable_rows=scan.kept if most is None else min(scan.kept, most),
+        usable_rows=min(scan.kept, *(most for most in limits if most is not None), scan.kept),
         blank_rows=scan.blank,
         duplicate_rows=scan.duplicates,
         misencoded_rows=scan.damage["misencoded"],
@@ -204,19 +251,19 @@ def _facts(
         faults=dict(sorted((fault, rows) for fault, rows in scan.faults.items() if rows)),
         lost_rows=scan.damage["lost"],
         control_rows=scan.damage["control"],
-        prompts=scan.prompts.distinct(),
+        prompts=scan.distinct_prompts,
         largest_prompt_rows=scan.prompts.largest(),
-        conflicting_rows=scan.prompts.conflicting,
+        conflicting_rows=scan.conflicting,
         multi_turn=scan.multi_turn,
         has_system=scan.has_system,
         calls=scan.calls,
-        lengths=measured.lengths,
-        preferences=measured.preferences,
-        rewards=measured.rewards,
+        lengths=report.lengths,
+        preferences=report.preferences,
+        rewards=measure_rewards(spec, scan.examples, folder=folder),
         label=roles.label,
         feedback=_feedback(scan) if roles.label is not None else None,
         languages=find_languages(scan.examples),
-        twins=measured.twins,
+        twins=report.twins,
         labels=scan.labels.labels(MOST_CLASSES if _classifies(spec) else MOST_LABELS),
     )
 

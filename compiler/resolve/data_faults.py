@@ -2,112 +2,109 @@
 
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Final
 
 from ftc.compiler.resolve import pages
 from ftc.compiler.resolve.roles import Unassigned
 from ftc.compiler.resolve.scan import Scan
 from ftc.spec.finding import Finding
-from ftc.spec.sections import FileFormat, Spec
+from ftc.spec.sections import FileFormat
+from ftc.spec.sources import WholeSource
 
-_POINTER: Final = "/data/source"
 
-
-def no_reader(spec: Spec) -> Finding:
+def no_reader(source: WholeSource) -> Finding:
     """Say what reads parquet."""
     return pages.NO_PARQUET.finding(
-        message=f"`{spec.data.source}` is parquet, and pyarrow is not installed",
+        message=f"`{source.source}` is parquet, and pyarrow is not installed",
         help='run `pip install "ftc[data]"`, or save the table as csv or jsonl',
-        pointer=_POINTER,
+        pointer=source.at("source"),
     )
 
 
-def unassigned(spec: Spec, why: Unassigned, columns: Sequence[str]) -> Finding:
+def unassigned(source: WholeSource, why: Unassigned, columns: Sequence[str]) -> Finding:
     """Say which column is missing, or that nothing shows which column is what."""
     listed = ", ".join(f"`{name}`" for name in columns[:20])
     if why.problem == "missing":
         role = why.roles[0]
-        name = getattr(spec.data.columns, role)
+        name = getattr(source.columns, role)
         near = get_close_matches(name.casefold(), [c.casefold() for c in columns], n=1)
         column = next((c for c in columns if near and c.casefold() == near[0]), None)
         instead = f"the columns are {listed}"
-        patch = {"op": "replace", "path": f"/data/columns/{role}", "value": column}
+        patch = {"op": "replace", "path": source.at("columns", role), "value": column}
         return pages.NO_COLUMN.finding(
-            message=f"`{spec.data.source}` has no column `{name}`",
+            message=f"`{source.source}` has no column `{name}`",
             help=f"did you mean `{column}`? {instead}" if column else instead,
-            pointer=f"/data/columns/{role}",
+            pointer=source.at("columns", role),
             fix=(patch,) if column else (),
         )
     needed = " and ".join(f"`{role}`" for role in why.roles)
     what = f" for the form `{why.form}`" if why.form is not None else ""
     example = '`"columns": {"prompt": ..., "completion": ...}`'
     return pages.NO_ROLES.finding(
-        message=f"the columns of `{spec.data.source}` ({listed}) are not recognised{what}",
+        message=f"the columns of `{source.source}` ({listed}) are not recognised{what}",
         help=f"name the column of {needed} in `data.columns`"
         if needed
         else f"write which is which, such as {example}, in `data`",
-        pointer="/data/form" if why.form is not None else _POINTER,
+        pointer=source.at("form" if why.form is not None else "source"),
     )
 
 
-def unreadable(spec: Spec, error: OSError) -> Finding:
+def unreadable(source: WholeSource, error: OSError) -> Finding:
     """Say that the file is there, and neither disk nor rights give it."""
     return pages.NO_FILE.finding(
-        message=f"the data `{spec.data.source}` cannot be read: "
+        message=f"the data `{source.source}` cannot be read: "
         f"{(error.strerror or 'failure').lower()}",
         help="check the file's rights and its disk",
-        pointer=_POINTER,
+        pointer=source.at("source"),
     )
 
 
-def broken(spec: Spec, kind: FileFormat, what: str) -> Finding:
+def broken(source: WholeSource, kind: FileFormat, what: str) -> Finding:
     """Say that the file is not what its format says."""
     return pages.BROKEN_DATA.finding(
-        message=f"`{spec.data.source}` is no readable {kind}: {what}",
+        message=f"`{source.source}` is no readable {kind}: {what}",
         help="repair the file, or say what it is in `data.format`",
-        pointer=_POINTER,
+        pointer=source.at("source"),
     )
 
 
-def binary(spec: Spec) -> Finding:
+def binary(source: WholeSource) -> Finding:
     """Say that the file is no text."""
     return pages.NOT_TEXT.finding(
-        message=f"`{spec.data.source}` is no text file",
+        message=f"`{source.source}` is no text file",
         help="export the table as CSV in UTF-8, or say what it is in `data.format`",
-        pointer=_POINTER,
+        pointer=source.at("source"),
     )
 
 
-def ambiguous(spec: Spec, column: str) -> Finding:
+def ambiguous(source: WholeSource, column: str) -> Finding:
     """Say that the header has a needed name twice."""
     return pages.TWO_COLUMNS.finding(
-        message=f"`{spec.data.source}` has more than one column `{column}`",
+        message=f"`{source.source}` has more than one column `{column}`",
         help="give each a name of its own in the header",
-        pointer=_POINTER,
+        pointer=source.at("source"),
     )
 
 
-def empty(spec: Spec, kind: FileFormat, rows: int) -> Finding:
+def empty(source: WholeSource, kind: FileFormat, rows: int) -> Finding:
     """Say why the file names no columns; `rows` is how many it has all the same."""
-    source = spec.data.source
     if not rows:
-        message = f"`{source}` is empty"
+        message = f"`{source.source}` is empty"
     elif kind == "csv":
-        message = f"the first line of `{source}` is blank, and names no columns"
+        message = f"the first line of `{source.source}` is blank, and names no columns"
     else:
-        message = f"none of the {rows:,} rows of `{source}` is a JSON object"
+        message = f"none of the {rows:,} rows of `{source.source}` is a JSON object"
     return pages.NO_ROWS.finding(
         message=message,
         help="name a file with a header and rows, or with one JSON object per line",
-        pointer=_POINTER,
+        pointer=source.at("source"),
     )
 
 
-def unusable(spec: Spec, scan: Scan) -> Finding:
+def unusable(source: WholeSource, scan: Scan) -> Finding:
     """Say that every row is blank or malformed."""
     parts = [f"{scan.rows:,} rows", f"{scan.blank:,} blank", f"{scan.malformed:,} malformed"]
     return pages.NO_ROWS.finding(
-        message=f"`{spec.data.source}` has no usable row ({', '.join(parts)})",
+        message=f"`{source.source}` has no usable row ({', '.join(parts)})",
         help="check with `data.columns` that each role has its column, with text in it",
-        pointer=_POINTER,
+        pointer=source.at("source"),
     )

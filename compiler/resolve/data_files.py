@@ -1,11 +1,11 @@
 """Where the data is: a file beside the spec, or the files of a Hub data set in the cache."""
 
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
-from typing import Final, Literal
+from typing import Any, Literal
 
 from ftc.compiler.resolve import pages
 from ftc.compiler.resolve.data_faults import unreadable
@@ -21,9 +21,8 @@ from ftc.compiler.resolve.place import at, is_file, is_path, relative
 from ftc.compiler.resolve.said import patch_field
 from ftc.compiler.resolve.table_file import FORMATS
 from ftc.spec.finding import Finding
-from ftc.spec.sections import Data, FileFormat, Spec
-
-_POINTER: Final = "/data/source"
+from ftc.spec.sections import FileFormat, Spec
+from ftc.spec.sources import WholeSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,17 +37,17 @@ class DataFiles:
     names: tuple[str, ...]
 
 
-def find_data_files(spec: Spec, *, folder: Path) -> DataFiles | Finding:
+def find_data_files(spec: Spec, source: WholeSource, *, folder: Path) -> DataFiles | Finding:
     """Find the file or fetch the data set; its format is said, or shown by the extension."""
-    source = spec.data.source
-    suffix = PurePosixPath(source).suffix.lower()
-    hub = "/" in source and suffix not in FORMATS and not is_path(source, folder=folder)
+    name = source.source
+    suffix = PurePosixPath(name).suffix.lower()
+    hub = "/" in name and suffix not in FORMATS and not is_path(name, folder=folder)
     if hub:
-        return _find_data_set(spec)
-    path = at(source, folder=folder)
+        return _find_data_set(source)
+    path = at(name, folder=folder)
     if not is_file(path):
-        return _no_file(spec, path, folder)
-    chosen = spec.data.format if spec.data.format != "auto" else FORMATS.get(suffix)
+        return _no_file(spec, source, path, folder)
+    chosen = source.format if source.format != "auto" else FORMATS.get(suffix)
     if chosen is None:
         return _no_format(source, suffix)
     return DataFiles(
@@ -61,7 +60,9 @@ def find_data_files(spec: Spec, *, folder: Path) -> DataFiles | Finding:
     )
 
 
-def choose_files(names: Sequence[str], data: Data) -> tuple[tuple[str, ...], FileFormat] | None:
+def choose_files(
+    names: Sequence[str], data: WholeSource
+) -> tuple[tuple[str, ...], FileFormat] | None:
     """Choose a data set's files: of the subset's folder, of the split's name, of one format.
 
     A repository whose files name no split holds one, called train.
@@ -91,9 +92,9 @@ def _words(name: str) -> set[str]:
     return {*path.parent.parts, path.stem, *stem.split("-")}
 
 
-def _find_data_set(spec: Spec) -> DataFiles | Finding:
+def _find_data_set(data: WholeSource) -> DataFiles | Finding:
     """Ask the Hub for the files and fetch them; the cache answers where it cannot be asked."""
-    data, source = spec.data, spec.data.source
+    source = data.source
     commit = cached_commit(source, data.revision, "dataset")
     pinned = data.revision is not None and COMMIT.fullmatch(data.revision) is not None
     found: Repository | Trouble
@@ -104,18 +105,18 @@ def _find_data_set(spec: Spec) -> DataFiles | Finding:
     if isinstance(found, Trouble):
         if commit is not None and (cached := _cached(data, commit)) is not None:
             return cached
-        return _explain(spec, found)
+        return _explain(data, found)
     chosen = choose_files(list(found.files), data)
     if chosen is None:
-        return _no_split(spec, list(found.files))
+        return _no_split(data, list(found.files))
     place = download(source, found.commit, chosen[0], "dataset")
     if isinstance(place, Trouble):
-        return _explain(spec, place)
+        return _explain(data, place)
     remember_commit(source, data.revision, found.commit, "dataset")
     return _of_hub(place, chosen, found.commit)
 
 
-def _cached(data: Data, commit: str) -> DataFiles | None:
+def _cached(data: WholeSource, commit: str) -> DataFiles | None:
     """Return the files of a commit that were downloaded before."""
     place = snapshot_folder(data.source, commit, "dataset")
     names = [path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()]
@@ -135,21 +136,21 @@ def _of_hub(place: Path, chosen: tuple[tuple[str, ...], FileFormat], commit: str
     )
 
 
-def _no_file(spec: Spec, path: Path, folder: Path) -> Finding:
-    source = spec.data.source
+def _no_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> Finding:
     try:
         what = "a folder" if stat.S_ISDIR(path.stat().st_mode) else "no regular file"
     except PermissionError as error:
-        return unreadable(spec, error)
+        return unreadable(source, error)
     except (OSError, ValueError):  # not there, or a name that no disk can hold
-        return _missing_file(spec, path, folder)
+        return _missing_file(spec, source, path, folder)
     return pages.NO_FILE.finding(
-        message=f"the data `{source}` is {what}", help="name one file of rows", pointer=_POINTER
+        message=f"the data `{source.source}` is {what}",
+        help="name one file of rows",
+        pointer=source.at("source"),
     )
 
 
-def _missing_file(spec: Spec, path: Path, folder: Path) -> Finding:
-    source = spec.data.source
+def _missing_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> Finding:
     try:
         beside = sorted(item.name for item in path.parent.iterdir() if item.is_file())
     except OSError:
@@ -158,51 +159,57 @@ def _missing_file(spec: Spec, path: Path, folder: Path) -> Finding:
     instead = "write a file's path relative to the spec, or a data set of the Hub as `owner/name`"
     name = relative(path.with_name(near[0]), folder=folder) if near else None
     return pages.NO_FILE.finding(
-        message=f"there is no file `{source}`",
+        message=f"there is no file `{source.source}`",
         help=f"did you mean `{name}`? else {instead}" if name else instead,
-        pointer=_POINTER,
-        fix=patch_field(spec, "data", "source", name) if name else (),
+        pointer=source.at("source"),
+        fix=_rename(spec, source, name) if name else (),
     )
 
 
-def _no_format(source: str, suffix: str) -> Finding:
+def _rename(spec: Spec, source: WholeSource, name: str) -> tuple[Mapping[str, Any], ...]:
+    """Return the patch that names another file."""
+    if source.pointer == "/data":
+        return patch_field(spec, "data", "source", name)
+    return ({"op": "replace", "path": source.at("source"), "value": name},)
+
+
+def _no_format(source: WholeSource, suffix: str) -> Finding:
     what = f"the extension `{suffix}`" if suffix else "no extension"
     return pages.NO_FORMAT.finding(
-        message=f"`{source}` has {what}, which tells no format",
+        message=f"`{source.source}` has {what}, which tells no format",
         help="save it as csv, jsonl, json or parquet, or say which it is in `data.format`",
-        pointer=_POINTER,
+        pointer=source.at("source"),
     )
 
 
-def _no_split(spec: Spec, names: Sequence[str]) -> Finding:
-    data = spec.data
+def _no_split(data: WholeSource, names: Sequence[str]) -> Finding:
     what = f"split `{data.split}`" + (f" of subset `{data.subset}`" if data.subset else "")
     files = [name for name in sorted(names) if PurePosixPath(name).suffix.lower() in FORMATS]
     held = ", ".join(f"`{name}`" for name in files[:5]) or "no such file at all"
     return pages.NO_SPLIT.finding(
         message=f"`{data.source}` has no data file for the {what}",
         help=f"name a split and a subset that its files carry: it holds {held}",
-        pointer="/data/subset" if data.subset else "/data/split",
+        pointer=data.at("subset" if data.subset else "split"),
     )
 
 
-def _explain(spec: Spec, trouble: Trouble) -> Finding:
-    source = spec.data.source
+def _explain(data: WholeSource, trouble: Trouble) -> Finding:
+    source = data.source
     if trouble.reason in ("missing", "revision"):
-        at_revision = f" at revision `{spec.data.revision}`" if spec.data.revision else ""
+        at_revision = f" at revision `{data.revision}`" if data.revision else ""
         return pages.DATASET_NOT_FOUND.finding(
             message=f"the Hub has no data set `{source}`{at_revision}, or it is private",
             help="write the id as its page does, or a file's path with its extension",
-            pointer=_POINTER,
+            pointer=data.at("source"),
         )
     if trouble.reason == "gated":
         return pages.GATED_DATASET.finding(
             message=f"the data set `{source}` is gated: {trouble.detail}",
             help="accept its terms on its page on the Hub, then set HF_TOKEN to a token of yours",
-            pointer=_POINTER,
+            pointer=data.at("source"),
         )
     return pages.DATASET_UNREACHABLE.finding(
         message=f"the Hub cannot be asked for the data set `{source}` ({trouble.detail})",
         help="connect, download it beforehand, or name a local file",
-        pointer=_POINTER,
+        pointer=data.at("source"),
     )

@@ -254,6 +254,10 @@ class DataFacts:
     character. `prompts` counts the distinct prompts, `largest_prompt_rows` the rows of the most
     frequent one, `conflicting_rows` those whose prompt came before with another answer.
     `languages` maps codes to their share of the sampled rows whose language shows, most first.
+
+    `sources` holds the facts of each source of a mixture, in the order of the spec; it is empty for
+    the facts of one. What is said of the whole then adds them up, `lengths` by the rows that each
+    has in an epoch, and a role's column is called as the role is.
     """
 
     source: str
@@ -302,6 +306,7 @@ class DataFacts:
     label: str | None = None
     feedback: Feedback | None = None
     rewards: RewardFacts | None = None
+    sources: "tuple[DataFacts, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ conversation, since a chat template is free to write what it likes around a text
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
-from itertools import chain, groupby, islice, pairwise
+from itertools import chain, count, groupby, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from ftc.compiler.resolve.tokenizer_files import LoadedTokenizer
 from ftc.compiler.resolve.tools import to_messages, with_system
 from ftc.spec.finding import Finding
 from ftc.spec.sections import Spec
+from ftc.spec.sources import list_sources
 
 if TYPE_CHECKING:  # slow to import, needed only where a tokenizer is there
     from tokenizers import Encoding
@@ -60,17 +61,19 @@ def mask_rows(
 
 def _read_examples(spec: Spec, folder: Path, data: DataFacts) -> Iterator[tuple[int, Example]]:
     """Yield the rows that say something, numbered, in the order of the files."""
-    found = find_data_files(spec, folder=folder)
-    if isinstance(found, Finding):
-        return
-    files = (inspect_file(path, found.format) for path in found.paths)
-    whole = (file for file in files if isinstance(file, TableFile))
-    roles = Roles(**{field.name: getattr(data, field.name) for field in fields(Roles)})
-    rows = chain.from_iterable(read_table(file).rows for file in whole)
-    for number, row in enumerate(rows, start=1):
-        example = read_example(row, roles, repair=spec.data.cleaning.repair_encoding)
-        if isinstance(example, Example):
-            yield number, example
+    numbers = count(1)
+    for source, part in zip(list_sources(spec.data), data.sources or (data,), strict=True):
+        found = find_data_files(spec, source, folder=folder)
+        if isinstance(found, Finding):
+            return
+        files = (inspect_file(path, found.format) for path in found.paths)
+        whole = (file for file in files if isinstance(file, TableFile))
+        roles = Roles(**{field.name: getattr(part, field.name) for field in fields(Roles)})
+        for row in chain.from_iterable(read_table(file).rows for file in whole):
+            number = next(numbers)
+            example = read_example(row, roles, repair=spec.data.cleaning.repair_encoding)
+            if isinstance(example, Example):
+                yield number, example
 
 
 def _mask(

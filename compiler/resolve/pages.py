@@ -271,6 +271,15 @@ TWO_COLUMNS: Final = _page(
     example='{"data": "a-table-with-two-columns-called-label.csv"}',
     instead="A name of its own for each column.",
 )
+MIXED_FORMS: Final = _page(
+    "FTC256",
+    "unlike-sources",
+    what="The rows of two sources have forms that cannot be trained on together.",
+    why="A conversation, a plain text and a pair of answers are read, masked and padded in ways of "
+    "their own: one run has one of them.",
+    example='{"data": {"sources": ["chats.jsonl", "handbook-of-plain-text.jsonl"]}}',
+    instead="Sources of one form; conversations, instructions and prompts with completions mix.",
+)
 NO_GPU_NAME: Final = _page(
     "FTC300",
     "unknown-gpu",

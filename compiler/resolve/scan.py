@@ -21,8 +21,9 @@ SAMPLE_ROWS: Final = 20_000
 class Scan:
     """What the rows add up to; `kept` counts what cleaning leaves, `examples` a sample of it.
 
-    `numbers` are those of the examples' rows, counted from 1; `faults` counts malformed rows and
-    `damage` damaged ones, by kind.
+    `prompts` may hold those of earlier sources as well; `distinct_prompts` and `conflicting` count
+    this one's own. `numbers` are those of the examples' rows, counted from 1; `faults` counts
+    malformed rows and `damage` damaged ones, by kind.
     """
 
     rows: int = 0
@@ -40,6 +41,8 @@ class Scan:
     numbers: list[int] = field(default_factory=list)
     labels: LabelCount = field(default_factory=LabelCount)
     prompts: PromptCount = field(default_factory=PromptCount)
+    distinct_prompts: int = 0
+    conflicting: int = 0
 
     @property
     def malformed(self) -> int:
@@ -48,12 +51,21 @@ class Scan:
 
 
 def scan_rows(
-    rows: Iterable[Row | None], roles: Roles, cleaning: Cleaning, *, sample: bool
+    rows: Iterable[Row | None],
+    roles: Roles,
+    cleaning: Cleaning,
+    *,
+    sample: bool,
+    prompts: PromptCount | None = None,
 ) -> Scan:
-    """Read every row once; `sample` bounds the examples kept, by a reservoir (algorithm R)."""
-    scan, pick = Scan(), random.Random(0)  # noqa: S311 - a sample, no secret
+    """Read every row once; `sample` bounds the examples kept, by a reservoir (algorithm R).
+
+    `prompts` are those of the sources before, whose rows a copy may be of.
+    """
+    scan, pick = Scan(prompts=prompts or PromptCount()), random.Random(0)  # noqa: S311 - a sample, no secret
     if roles.form in ("chat", "text", "preference", "feedback"):
         scan.labels.closed = False
+    before = (scan.prompts.distinct(), scan.prompts.conflicting)
     for row in rows:
         scan.rows += 1
         example = read_example(row, roles, repair=cleaning.repair_encoding)
@@ -68,6 +80,8 @@ def scan_rows(
             scan.blank += 1
         else:
             scan.faults[example] += 1
+    scan.distinct_prompts = scan.prompts.distinct() - before[0]
+    scan.conflicting = scan.prompts.conflicting - before[1]
     return scan
 
 

@@ -22,10 +22,11 @@ def find_stale(kept: Mapping[str, Fact], folder: Path) -> tuple[Finding, ...]:
         config = folder / model.path / "config.json"
         if _differs(config, model.config_sha256):
             found.append(_finding("the model's `config.json`", "/model/id"))
-    if isinstance(data, DataFacts) and data.path is not None:
-        file = folder / data.path
-        if _differs(file, data.sha256):
-            found.append(_finding(f"`{data.source}`", "/data/source"))
+    parts = (data.sources or (data,)) if isinstance(data, DataFacts) else ()
+    for place, part in enumerate(parts):
+        if part.path is not None and _differs(folder / part.path, part.sha256):
+            pointer = "/data/source" if part is data else f"/data/sources/{place}"
+            found.append(_finding(f"`{part.source}`", pointer))
     return tuple(found)
 
 

@@ -1,0 +1,82 @@
+"""The sources of the data, each with all that is said of it: one is a mixture of one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Final, Literal
+
+from ftc.spec.sections import Columns, Data, FileFormat, Form, Source
+
+#: Up to four times in all, rows teach about as much as new ones would (arXiv 2305.16264).
+REPEATS: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeSource:
+    """One source: its own words where it has some, the section's elsewhere.
+
+    `weight` is its share of an epoch's rows beside the other weights, None where it gives its rows
+    once; `pointer` the place in the long form where it stands, `said` its own fields.
+    """
+
+    source: str
+    revision: str | None
+    subset: str | None
+    split: str
+    format: FileFormat | Literal["auto"]
+    form: Form | Literal["auto"]
+    columns: Columns
+    weight: float | None
+    max_rows: int | None
+    max_repeats: int
+    pointer: str
+    said: frozenset[str]
+
+    def at(self, *path: str) -> str:
+        """Return the pointer of one of its fields: the section's where that one is read."""
+        if self.pointer == "/data" or path[0] in self.said:
+            return "/".join((self.pointer, *path))
+        return self.pointer if path == ("source",) else "/".join(("/data", *path))
+
+
+def list_sources(data: Data) -> tuple[WholeSource, ...]:
+    """Return the sources in the order of the spec."""
+    if data.sources is None:
+        return (_whole(data, Source(source=data.source or ""), "/data"),)
+    return tuple(
+        _whole(data, Source(source=item) if isinstance(item, str) else item, f"/data/sources/{n}")
+        for n, item in enumerate(data.sources)
+    )
+
+
+def is_mixture(data: Data) -> bool:
+    """Tell whether the sources are a list, which may hold one."""
+    return data.sources is not None
+
+
+def name_sources(sources: Sequence[str]) -> tuple[str, ...]:
+    """Return a short name for each: the last parts of its path that no other one ends with."""
+    parts = [source.replace("\\", "/").split("/") for source in sources]
+    most = max(map(len, parts))
+    for length in range(1, most + 1):
+        names = ["/".join(part[-length:]) for part in parts]
+        if len(set(names)) == len(set(sources)):
+            return tuple(names)
+    return tuple(sources)
+
+
+def _whole(data: Data, item: Source, pointer: str) -> WholeSource:
+    said = frozenset(f.name for f in fields(item) if getattr(item, f.name) is not None)
+    return WholeSource(
+        source=item.source,
+        revision=item.revision or data.revision,
+        subset=item.subset or data.subset,
+        split=item.split or data.split,
+        format=item.format or data.format,
+        form=item.form or data.form,
+        columns=replace(data.columns, **(item.columns or {})),
+        weight=item.weight,
+        max_rows=item.max_rows,
+        max_repeats=item.max_repeats or REPEATS,
+        pointer=pointer,
+        said=said if len(said) > 1 else frozenset(),
+    )
