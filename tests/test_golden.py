@@ -32,6 +32,7 @@ EXAMPLES = {
     "slurm": "examples/slurm/spec.json",
     "kubernetes": "examples/kubernetes/spec.json",
     "skypilot": "examples/skypilot/spec.json",
+    "mixture": "examples/mixture/spec.json",
 }
 SCRIPTS = sorted(GOLDEN.glob("*/*.py"))
 

@@ -51,8 +51,7 @@ def decide_mixture(
     if not data.sources:
         return None
     sources, names = list_sources(spec.data), label_sources(spec)
-    ends = [round(sum(rows[: place + 1]) * train_share) for place in range(len(rows))]
-    trained = [end - start for start, end in pairwise([0, *ends])]
+    trained = share_rows(rows, train_share)
     epoch = allot(
         trained,
         [source.weight for source in sources],
@@ -67,6 +66,12 @@ def decide_mixture(
     capped = find_capped(trained, epoch, [source.max_repeats for source in sources])
     name, repeats = names[capped], sources[capped].max_repeats
     return derived(value, "mixture.capped", weights=weights, name=name, repeats=repeats)
+
+
+def share_rows(rows: Sequence[int], share: float) -> list[int]:
+    """Return a share of each source's rows, which add up to that share of all."""
+    ends = [round(sum(rows[: place + 1]) * share) for place in range(len(rows))]
+    return [end - start for start, end in pairwise([0, *ends])]
 
 
 def find_capped(rows: Sequence[int], epoch: Sequence[int], repeats: Sequence[int]) -> int:

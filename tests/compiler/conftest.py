@@ -46,6 +46,9 @@ def build_case(edits: Mapping[str, Any]) -> tuple[Spec, Facts]:
     tree = copy.deepcopy(_tree())
     for pointer, value in edits.items():
         _put(tree, pointer.split("/")[1:], value)
+        if pointer == "/facts/data/sources":  # said of each is how it differs from the whole
+            whole = {**tree["facts"]["data"], "sources": []}
+            tree["facts"]["data"]["sources"] = [{**whole, **part} for part in value]
         if pointer.startswith("/spec/"):
             tree["spec"]["said"].append(pointer.removeprefix("/spec"))
     model = tree["facts"]["model"]

@@ -2,7 +2,7 @@
 
 from ftc.compiler.resolve.pages import PAGES
 
-RANGES = (range(100, 120), range(200, 220), range(300, 310))
+RANGES = (range(100, 120), range(200, 220), range(256, 270), range(300, 310))
 PARTS = ("**What it is.**", "**Why it matters.**", "**Example**", "**Use instead.**")
 
 

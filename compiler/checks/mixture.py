@@ -1,0 +1,139 @@
+"""The rules about mixtures: every source must add something, and its weight be one it can have."""
+# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+
+import math
+from collections.abc import Iterator, Sequence
+
+from ftc.compiler.checks.case import Case
+from ftc.compiler.checks.rule import Problem, rule
+from ftc.compiler.plan.mixture import count_rows, find_capped, label_sources, share_rows
+from ftc.spec.sources import list_sources
+
+_LEFT_OUT_SHARE = 0.01
+
+
+def _copies(case: Case) -> dict[int, int]:
+    """Return which sources hold the same bytes as an earlier one, by place."""
+    hashes = [part.sha256 for part in case.data.sources]
+    return {n: hashes.index(own) for n, own in enumerate(hashes) if own in hashes[:n]}
+
+
+def _trained(case: Case) -> list[int]:
+    """Return the rows of each source that are trained on, each counted once."""
+    decided = case.plan.decisions
+    rows = count_rows(case.spec, case.data, decided.max_length.value)
+    held_out = decided.validation_rows.value + decided.test_rows.value
+    return share_rows(rows, 1 - held_out / max(1, sum(rows)))
+
+
+@rule("FTC216", "same-source-twice", "warning", reads=("data",))
+def same_source_twice(case: Case) -> Iterator[Problem]:
+    """What it is: Two sources of a mixture are the same file, or hold the same bytes.
+
+    Why it matters: Copies are removed, and the second one then adds nothing; where they are kept,
+    its rows count twice, which a weight says more plainly.
+
+    Example: {"data": {"sources": ["tickets.csv", "tickets.csv", "chats.jsonl"]}}
+
+    Use instead: {"data": {"sources": [{"source": "tickets.csv", "weight": 2}, {"source":
+    "chats.jsonl", "weight": 1}]}}
+    """
+    sources = list_sources(case.spec.data)
+    for place, first in _copies(case).items():
+        yield Problem(
+            message=f"`{sources[place].source}` holds the same bytes as `{sources[first].source}`",
+            help="remove one of them, and give the other a weight if it should count more",
+            pointer=sources[place].pointer,
+        )
+
+
+@rule("FTC217", "idle-source", "warning", reads=("data", "plan"))
+def idle_source(case: Case) -> Iterator[Problem]:
+    """What it is: A source gives an epoch no row.
+
+    Why it matters: Its rows are all copies of another source's, or too long, or its weight is less
+    than one row of the epoch: nothing is learned from it.
+
+    Example: {"data": {"sources": [{"source": "tiny.csv", "weight": 1}, {"source": "huge.csv",
+    "weight": 100000}]}}
+
+    Use instead: {"data": {"sources": [{"source": "tiny.csv", "weight": 1}, {"source": "huge.csv",
+    "weight": 10}]}}
+    """
+    mixture, copies = case.plan.decisions.mixture, _copies(case)
+    for place, rows in enumerate(mixture.value.values() if mixture else ()):
+        source = list_sources(case.spec.data)[place]
+        if rows == 0 and place not in copies:
+            usable = case.data.sources[place].usable_rows
+            yield Problem(
+                message=f"no row of `{source.source}` is trained on; {usable:,} are usable",
+                help="remove it, or give it a higher weight"
+                if usable
+                else "remove it: its rows are copies of another source's",
+                pointer=source.pointer,
+            )
+
+
+@rule("FTC218", "weight-beyond-repeats", "warning", reads=("data", "plan"))
+def weight_beyond_repeats(case: Case) -> Iterator[Problem]:
+    """What it is: A source has so few rows for its weight that repeating them as often as it allows
+    is not enough.
+
+    Why it matters: The weights are kept by leaving out rows of the other sources, in every epoch.
+
+    Example: {"data": {"sources": [{"source": "300-rows.csv", "weight": 1}, {"source":
+    "100000-rows.csv", "weight": 1}]}}
+
+    Use instead: {"data": {"sources": [{"source": "300-rows.csv", "weight": 1}, {"source":
+    "100000-rows.csv", "weight": 80}]}}
+    """
+    mixture = case.plan.decisions.mixture
+    if mixture is None or mixture.because.key != "mixture.capped":
+        return
+    sources, epoch, rows = list_sources(case.spec.data), [*mixture.value.values()], _trained(case)
+    place = find_capped(rows, epoch, [source.max_repeats for source in sources])
+    left = sum(max(0, n - seen) for n, seen in zip(rows, epoch, strict=True))
+    if left < _LEFT_OUT_SHARE * sum(rows):
+        return
+    source = sources[place]
+    yield Problem(
+        message=f"`{source.source}` has {rows[place]:,} training rows, and its weight leaves out "
+        f"{left:,} rows of other sources",
+        help=f"set its `max_repeats` to {_needed_repeats(case, rows, place):,}, or lower its "
+        f"weight: now a row of it is in an epoch at most {source.max_repeats}x",
+        pointer=source.at("weight"),
+    )
+
+
+@rule("FTC219", "labels-of-one-source", "warning", reads=("data",))
+def labels_of_one_source(case: Case) -> Iterator[Problem]:
+    """What it is: The sources have labels, and not the same ones.
+
+    Why it matters: A label that one source writes otherwise is another label to the model, and one
+    that a single source has is told by how that source writes, not by what it says.
+
+    Example: {"data": {"sources": ["with-refund.csv", "with-Refunds.csv"]}}
+
+    Use instead: {"data": {"sources": ["with-refund.csv", "with-refund-too.csv"]}}
+    """
+    parts, names = case.data.sources, label_sources(case.spec)
+    if not case.data.labels or not all(part.labels for part in parts):
+        return
+    sets = [{label.name for label in part.labels} for part in parts]
+    every = set().union(*sets)
+    alone = sorted(label for label in every if sum(label in own for own in sets) == 1)
+    if alone and len(parts) > 1:
+        place = next(n for n, own in enumerate(sets) if alone[0] in own)
+        yield Problem(
+            message=f"{len(alone):,} of {len(every):,} labels are in one source alone, such as "
+            f"`{alone[0]}` in `{names[place]}`",
+            help="spell the labels alike in every source, if they mean the same",
+            pointer=list_sources(case.spec.data)[place].pointer,
+        )
+
+
+def _needed_repeats(case: Case, rows: Sequence[int], place: int) -> int:
+    """Return how often a row of the source would be in the epoch that holds every row."""
+    weights = [source.weight or 0.0 for source in list_sources(case.spec.data)]
+    longest = max(n / weight for n, weight in zip(rows, weights, strict=True) if weight)
+    return math.ceil(longest * weights[place] / max(1, rows[place]))
