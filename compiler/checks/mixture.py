@@ -76,8 +76,7 @@ def idle_source(case: Case) -> Iterator[Problem]:
 
 @rule("FTC218", "weight-beyond-repeats", "warning", reads=("data", "plan"))
 def weight_beyond_repeats(case: Case) -> Iterator[Problem]:
-    """What it is: A source has so few rows for its weight that repeating them as often as it allows
-    is not enough.
+    """What it is: A source has too few rows for its weight, repeated as often as it allows.
 
     Why it matters: The weights are kept by leaving out rows of the other sources, in every epoch.
 

@@ -88,9 +88,7 @@ def test_unlike_forms_are_refused(folder: Path) -> None:
         ),
     ],
 )
-def test_findings_point_at_their_source(
-    folder: Path, source: Any, code: str, pointer: str
-) -> None:
+def test_findings_point_at_their_source(folder: Path, source: Any, code: str, pointer: str) -> None:
     """What is wrong with one source is said of that one."""
     found = unknown(mixture("chats.jsonl", source), folder)
 
