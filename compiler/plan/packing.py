@@ -1,15 +1,21 @@
 """Rows packed to full length: how many remain, and how full they are, from the lengths alone."""
 
+import random
+from bisect import bisect_left, insort
 from dataclasses import replace
+from functools import cache
+from itertools import accumulate
 
 from ftc.compiler.resolve.facts import Lengths
+
+_WINDOW = 1000  # rows that are packed at a time
 
 
 def pack_lengths(lengths: Lengths, max_length: int, *, rows: int) -> tuple[int, Lengths]:
     """Return the rows that best-fit packing leaves of so many, and their lengths: all alike.
 
-    TRL's `bfd` strategy (best fit decreasing, arXiv 2404.10830) on the histogram, whose upper edges
-    stand for the rows of a bin, shrunk together so that their mean is the rows' own.
+    Best fit, as the bundle's `packing.py` goes, on the histogram, whose upper edges stand for the
+    rows of a bin, shrunk together so that their mean is the rows' own.
     """
     total = sum(count for _, count in lengths.histogram)
     if not total or not rows:
@@ -17,8 +23,7 @@ def pack_lengths(lengths: Lengths, max_length: int, *, rows: int) -> tuple[int, 
     edges = sum(edge * count for edge, count in lengths.histogram) / total
     shrink = min(1.0, lengths.mean / max(1.0, edges))
     shrunk = tuple((round(edge * shrink), count) for edge, count in lengths.histogram)
-    bins = count_bins(shrunk, max_length)
-    packed = max(1, round(rows * bins / total))
+    packed = max(1, round(rows * packed_share(shrunk, max_length)))
     mean = min(float(max_length), lengths.mean * rows / packed)
     full = replace(
         lengths,
@@ -33,34 +38,28 @@ def pack_lengths(lengths: Lengths, max_length: int, *, rows: int) -> tuple[int, 
     return packed, full
 
 
-def count_bins(histogram: tuple[tuple[int, int], ...], max_length: int) -> int:
-    """Return the rows of `max_length` that best fit decreasing needs for (tokens, rows) pairs.
+@cache
+def packed_share(histogram: tuple[tuple[int, int], ...], length: int) -> float:
+    """Return the packed rows of `length` tokens that a row of these (tokens, rows) pairs becomes.
 
-    Rows of equal length are placed together: into the fullest bins that take them, as many as each
-    takes, then into new ones. What is longer than a bin fills one.
+    One window of rows, drawn at equal distances from the histogram and mixed, is packed.
     """
-    bins, room = 0, dict[int, int]()  # room that is left -> how many bins have it
-    for tokens, rows in sorted(histogram, reverse=True):
-        size, waiting = max(1, min(tokens, max_length)), rows
-        for left in sorted(room):
-            if left < size or not waiting:
-                continue
-            each = left // size
-            used = min(room[left], -(-waiting // each))
-            whole = min(used, waiting // each)
-            room[left] -= used
-            _add(room, left - each * size, whole)
-            if used > whole:
-                _add(room, left - (waiting - each * whole) * size, 1)
-            waiting -= min(waiting, each * used)
-        each = max_length // size
-        bins += -(-waiting // each)
-        _add(room, max_length - each * size, waiting // each)
-        if waiting % each:
-            _add(room, max_length - waiting % each * size, 1)
+    ends = list(accumulate(rows for _, rows in histogram))
+    count = min(_WINDOW, ends[-1])
+    places = ((2 * place + 1) * ends[-1] / (2 * count) for place in range(count))
+    sizes = [max(1, min(histogram[bisect_left(ends, place)][0], length)) for place in places]
+    random.Random(0).shuffle(sizes)  # noqa: S311 - any order of chance
+    return count_bins(sizes, length) / count
+
+
+def count_bins(sizes: list[int], length: int) -> int:
+    """Return the rows of `length` that best fit needs for rows in this order."""
+    bins, rooms = 0, list[int]()  # what is left in each bin, rising
+    for size in sizes:
+        place = bisect_left(rooms, size)
+        if place == len(rooms):
+            bins, room = bins + 1, length
+        else:
+            room = rooms.pop(place)
+        insort(rooms, room - size)
     return bins
-
-
-def _add(room: dict[int, int], left: int, count: int) -> None:
-    if left and count:
-        room[left] = room.get(left, 0) + count

@@ -1,7 +1,9 @@
 """Packed rows, counted from a histogram of lengths."""
 
+import runpy
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,33 +11,51 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftc.compiler.plan.known import KnownFacts
-from ftc.compiler.plan.packing import count_bins, pack_lengths
+from ftc.compiler.plan.packing import count_bins, pack_lengths, packed_share
 from ftc.spec.sections import Spec
 
+ROOT = Path(__file__).resolve().parents[3]
+PACKING = runpy.run_path(str(ROOT / "templates" / "packing.py.j2"))  # no value is put into it
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
 HISTOGRAM = st.lists(
-    st.tuples(st.integers(1, 64), st.integers(1, 40)), max_size=12, unique_by=lambda pair: pair[0]
+    st.tuples(st.integers(1, 64), st.integers(1, 40)),
+    min_size=1,
+    max_size=12,
+    unique_by=lambda pair: pair[0],
 )
 
 
-def one_by_one(histogram: list[tuple[int, int]], length: int) -> int:
+def one_by_one(sizes: list[int], length: int) -> list[list[int]]:
     """Pack row by row: each into the fullest bin that takes it."""
-    bins: list[int] = []
-    for tokens, rows in sorted(histogram, reverse=True):
-        for _ in range(rows):
-            size = min(tokens, length)
-            fitting = [place for place, room in enumerate(bins) if room >= size]
-            if fitting:
-                bins[min(fitting, key=lambda place: bins[place])] -= size
-            else:
-                bins.append(length - size)
-    return len(bins)
+    bins: list[list[int]] = []
+    for size in sizes:
+        fitting = [packed for packed in bins if length - sum(packed) >= size]
+        if fitting:
+            max(fitting, key=sum).append(size)
+        else:
+            bins.append([size])
+    return bins
+
+
+@given(st.lists(st.integers(1, 64), max_size=60))
+def test_the_bundle_packs_as_the_plan_counts(sizes: list[int]) -> None:
+    """Every row once, none cut, each where it fits best; as many packed rows as are counted."""
+    packed = PACKING["fill"](sizes, 64)
+
+    rooms = [sorted(sizes[row] for row in rows) for rows in packed]
+    assert sorted(rooms) == sorted(sorted(rows) for rows in one_by_one(sizes, 64))
+    assert sorted(row for rows in packed for row in rows) == list(range(len(sizes)))
+    assert len(packed) == count_bins(sizes, 64)
 
 
 @given(HISTOGRAM, st.integers(1, 64))
-def test_as_many_bins_as_packing_row_by_row(histogram: list[tuple[int, int]], length: int) -> None:
-    """Best fit decreasing, whether rows are placed one by one or all of a length at once."""
-    assert count_bins(tuple(histogram), length) == one_by_one(histogram, length)
+def test_a_share_is_that_of_the_rows(histogram: list[tuple[int, int]], length: int) -> None:
+    """Between what the tokens need at least and a packed row for each."""
+    total = sum(rows for _, rows in histogram)
+    tokens = sum(min(size, length) * rows for size, rows in histogram)
+    share = packed_share(tuple(sorted(histogram)), length)
+    assert tokens / length <= share * total + 0.5 + total / 1000
+    assert share <= 1
 
 
 def test_short_rows_become_few_full_ones(build_known: BuildKnown) -> None:
