@@ -8,7 +8,7 @@ RUN := .venv/bin
 export FTC_LLAMA_CPP_SDIST ?= $(shell ls "$(CACHE)"/sdist/llama?cpp?python-*.tar.gz 2>/dev/null | tail -n 1)
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: install links demo quickstart-model test prove prove-all rehearse-all docs check clean
+.PHONY: install links demo quickstart-model test prove prove-all rehearse-all fuzz audit docs check clean
 
 install:  ## make .venv with every pinned package; nothing to do the second time
 	@PYTHON="$(PYTHON)" .ci/setup
@@ -33,6 +33,12 @@ prove-all: install  ## whole matrices, by hand
 
 rehearse-all: install  ## rehearse every family, into benchmarks/rehearsals.md; up to an hour
 	$(RUN)/python -m benchmarks.rehearsals
+
+fuzz: install  ## ten minutes of hostile inputs for every reader, into benchmarks/fuzz.md
+	$(RUN)/python -m benchmarks.fuzz --write
+
+audit: install  ## known faults of the locked packages, where a service of advisories answers
+	$(RUN)/python .ci/audit.py
 
 docs: install  ## write docs/fields.md and docs/rules/ from what `ftc explain` says
 	$(RUN)/python -m pytest -q tests/test_docs.py --update-golden

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.case import Case
 from ftc.compiler.checks.rule import Problem, put, rule
-from ftc.compiler.knowledge.module_names import find_module_names
+from ftc.compiler.knowledge.module_names import ModuleNames, find_module_names
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.adapter import matched
+from ftc.compiler.resolve.patterns import SlowPatternError, match_texts
 
 _ADAPTERS = ("lora", "qlora")
 _PARTS = {"embeddings", "head"}
@@ -64,13 +65,48 @@ def pattern_matches_nothing(case: Case) -> Iterator[Problem]:
         )
         return
     names = find_module_names(case.model.architecture)
-    if shape is not None and names is not None and not matched(shape, pattern):
+    if names is None or _is_slow(pattern, names):  # FTC167 says it
+        return
+    if shape is not None and not matched(shape, pattern):
         kind = next(iter(names.linears))
         yield Problem(
             message=f"`method.target_pattern` matches no linear layer of `{shape.architecture}`",
             help=f"it must match a whole name, such as `{names.linear(kind, 0)}`",
             pointer="/method/target_pattern",
         )
+
+
+@rule("FTC167", "endless-pattern", "error", reads=("model",))
+def endless_pattern(case: Case) -> Iterator[Problem]:
+    """What it is: Matching `method.target_pattern` with one name takes longer than seconds.
+
+    Why it matters: A repetition inside a repetition has Python try every way to share the letters
+    between the two. PEFT matches each module with the pattern, so training would never start.
+
+    Example: {"method": {"type": "lora", "target_pattern": "(.+)+_projection"}}
+
+    Use instead: {"method": {"type": "lora", "target_pattern": ".*_proj"}}
+    """
+    pattern, names = case.spec.method.target_pattern, find_module_names(case.model.architecture)
+    if pattern is None or names is None or case.spec.method.type not in _ADAPTERS:
+        return
+    if _is_slow(pattern, names):
+        yield Problem(
+            message="`method.target_pattern` takes too long to match a single name",
+            help="write it without a repetition inside another, such as `.*(q_proj|v_proj)`",
+            pointer="/method/target_pattern",
+        )
+
+
+def _is_slow(pattern: str, names: ModuleNames) -> bool:
+    texts = (names.head, names.linear(next(iter(names.linears)), 0))
+    try:
+        match_texts(pattern, texts, "fullmatch")
+    except SlowPatternError:
+        return True
+    except (re.error, OverflowError, RecursionError):
+        return False
+    return False
 
 
 @rule("FTC152", "pattern-matches-the-head", "error", reads=("model",))
@@ -89,8 +125,8 @@ def pattern_matches_the_head(case: Case) -> Iterator[Problem]:
     if pattern is None or names is None or case.spec.method.type not in _ADAPTERS:
         return
     try:
-        hits = re.fullmatch(pattern, names.head) is not None
-    except (re.error, OverflowError, RecursionError):  # FTC151 says it
+        (hits,) = match_texts(pattern, (names.head,), "fullmatch")
+    except (re.error, OverflowError, RecursionError, SlowPatternError):  # FTC151 or FTC167 says it
         return
     if hits:
         yield Problem(

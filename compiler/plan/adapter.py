@@ -11,6 +11,7 @@ from ftc.compiler.plan.decision import Because, Decision
 from ftc.compiler.plan.freezing import part_parameters, token_parameters
 from ftc.compiler.plan.sampling import samples
 from ftc.compiler.plan.source import decide, derived, keep
+from ftc.compiler.resolve.patterns import SlowPatternError, match_texts
 from ftc.spec.sections import Init, Quantization, Spec
 
 ALL_LINEAR = "all-linear"  # PEFT's own word, for an architecture that the table lacks
@@ -115,21 +116,19 @@ def _count(spec: Spec, shape: Shape, targets: tuple[str, ...], rank: int) -> int
 def matched(shape: Shape, pattern: str) -> tuple[tuple[str, int], ...]:
     """Return (kind, layer) of the linear modules whose whole name matches, as PEFT looks.
 
-    Nothing where the architecture's names are not known, or the pattern is no regular expression.
+    Nothing where the architecture's names are not known, or the pattern is no regular expression,
+    or one that takes for ever.
     """
     names = find_module_names(shape.architecture)
-    try:
-        whole = re.compile(pattern)
-    except (re.error, OverflowError, RecursionError):
-        return ()
     if names is None:
         return ()
-    return tuple(
-        (kind, layer)
-        for kind in linear_modules(shape)
-        for layer in range(shape.layers)
-        if whole.fullmatch(names.linear(kind, layer))
-    )
+    modules = [(kind, layer) for kind in linear_modules(shape) for layer in range(shape.layers)]
+    texts = tuple(names.linear(kind, layer) for kind, layer in modules)
+    try:
+        hits = match_texts(pattern, texts, "fullmatch")
+    except (re.error, OverflowError, RecursionError, SlowPatternError):
+        return ()
+    return tuple(module for module, hit in zip(modules, hits, strict=True) if hit)
 
 
 def expert_adapter_parameters(shape: Shape, rank: int) -> int:

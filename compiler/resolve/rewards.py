@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from ftc.compiler.resolve.example import Example
 from ftc.compiler.resolve.facts import RewardFacts, RewardFault, RewardFunction
+from ftc.compiler.resolve.patterns import SlowPatternError, match_texts
 from ftc.compiler.resolve.place import at
 from ftc.spec.sections import Reward, Spec
 
@@ -77,10 +78,11 @@ def _look(found: RewardFacts, reward: Reward, answers: Sequence[str], folder: Pa
     """Add what one reward makes of the answers, or what its file holds."""
     if reward.regex is not None:
         try:
-            pattern = re.compile(reward.regex)
+            rows = sum(match_texts(reward.regex, tuple(answers), "search"))
         except (re.error, OverflowError, RecursionError) as error:
             raise RewardFileError(f"`{reward.regex}` is no regular expression: {error}") from error
-        rows = sum(pattern.search(answer) is not None for answer in answers)
+        except SlowPatternError as error:
+            raise RewardFileError(f"`{reward.regex}` takes too long to match") from error
         return replace(found, matched_rows=(*found.matched_rows, rows))
     if reward.json_schema is not None:
         written = reward.json_schema
