@@ -21,6 +21,7 @@ from ftc.compiler.write.bundle import Written
 from ftc.compiler.write.conflict import Conflict
 from ftc.compiler.write.drift import Drift
 from ftc.report.machine import VERSION, dump, list_findings
+from ftc.spec.sections import Launcher
 from ftc.written import write_fixes
 
 _MARKS = {"created": "+", "replaced": "~", "removed": "-", "unchanged": " "}
@@ -130,9 +131,22 @@ def _text(outcome: Outcome, written: Written | None) -> str:
     changed = sum(word != "unchanged" for word in became.values())
     lines = [f"{name}  {changed} of {len(became)} files changed"]
     lines += [f"  {_MARKS[became[file]]} {file}" for file in sorted(became)]
-    return "\n".join(
-        [*lines, "", "next:", f"  pip install -r {name}requirements.txt", f"  {name}run.sh"]
-    )
+    launcher = outcome.spec.launch.type if outcome.spec else "local"
+    return "\n".join([*lines, "", "next:", *(f"  {line}" for line in _next(name, launcher))])
+
+
+def _next(folder: str, launcher: Launcher) -> tuple[str, ...]:
+    """Return the commands that start the run, by what starts it."""
+    install = f"pip install -r {folder}requirements.txt"
+    match launcher:
+        case "slurm":
+            return (install, f"cd {folder} && sbatch slurm.sh")
+        case "kubernetes":
+            return (f"kubectl create -f {folder}k8s.yaml",)
+        case "skypilot":
+            return (f"cd {folder} && sky jobs launch sky.yaml",)
+        case "local":
+            return (install, f"{folder}run.sh")
 
 
 def _data(outcome: Outcome, written: Written | None) -> Mapping[str, Any]:

@@ -70,6 +70,11 @@ def find_unshown(plan: Plan, hardware: HardwareFacts) -> Iterator[Unshown]:
             what="the optimiser's fused CUDA kernels",
             instead="the first step on the GPU runs them",
         )
+    if hardware.nodes > 1:
+        yield Unshown(
+            what=f"the network between {hardware.nodes} nodes: here all processes are on one",
+            instead="the first step runs over it; `ftc plan` counts its speed",
+        )
     if world > 1:
         yield Unshown(
             what=f"NCCL between {world} GPUs: here two processes talk over gloo",

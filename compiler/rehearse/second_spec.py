@@ -68,6 +68,7 @@ def make_second_spec(
     several = plan.decisions.world.value > 1 or plan.decisions.sharding.value != "single"
     second["hardware"] = {"gpu": "cpu", "count": PROCESSES if several else 1}
     second.pop("distribution", None)
+    second.pop("launch", None)
     if several:
         second["distribution"] = {"strategy": plan.decisions.sharding.value}
         if plan.decisions.sharding.value.startswith("zero"):

@@ -11,7 +11,7 @@ from ftc.compiler.plan.known import known
 from ftc.compiler.rehearse.meaning import find_unshown
 
 SpecMaker = Callable[..., Path]
-WORDS = ("kernels", "NCCL", "FlashAttention", "4-bit", "offload", "fused")
+WORDS = ("kernels", "NCCL", "network", "FlashAttention", "4-bit", "offload", "fused")
 
 
 def unshown(path: Path) -> list[str]:
@@ -43,6 +43,10 @@ def unshown(path: Path) -> list[str]:
                 "distribution": {"strategy": "zero3", "offload": "optimizer"},
             },
             ["kernels", "NCCL", "offload"],
+        ),
+        (
+            {"hardware": {"gpu": "A100-SXM4-80GB", "count": 8, "nodes": 2}},
+            ["kernels", "NCCL", "fused", "network"],
         ),
     ],
 )

@@ -117,3 +117,12 @@ def test_an_untrained_model_is_judged_by_its_divergence(make_spec: SpecMaker) ->
     _, spec = rehearsed(make_spec(export=own))
     assert spec.export.verify.max_divergence == "auto"
     assert (spec.export.verify.min_agreement, spec.export.verify.max_metric_drop) == (0, 1)
+
+
+def test_a_rehearsal_is_started_here(make_spec: SpecMaker) -> None:
+    """Several nodes and their launcher become two processes of this machine."""
+    hardware = {"gpu": "H100-SXM5-80GB", "count": 8, "nodes": 2}
+    path = make_spec(hardware=hardware, launch={"type": "slurm", "partition": "gpu"})
+    _, spec = rehearsed(path)
+    assert (spec.hardware.count, spec.hardware.nodes) == (2, 1)
+    assert spec.launch.type == "local"
