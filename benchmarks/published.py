@@ -227,7 +227,7 @@ def _sharding(row: Row) -> Sharing | None:
         return "ddp"
     if said.startswith("FSDP1"):
         return "fsdp1"
-    return "fsdp2" if said.startswith("FSDP2") else None
+    return "fsdp" if said.startswith("FSDP2") else None
 
 
 def _stack_name(row: Row) -> str:

@@ -33,9 +33,10 @@ Optimizer = Literal[
 ]
 # fmt: on
 Quantization = Literal["nf4", "int8"]
+QuantStorage = Literal["uint8", "bf16", "fp16", "fp32"]
 Init = Literal["default", "gaussian", "pissa", "pissa_niter_16", "olora"]
 Part = Literal["embeddings", "head"]
-Strategy = Literal["ddp", "zero1", "zero2", "zero3"]
+Strategy = Literal["ddp", "zero1", "zero2", "zero3", "fsdp"]
 Offload = Literal["none", "optimizer", "parameters"]
 Launcher = Literal["local", "slurm", "kubernetes", "skypilot"]
 Metric = Literal["accuracy", "macro_f1", "exact_match", "numeric_match", "rouge_l", "chrf", "none"]
@@ -183,7 +184,7 @@ class Objective:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """Which weights move; `full` reads no knob, `layers` is `freeze`'s, two are `qlora`'s alone."""
+    """Which weights move; `full` reads no knob, `layers` is `freeze`'s, three are `qlora`'s."""
 
     type: Literal["full", "freeze", "lora", "qlora"]
     rank: int | Auto
@@ -199,6 +200,7 @@ class Method:
     init: Init
     quantization: Quantization
     double_quantization: bool
+    quant_storage: QuantStorage | Auto
     layers: int | tuple[int, ...] | Auto
 
 

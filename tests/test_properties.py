@@ -130,6 +130,7 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "method.init": ("pissa", {}),
     "method.quantization": ("int8", {"method.type": "qlora"}),
     "method.double_quantization": (False, {"method.type": "qlora"}),
+    "method.quant_storage": ("bf16", {"method.type": "qlora"}),
     "method.layers": (1, {"method.type": "freeze"}),
     "training.epochs": (7, {}),
     "training.max_steps": (9, {}),

@@ -183,7 +183,8 @@ def nothing_to_share(case: Case) -> Iterator[Problem]:
     Use instead: {"hardware": "1x A100-80GB"}
     """
     strategy, offload = case.spec.distribution.strategy, case.spec.distribution.offload
-    shares = strategy != "auto" and offload in ("auto", "none")
+    # FSDP of one process is an error by itself (FTC432)
+    shares = strategy not in ("auto", "fsdp") and offload in ("auto", "none")
     if shares and case.plan.decisions.world.value == 1:
         yield Problem(
             message=f"`{strategy}` has one process and nothing to share",

@@ -207,11 +207,11 @@ def split_of_a_rounded_base(case: Case) -> Iterator[Problem]:
 
 @rule("FTC156", "split-beside", "error", reads=("plan",), fix_safety="unsafe")
 def split_beside(case: Case) -> Iterator[Problem]:
-    """What it is: `pissa` or `olora` beside DoRA, parts that are trained whole, or ZeRO-3.
+    """What it is: `pissa` or `olora` beside DoRA, parts that are trained whole, ZeRO-3 or FSDP.
 
     Why it matters: What the adapter began as is subtracted from what it became, so that it belongs
     on the base as it is. PEFT does that to LoRA's matrices alone: sizes, heads and embeddings would
-    be lost. Under ZeRO-3 no process has a whole matrix to split.
+    be lost. Under ZeRO-3 and FSDP no process has a whole matrix to split or to subtract from.
 
     Example: {"method": {"type": "lora", "init": "pissa", "dora": true}}
 
@@ -225,7 +225,7 @@ def split_beside(case: Case) -> Iterator[Problem]:
         "method.also_train": bool(method.also_train),
         "model.new_tokens": bool(case.spec.model.new_tokens),
         "objective.type": OBJECTIVES[case.spec.objective.type].head == "scores",
-        "distribution.strategy": case.plan.decisions.sharding.value == "zero3",
+        "distribution.strategy": case.plan.decisions.sharding.value in ("zero3", "fsdp"),
     }
     for name, present in beside.items():
         if present:

@@ -264,23 +264,25 @@ def best_by_other_than_reward(case: Case) -> Iterator[Problem]:
 
 @rule("FTC593", "answers-of-divided-weights", "error", reads=("plan",), fix_safety="unsafe")
 def answers_of_divided_weights(case: Case) -> Iterator[Problem]:
-    """What it is: Answers are to be tried while the weights are divided among processes (ZeRO-3).
+    """What it is: Answers are to be tried while the weights are divided among processes.
 
-    Why it matters: Every token of an answer needs all of the weights. The trainer gathers them on
-    each GPU for that, so what was saved by dividing them is needed again, and the plan's memory
-    would be too low.
+    Why it matters: Every token of an answer needs all of the weights. Under ZeRO-3 and FSDP the
+    trainer gathers them on each GPU for that, so what was saved by dividing them is needed again,
+    and the plan's memory would be too low.
 
     Example: {"objective": "grpo", "distribution": {"strategy": "zero3"}}
 
     Use instead: {"objective": "grpo", "distribution": {"strategy": "zero2"}}
     """
-    if samples(case.spec) and case.plan.decisions.sharding.value == "zero3":
+    sharding = case.plan.decisions.sharding.value
+    if samples(case.spec) and sharding in ("zero3", "fsdp"):
+        name = "FSDP" if sharding == "fsdp" else "ZeRO-3"
         yield Problem(
-            message="each answer is written with all of the weights, and ZeRO-3 divides them",
+            message=f"each answer is written with all of the weights, and {name} divides them",
             help="use `zero2`, `lora` or `qlora`, or a smaller model",
             pointer="/distribution/strategy",
             fix=(put("/distribution/strategy", "zero2"),)
-            if case.spec.distribution.strategy == "zero3"
+            if case.spec.distribution.strategy in ("zero3", "fsdp")
             else (),
         )
 

@@ -61,9 +61,20 @@ def decide_comparison(spec: Spec, data: DataFacts) -> Comparison:
 
 
 def decide_reference(spec: Spec) -> Decision[Reference] | None:
-    """Return where the reference's log-probabilities come from, None without a reference."""
+    """Return where the reference's log-probabilities come from, None without a reference.
+
+    Under FSDP an adapter is switched off at each step: before training no process but the first has
+    its weights.
+    """
     if spec.objective.type not in REFERRING:
         return None
+    if spec.distribution.strategy == "fsdp" and spec.method.type in ("lora", "qlora"):
+        return decide(
+            spec,
+            "/objective/reference",
+            spec.objective.reference,
+            lambda: ("adapter_off", Because(key="reference.adapter_off")),
+        )
     return decide(
         spec,
         "/objective/reference",

@@ -18,7 +18,12 @@ from ftc.compiler.plan.padding import (
     Padding,
 )
 from ftc.compiler.plan.plan import Decisions
-from ftc.compiler.plan.precision import decide_attention, decide_load_dtype, decide_precision
+from ftc.compiler.plan.precision import (
+    decide_attention,
+    decide_load_dtype,
+    decide_precision,
+    decide_storage,
+)
 from ftc.compiler.plan.sampling import (
     decide_sampled_tokens,
     decide_sampling,
@@ -110,6 +115,7 @@ def _layout(decided: Decided) -> dict[str, Any]:
         "network": decide_network(facts),
         "precision": decide_precision(spec, facts.hardware),
         "load_dtype": decide_load_dtype(spec, frame.precision, layout.sharding.value),
+        "quant_storage": decide_storage(spec, frame.precision, layout.sharding.value),
         "attention": decide_attention(spec, facts.model),
         "max_length": decided.max_length,
         "packing": padding.packing,

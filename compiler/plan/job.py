@@ -11,8 +11,8 @@ from ftc.spec.sections import Attention, Offload
 # How a frozen base is stored; "int8" is bitsandbytes' LLM.int8. GPTQ is in the model for published
 # runs, no spec asks for it ("gptq-4" has a scale per 128 weights, "gptq-4-row" one per output).
 Storage = Literal["plain", "int8", "nf4", "nf4-double", "gptq-4", "gptq-4-row"]
-# FSDP is in the model for published runs: the language has DDP and ZeRO.
-Sharing = Sharding | Literal["fsdp1", "fsdp2"]
+# FSDP1 is in the model for published runs: the language has FSDP2, as `fsdp`.
+Sharing = Sharding | Literal["fsdp1"]
 # What they keep stands in `optimizer.py`; the pinned Trainer's own names are there too.
 Optimizer = Literal[
     "adamw", "adamw-8bit", "paged-adamw", "paged-adamw-8bit", "lion", "lion-8bit", "paged-lion",
@@ -105,7 +105,7 @@ class Job:
     @property
     def fsdp(self) -> bool:
         """Whether the weights are sharded by FSDP, of either version."""
-        return self.sharding in ("fsdp1", "fsdp2")
+        return self.sharding in ("fsdp1", "fsdp")
 
     @property
     def node_processes(self) -> int:
@@ -120,12 +120,17 @@ class Job:
     @property
     def states_on_host(self) -> bool:
         """Whether optimizer states wait in the host's memory, where the optimizer then runs."""
-        return self.deepspeed and self.offload != "none"
+        return self.weights_on_host or (self.deepspeed and self.offload != "none")
 
     @property
     def weights_on_host(self) -> bool:
         """Whether the shards of the weights wait in the host's memory as well."""
-        return self.sharding == "zero3" and self.offload == "parameters"
+        return self.sharding in ("zero3", "fsdp") and self.offload == "parameters"
+
+    @property
+    def gathers(self) -> bool:
+        """Whether each process holds a share of the weights, and gathers them layer by layer."""
+        return self.sharding == "zero3" or self.fsdp
 
     @property
     def mixed(self) -> bool:

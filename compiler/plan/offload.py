@@ -12,10 +12,15 @@ def offloaded_bytes(job: Job) -> int:
 
     DeepSpeed 0.19 (`stage_1_and_2.py`, `stage3.py`): an fp32 master and its gradient, a narrow copy
     on the way back, the gradients of several passes, and AdamW's two moments, which torch makes
-    and does not pin. Offloaded weights are a pinned buffer per matrix and process.
+    and does not pin. Offloaded weights are a pinned buffer per matrix and process. FSDP pins its
+    shards and their gradients (torch's `CPUOffloadPolicy`), and has no other master.
     """
     if not job.states_on_host:
         return 0
+    if job.fsdp:
+        beside = 0 if job.full else trained_bytes(job)
+        pinned = _weights(job) + pinned_bytes(job.trainable * (trained_bytes(job) + beside))
+        return pinned + job.trainable * 2 * trained_bytes(job)
     share = -(-job.trainable // job.world)
     narrow = share * trained_bytes(job)
     several = job.accumulation > 1 or job.sharding == "zero3"

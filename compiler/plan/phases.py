@@ -63,7 +63,7 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
     backward["activations"] += batch
     seen = _evaluated(job)
     evaluated = max(seen.tokens * active, head_bytes(seen, training=False))
-    gathered = gathered_bytes(job, layers=2 if job.sharding == "fsdp2" else 1)
+    gathered = gathered_bytes(job, layers=2 if job.sharding == "fsdp" else 1)
     layered = kept_matrices(job, layers=1 if job.checkpointing else job.shape.layers)
     copies = autocast_copies(job) + token_copies(job) + (0 if job.checkpointing else layered)
     waiting = tokens * kept if asks_beside(job) else 0
@@ -151,13 +151,14 @@ def fresh_bytes(job: Job) -> int:
 def load_bytes(job: Job) -> int:
     """Return the weights as loaded; ZeRO-3 and FSDP divide them from the start.
 
+    But for a base in 4 bits, which accelerate 1.15 divides when each process has it whole.
     A base that is quantized on the way holds one 16-bit matrix at a time beside what is done
     (transformers' `core_model_loading.py` then loads in order, without threads).
     """
     base = base_weights(job)
-    if job.sharding == "zero3" and job.weights_on_host:
+    if job.weights_on_host and job.storage == "plain":
         return base.whole_bytes + root_weights(job)
-    if job.sharding == "zero3" or job.fsdp:
+    if job.gathers and (job.storage == "plain" or job.sharding != "fsdp"):
         return base.shared_bytes // job.world + base.whole_bytes
     rounded = job.storage == "int8" or job.storage.startswith("nf4")
     rounding = largest_linear(job) * job.load_bytes if rounded else 0

@@ -19,11 +19,13 @@ from ftc.spec.sections import (
     Precision,
     PreferenceLoss,
     Quantization,
+    QuantStorage,
     Reference,
     Schedule,
 )
 
-Sharding = Literal["single", "ddp", "zero1", "zero2", "zero3"]
+# fsdp is PyTorch's FSDP2
+Sharding = Literal["single", "ddp", "zero1", "zero2", "zero3", "fsdp"]
 Bounds = Mapping[GgufType, float]
 # Of a classification: a row of each label counts as much, or so many times as much, as others.
 Weights = Literal["balanced", "none"] | Mapping[str, float]
@@ -126,6 +128,7 @@ class Decisions:
     new_tokens: Decision[int] | None
     quantization: Decision[Quantization] | None
     double_quantization: Decision[bool] | None
+    quant_storage: Decision[QuantStorage] | None
 
     @property
     def batch_rows(self) -> int:

@@ -5,7 +5,7 @@ from ftc.compiler.plan.decision import Because, Decision
 from ftc.compiler.plan.plan import Sharding
 from ftc.compiler.plan.source import decide, derived
 from ftc.compiler.resolve.facts import HardwareFacts, ModelFacts
-from ftc.spec.sections import Attention, Precision, Spec
+from ftc.spec.sections import Attention, Precision, QuantStorage, Spec
 
 
 def decide_precision(spec: Spec, hardware: HardwareFacts) -> Decision[Precision]:
@@ -26,8 +26,8 @@ def decide_load_dtype(spec: Spec, precision: Precision, sharding: Sharding) -> D
     """Return what weights are loaded as; a trained weight needs an fp32 master somewhere.
 
     DeepSpeed keeps its own fp32 master beside 16-bit weights (arXiv 1910.02054); without it the
-    weights themselves are the master and autocast makes the 16-bit copies. A frozen base needs
-    none.
+    weights themselves are the master and autocast makes the 16-bit copies, or FSDP as it gathers
+    them (accelerate 1.15 makes trained weights fp32 for that). A frozen base needs none.
     """
     if precision == "fp32":
         return derived("fp32", "load.same", precision=precision)
@@ -35,9 +35,30 @@ def decide_load_dtype(spec: Spec, precision: Precision, sharding: Sharding) -> D
         return derived(precision, "load.quantized", precision=precision)
     if spec.method.type == "lora":
         return derived(precision, "load.frozen", precision=precision)
+    if sharding == "fsdp":
+        return derived("fp32", "load.fsdp", precision=precision)
     if sharding in ("zero1", "zero2", "zero3"):
         return derived(precision, "load.deepspeed", precision=precision)
     return derived("fp32", "load.master", precision=precision)
+
+
+def decide_storage(
+    spec: Spec, precision: Precision, sharding: Sharding
+) -> Decision[QuantStorage] | None:
+    """Return the type that 4-bit weights are packed into, None without any.
+
+    Of FSDP's shards those of another type than what is computed in would be cast when they are
+    gathered (torch's `MixedPrecisionPolicy`), and bytes are left whole (accelerate 1.15).
+    """
+    if spec.method.type != "qlora" or spec.method.quantization != "nf4":
+        return None
+
+    def derive() -> tuple[QuantStorage, Because]:
+        if sharding == "fsdp":
+            return precision, Because(key="storage.divided", values={"precision": precision})
+        return "uint8", Because(key="storage.bytes")
+
+    return decide(spec, "/method/quant_storage", spec.method.quant_storage, derive)
 
 
 def decide_attention(spec: Spec, model: ModelFacts) -> Decision[Attention]:

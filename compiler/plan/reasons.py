@@ -18,6 +18,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "load.frozen": "the frozen base only takes part in {precision} products",
     "load.quantized": "what is not in 4 bits, and what the 4 bits are computed in: {precision}",
     "load.deepspeed": "DeepSpeed keeps its own fp32 master beside {precision} weights",
+    "load.fsdp": "each process's shards are an fp32 master; FSDP gathers them in {precision}",
     "load.master": "the weights are their own fp32 master; autocast computes in {precision}",
     "attention.eager": "transformers runs {architecture} on no kernel that torch alone brings",
     "attention.sdpa": "PyTorch's own kernel, which needs nothing installed beyond torch",
@@ -214,6 +215,8 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "weight.balanced": "{rows} answers of this kind weigh as much as {others} of the other",
     "beta.usual": "the strength of the DPO paper's experiments",
     "beta.normalised": "per token and not per answer, so higher than the usual 0.1",
+    "reference.adapter_off": "the base with its adapter switched off: FSDP has all weights in "
+    "place only when training begins",
     "reference.precomputed": "one pass before training in place of one at every step, and no "
     "second model in memory",
     "pair_smoothing.robust": "a tenth of the pairs labelled wrong, as in the robust loss's paper",
@@ -244,6 +247,8 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "bound.metric": "of answers: the disagreement that llama.cpp publishes for an 8B model, and "
     "{chance} of {rows} rows for chance",
     "lora_targets.unknown": "{architecture} is not in the table, so PEFT finds the linear modules",
+    "storage.bytes": "bitsandbytes packs two weights into a byte",
+    "storage.divided": "packed into {precision}, which FSDP computes in: it divides no other type",
     "quantization.nf4": "16 levels spaced as normally distributed weights are (QLoRA)",
 }
 

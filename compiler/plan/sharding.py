@@ -35,7 +35,8 @@ def shardings(frame: Frame) -> tuple[Sharding, ...]:
 
     DDP needs no traffic for weights, ZeRO-1 and ZeRO-2 gather updated ones once a step, ZeRO-3
     gathers each layer twice. What is offloaded needs ZeRO, on one process too; a base in 4 bits
-    gains nothing from ZeRO-3 (FTC427).
+    gains nothing from ZeRO-3 (FTC427), and FSDP alone divides it. For other weights FSDP holds what
+    ZeRO-3 holds, so that the planner leaves it to who asks for it.
     """
     strategy, offload = frame.spec.distribution.strategy, frame.spec.distribution.offload
     if strategy == "ddp" and frame.world == 1:

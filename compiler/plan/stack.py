@@ -31,7 +31,7 @@ class Stack:
     adapters out of its shards; `looped_experts`: transformers before 5 keeps most experts as linear
     modules and runs them one by one; `joint_projections`: query, key and value are one module, with
     one adapter, whose whole output the value keeps alive (LitGPT); `narrow_norms`: norms in 16
-    bits.
+    bits; `deferred_reduction`: FSDP reduces gradients once a step.
     """
 
     loss: Loss
@@ -50,6 +50,7 @@ class Stack:
     looped_experts: bool = False
     joint_projections: bool = False
     narrow_norms: bool = False
+    deferred_reduction: bool = False
 
 
 # transformers 5.23, TRL 1.16 (`kernels/chunked_logprob.py`: the `nll` loss never has all logits),
@@ -98,4 +99,5 @@ PLAIN_4_48: Final = Stack(
     adapter_input_bytes=4,
     bucket_elements=500_000_000,
     looped_experts=True,
+    deferred_reduction=True,
 )

@@ -35,6 +35,8 @@ def static_bytes(job: Job) -> int:
         return weights + whole + masters + job.workspace_bytes
     states = trainable * trained_bytes(job) + moment_bytes(job, trained_bytes(job))
     if job.fsdp:
+        if job.weights_on_host:
+            return whole + job.workspace_bytes
         kept = states + (0 if job.full else trainable * trained_bytes(job))
         if job.stack.whole_adapters:
             return frozen // world + whole + kept + job.workspace_bytes
@@ -53,7 +55,7 @@ def gradient_bytes(job: Job) -> int:
         apart = job.stack.whole_adapters and job.stack.fused_adapters
         return job.trainable * _FP32 if apart else 0
     if job.fsdp:
-        return whole // job.world
+        return 0 if job.weights_on_host else whole // job.world
     if job.deepspeed:
         return _kept_gradients(job, whole) + 2 * bucket_bytes(job)
     return whole
@@ -78,12 +80,13 @@ def bucket_bytes(job: Job) -> int:
 def earlier_bytes(job: Job) -> int:
     """Return the gradients that are there before a backward pass: those of earlier micro-batches.
 
-    FSDP accumulates without synchronising, so they are whole on each process, in the dtype that is
-    computed in (accelerate's `no_sync`; measured on 2, 4 and 8 GPUs).
+    Published runs of FSDP accumulate without synchronising, so they are whole on each process, in
+    the dtype that is computed in (accelerate's `no_sync`; measured on 2, 4 and 8 GPUs). A bundle's
+    are reduced after every pass.
     """
     if job.accumulation == 1:
         return 0
-    if job.fsdp and job.full:
+    if job.fsdp and job.full and job.stack.deferred_reduction:
         return job.trainable * job.compute_bytes
     return gradient_bytes(job)
 
@@ -108,8 +111,10 @@ def step_copies(job: Job) -> int:
     sub-group at a time under ZeRO-3 (`step` of `stage_1_and_2.py`, `stage3.py`).
     """
     whole = step_bytes(job, trained_bytes(job))
+    if job.fsdp:
+        return 0 if job.weights_on_host else whole // job.world
     if not job.deepspeed:
-        return whole // job.world if job.fsdp else whole
+        return whole
     share = job.trainable // job.world
     if job.sharding == "zero3":
         share = min(share, _SUB_GROUP)

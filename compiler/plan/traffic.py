@@ -5,6 +5,7 @@ from typing import Final
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.optimizer import paged_bytes, state_bytes
 from ftc.compiler.plan.states import trained_bytes
+from ftc.compiler.plan.weights import base_weights
 from ftc.compiler.resolve.facts import HardwareFacts
 
 # Bytes per second that a ring of one host's GPUs reaches (NCCL's "bus bandwidth"): NVLink of
@@ -24,7 +25,7 @@ _CPU_ADAMW: Final = 1.5e9
 _WEIGHT_TRAFFIC_BYTES: Final = 12  # an fp32 weight read and written, its gradient read
 _STEP_SECONDS: Final = 0.02  # per optimiser step: data loader, logging
 _DEEPSPEED_SECONDS: Final = 0.02  # per step: its engine's bookkeeping; an assumption
-_FETCH_SECONDS: Final = 0.0005  # per layer and pass: ZeRO-3's hooks; an assumption
+_FETCH_SECONDS: Final = 0.0005  # per layer and pass: hooks of ZeRO-3 and FSDP; an assumption
 _HIDDEN: Final = 0.5  # share of a micro-batch beside which communication runs
 
 
@@ -36,7 +37,7 @@ def step_overhead_seconds(job: Job, hardware: HardwareFacts, micro: float) -> fl
     step += host_seconds(job, micro)
     if job.deepspeed:
         step += _DEEPSPEED_SECONDS
-    if job.sharding == "zero3":
+    if job.gathers:
         step += 3 * _FETCH_SECONDS * job.shape.layers * job.accumulation
     return step
 
@@ -47,15 +48,18 @@ def exposed_seconds(job: Job, hardware: HardwareFacts, micro: float) -> float:
     Of N processes a ring moves (N - 1) / N of what it reduces or gathers (NCCL). DDP and ZeRO-1
     reduce once a step, ZeRO-2 and ZeRO-3 after each micro-batch, since they keep no whole gradient;
     ZeRO-1 and ZeRO-2 gather the new weights after the step, ZeRO-3 all weights twice for each
-    micro-batch (arXiv 1910.02054, section 7).
+    micro-batch (arXiv 1910.02054, section 7). FSDP does as ZeRO-3 does, with weights and gradients
+    as wide as what is computed in.
     """
     if job.world == 1:
         return 0.0
     gradients = job.trainable * trained_bytes(job)
     share = (job.world - 1) / job.world
     speed = link_speed(hardware)
-    if job.sharding == "zero3":
-        moved = job.accumulation * (gradients + 2 * job.shape.parameters * job.load_bytes)
+    if job.gathers:
+        if job.fsdp and job.full:
+            gradients = job.trainable * job.compute_bytes
+        moved = job.accumulation * (gradients + 2 * _gathered_bytes(job))
         return max(0.0, share * moved / speed - _HIDDEN * micro * job.accumulation)
     reductions = job.accumulation if job.sharding == "zero2" else 1
     reducing = reductions * max(0.0, share * gradients / speed - _HIDDEN * micro)
@@ -73,7 +77,7 @@ def states_seconds(job: Job, hardware: HardwareFacts) -> float:
     """
     if job.states_on_host:
         return job.trainable / (_CPU_ADAMW * job.nodes)
-    share = job.world if job.deepspeed else 1
+    share = job.world if job.deepspeed or job.fsdp else 1
     bandwidth = (hardware.bandwidth_gb_s or 1000) * 1e9
     moved = _WEIGHT_TRAFFIC_BYTES + 2 * state_bytes(job, _FP32)
     paging = 2 * paged_bytes(job) / _HOST_LINK
@@ -93,9 +97,16 @@ def host_seconds(job: Job, micro: float) -> float:
     step = moved / _HOST_LINK
     if job.weights_on_host:
         reads = 3 if job.checkpointing else 2
-        reading = reads * job.shape.parameters * job.load_bytes / job.world / _HOST_LINK
+        reading = reads * _gathered_bytes(job) / job.world / _HOST_LINK
         step += job.accumulation * max(0.0, reading - _HIDDEN * micro)
     return step
+
+
+def _gathered_bytes(job: Job) -> int:
+    """Return what all weights take while they are whole on a device, as they travel."""
+    if not job.full:
+        return base_weights(job).shared_bytes
+    return job.shape.parameters * (job.compute_bytes if job.fsdp else job.load_bytes)
 
 
 def link_speed(hardware: HardwareFacts) -> float:

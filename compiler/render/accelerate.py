@@ -14,7 +14,7 @@ def accelerate_config(source: BundleSource) -> dict[str, Any]:
     """
     decided = source.plan.decisions
     sharding = decided.sharding.value
-    kinds = {"single": "NO", "ddp": "MULTI_GPU"}
+    kinds = {"single": "NO", "ddp": "MULTI_GPU", "fsdp": "FSDP"}
     kind = kinds.get(sharding, "DEEPSPEED")
     nodes = source.facts.hardware.nodes
     config: dict[str, Any] = {
@@ -39,4 +39,26 @@ def accelerate_config(source: BundleSource) -> dict[str, Any]:
     else:
         precision = decided.precision.value
         config["mixed_precision"] = "no" if precision == "fp32" else precision
+    if kind == "FSDP":
+        config["fsdp_config"] = _fsdp_config(source)
     return config
+
+
+def _fsdp_config(source: BundleSource) -> dict[str, Any]:
+    """Return what accelerate's FSDP plugin is told (1.15, `FullyShardedDataParallelPlugin`).
+
+    Each decoder layer is a unit, under the model's own list of layers that are not split. One
+    process reads the weights and the others get their shards of it, but for a base in 4 bits, which
+    accelerate shards from each process's own copy. Layers are recomputed by the Trainer's own
+    setting: FSDP's renames modules, and PEFT 0.21 then saves an adapter of no tensors. Checkpoints
+    are a file per process; train.py gathers the result.
+    """
+    offload = source.plan.decisions.offload.value
+    return {
+        "fsdp_version": 2,
+        "fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP",
+        "fsdp_reshard_after_forward": True,
+        "fsdp_state_dict_type": "SHARDED_STATE_DICT",
+        "fsdp_cpu_ram_efficient_loading": source.spec.method.type != "qlora",
+        "fsdp_offload_params": offload == "parameters",
+    }

@@ -71,6 +71,11 @@ ARTIFACTS: Final = (
     _script("packing.py", "lays short rows one behind the other", lambda uses: uses.packed),
     _script("rates.py", "gives some weights a learning rate of their own", lambda uses: uses.rates),
     _script("guard.py", "what every stage shares"),
+    _script(
+        "shards.py",
+        "sees that the processes divide the weights",
+        lambda uses: uses.zero3 or uses.fsdp,
+    ),
     _script("merge.py", "writes the trained model as a 16-bit folder"),
     _script("evaluate.py", "judges the result on the test split", lambda uses: uses.test),
     _script(

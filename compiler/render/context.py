@@ -9,6 +9,7 @@ from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.decision import Decision
 from ftc.compiler.plan.importance import importance_reason, importance_tokens
 from ftc.compiler.plan.lengths import share_above
+from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.plan.reasons import sentence
 from ftc.compiler.plan.size import shape_of
 from ftc.compiler.render.launch import launch_words
@@ -64,6 +65,7 @@ def _decided_values(source: BundleSource) -> dict[str, Any]:
     return {
         **values,
         "load_dtype": _DTYPES[decisions.load_dtype.value],
+        **_storage(decisions),
         **trainer_settings(decisions),
         **method_values(source),
         "ladder": _ladder(source),
@@ -75,6 +77,12 @@ def _decided_values(source: BundleSource) -> dict[str, Any]:
         else values["answer_tokens"],
         "context_tokens": room,
     }
+
+
+def _storage(decided: Decisions) -> dict[str, str]:
+    """Return torch's name of the type that 4-bit weights are packed into."""
+    storage = decided.quant_storage
+    return {} if storage is None else {"quant_storage": _DTYPES.get(storage.value, storage.value)}
 
 
 def _spec_values(source: BundleSource) -> dict[str, Any]:

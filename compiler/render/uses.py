@@ -30,6 +30,7 @@ class Uses:
     lora: bool
     qlora: bool
     int8: bool
+    quant_storage: bool
     freeze: bool
     dora: bool
     rslora: bool
@@ -106,6 +107,7 @@ class Uses:
     distributed: bool
     deepspeed: bool
     zero3: bool
+    fsdp: bool
     bf16: bool
     fp16: bool
     other_optimizer: bool
@@ -178,10 +180,12 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
     """Return the choices of the model and its method."""
     spec, facts, decided = source.spec, source.facts, source.plan.decisions
     converted = bool(spec.export.types) or spec.export.adapter
+    storage = decided.quant_storage
     return {
         "lora": spec.method.type in ("lora", "qlora"),
         "qlora": spec.method.type == "qlora",
         "int8": spec.method.type == "qlora" and spec.method.quantization == "int8",
+        "quant_storage": storage is not None and storage.value != "uint8",
         "freeze": spec.method.type == "freeze",
         "dora": decided.dora is not None,
         "rslora": decided.rslora is not None,
@@ -282,6 +286,7 @@ def _training_uses(source: BundleSource) -> dict[str, bool]:
         "distributed": decided.world.value > 1 or sharding.startswith("zero"),
         "deepspeed": sharding in ("zero1", "zero2", "zero3"),
         "zero3": sharding == "zero3",
+        "fsdp": sharding == "fsdp",
         "bf16": decided.precision.value == "bf16",
         "fp16": decided.precision.value == "fp16",
         "other_optimizer": spec.training.optimizer != "adamw",

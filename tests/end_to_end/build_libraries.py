@@ -9,6 +9,7 @@ runs in a process of its own, because importing these libraries changes the one 
 import ast
 import importlib
 import json
+import os
 import sys
 import tempfile
 from contextlib import suppress
@@ -18,6 +19,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from accelerate.commands.config.config_args import load_config_from_file
+from accelerate.commands.launch import _validate_launch_command, launch_command_parser
+from accelerate.utils import FullyShardedDataParallelPlugin
+from accelerate.utils.launch import prepare_multi_gpu_env
 from deepspeed.runtime.config import DeepSpeedConfig
 from peft import LoraConfig
 from transformers import LlamaConfig, TrainingArguments
@@ -101,6 +105,32 @@ def read_deepspeed(path: Path, settings: TrainingArguments) -> dict[str, Any]:
     }
 
 
+def read_fsdp(path: Path) -> dict[str, Any] | None:
+    """Return the plugin that a process makes of what the launcher puts into its environment."""
+    parser = launch_command_parser()  # type: ignore[no-untyped-call]
+    given = parser.parse_args(["--config_file", str(path), "train.py"])
+    launch, *_ = _validate_launch_command(given)  # type: ignore[no-untyped-call]
+    if not launch.use_fsdp:
+        return None
+    told = prepare_multi_gpu_env(launch)
+    kept = dict(os.environ)
+    try:
+        os.environ.update({name: word for name, word in told.items() if name.startswith("FSDP_")})
+        plugin = FullyShardedDataParallelPlugin()
+    finally:
+        os.environ.clear()
+        os.environ.update(kept)
+    return {
+        "fsdp_version": plugin.fsdp_version,
+        "auto_wrap_policy": getattr(plugin.auto_wrap_policy, "__name__", None),
+        "reshard_after_forward": plugin.reshard_after_forward,
+        "state_dict_type": plugin.state_dict_type.name,
+        "offloads": type(plugin.cpu_offload).__name__ == "CPUOffloadPolicy",
+        "cpu_ram_efficient_loading": plugin.cpu_ram_efficient_loading,
+        "activation_checkpointing": plugin.activation_checkpointing,
+    }
+
+
 def describe(bundle: Path, scratch: str) -> dict[str, Any]:
     """Build everything that a bundle configures, on a machine that has no GPU."""
     tree = ast.parse((bundle / "train.py").read_text(encoding="utf-8"))
@@ -117,6 +147,7 @@ def describe(bundle: Path, scratch: str) -> dict[str, Any]:
     deepspeed = bundle / "deepspeed.json"
     return {
         "launch": {key: getattr(launch, key, None) for key in LAUNCH},
+        "fsdp": read_fsdp(bundle / "accelerate.yaml"),
         "settings": {
             "micro_batch": settings.per_device_train_batch_size,
             "accumulation": settings.gradient_accumulation_steps,

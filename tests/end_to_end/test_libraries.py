@@ -18,7 +18,7 @@ from tests.end_to_end.process import ROOT, read_json, run
 GOLDEN = ROOT / "tests" / "golden"
 BUNDLES = sorted(path.parent.name for path in GOLDEN.glob("*/train.py"))
 STAGES = {"zero1": 1, "zero2": 2, "zero3": 3}
-KINDS = {"single": "NO", "ddp": "MULTI_GPU", **dict.fromkeys(STAGES, "DEEPSPEED")}
+KINDS = {"single": "NO", "ddp": "MULTI_GPU", "fsdp": "FSDP", **dict.fromkeys(STAGES, "DEEPSPEED")}
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +72,23 @@ def test_the_trainer_takes_the_settings(built: Mapping[str, Any], name: str) -> 
         assert built[name]["adapter"] == adapter
     else:
         assert built[name]["adapter"] is None
+
+
+@pytest.mark.parametrize("name", BUNDLES)
+def test_accelerate_makes_its_fsdp_plugin(built: Mapping[str, Any], name: str) -> None:
+    """What the launcher tells its processes makes the plugin that was planned; others have none."""
+    plugin, values = built[name]["fsdp"], decided(name)
+    if values["sharding"] != "fsdp":
+        assert plugin is None
+        return
+
+    assert plugin["fsdp_version"] == 2
+    assert plugin["auto_wrap_policy"] == "transformer_auto_wrap_policy"
+    assert plugin["reshard_after_forward"] is True
+    assert plugin["state_dict_type"] == "SHARDED_STATE_DICT"
+    assert plugin["offloads"] == (values["offload"] == "parameters")
+    assert plugin["cpu_ram_efficient_loading"] == ("quantization" not in values)
+    assert not plugin["activation_checkpointing"]
 
 
 @pytest.mark.parametrize("name", BUNDLES)
