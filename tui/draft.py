@@ -10,6 +10,10 @@ from ftc.spec.schema import read_schema
 from ftc.tui.understanding.reading import Change
 
 _COUNTED: Final = "hardware"
+_ONE_SOURCE: Final = "/data/source"
+_SOURCES: Final = "/data/sources"
+#: Of these a spec says one: saying it takes back the other.
+_OTHER: Final[Mapping[str, str]] = {_ONE_SOURCE: _SOURCES, _SOURCES: _ONE_SOURCE}
 #: What stands in for what every spec says, where it was not said yet.
 _STAND_INS: Final[Mapping[str, str]] = {"name": "draft", "model": "not/said", "data": "not-said"}
 
@@ -34,8 +38,9 @@ class Draft:
         return value
 
     def has(self, pointer: str) -> bool:
-        """Whether something was said at a pointer."""
-        return self.get(pointer) is not None
+        """Whether something was said at a pointer; several sources answer for one."""
+        also = pointer == _ONE_SOURCE and self.get(_SOURCES) is not None
+        return also or self.get(pointer) is not None
 
     def changed(self, changes: Iterable[Change], *, chosen: bool = False) -> "Draft":
         """Return the draft with the changes made; `chosen` marks them as ftc's own choice."""
@@ -43,6 +48,8 @@ class Draft:
         own = set(self.chosen)
         for change in changes:
             data = _put(data, split(change.pointer), change.value)
+            if change.pointer in _OTHER and change.value is not None:
+                data = _put(data, split(_OTHER[change.pointer]), None)
             own.discard(change.pointer)
             if chosen and change.value is not None:
                 own.add(change.pointer)
@@ -73,7 +80,8 @@ def completed(draft: Draft) -> dict[str, Any]:
     for section, stand_in in _STAND_INS.items():
         value = said.get(section, stand_in)
         short = read_schema()["properties"][section].get("x-short")
-        spec[section] = {short: stand_in, **value} if isinstance(value, Mapping) else value
+        stands = isinstance(value, Mapping) and "sources" not in value
+        spec[section] = {short: stand_in, **value} if stands else value
     return {**said, **spec}
 
 

@@ -22,6 +22,7 @@ _MAIN_LANGUAGE: Final = 0.1  # a share of the rows below which a language is not
 _BILLION: Final = 1e9
 #: A json file is read whole to show its first rows: a larger one is not.
 _LARGEST_JSON_BYTES: Final = 32 * 1024**2
+_DATA: Final = ("/data/source", "/data/sources")
 _ROLES: Final = ("messages", "prompt", "completion", "instruction", "input", "output", "text")
 
 
@@ -29,8 +30,9 @@ def look(
     before: Draft, after: Draft, situation: Situation, *, folder: Path, voice: Voice
 ) -> Iterator[Line]:
     """Yield what was found of the file, the model and the machine that `after` names anew."""
-    if _is_new("/data/source", before, after) and situation.data is not None:
-        yield Line(who="ftc", text="\n".join(_data(situation.data, folder, voice)))
+    if any(_is_new(place, before, after) for place in _DATA) and situation.data is not None:
+        for part in situation.data.sources or (situation.data,):
+            yield Line(who="ftc", text="\n".join(_data(part, folder, voice)))
     if _is_new("/model/id", before, after) and situation.model is not None:
         yield Line(who="ftc", text=_model(situation.model, voice))
     if _is_new("/hardware/gpu", before, after) and situation.hardware is not None:
@@ -40,7 +42,7 @@ def look(
 
 
 def _is_new(pointer: str, before: Draft, after: Draft) -> bool:
-    return after.has(pointer) and before.get(pointer) != after.get(pointer)
+    return after.get(pointer) is not None and before.get(pointer) != after.get(pointer)
 
 
 def _data(facts: DataFacts, folder: Path, voice: Voice) -> Iterator[str]:

@@ -23,7 +23,7 @@ from ftc.tui.understanding.reader import WORDS_ALONE, read
 from ftc.tui.understanding.reading import Change, Choice, Reading, Understander
 from ftc.tui.voice import Voice
 
-_LOOKED_UP: Final = frozenset({"/model/id", "/data/source", "/hardware/gpu"})
+_LOOKED_UP: Final = frozenset({"/model/id", "/data/source", "/data/sources", "/hardware/gpu"})
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """The draft: changes, short forms, what was chosen by ftc."""
 
 from ftc.spec.normal import lengthen
-from ftc.tui.draft import Draft, read_draft, written
+from ftc.tui.draft import Draft, completed, read_draft, written
 from ftc.tui.understanding.reading import Change
 
 
@@ -61,3 +61,16 @@ def test_a_draft_is_never_changed_in_place() -> None:
     first = Draft().changed([change("/hardware/gpu", "cpu")])
     first.changed([change("/hardware/count", 2)])
     assert written(first) == {"hardware": "cpu"}
+
+
+def test_several_sources_take_the_place_of_one() -> None:
+    """A spec says one source or several: each takes back the other, and no stand-in joins them."""
+    one = Draft().changed([Change(pointer="/data/source", value="a.csv", words="a.csv")])
+    several = one.changed([Change(pointer="/data/sources", value=["a.csv", "b.csv"], words="")])
+
+    assert several.data["data"] == {"sources": ["a.csv", "b.csv"]}
+    assert several.has("/data/source")
+    assert completed(several)["data"] == {"sources": ["a.csv", "b.csv"]}
+    assert several.changed([Change(pointer="/data/source", value="c.csv", words="c.csv")]).data[
+        "data"
+    ] == {"source": "c.csv"}

@@ -28,7 +28,8 @@ def _fits(schema: Mapping[str, Any], value: Any) -> bool:
     if kind == "string":
         return _is_text(schema, value)
     if kind == "array":
-        return all(_fits(schema["items"], each) for each in value)
+        kept = branches(schema["items"])
+        return all(any(_fits(kind, each) for kind in kept) for each in value)
     return kind == "boolean" or _is_within(schema, value)
 
 

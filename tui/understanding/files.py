@@ -67,12 +67,18 @@ _LONGEST_NAME: Final = 63
 
 
 def read_files(message: Message) -> Iterator[Change]:
-    """Yield the data file that the message names."""
+    """Yield the data file that the message names, or the files of a mixture in their order."""
+    named: dict[int, str] = {}
     for pattern in (_QUOTED_FILE, _FILE):
         for match in message.take(pattern):
             path = message.written[match.start("path") : match.end("path")]
             if not message.denied(match.start()):
-                yield Change(pointer="/data/source", value=path, words=path)
+                named[match.start("path")] = path
+    paths = list(dict.fromkeys(named[place] for place in sorted(named)))
+    if len(paths) > 1:
+        yield Change(pointer="/data/sources", value=paths, words=", ".join(paths))
+    elif paths:
+        yield Change(pointer="/data/source", value=paths[0], words=paths[0])
 
 
 def read_texts(message: Message) -> Iterator[Change]:
