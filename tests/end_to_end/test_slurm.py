@@ -1,20 +1,20 @@
 """The generated job on a real Slurm cluster: two nodes, preempted, queued again, finished."""
 
 import csv
+import re
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.process import compile_spec, read_json
+from tests.end_to_end.process import ROOT, compile_spec, read_json, run
 from tests.end_to_end.slurm import Cluster, missing, start_cluster
 
-pytestmark = [
-    pytest.mark.prove_all,
-    pytest.mark.skipif(missing() is not None, reason=str(missing())),
-]
+pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
+EXAMPLE = ROOT / "examples" / "slurm"
 STEPS = 60
 EVERY = 10
 WAIT_SECONDS = 300
@@ -65,6 +65,37 @@ def wait_for_text(log: Path, text: str) -> None:
     raise AssertionError(log.read_text(encoding="utf-8")[-3000:])
 
 
+@pytest.mark.prove
+def test_the_controller_takes_the_job(cluster: Cluster, tmp_path: Path) -> None:
+    """Every #SBATCH line is one that a real sbatch reads and its controller could start."""
+    shutil.copytree(EXAMPLE, tmp_path / "slurm")
+    shutil.copytree(EXAMPLE.parent / "chat", tmp_path / "chat")
+    done = run("ftc", "compile", tmp_path / "slurm/spec.json", "-o", tmp_path / "job", cwd=tmp_path)
+    assert done.code == 0, done.said
+    # this cluster has two small nodes without GPUs, and partitions of its own names
+    text = (tmp_path / "job/slurm.sh").read_text()
+    small = re.sub(r"(--cpus-per-task|--mem|--partition)=\S+", _smaller, text)
+    (tmp_path / "job/slurm.sh").write_text(
+        re.sub(r"^#SBATCH --gpus.*\n", "", small, flags=re.MULTILINE)
+    )
+
+    job = cluster.submit("--hold", "slurm.sh", cwd=tmp_path / "job")
+    shown = cluster.show(job)
+
+    assert shown["JobName"] == "llama-two-nodes"
+    assert shown["NumNodes"] == "2-2"
+    assert shown["TimeLimit"] == "12:00:00"
+    assert shown["Account"] == "nlp"
+    assert shown["Requeue"] == "1"
+    assert shown["JobState"] == "PENDING"
+
+
+def _smaller(option: re.Match[str]) -> str:
+    """Return the option with what this cluster has."""
+    return f"{option[1]}={ {'--cpus-per-task': '1', '--mem': '100M'}.get(option[1], 'low') }"
+
+
+@pytest.mark.prove_all
 def test_preempted_queued_again_and_finished(cluster: Cluster, bundle: Path) -> None:
     """A job of more priority takes both nodes: the run saves, queues again by itself, goes on."""
     job = cluster.submit("slurm.sh", cwd=bundle)
