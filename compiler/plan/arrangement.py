@@ -45,7 +45,7 @@ def pad_rows(lengths: Lengths, *, rows: int, max_length: int) -> Arrangement:
 def group_rows(lengths: Lengths, *, rows: int, max_length: int) -> Arrangement:
     """Each row by itself, beside rows that are about as long.
 
-    The Trainer's `group_by_length` sorts fifty batches at a time, so that a batch is hardly padded.
+    `grouping.py` sorts fifty steps at a time, so that a batch is hardly padded.
     """
     mean = min(lengths.mean, max_length)
     alike = replace(lengths, mean=_GROUPED_PADDING * mean, histogram=((max(1, round(mean)), rows),))

@@ -72,6 +72,11 @@ ARTIFACTS: Final = (
     _script("rates.py", "gives some weights a learning rate of their own", lambda uses: uses.rates),
     _script("guard.py", "what every stage shares"),
     _script(
+        "grouping.py",
+        "has the rows of a step be about as long",
+        lambda uses: uses.group_by_length,
+    ),
+    _script(
         "shards.py",
         "sees that the processes divide the weights",
         lambda uses: uses.zero3 or uses.fsdp,

@@ -7,6 +7,7 @@ through DeepSpeed's own code for it; that something leaves a GPU is what a CPU c
 
 import csv
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from tests.end_to_end.process import compile_spec, read_json, run, train
 
 STEPS = 8
 TOLERANCE = 1e-4  # nats per token, at every step; ZeRO-3 measured at 1.4e-5, copies at 0
-SPEC = {
+SPEC: dict[str, Any] = {
     "model": "./model",
     "data": "tickets.csv",
     "method": "full",
@@ -40,12 +41,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory, model: Path, tickets: list[
 
 
 def curve(
-    folder: Path, processes: int, strategy: str, offload: str = "none"
+    folder: Path, processes: int, strategy: str, offload: str = "none", *, rows: str = "single"
 ) -> dict[str, list[list[float]]]:
     """Compile for some processes, prepare and train; return the curve as (step, loss) pairs."""
+    name = f"{strategy}-{processes}" if offload == "none" else f"{strategy}-{offload}"
     spec = {
         **SPEC,
-        "name": f"{strategy}-{processes}" if offload == "none" else f"{strategy}-{offload}",
+        **({"data": {"source": "tickets.csv", "packing": "best-fit"}} if rows == "packed" else {}),
+        "name": name if rows == "single" else f"{name}-{rows}",
+        "training": {
+            **SPEC["training"],
+            "micro_batch": min(4, 8 // processes),
+            "group_by_length": rows == "grouped",
+        },
         "hardware": f"{processes}x cpu",
         "distribution": {"strategy": strategy, "offload": offload},
     }
@@ -132,3 +140,24 @@ def test_offloaded_weights_on_two_processes(
     settings = read_json(folder / "zero3-parameters/deepspeed.json")["zero_optimization"]
     assert settings["offload_param"]["device"] == settings["offload_optimizer"]["device"] == "cpu"
     hold_equal(alone, together)
+
+
+@pytest.mark.prove
+def test_rows_grouped_by_length_on_two_processes(folder: Path) -> None:
+    """Rows that are grouped by length make the same steps on two processes as on one."""
+    hold_equal(curve(folder, 1, "auto", rows="grouped"), curve(folder, 2, "ddp", rows="grouped"))
+
+
+@pytest.mark.prove_all
+@pytest.mark.parametrize("strategy", ["ddp", "zero2", "zero3"])
+def test_four_processes(folder: Path, alone: dict[str, list[list[float]]], strategy: str) -> None:
+    """The spec that one process trained gives the same curve on four."""
+    hold_equal(alone, curve(folder, 4, strategy))
+
+
+@pytest.mark.prove_all
+@pytest.mark.parametrize("processes", [2, 4])
+@pytest.mark.parametrize("rows", ["packed", "grouped"])
+def test_arranged_rows_on_more_processes(folder: Path, rows: str, processes: int) -> None:
+    """Packed rows, and rows grouped by length, give the same curve on any number of processes."""
+    hold_equal(curve(folder, 1, "auto", rows=rows), curve(folder, processes, "zero2", rows=rows))
