@@ -34,13 +34,14 @@ ROWS=2  # of the ladder of batches in train.py
 
 python prepare.py "${data[@]}" "${model[@]}"
 
+launch=(accelerate launch --config_file accelerate.yaml train.py)
 told_to_stop=false
 launcher=none
 trap 'told_to_stop=true; kill -TERM -- "-$launcher" 2>/dev/null || true' TERM INT
 row=0
 for ((restart = 0; ; restart++)); do
   rm -f run/train/exit_code.json
-  setsid accelerate launch --config_file accelerate.yaml train.py --row "$row" "${model[@]}" &
+  setsid "${launch[@]}" --row "$row" "${model[@]}" &
   launcher=$!
   status=0
   wait "$launcher" || status=$?

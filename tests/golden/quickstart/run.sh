@@ -38,6 +38,7 @@ PROCESSES=1
 
 python prepare.py "${data[@]}" "${model[@]}"
 
+launch=(accelerate launch --config_file accelerate.yaml train.py)
 told_to_stop=false
 launcher=none
 threads=$(($(nproc) / PROCESSES))
@@ -46,7 +47,7 @@ row=0
 for ((restart = 0; ; restart++)); do
   rm -f run/train/exit_code.json
   OMP_NUM_THREADS="${OMP_NUM_THREADS:-$((threads > 0 ? threads : 1))}" \
-    setsid accelerate launch --config_file accelerate.yaml train.py --row "$row" "${model[@]}" &
+    setsid "${launch[@]}" --row "$row" "${model[@]}" &
   launcher=$!
   status=0
   wait "$launcher" || status=$?

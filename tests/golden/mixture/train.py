@@ -1,0 +1,176 @@
+"""Train a LoRA adapter, and keep the best one.
+
+    accelerate launch --config_file accelerate.yaml train.py
+    accelerate launch --config_file accelerate.yaml train.py --row 1   # less memory, same batch
+
+Reads run/data. Writes run/train/model (the best checkpoint) and curve.json.
+Started again, it goes on from the last whole checkpoint.
+"""
+
+import argparse
+import math
+import os
+from pathlib import Path
+
+import torch
+from datasets import Dataset
+from peft import LoraConfig
+from safetensors import safe_open
+from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback
+from trl import SFTConfig, SFTTrainer
+
+import guard
+import packing
+import survival
+
+HERE = Path(__file__).resolve().parent
+OUT = HERE / "run" / "train"
+
+# -----------------------------------------------------------------------------
+# What was decided, and why
+
+MODEL = "HuggingFaceTB/SmolLM2-360M-Instruct"
+MODEL_REVISION = None
+LOAD_DTYPE = "bfloat16"  # the frozen base only takes part in bf16 products
+ATTENTION = "sdpa"  # PyTorch's own kernel, which needs nothing installed beyond torch
+LORA_RANK = 32  # a model of 362M parameters affords a higher rank
+LORA_ALPHA = 64  # twice the rank of 32
+LORA_DROPOUT = 0.05  # the default of `method.dropout`
+LORA_TARGETS = [
+    "q_proj", "k_proj", "v_proj", "o_proj", "down_proj", "gate_proj", "up_proj",
+]  # all 7 kinds of linear modules, the head apart
+PACKED_LENGTH = 176  # 94 % of it filled by rows of up to 176 tokens
+# Rows per process and pass, and passes per step: each line is the same batch in less memory.
+# all that a process sees in a step, at once: 5.6 GiB of 23.5 GiB; with 4 rows at a time a step
+# takes 77 % longer
+LADDER = [[8, 1], [4, 2], [2, 4], [1, 8]]
+# evaluating keeps nothing for a backward pass: 16 rows at a time need no more memory than training
+# and are faster
+EVAL_BATCH = 16
+# activations fit in memory; with recomputing, a step takes 25 % longer
+GRADIENT_CHECKPOINTING = False
+EPOCHS = 2.0  # set by `training.epochs` in the spec
+LEARNING_RATE = 0.0002  # the rate of QLoRA's experiments up to 13B parameters, whatever the batch
+SCHEDULE = "cosine"  # the default of `training.schedule`
+WARMUP_STEPS = 7  # 3 % of 204 steps
+WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
+MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
+EVAL_STEPS = 21  # ten evaluations in 204 steps
+SAVE_STEPS = 21  # a checkpoint at each evaluation, so that the best one is kept
+KEEP_CHECKPOINTS = 2  # the default of `training.keep_checkpoints`
+SEED = 42  # the default of `training.seed`
+PLANNED_BYTES = 4979869568  # the plan's peak of one process, in the phase: loss
+
+# -----------------------------------------------------------------------------
+# Arguments and settings
+
+parser = argparse.ArgumentParser(description="Train; start it with accelerate launch.")
+parser.add_argument("--model", default=MODEL, help="a model's id or its folder")
+parser.add_argument("--row", type=int, default=0, help="the row of LADDER to use, from 0")
+args = parser.parse_args()
+source = Path(args.model).resolve() if Path(args.model).is_dir() else args.model
+micro_batch, accumulation = LADDER[min(args.row, len(LADDER) - 1)]
+os.chdir(HERE)  # checkpoints note relative paths, so that a run can move
+
+config = SFTConfig(
+    max_length=None, dataset_kwargs={"skip_prepare_dataset": True},  # prepare.py has cut the rows
+    output_dir="run/train/checkpoints",
+    per_device_train_batch_size=micro_batch, gradient_accumulation_steps=accumulation,
+    num_train_epochs=EPOCHS,
+    learning_rate=LEARNING_RATE, lr_scheduler_type=SCHEDULE, warmup_steps=WARMUP_STEPS,
+    weight_decay=WEIGHT_DECAY, max_grad_norm=MAX_GRAD_NORM,
+    bf16=True,
+    activation_checkpointing=GRADIENT_CHECKPOINTING,
+    per_device_eval_batch_size=max(1, EVAL_BATCH >> args.row),
+    eval_strategy="steps", eval_steps=EVAL_STEPS, load_best_model_at_end=True,
+    save_steps=SAVE_STEPS, save_total_limit=KEEP_CHECKPOINTS,
+    logging_steps=0.02,  # of all steps: fifty points make a curve
+    disable_tqdm=True, seed=SEED,
+)
+
+# -----------------------------------------------------------------------------
+# Is there something left to do, and where was it left
+
+train_file, validation_file = HERE / "run/data/train.jsonl", HERE / "run/data/validation.jsonl"
+mark = guard.fingerprint(__file__, args.model, train_file, validation_file)
+guard.read_rows(train_file, 0)  # says what to run first where there is none
+if guard.is_done("train", mark):
+    raise SystemExit
+survival.begin(mark)
+checkpoint = survival.last_checkpoint("run/train/checkpoints")
+survival.watch_signals()
+progress = survival.Progress()
+
+# -----------------------------------------------------------------------------
+# The model and its data, which stay on disk but for the rows of a step
+
+train_rows = Dataset.from_file("run/data/train.arrow")
+validation_rows = Dataset.from_file("run/data/validation.arrow")
+options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
+tokenizer = AutoTokenizer.from_pretrained(source, **options)
+model = AutoModelForCausalLM.from_pretrained(
+    source, dtype=LOAD_DTYPE, attn_implementation=ATTENTION, use_safetensors=True, **options,
+)
+adapter = LoraConfig(
+    task_type="CAUSAL_LM", target_modules=LORA_TARGETS,
+    r=LORA_RANK, lora_alpha=LORA_ALPHA, lora_dropout=LORA_DROPOUT,
+)
+packed = packing.pack(train_rows, PACKED_LENGTH)
+guard.say(f"{len(train_rows):,} rows lie in {len(packed):,} packed ones")
+trainer = SFTTrainer(
+    model=model, args=config,
+    train_dataset=packed,
+    eval_dataset=validation_rows,
+    processing_class=tokenizer,
+    callbacks=[progress],
+    peft_config=adapter,
+)
+trainer.remove_callback(PrinterCallback)
+
+
+def keep_apart(rows, stack=trainer.data_collator):
+    """Return a batch without an attention mask, which would let packed rows see each other."""
+    stack.return_position_ids = True  # from 0 in each row of the data: they tell rows apart
+    batch = stack(rows)
+    del batch["attention_mask"]
+    batch["labels"][batch["position_ids"] == 0] = -100  # the row before does not foretell it
+    return batch
+
+
+trainer.data_collator = keep_apart
+guard.say(f"a step is {micro_batch} rows x {accumulation} passes x {config.world_size} processes")
+
+# -----------------------------------------------------------------------------
+# Train
+
+try:
+    trainer.train(resume_from_checkpoint=checkpoint)
+except (MemoryError, RuntimeError) as error:
+    survival.explain(error, micro_batch)
+    raise
+survival.leave_if_told(trainer.state)
+
+trainer.save_model("run/train/model")
+
+# -----------------------------------------------------------------------------
+# The curve, and what must be true of the result
+
+history = trainer.state.log_history
+curve = {
+    "train": [(log["step"], log["loss"]) for log in history if "loss" in log],
+    "validation": [(log["step"], log["eval_loss"]) for log in history if "eval_loss" in log],
+    "best_step": trainer.state.best_global_step,
+    "peak_bytes": survival.peak_memory_bytes(),
+    "allocated_bytes": torch.cuda.max_memory_allocated(),  # of these, what tensors took
+    "planned_bytes": PLANNED_BYTES,
+}
+guard.write_json(OUT / "curve.json", curve)
+guard.say(f"peak memory {curve['peak_bytes'] / 2**30:.2f} GiB, planned {PLANNED_BYTES / 2**30:.2f}")
+losses = [loss for _, loss in curve["train"] + curve["validation"]]
+guard.ensure(losses and all(math.isfinite(loss) for loss in losses), "every loss is a number")
+with safe_open(OUT / "model" / "adapter_model.safetensors", framework="pt") as file:
+    updates = [file.get_tensor(name) for name in file.keys() if "lora_B" in name]
+guard.ensure(updates and all(update.numel() for update in updates), "the adapter is not empty")
+guard.ensure(all(torch.isfinite(update).all() for update in updates), "the adapter is finite")
+guard.ensure(any(update.any() for update in updates), "the adapter moved away from zero")
+guard.mark_done("train", mark, OUT / "model", OUT / "curve.json")
