@@ -20,6 +20,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback
 from trl import SFTConfig, SFTTrainer
 
 import guard
+import shards
 import survival
 
 HERE = Path(__file__).resolve().parent
@@ -108,7 +109,7 @@ trainer = SFTTrainer(
     train_dataset=train_rows,
     eval_dataset=validation_rows,
     processing_class=tokenizer,
-    callbacks=[progress],
+    callbacks=[progress, shards.Divided()],
 )
 trainer.remove_callback(PrinterCallback)
 guard.say(f"a step is {micro_batch} rows x {accumulation} passes x {config.world_size} processes")
