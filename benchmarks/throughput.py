@@ -5,13 +5,15 @@
 On banking77 (../shared/data, or the data folder that FTC_SHARED names) and the quickstart's model,
 interleaved: run by run, each of the scripts once. First at equal settings, where neither packs
 rows; then the bundle as the planner makes it beside the script with TRL's own defaults, both with
-the same rows, rate, schedule, steps and rows per step. Machines are shared: what counts are ratios,
-of wall time and of the seconds that the training process computed.
+the same rows, rate, schedule, steps and rows per step. Then whole runs, for the held-out loss: the
+script reads the rows once, the bundle --epochs times, so that it ends no higher. Machines are
+shared: what counts are ratios, of wall time and of the seconds that the training process computed.
+
+FTC_AXOLOTL_PYTHON names an interpreter that has axolotl, which is then measured at equal settings.
 """
 
 import argparse
 import csv
-import importlib.util
 import json
 import os
 import shutil
@@ -40,30 +42,37 @@ _ROWS: Final = 5000
 _MICRO: Final = 8  # TRL's default
 _STEPS: Final = 10
 _LEARNING_RATE: Final = 0.001
-_PEERS: Final = {"axolotl": "axolotl", "LLaMA-Factory": "llamafactory"}
+AXOLOTL: Final = "axolotl, equal settings"
+_AXOLOTL_PYTHON: Final = os.environ.get("FTC_AXOLOTL_PYTHON")
 
 Report = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """One script with its settings: the command behind the stopwatch, and the bundle it is for."""
+    """One script with its settings: the command behind the stopwatch, and the bundle it is for.
+
+    `python` is the interpreter that has the script's libraries.
+    """
 
     name: str
     bundle: Path
     command: Sequence[str | Path]
+    python: str = sys.executable
 
 
 def main() -> None:
     """Measure, and write the report beside this file."""
     parser = argparse.ArgumentParser(description="Throughput of train.py and of a plain script.")
     parser.add_argument("--runs", type=int, default=5)
-    runs = parser.parse_args().runs
+    parser.add_argument("--epochs", type=float, default=1.25, help="of the bundle's whole run")
+    args = parser.parse_args()
+    runs = args.runs
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        equal, timed, planned = write_bundles(folder)
+        equal, timed, epoch, planned = write_bundles(folder, args.epochs)
         arms = [*equal_arms(folder, equal), *planned_arms(folder, timed)]
-        whole = planned_arms(folder, planned)[:2]
+        whole = [planned_arms(folder, planned)[0], *planned_arms(folder, epoch)[1:]]
         curves = {arm.name: measure(arm, held=True) for arm in whole}
         print(json.dumps(curves), flush=True)
         found: dict[str, list[Report]] = {arm.name: [] for arm in arms}
@@ -77,10 +86,10 @@ def main() -> None:
     print(text)
 
 
-def write_bundles(folder: Path) -> tuple[Path, Path, Path]:
+def write_bundles(folder: Path, epochs: float) -> tuple[Path, Path, Path, Path]:
     """Compile and prepare bundles on the same rows: with every setting said, and with none.
 
-    The latter twice, for a few steps and for a whole epoch.
+    The latter for a few steps, for an epoch, and for so many epochs.
     """
     maker = ROOT / "examples" / "quickstart" / "make_model.py"
     subprocess.run([sys.executable, maker, "--out", folder / "model"], check=True)
@@ -99,7 +108,8 @@ def write_bundles(folder: Path) -> tuple[Path, Path, Path]:
     specs: dict[str, dict[str, dict[str, Any]]] = {
         "equal": {"data": {**data, "packing": "none"}, "training": said},
         "timed": {"data": data, "training": {"max_steps": _STEPS}},
-        "planned": {"data": data, "training": {"epochs": 1}},
+        "epoch": {"data": data, "training": {"epochs": 1}},
+        "planned": {"data": data, "training": {"epochs": epochs}},
     }
     for name, spec in specs.items():
         path = folder / f"{name}.json"
@@ -109,7 +119,7 @@ def write_bundles(folder: Path) -> tuple[Path, Path, Path]:
         compiling = [sys.executable, "-m", "ftc", "compile", str(path)]
         subprocess.run(compiling, check=True, capture_output=True)
         subprocess.run([sys.executable, "prepare.py"], cwd=folder / name, check=True)
-    return folder / "equal", folder / "timed", folder / "planned"
+    return folder / "equal", folder / "timed", folder / "epoch", folder / "planned"
 
 
 def decided(bundle: Path) -> Mapping[str, Any]:
@@ -136,8 +146,8 @@ def hand_arm(name: str, bundle: Path, folder: Path, rows: Path, settings: Mappin
     return Arm(name=name, bundle=bundle, command=(script, folder / "model", rows, out, told))
 
 
-def equal_arms(folder: Path, bundle: Path) -> tuple[Arm, Arm]:
-    """Return both scripts with the same settings, one by one."""
+def equal_arms(folder: Path, bundle: Path) -> tuple[Arm, ...]:
+    """Return the scripts with the same settings, one by one; axolotl where it is to be had."""
     d = decided(bundle)
     settings = {
         "max_steps": d["total_steps"],
@@ -154,7 +164,45 @@ def equal_arms(folder: Path, bundle: Path) -> tuple[Arm, Arm]:
     }
     rows = write_messages(bundle, folder / "equal-rows.jsonl")
     train = Arm(name=EQUAL, bundle=bundle, command=(bundle / "train.py",))
-    return train, hand_arm(BY_HAND, bundle, folder, rows, settings)
+    by_hand = hand_arm(BY_HAND, bundle, folder, rows, settings)
+    if _AXOLOTL_PYTHON is None:
+        return train, by_hand
+    return train, by_hand, axolotl_arm(bundle, folder, rows, settings, _AXOLOTL_PYTHON)
+
+
+def axolotl_arm(
+    bundle: Path, folder: Path, rows: Path, settings: Mapping[str, Any], python: str
+) -> Arm:
+    """Return axolotl's own training on these rows with the same settings."""
+    chats = folder / "chats.jsonl"
+    with chats.open("w", encoding="utf-8") as file:
+        for line in rows.open(encoding="utf-8"):
+            row = json.loads(line)
+            file.write(json.dumps({"messages": row["prompt"] + row["completion"]}) + "\n")
+    config = {
+        "base_model": str(folder / "model"),
+        "datasets": [{"path": str(chats), "ds_type": "json", "type": "chat_template"}],
+        "dataset_prepared_path": str(folder / "axolotl-rows"),
+        "val_set_size": 0,
+        "output_dir": str(folder / "out" / "axolotl"),
+        "sequence_len": decided(bundle)["max_length"],
+        "micro_batch_size": settings["per_device_train_batch_size"],
+        "gradient_accumulation_steps": settings["gradient_accumulation_steps"],
+        "max_steps": settings["max_steps"],
+        "optimizer": "adamw_torch_fused",
+        "bf16": False, "fp16": False, "tf32": False, "seed": 42,
+        **{name: settings[name] for name in (
+            "learning_rate", "lr_scheduler_type", "warmup_steps", "weight_decay",
+            "gradient_checkpointing", "logging_steps", "save_steps", "save_total_limit",
+        )},
+    }  # fmt: skip
+    config["lr_scheduler"] = config.pop("lr_scheduler_type")
+    path = folder / "axolotl.json"  # JSON is YAML
+    path.write_text(json.dumps(config), encoding="utf-8")
+    where = [python, "-c", "import axolotl.cli.train as train; print(train.__file__)"]
+    found = subprocess.run(where, check=True, capture_output=True, text=True)
+    script = Path(found.stdout.split()[-1])
+    return Arm(name=AXOLOTL, bundle=bundle, command=(script, path), python=python)
 
 
 def planned_arms(folder: Path, bundle: Path) -> tuple[Arm, Arm, Arm]:
@@ -192,7 +240,7 @@ def measure(arm: Arm, *, held: bool = False) -> Report:
     report = arm.bundle.parent / "report.json"
     rows = arm.bundle / "run/data/test.jsonl" if held else "-"
     config = arm.bundle / "accelerate.yaml"
-    launch = [sys.executable, "-m", "accelerate.commands.launch", "--config_file", config]
+    launch = [arm.python, "-m", "accelerate.commands.launch", "--config_file", config]
     command = [*launch, HERE / "stopwatch.py", report, rows, *arm.command]
     done = subprocess.run(
         [str(part) for part in command],
@@ -265,6 +313,7 @@ def tell(
     lines += ["| --- | ---: | ---: | ---: |"]
     for one, other, bound in (
         (EQUAL, BY_HAND, "at least 0.98"),
+        *(((EQUAL, AXOLOTL, "at least 1.2"),) if AXOLOTL in found else ()),
         (PLANNED, DEFAULTS, "at least 1.3"),
         (PLANNED, KEPT, ""),
     ):
@@ -276,13 +325,12 @@ def tell(
     ]
     begun = statistics.median(firsts)
     lines.append(f"| time to the first step, {EQUAL} / by hand | {begun:.2f} | | at most 1.10 |")
-    ends = ", ".join(f"{name} {report['curve'][-1][2]:.4f}" for name, report in curves.items())
     packed = f"{d['train_rows']:,} rows in about {d['packed_rows'] or 0:,} of {d['packed_length']}"
     lines += [
         "",
         f"The planner packs {packed} tokens.",
-        f"Loss per token on the held-out rows at the end: {ends}.",
         "",
+        *tell_whole_runs(curves),
         "![held-out loss over tokens and over time](throughput.svg)",
         "",
         "Neither packs at equal settings. TRL's defaults are rows padded to the longest of a",
@@ -290,9 +338,29 @@ def tell(
         "of a step are the plan's.",
         "",
     ]
-    absent = [name for name, module in _PEERS.items() if importlib.util.find_spec(module) is None]
-    lines.append(f"Not installed here, and so not measured: {' and '.join(absent) or 'nothing'}.")
     return lines
+
+
+def tell_whole_runs(curves: Mapping[str, Report]) -> list[str]:
+    """Return what whole runs came to, the bundle's against those of the scripts by hand."""
+    lines = [
+        "## At equal held-out loss",
+        "",
+        "Whole runs: the scripts by hand read the rows once, and the bundle so often that its loss",
+        "per token on the held-out rows ends no higher.",
+        "",
+        "| script | steps | tokens | held-out loss | seconds | of CPU | x bundle | of CPU |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    mine = curves[PLANNED]
+    for name, run in curves.items():
+        seconds = [run["seconds"], run["processor_seconds"]]
+        times = [seconds[0] / mine["seconds"], seconds[1] / mine["processor_seconds"]]
+        tokens, _, loss = run["curve"][-1]
+        cells = [f"{run['steps'] + 1}", f"{tokens:,}", f"{loss:.4f}"]
+        cells += [f"{each:.0f}" for each in seconds] + [f"{each:.2f}" for each in times]
+        lines.append(f"| {' | '.join([name, *cells])} |")
+    return [*lines, ""]
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ class Adapter:
     """The decided adapter, the parameters it trains, and how QLoRA rounds what it stands on.
 
     What is None is not used: a pattern in place of names, matrices on experts, another scale, start
-    or split of an update.
+    or split of an update. `first_layer` is the first that has an adapter, from 0.
     """
 
     rank: Decision[int]
@@ -43,6 +43,7 @@ class Adapter:
     quantization: Decision[Quantization] | None
     double_quantization: Decision[bool] | None
     parameters: int
+    first_layer: int
 
 
 def decide_adapter(spec: Spec, shape: Shape) -> Adapter | None:
@@ -88,6 +89,7 @@ def decide_adapter(spec: Spec, shape: Shape) -> Adapter | None:
         if method.type == "qlora" and method.quantization == "nf4"
         else None,
         parameters=_count(spec, shape, targets.value, rank.value),
+        first_layer=_first_layer(spec, shape),
     )
 
 
@@ -97,6 +99,14 @@ def _quantization(spec: Spec) -> Decision[Quantization] | None:
     if "/method/quantization" in spec.said:
         return keep(spec, "/method/quantization", spec.method.quantization)
     return derived(spec.method.quantization, "quantization.nf4")
+
+
+def _first_layer(spec: Spec, shape: Shape) -> int:
+    """Return the number of the first layer that has an adapter; 0 where that is not known."""
+    pattern = spec.method.target_pattern
+    if pattern is None or spec.method.experts:
+        return 0
+    return min((layer for _, layer in matched(shape, pattern)), default=0)
 
 
 def _count(spec: Spec, shape: Shape, targets: tuple[str, ...], rank: int) -> int:

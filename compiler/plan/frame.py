@@ -53,7 +53,7 @@ class Frame:
             rank=adapter.rank.value if adapter else 0,
             dropout=adapter.dropout.value if adapter else 0.0,
             dora=adapter is not None and adapter.dora is not None,
-            frozen_layers=self.freezing.frozen_layers if self.freezing else 0,
+            frozen_layers=self.frozen_layers(checkpointing=checkpointing),
             saved_parameters=part_parameters(spec, shape) if adapter else 0,
             saves_embedding=adapter is not None and trains_embedding(spec, shape),
             trained_tokens=len(spec.model.new_tokens) if adapter else 0,
@@ -87,6 +87,19 @@ class Frame:
         if self.adapter is not None:
             return self.adapter.parameters
         return self.shape.parameters if self.freezing is None else self.freezing.parameters
+
+    def frozen_layers(self, *, checkpointing: bool) -> int:
+        """Return the layers before the first that moves, which no backward pass reaches.
+
+        Recomputing beside an adapter, or a rounded base, makes the embedding's output ask for a
+        gradient (TRL's and PEFT's `enable_input_require_grads`): every layer has one then.
+        """
+        if self.freezing is not None:
+            return self.freezing.frozen_layers
+        if self.adapter is None or checkpointing or self.storage != "plain":
+            return 0
+        embeds = trains_embedding(self.spec, self.shape) or bool(self.spec.model.new_tokens)
+        return 0 if embeds else self.adapter.first_layer
 
     @property
     def sampled_tokens(self) -> int:

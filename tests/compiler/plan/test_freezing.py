@@ -6,6 +6,7 @@ from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.plan.adapter import decide_adapter, matched
 from ftc.compiler.plan.freezing import decide_freezing
 from ftc.compiler.plan.known import KnownFacts
+from ftc.compiler.plan.phases import parts_of_phases
 from ftc.compiler.plan.planner import make_frame, make_plan
 from ftc.compiler.plan.size import shape_of
 from ftc.spec.sections import Spec
@@ -97,3 +98,40 @@ def test_the_memory_model_is_told_of_all(build_known: BuildKnown) -> None:
         "paged-adamw-8bit",
         True,
     )
+
+
+@pytest.mark.parametrize(
+    ("edits", "checkpointing", "frozen"),
+    [
+        ({"/spec/method/target_pattern": ".*layers\\.2[67]\\..*_proj"}, False, 26),
+        ({"/spec/method/target_pattern": ".*layers\\.2[67]\\..*_proj"}, True, 0),
+        ({}, False, 0),
+        (
+            {
+                "/spec/method/target_pattern": ".*layers\\.27\\..*_proj",
+                "/spec/method/also_train": ("embeddings",),
+            },
+            False,
+            0,
+        ),
+        (
+            {
+                "/spec/method/target_pattern": ".*layers\\.27\\..*_proj",
+                "/spec/method/type": "qlora",
+            },
+            False,
+            0,
+        ),
+    ],
+)
+def test_an_adapter_on_the_last_layers_reaches_no_others(
+    build_known: BuildKnown, edits: dict[str, object], checkpointing: bool, frozen: int
+) -> None:
+    """Their activations are not kept, unless something before them asks for a gradient."""
+    spec, facts = build_known(edits)
+    frame = make_frame(spec, facts)
+    job = frame.job("ddp", checkpointing=checkpointing, micro=1)
+    assert job.frozen_layers == frozen
+    whole = make_frame(*build_known({})).job("ddp", checkpointing=checkpointing, micro=1)
+    kept = [parts_of_phases(each)["layer_backward"]["activations"] for each in (job, whole)]
+    assert (kept[0] < kept[1] / 4) == (frozen > 0)
