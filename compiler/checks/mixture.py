@@ -131,6 +131,26 @@ def labels_of_one_source(case: Case) -> Iterator[Problem]:
         )
 
 
+@rule("FTC257", "files-beyond-one-on-skypilot", "error", reads=("data",))
+def files_beyond_one_on_skypilot(case: Case) -> Iterator[Problem]:
+    """What it is: The run is for SkyPilot, and its mixture has local files.
+
+    Why it matters: The task carries one file to the cloud, under a name of its own: a mixture would
+    find none of its files there.
+
+    Example: {"launch": "skypilot", "data": {"sources": ["tickets.csv", "chats.jsonl"]}}
+
+    Use instead: {"launch": "skypilot", "data": {"sources": ["owner/tickets", "owner/chats"]}}
+    """
+    local = [part for part in case.data.sources if part.path is not None]
+    if local and case.spec.launch.type == "skypilot":
+        yield Problem(
+            message=f"SkyPilot carries one file of data, and `data.sources` has {len(local):,}",
+            help="put the sources on the Hub, or launch with `slurm` or `kubernetes`",
+            pointer="/data/sources",
+        )
+
+
 def _needed_repeats(case: Case, rows: Sequence[int], place: int) -> int:
     """Return how often a row of the source would be in the epoch that holds every row."""
     weights = [source.weight or 0.0 for source in list_sources(case.spec.data)]

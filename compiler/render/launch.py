@@ -58,7 +58,7 @@ def trainjob(source: BundleSource) -> dict[str, Any]:
     trainer: dict[str, Any] = {
         "image": launch.image,
         "command": ["bash", f"{_WORKSPACE}/{spec.name}/run.sh"],
-        "args": [*_moved("--data", source.data_path), *_moved("--model", source.model_path)],
+        "args": [*_moved_data(source), *_moved("--model", source.model_path)],
         "numNodes": hardware.nodes,
         "numProcPerNode": max(1, hardware.count),
         "resourcesPerNode": {"requests": {**requests, **limits}, "limits": limits},
@@ -96,6 +96,13 @@ def trainjob(source: BundleSource) -> dict[str, Any]:
             "runtimePatches": [{"manager": "ftc.dev/compiler", "trainingRuntimeSpec": patch}],
         },
     }
+
+
+def _moved_data(source: BundleSource) -> list[str]:
+    """Return the place in the volume of the data's file, or of the folder of a mixture's files."""
+    if any(source.data_paths):
+        return ["--data", f"{_WORKSPACE}/inputs"]
+    return _moved("--data", source.data_path)
 
 
 def _moved(option: str, path: str | None) -> list[str]:

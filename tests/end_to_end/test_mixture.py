@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from tests.end_to_end.process import ROOT, compile_spec, environment, read_json, read_rows, run
+from tests.end_to_end.process import ROOT, compile_spec, read_json, read_rows, run
 from tests.end_to_end.test_interrupted import find_trainer, start, wait_for
 
 pytestmark = pytest.mark.prove
 
 STEPS, EVERY = 8, 4
 WAIT_SECONDS = 120
+PATIENT = {"OMP_WAIT_POLICY": "passive"}  # as in run.sh
 WEIGHTS = "run/train/model/model.safetensors"
 
 
@@ -99,7 +100,7 @@ def test_killed_and_resumed(prepared: Path) -> None:
     """After SIGKILL the training ends in the same bits: what it reads lies in run/data."""
     whole = Path(shutil.copytree(prepared, prepared.with_name("undisturbed")))
     launch = ("accelerate", "launch", "--config_file", "accelerate.yaml", "train.py")
-    trained = run(*launch, cwd=whole)
+    trained = run(*launch, cwd=whole, extra=PATIENT)
     assert trained.code == 0, trained.said
     bundle = Path(shutil.copytree(prepared, prepared.with_name("killed")))
     started = start(bundle)
@@ -107,7 +108,7 @@ def test_killed_and_resumed(prepared: Path) -> None:
     os.kill(find_trainer(bundle), signal.SIGKILL)
     code = started.wait(WAIT_SECONDS)
 
-    again = run(*launch, cwd=bundle, extra=environment())
+    again = run(*launch, cwd=bundle, extra=PATIENT)
 
     assert code == 1
     assert again.code == 0, again.said

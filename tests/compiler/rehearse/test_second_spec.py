@@ -126,3 +126,23 @@ def test_a_rehearsal_is_started_here(make_spec: SpecMaker) -> None:
     _, spec = rehearsed(path)
     assert (spec.hardware.count, spec.hardware.nodes) == (2, 1)
     assert spec.launch.type == "local"
+
+
+def test_every_source_is_rehearsed(make_spec: SpecMaker) -> None:
+    """Of a mixture each source gives a few rows, from where it lies, by the weight that it has."""
+    sources = [
+        {"source": "tickets.csv", "weight": 2},
+        {"source": "more.csv", "weight": 1, "max_rows": 5},
+    ]
+    path = make_spec(data={"sources": sources})
+    table = (path.parent / "tickets.csv").read_text(encoding="utf-8").splitlines()
+    rows = [row.replace('"', "") for row in table[1:20]]
+    (path.parent / "more.csv").write_text("\n".join([table[0], *rows]), encoding="utf-8")
+
+    data, spec = rehearsed(path)
+
+    assert data["data"]["sources"] == [
+        {"source": "../../tickets.csv", "weight": 2, "max_rows": ROWS // 2},
+        {"source": "../../more.csv", "weight": 1, "max_rows": 5},
+    ]
+    assert spec.data.max_rows is None

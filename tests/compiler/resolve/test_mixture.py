@@ -119,3 +119,17 @@ def test_an_epoch_keeps_the_weights(
     """Every row is seen where the limits of repeats allow it, none more often than they say."""
     assert allot(rows, weights, repeats) == epoch
     assert all(seen <= n * most for seen, n, most in zip(epoch, rows, repeats, strict=True))
+
+
+def test_a_file_mixes_with_the_hub(folder: Path, hub: Any) -> None:
+    """Each source is pinned in its own way: a file by its path, a data set by its commit."""
+    hub.add("datasets/acme/pairs", {"train.csv": (folder / "pairs.csv").read_bytes()})
+
+    facts = known(mixture("chats.jsonl", "acme/pairs"), folder)
+
+    assert [(part.path, part.files) for part in facts.sources] == [
+        ("chats.jsonl", ()),
+        (None, ("train.csv",)),
+    ]
+    assert (facts.origin, facts.path, facts.revision) == ("hub", None, None)
+    assert facts.sources[1].revision == "a" * 40
