@@ -16,6 +16,7 @@ def plan_data(source: BundleSource) -> dict[str, Any]:
         "name": source.spec.name,
         "stages": find_stages(find_uses(source)),
         "steps": plan.decisions.total_steps.value,
+        "micro_batch": plan.decisions.micro_batch.value,
         "tokens_per_step": plan.tokens_per_step,
         "memory_bytes": plan.memory.reserved_bytes if gpu else plan.memory.device_bytes,
         "capacity_bytes": plan.memory.capacity_bytes,

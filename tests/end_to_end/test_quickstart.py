@@ -21,7 +21,7 @@ def moved(whole_run: WholeRun, tmp_path: Path) -> Path:
 
 
 #: What each start writes anew: the lock's file, and what report.py says.
-OF_EVERY_START = {".lock", "report.md", "curve.png", "exit_code.json"}
+OF_EVERY_START = {".lock", "report.md", "curve.png", "exit_code.json", "stages.jsonl"}
 
 
 def outputs(bundle: Path) -> dict[str, tuple[int, int]]:

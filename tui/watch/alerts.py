@@ -86,8 +86,9 @@ def _time(run: Run) -> Iterator[str]:
 
 def _attempts(run: Run) -> Iterator[str]:
     training = run.training
-    if training.row:
-        yield f"memory ran out: row {training.row} of the ladder of batches is in use"
+    rows, planned = training.micro_batch, run.expected.micro_batch
+    if rows is not None and planned is not None and rows < planned:
+        yield f"a pass takes {rows:,} rows, planned {planned:,}: memory ran out with more"
     if training.attempts > 1:
         yield f"training began {training.attempts} times, each from the checkpoint before"
 

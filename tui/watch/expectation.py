@@ -19,6 +19,7 @@ class Expectation:
     name: str = ""
     stages: tuple[str, ...] = ()
     steps: int | None = None
+    micro_batch: int | None = None
     tokens_per_step: int | None = None
     memory_bytes: int | None = None
     capacity_bytes: int | None = None
@@ -36,6 +37,7 @@ def read_expectation(record: Record) -> Expectation:
         name=text(record, "name"),
         stages=tuple(name for name in stages if isinstance(name, str) and name.isidentifier()),
         steps=count(record, "steps"),
+        micro_batch=count(record, "micro_batch"),
         tokens_per_step=count(record, "tokens_per_step"),
         memory_bytes=count(record, "memory_bytes"),
         capacity_bytes=count(record, "capacity_bytes"),

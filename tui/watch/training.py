@@ -13,7 +13,7 @@ from ftc.tui.watch.values import count, number
 _WINDOW_SECONDS: Final = 900.0
 _RECENT: Final = 12
 #: Of a record, what is no measurement.
-_FRAME: Final = frozenset({"time", "step", "steps", "epoch", "event", "pid", "row", "processes"})
+_FRAME: Final = frozenset({"time", "step", "steps", "epoch", "event", "micro_batch", "processes"})
 
 Curve = tuple[tuple[int, float], ...]
 
@@ -22,7 +22,7 @@ Curve = tuple[tuple[int, float], ...]
 class Training:
     """`curves` maps a measurement to its (step, value) pairs, steps ascending.
 
-    `attempts` counts the starts; `row` is the row of the ladder of batches in use. `pace_seconds`
+    `attempts` counts the starts; `micro_batch` is the rows of a pass in this one. `pace_seconds`
     are those of a step, over the last stretch; gaps are between two records of this attempt; `lost`
     are the steps at which the loss was not a number.
     """
@@ -32,7 +32,7 @@ class Training:
     epoch: float | None = None
     curves: Mapping[str, Curve] = field(default_factory=dict)
     attempts: int = 0
-    row: int = 0
+    micro_batch: int | None = None
     pace_seconds: float | None = None
     tokens_per_second: float | None = None
     memory_bytes: int | None = None
@@ -45,13 +45,13 @@ def read_training(records: Iterable[Record], tokens_per_step: int | None) -> Tra
     """Return what a log says; what lies beyond the checkpoint of a later attempt is forgotten."""
     kept: dict[int, dict[str, object]] = {}
     attempt: list[Record] = []
-    attempts = row = last = 0
+    attempts = last = 0
     for record in records:
         step = count(record, "step")
         if step is None:
             continue
         if record.get("event") == "began":
-            attempts, row, attempt = attempts + 1, count(record, "row") or 0, []
+            attempts, attempt = attempts + 1, []
         if step < last:
             kept = {at: said for at, said in kept.items() if at <= step}
         last = step
@@ -64,7 +64,7 @@ def read_training(records: Iterable[Record], tokens_per_step: int | None) -> Tra
         epoch=_newest(kept.values(), "epoch"),
         curves=_find_curves(kept),
         attempts=attempts,
-        row=row,
+        micro_batch=_latest(attempt, "micro_batch"),
         pace_seconds=pace,
         tokens_per_second=_find_speed(attempt)
         or (tokens_per_step / pace if pace and tokens_per_step else None),

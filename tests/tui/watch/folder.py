@@ -16,6 +16,7 @@ PLAN: Mapping[str, Any] = {
     "name": "triage",
     "stages": STAGES,
     "steps": 100,
+    "micro_batch": 8,
     "tokens_per_step": 900,
     "memory_bytes": 14 * GIB,
     "capacity_bytes": 24 * GIB,
@@ -70,5 +71,5 @@ def begin(folder: Path, **plan: Any) -> Bundle:
     bundle.note("prepare", "began", -40)
     bundle.note("prepare", "done", -12, seconds=27.5)
     bundle.note("train", "began", -10)
-    bundle.log(0, 0, event="began", row=0)
+    bundle.log(0, 0, event="began", micro_batch=8)
     return bundle

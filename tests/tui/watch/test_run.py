@@ -141,7 +141,7 @@ def test_a_resumed_run_shows_the_newest_of_each_step(tmp_path: Path) -> None:
     bundle = begin(tmp_path / "b")
     bundle.train_to(35)
     bundle.note("train", "began", 1000)
-    bundle.log(1010, 30, event="began", row=1)
+    bundle.log(1010, 30, event="began", micro_batch=4)
     for step in (31, 32, 33):
         bundle.log(1010 + 5 * (step - 30), step, loss=9.0)
     run = look(bundle, 1026)
@@ -151,7 +151,7 @@ def test_a_resumed_run_shows_the_newest_of_each_step(tmp_path: Path) -> None:
     assert (loss[30], loss[31], max(loss)) == (1.7, 9.0, 33)
     assert run.training.pace_seconds == 5.0
     assert find_alerts(run) == (
-        "memory ran out: row 1 of the ladder of batches is in use",
+        "a pass takes 4 rows, planned 8: memory ran out with more",
         "training began 2 times, each from the checkpoint before",
     )
 
