@@ -12,7 +12,6 @@ from ftc.compiler.plan.known import known
 from ftc.compiler.plan.planner import plan_once
 
 _HELPS: Final = 0.95  # of one node's time: less is no gain that an estimate can show
-_HOUR_SECONDS: Final = 3600
 
 
 @rule("FTC345", "nodes-without-a-launcher", "warning", reads=("hardware",))
@@ -159,11 +158,9 @@ def nodes_that_do_not_help(case: Case) -> Iterator[Problem]:
     if one.memory.fits is False or one.time_seconds is None:
         return
     if one.time_seconds * _HELPS <= case.plan.time_seconds:
-        together, apart = (s / _HOUR_SECONDS for s in (case.plan.time_seconds, one.time_seconds))
+        ratio = case.plan.time_seconds / one.time_seconds
         yield Problem(
-            message=(
-                f"{case.hardware.nodes} nodes take {together:.1f} h, and one alone {apart:.1f} h"
-            ),
+            message=f"{case.hardware.nodes} nodes take {ratio:.1f} times as long as one alone",
             help="leave `hardware.nodes` out, or say how fast the network is in `network_gbit`",
             pointer="/hardware/nodes",
         )
