@@ -19,14 +19,29 @@ from jinja2.ext import Extension
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from ftc.compiler.resolve.template_bounds import (
+    GROWING,
+    JOINED,
+    MOST_CHARS,
+    BoundError,
+    Joins,
+    guard_filter,
+    hold_items,
+    hold_method,
+    hold_operation,
+    join_texts,
+)
+
 Message = Mapping[str, Any]
 #: Half-open ranges of characters.
 Spans = tuple[tuple[int, int], ...]
 
 _TEMPLATE_CHARS: Final = 1024 * 1024
-_OUTPUT_CHARS: Final = 64 * 1024 * 1024
 _LOOP_STEPS: Final = 5_000_000
 _SECONDS: Final = 10.0
+#: A template that has taken so many seconds, so many times, is not rendered again.
+_SLOW_SECONDS: Final = 1.0
+_SLOW_TIMES: Final = 5
 #: The day that `strftime_now` gives: templates that print a date print one of this width.
 _TODAY: Final = datetime(2026, 1, 15, 12, 0, 0)  # noqa: DTZ001 - templates read a local time
 _REASONING: Final = ("reasoning_content", "thinking", "reasoning")
@@ -71,6 +86,7 @@ class ChatTemplate:
         counts what has left the template so far. Raises ChatTemplateError.
         """
         self.environment.start()
+        began = time.monotonic()
         try:
             context = self.compiled.new_context(
                 {
@@ -85,8 +101,12 @@ class ChatTemplate:
             return self.environment.collect(self.compiled.root_render_func(context))
         except ChatTemplateError:
             raise
+        except (BoundError, MemoryError) as error:
+            raise ChatTemplateError(str(error) or "the template needs too much memory") from error
         except Exception as error:  # a template can raise anything that Python can
             raise ChatTemplateError(_one_line(error)) from error
+        finally:
+            self.environment.slow += time.monotonic() - began > _SLOW_SECONDS
 
 
 def compile_chat_template(
@@ -99,6 +119,10 @@ def compile_chat_template(
         trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, "jinja2.ext.loopcontrols"]
     )
     environment.filters["tojson"] = _to_json
+    for name in GROWING:
+        environment.filters[name] = guard_filter(name, environment.filters[name])
+    del environment.globals["lipsum"]  # as many words as it is asked for
+    environment.filters[JOINED] = jinja2.pass_context(join_texts)
     environment.filters[_COUNT] = environment.count
     environment.globals["raise_exception"] = _raise
     environment.globals["strftime_now"] = today.strftime
@@ -106,6 +130,7 @@ def compile_chat_template(
         tree = environment.parse(source)
         for loop in tree.find_all(nodes.For):
             loop.iter = nodes.Filter(loop.iter, _COUNT, [], [], None, None, lineno=loop.lineno)
+        tree = Joins().visit(tree)
         compiled = environment.from_string(tree)
         compiled.globals = dict(compiled.globals)  # a chain of maps is copied at each rendering
     except jinja2.TemplateSyntaxError as error:
@@ -118,14 +143,17 @@ def compile_chat_template(
 class _Environment(ImmutableSandboxedEnvironment):
     """The sandbox, with a budget of loop steps and seconds, and of characters per product."""
 
-    intercepted_binops = frozenset(["*", "**"])
+    intercepted_binops = frozenset(["*", "**", "+", "%"])
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+        super().__init__(finalize=hold_items, **options)
+        self.slow = 0
         self.start()
 
     def start(self) -> None:
-        """Give one rendering its whole budget."""
+        """Give one rendering its whole budget, unless too many have used theirs up."""
+        if self.slow >= _SLOW_TIMES:
+            raise ChatTemplateError("the template takes too long")
         self._steps = _LOOP_STEPS
         self._deadline = time.monotonic() + _SECONDS
         self._chars = 0
@@ -137,7 +165,7 @@ class _Environment(ImmutableSandboxedEnvironment):
         for block in blocks:
             taken.append(block)
             self._chars += len(block)
-            if self._chars > _OUTPUT_CHARS:
+            if self._chars > MOST_CHARS:
                 raise ChatTemplateError("the rendered conversation is too long")
         return "".join(taken), tuple(self._marked)
 
@@ -158,14 +186,21 @@ class _Environment(ImmutableSandboxedEnvironment):
         return items
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        """Compute a product or a power of bounded size."""
-        size = (len(left) if hasattr(left, "__len__") else 1) * (
-            len(right) if hasattr(right, "__len__") else 1
-        )
-        times = max((abs(n) for n in (left, right) if isinstance(n, int)), default=1)
-        if size * times > _OUTPUT_CHARS and not (operator == "*" and size == 1):
-            raise ChatTemplateError("the template multiplies without bound")
+        """Compute what is of bounded size."""
+        if operator == "+" and type(left) is str and type(right) is str:
+            if len(left) + len(right) > MOST_CHARS:
+                raise BoundError("the template adds without bound")
+            return left + right
+        hold_operation(operator, left, right)
         return super().call_binop(context, operator, left, right)
+
+    def call(self, context: Any, called: Any, /, *arguments: Any, **named: Any) -> Any:
+        """Call what the sandbox allows; a method of a text must be of bounded size."""
+        method = getattr(called, "__wrapped__", called)  # the sandbox wraps `format`
+        owner = getattr(method, "__self__", None)
+        if isinstance(owner, str):
+            hold_method(owner, method.__name__, [*arguments, *named.values()])
+        return super().call(context, called, *arguments, **named)
 
 
 class _Generation(Extension):

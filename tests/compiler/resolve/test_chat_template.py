@@ -3,6 +3,7 @@
 import importlib.util
 import io
 import re
+import resource
 import tarfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -85,6 +86,10 @@ CHATML = (
     "{{ '<|im_end|>\n' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
+
+
+START = "{% set n = namespace(x='ab') %}{% for i in range(60) %}"
+GROWN = ("n.x ~ n.x", "n.x + n.x", "(n.x | list) + (n.x | list)", "[n.x, n.x]", "n.x * 9")
 
 
 def real_templates(sdist: Path) -> Iterator[tuple[str, str]]:
@@ -341,12 +346,39 @@ def test_features_render_as_in_transformers(source: str) -> None:
         "{{ messages[0]['content'].format_map({}) }}{{ undefined.attribute }}",
         "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
         "{% include 'other' %}",
+        *(f"{START}{{% set n.x = {grown} %}}{{% endfor %}}{{{{ n.x }}}}" for grown in GROWN),
+        f"{START}{{% set n.x = [n.x, n.x] %}}{{% endfor %}}{{{{ n.x | tojson }}}}",
+        f"{START}{{% set n.x = [n.x, n.x] %}}{{% endfor %}}{{{{ 'a' ~ n.x }}}}",
+        "{{ ('a' * 99999).replace('a', 'b' * 9999) }}",
+        "{{ ('a' * 99999) | replace('a', 'b' * 9999) }}",
+        "{{ ('a,' * 99999).split(',') | join('b' * 9999) }}",
+        "{{ ('b' * 9999).join(('a,' * 99999).split(',')) }}",
+        "{{ 'a'.center(999999999) }}",
+        "{{ 'a' | center(999999999) }}",
+        "{{ ('a\n' * 99999) | indent(99999) }}",
+        "{{ messages | tojson(indent=999999999) }}",
+        "{{ messages | batch(999999999, 'x') | list }}",
+        "{{ '%999999999d' % 1 }}",
+        "{{ '%*d' % (999999999, 1) }}",
+        "{{ '%999999999d' | format(1) }}",
+        "{{ '{:999999999}'.format(1) }}",
     ],
 )
 def test_hostile_template_is_refused(source: str) -> None:
-    """A template that loops, grows, digs or raises ends in one error of ours."""
+    """A template that loops, grows, digs or raises ends in one error of ours, soon and small."""
     template = compile_chat_template(source, TOKENS)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(ChatTemplateError):
+        template.render([USER])
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500 * 1024, "KiB"
+
+
+def test_a_slow_template_is_given_up() -> None:
+    """Each rendering is bounded, and so is how often a template may use all of its time up."""
+    template = compile_chat_template("{{ messages[0].content }}", TOKENS)
+    template.environment.slow = 5
+
+    with pytest.raises(ChatTemplateError, match="takes too long"):
         template.render([USER])
 
 
