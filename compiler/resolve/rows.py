@@ -144,7 +144,10 @@ def _read_parquet(path: Path) -> Table:
         raise UnreadableError(_sentence(error)) from error
 
     def rows() -> Iterator[Row | None]:
-        for batch in file.iter_batches():
-            yield from batch.to_pylist()
+        try:
+            for batch in file.iter_batches():
+                yield from batch.to_pylist()
+        except (ArrowException, OSError, ValueError, OverflowError) as error:  # of a later page
+            raise UnreadableError(_sentence(error)) from error
 
     return Table(columns=columns, rows=rows())
