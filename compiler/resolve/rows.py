@@ -129,7 +129,8 @@ def _named_by_keys(rows: Iterable[Row | None]) -> Table:
 
 def _sentence(error: Exception) -> str:
     """Return the first sentence of a library's message, as a part of one of ours."""
-    text = str(error).splitlines()[0].partition(". ")[0].rstrip(".")
+    said = str(error).strip() or type(error).__name__
+    text = said.splitlines()[0].partition(". ")[0].rstrip(".")
     return text[:1].lower() + text[1:]
 
 
