@@ -38,7 +38,6 @@ def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
         "why": {**_reasons(decided), **_more_reasons(source)},
         "word": {
             "restarts": Word(str(_RESTARTS)),
-            "rows": Word(str(len(_ladder(source)))),
             **launch_words(source),
         },
         "template": {

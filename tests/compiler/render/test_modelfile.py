@@ -50,7 +50,7 @@ def test_it_names_the_files_and_says_the_template(build_known: BuildKnown) -> No
     assert render_go(said["template"], collate(ASKED)) == (
         "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
     )
-    assert "python modelfile.py\n" in files["run.sh"].text
+    assert "run modelfile.py " in files["run.sh"].text
     assert "go_template.py" in files
 
 

@@ -1,0 +1,324 @@
+"""What the shared modules of a bundle do with real files: whole checkpoints, full disks, locks."""
+
+import importlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.compiler.conftest import BuildKnown
+from tests.compiler.render.test_bundle import CPU, FULL, render
+from tests.end_to_end.process import Ended, run
+
+NAMES = ("guard", "journal", "survival")
+
+
+@pytest.fixture
+def bundle(build_known: BuildKnown, tmp_path: Path) -> Path:
+    """Return a folder with the shared modules of a bundle that trains on one process."""
+    files = render(build_known, {**FULL, **CPU})
+    for name in NAMES:
+        (tmp_path / f"{name}.py").write_text(files[f"{name}.py"].text, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def survival(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """Return the bundle's module, imported as train.py does it, from the bundle's folder."""
+    monkeypatch.syspath_prepend(str(bundle))
+    monkeypatch.chdir(bundle)
+    hook = sys.excepthook
+    try:
+        yield importlib.import_module("survival")
+    finally:
+        sys.excepthook = hook
+        for name in NAMES:
+            sys.modules.pop(name, None)
+
+
+def write_checkpoint(folder: Path, step: int, best: str | None = None) -> Path:
+    """Write the files of a checkpoint, with none of them sealed."""
+    checkpoint = folder / f"run/train/checkpoints/checkpoint-{step}"
+    checkpoint.mkdir(parents=True)
+    state = {"global_step": step, "best_model_checkpoint": best}
+    (checkpoint / "trainer_state.json").write_text(json.dumps(state))
+    for name in ("model.safetensors", "optimizer.pt"):
+        (checkpoint / name).write_bytes(bytes([step]) * 1000)
+    return checkpoint
+
+
+def run_in(bundle: Path, code: str) -> Ended:
+    """Run Python in the bundle's folder, as a stage."""
+    (bundle / "stage.py").write_text(code, encoding="utf-8")
+    return run(sys.executable, "stage.py", cwd=bundle)
+
+
+def run_cases(bundle: Path, *cases: str) -> list[Ended]:
+    """Run Python in copies of one process that has imported what training imports."""
+    (bundle / "stage.py").write_text(
+        "import os, sys, traceback, types\nimport torch, survival\n"
+        "for number, code in enumerate(sys.argv[1:]):\n"
+        "    if os.fork() == 0:\n"
+        "        os.dup2(os.open(f'{number}.err', os.O_CREAT | os.O_WRONLY), 2)\n"
+        "        try:\n            exec(code)\n"
+        "        except BaseException:\n            traceback.print_exc()\n"
+        "        os._exit(99)\n"
+        "    print(os.waitstatus_to_exitcode(os.wait()[1]))\n",
+        encoding="utf-8",
+    )
+    done = run(sys.executable, "stage.py", *cases, cwd=bundle)
+    assert done.code == 0, done.said
+    codes = map(int, done.out.split())
+    errors = [(bundle / f"{number}.err").read_text() for number in range(len(cases))]
+    return [Ended(code=code, out="", err=err) for code, err in zip(codes, errors, strict=True)]
+
+
+def test_a_sealed_checkpoint_is_whole(survival: ModuleType, bundle: Path) -> None:
+    """Cut, changed, enlarged or led elsewhere, a checkpoint is not read any more."""
+    damages = {
+        "cut": lambda at: os.truncate(at / "optimizer.pt", 999),
+        "changed": lambda at: (at / "optimizer.pt").write_bytes(b"x" * 1000),
+        "enlarged": lambda at: (at / "pytorch_model.bin").write_bytes(b"x"),
+        "less": lambda at: (at / "optimizer.pt").unlink(),
+        "unsealed": lambda at: (at / "manifest.json").unlink(),
+        "half sealed": lambda at: os.truncate(at / "manifest.json", 20),
+    }
+    for step, (name, damage) in enumerate(damages.items(), 1):
+        checkpoint = write_checkpoint(bundle, step)
+        survival.seal(checkpoint)
+        assert survival.is_sealed(checkpoint), name
+        damage(checkpoint)
+        assert not survival.is_sealed(checkpoint), name
+
+
+def test_what_lies_elsewhere_is_not_read(survival: ModuleType, bundle: Path) -> None:
+    """A file or a folder that a link leads to outside of the run folder does not count."""
+    inside, outside = write_checkpoint(bundle, 1), bundle / "elsewhere"
+    survival.seal(inside)
+    shutil.copytree(inside, outside)
+    (inside / "optimizer.pt").unlink()
+    (inside / "optimizer.pt").symlink_to(outside / "optimizer.pt")
+    (inside.parent / "checkpoint-2").symlink_to(outside)
+
+    assert not survival.is_sealed(inside)
+    assert survival.last_checkpoint() is None
+
+
+def test_other_processes_cannot_go_on(survival: ModuleType, bundle: Path) -> None:
+    """A checkpoint of two processes is not one of one."""
+    checkpoint = write_checkpoint(bundle, 1)
+    survival.seal(checkpoint)
+    noted = json.loads((checkpoint / "manifest.json").read_text())
+    (checkpoint / "manifest.json").write_text(json.dumps({**noted, "processes": 2}))
+
+    assert not survival.is_sealed(checkpoint)
+
+
+def test_a_clock_that_jumped(survival: ModuleType, bundle: Path) -> None:
+    """The newest checkpoint is the one of the latest step, whatever the files' times say."""
+    for step in (8, 16, 24):
+        checkpoint = write_checkpoint(bundle, step)
+        survival.seal(checkpoint)
+        for path in (checkpoint, *checkpoint.iterdir()):
+            os.utime(path, (2e9 - step * 1e7, 2e9 - step * 1e7))
+
+    survival.let_go(None, 2)
+
+    kept = {path.name for path in survival.numbered()}
+    assert kept == {"checkpoint-16", "checkpoint-24"}
+    assert survival.last_checkpoint() == "run/train/checkpoints/checkpoint-24"
+
+
+def test_the_best_checkpoint_stays(survival: ModuleType, bundle: Path) -> None:
+    """The best one counts among those that are kept; one cut short is no loss."""
+    for step in (8, 16, 24, 32):
+        checkpoint = write_checkpoint(bundle, step)
+        if step != 16:
+            survival.seal(checkpoint)
+
+    survival.let_go("run/train/checkpoints/checkpoint-8", 2)
+
+    assert [path.name for path in survival.numbered()] == ["checkpoint-32", "checkpoint-8"]
+
+
+def test_one_cut_short_deletes_nothing(survival: ModuleType, bundle: Path) -> None:
+    """While the newest is not sealed, the one before it stays, and is gone on from."""
+    survival.seal(write_checkpoint(bundle, 8))
+    write_checkpoint(bundle, 16)
+
+    survival.let_go(None, 1)
+
+    assert len(survival.numbered()) == 2
+    assert survival.last_checkpoint() == "run/train/checkpoints/checkpoint-8"
+
+
+def test_a_broken_best_one_is_not_loaded(survival: ModuleType, bundle: Path) -> None:
+    """A checkpoint whose best one is there but broken would load that at the end."""
+    best = write_checkpoint(bundle, 8)
+    survival.seal(best)
+    last = write_checkpoint(bundle, 16, "run/train/checkpoints/checkpoint-8")
+    survival.seal(last)
+    assert survival.last_checkpoint() == last.relative_to(bundle).as_posix()
+    os.truncate(best / "model.safetensors", 10)
+
+    assert survival.last_checkpoint() is None
+
+
+def test_the_rows_and_the_memory(bundle: Path) -> None:
+    """A batch is told by its lines, a real failure to allocate by the plan's figures."""
+    (bundle / "run/train").mkdir(parents=True)
+    fails = (
+        "try:\n    torch.empty(2**60)\n"
+        "except RuntimeError as error:\n"
+        "    state = types.SimpleNamespace(global_step=2)\n"
+        "    survival.explain(error, state, 0, {}, 3 * 2**30)\n"
+    )
+    rows, smaller, smallest = run_cases(
+        bundle,
+        "rows = [{'input_ids': [1, 2, 3]}, {'input_ids': [4, 5]}, {'chosen_ids': [6, 7, 8]}]\n"
+        "survival.guard.write_rows(survival.guard.RUN / 'data/train.jsonl', rows)\n"
+        "batch = {'input_ids': torch.tensor([[9, 6, 7, 8], [4, 5, 0, 0]])}\n"
+        "assert survival.find_rows([{'prompt': 'a'}]) == ''\n"
+        "survival.diverge('the loss is nan' + survival.find_rows(batch))\n",
+        fails.format([[4, 2], [2, 4]]),
+        fails.format([[4, 2]]),
+    )
+
+    assert rows.code == 77
+    assert "are the lines [2, 3] of run/data/train.jsonl" in rows.err
+    assert "saved is nothing of training yet" in rows.err
+    assert smaller.code == 76
+    assert "out of memory at step 3 with 4 rows per pass" in smaller.err
+    assert "3.00 GiB were planned; next with 2 x 4 passes, the same batch" in smaller.err
+    noted = json.loads((bundle / "run/train/batch.json").read_text())
+    assert noted["row"] == 1
+    assert noted["changes"][0]["to"] == [2, 4]
+    assert smallest.code == 1
+    assert "3.00 GiB were planned; fewer rows are not possible" in smallest.err
+    assert (bundle / "run/train/exit_code.json").read_text() == "1\n"
+
+
+def test_another_ladder_forgets_the_row(survival: ModuleType, bundle: Path) -> None:
+    """What memory allowed before a new plan says nothing about that plan's batches."""
+    noted = {"row": 1, "ladder": [[4, 2], [2, 4]], "changes": []}
+    survival.guard.write_json(bundle / "run/train/batch.json", noted)
+
+    assert survival.read_batch([[4, 2], [2, 4]])["row"] == 1
+    assert survival.read_batch([[8, 1], [4, 2]])["row"] == 0
+
+
+@pytest.fixture
+def small_disk(bundle: Path) -> Iterator[Path]:
+    """Mount a disk of one MiB as the run folder."""
+    folder = bundle / "run"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    mounted = shutil.which("mount") and subprocess.run(command, capture_output=True, check=False)
+    if not mounted or mounted.returncode != 0:
+        pytest.skip("mounting a disk needs rights that are not there")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def test_a_full_disk(bundle: Path, small_disk: Path) -> None:
+    """A stage ends in one sentence, and what was whole is still whole."""
+    first = run_in(bundle, "import guard\nguard.write_rows(guard.RUN / 'rows', [1])")
+    again = run_in(bundle, "import guard\nguard.write_rows(guard.RUN / 'rows', ['x' * 2**21])")
+
+    assert first.code == 0, first.err
+    assert again.code == 1
+    assert again.err.count("\n") == 1
+    assert "the disk is full" in again.err
+    assert (small_disk / "rows").read_text() == "1\n"
+
+
+def test_a_full_disk_at_a_checkpoint(bundle: Path, small_disk: Path) -> None:
+    """The libraries' own errors, which lose the number, are told as what they are."""
+    (small_disk / "train").mkdir()
+    saves = ("torch.save({'a': big}, at)", "save_file({'a': big}, at)")
+    cases = run_cases(
+        bundle,
+        *(
+            "from safetensors.torch import save_file\n"
+            "at, big = str(survival.guard.RUN / 'big'), torch.zeros(2**20)\n"
+            f"try:\n    {save}\n"
+            "except Exception as error:\n    survival.explain(error, None, 0, [[1, 1]], 0)\n"
+            "    raise\n"
+            for save in saves
+        ),
+    )
+
+    for ended in cases:
+        assert ended.code == 1
+        assert ended.err.count("\n") == 1
+        assert f"{small_disk}: the disk is full; saved is nothing of training yet" in ended.err
+
+
+def test_a_folder_that_can_only_be_read(bundle: Path, small_disk: Path) -> None:
+    """A stage says so when it takes the lock, before any work."""
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+
+    ended = run_in(bundle, "import guard\nguard.lock()")
+
+    assert ended.code == 1
+    assert "the folder can only be read; mend that and start again" in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_two_runs_in_one_folder(bundle: Path) -> None:
+    """The second stage ends at once, in a sentence."""
+    script = "import guard, sys\nguard.lock()\nprint('held', flush=True)\nsys.stdin.read()"
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(
+        command, cwd=bundle, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "held\n"
+        second = run_in(bundle, "import guard\nguard.lock()")
+        first.communicate("")
+
+    assert second.code == 1
+    assert second.err.startswith("stage.py: another stage is at work in")
+    assert second.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("changed", ["rows.csv", "model/config.json"])
+def test_inputs_that_changed_between_stages(bundle: Path, changed: str) -> None:
+    """What changed after a stage had read it stops the next one; what moved away does not."""
+    (bundle / "model").mkdir()
+    for name in ("rows.csv", "model/config.json"):
+        (bundle / name).write_text("before")
+    read = "guard.fingerprint('stage.py', Path('rows.csv'), Path('model'))"
+    first = f"from pathlib import Path\nimport guard\nguard.mark_done('data', {read})"
+    check = "import guard\nguard.check_inputs('data')"
+    assert run_in(bundle, first).code == 0
+    assert run_in(bundle, check).code == 0
+
+    (bundle / changed).write_text("after")
+    ended = run_in(bundle, check)
+    (bundle / changed).unlink()
+
+    assert ended.code == 1
+    assert f"{changed} has changed since stage `data` read it" in ended.err
+    assert run_in(bundle, check).code == 0
+
+
+def test_what_is_written_is_synced(bundle: Path) -> None:
+    """A file is on the disk before it takes the place of another, and its folder after that."""
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not here")
+    (bundle / "stage.py").write_text("import guard\nguard.write_json(guard.RUN / 'a', 1)")
+    calls = bundle / "calls"
+    trace = ["strace", "-f", "-o", calls, "-e", "trace=fsync,rename", sys.executable, "stage.py"]
+    subprocess.run(trace, cwd=bundle, check=True, capture_output=True)
+
+    seen = [line.split()[1].partition("(")[0] for line in calls.read_text().splitlines()]
+    assert [name for name in seen if name in {"fsync", "rename"}] == ["fsync", "rename", "fsync"]
