@@ -38,6 +38,7 @@ Init = Literal["default", "gaussian", "pissa", "pissa_niter_16", "olora"]
 Part = Literal["embeddings", "head"]
 Strategy = Literal["ddp", "zero1", "zero2", "zero3", "fsdp"]
 Offload = Literal["none", "optimizer", "parameters"]
+Tracker = Literal["tensorboard", "wandb", "mlflow", "trackio", "none"]
 Launcher = Literal["local", "slurm", "kubernetes", "skypilot"]
 Metric = Literal["accuracy", "macro_f1", "exact_match", "numeric_match", "rouge_l", "chrf", "none"]
 # fmt: off
@@ -306,6 +307,18 @@ class Export:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tracking:
+    """Where training is followed besides its own log; None is the spec's name.
+
+    Keys and servers are no field: they come from the environment.
+    """
+
+    type: Tracker
+    project: str | None
+    run: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
     """What starts the bundle; each type reads the fields that `x-when` of the schema gives it.
 
@@ -340,6 +353,7 @@ class Spec:
     hardware: Hardware
     distribution: Distribution
     export: Export
+    tracking: Tracking
     launch: Launch
     allow: tuple[str, ...]
     said: frozenset[str]

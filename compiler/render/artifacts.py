@@ -68,6 +68,7 @@ ARTIFACTS: Final = (
     _script("examples.py", "what a row of the data says, and its tokens"),
     _script("train.py", "trains, from the last checkpoint if there is one"),
     _script("journal.py", "notes what the stages do, for those who watch"),
+    _script("tracker.py", "tells the tracker which run this is", lambda uses: uses.tracker),
     _script("survival.py", "what training survives: kills, signals, too little memory"),
     _script("packing.py", "lays short rows one behind the other", lambda uses: uses.packed),
     _script("rates.py", "gives some weights a learning rate of their own", lambda uses: uses.rates),

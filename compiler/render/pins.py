@@ -26,6 +26,10 @@ PINS: Final[Mapping[str, str]] = {
     "rouge-score": "0.1.2",
     "sacrebleu": "2.6.0",
     "jsonschema": "4.26.0",
+    "tensorboardx": "2.6.5",
+    "wandb": "0.31.0",
+    "mlflow-skinny": "3.17.2",
+    "trackio": "0.43.0",
 }
 
 _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
@@ -37,6 +41,11 @@ _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "gguf": lambda uses: uses.converted,
     "lm-eval": lambda uses: uses.harness,
     "jsonschema": lambda uses: uses.reward_schema,
+    # a writer without TensorBoard itself, which is wanted where the run is looked at
+    "tensorboardx": lambda uses: uses.tensorboard,
+    "wandb": lambda uses: uses.wandb,
+    "mlflow-skinny": lambda uses: uses.mlflow,
+    "trackio": lambda uses: uses.trackio,
     # of lm-eval: other versions have metadata that pip refuses one by one
     "pytablewriter": lambda uses: uses.harness,
     "rouge-score": lambda uses: uses.rouge_l and (uses.answered or uses.best_by_metric),

@@ -142,6 +142,13 @@ class Uses:
     skypilot: bool
     modules: bool
     container: bool
+    # where it is followed
+    tracked: bool
+    tensorboard: bool
+    tracker: bool
+    wandb: bool
+    mlflow: bool
+    trackio: bool
     # afterwards
     answered: bool
     harness: bool
@@ -171,6 +178,7 @@ def find_uses(source: BundleSource) -> Uses:
         **_training_uses(source),
         **_score_uses(source),
         **_launch_uses(source),
+        **_tracking_uses(source),
         **_metric_uses(source),
         **_export_uses(source),
     )
@@ -320,6 +328,19 @@ def _launch_uses(source: BundleSource) -> dict[str, bool]:
         "skypilot": launch.type == "skypilot",
         "modules": slurm and bool(launch.modules),
         "container": slurm and launch.container is not None,
+    }
+
+
+def _tracking_uses(source: BundleSource) -> dict[str, bool]:
+    """Return the choices of where training is followed; a `tracker` has a file of its own."""
+    kind = source.spec.tracking.type
+    return {
+        "tracked": kind != "none",
+        "tensorboard": kind == "tensorboard",
+        "tracker": kind in ("wandb", "mlflow", "trackio"),
+        "wandb": kind == "wandb",
+        "mlflow": kind == "mlflow",
+        "trackio": kind == "trackio",
     }
 
 
