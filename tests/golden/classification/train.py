@@ -18,6 +18,7 @@ from safetensors import safe_open
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, PrinterCallback
 from transformers.trainer import Trainer, TrainingArguments
 
+import grouping
 import guard
 import labels
 import survival
@@ -72,7 +73,6 @@ config = TrainingArguments(
     weight_decay=WEIGHT_DECAY, max_grad_norm=MAX_GRAD_NORM,
     bf16=True,
     activation_checkpointing=GRADIENT_CHECKPOINTING,
-    train_sampling_strategy="group_by_length",  # rows of one batch are about as long: less padding
     per_device_eval_batch_size=max(1, EVAL_BATCH >> args.row),
     eval_strategy="steps", eval_steps=EVAL_STEPS, load_best_model_at_end=True,
     save_steps=SAVE_STEPS, save_total_limit=KEEP_CHECKPOINTS,
@@ -114,6 +114,7 @@ trainer = Trainer(
     callbacks=[progress],
 )
 trainer.remove_callback(PrinterCallback)
+trainer._get_train_sampler = lambda *_: grouping.Grouped(trainer)  # rows of a step are as long
 guard.say(f"a step is {micro_batch} rows x {accumulation} passes x {config.world_size} processes")
 
 # One matrix as it was, to see afterwards that it moved.

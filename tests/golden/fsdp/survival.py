@@ -17,6 +17,7 @@ import torch
 from transformers.trainer_callback import TrainerCallback
 
 import guard
+import journal
 
 FOLDER = guard.RUN / "train"
 
@@ -39,13 +40,20 @@ stop_signal = threading.Event()
 class Progress(TrainerCallback):
     """Says how far training is, and ends it with a checkpoint when the process is told to stop."""
 
+    def on_train_begin(self, args, state, control, **kwargs):
+        batch = {"micro_batch": args.per_device_train_batch_size, "processes": args.world_size}
+        journal.log(state, event="began", **batch)
+
     def on_log(self, args, state, control, logs, **kwargs):
+        journal.log(state, **logs, memory_bytes=peak_memory_bytes())
         where = f"step {state.global_step:,} of {state.max_steps:,}, epoch {state.epoch:.2f}"
         for name, words in SHOWN.items():
             if name in logs:
                 guard.say(f"{where}: {words} {logs[name]:.4f}")
 
     def on_step_end(self, args, state, control, **kwargs):
+        if journal.is_due():
+            journal.log(state, memory_bytes=peak_memory_bytes())
         if stop_requested():
             control.should_save = control.should_training_stop = True
 
@@ -135,4 +143,7 @@ def leave(code, sentence):
     """End training with a code for run.sh, in a file: the launcher does not pass on exit codes."""
     print(f"train.py: {sentence}", file=sys.stderr, flush=True)
     (FOLDER / "exit_code.json").write_text(f"{code}\n")
+    event = "stopped" if code == PREEMPTED else "failed"
+    journal.end.update(event=event, code=code, sentence=sentence)
+    journal.finish()
     os._exit(code)  # at once, whatever other threads wait for

@@ -34,6 +34,7 @@ from transformers import AutoTokenizer
 
 import examples
 import guard
+import mixture
 
 HERE = Path(__file__).resolve().parent
 OUT = HERE / "run" / "data"
@@ -50,8 +51,6 @@ NAMES = ["conversations.jsonl", "tickets.csv", "products.csv"]
 ENCODINGS = ["utf-8", "utf-8", "utf-8"]
 DELIMITERS = [None, ",", ","]
 MAX_ROWS_EACH = [None, 800, None]
-WEIGHTS = [4.0, 3.0, 1.0]  # by the weights 4 : 3 : 1: enough for every row to be seen in an epoch
-MAX_REPEATS = [5, 4, 5]  # how often an epoch may hold a row
 MODEL = "HuggingFaceTB/SmolLM2-360M-Instruct"
 MODEL_REVISION = None
 OVERLONG_SHARE = 0.0  # the share of rows longer than that, estimated from characters
@@ -80,7 +79,13 @@ for path in local:
         guard.stop(f"the data file {path} is not there: give the folder of the files with --data")
 
 guard.lock()
-mark = guard.fingerprint(__file__, HERE / "examples.py", *local, args.model)
+mark = guard.fingerprint(
+    __file__,
+    HERE / "examples.py",
+    HERE / "mixture.py",
+    *local,
+    args.model,
+)
 if guard.is_done("data", mark):
     raise SystemExit
 
@@ -289,30 +294,7 @@ def divide():
 
 
 splits = divide()
-
-
-def mix(split):
-    """Return the training records as one epoch has them, in the proportion of the weights.
-
-    The epoch is the shortest that holds every record, or shorter where one would be in it more
-    often than its source allows. What is left over of a source is drawn, as the split is shuffled.
-    """
-    of = numpy.asarray(origins)[split]
-    own = [numpy.asarray(split)[of == number].tolist() for number in range(len(SOURCES))]
-    weighed = list(zip(own, WEIGHTS, MAX_REPEATS, strict=True))
-    whole = sum(weight for rows, weight, _ in weighed if rows)
-    longest = max(len(rows) * whole / weight for rows, weight, _ in weighed if rows)
-    most = min(len(rows) * times * whole / weight for rows, weight, times in weighed if rows)
-    epoch = array("I")
-    for rows, weight, times in weighed:
-        wanted = min(len(rows) * times, round(min(longest, most) * weight / whole))
-        again, rest = divmod(wanted, max(1, len(rows)))
-        epoch.extend(rows * again + rows[:rest])
-    random.Random(SEED).shuffle(epoch)
-    return epoch
-
-
-splits["train"] = mix(splits["train"])
+splits["train"] = mixture.mix(splits["train"], numpy.asarray(origins), SEED)
 
 # -----------------------------------------------------------------------------
 # Write, and show what is learned

@@ -18,6 +18,7 @@ HERE = Path(__file__).resolve().parent
 RUN = HERE / "run"
 
 argparse.ArgumentParser(description="Say what the run came to.").parse_args()
+guard.lock()
 STAGES = ("data", "train", "merged", "evaluate", "quantize")
 
 

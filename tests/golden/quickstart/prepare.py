@@ -66,7 +66,12 @@ if not args.data.is_file():
 guard.need_model(args.model)
 
 guard.lock()
-mark = guard.fingerprint(__file__, HERE / "examples.py", args.data, args.model)
+mark = guard.fingerprint(
+    __file__,
+    HERE / "examples.py",
+    args.data,
+    args.model,
+)
 if guard.is_done("data", mark):
     raise SystemExit
 

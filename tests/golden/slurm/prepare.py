@@ -64,7 +64,12 @@ if not args.data.is_file():
     guard.stop(f"the data file {args.data} is not there: give its path with --data")
 
 guard.lock()
-mark = guard.fingerprint(__file__, HERE / "examples.py", args.data, args.model)
+mark = guard.fingerprint(
+    __file__,
+    HERE / "examples.py",
+    args.data,
+    args.model,
+)
 if guard.is_done("data", mark):
     raise SystemExit
 

@@ -14,6 +14,8 @@ import sys
 import time
 from pathlib import Path
 
+import journal
+
 HERE = Path(__file__).resolve().parent
 RUN = HERE / "run"
 
@@ -32,6 +34,7 @@ def say(text):
 
 def stop(sentence):
     """End this stage: one sentence that says what is wrong and what to do."""
+    journal.end.update(event="failed", code=1, sentence=sentence)
     raise SystemExit(f"{Path(sys.argv[0]).name}: {sentence}")  # Python prints it, and exits with 1
 
 
@@ -99,6 +102,7 @@ def lock():
         fcntl.flock(lock.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         stop(f"another stage is at work in {RUN}: wait for it to end, or end it")
+    journal.begin()
 
 
 def fingerprint(script, *inputs):
@@ -146,4 +150,5 @@ def mark_done(stage, mark, *outputs):
     seconds = round(time.monotonic() - started, 1)
     done = {"fingerprint": mark, "outputs": sizes, "seconds": seconds}
     write_json(RUN / "done" / f"{stage}.json", done)
+    journal.end["seconds"] = seconds
     say(f"{stage}: done in {seconds:.0f} s")
