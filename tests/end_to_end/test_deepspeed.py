@@ -14,7 +14,7 @@ import pytest
 from tests.end_to_end.process import compile_spec, read_json, run, train
 
 STEPS = 8
-TOLERANCE = 1e-4  # nats per token, at every step; ZeRO-3 measured at 1.4e-5, copies at 0
+TOLERANCE = 1e-4  # nats per token, at every step; ZeRO-3 measured at 2.1e-5, copies at 1e-6
 SPEC: dict[str, Any] = {
     "model": "./model",
     "data": "tickets.csv",
