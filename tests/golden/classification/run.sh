@@ -24,50 +24,80 @@ cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
 if [[ -d .venv ]]; then
   PATH="$PWD/.venv/bin:$PATH"
 fi
+python=(python)
 export TOKENIZERS_PARALLELISM=false
 export PYTORCH_ALLOC_CONF=expandable_segments:True  # less memory lost between blocks
 
-PREEMPTED=75  # of survival.py: saved after SIGTERM
-OUT_OF_MEMORY=76  # of survival.py: too little memory for this row of the ladder
+PREEMPTED=75  # of survival.py: saved after a signal
+OUT_OF_MEMORY=76  # of survival.py: it has noted a smaller batch for the next time
 RESTARTS=20  # at most, in all
-ROWS=6  # of the ladder of batches in train.py
 
-python prepare.py "${data[@]}" "${model[@]}"
-
-launch=(accelerate launch --config_file accelerate.yaml train.py)
+# A stage runs in a session of its own, so that signals reach it from here alone.
+running=none
+stage=prepare.py
 told_to_stop=false
-launcher=none
-trap 'told_to_stop=true; kill -TERM -- "-$launcher" 2>/dev/null || true' TERM INT
-row=0
+
+relay() {  # training saves at the end of its step; any other stage is done anew by the next start
+  if [[ "$told_to_stop" == true && "$1" == INT ]]; then
+    # shellcheck disable=SC2046  # these are numbers
+    kill -KILL -- $(cat "/proc/$running/task/"*/children) "-$running" 2>/dev/null || true
+  elif [[ "$stage" == train.py ]]; then
+    touch run/stop
+    echo "run.sh: training saves at the end of this step (Ctrl-C again ends it at once)" >&2
+  else
+    kill -TERM -- "-$running" 2>/dev/null || true
+  fi
+  told_to_stop=true
+}
+trap 'relay TERM' TERM USR1
+trap 'relay INT' INT
+
+stop_if_told() {
+  if [[ "$told_to_stop" == true ]]; then
+    echo "run.sh: told to stop in $stage; ./run.sh goes on from what is done and saved" >&2
+    exit "$PREEMPTED"
+  fi
+}
+
+run() {  # NAME COMMAND...: a stage to its end, whatever signals come
+  stop_if_told
+  stage=$1
+  setsid "${@:2}" &
+  running=$!
+  while true; do
+    status=0
+    wait "$running" || status=$?
+    kill -0 "$running" 2>/dev/null || break
+  done
+  if [[ "$stage" == train.py ]]; then
+    flock run/.lock true  # a process that is still saving holds the lock
+  fi
+  stop_if_told
+  return "$status"
+}
+
+rm -f run/stop
+run prepare.py "${python[@]}" prepare.py "${data[@]}" "${model[@]}"
+
+launch=(accelerate launch --quiet --config_file accelerate.yaml train.py)
 for ((restart = 0; ; restart++)); do
   rm -f run/train/exit_code.json
-  setsid "${launch[@]}" --row "$row" "${model[@]}" &
-  launcher=$!
-  status=0
-  wait "$launcher" || status=$?
-  flock run/.lock true  # a process that is still saving holds the lock
-  if [[ "$status" -eq 0 ]]; then
+  if run train.py "${launch[@]}" "${model[@]}"; then
     break
   fi
   code=1
   if [[ -f run/train/exit_code.json ]]; then
     code=$(tr -cd 0-9 <run/train/exit_code.json)
   fi
-  if [[ "$told_to_stop" == true ]]; then
-    exit "$PREEMPTED"
+  if [[ "$code" -ne "$PREEMPTED" && "$code" -ne "$OUT_OF_MEMORY" ]]; then
+    exit "$code"
   fi
-  if [[ "$code" -eq "$OUT_OF_MEMORY" ]]; then
-    row=$((row + 1))
-  elif [[ "$code" -ne "$PREEMPTED" ]]; then
-    exit 1
-  fi
-  if [[ "$row" -ge "$ROWS" || "$restart" -ge "$RESTARTS" ]]; then
-    echo "run.sh: training does not fit or was stopped too often" >&2
+  if [[ "$restart" -ge "$RESTARTS" ]]; then
+    echo "run.sh: training was started again $RESTARTS times, and still does not end" >&2
     exit "$code"
   fi
 done
-trap - TERM INT
 
-python merge.py "${model[@]}"
-python evaluate.py
-python report.py
+run merge.py "${python[@]}" merge.py "${model[@]}"
+run evaluate.py "${python[@]}" evaluate.py
+run report.py "${python[@]}" report.py

@@ -58,11 +58,13 @@ PLANNED_BYTES = 51071457024  # the plan's peak of one process, in the phase: los
 
 parser = argparse.ArgumentParser(description="Train; start it with accelerate launch.")
 parser.add_argument("--model", default=MODEL, help="a model's id or its folder")
-parser.add_argument("--row", type=int, default=0, help="the row of LADDER to use, from 0")
+parser.add_argument("--row", type=int, help="the row of LADDER to use, from 0")
 args = parser.parse_args()
 source = Path(args.model).resolve() if Path(args.model).is_dir() else args.model
-micro_batch, accumulation = LADDER[min(args.row, len(LADDER) - 1)]
+row = survival.read_batch(LADDER)["row"] if args.row is None else min(args.row, len(LADDER) - 1)
+micro_batch, accumulation = LADDER[row]
 os.chdir(HERE)  # checkpoints note relative paths, so that a run can move
+os.environ.setdefault("TENSORBOARD_LOGGING_DIR", "run/train/tensorboard")
 
 config = SFTConfig(
     max_length=None, dataset_kwargs={"skip_prepare_dataset": True},  # prepare.py has cut the rows
@@ -73,10 +75,12 @@ config = SFTConfig(
     weight_decay=WEIGHT_DECAY, max_grad_norm=MAX_GRAD_NORM,
     bf16=True,
     activation_checkpointing=GRADIENT_CHECKPOINTING,
-    per_device_eval_batch_size=max(1, EVAL_BATCH >> args.row),
+    per_device_eval_batch_size=max(1, EVAL_BATCH >> row),
     eval_strategy="steps", eval_steps=EVAL_STEPS, load_best_model_at_end=True,
-    save_steps=SAVE_STEPS, save_total_limit=KEEP_CHECKPOINTS,
+    save_steps=SAVE_STEPS,
     logging_steps=0.02,  # of all steps: fifty points make a curve
+    logging_nan_inf_filter=False,  # a loss that is no number ends the run
+    report_to="tensorboard",
     disable_tqdm=True, seed=SEED,
 )
 
@@ -89,10 +93,9 @@ guard.read_rows(train_file, 0)  # says what to run first where there is none
 if guard.is_done("train", mark):
     raise SystemExit
 with config.main_process_first(local=False):
-    survival.begin(mark)
-checkpoint = survival.last_checkpoint("run/train/checkpoints")
+    checkpoint = survival.begin(mark)
 survival.watch_signals()
-progress = survival.Progress()
+progress = survival.Progress(KEEP_CHECKPOINTS)
 
 # -----------------------------------------------------------------------------
 # The model and its data, which stay on disk but for the rows of a step
@@ -112,6 +115,7 @@ trainer = SFTTrainer(
     callbacks=[progress, shards.Divided()],
 )
 trainer.remove_callback(PrinterCallback)
+progress.attend(trainer)
 guard.say(f"a step is {micro_batch} rows x {accumulation} passes x {config.world_size} processes")
 
 # One matrix as it was, to see afterwards that it moved.
@@ -124,8 +128,8 @@ with deepspeed.zero.GatheredParameters(probe):
 
 try:
     trainer.train(resume_from_checkpoint=checkpoint)
-except (MemoryError, RuntimeError) as error:
-    survival.explain(error, micro_batch)
+except Exception as error:
+    survival.explain(error, trainer.state, row, LADDER, PLANNED_BYTES)
     raise
 survival.leave_if_told(trainer.state)
 
@@ -150,6 +154,7 @@ guard.write_json(OUT / "curve.json", curve)
 guard.say(f"peak memory {curve['peak_bytes'] / 2**30:.2f} GiB, planned {PLANNED_BYTES / 2**30:.2f}")
 losses = [loss for _, loss in curve["train"] + curve["validation"]]
 guard.ensure(losses and all(math.isfinite(loss) for loss in losses), "every loss is a number")
+guard.ensure(losses[0] != 0, "the loss at the beginning is not zero: something is learned")
 files = [safe_open(path, framework="pt") for path in (OUT / "model").glob("*.safetensors")]
 saved = [file.get_tensor(probe_name) for file in files if probe_name in file.keys()]
 guard.ensure(saved and saved[0].shape == before.shape, f"{probe_name} was saved whole")

@@ -24,6 +24,7 @@ cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
 if [[ -d .venv ]]; then
   PATH="$PWD/.venv/bin:$PATH"
 fi
+python=(python)
 NODE_RANK=$PET_NODE_RANK MASTER_ADDR=$PET_MASTER_ADDR MASTER_PORT=$PET_MASTER_PORT
 # This runs on every node, in a folder that all of them see: the first one prepares and exports.
 : "${NODE_RANK:?0 on the first node, 1 on the next}" "${MASTER_ADDR:?the first node}"
@@ -31,48 +32,81 @@ export NODE_RANK MASTER_ADDR MASTER_PORT="${MASTER_PORT:-29500}"
 export TOKENIZERS_PARALLELISM=false
 export PYTORCH_ALLOC_CONF=expandable_segments:True  # less memory lost between blocks
 
-PREEMPTED=75  # of survival.py: saved after SIGTERM
+PREEMPTED=75  # of survival.py: saved after a signal
+
+# A stage runs in a session of its own, so that signals reach it from here alone.
+running=none
+stage=prepare.py
+told_to_stop=false
+
+relay() {  # training saves at the end of its step; any other stage is done anew by the next start
+  if [[ "$told_to_stop" == true && "$1" == INT ]]; then
+    # shellcheck disable=SC2046  # these are numbers
+    kill -KILL -- $(cat "/proc/$running/task/"*/children) "-$running" 2>/dev/null || true
+  elif [[ "$stage" == train.py ]]; then
+    touch run/stop
+    echo "run.sh: training saves at the end of this step (Ctrl-C again ends it at once)" >&2
+  else
+    kill -TERM -- "-$running" 2>/dev/null || true
+  fi
+  told_to_stop=true
+}
+trap 'relay TERM' TERM USR1
+trap 'relay INT' INT
+
+stop_if_told() {
+  if [[ "$told_to_stop" == true ]]; then
+    echo "run.sh: told to stop in $stage; ./run.sh goes on from what is done and saved" >&2
+    exit "$PREEMPTED"
+  fi
+}
+
+run() {  # NAME COMMAND...: a stage to its end, whatever signals come
+  stop_if_told
+  stage=$1
+  setsid "${@:2}" &
+  running=$!
+  while true; do
+    status=0
+    wait "$running" || status=$?
+    kill -0 "$running" 2>/dev/null || break
+  done
+  if [[ "$stage" == train.py ]]; then
+    flock run/.lock true  # a process that is still saving holds the lock
+  fi
+  stop_if_told
+  return "$status"
+}
 
 if [[ "$NODE_RANK" -eq 0 ]]; then
-  python prepare.py "${data[@]}" "${model[@]}"
+  rm -f run/stop
+  run prepare.py "${python[@]}" prepare.py "${data[@]}" "${model[@]}"
 else
   echo "run.sh: node $NODE_RANK waits for $MASTER_ADDR to train"
   until (: <"/dev/tcp/$MASTER_ADDR/$MASTER_PORT") 2>/dev/null; do
+    stop_if_told
     sleep 2
   done
 fi
 
 launch=(./node.sh)
-told_to_stop=false
-launcher=none
-trap 'told_to_stop=true; kill -TERM -- "-$launcher" 2>/dev/null || true' TERM INT
-row=0
 for ((restart = 0; ; restart++)); do
   if [[ "$NODE_RANK" -eq 0 ]]; then
     rm -f run/train/exit_code.json
   fi
-  setsid "${launch[@]}" --row "$row" "${model[@]}" &
-  launcher=$!
-  status=0
-  wait "$launcher" || status=$?
-  flock run/.lock true  # a process that is still saving holds the lock
-  if [[ "$status" -eq 0 ]]; then
+  if run train.py "${launch[@]}" "${model[@]}"; then
     break
   fi
   code=1
   if [[ -f run/train/exit_code.json ]]; then
     code=$(tr -cd 0-9 <run/train/exit_code.json)
   fi
-  if [[ "$told_to_stop" == true ]]; then
-    exit "$PREEMPTED"
-  fi
   exit "$code"  # whoever started the nodes starts all of them again
 done
-trap - TERM INT
 if [[ "$NODE_RANK" -ne 0 ]]; then
   exit 0  # the first node goes on alone
 fi
 
-python merge.py "${model[@]}"
-python evaluate.py
-python report.py
+run merge.py "${python[@]}" merge.py "${model[@]}"
+run evaluate.py "${python[@]}" evaluate.py
+run report.py "${python[@]}" report.py

@@ -52,6 +52,12 @@ written = {entry["file"]: entry["bytes"] for entry in files}
 sizes = [(name, f"{size / 2**20:,.1f} MiB") for name, size in sorted(written.items())]
 lines += table("file", "size", sizes)
 
+if (RUN / "train" / "batch.json").is_file():
+    for change in read("train/batch.json")["changes"]:
+        (rows, passes), (less, more) = change["from"], change["to"]
+        size = f"{change['held_bytes'] / 2**30:.2f} GiB held"
+        what = f"{rows} rows x {passes} passes, since then {less} x {more}: the same batch"
+        lines += [f"Out of memory after step {change['step']:,} ({size}) with {what}.", ""]
 curve = read("train/curve.json")
 axes = matplotlib.figure.Figure(figsize=(8, 4.5), layout="constrained").subplots()
 axes.plot(*zip(*curve["train"], strict=True), label="training", linewidth=1)

@@ -5,11 +5,13 @@ and its arguments) is the one noted beside its outputs, and the outputs are stil
 """
 
 import ast
+import errno
 import fcntl
 import hashlib
 import itertools
 import json
 import os
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -22,6 +24,7 @@ RUN = HERE / "run"
 END_BYTES = 2**20  # by which, and by their size, larger files of weights are known
 
 started = time.monotonic()
+files_read = {}  # by this stage, and their digests
 
 # -----------------------------------------------------------------------------
 # Words
@@ -36,6 +39,35 @@ def stop(sentence):
     """End this stage: one sentence that says what is wrong and what to do."""
     journal.end.update(event="failed", code=1, sentence=sentence)
     raise SystemExit(f"{Path(sys.argv[0]).name}: {sentence}")  # Python prints it, and exits with 1
+
+
+def disk_trouble(error):
+    """Return the sentence that an error of the disk deserves, or None if it is another one."""
+    said = {
+        errno.ENOSPC: "the disk is full",
+        errno.EDQUOT: "the quota of disk space is used up",
+        errno.EROFS: "the folder can only be read",
+        errno.EACCES: "permission is denied",
+    }
+    where = getattr(error, "filename", None) or RUN
+    if isinstance(error, OSError) and error.errno in said:
+        return f"{where}: {said[error.errno]}"
+    # Libraries that write in another language lose the number.
+    words = ("No space left", "file write failed", "unexpected pos", "iostream error")
+    full = any(word in str(error) for word in words) and shutil.disk_usage(RUN).free < 2**24
+    return f"{RUN}: the disk is full" if full else None
+
+
+def _say_disk_trouble(kind, error, trace):
+    trouble = disk_trouble(error)
+    if trouble is None:
+        sys.__excepthook__(kind, error, trace)
+    else:
+        name = Path(sys.argv[0]).name
+        print(f"{name}: {trouble}; mend that and start again: nothing is lost", file=sys.stderr)
+
+
+sys.excepthook = _say_disk_trouble
 
 
 def ensure(condition, sentence):
@@ -64,7 +96,19 @@ def write_lines(path, lines):
     partial = path.with_name(path.name + ".partial")
     with partial.open("wb") as file:
         file.writelines(lines)
+        file.flush()
+        os.fsync(file.fileno())
     os.replace(partial, path)
+    sync(path.parent)
+
+
+def sync(path):
+    """Wait until a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def read_rows(path, most=None):
@@ -111,13 +155,27 @@ def fingerprint(script, *inputs):
     for item in inputs:
         if isinstance(item, Path) and item.is_dir():
             files = sorted(path for path in item.rglob("*") if path.is_file())
-            parts = [f"{path.relative_to(item)} {_file_digest(path)}" for path in files]
+            parts = [f"{path.relative_to(item)} {_read(path)}" for path in files]
         elif isinstance(item, Path):
-            parts = [_file_digest(item) if item.is_file() else "missing"]
+            parts = [_read(item) if item.is_file() else "missing"]
         else:
             parts = [repr(item)]
         digest.update("\n".join(["", *parts]).encode())
     return digest.hexdigest()
+
+
+def _read(path):
+    files_read[os.path.relpath(path, HERE)] = digest = _file_digest(path)
+    return digest
+
+
+def check_inputs(stage):
+    """End this stage if a file that an earlier one read has changed; one that is gone has moved."""
+    note = RUN / "done" / f"{stage}.json"
+    read = json.loads(note.read_text(encoding="utf-8"))["inputs"] if note.is_file() else {}
+    for name, digest in read.items():
+        if (HERE / name).is_file() and _file_digest(HERE / name) != digest:
+            stop(f"{name} has changed since stage `{stage}` read it: ./run.sh starts from there")
 
 
 def _file_digest(path):
@@ -146,9 +204,11 @@ def is_done(stage, mark):
 def mark_done(stage, mark, *outputs):
     """Note that the stage is finished: its fingerprint, its outputs' sizes, its seconds."""
     files = [path for item in outputs for path in (item, *item.rglob("*")) if path.is_file()]
+    for path in {*files, *(path.parent for path in files)}:
+        sync(path)
     sizes = {path.relative_to(HERE).as_posix(): path.stat().st_size for path in sorted(files)}
     seconds = round(time.monotonic() - started, 1)
-    done = {"fingerprint": mark, "outputs": sizes, "seconds": seconds}
+    done = {"fingerprint": mark, "inputs": files_read, "outputs": sizes, "seconds": seconds}
     write_json(RUN / "done" / f"{stage}.json", done)
     journal.end["seconds"] = seconds
     say(f"{stage}: done in {seconds:.0f} s")

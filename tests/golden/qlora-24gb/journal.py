@@ -19,6 +19,7 @@ EVERY_SECONDS = 10  # at most between two lines of training, or a step where tha
 
 end = {"event": "done"}  # how this stage ends, unless something says otherwise
 begun = False
+tell = sys.excepthook
 last = time.monotonic()
 
 
@@ -46,8 +47,8 @@ def append(path, **record):
 
 def begin():
     """Note that this stage begins, and see to it that its end is noted."""
-    global begun
-    begun = True
+    global begun, tell
+    begun, tell = True, sys.excepthook
     process = {"pid": os.getpid(), "host": socket.gethostname()}
     append(RUN / "stages.jsonl", stage=STAGE, event="began", **process)
     sys.excepthook = note_error
@@ -66,7 +67,7 @@ def note_error(kind, error, trace):
         end.update(event="stopped", code=130, sentence="interrupted from the keyboard")
     else:
         end.update(event="failed", code=1, sentence=f"{kind.__name__}: see what it printed")
-    sys.__excepthook__(kind, error, trace)
+    tell(kind, error, trace)
 
 
 # -----------------------------------------------------------------------------

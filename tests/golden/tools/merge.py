@@ -44,6 +44,7 @@ if not (TRAINED / "config.json").is_file() and not (TRAINED / "adapter_config.js
     guard.stop("run/train/model is missing: run train.py first (see run.sh)")
 
 guard.lock()
+guard.check_inputs("train")
 mark = guard.fingerprint(__file__, args.model, TRAINED)
 if guard.is_done("merged", mark):
     raise SystemExit
