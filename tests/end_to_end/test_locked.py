@@ -27,7 +27,7 @@ def test_pip_finds_every_locked_file(tmp_path: Path) -> None:
     compiled = run("ftc", "compile", "spec.json", cwd=tmp_path)
     assert compiled.code == 0, compiled.said
     lock = tmp_path / "locked" / "requirements.lock"
-    started = (sys.executable, "-m", "venv", tmp_path / "venv")
+    started = (sys.executable, "-m", "venv", "--upgrade-deps", tmp_path / "venv")
     assert run(*started, cwd=tmp_path).code == 0
 
     command = [tmp_path / "venv/bin/python", "-m", "pip", "install", "--dry-run", "--no-cache-dir"]
