@@ -3,6 +3,7 @@
 import csv
 import re
 import shutil
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,11 +23,12 @@ ENDED = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEM
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    """Run a cluster of two nodes."""
-    folder = tmp_path / "cluster"
-    folder.mkdir()
-    with start_cluster(folder) as cluster:
+def cluster() -> Iterator[Cluster]:
+    """Run a cluster of two nodes; the names of its sockets may have 108 characters in all."""
+    with (
+        tempfile.TemporaryDirectory(prefix="ftc-", dir="/tmp") as folder,
+        start_cluster(Path(folder)) as cluster,
+    ):
         yield cluster
 
 
