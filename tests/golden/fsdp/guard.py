@@ -176,8 +176,8 @@ def _read(path):
 def check_inputs(stage):
     """End this stage if a file that an earlier one read has changed; one that is gone has moved."""
     note = RUN / "done" / f"{stage}.json"
-    read = json.loads(note.read_text(encoding="utf-8"))["inputs"] if note.is_file() else {}
-    for name, digest in read.items():
+    done = json.loads(note.read_text(encoding="utf-8")) if note.is_file() else {}
+    for name, digest in done.get("inputs", {}).items():
         if (HERE / name).is_file() and _file_digest(HERE / name) != digest:
             stop(f"{name} has changed since stage `{stage}` read it: ./run.sh starts from there")
 
