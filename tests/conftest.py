@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +31,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure() -> None:
     """Stop before the first import error that only says that an install is stale."""
+    # a shell has what it starts in the background ignore Ctrl-C, and all that this starts
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     stale = stale_links(ROOT, Path(ftc.__file__).parent)
     if stale:
         pytest.exit(f"{stale[0]} is not what is installed: run `make links`", returncode=3)

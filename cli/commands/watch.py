@@ -23,10 +23,11 @@ from ftc.tui.watch.run import Watched
 @click.option("--once", is_flag=True, help="Say how it is now, and end.")
 @format_option("how it is")
 def command(bundles: tuple[Path, ...], *, plain: bool, once: bool, report: str) -> None:
-    """Watch runs: stage, step, loss, speed, memory and time left, against the plan.
+    """Follow a run, live or after the fact, from the files that it writes.
 
-    BUNDLE is a folder with a run.sh. Only files are read, so a run on another machine is watched
-    by calling this there, over ssh. Leaving does not touch the run.
+    Stage, step, loss, speed, memory and time left stand beside the plan. BUNDLE is a folder with a
+    run.sh; of several, each is followed. Only files are read, so a run on another machine is
+    watched by calling this there, over ssh. Leaving does not touch the run.
     """
     if report == "json":
         runs = tuple(Watched(bundle).look(time.time()) for bundle in bundles)

@@ -45,7 +45,7 @@ def bundle(
     folder = tmp_path / "bundle"
     folder.mkdir()
     for file in render_bundle(source):
-        if file.name in ("converter.py", "guard.py"):
+        if file.name in ("converter.py", "guard.py", "journal.py"):
             (folder / file.name).write_text(file.text, encoding="utf-8")
     return folder
 
