@@ -33,6 +33,22 @@ def distance(first: list[torch.Tensor], second: list[torch.Tensor]) -> float:
     return torch.cat([(p.exp() * (p - q)).sum(dim=-1) for p, q in pairs]).mean().item()
 
 
+def peaks(trainer: Any) -> dict[str, list[float]]:
+    """Return the peak rates of the weights that each part of a model has."""
+    rates = {
+        id(weight): group["initial_lr"]
+        for group in trainer.optimizer.param_groups
+        for weight in group["params"]
+    }
+    found: dict[str, set[float]] = {}
+    for name, weight in trainer.model.named_parameters():
+        if weight.requires_grad:
+            parts = ("lora_A", "lora_B", "lora_magnitude_vector", "embed_tokens", "lm_head")
+            part = next((part for part in parts if part in name), "other")
+            found.setdefault(part, set()).add(rates[id(weight)])
+    return {part: sorted(rates) for part, rates in found.items()}
+
+
 def judge(bundle: Path) -> dict[str, Any]:
     """Return what became of one bundle."""
     run_stage(bundle, "prepare.py")
@@ -73,6 +89,7 @@ def judge(bundle: Path) -> dict[str, Any]:
         "moving": sorted(moving),
         "trainable": sum(weight.numel() for weight in weights if weight.requires_grad),
         "optimizer": type(names["trainer"].optimizer.optimizer).__name__,
+        "peaks": peaks(names["trainer"]),
         "rate": [log["learning_rate"] for log in names["history"] if "learning_rate" in log],
     }
 

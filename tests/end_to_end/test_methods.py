@@ -57,7 +57,7 @@ CASES: Final[Mapping[str, tuple[str, dict[str, Any], dict[str, Any]]]] = {
         {"type": "lora", "target_pattern": ".*layers\\.1\\..*_proj"},
         {"schedule": "polynomial", "learning_rate_floor": 0.2, "label_smoothing": 0.1},
     ),
-    "experts": ("experts", {"type": "lora", "experts": True}, {"neftune": 5}),
+    "experts": ("mixture", {"type": "lora", "experts": True}, {"neftune": 5}),
     "int8": ("plain", {"type": "qlora", "quantization": "int8"}, {"optimizer": "lion"}),
     "tokens": ("plain", {"type": "lora"}, {"embedding_learning_rate": 0.1, "loader_workers": 1}),
     "tokens-tied": ("tied", {"type": "lora", "dora": True, "loraplus_ratio": 2}, {}),
@@ -76,7 +76,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     settings: Mapping[str, Mapping[str, Any]] = {
         "plain": {},
         "tied": {"tie_word_embeddings": True},
-        "experts": EXPERTS,
+        "mixture": EXPERTS,
     }
     for name, more in settings.items():
         add_to(write_model(folder / name) / "config.json", **SMALL, **more)
