@@ -24,7 +24,7 @@ from ftc.tui.understanding.reading import Change, Reading
 _MOST_CHANGES: Final = 6
 _LONGEST_TEXT: Final = 80
 _LONGEST_LIST: Final = 4
-_CONTEXT_TOKENS: Final = 4096
+_CONTEXT_TOKENS: Final = 8192
 _MOST_TOKENS: Final = 600
 _LEAST_TOKENS: Final = 64
 _PATIENCE_SECONDS: Final = 60.0

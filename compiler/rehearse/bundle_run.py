@@ -45,7 +45,7 @@ def said(stage: str, words: str) -> Mark:
 
 def checkpoint(stage: str) -> Mark:
     """Return the mark of training that has written a checkpoint to its end."""
-    files = "run/train/checkpoints/checkpoint-*/trainer_state.json"
+    files = "run/train/checkpoints/checkpoint-*/manifest.json"
     return Mark(stage=stage, reached=lambda bundle, _: next(bundle.glob(files), None) is not None)
 
 

@@ -46,7 +46,7 @@ def constants(tree: ast.Module) -> dict[str, Any]:
 def read_names(bundle: Path, tree: ast.Module) -> dict[str, Any]:
     """Return what the settings of train.py refer to: constants, the first batch, and modules."""
     found = constants(tree)
-    found["micro_batch"], found["accumulation"] = found["LADDER"][0]
+    found["row"], (found["micro_batch"], found["accumulation"]) = 0, found["LADDER"][0]
     for module in MODULES:
         path = bundle / f"{module}.py"
         if path.is_file():
@@ -63,7 +63,7 @@ def find_call(tree: ast.Module, name: str) -> ast.Call | None:
 
 def build(call: ast.Call, builder: type, names: dict[str, Any], **instead: Any) -> Any:
     """Make the call with the script's constants; `instead` replaces what needs its machine."""
-    scope = {**names, "max": max, "args": SimpleNamespace(row=0, model="")}
+    scope = {**names, "max": max, "args": SimpleNamespace(model="")}
     written = {
         str(word.arg): eval(compile(ast.Expression(word.value), "train.py", "eval"), scope)  # noqa: S307
         for word in call.keywords

@@ -18,6 +18,7 @@ from ftc.tui.language_model import ModelReader, answer_schema, load_model
 from ftc.tui.session import Session
 from ftc.tui.situation import Observer
 from ftc.tui.understanding.reader import WORDS_ALONE
+from ftc.tui.understanding.reading import Change
 
 Make = Callable[[int], ModelReader]
 
@@ -61,7 +62,9 @@ def test_whatever_it_says_is_a_valid_change(
     assert proposed or reader.excuse
     assert talk.draft == Draft()
     if proposed:
-        to_spec({"name": "a", "model": "b", "data": "c", **written(Draft().changed(proposed))})
+        needed = {"/name": "a", "/model/id": "b", "/data/source": "c"}
+        least = [Change(pointer=each, value=said, words=said) for each, said in needed.items()]
+        to_spec(written(Draft().changed([*least, *proposed])))
         assert "Apply it?" in talk.transcript[-1].text
         assert (
             f"{proposed[0].pointer[1:].replace('/', '.')}: \u2205 \u2192 "
@@ -86,7 +89,7 @@ def test_a_prompt_that_does_not_fit_is_a_sentence(make: Make, folder: Path) -> N
 @pytest.mark.usefixtures("talkative")
 def test_time_and_a_stop_end_a_reading(make: Make) -> None:
     """Both leave nothing behind but the excuse, and the model reads on afterwards."""
-    reader = make(4096)
+    reader = make(8192)
     reader.patience_seconds = 0.0
     assert reader.read("flumph", {}).empty
     assert reader.excuse == "model.late"
@@ -101,7 +104,7 @@ def test_time_and_a_stop_end_a_reading(make: Make) -> None:
 
 def test_a_second_message_waits_for_its_turn(make: Make) -> None:
     """The library must not be entered twice: who comes too early is told so."""
-    reader = make(4096)
+    reader = make(8192)
     reader.patience_seconds = 0.05
     with reader.turn:
         assert reader.read("flumph", {}).empty

@@ -54,7 +54,10 @@ def play(
 
     async def perform() -> None:
         async with app.run_test(size=size) as pilot:
-            await pilot.pause(0.2)
+            for _ in range(100):  # the line of keys is made once the rest is there
+                await pilot.pause(0.05)
+                if "q leave" in seen(app):  # type: ignore[arg-type]  # a screen is a screen
+                    break
             await part(app, pilot)
 
     asyncio.run(perform())
