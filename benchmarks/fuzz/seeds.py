@@ -5,6 +5,7 @@ import json
 import struct
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -95,7 +96,8 @@ def _seeds() -> dict[str, list[bytes]]:
     plain_spec = {"name": "x", "model": "./model", "data": "rows.csv", "hardware": "cpu"}
     families = ROOT / "tests" / "compiler" / "resolve" / "family_templates.json"
     templates = json.loads(families.read_text(encoding="utf-8"))
-    rows = [[*ROWS], [CHAT] * 4, [CALLS] * 4, [SHARED] * 4, [PAIR] * 4, [{"text": "words"}] * 4]
+    rows: list[list[dict[str, Any]]] = [[*ROWS]]
+    rows += [[CHAT] * 4, [CALLS] * 4, [SHARED] * 4, [PAIR] * 4, [{"text": "words"}] * 4]
     wrong_yaml = sorted((ROOT / "tests" / "bad_specs").glob("*.yaml"))
     return {
         "spec-json": [path.read_bytes() for path in (*specs, *wrong)],

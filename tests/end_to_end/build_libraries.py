@@ -107,9 +107,9 @@ def read_deepspeed(path: Path, settings: TrainingArguments) -> dict[str, Any]:
 
 def read_fsdp(path: Path) -> dict[str, Any] | None:
     """Return the plugin that a process makes of what the launcher puts into its environment."""
-    parser = launch_command_parser()  # type: ignore[no-untyped-call]
+    parser = launch_command_parser()
     given = parser.parse_args(["--config_file", str(path), "train.py"])
-    launch, *_ = _validate_launch_command(given)  # type: ignore[no-untyped-call]
+    launch, *_ = _validate_launch_command(given)
     if not launch.use_fsdp:
         return None
     told = prepare_multi_gpu_env(launch)

@@ -21,10 +21,11 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.end_to_end.process import QUICKSTART, compile_spec, environment, run
 
-SPECS = {
+SPECS: dict[str, dict[str, Any]] = {
     "full": {"method": "full"},
     "lora": {"method": "lora"},
     "qlora": {"method": "qlora"},

@@ -30,7 +30,8 @@ def test_pip_finds_every_locked_file(tmp_path: Path) -> None:
     started = (sys.executable, "-m", "venv", "--upgrade-deps", tmp_path / "venv")
     assert run(*started, cwd=tmp_path).code == 0
 
-    command = [tmp_path / "venv/bin/python", "-m", "pip", "install", "--dry-run", "--no-cache-dir"]
+    command: list[str | Path] = [tmp_path / "venv/bin/python"]
+    command += ["-m", "pip", "install", "--dry-run", "--no-cache-dir"]
     command += ["--ignore-installed"]
     done = run(*command, "--require-hashes", "-r", lock, cwd=tmp_path, extra=PUBLIC)
 

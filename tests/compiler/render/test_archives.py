@@ -62,7 +62,7 @@ def pack(path: Path, members: list[tarfile.TarInfo]) -> str:
 
 def unpack(bundle: Path, sdist: Path, digest: str) -> subprocess.CompletedProcess[str]:
     """Have the bundle's own code unpack an archive that it takes for the locked one."""
-    command = [sys.executable, "-c", UNPACK, sdist, bundle / "tools", digest]
+    command = [sys.executable, "-c", UNPACK, str(sdist), str(bundle / "tools"), digest]
     return subprocess.run(command, cwd=bundle, capture_output=True, text=True, check=False)
 
 

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -81,7 +81,7 @@ def run_cases(bundle: Path, *cases: str) -> list[Ended]:
 
 def test_a_sealed_checkpoint_is_whole(survival: ModuleType, bundle: Path) -> None:
     """Cut, changed, enlarged or led elsewhere, a checkpoint is not read any more."""
-    damages = {
+    damages: dict[str, Callable[[Path], object]] = {
         "cut": lambda at: os.truncate(at / "optimizer.pt", 999),
         "changed": lambda at: (at / "optimizer.pt").write_bytes(b"x" * 1000),
         "enlarged": lambda at: (at / "pytorch_model.bin").write_bytes(b"x"),
@@ -317,7 +317,16 @@ def test_what_is_written_is_synced(bundle: Path) -> None:
         pytest.skip("strace is not here")
     (bundle / "stage.py").write_text("import guard\nguard.write_json(guard.RUN / 'a', 1)")
     calls = bundle / "calls"
-    trace = ["strace", "-f", "-o", calls, "-e", "trace=fsync,rename", sys.executable, "stage.py"]
+    trace = [
+        "strace",
+        "-f",
+        "-o",
+        str(calls),
+        "-e",
+        "trace=fsync,rename",
+        sys.executable,
+        "stage.py",
+    ]
     subprocess.run(trace, cwd=bundle, check=True, capture_output=True)
 
     seen = [line.split()[1].partition("(")[0] for line in calls.read_text().splitlines()]

@@ -217,7 +217,8 @@ def test_what_is_wrong_is_said(tmp_path: Path, name: str) -> None:
 def test_a_damaged_log_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     """Values of any type, and lines that are none: no exception, and the count is said."""
     bundle = begin(tmp_path / "b")
-    for value in ("x", [], {}, True, -5, 1e400, 10**30, None):
+    values: tuple[Any, ...] = ("x", [], {}, True, -5, 1e400, 10**30, None)
+    for value in values:
         bundle.log(1, 1, loss=value, epoch=value, memory_bytes=value)
         record = {"time": value, "step": value, "steps": value, "event": value, "loss": 1}
         bundle.append("run/train/log.jsonl", json.dumps(record) + "\n")

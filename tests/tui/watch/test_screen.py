@@ -48,7 +48,10 @@ def play(
 ) -> Watch:
     """Open the screen at a moment, play a part, and return it after the end."""
     watched = [Watched(bundle.folder) for bundle in bundles]
-    clock = lambda: BEGAN + 81  # noqa: E731 - the moment of every screen
+
+    def clock() -> float:
+        return BEGAN + 81  # the moment of every screen
+
     app = Watch(watched, [each.look(clock()) for each in watched], clock)
     app.animation_level = "none"
 
