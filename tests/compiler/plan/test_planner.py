@@ -198,8 +198,8 @@ def test_sixty_gpus_by_four_methods_take_under_three_seconds(build_known: BuildK
         for method, targets in (("full", "auto"), ("lora", "auto"), ("lora", "attention"))
     ]
     methods.append(build_known({"/spec/training/gradient_checkpointing": True}))
-    devices = all_accelerators()
-    assert len(devices) >= 60
+    devices = all_accelerators()[:60]
+    assert len(devices) == 60
     start = time.process_time()
     plans = [
         make_plan(spec, on_device(facts, device)) for spec, facts in methods for device in devices
