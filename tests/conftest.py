@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import ftc
 from ftc.compiler.knowledge import rehearsed
 from ftc.compiler.knowledge.rehearsed import Rehearsed
+from tests.end_to_end.process import QUICKSTART, run
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = {
@@ -59,6 +61,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(
             f"tests that need ../shared: {sum(counts.values())} ran, {skipped} skipped"
         )
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the quickstart's untrained model, built by its own script."""
+    pytest.importorskip("sentencepiece")
+    folder = tmp_path_factory.mktemp("model") / "model"
+    built = run(sys.executable, QUICKSTART / "make_model.py", "--out", folder, cwd=folder.parent)
+    assert built.code == 0, built.said
+    return folder
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,7 +1,6 @@
 """What end-to-end tests start from: a small model, a part of the tickets, and one whole run."""
 
 import csv
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,16 +28,6 @@ class WholeRun:
 
     bundle: Path
     ended: Ended
-
-
-@pytest.fixture(scope="session")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the quickstart's untrained model, built by its own script."""
-    pytest.importorskip("sentencepiece")
-    folder = tmp_path_factory.mktemp("model") / "model"
-    built = run(sys.executable, QUICKSTART / "make_model.py", "--out", folder, cwd=folder.parent)
-    assert built.code == 0, built.said
-    return folder
 
 
 @pytest.fixture(scope="session")

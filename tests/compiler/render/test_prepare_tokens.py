@@ -15,13 +15,14 @@ from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.render.bundle import BundleSource, render_bundle
 from ftc.spec.sections import Spec
 
-MODEL = Path(__file__).resolve().parents[3] / "examples" / "quickstart" / "model"
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
 
 
-def test_a_library_alone_gives_the_same_tokens(tmp_path: Path, build_known: BuildKnown) -> None:
+def test_a_library_alone_gives_the_same_tokens(
+    tmp_path: Path, model: Path, build_known: BuildKnown
+) -> None:
     """Of texts with markers, accents, white space at the edges, and longer than a file's cut."""
-    shutil.copytree(MODEL, tmp_path / "model")
+    shutil.copytree(model, tmp_path / "model")
     file = tmp_path / "model" / "tokenizer.json"
     said = json.loads(file.read_text(encoding="utf-8"))
     said["truncation"] = {
