@@ -235,6 +235,7 @@ class Training:
     embedding_learning_rate: float | None
     compile: bool | Auto
     loader_workers: int | Auto
+    loader_prefetch: int | None
     optimizer: Optimizer
     schedule: Schedule
     learning_rate_floor: float

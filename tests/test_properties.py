@@ -150,6 +150,7 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "training.embedding_learning_rate": (1e-5, {"method.also_train": ["embeddings"]}),
     "training.compile": (True, {}),
     "training.loader_workers": (2, {}),
+    "training.loader_prefetch": (4, {"training.loader_workers": 2}),
     "training.label_smoothing": (0.1, {}),
     "training.precision": ("bf16", {}),
     "training.gradient_checkpointing": (True, {}),

@@ -1,4 +1,4 @@
-"""The rules about compiling the model and about rates of their own (FTC327, FTC328, FTC537)."""
+"""The rules about compiling the model and about rates of their own (FTC327 to FTC329, FTC537)."""
 # ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
 
 from collections.abc import Iterator
@@ -47,6 +47,27 @@ def compiled_in_parts(case: Case) -> Iterator[Problem]:
             help="leave `training.compile` out, or set `distribution.strategy` to `zero2`",
             pointer="/training/compile",
             fix=(put("/training/compile", False),),
+        )
+
+
+@rule("FTC329", "prefetch-without-workers", "error", reads=("plan",))
+def prefetch_without_workers(case: Case) -> Iterator[Problem]:
+    """What it is: Batches are to be prepared ahead, and no loader process prepares any.
+
+    Why it matters: Without a process of its own each batch is made when the trainer asks for it.
+    The trainer stops over the field before its first step.
+
+    Example: {"training": {"loader_prefetch": 4}}
+
+    Use instead: {"training": {"loader_prefetch": 4, "loader_workers": 1}}
+    """
+    decided = case.plan.decisions
+    if decided.loader_prefetch is not None and not decided.loader_workers.value:
+        yield Problem(
+            message="batches are to be prepared ahead, and no loader process prepares any",
+            help="leave `training.loader_prefetch` out, or set `training.loader_workers`",
+            pointer="/training/loader_prefetch",
+            fix=({"op": "remove", "path": "/training/loader_prefetch"},),
         )
 
 

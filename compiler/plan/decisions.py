@@ -167,6 +167,7 @@ def _training(decided: Decided) -> dict[str, Any]:
         "label_smoothing": curve.label_smoothing,
         "compile": loop.compile,
         "loader_workers": loop.loader_workers,
+        "loader_prefetch": loop.loader_prefetch,
         "seed": keep(spec, "/training/seed", training.seed),
     }
 

@@ -3,16 +3,20 @@
 from dataclasses import dataclass
 
 from ftc.compiler.plan.decision import Because, Decision
-from ftc.compiler.plan.source import decide
+from ftc.compiler.plan.source import decide, keep
 from ftc.spec.sections import Spec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop:
-    """Whether the model is compiled, and how many processes prepare batches for each trainer."""
+    """Whether the model is compiled, and how many processes prepare batches for each trainer.
+
+    `loader_prefetch` counts the batches that each of them keeps ready; None leaves PyTorch's two.
+    """
 
     compile: Decision[bool]
     loader_workers: Decision[int]
+    loader_prefetch: Decision[int] | None
 
 
 def decide_loop(spec: Spec) -> Loop:
@@ -33,4 +37,7 @@ def decide_loop(spec: Spec) -> Loop:
             training.loader_workers,
             lambda: (0, Because(key="loader_workers.none")),
         ),
+        loader_prefetch=keep(spec, "/training/loader_prefetch", training.loader_prefetch)
+        if training.loader_prefetch is not None
+        else None,
     )

@@ -90,6 +90,7 @@ class Decisions:
     label_smoothing: Decision[float] | None
     compile: Decision[bool]
     loader_workers: Decision[int]
+    loader_prefetch: Decision[int] | None
     preference_loss: Decision[PreferenceLoss] | None
     beta: Decision[float] | None
     reference: Decision[Reference] | None

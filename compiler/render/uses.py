@@ -118,6 +118,7 @@ class Uses:
     embedding_rate: bool
     compiled: bool
     loader_workers: bool
+    loader_prefetch: bool
     neftune: bool
     label_smoothing: bool
     max_steps: bool
@@ -305,6 +306,7 @@ def _training_uses(source: BundleSource) -> dict[str, bool]:
         "embedding_rate": decided.embedding_learning_rate is not None,
         "compiled": decided.compile.value,
         "loader_workers": decided.loader_workers.value > 0,
+        "loader_prefetch": decided.loader_prefetch is not None,
         "neftune": decided.neftune is not None,
         "label_smoothing": decided.label_smoothing is not None,
         "max_steps": spec.training.max_steps is not None,

@@ -59,7 +59,11 @@ CASES: Final[Mapping[str, tuple[str, dict[str, Any], dict[str, Any]]]] = {
     ),
     "experts": ("mixture", {"type": "lora", "experts": True}, {"neftune": 5}),
     "int8": ("plain", {"type": "qlora", "quantization": "int8"}, {"optimizer": "lion"}),
-    "tokens": ("plain", {"type": "lora"}, {"embedding_learning_rate": 0.1, "loader_workers": 1}),
+    "tokens": (
+        "plain",
+        {"type": "lora"},
+        {"embedding_learning_rate": 0.1, "loader_workers": 1, "loader_prefetch": 4},
+    ),
     "tokens-tied": ("tied", {"type": "lora", "dora": True, "loraplus_ratio": 2}, {}),
     "sgd": ("plain", {"type": "full"}, {"optimizer": "sgd", "learning_rate": 0.2}),
 }
