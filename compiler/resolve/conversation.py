@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any, Final, Literal
 
 from ftc.compiler.resolve.cleaning import is_blank
@@ -55,7 +56,7 @@ def read_messages(messages: Any, *, calls: bool = False) -> tuple[Turn, ...] | F
     if not isinstance(messages, list):
         return "no_list"
     turns: list[Turn] = []
-    for message in messages:
+    for message in _order_results(messages) if calls else messages:
         read = _read_calling(message) if calls else _read_turn(message)
         if read is None:
             return "no_turn"
@@ -71,6 +72,27 @@ def find_disorder(turns: Sequence[Turn]) -> Fault | None:
             return "order"
         before = role
     return None if before in ("assistant", "calls") else "unanswered"
+
+
+def _order_results(messages: Sequence[Any]) -> list[Any]:
+    """Return messages with the results of tools in the order of their calls, by their ids."""
+    ordered: list[Any] = []
+    ids: list[Any] = []
+    for role, group in groupby(messages, _role_of):
+        found = list(group)
+        if role == "tool" and all(message.get("tool_call_id") in ids for message in found):
+            found.sort(key=lambda message: ids.index(message.get("tool_call_id")))
+        called = found[-1].get("tool_calls") if isinstance(found[-1], dict) else None
+        called = called if isinstance(called, list) else []
+        ids = [call.get("id") for call in called if isinstance(call, dict)]
+        ordered += found
+    return ordered
+
+
+def _role_of(message: Any) -> str | None:
+    """Return the role of a message, by whatever name; None where it has none."""
+    role = message.get("role", message.get("from")) if isinstance(message, dict) else None
+    return ROLES.get(role) if isinstance(role, str) else None
 
 
 def _read_calling(message: Any) -> tuple[Turn, ...] | None:

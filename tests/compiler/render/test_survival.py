@@ -4,6 +4,7 @@ import importlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -309,6 +310,56 @@ def test_inputs_that_changed_between_stages(bundle: Path, changed: str) -> None:
     assert ended.code == 1
     assert f"{changed} has changed since stage `data` read it" in ended.err
     assert run_in(bundle, check).code == 0
+
+
+def test_a_bundle_inside_its_model(bundle: Path) -> None:
+    """What a run writes is no part of the model whose folder the bundle lies in; nor is another."""
+    model = bundle.with_name("model-of-" + bundle.name)
+    (model / "parts").mkdir(parents=True)
+    for name in ("config.json", "parts/more.json"):
+        (model / name).write_text("before")
+    inside = Path(shutil.move(bundle, model / "run-of-it"))
+    note = "print(guard.fingerprint('stage.py', Path('..')))"
+    stage = f"from pathlib import Path\nimport guard\nguard.lock()\n{note}"
+    marks = [run_in(inside, stage).out]
+    (inside / "run/train").mkdir()
+    (inside / "run/train/log.jsonl").write_text("{}")
+    (model / "other/run").mkdir(parents=True)
+    (model / "other/ftc.lock.json").write_text("{}")
+    marks.append(run_in(inside, stage).out)
+    (model / "parts/more.json").write_text("after")
+    marks.append(run_in(inside, stage).out)
+
+    assert marks[0] == marks[1] != marks[2]
+    assert all(marks)
+
+
+def test_a_finished_folder_takes_the_place_of_another(bundle: Path) -> None:
+    """What was there is whole until its successor is; a process killed in between loses neither."""
+    for name in ("merged", "merged.partial"):
+        (bundle / "run" / name).mkdir(parents=True)
+        (bundle / "run" / name / "weights").write_text(name)
+    swap = (
+        "import guard, os, pathlib, signal, sys\n"
+        "merged = guard.RUN / 'merged'\n"
+        "move = pathlib.Path.rename\n"
+        "def rename(path, to):\n"
+        "    move(path, to)\n"
+        "    if len(sys.argv) > 1:\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "pathlib.Path.rename = rename\n"
+        "guard.replace_folder(merged, merged.with_name('merged.partial'))\n"
+    )
+    (bundle / "stage.py").write_text(swap)
+    killed = run(sys.executable, "stage.py", "die", cwd=bundle)
+    kept = {path.parent.name: path.read_text() for path in (bundle / "run").glob("*/weights")}
+    again = run(sys.executable, "stage.py", cwd=bundle)
+
+    assert killed.code == -signal.SIGKILL
+    assert kept == {"merged.before": "merged", "merged.partial": "merged.partial"}
+    assert again.code == 0, again.said
+    left = {path.parent.name: path.read_text() for path in (bundle / "run").glob("*/weights")}
+    assert left == {"merged": "merged.partial"}
 
 
 def test_what_is_written_is_synced(bundle: Path) -> None:

@@ -1,12 +1,20 @@
 """Calls of tools: every shape of the field becomes one, and broken ones none."""
 
+import ast
 import json
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import groupby
 from typing import Any, Final
 
 import pytest
 
+from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.resolve.conversation import find_disorder, read_messages
 from ftc.compiler.resolve.tools import read_tools, to_messages, with_system
+from ftc.spec.sections import Spec
+from tests.compiler.conftest import BuildKnown
+from tests.compiler.render.test_bundle import CHAT, render
 
 TOOL: Final = {"type": "function", "function": {"name": "track", "parameters": {}}}
 CALL: Final = {"name": "track", "arguments": {"parcel": "7"}}
@@ -65,6 +73,51 @@ def test_what_is_said_beside_a_call_is_one_message() -> None:
     assert messages[1]["content"] == "let me look"
     assert messages[1]["tool_calls"] == [{"id": "a1", **WHOLE}]
     assert messages[2] == {**FOUND, "name": "track", "tool_call_id": "a1"}
+
+
+#: Two calls whose results came in the other order, and one whose result names no call.
+ANSWERED: Final = [
+    ASKED,
+    {"role": "assistant", "tool_calls": [WHOLE | {"id": "a"}, WHOLE | {"id": "b"}]},
+    {"role": "tool", "tool_call_id": "b", "content": "of b"},
+    {"role": "tool", "tool_call_id": "a", "content": "of a"},
+    {"role": "assistant", "tool_calls": [WHOLE | {"id": "c"}, WHOLE | {"id": "d"}]},
+    {"role": "tool", "content": "first"},
+    {"role": "tool", "tool_call_id": "c", "content": "second"},
+    {"role": "assistant", "content": "done"},
+]
+RESULTS: Final = ["of a", "of b", "first", "second"]
+
+
+def test_results_belong_to_their_calls() -> None:
+    """Results are taken in the order of the calls that they name; without names, as they come."""
+    turns = read_messages(ANSWERED, calls=True)
+
+    assert not isinstance(turns, str)
+    assert [text for role, text in turns if role == "tool"] == RESULTS
+
+
+def test_a_bundle_reads_results_as_the_compiler(build_known: BuildKnown) -> None:
+    """`examples.py` gives the turns that the facts were taken from."""
+
+    def build_calling(edits: Mapping[str, Any]) -> tuple[Spec, KnownFacts]:
+        spec, facts = build_known(edits)
+        return spec, replace(facts, data=replace(facts.data, calls=True))
+
+    files = render(build_calling, CHAT)
+    names: dict[str, Any] = {"json": json, "groupby": groupby, "MESSAGES_COLUMN": "messages"}
+    wanted = {"ROLES", "CALLERS", "FOLLOWS"}
+    body: list[ast.stmt] = [
+        node
+        for node in ast.parse(files["examples.py"].text).body
+        if isinstance(node, ast.FunctionDef)
+        or (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in wanted)
+    ]
+    exec(compile(ast.Module(body=body, type_ignores=[]), "examples.py", "exec"), names)  # noqa: S102
+
+    read = names["read_turns"]({"messages": ANSWERED})
+
+    assert tuple(read) == read_messages(ANSWERED, calls=True)
 
 
 def test_the_order_of_calls() -> None:
