@@ -4,8 +4,10 @@ The choices are those of `tests/covering.py`; the cases that are accepted also r
 """
 
 import json
+import os
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,8 @@ from tests.covering import (
     refused,
     write_data,
 )
-from tests.end_to_end.process import ROOT, compile_spec, run
+from tests.end_to_end.process import ROOT, compile_spec, environment, run
+from tests.end_to_end.warm import warm_interpreter
 from tests.test_properties import CONFIG, write_model
 
 ALLOWED = tuple(allowed())
@@ -93,14 +96,22 @@ def on_this_machine(case: Case) -> Case:
 RUNNING = tuple({on_this_machine(case): None for case in ALLOWED})
 
 
+@pytest.fixture(scope="module")
+def warm() -> Iterator[Path]:
+    """Return a folder whose `python` and `accelerate` need not import what runs import."""
+    with tempfile.TemporaryDirectory() as folder, warm_interpreter(Path(folder)) as clients:
+        yield clients
+
+
 @pytest.mark.prove_all
 @pytest.mark.parametrize("case", RUNNING, ids=lambda case: case.name)
-def test_a_case_runs(case: Case, model: Path, sdist: Path, tmp_path: Path) -> None:
+def test_a_case_runs(case: Case, model: Path, sdist: Path, warm: Path, tmp_path: Path) -> None:
     """The whole bundle ends well on two cores; `run.sh` holds every post-condition."""
     (tmp_path / "model").symlink_to(model)
     write_data(tmp_path)
     bundle = compile_spec(tmp_path, make_spec(case))
+    path = os.pathsep.join((str(warm), environment()["PATH"]))
 
-    ended = run("./run.sh", cwd=bundle, extra={"FTC_LLAMA_CPP_SDIST": str(sdist)})
+    ended = run("./run.sh", cwd=bundle, extra={"FTC_LLAMA_CPP_SDIST": str(sdist), "PATH": path})
 
     assert ended.code == 0, ended.said
