@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -105,8 +105,17 @@ def warm() -> Iterator[Path]:
 
 @pytest.mark.prove_all
 @pytest.mark.parametrize("case", RUNNING, ids=lambda case: case.name)
-def test_a_case_runs(case: Case, model: Path, sdist: Path, warm: Path, tmp_path: Path) -> None:
+def test_a_case_runs(
+    *case: Case,
+    model: Path,
+    sdist: Path,
+    warm: Path,
+    tmp_path: Path,
+    record_property: Callable[[str, str], None],
+) -> None:
     """The whole bundle ends well on two cores; `run.sh` holds every post-condition."""
+    for name, choice in asdict(case).items():
+        record_property(name, choice)
     (tmp_path / "model").symlink_to(model)
     write_data(tmp_path)
     bundle = compile_spec(tmp_path, make_spec(case))

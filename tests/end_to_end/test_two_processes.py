@@ -1,12 +1,15 @@
-"""DPO with a copied reference on two processes that share the optimiser: ZeRO-2.
+"""Objectives other than SFT on two processes that share the optimiser: ZeRO-2.
 
 Pairs are judged one by one, so that one process and two of half the batch must give one curve.
+A verdict is weighed against other verdicts of its pass, and an answer that is tried is drawn: of
+those, what two processes reach is held against what they started from.
 """
 
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -30,30 +33,95 @@ SPEC: Final = {
 }
 
 
-def curve(folder: Path, count: int) -> Mapping[str, list[list[float]]]:
+#: What a spec says beside its name, its model and its hardware.
+PAIRED: Final[Mapping[str, Mapping[str, Any]]] = {
+    "dpo": SPEC,
+    "orpo": {**SPEC, "objective": "orpo"},
+    "reward": {**SPEC, "objective": "reward"},
+}
+VERDICTS: Final[Mapping[str, Any]] = {**SPEC, "data": "verdicts.jsonl", "objective": "kto"}
+TRIED: Final[Mapping[str, Any]] = {
+    "model": "./model",
+    "data": "sums.jsonl",
+    "objective": {
+        "type": "grpo",
+        "rewards": [{"regex": "^[a-f]"}],
+        "num_generations": 8,
+        "answer_tokens": 4,
+    },
+    "method": {"type": "freeze", "layers": 1, "also_train": ["head"]},
+    "training": {
+        "max_steps": 24,
+        "global_batch": 64,
+        "learning_rate": 0.005,
+        "evaluation": {"every_steps": 12},
+    },
+}
+Curve = Mapping[str, list[list[float]]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, model: Path) -> Path:
+    """Return a folder with the model and rows for every objective."""
+    (tmp_path / "model").symlink_to(model)
+    write_data(tmp_path)
+    sums = ({"prompt": f"What is {n} plus {n}?", "completion": str(2 * n)} for n in range(240))
+    text = "".join(json.dumps(row) + "\n" for row in sums)
+    (tmp_path / "sums.jsonl").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def curve(folder: Path, told: Mapping[str, Any], count: int) -> Curve:
     """Prepare and train on so many processes; return the curve as (step, loss) pairs."""
     sharded = {"distribution": {"strategy": "zero2"}} if count > 1 else {}
-    spec = {"name": f"copied-{count}", "hardware": f"{count}x cpu", **SPEC, **sharded}
+    spec = {"name": f"run-{count}", "hardware": f"{count}x cpu", **told, **sharded}
     bundle = compile_spec(folder, spec, name=f"{spec['name']}.json")
     prepared = run(sys.executable, "prepare.py", cwd=bundle)
     assert prepared.code == 0, prepared.said
     trained = train(bundle) if count > 1 else run(sys.executable, "train.py", cwd=bundle)
     assert trained.code == 0, trained.said
     assert f"x {count} processes" in trained.out
-    found: Mapping[str, list[list[float]]] = read_json(bundle / "run/train/curve.json")
+    found: Curve = read_json(bundle / "run/train/curve.json")
     return found
 
 
-@pytest.mark.prove
-def test_a_copied_reference_on_two_processes(tmp_path: Path, model: Path) -> None:
-    """A second model, which DeepSpeed gets as well, and the losses are those of one process."""
-    (tmp_path / "model").symlink_to(model)
-    write_data(tmp_path)
-    alone, together = curve(tmp_path, 1), curve(tmp_path, 2)
-
+def hold_equal(alone: Curve, together: Curve) -> None:
+    """Fail where one process and two differ at a step or an evaluation, or nothing is learned."""
     assert alone["train"][-1][1] < 0.8 * alone["train"][0][1]
     for part, many in (("train", STEPS), ("validation", 2)):
         assert len(alone[part]) == many
         for (step, one), (other_step, other) in zip(alone[part], together[part], strict=True):
             assert step == other_step
             assert abs(one - other) < TOLERANCE, (part, step, one, other)
+
+
+@pytest.mark.prove
+def test_a_copied_reference_on_two_processes(folder: Path) -> None:
+    """A second model, which DeepSpeed gets as well, and the losses are those of one process."""
+    hold_equal(curve(folder, PAIRED["dpo"], 1), curve(folder, PAIRED["dpo"], 2))
+
+
+@pytest.mark.prove_all
+@pytest.mark.parametrize("objective", ["orpo", "reward"])
+def test_pairs_on_two_processes(folder: Path, objective: str) -> None:
+    """Without a reference too, and with a head that scores, the losses are those of one process."""
+    hold_equal(curve(folder, PAIRED[objective], 1), curve(folder, PAIRED[objective], 2))
+
+
+@pytest.mark.prove_all
+def test_verdicts_on_two_processes(folder: Path) -> None:
+    """The loss falls on rows trained on and on others."""
+    losses = curve(folder, VERDICTS, 2)
+
+    assert losses["train"][-1][1] < 0.9 * losses["train"][0][1]
+    assert losses["validation"][-1][1] < losses["validation"][0][1]
+
+
+@pytest.mark.prove_all
+def test_answers_tried_on_two_processes(folder: Path) -> None:
+    """Each process draws its own answers, and they are rewarded more and more."""
+    tried = curve(folder, TRIED, 2)
+    rewards = [reward for _, reward in tried["reward"]]
+
+    assert sum(rewards[-4:]) / 4 > sum(rewards[:4]) / 4 + 0.2
+    assert tried["validation_reward"][-1][1] > sum(rewards[:4]) / 4 + 0.2

@@ -93,7 +93,8 @@ def _serve(folder: Path) -> None:
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(str(folder / "line"))
         door.listen()
-        print("ready", flush=True)
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
         while True:
             line, _ = door.accept()
             if os.fork() == 0:
