@@ -106,7 +106,8 @@ def warm() -> Iterator[Path]:
 @pytest.mark.prove_all
 @pytest.mark.parametrize("case", RUNNING, ids=lambda case: case.name)
 def test_a_case_runs(
-    *case: Case,
+    *,
+    case: Case,
     model: Path,
     sdist: Path,
     warm: Path,

@@ -115,8 +115,8 @@ def _take(folder: Path, line: socket.socket) -> None:
     cwd, arguments, variables = json.loads(asked)
     child = os.fork()
     if child:
-        watched, _, _ = select.select([line, os.pidfd_open(child)], [], [])
-        if line in watched:  # the client was killed
+        watched, _, _ = select.select([line.fileno(), os.pidfd_open(child)], [], [])
+        if line.fileno() in watched:  # the client was killed
             os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         line.sendall(str(os.waitstatus_to_exitcode(status) & 255).encode())
