@@ -12,12 +12,13 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from benchmarks.rehearsals import describe_machine
+from tests.covering import Case, running
 
 ROOT: Final = Path(__file__).parents[1]
 REPORT: Final = Path(__file__).with_name("covering.md")
@@ -44,23 +45,23 @@ has fp32 alone; what they compile to is read by the libraries' own classes in `m
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a case: its choices by name, and why it failed where it did."""
+    """What became of a case, and why it failed where it did."""
 
-    choices: Mapping[str, str]
+    case: Case
     seconds: float
     failure: str | None
 
 
-def read_outcomes(path: Path) -> Iterator[tuple[str, Outcome]]:
-    """Yield each case that a report of pytest tells of, with its test's name."""
-    for case in ET.parse(path).iter("testcase"):  # noqa: S314  # pytest wrote it
-        choices = {each.attrib["name"]: each.attrib["value"] for each in case.iter("property")}
-        if not choices.keys() >= {*COLUMNS}:
+def read_outcomes(path: Path) -> Iterator[Outcome]:
+    """Yield each case that a report of pytest tells of."""
+    cases = {f"test_a_case_runs[{case.name}]": case for case in running()}
+    for test in ET.parse(path).iter("testcase"):  # noqa: S314  # pytest wrote it
+        case = cases.get(test.attrib["name"])
+        if case is None:
             continue
-        trouble = [*case.iter("failure"), *case.iter("error"), *case.iter("skipped")]
+        trouble = [*test.iter("failure"), *test.iter("error"), *test.iter("skipped")]
         failure = trouble[0].attrib.get("message", "failed") if trouble else None
-        seconds = float(case.attrib["time"])
-        yield case.attrib["name"], Outcome(choices=choices, seconds=seconds, failure=failure)
+        yield Outcome(case=case, seconds=float(test.attrib["time"]), failure=failure)
 
 
 def report(found: list[Outcome], command: str) -> str:
@@ -75,7 +76,7 @@ def report(found: list[Outcome], command: str) -> str:
     ]
     for each in found:
         outcome = "ended well" if each.failure is None else each.failure.splitlines()[0][:120]
-        words = " | ".join(each.choices[name] for name in COLUMNS)
+        words = " | ".join(getattr(each.case, name) for name in COLUMNS)
         lines.append(f"| {words} | {each.seconds:.0f} | {outcome.replace('|', '/')} |")
     return head + "\n".join(lines) + "\n"
 
@@ -95,7 +96,7 @@ def main() -> int:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         reports = args.reports or [run_cases(Path(folder))]
-        found = {name: one for path in reports for name, one in read_outcomes(path)}
+        found = {one.case: one for path in reports for one in read_outcomes(path)}
     REPORT.write_text(
         report(list(found.values()), "python -m benchmarks.covering"), encoding="utf-8"
     )

@@ -6,7 +6,7 @@ itself.
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -107,6 +107,11 @@ def allowed() -> Iterator[Case]:
 def refused() -> Iterator[Case]:
     """Yield the cases of the array over all pairs that some rule refuses."""
     yield from (case for case in _array(_has_rows) if refusals(asdict(case)))
+
+
+def running() -> tuple[Case, ...]:
+    """Return the accepted cases as a CPU runs them: in fp32, as it has no other; none twice."""
+    return tuple({replace(case, device="cpu", precision="auto"): None for case in allowed()})
 
 
 def _array(is_wanted: Callable[[Mapping[str, str]], bool]) -> Iterator[Case]:

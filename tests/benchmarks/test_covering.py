@@ -3,15 +3,15 @@
 from pathlib import Path
 
 from benchmarks.covering import COLUMNS, read_outcomes, report
+from tests.covering import running
 
-CHOICES = dict.fromkeys(COLUMNS, "one")
+CASE = running()[0]
 
 
 def write_report(path: Path, trouble: str) -> None:
     """Write what pytest writes of a case, and of a test that is none."""
-    told = "".join(f'<property name="{name}" value="{word}"/>' for name, word in CHOICES.items())
-    case = f'<testcase name="a" time="61.4"><properties>{told}</properties>{trouble}</testcase>'
-    other = '<testcase name="b" time="1"/>'
+    case = f'<testcase name="test_a_case_runs[{CASE.name}]" time="61.4">{trouble}</testcase>'
+    other = '<testcase name="test_of_something_else" time="1"/>'
     path.write_text(f"<testsuites><testsuite>{case}{other}</testsuite></testsuites>")
 
 
@@ -20,10 +20,11 @@ def test_the_last_word_on_a_case_counts(tmp_path: Path) -> None:
     first, again = tmp_path / "1.xml", tmp_path / "2.xml"
     write_report(first, '<failure message="exit 1&#10;| more">...</failure>')
     write_report(again, "")
+    choices = " | ".join(getattr(CASE, name) for name in COLUMNS)
 
-    failed = report([one for _, one in read_outcomes(first)], "a command")
-    mended = dict([*read_outcomes(first), *read_outcomes(again)])
+    failed = report(list(read_outcomes(first)), "a command")
+    mended = {one.case: one for path in (first, again) for one in read_outcomes(path)}
 
     assert "0 of 1 ended well" in failed
-    assert f"| {' | '.join(CHOICES.values())} | 61 | exit 1 |" in failed
-    assert "1 of 1 ended well" in report(list(mended.values()), "a command")
+    assert f"| {choices} | 61 | exit 1 |" in failed
+    assert f"| {choices} | 61 | ended well |" in report(list(mended.values()), "a command")

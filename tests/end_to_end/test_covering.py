@@ -7,8 +7,8 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from tests.covering import (
     make_spec,
     refusals,
     refused,
+    running,
     write_data,
 )
 from tests.end_to_end.process import ROOT, compile_spec, environment, run
@@ -88,14 +89,6 @@ def test_what_compiles_is_linted_and_loaded(compiled: Compiled) -> None:
     assert built.keys() == bundles == {case.name for case in ALLOWED}
 
 
-def on_this_machine(case: Case) -> Case:
-    """Return the case on a CPU, in fp32 where the CPU has no other."""
-    return replace(case, device="cpu", precision="auto")
-
-
-RUNNING = tuple({on_this_machine(case): None for case in ALLOWED})
-
-
 @pytest.fixture(scope="module")
 def warm() -> Iterator[Path]:
     """Return a folder whose `python` and `accelerate` need not import what runs import."""
@@ -104,19 +97,9 @@ def warm() -> Iterator[Path]:
 
 
 @pytest.mark.prove_all
-@pytest.mark.parametrize("case", RUNNING, ids=lambda case: case.name)
-def test_a_case_runs(
-    *,
-    case: Case,
-    model: Path,
-    sdist: Path,
-    warm: Path,
-    tmp_path: Path,
-    record_property: Callable[[str, str], None],
-) -> None:
+@pytest.mark.parametrize("case", running(), ids=lambda case: case.name)
+def test_a_case_runs(case: Case, model: Path, sdist: Path, warm: Path, tmp_path: Path) -> None:
     """The whole bundle ends well on two cores; `run.sh` holds every post-condition."""
-    for name, choice in asdict(case).items():
-        record_property(name, choice)
     (tmp_path / "model").symlink_to(model)
     write_data(tmp_path)
     bundle = compile_spec(tmp_path, make_spec(case))

@@ -63,20 +63,20 @@ with socket.socket(socket.AF_UNIX) as line:
 @contextmanager
 def warm_interpreter(folder: Path) -> Iterator[Path]:
     """Start one with its clients in a folder, whose path is short; end it at the end."""
-    server = subprocess.Popen(
+    started = subprocess.Popen(
         [sys.executable, "-m", "tests.end_to_end.warm", str(folder)],
         cwd=ROOT,
         env=environment({"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}),
         stdout=subprocess.PIPE,
         text=True,
     )
-    try:
-        assert server.stdout is not None
-        assert any(line == "ready\n" for line in server.stdout)
-        yield folder
-    finally:
-        server.kill()
-        server.wait()
+    with started as server:
+        try:
+            assert server.stdout is not None
+            assert any(line == "ready\n" for line in server.stdout)
+            yield folder
+        finally:
+            server.kill()
 
 
 def _write_clients(folder: Path) -> None:
