@@ -210,13 +210,15 @@ class Evaluation:
     """How often the validation split is measured, and by what answers are judged.
 
     `answered_rows` of validation are answered each time where `best_by` is the metric; `harness`
-    names tasks of the evaluation harness.
+    names tasks of the evaluation harness. `allow_worse` lets a run go on whose result is worse than
+    what it began with.
     """
 
     every_steps: int | Auto
     metric: Metric | Auto
     best_by: BestBy
     answered_rows: int
+    allow_worse: bool
     harness: tuple[str, ...]
 
 

@@ -159,6 +159,7 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "training.evaluation.every_steps": (3, {}),
     "training.evaluation.metric": ("none", {}),
     "training.evaluation.best_by": ("metric", {}),
+    "training.evaluation.allow_worse": (True, {}),
     "training.evaluation.harness": (["arc_easy"], {}),
     "training.evaluation.answered_rows": (3, {"training.evaluation.best_by": "metric"}),
     "training.keep_checkpoints": (5, {}),

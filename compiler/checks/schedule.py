@@ -1,4 +1,4 @@
-"""The rules about schedule, evaluation and checkpoints (FTC520 to FTC549)."""
+"""The rules about schedule, evaluation and checkpoints (FTC520 to FTC551)."""
 # ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
 
 from collections.abc import Iterator
@@ -244,4 +244,25 @@ def many_epochs(case: Case) -> Iterator[Problem]:
             help="set `training.early_stopping`, or use 3 to 5 epochs",
             pointer="/training/epochs",
             fix=(put("/training/early_stopping", 3),) if watched else (),
+        )
+
+
+@rule("FTC551", "worse-result-allowed-unseen", "warning", reads=("data", "plan"))
+def worse_result_allowed_unseen(case: Case) -> Iterator[Problem]:
+    """What it is: `allow_worse` is set, and no row is held out for validation.
+
+    Why it matters: Whether a model got worse is seen on rows that it does not learn from. Without
+    them nothing is compared, and the field is accepted and then ignored.
+
+    Example: {"data": {"source": "notes.csv", "splits": {"validation": 0}},
+     "training": {"evaluation": {"allow_worse": true}}}
+
+    Use instead: {"data": {"source": "notes.csv", "splits": {"validation": 0}}}
+    """
+    if case.spec.training.evaluation.allow_worse and case.plan.decisions.validation_rows.value == 0:
+        yield Problem(
+            message="a worse result is allowed, and there are no validation rows to see one on",
+            help="leave `training.evaluation.allow_worse` out, or hold rows out for validation",
+            pointer="/training/evaluation/allow_worse",
+            fix=({"op": "remove", "path": "/training/evaluation/allow_worse"},),
         )

@@ -159,7 +159,7 @@ def _costs(
         steps=steps,
         rows_per_step=decisions.global_batch.value,
         trained=trained,
-        evaluations=count_evaluations(steps, decisions.eval_steps.value),
+        evaluations=1 + count_evaluations(steps, decisions.eval_steps.value),
         evaluation_rows=round(decisions.validation_rows.value * pieces),
         saves=count_evaluations(steps, decisions.save_steps.value),
         referred_rows=decisions.train_rows.value + decisions.validation_rows.value,

@@ -26,6 +26,7 @@ _DISK_BYTES_PER_SECOND: Final = 1e9  # an NVMe disk or a cloud's network disk: a
 class Work:
     """What a run has to do: optimiser steps of rows, evaluations of rows, and checkpoints.
 
+    `evaluations` count the one before the first step.
     `referred_rows` are asked of the reference once, before training, where it is precomputed.
     `lengths` are those of evaluated rows, of which none has more than `max_length_tokens`;
     `trained` those of the rows that a step's batch has, with at most the job's `length_tokens`.

@@ -175,6 +175,9 @@ def _training(written: Mapping[str, Any], spec: Spec, plan: Plan) -> dict[str, A
     evaluation = dict(training.get("evaluation", {}))
     if spec.data.splits.validation:
         evaluation["every_steps"] = CHECKPOINT_STEPS
+        evaluation["allow_worse"] = (
+            True  # four steps show that a run works, not what it is good for
+        )
     if spec.data.splits.test:
         evaluation["metric"] = decided.metric.value
     training |= {

@@ -71,6 +71,11 @@ ARTIFACTS: Final = (
     _script("journal.py", "notes what the stages do, for those who watch"),
     _script("tracker.py", "tells the tracker which run this is", lambda uses: uses.tracker),
     _script("survival.py", "what training survives: kills, signals, too little memory"),
+    _script(
+        "gain.py",
+        "holds the result against the model before training",
+        lambda uses: uses.validation,
+    ),
     _script("packing.py", "lays short rows one behind the other", lambda uses: uses.packed),
     _script("rates.py", "gives some weights a learning rate of their own", lambda uses: uses.rates),
     _script("guard.py", "what every stage shares"),

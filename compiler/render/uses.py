@@ -123,6 +123,7 @@ class Uses:
     label_smoothing: bool
     max_steps: bool
     early_stopping: bool
+    allow_worse: bool
     packed: bool
     stacked: bool
     liger: bool
@@ -154,6 +155,7 @@ class Uses:
     answered: bool
     harness: bool
     best_by_metric: bool
+    counted: bool
     labels: bool
     accuracy: bool
     macro_f1: bool
@@ -311,6 +313,7 @@ def _training_uses(source: BundleSource) -> dict[str, bool]:
         "label_smoothing": decided.label_smoothing is not None,
         "max_steps": spec.training.max_steps is not None,
         "early_stopping": decided.patience.value is not None and validation,
+        "allow_worse": spec.training.evaluation.allow_worse,
         "packed": decided.packing.value != "none",
         "stacked": decided.packing.value != "none" and decided.attention.value != _VARIABLE_LENGTHS,
         "liger": spec.training.liger,
@@ -369,12 +372,14 @@ def _metric_uses(source: BundleSource) -> dict[str, bool]:
     validation, test = decided.validation_rows.value > 0, decided.test_rows.value > 0
     metric, scores = decided.metric.value, OBJECTIVES[spec.objective.type].head == "scores"
     answered = metric != "none" and source.facts.data.form != "text" and not scores
+    counted = (answered or scores) and _is_best_by_metric(decided) and not samples(spec)
     return {
         "answered": answered and test,
         "harness": decided.harness is not None,
         "best_by_metric": (
             answered and _is_best_by_metric(decided) and validation and not samples(spec)
         ),
+        "counted": counted and validation,
         "labels": answered and metric in ("accuracy", "macro_f1"),
         "accuracy": metric == "accuracy",
         "macro_f1": metric == "macro_f1",
