@@ -111,6 +111,6 @@ def test_a_chained_run_starts_from_the_result_of_the_first(
 
 
 def test_the_steps_are_those_of_the_plan(found: dict[str, dict[str, Any]]) -> None:
-    """Each run trained as many steps as its spec says, and judged twice."""
+    """Each run trained as many steps as its spec says, and was judged before them and twice."""
     for told in found.values():
-        assert (len(told["losses"]), len(told["validation"])) == (24, 2)
+        assert (len(told["losses"]), len(told["validation"])) == (24, 3)
