@@ -76,6 +76,7 @@ ARTIFACTS: Final = (
         "holds the result against the model before training",
         lambda uses: uses.validation,
     ),
+    _script("killed.py", "says why training ended without a word"),
     _script("packing.py", "lays short rows one behind the other", lambda uses: uses.packed),
     _script("rates.py", "gives some weights a learning rate of their own", lambda uses: uses.rates),
     _script("guard.py", "what every stage shares"),

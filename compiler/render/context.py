@@ -69,6 +69,7 @@ def _decided_values(source: BundleSource) -> dict[str, Any]:
         **method_values(source),
         "ladder": _ladder(source),
         "planned_bytes": plan.memory.reserved_bytes if gpu else plan.memory.device_bytes,
+        "host_bytes": plan.host_ram_bytes,
         "overlong_share": round(_overlong_share(source.facts.data, values["max_length"]), 4),
         "merged_dtype": _merged_dtype(source),
         "asked_tokens": min(_OPEN_ANSWER_TOKENS, room // 2)
@@ -158,6 +159,7 @@ def _more_reasons(source: BundleSource) -> dict[str, Comment]:
         "predicted_bytes": Comment("by the types that llama.cpp gives the tensors"),
         "weighed_types": Comment("these lose clearly less, or are not to be had without"),
         "importance_tokens": Comment(sentence(importance_reason(shape_of(source.facts.model)))),
+        "host_memory": Comment("the plan's memory of the host"),
         "memory": Comment(f"the plan's peak of one process, in the phase: {phase}"),
     }
 

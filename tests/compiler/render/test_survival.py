@@ -17,7 +17,7 @@ from tests.compiler.conftest import BuildKnown
 from tests.compiler.render.test_bundle import CPU, FULL, render
 from tests.end_to_end.process import Ended, run
 
-NAMES = ("guard", "journal", "survival")
+NAMES = ("guard", "journal", "killed", "survival")
 
 
 @pytest.fixture
@@ -214,6 +214,37 @@ def test_another_ladder_forgets_the_row(survival: ModuleType, bundle: Path) -> N
     assert survival.read_batch([[8, 1], [4, 2]])["row"] == 0
 
 
+def test_killed_without_a_word(bundle: Path) -> None:
+    """The kernel's kill for memory leads to a smaller batch; any other one is said, and no more."""
+    uncounted, counted = str(10**15), "-1"  # kills before: so many, that there was none since
+    write_checkpoint(bundle, 8)
+    (bundle / "run/train/checkpoints/checkpoint-8/manifest.json").write_text("{}")
+    begin = "import sys\nsys.argv[0] = 'train.py'\nimport guard, journal\nguard.lock()\n"
+    noted = {"row": 0, "ladder": [[4, 2], [2, 4]], "changes": []}
+    (bundle / "run/train/batch.json").write_text(json.dumps(noted))
+    record = "{'step': 9, 'memory_bytes': 3 * 2**30}"
+    die = f"journal.append(guard.RUN / 'train/log.jsonl', **{record})\nimport os\nos._exit(9)"
+    assert run_in(bundle, begin + die).code == 9
+
+    by_somebody = run(sys.executable, "killed.py", uncounted, cwd=bundle)
+    assert json.loads((bundle / "run/train/batch.json").read_text()) == noted
+    run_in(bundle, begin + die)
+    for_memory = run(sys.executable, "killed.py", counted, cwd=bundle)
+    smaller = json.loads((bundle / "run/train/batch.json").read_text())
+    run_in(bundle, begin + "guard.stop('the disk is full')")
+    spoken = run(sys.executable, "killed.py", uncounted, cwd=bundle)
+
+    assert "ended without a word after step 9, as if by signal 9: somebody's" in by_somebody.err
+    assert "3.00 GiB were held" in by_somebody.err
+    assert "with `train.py --row 1` the same batch takes less" in by_somebody.err
+    assert "saved is run/train/checkpoints/checkpoint-8; ./run.sh goes on" in by_somebody.err
+    assert "the kernel killed training after step 9, as memory ran out" in for_memory.err
+    assert "next with 2 x 4 passes, the same batch" in for_memory.err
+    assert (smaller["row"], smaller["changes"][0]["to"]) == (1, [2, 4])
+    assert (bundle / "run/train/exit_code.json").read_text() == "76\n"
+    assert (spoken.code, spoken.said) == (0, "exit 0\n\n")
+
+
 @pytest.fixture
 def small_disk(bundle: Path) -> Iterator[Path]:
     """Mount a disk of one MiB as the run folder."""
@@ -289,6 +320,27 @@ def test_two_runs_in_one_folder(bundle: Path) -> None:
     assert second.code == 1
     assert second.err.startswith("stage.py: another stage is at work in")
     assert second.err.count("\n") == 1
+
+
+def test_a_model_that_could_move(build_known: BuildKnown, tmp_path: Path) -> None:
+    """Of the Hub a stage reads the pinned commit or nothing: another id has none, a folder does."""
+    files = render(build_known, FULL)
+    for name in ("guard", "journal"):
+        (tmp_path / f"{name}.py").write_text(files[f"{name}.py"].text, encoding="utf-8")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/config.json").write_text("{}")
+    ask = "import guard\nguard.need_model({!r}, 'acme/tiny')"
+    pinned, folder, moving = (
+        run_in(tmp_path, ask.format(name)) for name in ("acme/tiny", "other", "acme/other")
+    )
+
+    assert (pinned.code, folder.code, moving.code) == (0, 0, 1)
+    assert moving.err == (
+        "stage.py: --model takes a folder: on the Hub acme/other could move between two stages\n"
+    )
+    for name in ("prepare.py", "train.py", "merge.py"):
+        assert "guard.need_model(args.model, MODEL)" in files[name].text
+        assert '{"revision": MODEL_REVISION}' in files[name].text
 
 
 @pytest.mark.parametrize("changed", ["rows.csv", "model/config.json"])
