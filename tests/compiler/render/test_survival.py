@@ -175,20 +175,22 @@ def test_the_rows_and_the_memory(bundle: Path) -> None:
     """A batch is told by its lines, a real failure to allocate by the plan's figures."""
     (bundle / "run/train").mkdir(parents=True)
     fails = (
-        "try:\n    torch.empty(2**60)\n"
-        "except RuntimeError as error:\n"
+        "import mmap\ntry:\n    {}\n"
+        "except (RuntimeError, OSError) as error:\n"
         "    state = types.SimpleNamespace(global_step=2)\n"
         "    survival.explain(error, state, 0, {}, 3 * 2**30)\n"
     )
-    rows, smaller, smallest = run_cases(
+    tensor, mapping = "torch.empty(2**60)", "mmap.mmap(-1, 2**60)"
+    rows, smaller, mapped, smallest = run_cases(
         bundle,
         "rows = [{'input_ids': [1, 2, 3]}, {'input_ids': [4, 5]}, {'chosen_ids': [6, 7, 8]}]\n"
         "survival.guard.write_rows(survival.guard.RUN / 'data/train.jsonl', rows)\n"
         "batch = {'input_ids': torch.tensor([[9, 6, 7, 8], [4, 5, 0, 0]])}\n"
         "assert survival.find_rows([{'prompt': 'a'}]) == ''\n"
         "survival.diverge('the loss is nan' + survival.find_rows(batch))\n",
-        fails.format([[4, 2], [2, 4]]),
-        fails.format([[4, 2]]),
+        fails.format(tensor, [[4, 2], [2, 4]]),
+        fails.format(mapping, [[8, 1], [4, 2]]),
+        fails.format(tensor, [[4, 2]]),
     )
 
     assert rows.code == 77
@@ -197,9 +199,11 @@ def test_the_rows_and_the_memory(bundle: Path) -> None:
     assert smaller.code == 76
     assert "out of memory at step 3 with 4 rows per pass" in smaller.err
     assert "3.00 GiB were planned; next with 2 x 4 passes, the same batch" in smaller.err
+    assert mapped.code == 76
+    assert "next with 4 x 2 passes, the same batch ([Errno 12] Cannot allocate" in mapped.err
     noted = json.loads((bundle / "run/train/batch.json").read_text())
     assert noted["row"] == 1
-    assert noted["changes"][0]["to"] == [2, 4]
+    assert noted["changes"][0]["to"] == [4, 2]
     assert smallest.code == 1
     assert "3.00 GiB were planned; fewer rows are not possible" in smallest.err
     assert (bundle / "run/train/exit_code.json").read_text() == "1\n"
