@@ -280,10 +280,14 @@ class Hardware:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distribution:
-    """How several processes share one model, and what of it waits in the host's memory."""
+    """How several processes share one model, and what of it waits in the host's memory.
+
+    Where `nvme_path` is given, what is offloaded waits in files of that folder instead.
+    """
 
     strategy: Strategy | Auto
     offload: Offload | Auto
+    nvme_path: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ EXAMPLES = {
     "lora-24gb": "examples/lora-24gb/spec.json",
     "qlora-24gb": "examples/qlora-24gb/spec.json",
     "full-zero3": "examples/full-zero3/spec.json",
+    "full-nvme": "examples/full-nvme/spec.json",
     "fsdp": "examples/fsdp/spec.json",
     "chat": "examples/chat/spec.yaml",
     "dpo": "examples/dpo/spec.json",

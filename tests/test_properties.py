@@ -173,6 +173,7 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "hardware.network_gbit": (10, {**TWO_GPUS, "hardware.nodes": 2}),
     "hardware.price_per_hour": (2.5, {}),
     "distribution.strategy": ("zero2", TWO_GPUS),
+    "distribution.nvme_path": ("/local_nvme", {**TWO_GPUS, "distribution.offload": "optimizer"}),
     "distribution.offload": ("optimizer", {**TWO_GPUS, "distribution.strategy": "zero2"}),
     "launch.type": ("slurm", {}),
     "launch.partition": ("gpu", SLURM),

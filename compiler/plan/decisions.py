@@ -40,6 +40,7 @@ from ftc.compiler.plan.splits import (
     decide_judged_rows,
     decide_metric,
 )
+from ftc.compiler.plan.swap import decide_nvme
 from ftc.compiler.plan.verification import decide_verification
 from ftc.spec.sections import Metric, Spec
 
@@ -108,9 +109,16 @@ def _layout(decided: Decided) -> dict[str, Any]:
     frame, layout, padding = decided.frame, decided.layout, decided.padding
     spec, facts, micro = frame.spec, frame.facts, layout.micro.value
     batch = frame.batch.decision
+    job = frame.job(
+        layout.sharding.value,
+        checkpointing=layout.checkpointing.value,
+        micro=micro,
+        offload=layout.offload.value,
+    )
     return {
         "sharding": layout.sharding,
         "offload": layout.offload,
+        "nvme_bytes": decide_nvme(job),
         "world": decided.world,
         "network": decide_network(facts),
         "precision": decide_precision(spec, facts.hardware),

@@ -7,6 +7,7 @@ from ftc.compiler.plan.offload import offloaded_bytes
 from ftc.compiler.plan.optimizer import moment_bytes, paged_bytes, state_bytes
 from ftc.compiler.plan.stack import GIB
 from ftc.compiler.plan.states import trained_bytes
+from ftc.compiler.plan.swap import swap_host_bytes
 from ftc.spec.sections import Spec
 
 _FP32 = 4
@@ -54,6 +55,7 @@ def host_ram_bytes(job: Job, device_bytes: int) -> int:
     whole = job.shape.parameters * job.load_bytes
     processes = job.node_processes
     loading = processes * (min(whole, _SHARD_BYTES) + GIB)
-    waiting = -(-offloaded_bytes(job) // job.nodes) + processes * paged_bytes(job)
+    held = swap_host_bytes(job) if job.swaps else offloaded_bytes(job)
+    waiting = -(-held // job.nodes) + processes * paged_bytes(job)
     training = waiting + processes * GIB if job.gpu else processes * device_bytes
     return max(loading, training, merge_bytes(job))

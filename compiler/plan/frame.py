@@ -66,6 +66,7 @@ class Frame:
             attention=decide_attention(spec, self.facts.model).value,
             sharding=sharding,
             offload=written if (written := spec.distribution.offload) != "auto" else offload,
+            nvme=spec.distribution.nvme_path is not None,
             world=self.world,
             nodes=self.facts.hardware.nodes,
             micro=micro,

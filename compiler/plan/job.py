@@ -44,7 +44,7 @@ class Job:
     adapter is; `saves_embedding` says whether the embedding is among them. `trained_tokens` are
     rows of the embedding trained beside it. `trains_head` says whether the output head moves, None
     where that follows from `full`. `smoothed` is label smoothing's loss. `world` counts the
-    processes of all `nodes`.
+    processes of all `nodes`. `nvme` says whether what is offloaded goes to a disk.
     """
 
     shape: Shape
@@ -61,6 +61,7 @@ class Job:
     attention: Attention
     sharding: Sharing
     offload: Offload = "none"
+    nvme: bool = False
     world: int
     nodes: int = 1
     micro: int
@@ -121,6 +122,11 @@ class Job:
     def states_on_host(self) -> bool:
         """Whether optimizer states wait in the host's memory, where the optimizer then runs."""
         return self.weights_on_host or (self.deepspeed and self.offload != "none")
+
+    @property
+    def swaps(self) -> bool:
+        """Whether what is offloaded lies in files of a local disk, and the host holds buffers."""
+        return self.nvme and self.sharding == "zero3" and self.states_on_host
 
     @property
     def weights_on_host(self) -> bool:

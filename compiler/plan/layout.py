@@ -38,6 +38,10 @@ def decide_layout(frame: Frame, found: Search) -> Layout:
         return chosen.micro, _why_micro(frame, found)
 
     def derive_offload() -> tuple[Offload, Because]:
+        if written.nvme_path is not None and way.offload != "none":
+            states = way.offload == "optimizer"
+            key = "offload.optimizer.nvme" if states else "offload.parameters.nvme"
+            return way.offload, Because(key=key)
         return way.offload, _because(f"offload.{way.offload}", chosen, _slower(found.offload))
 
     return Layout(
@@ -58,6 +62,8 @@ def _decide_sharding(frame: Frame, found: Search) -> Decision[Sharding]:
     way, written = found.chosen.way, frame.spec.distribution.strategy
 
     def derive() -> tuple[Sharding, Because]:
+        if frame.spec.distribution.nvme_path is not None:
+            return way.sharding, Because(key="sharding.nvme")
         if frame.spec.distribution.offload in ("optimizer", "parameters"):
             return way.sharding, Because(key="sharding.offload")
         because = _because(f"sharding.{way.sharding}", found.chosen, found.sharding)

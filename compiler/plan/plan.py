@@ -43,12 +43,13 @@ class Decisions:
     Batches count rows, packed ones where rows are packed: `packed_rows` is how many the training
     split gives, `packed_length` the tokens that one holds; `warmup_steps`, `total_steps`,
     `eval_steps` and `save_steps` count optimiser steps; `world` counts processes; `master_dtype` is
-    the dtype that trained weights are kept in; `validation_rows`, `test_rows` and `train_rows` are
-    what the splits will hold.
+    the dtype that trained weights are kept in; `nvme_bytes` is what files of each node's disk hold
+    of the model; `validation_rows`, `test_rows` and `train_rows` are what the splits will hold.
     """
 
     sharding: Decision[Sharding]
     offload: Decision[Offload]
+    nvme_bytes: Decision[int] | None
     world: Decision[int]
     network: Decision[float] | None
     precision: Decision[Precision]

@@ -160,6 +160,16 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "sharding.zero3.slower": "{world} processes divide the weights as well, which makes room; "
     "under {runner} a step takes {slower_share} longer",
     "sharding.offload": "ZeRO is what can keep states in the host's memory",
+    "sharding.nvme": "ZeRO-3 alone keeps states in files of a disk",
+    "offload.optimizer.nvme": "a step waits for optimizer states once; weights stay in the "
+    "devices' memory",
+    "offload.parameters.nvme": "weights lie on the disk too: the devices' memory does not hold "
+    "them",
+    "nvme.optimizer": "on each node's disk: an fp32 master, its gradient and two moments of each "
+    "trained weight; a step moves {moved_bytes}, at {assumed_gb} GB/s, which is an assumption",
+    "nvme.parameters": "on each node's disk: the weights, and an fp32 master, its gradient and two "
+    "moments of each trained one; a step moves {moved_bytes} of states, at {assumed_gb} GB/s, "
+    "which is an assumption",
     "offload.none": "everything stays in the memory of the devices",
     "offload.none.slower": "everything stays in the memory of the devices; with states on the host "
     "a step takes {slower_share} longer",

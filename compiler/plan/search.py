@@ -114,7 +114,8 @@ def _measure(frame: Frame, way: Way, micro: int, padded: dict[int, float]) -> Ca
         rows = frame.arrangement
         padded[micro] = padded_tokens(rows.lengths, micro, rows.length_tokens)
     memory = measure(job, hardware)
-    chosen_here = frame.spec.distribution.offload == "auto" and way.offload != "none"
+    asked = frame.spec.distribution.offload != "auto"
+    chosen_here = not asked and way.offload != "none" and not job.swaps
     if chosen_here and host_ram_bytes(job, memory.device_bytes) > (hardware.host_ram_bytes or 0):
         memory = without_room(memory)
     seconds = step_seconds(job, hardware, padded[micro])

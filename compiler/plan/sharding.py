@@ -43,6 +43,8 @@ def shardings(frame: Frame) -> tuple[Sharding, ...]:
         return ("single",)
     if strategy != "auto":
         return (strategy,)
+    if frame.spec.distribution.nvme_path is not None:
+        return ("zero3",)
     if offload == "parameters":
         return ("zero3",)
     if offload == "optimizer":
@@ -58,11 +60,13 @@ def offloads(frame: Frame, sharding: Sharding) -> tuple[Offload, ...]:
     The planner offloads by itself only where it is known how much memory the host has, since that
     must hold it: what a spec does not say of a rented machine cannot be counted on. A single GPU
     needs no DeepSpeed, whose CPU optimizer is compiled where it runs, and gets it only if asked;
-    that optimizer is AdamW.
+    that optimizer is AdamW. A disk is used by who names a folder of it, and then in any case.
     """
     written, hardware = frame.spec.distribution.offload, frame.facts.hardware
     if written != "auto":
         return (written,)
+    if frame.spec.distribution.nvme_path is not None and sharding == "zero3":
+        return ("optimizer", "parameters") if frame.storage == "plain" else ("optimizer",)
     divided = sharding in ("zero2", "zero3") and frame.spec.training.optimizer == "adamw"
     if not divided or hardware.kind == "cpu" or hardware.host_ram_bytes is None:
         return ("none",)

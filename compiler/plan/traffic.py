@@ -5,6 +5,7 @@ from typing import Final
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.optimizer import paged_bytes, state_bytes
 from ftc.compiler.plan.states import trained_bytes
+from ftc.compiler.plan.swap import swap_seconds
 from ftc.compiler.plan.weights import base_weights
 from ftc.compiler.resolve.facts import HardwareFacts
 
@@ -34,7 +35,7 @@ def step_overhead_seconds(job: Job, hardware: HardwareFacts, micro: float) -> fl
     if hardware.kind == "cpu":
         return _STEP_SECONDS
     step = _STEP_SECONDS + states_seconds(job, hardware) + exposed_seconds(job, hardware, micro)
-    step += host_seconds(job, micro)
+    step += host_seconds(job, micro) + swap_seconds(job, micro)
     if job.deepspeed:
         step += _DEEPSPEED_SECONDS
     if job.gathers:

@@ -90,6 +90,11 @@ ARTIFACTS: Final = (
         "sees that the processes divide the weights",
         lambda uses: uses.zero3 or uses.fsdp,
     ),
+    _script(
+        "swap.py",
+        "sees that the disk holds what is offloaded, and that all of it is resumed",
+        lambda uses: uses.nvme,
+    ),
     _script("merge.py", "writes the trained model as a 16-bit folder"),
     _script("evaluate.py", "judges the result on the test split", lambda uses: uses.test),
     _script(

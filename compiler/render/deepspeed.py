@@ -2,8 +2,10 @@
 
 from typing import Any, Final
 
+from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.plan.plan import Sharding
 from ftc.compiler.plan.stack import PINNED
+from ftc.compiler.plan.swap import STATE_BUFFERS, SUB_GROUP, WEIGHT_BUFFERS, largest_shard
 from ftc.compiler.render.source import BundleSource
 
 _STAGES: Final[dict[Sharding, int]] = {"zero1": 1, "zero2": 2, "zero3": 3}
@@ -34,10 +36,12 @@ def deepspeed_config(source: BundleSource) -> dict[str, Any]:
         zero["stage3_param_persistence_threshold"] = "auto"
         zero["stage3_gather_16bit_weights_on_model_save"] = True
     offload = decided.offload.value
-    if offload != "none":
+    if decided.nvme_bytes is not None and source.facts.model.shape is not None:
+        zero |= _swapped(source, source.facts.model.shape)
+    elif offload != "none":
         zero["offload_optimizer"] = {"device": "cpu", "pin_memory": True}
-    if offload == "parameters":
-        zero["offload_param"] = {"device": "cpu", "pin_memory": True}
+        if offload == "parameters":
+            zero["offload_param"] = {"device": "cpu", "pin_memory": True}
     config: dict[str, Any] = {
         "train_batch_size": "auto",
         "train_micro_batch_size_per_gpu": "auto",
@@ -50,3 +54,27 @@ def deepspeed_config(source: BundleSource) -> dict[str, Any]:
     if offload != "none":
         config["zero_force_ds_cpu_optimizer"] = False
     return config
+
+
+def _swapped(source: BundleSource, shape: Shape) -> dict[str, Any]:
+    """Return what says that states, and weights too where asked, lie in files of a local disk.
+
+    The run's own folder there, since DeepSpeed empties what it finds. Weights that are used again
+    soon would keep their buffers until then: with a reuse distance of 0 they are given back.
+    """
+    spec, world = source.spec, source.plan.decisions.world.value
+    disk = {"device": "nvme", "nvme_path": f"{spec.distribution.nvme_path}/{spec.name}"}
+    zero: dict[str, Any] = {
+        "sub_group_size": SUB_GROUP,
+        "offload_optimizer": {**disk, "pin_memory": True, "buffer_count": STATE_BUFFERS},
+    }
+    if source.plan.decisions.offload.value == "parameters":
+        zero["stage3_max_reuse_distance"] = 0
+        zero["offload_param"] = {
+            **disk,
+            "pin_memory": True,
+            "buffer_count": WEIGHT_BUFFERS,
+            "buffer_size": largest_shard(shape, world),
+            "max_in_cpu": 0,
+        }
+    return zero

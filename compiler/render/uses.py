@@ -107,6 +107,7 @@ class Uses:
     distributed: bool
     deepspeed: bool
     zero3: bool
+    nvme: bool
     fsdp: bool
     bf16: bool
     fp16: bool
@@ -297,6 +298,7 @@ def _training_uses(source: BundleSource) -> dict[str, bool]:
         "distributed": decided.world.value > 1 or sharding.startswith("zero"),
         "deepspeed": sharding in ("zero1", "zero2", "zero3"),
         "zero3": sharding == "zero3",
+        "nvme": decided.nvme_bytes is not None,
         "fsdp": sharding == "fsdp",
         "bf16": decided.precision.value == "bf16",
         "fp16": decided.precision.value == "fp16",

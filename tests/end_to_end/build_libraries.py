@@ -101,6 +101,14 @@ def read_deepspeed(path: Path, settings: TrainingArguments) -> dict[str, Any]:
         "accumulation": judged.gradient_accumulation_steps,
         "clipping": judged.gradient_clipping,
         "bf16": judged.bfloat16_config.enabled,
+        "offloaded": {
+            name: [config.device.value, str(config.nvme_path)]
+            for name, config in (
+                ("optimizer", judged.zero_config.offload_optimizer),
+                ("parameters", judged.zero_config.offload_param),
+            )
+            if config is not None
+        },
         "bucket": judged.zero_config.reduce_bucket_size,
     }
 

@@ -105,3 +105,7 @@ def test_deepspeed_takes_its_file(built: Mapping[str, Any], name: str) -> None:
     assert deepspeed["accumulation"] == values["accumulation"]
     assert deepspeed["clipping"] == values["max_grad_norm"]
     assert deepspeed["bf16"] == (values["precision"] == "bf16")
+    kept = {"none": [], "optimizer": ["optimizer"], "parameters": ["optimizer", "parameters"]}
+    assert list(deepspeed["offloaded"]) == kept[values["offload"]]
+    device = "nvme" if "nvme_bytes" in values else "cpu"
+    assert {found for found, _ in deepspeed["offloaded"].values()} <= {device}

@@ -45,6 +45,7 @@ EDITS = st.fixed_dictionaries(
         "/spec/model/attention": st.sampled_from(["auto", "eager", "flash_attention_2"]),
         "/spec/distribution/strategy": st.sampled_from(["auto", "ddp", "zero1", "zero2", "zero3"]),
         "/spec/distribution/offload": st.sampled_from(["auto", "none", "optimizer", "parameters"]),
+        "/spec/distribution/nvme_path": st.sampled_from([None, "/local_nvme"]),
         "/facts/hardware/kind": st.sampled_from(["gpu", "cpu"]),
         "/facts/hardware/count": st.integers(1, 64),
         "/facts/hardware/bf16": st.booleans(),

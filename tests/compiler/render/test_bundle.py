@@ -88,6 +88,17 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "/facts/hardware/count": 2,
         "/spec/distribution/offload": "parameters",
     },
+    "full, its optimizer on a disk": {
+        **FULL,
+        "/spec/distribution/offload": "optimizer",
+        "/spec/distribution/nvme_path": "/local_nvme",
+    },
+    "full, its weights on a disk": {
+        **FULL,
+        "/facts/hardware/count": 2,
+        "/spec/distribution/offload": "parameters",
+        "/spec/distribution/nvme_path": "/local_nvme",
+    },
     "chat from jsonl": {**CHAT, "/facts/data/format": "jsonl"},
     "chat with a system turn from json": {
         **CHAT,
