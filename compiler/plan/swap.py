@@ -18,14 +18,13 @@ from ftc.compiler.plan.states import trained_bytes
 SUB_GROUP: Final = 10**8
 #: Of the optimizer: a weight, its gradient and two moments are there at once.
 STATE_BUFFERS: Final = 4
-#: Of weights: those of the module that computes, and some that are read ahead (DeepSpeed's own).
+#: Of weights: those of the modules that compute, one in the other (DeepSpeed's own number).
 WEIGHT_BUFFERS: Final = 5
 #: Bytes per second of a node's disk, reading or writing: an assumption. One drive on four lanes of
 #: PCIe's third generation reads 3.5e9, and several together are faster.
 ASSUMED_DISK: Final = 3e9
 _FP32: Final = 4
 _STATES: Final = 4  # in files: an fp32 master, its gradient and two moments
-_HIDDEN: Final = 0.5  # share of a micro-batch beside which weights are read
 
 
 def largest_shard(shape: Shape, world: int) -> int:
@@ -63,11 +62,11 @@ def swap_file_bytes(job: Job) -> int:
     return -(-(states + weights) // job.nodes)
 
 
-def swap_seconds(job: Job, micro: float) -> float:
+def swap_seconds(job: Job) -> float:
     """Return the seconds of a step in which a node waits for its disk.
 
     A step reads what the files hold of the states and writes it, gradients included; weights on the
-    disk are read for each pass, beside its computing, and written after the step.
+    disk are read for each pass, before it is computed, and written after the step.
     """
     if not job.swaps:
         return 0.0
@@ -78,7 +77,7 @@ def swap_seconds(job: Job, micro: float) -> float:
     moved += job.trainable * job.load_bytes
     reads = 3 if job.checkpointing else 2
     reading = reads * job.shape.parameters * job.load_bytes / speed
-    return moved / speed + job.accumulation * max(0.0, reading - _HIDDEN * micro)
+    return moved / speed + job.accumulation * reading
 
 
 def decide_nvme(job: Job) -> Decision[int] | None:

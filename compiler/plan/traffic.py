@@ -35,7 +35,7 @@ def step_overhead_seconds(job: Job, hardware: HardwareFacts, micro: float) -> fl
     if hardware.kind == "cpu":
         return _STEP_SECONDS
     step = _STEP_SECONDS + states_seconds(job, hardware) + exposed_seconds(job, hardware, micro)
-    step += host_seconds(job, micro) + swap_seconds(job, micro)
+    step += host_seconds(job, micro) + swap_seconds(job)
     if job.deepspeed:
         step += _DEEPSPEED_SECONDS
     if job.gathers:

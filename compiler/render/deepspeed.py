@@ -60,7 +60,9 @@ def _swapped(source: BundleSource, shape: Shape) -> dict[str, Any]:
     """Return what says that states, and weights too where asked, lie in files of a local disk.
 
     The run's own folder there, since DeepSpeed empties what it finds. Weights that are used again
-    soon would keep their buffers until then: with a reuse distance of 0 they are given back.
+    soon would keep their buffers until then: with a reuse distance of 0 they are given back. They
+    are not read ahead: DeepSpeed 0.19 then asks for a matrix twice where a forward pass turns into a
+    backward one, and stops (`__prefetch_nvme_param_partitions`).
     """
     spec, world = source.spec, source.plan.decisions.world.value
     disk = {"device": "nvme", "nvme_path": f"{spec.distribution.nvme_path}/{spec.name}"}
@@ -70,6 +72,7 @@ def _swapped(source: BundleSource, shape: Shape) -> dict[str, Any]:
     }
     if source.plan.decisions.offload.value == "parameters":
         zero["stage3_max_reuse_distance"] = 0
+        zero["stage3_prefetch_bucket_size"] = 0
         zero["offload_param"] = {
             **disk,
             "pin_memory": True,

@@ -6,6 +6,7 @@ through DeepSpeed's own code for it; that something leaves a GPU is what a CPU c
 """
 
 import csv
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,19 @@ def curve(
     folder: Path, processes: int, strategy: str, offload: str = "none", *, rows: str = "single"
 ) -> dict[str, list[list[float]]]:
     """Compile for some processes, prepare and train; return the curve as (step, loss) pairs."""
+    return train_bundle(make_bundle(folder, processes, strategy, offload, rows=rows))
+
+
+def make_bundle(
+    folder: Path,
+    processes: int,
+    strategy: str,
+    offload: str,
+    *,
+    rows: str = "single",
+    nvme: Path | None = None,
+) -> Path:
+    """Compile for some processes and prepare."""
     name = f"{strategy}-{processes}" if offload == "none" else f"{strategy}-{offload}"
     spec = {
         **SPEC,
@@ -55,11 +69,23 @@ def curve(
             "group_by_length": rows == "grouped",
         },
         "hardware": f"{processes}x cpu",
-        "distribution": {"strategy": strategy, "offload": offload},
+        "distribution": {
+            "strategy": strategy,
+            "offload": offload,
+            "nvme_path": None if nvme is None else str(nvme),
+        },
     }
+    if nvme is not None:
+        spec["name"] += "-disk"
     bundle = compile_spec(folder, spec, name=f"{spec['name']}.json")
     prepared = run("python", "prepare.py", cwd=bundle)
     assert prepared.code == 0, prepared.said
+    return bundle
+
+
+def train_bundle(bundle: Path) -> dict[str, list[list[float]]]:
+    """Train on as many processes as the bundle says; return the curve."""
+    processes = read_json(bundle / "ftc.lock.json")["decisions"]["world"]["value"]
     trained = train(bundle)
     assert trained.code == 0, trained.said
     assert f"x {processes} processes" in trained.out
@@ -140,6 +166,39 @@ def test_offloaded_weights_on_two_processes(
     settings = read_json(folder / "zero3-parameters/deepspeed.json")["zero_optimization"]
     assert settings["offload_param"]["device"] == settings["offload_optimizer"]["device"] == "cpu"
     hold_equal(alone, together)
+
+
+@pytest.mark.prove_all
+@pytest.mark.parametrize("offload", ["optimizer", "parameters"])
+def test_what_a_disk_holds_changes_no_loss(
+    folder: Path, alone: dict[str, list[list[float]]], tmp_path: Path, offload: str
+) -> None:
+    """States and weights in files of a folder give the same curve, and so does a resumed run."""
+    needs_libaio()
+    bundle = make_bundle(folder, 2, "zero3", offload, nvme=tmp_path)
+    hold_equal(alone, train_bundle(bundle))
+
+    files = list((tmp_path / bundle.name / "zero_stage_3").rglob("*.swp"))
+    kinds = {path.parent.parent.name for path in files if path.stat().st_size >= 2**20}
+    assert kinds == {"optimizer", *(["float32params"] if offload == "parameters" else [])}
+
+    trained = bundle / "run/train/model/model.safetensors"
+    weights = trained.read_bytes()
+    shutil.rmtree(trained.parent)
+    shutil.rmtree(bundle / f"run/train/checkpoints/checkpoint-{STEPS}")
+    hold_equal(alone, train_bundle(bundle))
+    assert trained.read_bytes() == weights
+
+
+def needs_libaio() -> None:
+    """Skip where DeepSpeed cannot compile its reader of files; else it does so here, once."""
+    imported = "from deepspeed.ops.op_builder import AsyncIOBuilder as a; "
+    looks = f"{imported}print(a().is_compatible())"
+    on_cpu = {"DS_ACCELERATOR": "cpu"}
+    if "True" not in run("python", "-c", looks, cwd=Path(), extra=on_cpu).out.split():
+        pytest.skip("libaio is not here: apt install libaio-dev")
+    compiled = run("python", "-c", f"{imported}a().load()", cwd=Path(), extra=on_cpu)
+    assert compiled.code == 0, compiled.said
 
 
 @pytest.mark.prove
