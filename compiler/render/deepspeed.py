@@ -61,8 +61,8 @@ def _swapped(source: BundleSource, shape: Shape) -> dict[str, Any]:
 
     The run's own folder there, since DeepSpeed empties what it finds. Weights that are used again
     soon would keep their buffers until then: with a reuse distance of 0 they are given back. They
-    are not read ahead: DeepSpeed 0.19 then asks for a matrix twice where a forward pass turns into a
-    backward one, and stops (`__prefetch_nvme_param_partitions`).
+    are not read ahead: DeepSpeed 0.19 then asks twice for a matrix where a forward pass turns into
+    a backward one, and stops (`__prefetch_nvme_param_partitions`).
     """
     spec, world = source.spec, source.plan.decisions.world.value
     disk = {"device": "nvme", "nvme_path": f"{spec.distribution.nvme_path}/{spec.name}"}
