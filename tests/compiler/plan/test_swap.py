@@ -57,6 +57,8 @@ def test_the_host_holds_buffers_and_waits_for_the_disk(build_known: BuildKnown, 
     disk = plan_of(build_known, {**ZERO3, OFFLOAD: kept, "/config/num_hidden_layers": 90, **DISK})
 
     assert disk.host_ram_bytes < host.host_ram_bytes / 2
+    assert disk.time_seconds is not None
+    assert host.time_seconds is not None
     assert disk.time_seconds > host.time_seconds
     assert disk.memory.device_bytes == host.memory.device_bytes
     assert disk.disk_bytes == host.disk_bytes  # of `run/`, where checkpoints are copies
