@@ -171,6 +171,28 @@ def test_a_broken_best_one_is_not_loaded(survival: ModuleType, bundle: Path) -> 
     assert survival.last_checkpoint() is None
 
 
+def test_a_bundle_that_moved_in_the_middle_of_training(
+    survival: ModuleType, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Checkpoints and the best of them are found where the bundle lies now."""
+    survival.seal(write_checkpoint(bundle, 8))
+    survival.seal(write_checkpoint(bundle, 16, "run/train/checkpoints/checkpoint-8"))
+    moved = Path(shutil.copytree(bundle, bundle.with_name(f"moved-{bundle.name}")))
+    monkeypatch.chdir(moved)
+    monkeypatch.syspath_prepend(str(moved))
+    shutil.rmtree(bundle)
+    for name in NAMES:
+        sys.modules.pop(name, None)
+
+    again = importlib.import_module("survival")
+
+    home = again.guard.HERE
+    assert home == moved
+    assert again.last_checkpoint() == "run/train/checkpoints/checkpoint-16"
+    os.truncate(moved / "run/train/checkpoints/checkpoint-8/optimizer.pt", 10)
+    assert again.last_checkpoint() is None
+
+
 def test_the_rows_and_the_memory(bundle: Path) -> None:
     """A batch is told by its lines, a real failure to allocate by the plan's figures."""
     (bundle / "run/train").mkdir(parents=True)
@@ -247,6 +269,49 @@ def test_killed_without_a_word(bundle: Path) -> None:
     assert (smaller["row"], smaller["changes"][0]["to"]) == (1, [2, 4])
     assert (bundle / "run/train/exit_code.json").read_text() == "76\n"
     assert (spoken.code, spoken.said) == (0, "exit 0\n\n")
+
+
+@pytest.fixture
+def small_memory(tmp_path: Path) -> Iterator[Path]:
+    """Make a control group of 64 MiB, of the first version or the second; give its folder."""
+    root = Path("/sys/fs/cgroup")
+    first = (root / "memory").is_dir()
+    folder = root / ("memory" if first else "") / f"ftc-{os.getpid()}-{tmp_path.name}"
+    limits = {"memory.limit_in_bytes": 2**26, "memory.swappiness": 0}
+    try:
+        folder.mkdir()
+        for name, limit in (
+            limits if first else {"memory.max": 2**26, "memory.swap.max": 0}
+        ).items():
+            (folder / name).write_text(str(limit))
+    except OSError:
+        if folder.is_dir():
+            folder.rmdir()
+        pytest.skip("limiting memory needs rights that are not there")
+    try:
+        yield folder
+    finally:
+        folder.rmdir()
+
+
+def test_the_kernel_kills_for_memory(bundle: Path, small_memory: Path) -> None:
+    """A real kill is counted, told from anybody else's, and leads to the next row of the ladder."""
+    noted = {"row": 0, "ladder": [[4, 2], [2, 4]], "changes": []}
+    (bundle / "run/train").mkdir(parents=True)
+    (bundle / "run/train/batch.json").write_text(json.dumps(noted))
+    stage = "import sys\nsys.argv[0] = 'train.py'\nimport guard\nguard.lock()\nb'x' * 2**28\n"
+    (bundle / "stage.py").write_text(stage)
+    lines = Path("/proc/vmstat").read_text().splitlines()
+    before = next(line.split()[1] for line in lines if line.startswith("oom_kill "))
+
+    limited = f"echo $$ > {small_memory}/cgroup.procs && exec {sys.executable} stage.py"
+    killed = run("bash", "-c", limited, cwd=bundle)
+    ended = run(sys.executable, "killed.py", before, cwd=bundle)
+
+    assert killed.code == -signal.SIGKILL
+    assert "the kernel killed training after step 0, as memory ran out" in ended.err
+    assert (bundle / "run/train/exit_code.json").read_text() == "76\n"
+    assert json.loads((bundle / "run/train/batch.json").read_text())["row"] == 1
 
 
 @pytest.fixture
