@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 
-def run_stage(bundle: Path, stage: str) -> dict[str, Any]:
+def run_stage(bundle: Path, stage: str, *arguments: str) -> dict[str, Any]:
     """Run a script as `python STAGE` would; return its names as they are at its end.
 
     Every bundle has modules of the same names: none is left for the next stage to find.
     """
     os.chdir(bundle)
-    sys.argv = [stage]
+    sys.argv = [stage, *arguments]
     sys.path.insert(0, str(bundle))
     try:
         with contextlib.redirect_stdout(sys.stderr):

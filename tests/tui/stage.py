@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from rich.console import Console
+from textual.widgets import Input
 
 from ftc.tui.app import Assistant
 from ftc.tui.session import Session
@@ -43,11 +44,15 @@ async def settle(app: Assistant, pilot: Any) -> None:
 
 
 async def say(app: Assistant, pilot: Any, *messages: str) -> None:
-    """Type messages and send them, each after the reply to the one before."""
+    """Send messages, each after the reply to the one before; all but its last letter is pasted.
+
+    A key costs a screen: letters that no test is about are not typed one by one.
+    """
     for message in messages:
-        app.query_one("#message").focus()
-        await pilot.pause()
-        await pilot.press(*(_key(letter) for letter in message), "enter")
+        line = app.query_one("#message", Input)
+        line.focus()
+        line.value, line.cursor_position = message[:-1], len(message) - 1
+        await pilot.press(_key(message[-1]), "enter")
         await settle(app, pilot)
 
 

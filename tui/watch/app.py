@@ -1,10 +1,12 @@
 """Runs full screen: where each is, its curve, its numbers beside the plan's."""
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import ClassVar, Final
 
+from rich.table import Table
 from rich.text import Text
 from textual import on, work
 from textual.app import App, ComposeResult
@@ -19,7 +21,14 @@ from ftc.tui.shelf import find_theme
 from ftc.tui.watch.alerts import find_alerts
 from ftc.tui.watch.curve import CurvePane
 from ftc.tui.watch.run import Run, Watched
-from ftc.tui.watch.words import find_facts, headline, say_stages, say_state
+from ftc.tui.watch.words import (
+    Fact,
+    find_facts,
+    headline,
+    say_progress,
+    say_stages,
+    say_state,
+)
 
 _EVERY_SECONDS: Final = 1.0
 
@@ -57,6 +66,7 @@ class Watch(App[None]):
         with Vertical(id="run"):
             yield Static("", id="state", markup=False)
             yield Static("", id="stages", markup=False)
+            yield Static("", id="progress", markup=False)
             with Horizontal(id="numbers"):
                 yield CurvePane(id="curve")
                 yield Static("", id="facts", markup=False)
@@ -98,16 +108,14 @@ class Watch(App[None]):
     def _show(self) -> None:
         """Write one run on the screen."""
         run = self.runs[self.shown]
-        self.query_one("#state", Static).update(Text(f"{run.name}: {say_state(run)}"))
+        state = self.query_one("#state", Static)
+        state.update(Text(f"{run.name}: {say_state(run)}"))
+        state.set_classes(run.state)
         self.query_one("#stages", Static).update(Text(say_stages(run, plain=False)))
-        facts = find_facts(run)
-        lines = (
-            [f"{fact.name}\n  {fact.value}", *([f"  {fact.planned}"] if fact.planned else [])]
-            if self.screen.has_class("-wide")
-            else [f"{fact.name}: {fact.text}"]
-            for fact in facts
-        )
-        self.query_one("#facts", Static).update(Text("\n".join("\n".join(part) for part in lines)))
+        progress = self.query_one("#progress", Static)
+        progress.update(Text(say_progress(run, progress.size.width)))
+        facts = _lay_out(find_facts(run), wide=self.screen.has_class("-wide"))
+        self.query_one("#facts", Static).update(facts)
         self.query_one(CurvePane).show(run)
         self._warn(*find_alerts(run))
 
@@ -119,6 +127,16 @@ class Watch(App[None]):
     def on_resize(self) -> None:
         """Lay the numbers out anew: beside the curve they take more lines."""
         self.call_after_refresh(self._show)
+
+
+def _lay_out(facts: Sequence[Fact], *, wide: bool) -> Table:
+    """Return names and values in columns; beside the curve a value has a line for each part."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for fact in facts:
+        value = re.sub(r"[:,] (?=[a-z])", "\n", fact.value)
+        parts = [value, fact.planned] if fact.planned else [value]
+        table.add_row(Text(fact.name), Text("\n".join(parts) if wide else fact.text))
+    return table
 
 
 def _look_at(watched: Sequence[Watched], clock: Callable[[], float]) -> tuple[Run, ...]:

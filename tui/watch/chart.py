@@ -1,5 +1,6 @@
 """Curves drawn with letters: braille dots, or ASCII where a terminal has nothing else."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,6 +15,8 @@ _LABEL: Final = 10
 #: Letters left of a row.
 MARGIN: Final = _LABEL + 1
 _LEAST_COLUMNS: Final = 8
+#: From the first steps on a loss falls so far that the rest of it would be a flat line.
+_DECADES_TIMES: Final = 10.0
 
 Cells = Mapping[tuple[int, int], str]
 
@@ -22,13 +25,14 @@ Cells = Mapping[tuple[int, int], str]
 class Chart:
     """`rows` are letters from the top, without the labels; `marked` are where points stand.
 
-    `labels` stand left of the rows, `foot` below them.
+    `labels` stand left of the rows, `foot` below them; `logarithmic` is how the rows are spaced.
     """
 
     labels: tuple[str, ...]
     rows: tuple[str, ...]
     marked: frozenset[tuple[int, int]]
     foot: str
+    logarithmic: bool
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -43,7 +47,8 @@ class Chart:
 def draw(line: Curve, points: Curve, *, columns: int, rows: int, plain: bool) -> Chart | None:
     """Return a line and points on one scale, in so many letters; None where there is no room.
 
-    A column shows the mean of its values, so ten thousand take no longer to look at than ten.
+    A column shows the mean of its values, so ten thousand take no longer to look at than ten. What
+    spans more than a decade above zero is drawn by its logarithm.
     """
     width = columns - MARGIN
     both = (*line, *points)
@@ -51,12 +56,22 @@ def draw(line: Curve, points: Curve, *, columns: int, rows: int, plain: bool) ->
         return None
     first, last = min(step for step, _ in both), max(step for step, _ in both)
     low, high = min(value for _, value in both), max(value for _, value in both)
-    frame = _Frame(first=first, last=last, low=low, high=high, width=width, rows=rows)
+    logarithmic = low > 0 and high > _DECADES_TIMES * low
+    frame = _Frame(
+        first=first,
+        last=last,
+        low=low,
+        high=high,
+        width=width,
+        rows=rows,
+        logarithmic=logarithmic,
+    )
     cells = _plain_cells(frame, line) if plain else _dotted_cells(frame, line)
     marks = {frame.cell(step, value): "o" if plain else "●" for step, value in points}
     drawn = {**cells, **marks}
-    middle = (rows - 1) // 2
-    labels = {0: high, rows - 1: low, middle: (low + high) / 2 if rows > 4 else None}  # noqa: PLR2004
+    half = (rows - 1) // 2
+    middle = math.sqrt(low * high) if logarithmic else (low + high) / 2
+    labels = {0: high, rows - 1: low, half: middle if rows > 4 else None}  # noqa: PLR2004
     return Chart(
         labels=tuple(_label(labels.get(row)) for row in range(rows)),
         rows=tuple(
@@ -64,6 +79,7 @@ def draw(line: Curve, points: Curve, *, columns: int, rows: int, plain: bool) ->
         ),
         marked=frozenset(marks),
         foot=_foot(first, last, width),
+        logarithmic=logarithmic,
     )
 
 
@@ -77,12 +93,16 @@ class _Frame:
     high: float
     width: int
     rows: int
+    logarithmic: bool
 
     def place(self, step: int, value: float, *, across: int, down: int) -> tuple[int, int]:
         """Return the (row, column) of a point on a grid of so many cells per letter."""
         columns, lines = self.width * across, self.rows * down
         share = (step - self.first) / max(1, self.last - self.first)
-        height = (value - self.low) / (self.high - self.low) if self.high > self.low else 0.5
+        value, low, high = (
+            math.log(each) if self.logarithmic else each for each in (value, self.low, self.high)
+        )
+        height = (value - low) / (high - low) if high > low else 0.5
         return round((1 - height) * (lines - 1)), round(share * (columns - 1))
 
     def cell(self, step: int, value: float) -> tuple[int, int]:

@@ -37,6 +37,7 @@ class CurvePane(Widget):
             rows=self.content_size.height - 1,
             plain=False,
         )
+        self.border_subtitle = "by its logarithm" if chart and chart.logarithmic else ""
         if chart is None:
             return Text("" if self._line else "no loss has been logged yet")
         return _paint(chart)

@@ -51,7 +51,8 @@ def report_run(run: Run, *, columns: int, plain: bool) -> Iterator[str]:
         plain=plain,
     )
     if chart is not None and len(curves.get(name, ())) > 1:
-        yield f"  {name} of training, and of validation as {'o' if plain else '●'}"
+        scale = ", by its logarithm" if chart.logarithmic else ""
+        yield f"  {name} of training, and of validation as {'o' if plain else '●'}{scale}"
         yield from (f"  {line}" for line in chart.lines)
     yield from (f"  warning: {sentence}" for sentence in find_alerts(run))
 

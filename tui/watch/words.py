@@ -1,5 +1,6 @@
 """A run in words: the same lines for the screen, for a pipe and for a screen reader."""
 
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -92,8 +93,21 @@ def say_stages(run: Run, *, plain: bool) -> str:
 
 
 def find_facts(run: Run) -> tuple[Fact, ...]:
-    """Return the lines of a run that has begun to train, and none of any other."""
-    return tuple(_facts(run)) if run.training.attempts else ()
+    """Return the lines of a run that has begun to train; of any other, what is planned of it."""
+    return tuple(_facts(run) if run.training.attempts else _plans(run))
+
+
+def _plans(run: Run) -> Iterator[Fact]:
+    expected = run.expected
+    if expected.steps:
+        yield Fact(name="planned steps", value=f"{expected.steps:,}")
+    if expected.memory_bytes:
+        capacity = expected.capacity_bytes
+        of = f" of {say_bytes(capacity)}" if capacity else ""
+        yield Fact(name="planned memory", value=f"{say_bytes(expected.memory_bytes)}{of}")
+    low, high = expected.low_seconds, expected.high_seconds
+    if low is not None and high is not None:
+        yield Fact(name="planned time", value=_say_span(low, high))
 
 
 def _facts(run: Run) -> Iterator[Fact]:
@@ -118,8 +132,12 @@ def _facts(run: Run) -> Iterator[Fact]:
         )
     if run.left_seconds is not None:
         yield Fact(name="time left", value=say_seconds(run.left_seconds), planned=_plan_left(run))
+        yield Fact(name="trained by", value=_say_moment(run.now, run.left_seconds))
     if run.evaluation and run.evaluated_step is not None:
         yield Fact(name="evaluation", value=_say_evaluation(run))
+    best = min(training.curves.get("eval_loss", ()), key=lambda point: point[1], default=None)
+    if best is not None and best[0] != run.evaluated_step:
+        yield Fact(name="best", value=f"step {best[0]:,}: loss {best[1]:.4f}")
 
 
 def _plan_left(run: Run) -> str:
@@ -128,7 +146,20 @@ def _plan_left(run: Run) -> str:
     if low is None or high is None or not total:
         return ""
     share = max(0, total - run.training.step) / total
-    return f"planned {say_seconds(low * share)} to {say_seconds(high * share)}"
+    return f"planned {_say_span(low * share, high * share)}"
+
+
+def _say_span(low: float, high: float) -> str:
+    """Return two durations as one where they are the same in words."""
+    first, last = say_seconds(low), say_seconds(high)
+    return first if first == last else f"{first} to {last}"
+
+
+def _say_moment(now: float, seconds: float) -> str:
+    """Return when so much time will have passed, by this machine's clock."""
+    today, then = time.localtime(now), time.localtime(now + seconds)
+    same_day = today[:3] == then[:3]
+    return time.strftime("%H:%M" if same_day else "%Y-%m-%d %H:%M", then)
 
 
 def _say_evaluation(run: Run) -> str:
@@ -141,6 +172,14 @@ def _say_evaluation(run: Run) -> str:
     ]
     shown.sort(key=lambda part: not part.startswith("loss"))
     return f"step {run.evaluated_step:,}: {', '.join(shown[:_MOST_MEASUREMENTS])}"
+
+
+def say_progress(run: Run, columns: int) -> str:
+    """Return a bar as long as so many letters, full at the last step; "" before the first."""
+    if not run.training.attempts or not run.total_steps:
+        return ""
+    full = round(columns * min(1.0, run.training.step / run.total_steps))
+    return "━" * full + "╌" * (columns - full)
 
 
 _MOST_MEASUREMENTS: Final = 4

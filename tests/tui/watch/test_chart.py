@@ -43,6 +43,25 @@ def test_a_falling_loss_falls() -> None:
     assert chart.foot.split() == ["step", "0", "10"]
 
 
+def test_a_loss_that_falls_by_decades_is_drawn_by_its_logarithm() -> None:
+    """A straight line for a steady share a step, where it would lie flat at the foot."""
+    line = tuple((step, 10.0 * 0.5**step) for step in range(11))
+    chart = draw(line, (), columns=22, rows=11, plain=True)
+
+    assert chart is not None
+    assert chart.logarithmic
+    assert [row.find("*") for row in chart.rows] == list(range(11))
+    assert (chart.labels[0], chart.labels[5], chart.labels[10]) == ("10", "0.3125", "0.009766")
+
+
+def test_what_reaches_zero_is_drawn_as_it_is() -> None:
+    """Zero has no logarithm; nor has a reward that is below it."""
+    for last in (0.0, -3.0):
+        chart = draw(((0, 10.0), (1, 1.0), (2, last)), (), columns=22, rows=11, plain=True)
+        assert chart is not None
+        assert not chart.logarithmic
+
+
 def test_ten_thousand_points_are_drawn_at_once() -> None:
     """In far less than the second between two readings."""
     line = tuple((step, 1 / (step + 1)) for step in range(10_000))

@@ -11,7 +11,7 @@ import pytest
 from ftc.spec.finding import EnvironmentFailure
 from ftc.tui.watch.alerts import find_alerts
 from ftc.tui.watch.run import Run, Watched
-from ftc.tui.watch.words import find_facts, headline, say_stages
+from ftc.tui.watch.words import find_facts, headline, say_progress, say_stages
 from tests.tui.watch.folder import BEGAN, GIB, Bundle, begin
 
 
@@ -26,13 +26,17 @@ def facts(run: Run) -> dict[str, str]:
 
 
 def test_a_run_that_has_not_begun(tmp_path: Path) -> None:
-    """Its stages wait; nothing is said of a training that is not."""
+    """Its stages wait; of a training that is not, what is planned is said."""
     run = look(Bundle(tmp_path / "b"), 0)
 
     assert run.state == "waiting"
     assert headline(run) == "triage: has not begun: ./run.sh starts it"
     assert {stage.status for stage in run.stages} == {"waiting"}
-    assert find_facts(run) == ()
+    assert facts(run) == {
+        "planned steps": "100",
+        "planned memory": "14.0 GiB of 24.0 GiB",
+        "planned time": "3 min to 4 min",
+    }
     assert find_alerts(run) == ()
 
 
@@ -49,10 +53,39 @@ def test_a_run_that_trains(tmp_path: Path) -> None:
         "learning rate": "0.00012",
         "speed": "450 tokens/s",
         "memory": "13.0 GiB (planned 14.0 GiB)",
-        "time left": "2 min (planned 2 min to 2 min)",
+        "time left": "2 min (planned 2 min)",
+        "trained by": "03:36",
         "evaluation": "step 40: loss 1.7000",
     }
     assert find_alerts(run) == ()
+
+
+def test_the_best_evaluation_is_said_where_it_is_not_the_last(tmp_path: Path) -> None:
+    """With its step; the checkpoint of that one is what a run ends with."""
+    bundle = begin(tmp_path / "b")
+    bundle.train_to(40)
+    bundle.log(82, 41, eval_loss=1.9)
+
+    assert facts(look(bundle, 83))["evaluation"] == "step 41: loss 1.9000"
+    assert facts(look(bundle, 83))["best"] == "step 40: loss 1.7000"
+
+
+def test_an_end_on_another_day_has_its_date(tmp_path: Path) -> None:
+    """A run of many hours."""
+    bundle = begin(tmp_path / "b")
+    for step in (1, 2):
+        bundle.log(800.0 * step, step, loss=1.0)
+
+    assert facts(look(bundle, 1601))["trained by"] == "2033-05-19 01:46"
+
+
+def test_progress_is_a_bar(tmp_path: Path) -> None:
+    """As long as there is room; none before the first step."""
+    bundle = begin(tmp_path / "b")
+    bundle.train_to(25)
+
+    assert say_progress(look(bundle, 51), 8) == "━━╌╌╌╌╌╌"
+    assert say_progress(look(Bundle(tmp_path / "c"), 0), 8) == ""
 
 
 def test_a_stage_that_runs_says_for_how_long(tmp_path: Path) -> None:

@@ -162,6 +162,7 @@ def test_the_arrows_choose_a_run(tmp_path: Path) -> None:
         await pilot.pause()
         assert app.runs[app.shown].state == "failed"
         assert seen(app).count("post-condition failed") == 2
+        assert app.query_one("#state").has_class("failed")
 
     play(make("several", tmp_path), part)
 
