@@ -79,10 +79,11 @@ def partial_credit_for_labels(case: Case) -> Iterator[Problem]:
 
 @rule("FTC583", "answers-from-divided-weights", "warning", reads=("plan",))
 def answers_from_divided_weights(case: Case) -> Iterator[Problem]:
-    """What it is: Checkpoints are chosen by their answers while the weights are divided (ZeRO-3).
+    """What it is: Checkpoints are chosen by their answers while the weights are divided.
 
-    Why it matters: Each token of an answer gathers all of the weights from all processes, which
-    costs as much traffic as a step of training: evaluation may take longer than training.
+    Why it matters: Under ZeRO-3 and FSDP each token of an answer gathers all of the weights from
+    all processes, which costs as much traffic as a step of training: evaluation may take longer
+    than training.
 
     Example: {"distribution": {"strategy": "zero3"},
      "training": {"evaluation": {"best_by": "metric", "metric": "rouge_l"}}}
@@ -91,9 +92,10 @@ def answers_from_divided_weights(case: Case) -> Iterator[Problem]:
     """
     decided = case.plan.decisions
     chosen = case.spec.training.evaluation.best_by == "metric" and decided.metric.value != "none"
-    if chosen and decided.sharding.value == "zero3":
+    name = {"zero3": "ZeRO-3", "fsdp": "FSDP"}.get(decided.sharding.value)
+    if chosen and name is not None:
         yield Problem(
-            message="each token of an answer gathers all weights from all processes (ZeRO-3)",
+            message=f"each token of an answer gathers all weights from all processes ({name})",
             help="let the loss decide, or lower `training.evaluation.answered_rows`",
             pointer="/training/evaluation/best_by",
         )

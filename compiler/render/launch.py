@@ -66,25 +66,7 @@ def trainjob(source: BundleSource) -> dict[str, Any]:
     if launch.secret is not None:
         key = {"name": launch.secret, "key": "HF_TOKEN"}
         trainer["env"] = [{"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": key}}]
-    claim = {"claimName": launch.volume}
-    pod = {
-        "terminationGracePeriodSeconds": _SAVING_SECONDS,
-        "volumes": [
-            {"name": "workspace", "persistentVolumeClaim": claim},
-            # NCCL and the data loaders speak through shared memory, of which a pod has 64 MiB
-            {"name": "shared-memory", "emptyDir": {"medium": "Memory"}},
-        ],
-        "containers": [
-            {
-                "name": "node",
-                "volumeMounts": [
-                    {"name": "workspace", "mountPath": _WORKSPACE},
-                    {"name": "shared-memory", "mountPath": "/dev/shm"},  # noqa: S108 - a mount
-                ],
-            }
-        ],
-    }
-    node = {"name": "node", "template": {"spec": {"template": {"spec": pod}}}}
+    node = {"name": "node", "template": {"spec": {"template": {"spec": _pod(source)}}}}
     patch = {"template": {"spec": {"replicatedJobs": [node]}}}
     return {
         "apiVersion": "trainer.kubeflow.org/v1alpha1",
@@ -95,6 +77,42 @@ def trainjob(source: BundleSource) -> dict[str, Any]:
             "trainer": trainer,
             "runtimePatches": [{"manager": "ftc.dev/compiler", "trainingRuntimeSpec": patch}],
         },
+    }
+
+
+def _pod(source: BundleSource) -> dict[str, Any]:
+    """Return what a node's pod mounts, and the few rights that it has.
+
+    Images with PyTorch start as root, so that `runAsNonRoot` would refuse most of them.
+    """
+    claim = {"claimName": source.spec.launch.volume}
+    volumes: list[dict[str, Any]] = [
+        {"name": "workspace", "persistentVolumeClaim": claim},
+        # NCCL and the data loaders speak through shared memory, of which a pod has 64 MiB
+        {"name": "shared-memory", "emptyDir": {"medium": "Memory"}},
+    ]
+    mounts = [
+        {"name": "workspace", "mountPath": _WORKSPACE},
+        {"name": "shared-memory", "mountPath": "/dev/shm"},  # noqa: S108 - a mount
+    ]
+    disk = source.spec.distribution.nvme_path
+    if disk is not None:  # the node's own, and what lies there is gone with the pod
+        volumes.append({"name": "offloaded", "emptyDir": {}})
+        mounts.append({"name": "offloaded", "mountPath": disk})
+    return {
+        "terminationGracePeriodSeconds": _SAVING_SECONDS,
+        "volumes": volumes,
+        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [
+            {
+                "name": "node",
+                "volumeMounts": mounts,
+                "securityContext": {
+                    "allowPrivilegeEscalation": False,
+                    "capabilities": {"drop": ["ALL"]},
+                },
+            }
+        ],
     }
 
 

@@ -23,6 +23,10 @@ _COUNT_ALONE: Final = re.compile(
     r"|tarjetas|d'elles|d'ells|de ellas|de ellos|dels? dos|unitats|unidades)\b"
     rf"|\b(?:(?:in )?(?:have|got)|(?:en )?tinc|(?:en )?tengo|hay|amb|con)\s+(?P<has>{NUMBER})\s*$"
 )
+_NODES: Final = re.compile(
+    rf"\b(?P<number>{NUMBER}|\d+)\s+(?:compute )?(?:nodes|nodos|machines|maquines|maquinas|servers"
+    r"|servidors|servidores)\b"
+)
 _JOINING: Final = re.compile(r"\b(?:de|of|with|con|amb|d)\b")
 _LONGEST_NAME: Final = 6
 _LONGEST_COUNT: Final = 60
@@ -33,7 +37,12 @@ _MOST: Final = 1024
 
 
 def read_hardware(message: Message) -> Iterator[Change]:
-    """Yield the GPU and how many of it; the count only where one is said."""
+    """Yield the nodes, the GPU and how many of it; counts only where they are said."""
+    for match in message.take(_NODES):
+        nodes = _count(match["number"])
+        if nodes is not None and nodes > 1 and not message.denied(match.start()):
+            words = message.words(*match.span())
+            yield Change(pointer="/hardware/nodes", value=nodes, words=words)
     for start, end, name in _names(message):
         near = max(0, start - _LONGEST_COUNT)
         before = _COUNT_BEFORE.search(message.folded[near:start])

@@ -53,8 +53,14 @@ def read(kind: str, *arguments: str, cwd: Path) -> Any:
         {**NODES, **POD},
         {**POD, "/spec/launch/secret": "hub", "/spec/launch/namespace": "research"},
         {**POD, "/facts/hardware/kind": "cpu", "/facts/hardware/name": "cpu"},
+        {
+            **POD,
+            "/facts/hardware/count": 2,
+            "/spec/distribution/offload": "optimizer",
+            "/spec/distribution/nvme_path": "/local_nvme",
+        },
     ],
-    ids=["two nodes", "one with a secret", "cpu"],
+    ids=["two nodes", "one with a secret", "cpu", "a disk of the node"],
 )
 def test_kubeflow_reads_the_whole_job(
     build_known: BuildKnown, edits: Mapping[str, Any], tmp_path: Path

@@ -198,6 +198,25 @@ def test_nothing_of_a_spec_is_shell_inside_yaml(build_known: BuildKnown) -> None
     assert trainer["args"] == ["--data", "/workspace/inputs/$$(touch canary); 'x'.csv"]
 
 
+def test_pods_have_few_rights_and_see_the_disk(build_known: BuildKnown) -> None:
+    """No capability, no new privilege, the runtime's seccomp; the folder of offload is the node's."""
+    edits = {
+        **VARIANTS["kubernetes on two nodes"],
+        "/spec/distribution/offload": "optimizer",
+        "/spec/distribution/nvme_path": "/local_nvme",
+    }
+    job = yaml.safe_load(render(build_known, edits)["k8s.yaml"].text)
+    patch = job["spec"]["runtimePatches"][0]["trainingRuntimeSpec"]["template"]["spec"]
+    pod = patch["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+
+    assert pod["securityContext"] == {"seccompProfile": {"type": "RuntimeDefault"}}
+    rights = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    assert container["securityContext"] == rights
+    assert {"name": "offloaded", "mountPath": "/local_nvme"} in container["volumeMounts"]
+    assert {"name": "offloaded", "emptyDir": {}} in pod["volumes"]
+
+
 def test_a_secret_is_named_and_never_held(build_known: BuildKnown) -> None:
     """The pod takes the Hub's token from a Secret."""
     pod = yaml.safe_load(render(build_known, VARIANTS["kubernetes on two nodes"])["k8s.yaml"].text)
