@@ -199,7 +199,7 @@ def test_nothing_of_a_spec_is_shell_inside_yaml(build_known: BuildKnown) -> None
 
 
 def test_pods_have_few_rights_and_see_the_disk(build_known: BuildKnown) -> None:
-    """No capability, no new privilege, the runtime's seccomp; the folder of offload is the node's."""
+    """No capability, no new privilege, a seccomp profile; what is offloaded stays on the node."""
     edits = {
         **VARIANTS["kubernetes on two nodes"],
         "/spec/distribution/offload": "optimizer",
