@@ -114,6 +114,7 @@ class Source:
     weight: float | None = None
     max_rows: int | None = None
     max_repeats: int | None = None
+    streaming: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +135,7 @@ class Data:
     system: str | None
     max_length: int | Auto
     max_rows: int | None
+    streaming: bool
     packing: Packing | Auto
     cleaning: Cleaning
     splits: Splits

@@ -15,7 +15,8 @@ class WholeSource:
     """One source: its own words where it has some, the section's elsewhere.
 
     `weight` is its share of an epoch's rows beside the other weights, None where it gives its rows
-    once; `pointer` the place in the long form where it stands, `said` its own fields.
+    once; `streaming` asks for its rows over the network; `pointer` is the place in the long form
+    where it stands, `said` its own fields.
     """
 
     source: str
@@ -28,6 +29,7 @@ class WholeSource:
     weight: float | None
     max_rows: int | None
     max_repeats: int
+    streaming: bool
     pointer: str
     said: frozenset[str]
 
@@ -51,6 +53,16 @@ def list_sources(data: Data) -> tuple[WholeSource, ...]:
 def is_mixture(data: Data) -> bool:
     """Tell whether the sources are a list, which may hold one."""
     return data.sources is not None
+
+
+def limit_rows(data: Data, source: WholeSource, *, streamed: bool) -> int | None:
+    """Return the most rows of a source that are used; None where all are.
+
+    The section's `max_rows` draws from all sources of a mixture; of a streamed one no more than
+    that is read either.
+    """
+    whole = data.max_rows if streamed or source.pointer == "/data" else None
+    return min((most for most in (whole, source.max_rows) if most is not None), default=None)
 
 
 def name_sources(sources: Sequence[str]) -> tuple[str, ...]:
@@ -77,6 +89,7 @@ def _whole(data: Data, item: Source, pointer: str) -> WholeSource:
         weight=item.weight,
         max_rows=item.max_rows,
         max_repeats=item.max_repeats or REPEATS,
+        streaming=data.streaming if item.streaming is None else item.streaming,
         pointer=pointer,
         said=said if len(said) > 1 else frozenset(),
     )

@@ -207,7 +207,7 @@ def limit_beyond_rows(case: Case) -> Iterator[Problem]:
     Use instead: {"data": "300-rows.csv"}
     """
     most, usable = case.spec.data.max_rows, case.data.usable_rows
-    if most is not None and most > usable:
+    if most is not None and most > usable and case.data.streamed_rows is None:
         yield Problem(
             message=f"`max_rows` is {most:,}, and {usable:,} rows are usable",
             help="remove it",

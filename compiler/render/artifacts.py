@@ -66,6 +66,7 @@ ARTIFACTS: Final = (
     ),
     _script("prepare.py", "cleans, splits and tokenises the data"),
     _script("examples.py", "what a row of the data says, and its tokens"),
+    _script("stream.py", "takes rows from the Hub as they come", lambda uses: uses.streamed),
     _script("mixture.py", "how much of each source an epoch holds", lambda uses: uses.weighed),
     _script("train.py", "trains, from the last checkpoint if there is one"),
     _script("journal.py", "notes what the stages do, for those who watch"),

@@ -9,6 +9,7 @@ from ftc.compiler.render.artifacts import ARTIFACTS
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.uses import Uses
 from ftc.compiler.render.values import Markdown
+from ftc.compiler.resolve.facts import DataFacts
 
 _GIB = 2**30
 _MIB = 2**20
@@ -39,7 +40,7 @@ def _facts(source: BundleSource) -> Iterable[tuple[str, str]]:
     if facts.model.licence:
         yield "licence of the model", facts.model.licence
     for part in facts.data.sources or (facts.data,):
-        yield "data", f"{part.source}, {part.usable_rows:,} usable of {part.rows:,} rows"
+        yield "data", _data(part)
     share = plan.trainable_parameters / facts.model.parameters
     moving = f"{_count(plan.trainable_parameters)} parameters move ({share:.2%})"
     yield "method", f"{source.spec.method.type}: {moving}"
@@ -63,6 +64,15 @@ def _facts(source: BundleSource) -> Iterable[tuple[str, str]]:
     yield "memory of the host", _size(plan.host_ram_bytes)
     for kind, size in plan.export_bytes.items():
         yield f"GGUF {kind}", _size(size)
+
+
+def _data(part: DataFacts) -> str:
+    if part.streamed_rows is None:
+        return f"{part.source}, {part.usable_rows:,} usable of {part.rows:,} rows"
+    return (
+        f"{part.source}, streamed: {part.usable_rows:,} of about {part.streamed_rows:,} rows,"
+        f" planned by the first {part.rows:,}"
+    )
 
 
 def _memory(source: BundleSource) -> Iterable[tuple[str, str]]:

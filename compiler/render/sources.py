@@ -7,7 +7,7 @@ from typing import Any
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.resolve.facts import DataFacts
 from ftc.compiler.resolve.roles import Roles
-from ftc.spec.sources import list_sources, name_sources
+from ftc.spec.sources import limit_rows, list_sources, name_sources
 
 
 def source_values(source: BundleSource) -> Mapping[str, Any]:
@@ -28,6 +28,10 @@ def source_values(source: BundleSource) -> Mapping[str, Any]:
         "forms": [part.form for part in parts],
         "columns": [_columns(part, tools=source.facts.data.calls) for part in parts],
         "source_limits": [one.max_rows for one in sources],
+        "stream_limits": [
+            None if part.streamed_rows is None else limit_rows(source.spec.data, one, streamed=True)
+            for part, one in zip(parts, sources, strict=False)
+        ],
         "weights": [one.weight for one in sources],
         "max_repeats": [one.max_repeats for one in sources],
     }

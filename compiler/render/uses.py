@@ -1,6 +1,6 @@
 """What a bundle uses: the booleans by which templates leave out what a run does not need."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ftc.compiler.knowledge.converter import hides_rotation
@@ -14,7 +14,7 @@ from ftc.compiler.plan.sampling import find_rewards, samples, sampling_reference
 from ftc.compiler.render.method import token_tables
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.trainer import schedule_reasons
-from ftc.compiler.resolve.facts import ModelFacts
+from ftc.compiler.resolve.facts import DataFacts, ModelFacts
 from ftc.spec.sources import list_sources
 
 #: The attention that takes rows of any lengths one behind the other; others have them stacked.
@@ -51,6 +51,11 @@ class Uses:
     # the data
     hub_data: bool
     file_data: bool
+    downloads: bool
+    streamed: bool
+    csv_stream: bool
+    jsonl_stream: bool
+    parquet_stream: bool
     mixture: bool
     weighed: bool
     source_limits: bool
@@ -61,6 +66,10 @@ class Uses:
     jsonl: bool
     json: bool
     parquet: bool
+    csv_files: bool
+    jsonl_files: bool
+    json_files: bool
+    parquet_files: bool
     form_chat: bool
     form_pairs: bool
     form_instruction: bool
@@ -228,6 +237,7 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
     splits = OBJECTIVES[spec.objective.type].splits
     validation, test = decided.validation_rows.value > 0, decided.test_rows.value > 0
     return {
+        **_reading_uses(parts),
         "hub_data": any(on_hub),
         "file_data": not all(on_hub),
         "mixture": bool(data.sources),
@@ -239,7 +249,6 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
         "jsonl": "jsonl" in formats,
         "json": "json" in formats,
         "parquet": "parquet" in formats,
-        "text_files": formats != {"parquet"},
         "form_chat": "chat" in forms,
         "form_pairs": "prompt_completion" in forms,
         "form_instruction": "instruction" in forms,
@@ -264,6 +273,25 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
         "stratify": decided.stratify.value and form not in ("text", "preference"),
         "validation": validation,
         "test": test,
+    }
+
+
+def _reading_uses(parts: Sequence[DataFacts]) -> dict[str, bool]:
+    """Return the choices of how rows are had: from files, or over the network as they are taken."""
+    files = {part.format for part in parts if part.streamed_rows is None}
+    streams = {part.format for part in parts if part.streamed_rows is not None}
+    whole = [part for part in parts if part.streamed_rows is None]
+    return {
+        "downloads": any(part.origin == "hub" for part in whole),
+        "streamed": bool(streams),
+        "csv_stream": "csv" in streams,
+        "jsonl_stream": "jsonl" in streams,
+        "parquet_stream": "parquet" in streams,
+        "csv_files": "csv" in files,
+        "jsonl_files": "jsonl" in files,
+        "json_files": "json" in files,
+        "parquet_files": "parquet" in files,
+        "text_files": bool(files - {"parquet"}),
     }
 
 

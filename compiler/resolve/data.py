@@ -23,6 +23,7 @@ from ftc.compiler.resolve.facts import (
     Twins,
     Unknown,
 )
+from ftc.compiler.resolve.first_rows import count_rows
 from ftc.compiler.resolve.labels import MOST_CLASSES, MOST_LABELS
 from ftc.compiler.resolve.languages import find_languages
 from ftc.compiler.resolve.lengths import count_lengths, estimate_lengths, summarise
@@ -38,7 +39,7 @@ from ftc.compiler.resolve.tokenizer import reload_tokenizer
 from ftc.compiler.resolve.twins import find_twins
 from ftc.spec.finding import Finding
 from ftc.spec.sections import Spec
-from ftc.spec.sources import WholeSource, is_mixture, list_sources
+from ftc.spec.sources import WholeSource, is_mixture, limit_rows, list_sources
 
 #: Above this size the lengths of a sample stand for all.
 LARGE_BYTES: Final = 64 * 1024 * 1024
@@ -217,7 +218,9 @@ def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
     source, found, scan, roles = report.source, report.found, report.scan, report.roles
     files, place, name = report.files, found.relative, source.source
     absolute = place is not None and Path(name).expanduser().is_absolute()
-    limits = (spec.data.max_rows if source.pointer == "/data" else None, source.max_rows)
+    whole = scan.rows if found.first is None else count_rows(found.first, scan.rows)
+    kept = round(whole * scan.kept / max(1, scan.rows)) if found.first else scan.kept
+    streamed = found.first is not None
     return DataFacts(
         source=place if absolute and place is not None else name,
         origin=found.origin,
@@ -243,7 +246,7 @@ def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
         rejected=roles.rejected,
         rows=scan.rows,
         sampled_rows=len(scan.examples) if scan.sampled else scan.rows,
-        usable_rows=min(scan.kept, *(most for most in limits if most is not None), scan.kept),
+        usable_rows=min(kept, limit_rows(spec.data, source, streamed=streamed) or kept),
         blank_rows=scan.blank,
         duplicate_rows=scan.duplicates,
         misencoded_rows=scan.damage["misencoded"],
@@ -264,6 +267,7 @@ def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
         feedback=_feedback(scan) if roles.label is not None else None,
         languages=find_languages(scan.examples),
         twins=report.twins,
+        streamed_rows=whole if streamed else None,
         labels=scan.labels.labels(MOST_CLASSES if _classifies(spec) else MOST_LABELS),
     )
 

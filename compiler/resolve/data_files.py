@@ -2,13 +2,19 @@
 
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from ftc.compiler.resolve import pages
-from ftc.compiler.resolve.data_faults import unreadable
+from ftc.compiler.resolve import data_faults, pages
+from ftc.compiler.resolve.first_rows import (
+    FirstRows,
+    WideTextError,
+    fetch_first_rows,
+    list_files,
+    remember_files,
+)
 from ftc.compiler.resolve.hub import Repository, Trouble, describe, download
 from ftc.compiler.resolve.hub_cache import (
     COMMIT,
@@ -18,6 +24,7 @@ from ftc.compiler.resolve.hub_cache import (
     snapshot_folder,
 )
 from ftc.compiler.resolve.place import at, is_file, is_path, relative
+from ftc.compiler.resolve.rows import UnreadableError
 from ftc.compiler.resolve.said import patch_field
 from ftc.compiler.resolve.table_file import FORMATS
 from ftc.spec.finding import Finding
@@ -27,7 +34,10 @@ from ftc.spec.sources import WholeSource
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFiles:
-    """Files of one format on this disk; `names` are theirs in the Hub's repository."""
+    """Files of one format on this disk; `names` are theirs in the Hub's repository.
+
+    Where a data set is streamed `first` says so: the paths then hold no more than its first rows.
+    """
 
     paths: tuple[Path, ...]
     format: FileFormat
@@ -35,6 +45,7 @@ class DataFiles:
     relative: str | None
     revision: str | None
     names: tuple[str, ...]
+    first: FirstRows | None = None
 
 
 def find_data_files(spec: Spec, source: WholeSource, *, folder: Path) -> DataFiles | Finding:
@@ -43,7 +54,7 @@ def find_data_files(spec: Spec, source: WholeSource, *, folder: Path) -> DataFil
     suffix = PurePosixPath(name).suffix.lower()
     hub = "/" in name and suffix not in FORMATS and not is_path(name, folder=folder)
     if hub:
-        return _find_data_set(source)
+        return _find_stream(source) if source.streaming else _find_data_set(source)
     path = at(name, folder=folder)
     if not is_file(path):
         return _no_file(spec, source, path, folder)
@@ -116,6 +127,50 @@ def _find_data_set(data: WholeSource) -> DataFiles | Finding:
     return _of_hub(place, chosen, found.commit)
 
 
+def _find_stream(data: WholeSource) -> DataFiles | Finding:
+    """Ask the Hub for the files and fetch the first rows of a few; the cache answers without it."""
+    source, known = data.source, list_files(data.source, data.revision)
+    pinned = known is not None and known.commit == data.revision
+    found: Repository | Trouble
+    if known is not None and (pinned or is_offline()):
+        found = known
+    elif is_offline():
+        found = Trouble(reason="offline", detail="HF_HUB_OFFLINE is set")
+    else:
+        found = describe(source, data.revision, "dataset")
+        if isinstance(found, Trouble) and found.passes and known is not None:
+            found = known
+    if isinstance(found, Trouble):
+        return _explain(data, found)
+    chosen = choose_files(list(found.files), data)
+    if chosen is None:
+        return _no_split(data, list(found.files))
+    names, kind = chosen
+    if kind == "json":
+        return _unstreamable(data, "a JSON list is one value, of which no part can be read alone")
+    try:
+        sizes = {name: found.files[name] for name in names}
+        first = fetch_first_rows(source, found.commit, sizes, kind)
+    except WideTextError:
+        return _unstreamable(data, "its letters have two bytes or more")
+    except UnreadableError as error:
+        return data_faults.broken(data, kind, str(error))
+    except ImportError:
+        return data_faults.no_reader(data)
+    if isinstance(first, Trouble):
+        return _explain(data, first)
+    remember_files(source, data.revision, found)
+    return replace(_of_hub(Path(), chosen, found.commit), paths=first.paths, first=first)
+
+
+def _unstreamable(data: WholeSource, why: str) -> Finding:
+    return pages.UNSTREAMABLE.finding(
+        message=f"the files of `{data.source}` cannot be streamed: {why}",
+        help="leave `streaming` out, or name a data set of parquet, JSON lines or CSV in UTF-8",
+        pointer=data.at("streaming"),
+    )
+
+
 def _cached(data: WholeSource, commit: str) -> DataFiles | None:
     """Return the files of a commit that were downloaded before."""
     place = snapshot_folder(data.source, commit, "dataset")
@@ -140,7 +195,7 @@ def _no_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> Findi
     try:
         what = "a folder" if stat.S_ISDIR(path.stat().st_mode) else "no regular file"
     except PermissionError as error:
-        return unreadable(source, error)
+        return data_faults.unreadable(source, error)
     except (OSError, ValueError):  # not there, or a name that no disk can hold
         return _missing_file(spec, source, path, folder)
     return pages.NO_FILE.finding(

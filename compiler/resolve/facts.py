@@ -255,6 +255,10 @@ class DataFacts:
     frequent one, `conflicting_rows` those whose prompt came before with another answer.
     `languages` maps codes to their share of the sampled rows whose language shows, most first.
 
+    Of a data set that is streamed only the first rows of a few files were looked at, and all counts
+    are theirs; `streamed_rows` is then about how many rows there are, None where all were read.
+    `usable_rows` is what `prepare.py` will take of them, up to its limit.
+
     `sources` holds the facts of each source of a mixture, in the order of the spec; it is empty for
     the facts of one. What is said of the whole then adds them up, `lengths` by the rows that each
     has in an epoch, and a role's column is called as the role is.
@@ -306,6 +310,7 @@ class DataFacts:
     label: str | None = None
     feedback: Feedback | None = None
     rewards: RewardFacts | None = None
+    streamed_rows: int | None = None
     sources: "tuple[DataFacts, ...]" = ()
 
 

@@ -14,7 +14,7 @@ from ftc.compiler.resolve.hub_cache import Kind, cache_folder, snapshot_folder
 Reason = Literal["missing", "gated", "revision", "limited", "unreachable", "offline"]
 
 #: Seconds before a silent Hub counts as unreachable, per request.
-_TIMEOUT_SECONDS: Final = 5.0
+TIMEOUT_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +46,9 @@ def describe(repository: str, revision: str | None, kind: Kind) -> Repository | 
     api = _api()
     ask = api.model_info if kind == "model" else api.dataset_info
     try:
-        info = ask(repository, revision=revision, timeout=_TIMEOUT_SECONDS, files_metadata=True)
-    except Exception as error:  # noqa: BLE001 - sorted, or raised again, by `_trouble`
-        return _trouble(error)
+        info = ask(repository, revision=revision, timeout=TIMEOUT_SECONDS, files_metadata=True)
+    except Exception as error:  # noqa: BLE001 - sorted, or raised again, by `sort_trouble`
+        return sort_trouble(error)
     card = info.card_data
     licence = card.get("license") if card is not None else None
     counted = getattr(info, "safetensors", None)
@@ -75,25 +75,26 @@ def download(repository: str, commit: str, names: Iterable[str], kind: Kind) -> 
                 repo_type=kind,
                 revision=commit,
                 cache_dir=cache_folder(),
-                endpoint=_endpoint(),
-                etag_timeout=_TIMEOUT_SECONDS,
+                endpoint=find_endpoint(),
+                etag_timeout=TIMEOUT_SECONDS,
             )
-    except Exception as error:  # noqa: BLE001 - sorted, or raised again, by `_trouble`
-        return _trouble(error)
+    except Exception as error:  # noqa: BLE001 - sorted, or raised again, by `sort_trouble`
+        return sort_trouble(error)
     return snapshot_folder(repository, commit, kind)
 
 
 def _api() -> Any:
     from huggingface_hub import HfApi  # noqa: PLC0415 - slow to import
 
-    return HfApi(endpoint=_endpoint(), library_name="ftc")
+    return HfApi(endpoint=find_endpoint(), library_name="ftc")
 
 
-def _endpoint() -> str | None:
+def find_endpoint() -> str | None:
+    """Return the Hub's address where the user named one."""
     return os.environ.get("HF_ENDPOINT") or None
 
 
-def _trouble(error: Exception) -> Trouble:
+def sort_trouble(error: Exception) -> Trouble:
     """Sort what the Hub's client raises; anything that is no failure of the world goes on."""
     from huggingface_hub import errors  # noqa: PLC0415
 

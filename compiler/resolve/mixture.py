@@ -103,6 +103,7 @@ def mix_facts(
         languages=find_languages(examples),
         twins=find_twins(examples, numbers),
         labels=_add_labels(scans).labels(MOST_CLASSES if is_class else MOST_LABELS),
+        streamed_rows=_count_streamed(parts),
         sources=tuple(parts),
     )
 
@@ -111,6 +112,13 @@ _ADDED: Final = (
     *("size_bytes", "rows", "sampled_rows", "blank_rows", "duplicate_rows", "misencoded_rows"),
     *("malformed_rows", "lost_rows", "control_rows", "prompts", "conflicting_rows"),
 )
+
+
+def _count_streamed(parts: Sequence[DataFacts]) -> int | None:
+    """Return about how many rows all sources have; None where every row was read."""
+    if all(part.streamed_rows is None for part in parts):
+        return None
+    return sum(part.rows if part.streamed_rows is None else part.streamed_rows for part in parts)
 
 
 def _mix_lengths(spec: Spec, parts: Sequence[DataFacts]) -> Lengths:

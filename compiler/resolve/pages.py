@@ -280,6 +280,16 @@ MIXED_FORMS: Final = _page(
     example='{"data": {"sources": ["chats.jsonl", "handbook-of-plain-text.jsonl"]}}',
     instead="Sources of one form; conversations, instructions and prompts with completions mix.",
 )
+UNSTREAMABLE: Final = _page(
+    "FTC260",
+    "unstreamable-data-set",
+    what="The data set is to be streamed, and its files can only be read whole.",
+    why="Rows are taken from parts of files: a JSON list has none, and text in UTF-16 none that "
+    "shows where a row begins.",
+    example='{"data": {"source": "owner/one-json-list", "streaming": true, "max_rows": 20000}}',
+    instead="The same data set as parquet, JSON lines or CSV; the Hub keeps a copy as parquet of "
+    "many data sets at the revision `refs/convert/parquet`.",
+)
 NO_GPU_NAME: Final = _page(
     "FTC300",
     "unknown-gpu",
