@@ -96,6 +96,7 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "data.system": ("be brief", {}),
     "data.max_length": (24, {}),
     "data.max_rows": (50, {}),
+    "data.streaming": (True, {}),
     "data.packing": ("best-fit", {}),
     "data.cleaning.drop_duplicates": (False, {}),
     "data.cleaning.repair_encoding": (False, {}),

@@ -59,6 +59,8 @@ def _data(facts: DataFacts, folder: Path, voice: Voice) -> Iterator[str]:
     )
     if facts.sampled_rows < facts.rows:
         yield "  " + voice.say("look.sampled", rows=facts.sampled_rows)
+    if facts.streamed_rows is not None:
+        yield "  " + voice.say("look.streamed", rows=facts.rows, all=facts.streamed_rows)
     for number, row in enumerate(_first_rows(facts, folder), start=1):
         yield _cut("  " + voice.say("look.row", number=number, row=row))
     spoken = [code for code, share in facts.languages.items() if share >= _MAIN_LANGUAGE]

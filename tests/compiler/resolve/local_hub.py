@@ -2,7 +2,8 @@
 
 It answers `/api/{models,datasets}/{id}[/revision/{revision}]`, the file lists under
 `/api/{models,datasets}/{id}/tree/{revision}[/{folder}]` and, with the headers that
-huggingface_hub relies on (ETag, X-Repo-Commit, X-Error-Code), `/{id}/resolve/{revision}/{file}`.
+huggingface_hub relies on (ETag, X-Repo-Commit, X-Error-Code), `/{id}/resolve/{revision}/{file}`,
+whole or the part that a `Range` asks for.
 """
 
 import hashlib
@@ -20,13 +21,19 @@ COMMIT = "a" * 40
 
 @dataclass
 class LocalHub:
-    """Repositories by `models/owner/name`; `failing` gives every answer that status."""
+    """Repositories by `models/owner/name`; `failing` gives every answer that status.
+
+    `served_bytes` counts what files gave; of so many next answers as `dropping` says half is sent
+    before the line goes dead.
+    """
 
     endpoint: str = ""
     files: dict[str, dict[str, bytes]] = field(default_factory=dict)
     info: dict[str, dict[str, Any]] = field(default_factory=dict)
     gated: set[str] = field(default_factory=set)
     failing: int = 0
+    dropping: int = 0
+    served_bytes: int = 0
     requests: list[str] = field(default_factory=list)
     tokens: set[str] = field(default_factory=set)
 
@@ -133,7 +140,29 @@ class _Handler(BaseHTTPRequestHandler):
             self.send(404, b"", headers, body=body)
         else:
             etag = hashlib.sha1(data).hexdigest()  # noqa: S324 - git's own name for a blob
-            self.send(200, data, {"ETag": f'"{etag}"', "X-Repo-Commit": COMMIT}, body=body)
+            headers = {"ETag": f'"{etag}"', "X-Repo-Commit": COMMIT}
+            if asked := self.headers.get("range"):
+                self.give_part(data, asked, headers, body=body)
+            else:
+                self.served.served_bytes += len(data) if body else 0
+                self.send(200, data, headers, body=body)
+
+    def give_part(self, data: bytes, asked: str, headers: dict[str, str], *, body: bool) -> None:
+        """Answer with the bytes that a range names, its last one included."""
+        first, last = map(int, asked.removeprefix("bytes=").split("-"))
+        part = data[first : last + 1]
+        if not part:
+            self.send(416, b"", {"Content-Range": f"bytes */{len(data)}"}, body=body)
+            return
+        said = f"bytes {first}-{first + len(part) - 1}/{len(data)}"
+        self.served.served_bytes += len(part)
+        if self.served.dropping and len(part) > 1:
+            self.served.dropping -= 1
+            self.send(206, part, {**headers, "Content-Range": said}, body=False)
+            self.wfile.write(part[: len(part) // 2])
+            self.close_connection = True
+            return
+        self.send(206, part, {**headers, "Content-Range": said}, body=body)
 
     def send(self, status: int, data: bytes, headers: Mapping[str, str], *, body: bool) -> None:
         """Write one answer."""
