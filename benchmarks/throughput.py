@@ -9,12 +9,14 @@ the same rows, rate, schedule, steps and rows per step. Then whole runs, for the
 script reads the rows once, the bundle --epochs times, so that it ends no higher. Machines are
 shared: what counts are ratios, of wall time and of the seconds that the training process computed.
 
-FTC_AXOLOTL_PYTHON names an interpreter that has axolotl, which is then measured at equal settings.
+FTC_AXOLOTL_PYTHON and FTC_LLAMAFACTORY_PYTHON name interpreters that have axolotl and
+LLaMA-Factory, which are then measured at equal settings.
 """
 
 import argparse
 import csv
 import json
+import math
 import os
 import shutil
 import statistics
@@ -42,8 +44,11 @@ _ROWS: Final = 5000
 _MICRO: Final = 8  # TRL's default
 _STEPS: Final = 10
 _LEARNING_RATE: Final = 0.001
+_LOGGED: Final = 0.02  # of the steps, as a bundle does
 AXOLOTL: Final = "axolotl, equal settings"
+LLAMA_FACTORY: Final = "LLaMA-Factory, equal settings"
 _AXOLOTL_PYTHON: Final = os.environ.get("FTC_AXOLOTL_PYTHON")
+_LLAMA_FACTORY_PYTHON: Final = os.environ.get("FTC_LLAMAFACTORY_PYTHON")
 
 Report = Mapping[str, Any]
 
@@ -147,7 +152,7 @@ def hand_arm(name: str, bundle: Path, folder: Path, rows: Path, settings: Mappin
 
 
 def equal_arms(folder: Path, bundle: Path) -> tuple[Arm, ...]:
-    """Return the scripts with the same settings, one by one; axolotl where it is to be had."""
+    """Return the scripts with the same settings, one by one; the peers that are to be had."""
     d = decided(bundle)
     settings = {
         "max_steps": d["total_steps"],
@@ -158,27 +163,42 @@ def equal_arms(folder: Path, bundle: Path) -> tuple[Arm, ...]:
         "warmup_steps": d["warmup_steps"],
         "weight_decay": d["weight_decay"],
         "gradient_checkpointing": d["gradient_checkpointing"],
-        "logging_steps": 0.02,
+        "logging_steps": max(1, math.ceil(_LOGGED * d["total_steps"])),
         "save_steps": d["save_steps"],
         "save_total_limit": d["keep_checkpoints"],
     }
     rows = write_messages(bundle, folder / "equal-rows.jsonl")
     train = Arm(name=EQUAL, bundle=bundle, command=(bundle / "train.py",))
     by_hand = hand_arm(BY_HAND, bundle, folder, rows, settings)
-    if _AXOLOTL_PYTHON is None:
-        return train, by_hand
-    return train, by_hand, axolotl_arm(bundle, folder, rows, settings, _AXOLOTL_PYTHON)
+    arms = [train, by_hand]
+    if _AXOLOTL_PYTHON:
+        arms.append(axolotl_arm(bundle, folder, rows, settings, _AXOLOTL_PYTHON))
+    if _LLAMA_FACTORY_PYTHON:
+        arms.append(llama_factory_arm(bundle, folder, rows, settings, _LLAMA_FACTORY_PYTHON))
+    return tuple(arms)
+
+
+def write_chats(rows: Path, path: Path) -> Path:
+    """Write rows of prompt and completion as whole conversations."""
+    with path.open("w", encoding="utf-8") as file:
+        for line in rows.open(encoding="utf-8"):
+            row = json.loads(line)
+            file.write(json.dumps({"messages": row["prompt"] + row["completion"]}) + "\n")
+    return path
+
+
+def find_module(python: str, name: str) -> Path:
+    """Return the file of a module that another interpreter has."""
+    where = [python, "-c", f"import importlib.util as u; print(u.find_spec({name!r}).origin)"]
+    found = subprocess.run(where, check=True, capture_output=True, text=True)
+    return Path(found.stdout.split()[-1])
 
 
 def axolotl_arm(
     bundle: Path, folder: Path, rows: Path, settings: Mapping[str, Any], python: str
 ) -> Arm:
     """Return axolotl's own training on these rows with the same settings."""
-    chats = folder / "chats.jsonl"
-    with chats.open("w", encoding="utf-8") as file:
-        for line in rows.open(encoding="utf-8"):
-            row = json.loads(line)
-            file.write(json.dumps({"messages": row["prompt"] + row["completion"]}) + "\n")
+    chats = write_chats(rows, folder / "chats.jsonl")
     config = {
         "base_model": str(folder / "model"),
         "datasets": [{"path": str(chats), "ds_type": "json", "type": "chat_template"}],
@@ -199,10 +219,40 @@ def axolotl_arm(
     config["lr_scheduler"] = config.pop("lr_scheduler_type")
     path = folder / "axolotl.json"  # JSON is YAML
     path.write_text(json.dumps(config), encoding="utf-8")
-    where = [python, "-c", "import axolotl.cli.train as train; print(train.__file__)"]
-    found = subprocess.run(where, check=True, capture_output=True, text=True)
-    script = Path(found.stdout.split()[-1])
+    script = find_module(python, "axolotl.cli.train")
     return Arm(name=AXOLOTL, bundle=bundle, command=(script, path), python=python)
+
+
+def llama_factory_arm(
+    bundle: Path, folder: Path, rows: Path, settings: Mapping[str, Any], python: str
+) -> Arm:
+    """Return LLaMA-Factory's own training on these rows with the same settings."""
+    chats = write_chats(rows, folder / "chats.jsonl")
+    roles = {"role_tag": "role", "content_tag": "content", "user_tag": "user"}
+    described = {
+        "file_name": chats.name,
+        "formatting": "sharegpt",
+        "columns": {"messages": "messages"},
+        "tags": {**roles, "assistant_tag": "assistant", "system_tag": "system"},
+    }
+    (folder / "dataset_info.json").write_text(json.dumps({"chats": described}), encoding="utf-8")
+    config = {
+        "stage": "sft", "do_train": True, "finetuning_type": "full", "use_cpu": True,
+        "model_name_or_path": str(folder / "model"),
+        "dataset": "chats",
+        "dataset_dir": str(folder),
+        "cutoff_len": decided(bundle)["max_length"],
+        "output_dir": str(folder / "out" / "llama-factory"),
+        "optim": "adamw_torch_fused",
+        "flash_attn": "sdpa",
+        "disable_gradient_checkpointing": not settings["gradient_checkpointing"],
+        "report_to": "none", "seed": 42, "disable_tqdm": True,
+        **{name: value for name, value in settings.items() if name != "gradient_checkpointing"},
+    }  # fmt: skip
+    path = folder / "llama-factory.yaml"  # JSON is YAML
+    path.write_text(json.dumps(config), encoding="utf-8")
+    script = find_module(python, "llamafactory.launcher")
+    return Arm(name=LLAMA_FACTORY, bundle=bundle, command=(script, path), python=python)
 
 
 def planned_arms(folder: Path, bundle: Path) -> tuple[Arm, Arm, Arm]:
@@ -245,7 +295,12 @@ def measure(arm: Arm, *, held: bool = False) -> Report:
     done = subprocess.run(
         [str(part) for part in command],
         cwd=arm.bundle,
-        env={**os.environ, "LAUNCHED": str(time.time()), "TOKENIZERS_PARALLELISM": "false"},
+        env={
+            **os.environ,
+            "LAUNCHED": str(time.time()),
+            "TOKENIZERS_PARALLELISM": "false",
+            "AXOLOTL_DO_NOT_TRACK": "1",  # it would wait for an answer of the network
+        },
         capture_output=True,
         text=True,
         check=False,
@@ -314,6 +369,7 @@ def tell(
     for one, other, bound in (
         (EQUAL, BY_HAND, "at least 0.98"),
         *(((EQUAL, AXOLOTL, "at least 1.2"),) if AXOLOTL in found else ()),
+        *(((EQUAL, LLAMA_FACTORY, ""),) if LLAMA_FACTORY in found else ()),
         (PLANNED, DEFAULTS, "at least 1.3"),
         (PLANNED, KEPT, ""),
     ):
