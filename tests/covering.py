@@ -160,8 +160,9 @@ def make_spec(case: Case) -> dict[str, Any]:
 
 
 def _needed(objective: str) -> dict[str, Any]:
-    """Return the knobs of an objective that have no default."""
-    return {"rewards": [{"regex": "[aeiou]"}]} if objective == "grpo" else {}
+    """Return the knobs of an objective that have no default, or one for longer runs."""
+    few = {"num_generations": 4, "answer_tokens": 8}
+    return {"rewards": [{"regex": "[aeiou]"}], **few} if objective == "grpo" else {}
 
 
 def _say(role: str, content: str) -> dict[str, str]:
