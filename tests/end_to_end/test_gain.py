@@ -37,7 +37,10 @@ def write_rows(path: Path, other: frozenset[int] = frozenset()) -> None:
 
 
 def test_what_is_learned_contradicts_what_is_held_out(tmp_path: Path, model: Path) -> None:
-    """The run ends with one sentence and all saved; once that is allowed, it goes on from there."""
+    """The run ends with one sentence and all saved; once that is allowed, it goes on from there.
+
+    Killed after its last checkpoint, in the middle of an epoch, it takes no step more.
+    """
     (tmp_path / "model").symlink_to(model)
     write_rows(tmp_path / "rows.jsonl")
     bundle = compile_spec(tmp_path, SPEC)
@@ -60,12 +63,17 @@ def test_what_is_learned_contradicts_what_is_held_out(tmp_path: Path, model: Pat
     stages = read_rows(bundle / "run/stages.jsonl")
     assert (stages[-1]["stage"], stages[-1]["code"]) == ("train", WORSE)
 
+    weights = (bundle / "run/train/model/model.safetensors").read_bytes()
+    (bundle / "run/done/train.json").unlink()
     again = run(sys.executable, "train.py", cwd=bundle)
     evaluation = {"every_steps": STEPS, "allow_worse": True}
     compile_spec(tmp_path, {**SPEC, "training": {**SPEC["training"], "evaluation": evaluation}})
     allowed = run(sys.executable, "train.py", cwd=bundle)
 
     assert again.code == WORSE, again.said
+    assert f"going on from run/train/checkpoints/checkpoint-{STEPS}\n" in again.out
+    assert f"step {STEPS + 1} of" not in again.out
+    assert (bundle / "run/train/model/model.safetensors").read_bytes() == weights
     assert allowed.code == 0, allowed.said
     assert "train: done already" in allowed.out
     assert SAID in allowed.out
