@@ -209,6 +209,8 @@ def axolotl_arm(
         "micro_batch_size": settings["per_device_train_batch_size"],
         "gradient_accumulation_steps": settings["gradient_accumulation_steps"],
         "max_steps": settings["max_steps"],
+        "attn_implementation": "sdpa",
+        "pad_to_sequence_len": False,  # else every batch is padded to a multiple of 64
         "optimizer": "adamw_torch_fused",
         "bf16": False, "fp16": False, "tf32": False, "seed": 42,
         **{name: settings[name] for name in (
@@ -287,6 +289,7 @@ def measure(arm: Arm, *, held: bool = False) -> Report:
     """Run one script from its beginning and return what the stopwatch saw."""
     shutil.rmtree(arm.bundle / "run" / "train", ignore_errors=True)
     (arm.bundle / "run" / "done" / "train.json").unlink(missing_ok=True)
+    shutil.rmtree(arm.bundle.parent / "out", ignore_errors=True)  # nobody resumes
     report = arm.bundle.parent / "report.json"
     rows = arm.bundle / "run/data/test.jsonl" if held else "-"
     config = arm.bundle / "accelerate.yaml"
