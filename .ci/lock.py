@@ -26,30 +26,46 @@ PLATFORM = "x86_64-manylinux_2_28"
 PYTHONS = ("3.11", "3.12", "3.13")
 # What the tested set has by way of torch's CPU build; the build of the index brings its own.
 LEFT_OPEN = ("triton", "setuptools")
-# It wants an older pillow than the tested set has: a bundle that uses it has no whole lock.
-LEFT_OUT = ("trackio",)
+# What wants another version of something than the tested set has, and of what: a bundle that uses
+# it is locked with that one in its place.
+APART = {"trackio": ("pillow",)}
 
 
 def main() -> None:
     """Resolve for each Python, hold the answers to each other, and write the table."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        pins = (
-            f"{package}=={version}\n"
-            for package, version in PINS.items()
-            if package not in LEFT_OUT
-        )
-        (folder / "pins.txt").write_text("".join(pins), encoding="utf-8")
-        text = (ROOT / ".ci" / "constraints.txt").read_text(encoding="utf-8")
-        kept = (line for line in text.splitlines() if not line.startswith(LEFT_OPEN))
-        (folder / "constraints.txt").write_text("\n".join(kept), encoding="utf-8")
         venv.create(folder / "venv", with_pip=True)
         start(folder / "venv/bin/python", "-m", "pip", "install", "--quiet", RESOLVER)
-        tables = [resolve(folder, python) for python in PYTHONS]
-    packages = merge(tables)
-    data = {"platform": "linux x86_64", "pythons": list(PYTHONS), "packages": packages}
+        packages = lock(folder, without=tuple(APART), open_to=())
+        instead = {
+            name: difference(lock(folder, without=(), open_to=others), packages)
+            for name, others in APART.items()
+        }
+    data = {
+        "platform": "linux x86_64",
+        "pythons": list(PYTHONS),
+        "packages": packages,
+        "instead": instead,
+    }
     TABLE.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     print(f"{len(packages)} packages, {sum(len(p['hashes']) for p in packages.values())} files")
+
+
+def lock(folder: Path, *, without: tuple[str, ...], open_to: tuple[str, ...]) -> dict[str, Any]:
+    """Return what the pins come to, but for some of them, with the constraints of others open."""
+    pins = (f"{name}=={version}\n" for name, version in PINS.items() if name not in without)
+    (folder / "pins.txt").write_text("".join(pins), encoding="utf-8")
+    text = (ROOT / ".ci" / "constraints.txt").read_text(encoding="utf-8")
+    left_open = (*LEFT_OPEN, *(f"{name}==" for name in open_to))
+    kept = (line for line in text.splitlines() if not line.startswith(left_open))
+    (folder / "constraints.txt").write_text("\n".join(kept), encoding="utf-8")
+    return merge([resolve(folder, python) for python in PYTHONS])
+
+
+def difference(packages: dict[str, Any], usual: dict[str, Any]) -> dict[str, Any]:
+    """Return the packages that are not as usual."""
+    return {name: found for name, found in packages.items() if usual.get(name) != found}
 
 
 def start(*command: str | Path) -> None:

@@ -28,10 +28,16 @@ def list_pythons() -> tuple[str, ...]:
 
 
 def find_closure(names: Iterable[str]) -> tuple[LockedPackage, ...]:
-    """Return these packages and all that they need, by name; what is not locked is left out."""
+    """Return these packages and all that they need, by name; what is not locked is left out.
+
+    Where one of them wants another version of something than the rest does, all get that one.
+    """
+    wanted = tuple(names)
     packages: Mapping[str, Any] = _table()["packages"]
+    for name, others in _table()["instead"].items():
+        packages = {**packages, **others} if name in wanted else packages
     found: set[str] = set()
-    left = [name for name in names if name in packages]
+    left = [name for name in wanted if name in packages]
     while left:
         name = left.pop()
         if name not in found:

@@ -57,9 +57,7 @@ def test_every_pin_is_locked_at_its_version() -> None:
     """`.ci/lock.py` was run after the last change of a pin; so were the constraints kept."""
     locked = {package.name: package for package in find_closure(PINS)}
 
-    assert {name: locked[name].version for name in PINS if name in locked} == {
-        name: version for name, version in PINS.items() if name != "trackio"
-    }, "trackio wants an older pillow than the tested set has"
+    assert {name: locked[name].version for name in PINS if name in locked} == dict(PINS)
     assert all(package.hashes for package in locked.values())
     constraints = (ROOT / ".ci" / "constraints.txt").read_text(encoding="utf-8")
     pinned = dict(line.split("==") for line in constraints.splitlines() if "==" in line[:60])
@@ -69,7 +67,23 @@ def test_every_pin_is_locked_at_its_version() -> None:
         for name, package in locked.items()
         if tested.get(name, package.version) != package.version
     }
-    assert others <= {"triton", "setuptools"}, "of torch's build for GPUs, which CI does not have"
+    of_gpus = {"triton", "setuptools"}  # of torch's build for them, which CI does not have
+    assert others <= of_gpus | {"pillow"}, "which trackio wants older"
+
+
+def test_trackio_is_locked_with_the_pillow_that_it_takes(
+    render_requirements: RenderRequirements,
+) -> None:
+    """It wants an older one than the tested set has, and only its own bundles get that one."""
+    _, usual = render_requirements({})
+    _, with_it = render_requirements({"/spec/tracking/type": "trackio"})
+    older = re.search(r"^pillow==(\d+)", with_it, re.MULTILINE)
+    newer = re.search(r"^pillow==(\d+)", usual, re.MULTILINE)
+
+    assert older is not None
+    assert newer is not None
+    assert int(older[1]) < 13 <= int(newer[1])
+    assert re.search(r"^trackio==\S+ \\\n    --hash=sha256:", with_it, re.MULTILINE)
 
 
 def test_the_lock_of_a_bundle_is_closed(render_requirements: RenderRequirements) -> None:
