@@ -2,6 +2,8 @@
 PYTHON ?= python3
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ftc
 RUN := .venv/bin
+# two processes, each of which takes whole files: their fixtures are made once
+PYTEST := $(RUN)/python -m pytest -n 2 --dist loadfile
 
 # the sources of llama-cpp-python, for the converter that a wheel lacks; looked up when a recipe
 # runs, since the set-up fetches them
@@ -23,10 +25,10 @@ quickstart-model: install  ## build the small model of the quickstart alone
 	$(RUN)/python examples/quickstart/make_model.py
 
 test: install check  ## everything that a change must pass
-	$(RUN)/python -m pytest -m "not prove and not prove_all"
+	$(PYTEST) -m "not prove and not prove_all"
 
 prove: install  ## one miniature run per capability
-	$(RUN)/python -m pytest -m prove
+	$(PYTEST) -m prove
 
 prove-all: install  ## whole matrices, by hand
 	$(RUN)/python -m pytest -m "prove or prove_all"
