@@ -189,7 +189,7 @@ def test_a_bundle_is_verified_fast() -> None:
     verify_files(files)
     times = []
     for _ in range(5):
-        started = time.perf_counter()
+        started = time.process_time()
         assert verify_files(files) == ()
-        times.append(time.perf_counter() - started)
-    assert min(times) < 0.25  # a loaded machine in CI; 0.05 s alone
+        times.append(time.process_time() - started)
+    assert min(times) < 0.25  # a slow machine; 0.05 s on others
