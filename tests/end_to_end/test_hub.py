@@ -116,7 +116,9 @@ def test_a_streamed_data_set_is_trained_on(tmp_path: Path, model: Path) -> None:
     assert [(bundle / one).read_bytes() for one in splits] == [
         (killed / one).read_bytes() for one in splits
     ]
-    assert sum(len(read_rows(bundle / one)) for one in splits) == 500
+    report = read_json(bundle / "run/data/report.json")
+    assert sum(len(read_rows(bundle / one)) for one in splits) == report["rows_used"]
+    assert report["rows_used"] + report["changes"].get("overlong", 0) == 500
     assert not [path for path in (tmp_path / "home").rglob("*") if path.stat().st_size > 2**20]
     assert trained.code == 0, trained.said
 
