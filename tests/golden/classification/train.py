@@ -18,6 +18,7 @@ from safetensors import safe_open
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, PrinterCallback
 from transformers.trainer import Trainer, TrainingArguments
 
+import gain
 import grouping
 import guard
 import labels
@@ -57,9 +58,10 @@ PLANNED_BYTES = 11066382397  # the plan's peak of one process, in the phase: lay
 # Arguments and settings
 
 parser = argparse.ArgumentParser(description="Train; start it with accelerate launch.")
-parser.add_argument("--model", default=MODEL, help="a model's id or its folder")
+parser.add_argument("--model", default=MODEL, help="the folder of another model")
 parser.add_argument("--row", type=int, help="the row of LADDER to use, from 0")
 args = parser.parse_args()
+guard.need_model(args.model, MODEL)
 source = Path(args.model).resolve() if Path(args.model).is_dir() else args.model
 row = survival.read_batch(LADDER)["row"] if args.row is None else min(args.row, len(LADDER) - 1)
 micro_batch, accumulation = LADDER[row]
@@ -91,8 +93,10 @@ train_file, validation_file = HERE / "run/data/train.jsonl", HERE / "run/data/va
 mark = guard.fingerprint(__file__, args.model, train_file, validation_file)
 guard.read_rows(train_file, 0)  # says what to run first where there is none
 if guard.is_done("train", mark):
+    gain.judge()
     raise SystemExit
-checkpoint = survival.begin(mark)
+checkpoint = survival.begin(mark, row, LADDER)
+config.eval_on_start = checkpoint is None  # gain.py holds the best checkpoint against it
 survival.watch_signals()
 progress = survival.Progress(KEEP_CHECKPOINTS)
 
@@ -145,6 +149,7 @@ curve = {
     "train": [(log["step"], log["loss"]) for log in history if "loss" in log],
     "validation": [(log["step"], log["eval_loss"]) for log in history if "eval_loss" in log],
     "best_step": trainer.state.best_global_step,
+    **gain.measure(trainer),
     "peak_bytes": survival.peak_memory_bytes(),
     "allocated_bytes": torch.cuda.max_memory_allocated(),  # of these, what tensors took
     "planned_bytes": PLANNED_BYTES,
@@ -160,3 +165,4 @@ guard.ensure(saved and saved[0].shape == before.shape, f"{probe_name} was saved 
 guard.ensure(torch.isfinite(saved[0]).all(), f"{probe_name} is finite")
 guard.ensure(not torch.equal(saved[0], before.to(saved[0].dtype)), f"{probe_name} moved")
 guard.mark_done("train", mark, OUT / "model", OUT / "curve.json")
+gain.judge()

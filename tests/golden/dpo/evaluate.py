@@ -35,10 +35,11 @@ NOT_LEARNED = -100
 
 parser = argparse.ArgumentParser(description="Judge the model on the test split.")
 parser.add_argument("--model", type=Path, default=MERGED, help="the folder of the model to judge")
-parser.add_argument("--base", default=BASE, help="what it is compared with, an id or a folder")
+parser.add_argument("--base", default=BASE, help="another folder to compare with")
 args = parser.parse_args()
 if not (args.model / "config.json").is_file():
     guard.stop(f"{args.model} holds no model: run merge.py first (see run.sh)")
+guard.need_model(args.base, BASE)
 
 test_file = HERE / "run/data/test.jsonl"
 is_result = args.model.resolve() == MERGED

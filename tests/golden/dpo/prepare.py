@@ -57,11 +57,12 @@ CHUNK_ROWS = 256  # that one process works on at a time
 
 parser = argparse.ArgumentParser(description="Clean, split and tokenise the data.")
 parser.add_argument("--data", type=Path, default=HERE / DATA, help="another file of the same form")
-parser.add_argument("--model", default=MODEL, help="a model's id or its folder")
+parser.add_argument("--model", default=MODEL, help="the folder of another model")
 args = parser.parse_args()
 
 if not args.data.is_file():
     guard.stop(f"the data file {args.data} is not there: give its path with --data")
+guard.need_model(args.model, MODEL)
 
 guard.lock()
 mark = guard.fingerprint(
@@ -263,7 +264,7 @@ def write_table(path):
     schema = pyarrow.schema([(name, kinds[type(row[name])]) for name in names])
     how = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     longest = int(numpy.diff(ends).max())
-    block = pyarrow.json.ReadOptions(block_size=max(2**18, 2 * longest), use_threads=False)
+    block = pyarrow.json.ReadOptions(block_size=max(2**18, 2 * longest))
     table = path.with_suffix(".arrow")
     with pyarrow.json.open_json(path, block, how) as batches, table.open("wb") as file:
         with pyarrow.ipc.new_stream(file, schema) as stream:

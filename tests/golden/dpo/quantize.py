@@ -70,8 +70,6 @@ if guard.is_done("quantize", mark):
     raise SystemExit
 rows = guard.read_rows(rows_file)
 OUT.mkdir(parents=True, exist_ok=True)
-for leftover in [*OUT.glob("*.gguf"), *OUT.glob("*.failed")]:
-    leftover.unlink()
 for leftover in OUT.glob("unfinished-*"):
     shutil.rmtree(leftover)
 unfinished = tempfile.TemporaryDirectory(prefix="unfinished-", dir=OUT)  # gone however this ends
@@ -164,6 +162,7 @@ for kind in TYPES:
         guard.say(f"warning: {entry['file']} is {off:+.1%} off the size that was planned")
     entry |= {"bounds": held, "fault": fault, "seconds": round(time.monotonic() - began, 1)}
     files.append(entry)
+    guard.sync(path)
     os.replace(path, kept)
 
 # -----------------------------------------------------------------------------
@@ -208,4 +207,6 @@ if failed:
     more = f" (and {len(failed) - 1} more types failed)" if len(failed) > 1 else ""
     guard.stop(f"{first['type']} is not the trained model any more: {first['fault']}{more}")
 whole = [OUT / entry["file"] for entry in files]
+for leftover in {*OUT.glob("*.gguf"), *OUT.glob("*.failed")} - {*whole}:
+    leftover.unlink()  # of another training
 guard.mark_done("quantize", mark, *whole, OUT / "quality.json", OUT / "quality.png")

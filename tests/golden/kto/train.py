@@ -19,6 +19,7 @@ from safetensors import safe_open
 from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback
 from trl import KTOConfig, KTOTrainer
 
+import gain
 import guard
 import survival
 
@@ -67,9 +68,10 @@ PLANNED_BYTES = 7233669120  # the plan's peak of one process, in the phase: loss
 # Arguments and settings
 
 parser = argparse.ArgumentParser(description="Train; start it with accelerate launch.")
-parser.add_argument("--model", default=MODEL, help="a model's id or its folder")
+parser.add_argument("--model", default=MODEL, help="the folder of another model")
 parser.add_argument("--row", type=int, help="the row of LADDER to use, from 0")
 args = parser.parse_args()
+guard.need_model(args.model, MODEL)
 source = Path(args.model).resolve() if Path(args.model).is_dir() else args.model
 row = survival.read_batch(LADDER)["row"] if args.row is None else min(args.row, len(LADDER) - 1)
 micro_batch, accumulation = LADDER[row]
@@ -105,8 +107,10 @@ train_file, validation_file = HERE / "run/data/train.jsonl", HERE / "run/data/va
 mark = guard.fingerprint(__file__, args.model, train_file, validation_file)
 guard.read_rows(train_file, 0)  # says what to run first where there is none
 if guard.is_done("train", mark):
+    gain.judge()
     raise SystemExit
-checkpoint = survival.begin(mark)
+checkpoint = survival.begin(mark, row, LADDER)
+config.eval_on_start = checkpoint is None  # gain.py holds the best checkpoint against it
 survival.watch_signals()
 progress = survival.Progress(KEEP_CHECKPOINTS)
 
@@ -162,6 +166,7 @@ curve = {
     "train": [(log["step"], log["loss"]) for log in history if "loss" in log],
     "validation": [(log["step"], log["eval_loss"]) for log in history if "eval_loss" in log],
     "best_step": trainer.state.best_global_step,
+    **gain.measure(trainer),
     "peak_bytes": survival.peak_memory_bytes(),
     "allocated_bytes": torch.cuda.max_memory_allocated(),  # of these, what tensors took
     "planned_bytes": PLANNED_BYTES,
@@ -177,3 +182,4 @@ guard.ensure(updates and all(update.numel() for update in updates), "the adapter
 guard.ensure(all(torch.isfinite(update).all() for update in updates), "the adapter is finite")
 guard.ensure(any(update.any() for update in updates), "the adapter moved away from zero")
 guard.mark_done("train", mark, OUT / "model", OUT / "curve.json")
+gain.judge()

@@ -94,8 +94,12 @@ for ((restart = 0; ; restart++)); do
   if [[ "$NODE_RANK" -eq 0 ]]; then
     rm -f run/train/exit_code.json
   fi
+  kills=$(grep -s '^oom_kill ' /proc/vmstat | tr -cd 0-9) || true  # for memory, by the kernel
   if run train.py "${launch[@]}" "${model[@]}"; then
     break
+  fi
+  if [[ ! -f run/train/exit_code.json ]]; then
+    "${python[@]}" killed.py "${kills:-0}" || true
   fi
   code=1
   if [[ -f run/train/exit_code.json ]]; then

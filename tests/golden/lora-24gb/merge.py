@@ -21,6 +21,7 @@ import guard
 HERE = Path(__file__).resolve().parent
 TRAINED = HERE / "run" / "train" / "model"
 OUT = HERE / "run" / "merged"
+NEW = OUT.with_name("merged.partial")  # takes the place of OUT once it is whole
 
 # -----------------------------------------------------------------------------
 # What was decided, and why
@@ -38,8 +39,9 @@ WEIGHTS = (".safetensors", ".bin", ".gguf", ".pt", ".pth", ".h5", ".msgpack", ".
 # Arguments
 
 parser = argparse.ArgumentParser(description="Write the trained model in 16-bit to run/merged.")
-parser.add_argument("--model", default=MODEL, help="the base model's id or its folder")
+parser.add_argument("--model", default=MODEL, help="the folder of another base model")
 args = parser.parse_args()
+guard.need_model(args.model, MODEL)
 if not (TRAINED / "config.json").is_file() and not (TRAINED / "adapter_config.json").is_file():
     guard.stop("run/train/model is missing: run train.py first (see run.sh)")
 
@@ -48,8 +50,8 @@ guard.check_inputs("train")
 mark = guard.fingerprint(__file__, args.model, TRAINED)
 if guard.is_done("merged", mark):
     raise SystemExit
-if OUT.exists():
-    shutil.rmtree(OUT)
+if NEW.exists():
+    shutil.rmtree(NEW)
 
 # -----------------------------------------------------------------------------
 # Merge
@@ -88,7 +90,7 @@ moved = not torch.equal(before, target.base_layer.weight)
 merged = answers(model)
 divergence = distance(trained, merged)
 finite = all(torch.isfinite(weight).all() for weight in model.state_dict().values())
-model.save_pretrained(OUT)
+model.save_pretrained(NEW)
 
 # -----------------------------------------------------------------------------
 # Carry over what saving leaves out: tokenizer files as they were, and keys of config.json
@@ -101,20 +103,20 @@ else:
     base = Path(snapshot_download(args.model, revision=revision, allow_patterns=small))
 for path in sorted(base.iterdir()):
     left_out = path.name.endswith((*WEIGHTS, ".index.json", "README.md"))
-    if path.is_file() and not left_out and not (OUT / path.name).exists():
-        shutil.copyfile(path, OUT / path.name)
-config = json.loads((OUT / "config.json").read_text(encoding="utf-8"))
+    if path.is_file() and not left_out and not (NEW / path.name).exists():
+        shutil.copyfile(path, NEW / path.name)
+config = json.loads((NEW / "config.json").read_text(encoding="utf-8"))
 base_config = json.loads((base / "config.json").read_text(encoding="utf-8"))
 carried = {key for key in base_config if key not in config and not key.startswith("_")}
 carried -= {"torch_dtype", "transformers_version", "quantization_config"}
 config |= {key: base_config[key] for key in sorted(carried)}
-guard.write_json(OUT / "config.json", config)
+guard.write_json(NEW / "config.json", config)
 # One chat template: transformers takes that of chat_template.jinja, where there is one, and
 # llama.cpp's converter would take that of tokenizer_config.json.
-if (OUT / "chat_template.jinja").is_file() and (OUT / "tokenizer_config.json").is_file():
-    settings = json.loads((OUT / "tokenizer_config.json").read_text(encoding="utf-8"))
+if (NEW / "chat_template.jinja").is_file() and (NEW / "tokenizer_config.json").is_file():
+    settings = json.loads((NEW / "tokenizer_config.json").read_text(encoding="utf-8"))
     settings.pop("chat_template", None)
-    guard.write_json(OUT / "tokenizer_config.json", settings)
+    guard.write_json(NEW / "tokenizer_config.json", settings)
 
 # -----------------------------------------------------------------------------
 # Post-conditions
@@ -123,4 +125,5 @@ guard.say(f"merged and trained model differ by {divergence:.5f} nats per token")
 guard.ensure(moved, "merging changed the weights of the base")
 guard.ensure(finite, f"every weight is a finite number in {DTYPE}")
 guard.ensure(divergence < TOLERANCE, f"the merged model answers as the trained one, in {DTYPE}")
+guard.replace_folder(OUT, NEW)
 guard.mark_done("merged", mark, OUT)

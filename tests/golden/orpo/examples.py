@@ -218,6 +218,10 @@ def tokenise(turns):
     }
 
 
+# Made once: json.dumps makes one for each row, and looks for circles that no record has.
+as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
+
+
 def make(job):
     """Turn the wanted rows of a chunk into records."""
     chunk, wanted = job
@@ -236,5 +240,5 @@ def record_of(turns):
         return "overlong", tokens, 0, 0, "", b""
     prompt = key_of(fold("\x1f".join(text for _, text in turns[:-2])))
     is_learned = any(label != NOT_LEARNED for label in record["labels"])
-    line = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    line = as_json(record).encode() + b"\n"
     return what, tokens, is_learned, prompt, "", line

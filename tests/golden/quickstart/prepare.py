@@ -272,7 +272,7 @@ def write_table(path):
     schema = pyarrow.schema([(name, kinds[type(row[name])]) for name in names])
     how = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     longest = int(numpy.diff(ends).max())
-    block = pyarrow.json.ReadOptions(block_size=max(2**18, 2 * longest), use_threads=False)
+    block = pyarrow.json.ReadOptions(block_size=max(2**18, 2 * longest))
     table = path.with_suffix(".arrow")
     with pyarrow.json.open_json(path, block, how) as batches, table.open("wb") as file:
         with pyarrow.ipc.new_stream(file, schema) as stream:

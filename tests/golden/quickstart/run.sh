@@ -89,8 +89,12 @@ threads=${OMP_NUM_THREADS:-$((threads > 0 ? threads : 1))}
 launch=(env "OMP_NUM_THREADS=$threads" "${launch[@]}")
 for ((restart = 0; ; restart++)); do
   rm -f run/train/exit_code.json
+  kills=$(grep -s '^oom_kill ' /proc/vmstat | tr -cd 0-9) || true  # for memory, by the kernel
   if run train.py "${launch[@]}" "${model[@]}"; then
     break
+  fi
+  if [[ ! -f run/train/exit_code.json ]]; then
+    "${python[@]}" killed.py "${kills:-0}" || true
   fi
   code=1
   if [[ -f run/train/exit_code.json ]]; then

@@ -18,6 +18,7 @@ from safetensors import safe_open
 from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback
 from trl import SFTConfig, SFTTrainer
 
+import gain
 import guard
 import packing
 import survival
@@ -93,8 +94,10 @@ train_file, validation_file = HERE / "run/data/train.jsonl", HERE / "run/data/va
 mark = guard.fingerprint(__file__, args.model, train_file, validation_file)
 guard.read_rows(train_file, 0)  # says what to run first where there is none
 if guard.is_done("train", mark):
+    gain.judge()
     raise SystemExit
-checkpoint = survival.begin(mark)
+checkpoint = survival.begin(mark, row, LADDER)
+config.eval_on_start = checkpoint is None  # gain.py holds the best checkpoint against it
 survival.watch_signals()
 progress = survival.Progress(KEEP_CHECKPOINTS)
 
@@ -156,6 +159,7 @@ curve = {
     "train": [(log["step"], log["loss"]) for log in history if "loss" in log],
     "validation": [(log["step"], log["eval_loss"]) for log in history if "eval_loss" in log],
     "best_step": trainer.state.best_global_step,
+    **gain.measure(trainer),
     "peak_bytes": survival.peak_memory_bytes(),
     "planned_bytes": PLANNED_BYTES,
 }
@@ -170,3 +174,4 @@ guard.ensure(saved and saved[0].shape == before.shape, f"{probe_name} was saved 
 guard.ensure(torch.isfinite(saved[0]).all(), f"{probe_name} is finite")
 guard.ensure(not torch.equal(saved[0], before.to(saved[0].dtype)), f"{probe_name} moved")
 guard.mark_done("train", mark, OUT / "model", OUT / "curve.json")
+gain.judge()

@@ -55,15 +55,19 @@ class Progress(TrainerCallback):
         self.keep, self.passes = keep, []
 
     def attend(self, trainer):
-        """Keep the loss of every pass of a step, and what went in."""
-        pass_once = trainer.training_step
+        """Keep the loss of every pass of a step, and what went in; take no step beyond the last."""
+        pass_once, run_epoch = trainer.training_step, trainer._run_epoch
 
         def training_step(model, inputs, *args, **kwargs):
             loss = pass_once(model, inputs, *args, **kwargs)
             self.passes.append((inputs, loss))
             return loss
 
-        trainer.training_step = training_step
+        def run_what_is_left(**kwargs):
+            if trainer.state.global_step < trainer.state.max_steps:
+                run_epoch(**kwargs)  # which looks only after a step whether it was the last
+
+        trainer.training_step, trainer._run_epoch = training_step, run_what_is_left
 
     def on_train_begin(self, args, state, control, **kwargs):
         batch = {"micro_batch": args.per_device_train_batch_size, "processes": args.world_size}
@@ -122,10 +126,10 @@ def find_rows(inputs):
 # The folder and its checkpoints
 
 
-def begin(mark):
+def begin(mark, row, ladder):
     """Make run/train ready, and return the checkpoint to go on from, or None.
 
-    What comes of other inputs is put aside, never mixed in.
+    What comes of other inputs is put aside, never mixed in. The batch is noted for killed.py.
     """
     note = FOLDER / "fingerprint.json"
     guard.lock()
@@ -136,6 +140,7 @@ def begin(mark):
         FOLDER.rename(aside)
         guard.say(f"train: what it reads has changed; the training before is kept in {aside.name}")
     guard.write_json(note, mark)
+    guard.write_json(FOLDER / "batch.json", {**read_batch(ladder), "row": row})
     (FOLDER / "exit_code.json").unlink(missing_ok=True)
     checkpoint = last_checkpoint()
     return checkpoint

@@ -70,6 +70,12 @@ def _say_disk_trouble(kind, error, trace):
 sys.excepthook = _say_disk_trouble
 
 
+def need_model(model, pinned):
+    """End this stage unless the model is a folder's, or the Hub's whose commit is pinned."""
+    if model != pinned and not (Path(model) / "config.json").is_file():
+        stop(f"--model takes a folder: on the Hub {model} could move between two stages")
+
+
 def ensure(condition, sentence):
     """A post-condition: what this stage made must be true before the next stage reads it."""
     if not condition:
@@ -109,6 +115,19 @@ def sync(path):
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def replace_folder(old, new):
+    """Put a folder in the place of another, which goes when its successor is on the disk."""
+    for path in (new, *new.rglob("*")):
+        sync(path)
+    aside = old.with_name(old.name + ".before")
+    if old.exists():
+        shutil.rmtree(aside, ignore_errors=True)
+        old.rename(aside)
+    new.rename(old)
+    sync(old.parent)
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def read_rows(path, most=None):
@@ -154,14 +173,24 @@ def fingerprint(script, *inputs):
     digest = hashlib.sha256(ast.dump(ast.parse(Path(script).read_bytes())).encode())
     for item in inputs:
         if isinstance(item, Path) and item.is_dir():
-            files = sorted(path for path in item.rglob("*") if path.is_file())
-            parts = [f"{path.relative_to(item)} {_read(path)}" for path in files]
+            parts = [f"{path.relative_to(item)} {_read(path)}" for path in _files_of(item)]
         elif isinstance(item, Path):
             parts = [_read(item) if item.is_file() else "missing"]
         else:
             parts = [repr(item)]
         digest.update("\n".join(["", *parts]).encode())
     return digest.hexdigest()
+
+
+def _files_of(folder):
+    """Return a folder's files without those of bundles in it: a run is no part of a model."""
+    found = []
+    for at, folders, names in os.walk(folder):
+        inner = {name: Path(at, name).resolve() for name in folders}
+        bundles = {n for n, p in inner.items() if p == HERE or (p / "ftc.lock.json").is_file()}
+        folders[:] = set(folders) - bundles
+        found += [Path(at, name) for name in names]
+    return sorted(path for path in found if path.is_file())
 
 
 def _read(path):

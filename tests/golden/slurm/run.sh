@@ -83,8 +83,12 @@ run prepare.py "${python[@]}" prepare.py "${data[@]}" "${model[@]}"
 launch=(srun --ntasks-per-node=1 --cpus-per-task="$SLURM_CPUS_PER_TASK" --wait=1800 ./node.sh)
 for ((restart = 0; ; restart++)); do
   rm -f run/train/exit_code.json
+  kills=$(grep -s '^oom_kill ' /proc/vmstat | tr -cd 0-9) || true  # for memory, by the kernel
   if run train.py "${launch[@]}" "${model[@]}"; then
     break
+  fi
+  if [[ ! -f run/train/exit_code.json ]]; then
+    "${python[@]}" killed.py "${kills:-0}" || true
   fi
   code=1
   if [[ -f run/train/exit_code.json ]]; then

@@ -39,8 +39,9 @@ OUT_OF_MEMORY = 76
 DIVERGED = 77
 HUNG = 78
 
-HUNG_SECONDS = 1200  # in which no process gets any further; collectives wait for 1,800
-BEAT_SECONDS = 30  # between two signs of life
+# In which no process gets any further; collectives wait for 1,800.
+HUNG_SECONDS = int(os.environ.get("HUNG_SECONDS", "1200"))
+BEAT_SECONDS = min(30, HUNG_SECONDS / 8)  # between two signs of life
 EXPLODED = 5  # times the loss at the beginning, or 5 where that is below 1
 
 # What is said as training goes, by the trainer's names.
@@ -62,15 +63,19 @@ class Progress(TrainerCallback):
         self.keep, self.passes = keep, []
 
     def attend(self, trainer):
-        """Keep the loss of every pass of a step, and what went in."""
-        pass_once = trainer.training_step
+        """Keep the loss of every pass of a step, and what went in; take no step beyond the last."""
+        pass_once, run_epoch = trainer.training_step, trainer._run_epoch
 
         def training_step(model, inputs, *args, **kwargs):
             loss = pass_once(model, inputs, *args, **kwargs)
             self.passes.append((inputs, loss))
             return loss
 
-        trainer.training_step = training_step
+        def run_what_is_left(**kwargs):
+            if trainer.state.global_step < trainer.state.max_steps:
+                run_epoch(**kwargs)  # which looks only after a step whether it was the last
+
+        trainer.training_step, trainer._run_epoch = training_step, run_what_is_left
 
     def on_train_end(self, args, state, control, **kwargs):
         self.is_over = True
@@ -148,10 +153,10 @@ def find_rows(inputs):
 # The folder and its checkpoints
 
 
-def begin(mark):
+def begin(mark, row, ladder):
     """Make run/train ready, and return the checkpoint to go on from, or None.
 
-    What comes of other inputs is put aside, never mixed in.
+    What comes of other inputs is put aside, never mixed in. The batch is noted for killed.py.
     """
     note = FOLDER / "fingerprint.json"
     if guard.RANK != 0:
@@ -164,6 +169,7 @@ def begin(mark):
         FOLDER.rename(aside)
         guard.say(f"train: what it reads has changed; the training before is kept in {aside.name}")
     guard.write_json(note, mark)
+    guard.write_json(FOLDER / "batch.json", {**read_batch(ladder), "row": row})
     (FOLDER / "exit_code.json").unlink(missing_ok=True)
     checkpoint = last_checkpoint()
     guard.write_json(FOLDER / "resume.json", checkpoint)

@@ -122,6 +122,10 @@ def tokenise(turns):
     return {"input_ids": ids, "labels": list(ids), "prompt": turns[0][1]}
 
 
+# Made once: json.dumps makes one for each row, and looks for circles that no record has.
+as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
+
+
 def pieces_of(record):
     """Yield a text in pieces of MAX_LENGTH tokens; its words are kept with the first."""
     ids, text = record["input_ids"], record["prompt"]
@@ -132,7 +136,7 @@ def pieces_of(record):
 
 def line_of(record):
     """Return a record as a line of JSON."""
-    return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    return as_json(record).encode() + b"\n"
 
 
 def make(job):

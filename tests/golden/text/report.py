@@ -40,6 +40,12 @@ def table(title, unit, rows):
 seconds = {stage: read(f"done/{stage}.json")["seconds"] for stage in STAGES}
 times = [(stage, f"{spent:,.0f} s") for stage, spent in seconds.items()]
 lines = table("stage", "wall time", [*times, ("in all", f"{sum(seconds.values()):,.0f} s")])
+curve = read("train/curve.json")
+gained = [
+    ("before training", f"{curve['before']:.4f}"),
+    ("the best checkpoint", f"{curve['best']:.4f}"),
+]
+lines += table("on the validation split", curve["metric"].replace("_", " "), gained)
 files = read("quantize/quality.json")["files"]
 judged = read("evaluate/report.json")
 loss, perplexity = f"{judged['loss']:.4f}", f"{judged['perplexity']:,.2f}"
@@ -58,7 +64,6 @@ if (RUN / "train" / "batch.json").is_file():
         size = f"{change['held_bytes'] / 2**30:.2f} GiB held"
         what = f"{rows} rows x {passes} passes, since then {less} x {more}: the same batch"
         lines += [f"Out of memory after step {change['step']:,} ({size}) with {what}.", ""]
-curve = read("train/curve.json")
 axes = matplotlib.figure.Figure(figsize=(8, 4.5), layout="constrained").subplots()
 axes.plot(*zip(*curve["train"], strict=True), label="training", linewidth=1)
 axes.plot(*zip(*curve["validation"], strict=True), label="validation", marker="o")

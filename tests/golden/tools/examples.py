@@ -8,7 +8,7 @@ import json
 import re
 import unicodedata
 from hashlib import blake2b
-from itertools import compress
+from itertools import compress, groupby
 
 from jinja2 import TemplateError
 
@@ -130,6 +130,20 @@ def read_calls(message, content):
     return [*before, ("calls", json.dumps(calls, ensure_ascii=False))]
 
 
+def in_order(messages):
+    """Return messages with the results of tools in the order of their calls, by their ids."""
+    ordered, ids = [], []
+    for role, group in groupby(messages, lambda m: ROLES.get(str(m.get("role", m.get("from"))))):
+        found = list(group)
+        if role == "tool" and all(message.get("tool_call_id") in ids for message in found):
+            found.sort(key=lambda message: ids.index(message.get("tool_call_id")))
+        calls = found[-1].get("tool_calls")
+        calls = calls if isinstance(calls, list) else []
+        ids = [call.get("id") for call in calls if isinstance(call, dict)]
+        ordered += found
+    return ordered
+
+
 def read_turns(row):
     """Return a conversation as (role, text) pairs, None where it is not one, the answer last."""
     messages = row.get(MESSAGES_COLUMN) or []
@@ -141,7 +155,7 @@ def read_turns(row):
     if not isinstance(messages, list) or not all(isinstance(turn, dict) for turn in messages):
         return None
     turns, before = [], "start"
-    for message in messages:
+    for message in in_order(messages):
         name = str(message.get("role", message.get("from")))
         text = message.get("content", message.get("value"))
         parts = [(ROLES.get(name), text)]
@@ -280,6 +294,10 @@ def tokenise(turns):
     }
 
 
+# Made once: json.dumps makes one for each row, and looks for circles that no record has.
+as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
+
+
 def make(job):
     """Turn the wanted rows of a chunk into records."""
     chunk, wanted = job
@@ -297,5 +315,5 @@ def record_of(turns):
         return "overlong", tokens, 0, 0, "", b""
     prompt = key_of(fold("\x1f".join(text for _, text in turns[:-1])))
     is_learned = any(label != NOT_LEARNED for label in record["labels"])
-    line = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    line = as_json(record).encode() + b"\n"
     return what, tokens, is_learned, prompt, "", line

@@ -72,8 +72,6 @@ rows = guard.read_rows(rows_file)
 # How a list of tools is written as text is llama.cpp's own: rows with tools are not compared.
 rows = [row for row in rows if not row["tools"] and "tool_calls" not in str(row["messages"])]
 OUT.mkdir(parents=True, exist_ok=True)
-for leftover in [*OUT.glob("*.gguf"), *OUT.glob("*.failed")]:
-    leftover.unlink()
 for leftover in OUT.glob("unfinished-*"):
     shutil.rmtree(leftover)
 unfinished = tempfile.TemporaryDirectory(prefix="unfinished-", dir=OUT)  # gone however this ends
@@ -165,6 +163,7 @@ for kind in TYPES:
         guard.say(f"warning: {entry['file']} is {off:+.1%} off the size that was planned")
     entry |= {"bounds": held, "fault": fault, "seconds": round(time.monotonic() - began, 1)}
     files.append(entry)
+    guard.sync(path)
     os.replace(path, kept)
 
 # -----------------------------------------------------------------------------
@@ -209,4 +208,6 @@ if failed:
     more = f" (and {len(failed) - 1} more types failed)" if len(failed) > 1 else ""
     guard.stop(f"{first['type']} is not the trained model any more: {first['fault']}{more}")
 whole = [OUT / entry["file"] for entry in files]
+for leftover in {*OUT.glob("*.gguf"), *OUT.glob("*.failed")} - {*whole}:
+    leftover.unlink()  # of another training
 guard.mark_done("quantize", mark, *whole, OUT / "quality.json", OUT / "quality.png")

@@ -82,8 +82,12 @@ run prepare.py "${python[@]}" prepare.py "${data[@]}" "${model[@]}"
 launch=(accelerate launch --quiet --config_file accelerate.yaml train.py)
 for ((restart = 0; ; restart++)); do
   rm -f run/train/exit_code.json
+  kills=$(grep -s '^oom_kill ' /proc/vmstat | tr -cd 0-9) || true  # for memory, by the kernel
   if run train.py "${launch[@]}" "${model[@]}"; then
     break
+  fi
+  if [[ ! -f run/train/exit_code.json ]]; then
+    "${python[@]}" killed.py "${kills:-0}" || true
   fi
   code=1
   if [[ -f run/train/exit_code.json ]]; then
