@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 
 from tests.end_to_end.process import compile_spec, environment, read_json, read_rows, run
 
-pytestmark = pytest.mark.prove_all
+pytestmark = pytest.mark.prove
 
 WAIT_SECONDS: Final = 300
 PREEMPTED, DIVERGED, HUNG = 75, 77, 78

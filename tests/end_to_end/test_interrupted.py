@@ -1,6 +1,7 @@
 """Training that is killed, stopped or left with half a checkpoint ends as if nothing had been."""
 
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.end_to_end.kills import kill_along
 from tests.end_to_end.process import compile_spec, environment, run, train
 
 pytestmark = pytest.mark.prove
@@ -90,8 +92,10 @@ def find_trainer(bundle: Path) -> int:
 
 
 def test_killed_with_half_a_checkpoint(prepared: Path, uninterrupted: bytes) -> None:
-    """After SIGKILL, and the newest checkpoint cut short, the final weights are the same bits."""
-    bundle = Path(shutil.copytree(prepared, prepared.with_name("killed")))
+    """Killed in three stages, the newest checkpoint cut short, it ends in the same weights."""
+    unprepared = shutil.ignore_patterns("run")
+    bundle = Path(shutil.copytree(prepared, prepared.with_name("killed"), ignore=unprepared))
+    early = list(kill_along(bundle, ["prepare.py"], random.Random(1)))  # noqa: S311
     started = start(bundle)
     wait_for(bundle, f"step {3 * EVERY + 2} of")
     os.kill(find_trainer(bundle), signal.SIGKILL)
@@ -100,13 +104,18 @@ def test_killed_with_half_a_checkpoint(prepared: Path, uninterrupted: bytes) -> 
     weights = half / "model.safetensors"
     with weights.open("rb+") as file:
         file.truncate(weights.stat().st_size // 2)
+    late = list(kill_along(bundle, ["merge.py"], random.Random(1)))  # noqa: S311
 
     again = run("./run.sh", cwd=bundle)
 
     assert code == 1
+    assert [kill.struck for kill in early + late] == ["prepare.py", "merge.py"]
+    killed = bundle.with_suffix(".log").read_text(encoding="utf-8")
+    assert "ended without a word after step" in killed
+    assert f"saved is run/train/checkpoints/{half.name}; ./run.sh goes on from there" in killed
     assert again.code == 0, again.said
     assert "data: done already" in again.out
-    assert f"going on from run/train/checkpoints/{whole.name}\n" in again.out
+    assert f"going on from run/train/checkpoints/{whole.name}\n" in killed
     assert (bundle / WEIGHTS).read_bytes() == uninterrupted
 
 
