@@ -23,6 +23,7 @@ from accelerate.commands.launch import _validate_launch_command, launch_command_
 from accelerate.utils import FullyShardedDataParallelPlugin
 from accelerate.utils.launch import prepare_multi_gpu_env
 from deepspeed.runtime.config import DeepSpeedConfig
+from deepspeed.runtime.zero.offload_config import OffloadDeviceEnum
 from peft import LoraConfig
 from transformers import LlamaConfig, TrainingArguments
 from transformers.integrations.deepspeed import HfTrainerDeepSpeedConfig
@@ -102,7 +103,7 @@ def read_deepspeed(path: Path, settings: TrainingArguments) -> dict[str, Any]:
         "clipping": judged.gradient_clipping,
         "bf16": judged.bfloat16_config.enabled,
         "offloaded": {
-            name: [config.device.value, str(config.nvme_path)]
+            name: [OffloadDeviceEnum(config.device).value, str(config.nvme_path)]
             for name, config in (
                 ("optimizer", judged.zero_config.offload_optimizer),
                 ("parameters", judged.zero_config.offload_param),
