@@ -3,7 +3,6 @@
 import ast
 import json
 import os
-import resource
 import subprocess
 import sys
 import tomllib
@@ -11,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+
+from tests.end_to_end.process import children_seconds
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("cli", "compiler", "spec", "templates", "tui")
@@ -105,12 +106,6 @@ def test_extras_are_pinned() -> None:
         if not str(requirement.specifier).startswith("=="):
             pin = pins[requirement.name.lower()]
             assert requirement.specifier.contains(pin.removeprefix("==")), requirement
-
-
-def children_seconds() -> float:
-    """Return the processor seconds of all processes that were started and have ended."""
-    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return spent.ru_utime + spent.ru_stime
 
 
 def test_a_bad_spec_is_told_fast(bad_spec: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -57,6 +58,12 @@ def compile_spec(folder: Path, spec: Mapping[str, Any], *, name: str = "spec.jso
     done = run("ftc", "compile", name, cwd=folder)
     assert done.code == 0, done.said
     return folder / str(spec["name"])
+
+
+def children_seconds() -> float:
+    """Return the processor seconds of all processes that were started and have ended."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
 
 
 def train(bundle: Path, *arguments: str | Path) -> Ended:

@@ -7,7 +7,6 @@ miniature, runs the bundle, and is held to its word that what is broken stops it
 import json
 import shutil
 import sys
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +16,11 @@ import pytest
 
 from benchmarks.rehearsals import Family, read_families, write_family
 from ftc.compiler.rehearse.rehearsal import MOST_DIVERGENCE
-from tests.end_to_end.process import Ended, read_json, run, write_json
+from tests.end_to_end.process import Ended, children_seconds, read_json, run, write_json
 
 pytestmark = pytest.mark.prove
 
-LIMIT_SECONDS: Final = 180
+LIMIT_SECONDS: Final = 2 * 180  # of two processors
 FAMILIES: Final[Mapping[str, Family]] = {family.name: family for family in read_families()}
 #: An 8B Llama with its real tokenizer of 128,256 tokens, and one whose tokenizer is a sentencepiece
 #: model, with windows of attention, norms of its own and rows that 256 does not divide.
@@ -35,7 +34,7 @@ STAGES: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsed:
-    """A rehearsal that was kept: what the command said, its seconds, its files."""
+    """A rehearsal that was kept: what the command said, its processor seconds, its files."""
 
     ended: Ended
     seconds: float
@@ -59,9 +58,9 @@ def keep(name: str, folder: Path, sdist: Path) -> Rehearsed:
     write_family(FAMILIES[name], folder, sdist=sdist)
     spec = read_json(folder / "spec.json")
     write_json(folder / "spec.json", {**spec, "export": {"types": spec["export"], "adapter": True}})
-    began = time.monotonic()
+    began = children_seconds()
     ended = rehearse(folder, sdist, "--keep", "kept", "--format", "json")
-    seconds = time.monotonic() - began
+    seconds = children_seconds() - began
     assert ended.code == 0, ended.said
     return Rehearsed(
         ended=ended, seconds=seconds, data=json.loads(ended.out), folder=folder / "kept"
@@ -81,7 +80,7 @@ def gemma(tmp_path_factory: pytest.TempPathFactory, sdist: Path) -> Rehearsed:
 
 
 def test_every_stage_ends_well_in_time(llama: Rehearsed) -> None:
-    """Every stage in its order, in less than three minutes on two cores."""
+    """Every stage in its order, with less work than two cores do in three minutes."""
     stages = llama.data["stages"]
     assert tuple(stage["name"] for stage in stages) == STAGES
     assert {stage["status"] for stage in stages} == {"ok"}
