@@ -6,7 +6,8 @@ Adds one callback to the Trainer that the script makes, and counts the tokens th
 batches has beside padding. The report has: seconds from LAUNCHED to the end of the first optimiser
 step; from there to the last one the seconds, the processor's seconds, tokens and steps; the peak of
 the process in bytes; the loss per token on HELD (rows of `input_ids` and `labels`, or `-` for none)
-at ten points, with the tokens and the seconds of training until then.
+at ten points, with the tokens and the seconds of training until then. Without HELD no checkpoint is
+saved: a few steps would have as many as a whole run.
 """
 
 import json
@@ -21,6 +22,7 @@ from typing import Any
 
 import torch
 from transformers import Trainer, TrainerCallback
+from transformers.trainer_utils import SaveStrategy
 
 POINTS = 10
 NOT_LEARNED = -100
@@ -90,6 +92,8 @@ def make_watched(self: Any, *args: Any, **kwargs: Any) -> None:
     """Make the Trainer, and add the callback."""
     make(self, *args, **kwargs)
     self.add_callback(Stopwatch())
+    if not held:
+        self.args.save_strategy = SaveStrategy.NO
 
 
 def step_counted(self: Any, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:

@@ -71,6 +71,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Throughput of train.py and of a plain script.")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--epochs", type=float, default=1.25, help="of the bundle's whole run")
+    parser.add_argument("--curves", type=Path, help="whole runs that an earlier call has printed")
     args = parser.parse_args()
     runs = args.runs
     with tempfile.TemporaryDirectory() as name:
@@ -78,7 +79,7 @@ def main() -> None:
         equal, timed, epoch, planned = write_bundles(folder, args.epochs)
         arms = [*equal_arms(folder, equal), *planned_arms(folder, timed)]
         whole = [planned_arms(folder, planned)[0], *planned_arms(folder, epoch)[1:]]
-        curves = {arm.name: measure(arm, held=True) for arm in whole}
+        curves = read_curves(args.curves) or {arm.name: measure(arm, held=True) for arm in whole}
         print(json.dumps(curves), flush=True)
         found: dict[str, list[Report]] = {arm.name: [] for arm in arms}
         for number in range(runs):
@@ -89,6 +90,12 @@ def main() -> None:
         text = "\n".join(tell(found, curves, planned)) + "\n"
     (HERE / "throughput.md").write_text(text, encoding="utf-8")
     print(text)
+
+
+def read_curves(log: Path | None) -> dict[str, Report]:
+    """Return the whole runs that the output of a call of this module tells of."""
+    lines = [] if log is None else log.read_text(encoding="utf-8").splitlines()
+    return next((json.loads(line) for line in lines if line.startswith("{")), {})
 
 
 def write_bundles(folder: Path, epochs: float) -> tuple[Path, Path, Path, Path]:
@@ -357,7 +364,8 @@ def tell(
         f"Medians of {runs} interleaved runs; OMP_NUM_THREADS={os.environ.get('OMP_NUM_THREADS')}.",
         "",
         "Tokens are those that are no padding. Speeds rest on the time from the first to the last",
-        "optimiser step; on a machine that others use as well, processor seconds tell more.",
+        f"of {_STEPS} optimiser steps without checkpoints, of which so few would have as many as a",
+        "whole run. On a machine that others use as well, processor seconds tell more.",
         "",
         "| script | tokens/s | tokens per processor second | first step, s | peak, MiB |",
         "| --- | ---: | ---: | ---: | ---: |",
@@ -405,8 +413,8 @@ def tell_whole_runs(curves: Mapping[str, Report]) -> list[str]:
     lines = [
         "## At equal held-out loss",
         "",
-        "Whole runs: the scripts by hand read the rows once, and the bundle so often that its loss",
-        "per token on the held-out rows ends no higher.",
+        "Whole runs with their checkpoints: the scripts by hand read the rows once, and the bundle",
+        "so often that its loss per token on the held-out rows ends no higher.",
         "",
         "| script | steps | tokens | held-out loss | seconds | of CPU | x bundle | of CPU |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",

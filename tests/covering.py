@@ -156,14 +156,16 @@ def make_spec(case: Case) -> dict[str, Any]:
     if case.export == "adapter":
         spec["export"] = {"adapter": True}
     elif case.export != "none":
-        spec["export"] = {"types": [case.export]}
+        # random weights hardly prefer one word to the next: what rounding moves can be the first
+        spec["export"] = {"types": [case.export], "verify": {"min_agreement": 0.5}}
     return spec
 
 
 def _needed(objective: str) -> dict[str, Any]:
     """Return the knobs of an objective that have no default, or one for longer runs."""
     few = {"num_generations": 4, "answer_tokens": 8}
-    return {"rewards": [{"regex": "[aeiou]"}], **few} if objective == "grpo" else {}
+    half = {"regex": "^[^a-z]*[a-m]"}  # of all random answers, so that some get more than others
+    return {"rewards": [half], **few} if objective == "grpo" else {}
 
 
 def _say(role: str, content: str) -> dict[str, str]:

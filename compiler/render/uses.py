@@ -142,6 +142,7 @@ class Uses:
     scores: bool
     classes: bool
     reward_model: bool
+    widened: bool
     balanced: bool
     weighed_labels: bool
     best_class_metric: bool
@@ -379,6 +380,14 @@ def _tracking_uses(source: BundleSource) -> dict[str, bool]:
     }
 
 
+def _is_adapter_in_16_bits(source: BundleSource) -> bool:
+    """Whether TRL trains an adapter in 16 bits that DeepSpeed keeps no fp32 copy of."""
+    method, decided = source.spec.method.type, source.plan.decisions
+    zero = decided.sharding.value.startswith("zero")
+    wide = decided.precision.value == "fp32"
+    return method in ("lora", "qlora") and (not zero or (wide and method == "qlora"))
+
+
 def _score_uses(source: BundleSource) -> dict[str, bool]:
     """Return the choices of a head that scores."""
     spec, facts, decided = source.spec, source.facts, source.plan.decisions
@@ -389,6 +398,7 @@ def _score_uses(source: BundleSource) -> dict[str, bool]:
         "scores": scores,
         "classes": spec.objective.type == "classification",
         "reward_model": spec.objective.type == "reward",
+        "widened": spec.objective.type == "reward" and _is_adapter_in_16_bits(source),
         "balanced": weights == "balanced",
         "weighed_labels": isinstance(weights, Mapping),
         "best_class_metric": _is_best_by_metric(decided) and scores and validation,
