@@ -16,11 +16,12 @@ class Arrangement:
     """What batches are made of: `rows` of an epoch and their `lengths`.
 
     `length_tokens` is the most that one has. `each` rows of the data are in one on average: 1 where
-    they are not packed.
+    they are not packed. `sorted`: those of a step lie by length, drawn at random as they are.
     """
 
     packed: bool = False
     grouped: bool = False
+    sorted: bool = False
     rows: int
     lengths: Lengths
     length_tokens: int
@@ -37,9 +38,9 @@ class Arrangement:
         return self.lengths.mean / self.length_tokens
 
 
-def pad_rows(lengths: Lengths, *, rows: int, max_length: int) -> Arrangement:
-    """Each row of the data by itself, in the order of chance."""
-    return Arrangement(rows=rows, lengths=lengths, length_tokens=max_length)
+def pad_rows(lengths: Lengths, *, rows: int, max_length: int, by_length: bool) -> Arrangement:
+    """Each row of the data by itself, in the order of chance; those of a step by length or not."""
+    return Arrangement(sorted=by_length, rows=rows, lengths=lengths, length_tokens=max_length)
 
 
 def group_rows(lengths: Lengths, *, rows: int, max_length: int) -> Arrangement:

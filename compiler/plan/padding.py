@@ -14,7 +14,7 @@ from ftc.compiler.plan.arrangement import (
     split_lengths,
 )
 from ftc.compiler.plan.batch import target_rows
-from ftc.compiler.plan.comparison import COMPARING
+from ftc.compiler.plan.comparison import PAIRING
 from ftc.compiler.plan.decision import Because, Decision
 from ftc.compiler.plan.frame import Frame
 from ftc.compiler.plan.known import KnownFacts
@@ -71,6 +71,14 @@ class _Tried:
         return self.found.chosen.memory.fits is not False
 
 
+def sorts_rows(spec: Spec) -> bool:
+    """Tell whether the rows of a step are sorted by length, where they are not packed.
+
+    Trainers that compare answers, or try some, draw their rows by themselves.
+    """
+    return spec.objective.type not in PAIRING and not samples(spec)
+
+
 def find_pieces(spec: Spec, facts: KnownFacts, max_length: int) -> tuple[float, Lengths]:
     """Return the rows to train on for each of the data, and their lengths.
 
@@ -98,7 +106,7 @@ def first_arrangement(
             return packed
     if spec.training.group_by_length is True:
         return group_rows(lengths, rows=rows, max_length=max_length)
-    return pad_rows(lengths, rows=rows, max_length=max_length)
+    return pad_rows(lengths, rows=rows, max_length=max_length, by_length=sorts_rows(spec))
 
 
 def choose_padding(first: Frame, make: MakeFrame) -> tuple[Frame, Search, Padding]:
@@ -200,9 +208,9 @@ def _packed(tried: _Tried, packing: Decision[Packing]) -> tuple[Frame, Search, P
 
 
 def _decide_grouping(padded: _Tried, make: MakeFrame) -> tuple[Decision[bool], _Tried]:
-    """Group where random batches are padded so much that it costs more than it is worth."""
+    """Group where steps of random rows are padded so much that it costs more than it is worth."""
     first, written = padded.frame, padded.frame.spec.training.group_by_length
-    if first.spec.objective.type in COMPARING:
+    if first.spec.objective.type in PAIRING:
         return derived(False, "grouping.comparing"), padded
     if samples(first.spec):
         return derived(False, "grouping.sampling"), padded
@@ -210,8 +218,10 @@ def _decide_grouping(padded: _Tried, make: MakeFrame) -> tuple[Decision[bool], _
         return keep(first.spec, "/training/group_by_length", written), padded
     rows, lengths = first.arrangement.rows, first.lengths
     grouped = group_rows(lengths, rows=rows, max_length=first.max_length)
-    micro = padded.found.chosen.micro
-    share = padded_tokens(lengths, micro, first.max_length) / grouped.lengths.mean - 1
+    step = first.batch.decision.value
+    beside = padded.found.chosen.micro * first.world
+    alone = padded_tokens(lengths, beside, first.max_length, sorted_rows=step)
+    share = alone / grouped.lengths.mean - 1
     if not padded.fits or share < _WORTH_GROUPING - 1:
         return derived(False, "grouping.off", slower_share=max(0.0, share)), padded
     return derived(True, "grouping.on", slower_share=share), _try(make(grouped))

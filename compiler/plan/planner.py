@@ -151,14 +151,13 @@ def _costs(
     if exports is None:
         types, tokenizer = frame.spec.export.types, frame.facts.tokenizer
         exports = {kind: predict_bytes(job.shape, tokenizer, kind) for kind in types}
-    trained = frame.arrangement.lengths
     pieces, _ = find_pieces(frame.spec, frame.facts, frame.max_length)
-    row_tokens = min(trained.mean, frame.arrangement.length_tokens)
+    row_tokens = min(frame.arrangement.lengths.mean, frame.arrangement.length_tokens)
     steps = decisions.total_steps.value
     work = Work(
         steps=steps,
         rows_per_step=decisions.global_batch.value,
-        trained=trained,
+        trained=frame.arrangement,
         evaluations=1 + count_evaluations(steps, decisions.eval_steps.value),
         evaluation_rows=round(decisions.validation_rows.value * pieces),
         saves=count_evaluations(steps, decisions.save_steps.value),

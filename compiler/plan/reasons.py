@@ -49,9 +49,10 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "packing.counted": "`{field}` counts single rows",
     "packed_length": "{fill_share} of it filled by rows of up to {max} tokens",
     "packed_rows": "each with {each} rows of the training split on average",
-    "grouping.on": "padded to the longest of a batch drawn at random, an epoch would take "
-    "{slower_share} longer",
-    "grouping.off": "batches drawn at random take only {slower_share} longer",
+    "grouping.on": "with the rows of each step drawn at random, and sorted within it, an epoch "
+    "would take {slower_share} longer",
+    "grouping.off": "steps of rows drawn at random, sorted within each, take only {slower_share} "
+    "longer",
     "grouping.comparing": "trainers that compare answers draw their rows by themselves",
     "grouping.packed": "packed rows are alike in length",
     "rows.train": "what is left of {rows} usable rows",

@@ -9,7 +9,7 @@ from ftc.compiler.plan.frame import Frame
 from ftc.compiler.plan.memory import measure
 from ftc.compiler.plan.plan import Memory, Sharding
 from ftc.compiler.plan.sharding import offloads, shardings
-from ftc.compiler.plan.time import padded_tokens, step_seconds
+from ftc.compiler.plan.time import pass_tokens, step_seconds
 from ftc.spec.sections import Offload
 
 _BLIND_ROWS = 8  # the largest micro-batch where the memory is not known
@@ -111,8 +111,7 @@ def _measure(frame: Frame, way: Way, micro: int, padded: dict[int, float]) -> Ca
     hardware = frame.facts.hardware
     job = frame.job(way.sharding, checkpointing=way.checkpointing, micro=micro, offload=way.offload)
     if micro not in padded:
-        rows = frame.arrangement
-        padded[micro] = padded_tokens(rows.lengths, micro, rows.length_tokens)
+        padded[micro] = pass_tokens(job, frame.arrangement)
     memory = measure(job, hardware)
     asked = frame.spec.distribution.offload != "auto"
     chosen_here = not asked and way.offload != "none" and not job.swaps

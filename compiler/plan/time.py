@@ -1,9 +1,13 @@
 """How long a run takes and what it costs: all stages of the training, with an honest range."""
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
+from itertools import accumulate
+from statistics import fmean
 from typing import Final
 
+from ftc.compiler.plan.arrangement import Arrangement
 from ftc.compiler.plan.disk import checkpoint_bytes
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.objective import blind_passes, reference_passes, sequences_of
@@ -29,12 +33,12 @@ class Work:
     `evaluations` count the one before the first step.
     `referred_rows` are asked of the reference once, before training, where it is precomputed.
     `lengths` are those of evaluated rows, of which none has more than `max_length_tokens`;
-    `trained` those of the rows that a step's batch has, with at most the job's `length_tokens`.
+    `trained` is how the rows of a step lie, with at most the job's `length_tokens`.
     """
 
     steps: int
     rows_per_step: int
-    trained: Lengths
+    trained: Arrangement
     evaluations: int
     evaluation_rows: int
     saves: int
@@ -47,7 +51,7 @@ def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
     """Return the seconds of a run and their range; None where no rate is known."""
     if not rate(job, hardware):
         return None
-    tokens = padded_tokens(work.trained, job.micro, job.length_tokens)
+    tokens = pass_tokens(job, work.trained)
     step = step_seconds(job, hardware, tokens)
     seen = job.eval_micro or job.micro
     batches = work.evaluations * math.ceil(work.evaluation_rows / (seen * job.world))
@@ -72,7 +76,7 @@ def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
         evaluation_seconds=round(evaluation, 1),
         saving_seconds=round(saving, 1),
         loading_seconds=round(loading, 1),
-        tokens_per_second=round(work.rows_per_step * work.trained.mean / step, 1),
+        tokens_per_second=round(work.rows_per_step * work.trained.lengths.mean / step, 1),
     )
 
 
@@ -103,27 +107,49 @@ def step_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
     return step + generation_seconds(job, hardware)
 
 
-def padded_tokens(lengths: Lengths, rows: int, max_length_tokens: int) -> float:
+def pass_tokens(job: Job, rows: Arrangement) -> float:
+    """Return the expected tokens per row of a training pass, padded to its longest row.
+
+    Where the rows of a step are sorted, those of a pass are neighbours on all processes together.
+    """
+    if not rows.sorted:
+        return padded_tokens(rows.lengths, job.micro, rows.length_tokens)
+    side_by_side = job.micro * job.world
+    step = side_by_side * job.accumulation
+    return padded_tokens(rows.lengths, side_by_side, rows.length_tokens, sorted_rows=step)
+
+
+def padded_tokens(
+    lengths: Lengths, rows: int, max_length_tokens: int, *, sorted_rows: int = 0
+) -> float:
     """Return the expected tokens per row of a micro-batch that is padded to its longest row.
 
     The mean of the largest of so many draws from the histogram, over that of one, times the mean.
+    Micro-batches cut from `sorted_rows` draws have the largest of all first, and then the quantiles
+    at which they begin.
     """
-    total = sum(count for _, count in lengths.histogram)
+    edges = sorted((min(edge, max_length_tokens), count) for edge, count in lengths.histogram)
+    total = sum(count for _, count in edges)
     if not total:
         return max(1.0, min(lengths.mean, max_length_tokens))
+    shares = [seen / total for seen in accumulate(count for _, count in edges)]
 
     def largest_of(draws: int) -> float:
         below, expected = 0.0, 0.0
-        seen = 0
-        for edge, count in sorted(lengths.histogram):
-            seen += count
-            share = (seen / total) ** draws
-            expected += min(edge, max_length_tokens) * (share - below)
-            below = share
+        for (edge, _), share in zip(edges, shares, strict=True):
+            expected += edge * (share**draws - below)
+            below = share**draws
         return expected
 
+    def longest(begin: int) -> float:
+        """Return the expected length of a sorted row, counted from the longest."""
+        if begin == 0:
+            return largest_of(max(rows, sorted_rows))
+        return edges[bisect_left(shares, 1 - (begin + 0.5) / sorted_rows)][0]
+
+    begins = range(0, max(1, sorted_rows), rows)
     one = largest_of(1)
-    stretch = largest_of(rows) / one if one else 1.0
+    stretch = fmean(longest(begin) for begin in begins) / one if one else 1.0
     return max(1.0, min(lengths.mean * stretch, max_length_tokens))
 
 

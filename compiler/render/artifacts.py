@@ -83,8 +83,8 @@ ARTIFACTS: Final = (
     _script("guard.py", "what every stage shares"),
     _script(
         "grouping.py",
-        "has the rows of a step be about as long",
-        lambda uses: uses.group_by_length,
+        "orders rows by length, for less padding",
+        lambda uses: uses.sorted_rows,
     ),
     _script(
         "shards.py",

@@ -9,6 +9,8 @@ from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.ollama_templates import find_ollama_family
 from ftc.compiler.plan.comparison import PAIRING
 from ftc.compiler.plan.mixture import is_weighed
+from ftc.compiler.plan.objective import NEEDS
+from ftc.compiler.plan.padding import sorts_rows
 from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.plan.sampling import find_rewards, samples, sampling_reference
 from ftc.compiler.render.method import token_tables
@@ -138,6 +140,8 @@ class Uses:
     stacked: bool
     liger: bool
     group_by_length: bool
+    sorted_rows: bool
+    fused_head: bool
     # a head that scores
     scores: bool
     classes: bool
@@ -349,6 +353,8 @@ def _training_uses(source: BundleSource) -> dict[str, bool]:
         "stacked": decided.packing.value != "none" and decided.attention.value != _VARIABLE_LENGTHS,
         "liger": spec.training.liger,
         "group_by_length": decided.group_by_length.value,
+        "sorted_rows": decided.packing.value == "none" and sorts_rows(spec),
+        "fused_head": not gpu and NEEDS[spec.objective.type].head == "fused",
     }
 
 

@@ -7,6 +7,7 @@ with a model that nobody has vetted.
 """
 
 import json
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,6 +46,10 @@ _SLOW_TIMES: Final = 5
 #: The day that `strftime_now` gives: templates that print a date print one of this width.
 _TODAY: Final = datetime(2026, 1, 15, 12, 0, 0)  # noqa: DTZ001 - templates read a local time
 _REASONING: Final = ("reasoning_content", "thinking", "reasoning")
+_UNPAIRED: Final = re.compile("[\ud800-\udfff]")
+#: What Python makes of a template that Jinja lets through: `break` outside a loop, a number of
+#: five thousand digits, a nest too deep.
+_NO_PYTHON: Final = (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError)
 #: The filter that counts the steps of a loop; the space keeps templates from naming it.
 _COUNT: Final = "loop steps"
 
@@ -115,6 +120,8 @@ def compile_chat_template(
     """Compile a template; raises ChatTemplateError where it is no Jinja or far too long."""
     if len(source) > _TEMPLATE_CHARS:
         raise ChatTemplateError("the template is longer than 1 MiB")
+    if _UNPAIRED.search(source):
+        raise ChatTemplateError("half of a character (an unpaired surrogate) stands in it")
     environment = _Environment(
         trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, "jinja2.ext.loopcontrols"]
     )
@@ -135,7 +142,7 @@ def compile_chat_template(
         compiled.globals = dict(compiled.globals)  # a chain of maps is copied at each rendering
     except jinja2.TemplateSyntaxError as error:
         raise ChatTemplateError(f"line {error.lineno}: {_one_line(error)}") from error
-    except (RecursionError, jinja2.TemplateError) as error:
+    except (*_NO_PYTHON, jinja2.TemplateError) as error:
         raise ChatTemplateError(_one_line(error)) from error
     return ChatTemplate(compiled=compiled, environment=environment, variables=dict(variables))
 

@@ -49,7 +49,7 @@ def read_messages(messages: Any, *, calls: bool = False) -> tuple[Turn, ...] | F
             return "blank"
         try:
             messages = json.loads(messages)
-        except ValueError:
+        except (ValueError, RecursionError):
             return "no_list"
     if messages is None or messages == []:
         return "blank"

@@ -22,7 +22,7 @@ def read_tools(cell: Any) -> tuple[Turn, ...] | Literal["no_tools"]:
     if isinstance(cell, str):
         try:
             cell = None if is_blank(cell) else json.loads(cell)
-        except ValueError:
+        except (ValueError, RecursionError):
             return "no_tools"
     if cell is None or cell == []:
         return ()
@@ -41,7 +41,7 @@ def read_calls(message: Mapping[str, Any]) -> tuple[Turn, ...] | None:
         calls, said = content, ""
         try:
             calls = json.loads(calls) if isinstance(calls, str) else calls
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
     else:
         calls, said = message.get("tool_calls"), content or ""
@@ -93,7 +93,7 @@ def _read_call(call: Any) -> Message | None:
     arguments = function.get("arguments", {})
     try:
         arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(arguments, dict):
         return None

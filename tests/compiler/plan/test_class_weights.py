@@ -50,7 +50,7 @@ def test_other_objectives_have_none(build_known: BuildKnown) -> None:
 @pytest.mark.parametrize("method", ["lora", "qlora", "full"])
 def test_the_head_is_in_the_plan(build_known: BuildKnown, method: str) -> None:
     """Beside an adapter the head is trained whole; in a full fine-tune it replaces the other."""
-    edits = {"/spec/method/type": method}
+    edits = {"/spec/method/type": method, "/spec/training/micro_batch": 2}
     words = make_plan(*build_known({**edits, "/spec/export/types": []}))
     scores = make_plan(*build_known({**edits, **SCORED}))
     shape = build_known(edits)[1].model.shape
@@ -59,7 +59,8 @@ def test_the_head_is_in_the_plan(build_known: BuildKnown, method: str) -> None:
 
     moved = words.trainable_parameters + head - (shape.head_parameters if method == "full" else 0)
     assert scores.trainable_parameters == moved
-    assert scores.memory.device_bytes < words.memory.device_bytes
+    if method != "qlora":  # whose adapters are fp32 here, and so is what they keep of their input
+        assert scores.memory.device_bytes < words.memory.device_bytes
     assert scores.memory.parts["loss"]["loss"] < words.memory.parts["loss"]["loss"] / 3
     assert scores.decisions.metric.value == "macro_f1"
     assert scores.decisions.best_by.value == "metric"

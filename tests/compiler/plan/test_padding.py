@@ -84,12 +84,16 @@ def test_why_rows_are_not_packed(
 
 
 def test_grouping_is_for_what_cannot_be_packed(build_known: BuildKnown) -> None:
-    """Where random batches are mostly padding, and rows stay by themselves."""
+    """Where rows stay by themselves, and a step has too few to find others as long."""
     leaks = {"/facts/model/architecture": "FalconForCausalLM"}
-    grouped = plan_of(build_known, UNEVEN, leaks).decisions.group_by_length
+    few = {"/spec/training/global_batch": 4, "/spec/training/micro_batch": 4}
+    grouped = plan_of(build_known, UNEVEN, leaks, few).decisions.group_by_length
     assert (grouped.value, grouped.source) == (True, "derived")
+    assert "sorted within it" in sentence(grouped.because)
     said = {"/spec/training/group_by_length": False}
-    assert not plan_of(build_known, UNEVEN, leaks, said).decisions.group_by_length.value
+    assert not plan_of(build_known, UNEVEN, leaks, few, said).decisions.group_by_length.value
+    many = {"/spec/training/global_batch": 64, "/spec/training/micro_batch": 4}
+    assert not plan_of(build_known, UNEVEN, leaks, many).decisions.group_by_length.value
 
 
 def test_what_the_spec_says_is_done(build_known: BuildKnown) -> None:

@@ -9,7 +9,7 @@ from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.planner import make_frame, make_plan
 from ftc.compiler.plan.reasons import sentence
 from ftc.compiler.plan.search import least_device_bytes, search, ways
-from ftc.compiler.plan.time import padded_tokens, step_seconds
+from ftc.compiler.plan.time import pass_tokens, step_seconds
 from ftc.spec.sections import Spec
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
@@ -39,7 +39,7 @@ def test_nothing_that_fits_is_faster(build_known: BuildKnown, edits: Mapping[str
             memory = frame.memory(
                 way.sharding, checkpointing=way.checkpointing, micro=micro, offload=way.offload
             )
-            tokens = padded_tokens(frame.facts.data.lengths, micro, frame.max_length)
+            tokens = pass_tokens(job, frame.arrangement)
             least = min(least, memory.device_bytes)
             if memory.fits:
                 seconds = step_seconds(job, frame.facts.hardware, tokens)

@@ -14,19 +14,9 @@ from types import ModuleType
 import pytest
 
 from tests.compiler.conftest import BuildKnown
-from tests.compiler.render.test_bundle import CPU, FULL, render
-from tests.end_to_end.process import Ended, run
-
-NAMES = ("guard", "journal", "killed", "survival")
-
-
-@pytest.fixture
-def bundle(build_known: BuildKnown, tmp_path: Path) -> Path:
-    """Return a folder with the shared modules of a bundle that trains on one process."""
-    files = render(build_known, {**FULL, **CPU})
-    for name in NAMES:
-        (tmp_path / f"{name}.py").write_text(files[f"{name}.py"].text, encoding="utf-8")
-    return tmp_path
+from tests.compiler.render.stage_folders import NAMES, run_cases, run_in, write_checkpoint
+from tests.compiler.render.test_bundle import FULL, render
+from tests.end_to_end.process import run
 
 
 @pytest.fixture
@@ -41,43 +31,6 @@ def survival(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleTy
         sys.excepthook = hook
         for name in NAMES:
             sys.modules.pop(name, None)
-
-
-def write_checkpoint(folder: Path, step: int, best: str | None = None) -> Path:
-    """Write the files of a checkpoint, with none of them sealed."""
-    checkpoint = folder / f"run/train/checkpoints/checkpoint-{step}"
-    checkpoint.mkdir(parents=True)
-    state = {"global_step": step, "best_model_checkpoint": best}
-    (checkpoint / "trainer_state.json").write_text(json.dumps(state))
-    for name in ("model.safetensors", "optimizer.pt"):
-        (checkpoint / name).write_bytes(bytes([step]) * 1000)
-    return checkpoint
-
-
-def run_in(bundle: Path, code: str) -> Ended:
-    """Run Python in the bundle's folder, as a stage."""
-    (bundle / "stage.py").write_text(code, encoding="utf-8")
-    return run(sys.executable, "stage.py", cwd=bundle)
-
-
-def run_cases(bundle: Path, *cases: str) -> list[Ended]:
-    """Run Python in copies of one process that has imported what training imports."""
-    (bundle / "stage.py").write_text(
-        "import os, sys, traceback, types\nimport torch, survival\n"
-        "for number, code in enumerate(sys.argv[1:]):\n"
-        "    if os.fork() == 0:\n"
-        "        os.dup2(os.open(f'{number}.err', os.O_CREAT | os.O_WRONLY), 2)\n"
-        "        try:\n            exec(code)\n"
-        "        except BaseException:\n            traceback.print_exc()\n"
-        "        os._exit(99)\n"
-        "    print(os.waitstatus_to_exitcode(os.wait()[1]))\n",
-        encoding="utf-8",
-    )
-    done = run(sys.executable, "stage.py", *cases, cwd=bundle)
-    assert done.code == 0, done.said
-    codes = map(int, done.out.split())
-    errors = [(bundle / f"{number}.err").read_text() for number in range(len(cases))]
-    return [Ended(code=code, out="", err=err) for code, err in zip(codes, errors, strict=True)]
 
 
 def test_a_sealed_checkpoint_is_whole(survival: ModuleType, bundle: Path) -> None:
@@ -312,66 +265,6 @@ def test_the_kernel_kills_for_memory(bundle: Path, small_memory: Path) -> None:
     assert "the kernel killed training after step 0, as memory ran out" in ended.err
     assert (bundle / "run/train/exit_code.json").read_text() == "76\n"
     assert json.loads((bundle / "run/train/batch.json").read_text())["row"] == 1
-
-
-@pytest.fixture
-def small_disk(bundle: Path) -> Iterator[Path]:
-    """Mount a disk of one MiB as the run folder."""
-    folder = bundle / "run"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
-    mounted = shutil.which("mount") and subprocess.run(command, capture_output=True, check=False)
-    if not mounted or mounted.returncode != 0:
-        pytest.skip("mounting a disk needs rights that are not there")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", folder], check=True)
-
-
-def test_a_full_disk(bundle: Path, small_disk: Path) -> None:
-    """A stage ends in one sentence, and what was whole is still whole."""
-    first = run_in(bundle, "import guard\nguard.write_rows(guard.RUN / 'rows', [1])")
-    again = run_in(bundle, "import guard\nguard.write_rows(guard.RUN / 'rows', ['x' * 2**21])")
-
-    assert first.code == 0, first.err
-    assert again.code == 1
-    assert again.err.count("\n") == 1
-    assert "the disk is full" in again.err
-    assert (small_disk / "rows").read_text() == "1\n"
-
-
-def test_a_full_disk_at_a_checkpoint(bundle: Path, small_disk: Path) -> None:
-    """The libraries' own errors, which lose the number, are told as what they are."""
-    (small_disk / "train").mkdir()
-    saves = ("torch.save({'a': big}, at)", "save_file({'a': big}, at)")
-    cases = run_cases(
-        bundle,
-        *(
-            "from safetensors.torch import save_file\n"
-            "at, big = str(survival.guard.RUN / 'big'), torch.zeros(2**20)\n"
-            f"try:\n    {save}\n"
-            "except Exception as error:\n    survival.explain(error, None, 0, [[1, 1]], 0)\n"
-            "    raise\n"
-            for save in saves
-        ),
-    )
-
-    for ended in cases:
-        assert ended.code == 1
-        assert ended.err.count("\n") == 1
-        assert f"{small_disk}: the disk is full; saved is nothing of training yet" in ended.err
-
-
-def test_a_folder_that_can_only_be_read(bundle: Path, small_disk: Path) -> None:
-    """A stage says so when it takes the lock, before any work."""
-    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
-
-    ended = run_in(bundle, "import guard\nguard.lock()")
-
-    assert ended.code == 1
-    assert "the folder can only be read; mend that and start again" in ended.err
-    assert ended.err.count("\n") == 1
 
 
 def test_two_runs_in_one_folder(bundle: Path) -> None:

@@ -1,25 +1,32 @@
-"""Rows of a step that are about as long: less padding, and the same steps on any number of GPUs.
+"""The rows of a step in the order of their length: those of a pass are alike, with less padding.
 
-The Trainer's own sampler sorts by what one process sees in a step, so that with more processes the
-same seed would give other steps; and it draws from what dropout draws from as well.
+Which rows a step has is drawn as ever, and its gradient is the sum over all of them. The longest
+row comes first of all: memory that does not suffice for it runs out at once.
 """
 
 import torch
-from transformers.trainer_pt_utils import LengthGroupedSampler
+from pyarrow import compute
+from torch.utils.data import Sampler
+from transformers.trainer_pt_utils import get_length_grouped_indices
+
+STEPS = 1  # sorted by itself
 
 
-class Grouped(LengthGroupedSampler):
-    """Orders rows by length within fifty steps; the order follows from the seed and the epoch."""
+class Grouped(Sampler):
+    """Orders the rows of an epoch; the order follows from the seed and the epoch alone."""
 
     def __init__(self, trainer):
         args, rows = trainer.args, trainer.train_dataset
-        batch = args.train_batch_size * args.gradient_accumulation_steps * args.world_size
-        super().__init__(batch, dataset=rows, model_input_name="input_ids")
+        self.step = args.train_batch_size * args.gradient_accumulation_steps * args.world_size
+        self.lengths = compute.list_value_length(rows.data["input_ids"]).to_pylist()
         self.seed, self.epoch = args.seed, 0
 
     def set_epoch(self, epoch):
         self.epoch = epoch
 
+    def __len__(self):
+        return len(self.lengths)
+
     def __iter__(self):
-        self.generator = torch.Generator().manual_seed(self.seed + self.epoch)
-        return super().__iter__()
+        drawn = torch.Generator().manual_seed(self.seed + self.epoch)
+        return iter(get_length_grouped_indices(self.lengths, self.step, STEPS, drawn))

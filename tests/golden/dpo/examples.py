@@ -98,7 +98,7 @@ def read_cell(cell, role):
     if isinstance(cell, str) and cell.lstrip().startswith("[{"):
         try:
             cell = json.loads(cell)
-        except ValueError:
+        except (ValueError, RecursionError):
             return [(role, cell)]
     if isinstance(cell, list):
         if not all(isinstance(turn, dict) for turn in cell):

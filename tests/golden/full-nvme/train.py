@@ -20,6 +20,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback
 from trl import SFTConfig, SFTTrainer
 
 import gain
+import grouping
 import guard
 import shards
 import survival
@@ -120,6 +121,7 @@ trainer = SFTTrainer(
     callbacks=[progress, shards.Divided()],
 )
 trainer.remove_callback(PrinterCallback)
+trainer._get_train_sampler = lambda *_: grouping.Grouped(trainer)  # rows of a pass are as long
 progress.attend(trainer)
 guard.say(f"a step is {micro_batch} rows x {accumulation} passes x {config.world_size} processes")
 

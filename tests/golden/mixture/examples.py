@@ -116,7 +116,7 @@ def read_chat(row):
     if isinstance(messages, str):
         try:
             messages = json.loads(messages) if messages.strip() else []
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
     if not isinstance(messages, list) or not all(isinstance(turn, dict) for turn in messages):
         return None

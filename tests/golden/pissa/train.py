@@ -20,6 +20,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback
 from trl import SFTConfig, SFTTrainer
 
 import gain
+import grouping
 import guard
 import survival
 
@@ -135,6 +136,7 @@ trainer = SFTTrainer(
     peft_config=adapter,
 )
 trainer.remove_callback(PrinterCallback)
+trainer._get_train_sampler = lambda *_: grouping.Grouped(trainer)  # rows of a pass are as long
 progress.attend(trainer)
 # The adapter is a part of the base, split off: what it began as is subtracted at the end.
 trainer.model.peft_config["default"].init_lora_weights = True  # else loading it would split again

@@ -98,7 +98,7 @@ def read_json(text):
     """Return what a text of JSON says, and what is no text as it is; None where it is broken."""
     try:
         return json.loads(text) if isinstance(text, str) else text
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
@@ -150,7 +150,7 @@ def read_turns(row):
     if isinstance(messages, str):
         try:
             messages = json.loads(messages) if messages.strip() else []
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
     if not isinstance(messages, list) or not all(isinstance(turn, dict) for turn in messages):
         return None
