@@ -103,15 +103,8 @@ def write_bundles(folder: Path, epochs: float) -> tuple[Path, Path, Path, Path]:
 
     The latter for a few steps, for an epoch, and for so many epochs.
     """
-    maker = ROOT / "examples" / "quickstart" / "make_model.py"
-    subprocess.run([sys.executable, maker, "--out", folder / "model"], check=True)
-    with (DATA / "banking77_train.csv").open(encoding="utf-8", newline="") as file:
-        rows = [
-            ("prompt", "completion"),
-            *((r["text"], r["category"]) for r in csv.DictReader(file)),
-        ]
-    with (folder / "rows.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows(rows)
+    write_model(folder)
+    write_rows(folder / "rows.csv", read_intents())
     data = {"source": "rows.csv", "max_rows": _ROWS, "splits": {"test": 0.1, "validation": 0}}
     said = {
         "max_steps": _STEPS, "micro_batch": _MICRO, "global_batch": 2 * _MICRO,
@@ -124,14 +117,41 @@ def write_bundles(folder: Path, epochs: float) -> tuple[Path, Path, Path, Path]:
         "planned": {"data": data, "training": {"epochs": epochs}},
     }
     for name, spec in specs.items():
-        path = folder / f"{name}.json"
-        spec["training"]["learning_rate"] = _LEARNING_RATE
-        whole = {"name": name, "model": "./model", "hardware": "cpu", "method": "full", **spec}
-        path.write_text(json.dumps(whole), encoding="utf-8")
-        compiling = [sys.executable, "-m", "ftc", "compile", str(path)]
-        subprocess.run(compiling, check=True, capture_output=True)
-        subprocess.run([sys.executable, "prepare.py"], cwd=folder / name, check=True)
+        write_bundle(folder, name, spec)
     return folder / "equal", folder / "timed", folder / "epoch", folder / "planned"
+
+
+def write_model(folder: Path) -> None:
+    """Make the quickstart's model in a folder."""
+    maker = ROOT / "examples" / "quickstart" / "make_model.py"
+    subprocess.run([sys.executable, maker, "--out", folder / "model"], check=True)
+
+
+def read_intents() -> list[tuple[str, str]]:
+    """Return banking77: what a customer writes, and its intent."""
+    with (DATA / "banking77_train.csv").open(encoding="utf-8", newline="") as file:
+        return [(row["text"], row["category"]) for row in csv.DictReader(file)]
+
+
+def write_rows(path: Path, rows: Sequence[tuple[str, str]]) -> None:
+    """Write prompts and completions as a table."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("prompt", "completion"), *rows])
+
+
+def write_bundle(folder: Path, name: str, spec: Mapping[str, Mapping[str, Any]]) -> Path:
+    """Compile a spec's data and training for the folder's model, prepare the data, return it all.
+
+    All weights are trained, at one learning rate: else losses could not be compared.
+    """
+    training = {"learning_rate": _LEARNING_RATE, **spec["training"]}
+    whole = {"name": name, "model": "./model", "hardware": "cpu", "method": "full", **spec}
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps({**whole, "training": training}), encoding="utf-8")
+    compiling = [sys.executable, "-m", "ftc", "compile", str(path)]
+    subprocess.run(compiling, check=True, capture_output=True)
+    subprocess.run([sys.executable, "prepare.py"], cwd=folder / name, check=True)
+    return folder / name
 
 
 def decided(bundle: Path) -> Mapping[str, Any]:
@@ -271,7 +291,7 @@ def planned_arms(folder: Path, bundle: Path) -> tuple[Arm, Arm, Arm]:
     otherwise; once more it keeps activations, which is TRL's default no longer.
     """
     d = decided(bundle)
-    each = d["train_rows"] / (d["packed_rows"] or d["train_rows"])
+    each = d["train_rows"] / d.get("packed_rows", d["train_rows"])
     rows_per_step = d["global_batch"] * each
     passes = max(1, round(rows_per_step / _MICRO))
     settings = {

@@ -141,9 +141,11 @@ def sky_task(source: BundleSource) -> dict[str, Any]:
     has no text of the spec.
     """
     launch, hardware, plan = source.spec.launch, source.facts.hardware, source.plan
+    swapped = plan.decisions.nvme_bytes.value if plan.decisions.nvme_bytes is not None else 0
+    disk = plan.disk_bytes + _model_bytes(source) + swapped
     resources: dict[str, Any] = {
         "memory": f"{math.ceil(_SPARE * plan.host_ram_bytes / _GIB)}+",
-        "disk_size": math.ceil((plan.disk_bytes + _model_bytes(source)) / _GIB) + _SYSTEM_GIB,
+        "disk_size": math.ceil(disk / _GIB) + _SYSTEM_GIB,
         "use_spot": launch.spot,
         "job_recovery": {
             "max_restarts_on_errors": _RESTARTS,

@@ -144,10 +144,10 @@ def test_a_poisoned_weight(tmp_path: Path, model: Path, tickets: list[list[str]]
     assert ended.code == DIVERGED, ended.said
     assert "the loss of pass " in said
     assert number in lines
-    saved = (
-        f"run/train/checkpoints/checkpoint-{step - 1}" if step > 1 else "nothing of training yet"
-    )
-    assert f"saved is {saved}; ./run.sh goes on from there" in said
+    if step > 1:
+        assert f"saved is run/train/checkpoints/checkpoint-{step - 1}; ./run.sh goes on" in said
+    else:
+        assert said.endswith("nothing of training is saved yet: ./run.sh begins it again")
     assert not (bundle / "run/merged").exists()
     stages = [record["stage"] for record in read_rows(bundle / "run/stages.jsonl")]
     assert set(stages) == {"prepare", "train"}

@@ -56,7 +56,7 @@ def test_a_full_disk_at_a_checkpoint(bundle: Path, small_disk: Path) -> None:
     for ended in cases:
         assert ended.code == 1
         assert ended.err.count("\n") == 1
-        assert f"{small_disk}: the disk is full; saved is nothing of training yet" in ended.err
+        assert f"{small_disk}: the disk is full; nothing of training is saved yet" in ended.err
 
 
 def test_a_folder_that_can_only_be_read(bundle: Path, small_disk: Path) -> None:

@@ -225,6 +225,26 @@ def test_a_secret_is_named_and_never_held(build_known: BuildKnown) -> None:
     assert pod["spec"]["trainer"]["env"] == [{"name": "HF_TOKEN", "valueFrom": reference}]
 
 
+def test_skypilot_rents_the_disk_that_is_offloaded_to(build_known: BuildKnown) -> None:
+    """What files hold of states and weights lies beside what the run keeps."""
+    zero3 = {
+        **VARIANTS["skypilot"],
+        "/spec/method/type": "full",
+        "/spec/distribution/strategy": "zero3",
+        "/spec/distribution/offload": "parameters",
+    }
+
+    def disk(edits: Mapping[str, Any]) -> int:
+        task = yaml.safe_load(render(build_known, edits)["sky.yaml"].text)
+        return int(task["resources"]["disk_size"])
+
+    spec, facts = build_known({**zero3, "/spec/distribution/nvme_path": "/local_nvme"})
+    swapped = make_plan(spec, facts).decisions.nvme_bytes
+    assert swapped is not None
+    more = disk({**zero3, "/spec/distribution/nvme_path": "/local_nvme"}) - disk(zero3)
+    assert more == pytest.approx(swapped.value / 2**30, abs=1)
+
+
 def test_the_names_for_skypilot_are_of_accelerators() -> None:
     """The table is of devices that there are."""
     assert skypilot_names().keys() <= {device.name for device in all_accelerators()}

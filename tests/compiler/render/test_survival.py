@@ -170,7 +170,7 @@ def test_the_rows_and_the_memory(bundle: Path) -> None:
 
     assert rows.code == 77
     assert "are the lines [2, 3] of run/data/train.jsonl" in rows.err
-    assert "saved is nothing of training yet" in rows.err
+    assert "nothing of training is saved yet: ./run.sh begins it again" in rows.err
     assert smaller.code == 76
     assert "out of memory at step 3 with 4 rows per pass" in smaller.err
     assert "3.00 GiB were planned; next with 2 x 4 passes, the same batch" in smaller.err

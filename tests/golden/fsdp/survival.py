@@ -357,8 +357,9 @@ def leave_if_told(state):
 def go_on():
     """Say what is saved, and how to go on from it."""
     saved = [path for path in numbered() if (path / SEAL).is_file()]
-    name = saved[0].relative_to(guard.HERE) if saved else "nothing of training yet"
-    return f"saved is {name}; ./run.sh goes on from there"
+    if not saved:
+        return "nothing of training is saved yet: ./run.sh begins it again"
+    return f"saved is {saved[0].relative_to(guard.HERE)}; ./run.sh goes on from there"
 
 
 def peak_memory_bytes():

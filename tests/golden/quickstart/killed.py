@@ -57,8 +57,10 @@ held_bytes = max((record["memory_bytes"] for record in logged), default=0)
 sizes = f"{held_bytes / 2**30:.2f} GiB were held, {PLANNED_BYTES / 2**30:.2f} GiB were planned"
 sealed = [path.parent.name for path in TRAIN.glob("checkpoints/checkpoint-*/manifest.json")]
 last = max(sealed, key=lambda name: int(name[11:]), default=None)
-saved = f"run/train/checkpoints/{last}" if last else "nothing of training yet"
-go_on = f"saved is {saved}; ./run.sh goes on from there"
+if last:
+    go_on = f"saved is run/train/checkpoints/{last}; ./run.sh goes on from there"
+else:
+    go_on = "nothing of training is saved yet: ./run.sh begins it again"
 code, noted = 1, {"row": 0, "ladder": []}
 with contextlib.suppress(OSError, ValueError):
     noted = json.loads((TRAIN / "batch.json").read_text(encoding="utf-8"))

@@ -55,8 +55,10 @@ step = logged[-1]["step"] if logged else 0
 sizes = f"{HOST_BYTES / 2**30:.2f} GiB of the host's memory were planned"
 sealed = [path.parent.name for path in TRAIN.glob("checkpoints/checkpoint-*/manifest.json")]
 last = max(sealed, key=lambda name: int(name[11:]), default=None)
-saved = f"run/train/checkpoints/{last}" if last else "nothing of training yet"
-go_on = f"saved is {saved}; ./run.sh goes on from there"
+if last:
+    go_on = f"saved is run/train/checkpoints/{last}; ./run.sh goes on from there"
+else:
+    go_on = "nothing of training is saved yet: ./run.sh begins it again"
 if is_counted:
     said = f"the kernel killed training after step {step:,}, as the host's memory ran out: {sizes}"
     said += "; end what else takes memory, or use a machine with more"
