@@ -9,8 +9,6 @@ import pytest
 
 from tests.end_to_end.process import compile_spec, read_json, read_rows, run
 
-pytestmark = pytest.mark.prove
-
 WORSE = 79
 SAID = "training made the model worse: the loss on validation was "
 STEPS = 6
@@ -36,6 +34,7 @@ def write_rows(path: Path, other: frozenset[int] = frozenset()) -> None:
     path.write_text("".join(json.dumps({"text": row}) + "\n" for row in rows), encoding="utf-8")
 
 
+@pytest.mark.prove
 def test_what_is_learned_contradicts_what_is_held_out(tmp_path: Path, model: Path) -> None:
     """The run ends with one sentence and all saved; once that is allowed, it goes on from there.
 
@@ -77,3 +76,24 @@ def test_what_is_learned_contradicts_what_is_held_out(tmp_path: Path, model: Pat
     assert allowed.code == 0, allowed.said
     assert "train: done already" in allowed.out
     assert SAID in allowed.out
+
+
+@pytest.mark.prove_all
+@pytest.mark.parametrize("strategy", ["ddp", "zero2", "zero3"])
+def test_two_processes_end_with_one_sentence(tmp_path: Path, model: Path, strategy: str) -> None:
+    """The first of them judges, and the launcher hands its code on."""
+    (tmp_path / "model").symlink_to(model)
+    write_rows(tmp_path / "rows.jsonl")
+    both = {"hardware": "2x cpu", "distribution": {"strategy": strategy}}
+    bundle = compile_spec(tmp_path, {**SPEC, **both})
+    prepared = run(sys.executable, "prepare.py", cwd=bundle)
+    assert prepared.code == 0, prepared.said
+    held = read_rows(bundle / "run/data/validation.jsonl")
+    write_rows(tmp_path / "rows.jsonl", frozenset(int(row["prompt"].split()[0]) for row in held))
+
+    ended = run("./run.sh", cwd=bundle)
+
+    assert ended.code == WORSE, ended.said
+    assert ended.err.count(f"train.py: {SAID}") == 1
+    assert (bundle / "run/train/model/model.safetensors").is_file()
+    assert not (bundle / "run/merged").exists()
