@@ -87,7 +87,7 @@ config = SFTConfig(
     full_determinism=True,
 )
 torch.utils.deterministic.fill_uninitialized_memory = False  # a third of the time, for nothing
-trl.trainer.utils._use_triton = lambda _: True  # the head scores learned tokens alone, no others
+trl.trainer.utils._use_triton = lambda _: True  # scores what is learned alone, as on a GPU
 
 # -----------------------------------------------------------------------------
 # Is there something left to do, and where was it left
