@@ -67,7 +67,8 @@ class Found:
 
 def main() -> None:
     """Measure, and write the report beside this file."""
-    argparse.ArgumentParser(description="What becomes of padding, in time and loss.").parse_args()
+    parser = argparse.ArgumentParser(description="What becomes of padding, in time and loss.")
+    parser.parse_args()
     found = {}
     for name, (read, most) in SETS.items():
         with tempfile.TemporaryDirectory() as folder:

@@ -19,7 +19,7 @@ from ftc.spec.pages import (
     WEIGHTS_OF_SOME,
 )
 from ftc.spec.pointer import dotted, split
-from ftc.spec.schema import fields
+from ftc.spec.schema import Field, fields
 
 _HELD_OUT_BELOW: Final = 0.9
 _ROLES: Final = {
@@ -45,14 +45,22 @@ def find_conflicts(data: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _unread(long: Mapping[str, Any], written: frozenset[str]) -> Iterator[Finding]:
-    """Look for what the user wrote and `x-when` says is not read beside the rest of the spec."""
+    """Look for what the user wrote and `x-when` says is not read beside the rest of the spec.
+
+    It is read whatever that says where one of `x-also-when` holds.
+    """
+
+    def conditions(field: Field, key: str) -> Iterator[tuple[str, Any, list[Any]]]:
+        for pointer, values in field.schema.get(key, {}).items():
+            if split(pointer)[0] in long:
+                yield pointer, reduce(getitem, split(pointer), long), values
+
     for field in fields():
         if field.pointer not in written:
             continue
-        for pointer, values in field.schema.get("x-when", {}).items():
-            if split(pointer)[0] not in long:
-                continue
-            value = reduce(getitem, split(pointer), long)
+        if any(value in values for _, value, values in conditions(field, "x-also-when")):
+            continue
+        for pointer, value, values in conditions(field, "x-when"):
             if value in values:
                 continue
             other, words = dotted(pointer), " or ".join(f"`{word}`" for word in values)

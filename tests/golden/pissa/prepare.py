@@ -203,7 +203,8 @@ overlong = int((numpy.asarray(lengths) > examples.MAX_LENGTH).sum())
 if not prompts:
     said = {what: len(rows) for what, rows in changes.items() if rows}
     guard.stop(f"no row is left of {len(wanted):,}: {said}")
-if overlong > (OVERLONG_SHARE + MARGIN) * len(lengths):
+chance = 3 * (OVERLONG_SHARE / len(lengths)) ** 0.5  # three standard errors: rows may be a sample
+if overlong > (OVERLONG_SHARE + MARGIN + chance) * len(lengths):
     guard.stop(
         f"{overlong:,} of {len(lengths):,} rows are longer than {examples.MAX_LENGTH} tokens,"
         f" the longest has {max(lengths):,}, and the plan said {OVERLONG_SHARE:.1%} of rows:"
