@@ -332,3 +332,14 @@ def test_an_empty_reward_is_told() -> None:
     found = list(find_violations({"objective": objective}))
 
     assert any("`objective.rewards[0]` is empty" in finding.message for finding in found)
+
+
+def test_a_field_that_another_objective_reads_as_well() -> None:
+    """`answered_rows` is read where the metric chooses, and with `grpo` in any case."""
+    evaluation = {"evaluation": {"answered_rows": 32}}
+    tried = {**FULL, "objective": "grpo", "method": "lora", "training": evaluation}
+    assert isinstance(validate(document_of(tried)), Spec)
+
+    found = validate(document_of({**FULL, "training": evaluation}))
+    assert not isinstance(found, Spec)
+    assert [each.code for each in found] == ["FTC050"]
