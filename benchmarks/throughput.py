@@ -420,9 +420,10 @@ def tell(
         *tell_whole_runs(curves),
         "![held-out loss over tokens and over time](throughput.svg)",
         "",
-        "Neither packs at equal settings. TRL's defaults are rows padded to the longest of a",
-        "batch, about eight in one, and activations computed twice; rate, schedule, steps and rows",
-        "of a step are the plan's.",
+        "None packs at equal settings; the bundle lays the rows of a step by length, and scores",
+        "learned tokens alone. TRL's defaults are rows padded to the longest of a batch, about",
+        "eight in one, and activations computed twice; rate, schedule, steps and rows of a step",
+        "are the plan's.",
         "",
     ]
     return lines
