@@ -7,7 +7,6 @@ with a model that nobody has vetted.
 """
 
 import json
-import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,15 +37,13 @@ Message = Mapping[str, Any]
 Spans = tuple[tuple[int, int], ...]
 
 _TEMPLATE_CHARS: Final = 1024 * 1024
-_LOOP_STEPS: Final = 5_000_000
-_SECONDS: Final = 10.0
-#: A template that has taken so many seconds, so many times, is not rendered again.
+_LOOP_STEPS: Final = 2_000_000
+#: What all renderings of a template may take together that took longer than the second.
+_SECONDS: Final = 5.0
 _SLOW_SECONDS: Final = 1.0
-_SLOW_TIMES: Final = 5
 #: The day that `strftime_now` gives: templates that print a date print one of this width.
 _TODAY: Final = datetime(2026, 1, 15, 12, 0, 0)  # noqa: DTZ001 - templates read a local time
 _REASONING: Final = ("reasoning_content", "thinking", "reasoning")
-_UNPAIRED: Final = re.compile("[\ud800-\udfff]")
 #: What Python makes of a template that Jinja lets through: `break` outside a loop, a number of
 #: five thousand digits, a nest too deep.
 _NO_PYTHON: Final = (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError)
@@ -111,7 +108,8 @@ class ChatTemplate:
         except Exception as error:  # a template can raise anything that Python can
             raise ChatTemplateError(_one_line(error)) from error
         finally:
-            self.environment.slow += time.monotonic() - began > _SLOW_SECONDS
+            took = time.monotonic() - began
+            self.environment.slow_seconds += took if took > _SLOW_SECONDS else 0.0
 
 
 def compile_chat_template(
@@ -120,8 +118,6 @@ def compile_chat_template(
     """Compile a template; raises ChatTemplateError where it is no Jinja or far too long."""
     if len(source) > _TEMPLATE_CHARS:
         raise ChatTemplateError("the template is longer than 1 MiB")
-    if _UNPAIRED.search(source):
-        raise ChatTemplateError("half of a character (an unpaired surrogate) stands in it")
     environment = _Environment(
         trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, "jinja2.ext.loopcontrols"]
     )
@@ -154,27 +150,36 @@ class _Environment(ImmutableSandboxedEnvironment):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(finalize=hold_items, **options)
-        self.slow = 0
+        self.slow_seconds = 0.0
         self.start()
 
     def start(self) -> None:
-        """Give one rendering its whole budget, unless too many have used theirs up."""
-        if self.slow >= _SLOW_TIMES:
+        """Give one rendering its budget of steps, and what slow ones have left of the seconds."""
+        left = _SECONDS - self.slow_seconds
+        if left <= 0:
             raise ChatTemplateError("the template takes too long")
         self._steps = _LOOP_STEPS
-        self._deadline = time.monotonic() + _SECONDS
+        self._deadline = time.monotonic() + left
         self._chars = 0
         self._marked: list[tuple[int, int]] = []
 
     def collect(self, blocks: Iterable[str]) -> tuple[str, Spans]:
-        """Return the text that leaves the template in pieces, and the marked ranges in it."""
+        """Return the text that leaves the template in pieces, and the marked ranges in it.
+
+        Raises ChatTemplateError where it is too long, or no encoding has it.
+        """
         taken = []
         for block in blocks:
             taken.append(block)
             self._chars += len(block)
             if self._chars > MOST_CHARS:
                 raise ChatTemplateError("the rendered conversation is too long")
-        return "".join(taken), tuple(self._marked)
+        text = "".join(taken)
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ChatTemplateError("half of a character stands in the conversation") from error
+        return text, tuple(self._marked)
 
     def mark(self, text: str) -> None:
         """Note that a text which is about to leave is what the model says."""

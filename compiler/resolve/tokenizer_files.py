@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,7 +22,8 @@ TEMPLATE_FILE: Final = "chat_template.jinja"
 _SPECIAL: Final = (
     *("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"),
 )
-
+#: What may be half of a character, escaped or as bytes that JSON's reader lets through.
+_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 
 #: Post-processors that say nothing of the bos token when they add none.
 _UNDECIDED: Final = ("NoneType", "TemplateProcessing")
@@ -214,7 +216,12 @@ def _read_json(path: Path) -> Mapping[str, Any]:
     if not path.is_file():
         return {}
     try:
-        data = json.loads(path.read_bytes())
+        text = path.read_bytes()
+        data = json.loads(text)
+        if _SURROGATE.search(text):
+            json.dumps(data, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise TokenizerFileError(f"`{path.name}` holds half of a character") from error
     except (ValueError, RecursionError) as error:
         raise TokenizerFileError(f"`{path.name}` is not JSON") from error
     if not isinstance(data, dict):

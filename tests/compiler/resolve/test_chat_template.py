@@ -374,9 +374,9 @@ def test_hostile_template_is_refused(source: str) -> None:
 
 
 def test_a_slow_template_is_given_up() -> None:
-    """Each rendering is bounded, and so is how often a template may use all of its time up."""
+    """Slow renderings share a bound of seconds: one that has used them up is not rendered again."""
     template = compile_chat_template("{{ messages[0].content }}", TOKENS)
-    template.environment.slow = 5
+    template.environment.slow_seconds = 5.0
 
     with pytest.raises(ChatTemplateError, match="takes too long"):
         template.render([USER])
