@@ -172,3 +172,13 @@ def test_a_step_mixes_packed_rows(build_known: BuildKnown) -> None:
     for rows in (5000, 20_000, 200_000):
         d = plan_of(build_known, UNEVEN, {"/facts/data/usable_rows": rows}).decisions
         assert d.packing.value == "none" or d.global_batch.value >= 4
+
+
+@pytest.mark.parametrize("objective", ["dpo", "kto", "orpo", "reward"])
+def test_answers_side_by_side_are_never_grouped(build_known: BuildKnown, objective: str) -> None:
+    """Their rows have no length of their own, however uneven the data are."""
+    few = {"/spec/training/global_batch": 4, "/spec/training/micro_batch": 4}
+    said = {"/spec/objective/type": objective, "/spec/data/packing": "none", **few}
+    decision = plan_of(build_known, UNEVEN, said).decisions.group_by_length
+    assert not decision.value
+    assert decision.because.key == "grouping.comparing"
