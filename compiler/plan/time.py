@@ -3,6 +3,7 @@
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 from statistics import fmean
 from typing import Final
@@ -119,6 +120,7 @@ def pass_tokens(job: Job, rows: Arrangement) -> float:
     return padded_tokens(rows.lengths, side_by_side, rows.length_tokens, sorted_rows=step)
 
 
+@lru_cache(maxsize=1024)
 def padded_tokens(
     lengths: Lengths, rows: int, max_length_tokens: int, *, sorted_rows: int = 0
 ) -> float:

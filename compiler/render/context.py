@@ -17,10 +17,10 @@ from ftc.compiler.render.method import method_values
 from ftc.compiler.render.modelfile import modelfile_context
 from ftc.compiler.render.readme import readme_context
 from ftc.compiler.render.rewards import reward_values
-from ftc.compiler.render.source import BundleSource
+from ftc.compiler.render.source import BundleSource, find_context_tokens
 from ftc.compiler.render.sources import source_values
 from ftc.compiler.render.trainer import schedule_reasons, trainer_settings
-from ftc.compiler.render.uses import Uses, find_context_tokens
+from ftc.compiler.render.uses import Uses
 from ftc.compiler.render.values import Comment, Literal, Word
 from ftc.compiler.resolve.facts import DataFacts
 

@@ -5,8 +5,8 @@ from importlib.resources import files
 from typing import Any, Final
 
 from ftc.compiler.knowledge.ollama_templates import find_ollama_family, is_sayable
-from ftc.compiler.render.source import BundleSource
-from ftc.compiler.render.uses import find_context_tokens, renders_template
+from ftc.compiler.render.source import BundleSource, find_context_tokens
+from ftc.compiler.render.uses import renders_template
 from ftc.compiler.render.values import ModelfileText, Word
 from ftc.compiler.resolve.ollama import write_template
 

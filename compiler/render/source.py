@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.plan import Plan
 from ftc.spec.sections import Spec
+
+_LEAST_CONTEXT_TOKENS: Final = 2048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,3 +31,9 @@ class BundleSource:
     reward_functions: str | None = None
     answer_schema: Mapping[str, Any] | None = None
     data_paths: tuple[str | None, ...] = ()
+
+
+def find_context_tokens(source: BundleSource) -> int:
+    """Return the room that ask.py and Ollama give a question and its answer."""
+    wanted = max(_LEAST_CONTEXT_TOKENS, 2 * source.plan.decisions.max_length.value)
+    return min(source.facts.model.context_tokens, wanted)

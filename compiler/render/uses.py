@@ -21,7 +21,6 @@ from ftc.spec.sources import list_sources
 
 #: The attention that takes rows of any lengths one behind the other; others have them stacked.
 _VARIABLE_LENGTHS = "flash_attention_2"
-_LEAST_CONTEXT_TOKENS = 2048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -464,12 +463,6 @@ def renders_template(source: BundleSource) -> bool:
     if source.chat_template is not None or tokenizer.template_sha256 is not None:
         return True
     return form == "chat" or not tokenizer.exact
-
-
-def find_context_tokens(source: BundleSource) -> int:
-    """Return the room that ask.py and Ollama give a question and its answer."""
-    wanted = max(_LEAST_CONTEXT_TOKENS, 2 * source.plan.decisions.max_length.value)
-    return min(source.facts.model.context_tokens, wanted)
 
 
 def _reward_uses(source: BundleSource) -> dict[str, bool]:
