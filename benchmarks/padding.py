@@ -138,8 +138,9 @@ def tell(found: Mapping[str, Found]) -> str:
         "",
         "Whole runs with checkpoints, one epoch each over the same rows at the same rate. The",
         "script by hand has the rate, schedule, steps and rows of a step of the first bundle, and",
-        "pads rows as they are drawn. Tokens are those that are no padding; processor seconds tell",
-        "more than others on a machine that is not alone.",
+        "pads rows as they are drawn; the bundles also score learned tokens alone, which it does",
+        "not. Tokens are those that are no padding; processor seconds tell more than others on a",
+        "machine that is not alone.",
     ]
     for name, each in found.items():
         rows = len(each.lengths)

@@ -14,6 +14,7 @@ _MANY_BLANK = 0.10
 _FAULTS = {
     "unreadable": "cannot be read as a row of the table",
     "not_text": "hold a list or an object where text belongs",
+    "not_whole": "hold half of a character (an unpaired surrogate), which no encoding has",
     "no_list": "hold no list of messages",
     "no_turn": "have a message without a known role or without text",
     "order": "have roles out of order",

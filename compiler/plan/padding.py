@@ -22,7 +22,7 @@ from ftc.compiler.plan.lengths import round_up
 from ftc.compiler.plan.sampling import samples
 from ftc.compiler.plan.search import Search, search
 from ftc.compiler.plan.source import derived, keep
-from ftc.compiler.plan.time import padded_tokens
+from ftc.compiler.plan.time import pass_tokens
 from ftc.compiler.resolve.facts import Lengths
 from ftc.spec.sections import Packing, Spec
 
@@ -218,9 +218,8 @@ def _decide_grouping(padded: _Tried, make: MakeFrame) -> tuple[Decision[bool], _
         return keep(first.spec, "/training/group_by_length", written), padded
     rows, lengths = first.arrangement.rows, first.lengths
     grouped = group_rows(lengths, rows=rows, max_length=first.max_length)
-    step = first.batch.decision.value
-    beside = padded.found.chosen.micro * first.world
-    alone = padded_tokens(lengths, beside, first.max_length, sorted_rows=step)
+    micro, step = padded.found.chosen.micro, first.batch.decision.value
+    alone = pass_tokens(first.arrangement, micro=micro, world=first.world, step=step)
     share = alone / grouped.lengths.mean - 1
     if not padded.fits or share < _WORTH_GROUPING - 1:
         return derived(False, "grouping.off", slower_share=max(0.0, share)), padded

@@ -81,17 +81,16 @@ def _measure_all(frame: Frame) -> tuple[list[Candidate], list[Candidate]]:
 
     Of two that are as fast the one that needs less memory comes first.
     """
-    padded: dict[int, float] = {}
     fitting, leanest = [], []
     for way in ways(frame):
-        tried = list(_measure_way(frame, way, padded))
+        tried = list(_measure_way(frame, way))
         fitting += [candidate for candidate in tried if candidate.memory.fits is not False]
         leanest.append(min(tried, key=lambda candidate: candidate.memory.device_bytes))
     fitting.sort(key=lambda c: (round(c.seconds, 6), c.memory.device_bytes))
     return fitting, leanest
 
 
-def _measure_way(frame: Frame, way: Way, padded: dict[int, float]) -> Iterator[Candidate]:
+def _measure_way(frame: Frame, way: Way) -> Iterator[Candidate]:
     """Yield the micro-batches of a way from one row on, until one does not fit.
 
     Memory grows with the micro-batch but for the last, which needs no accumulation: that one is
@@ -99,25 +98,25 @@ def _measure_way(frame: Frame, way: Way, padded: dict[int, float]) -> Iterator[C
     """
     *rising, whole = reversed(frame.batch.micro_options)
     for micro in rising:
-        candidate = _measure(frame, way, micro, padded)
+        candidate = _measure(frame, way, micro)
         yield candidate
         if candidate.memory.fits is False:
             break
-    yield _measure(frame, way, whole, padded)
+    yield _measure(frame, way, whole)
 
 
-def _measure(frame: Frame, way: Way, micro: int, padded: dict[int, float]) -> Candidate:
+def _measure(frame: Frame, way: Way, micro: int) -> Candidate:
     """Return a layout with its time and memory; the host's memory must hold what is offloaded."""
     hardware = frame.facts.hardware
     job = frame.job(way.sharding, checkpointing=way.checkpointing, micro=micro, offload=way.offload)
-    if micro not in padded:
-        padded[micro] = pass_tokens(job, frame.arrangement)
     memory = measure(job, hardware)
     asked = frame.spec.distribution.offload != "auto"
     chosen_here = not asked and way.offload != "none" and not job.swaps
     if chosen_here and host_ram_bytes(job, memory.device_bytes) > (hardware.host_ram_bytes or 0):
         memory = without_room(memory)
-    seconds = step_seconds(job, hardware, padded[micro])
+    step = frame.batch.decision.value
+    tokens = pass_tokens(frame.arrangement, micro=micro, world=frame.world, step=step)
+    seconds = step_seconds(job, hardware, tokens)
     return Candidate(way=way, micro=micro, seconds=seconds, memory=memory)
 
 

@@ -52,7 +52,7 @@ def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
     """Return the seconds of a run and their range; None where no rate is known."""
     if not rate(job, hardware):
         return None
-    tokens = pass_tokens(job, work.trained)
+    tokens = pass_tokens(work.trained, micro=job.micro, world=job.world, step=work.rows_per_step)
     step = step_seconds(job, hardware, tokens)
     seen = job.eval_micro or job.micro
     batches = work.evaluations * math.ceil(work.evaluation_rows / (seen * job.world))
@@ -108,16 +108,15 @@ def step_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
     return step + generation_seconds(job, hardware)
 
 
-def pass_tokens(job: Job, rows: Arrangement) -> float:
+def pass_tokens(rows: Arrangement, *, micro: int, world: int, step: int) -> float:
     """Return the expected tokens per row of a training pass, padded to its longest row.
 
-    Where the rows of a step are sorted, those of a pass are neighbours on all processes together.
+    Where the `step` rows of a step are sorted, the `micro` rows of each of `world` processes are
+    neighbours, all of them together.
     """
     if not rows.sorted:
-        return padded_tokens(rows.lengths, job.micro, rows.length_tokens)
-    side_by_side = job.micro * job.world
-    step = side_by_side * job.accumulation
-    return padded_tokens(rows.lengths, side_by_side, rows.length_tokens, sorted_rows=step)
+        return padded_tokens(rows.lengths, micro, rows.length_tokens)
+    return padded_tokens(rows.lengths, micro * world, rows.length_tokens, sorted_rows=step)
 
 
 @lru_cache(maxsize=1024)

@@ -75,6 +75,7 @@ class Uses:
     form_pairs: bool
     form_instruction: bool
     form_text: bool
+    json_rows: bool
     lists: bool
     pairs: bool
     compared: bool
@@ -257,6 +258,8 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
         "form_pairs": "prompt_completion" in forms,
         "form_instruction": "instruction" in forms,
         "form_text": form == "text",
+        "json_rows": bool({"json", "jsonl"} & formats)
+        or form in ("chat", "preference", "feedback"),
         "lists": form in ("chat", "preference", "feedback"),
         "pairs": form == "preference",
         "compared": form in ("preference", "feedback"),

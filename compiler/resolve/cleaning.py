@@ -30,6 +30,14 @@ _LEADS: Final = re.compile("[ÂÃÄÅÎÏÐÑâïð\ufffd]")
 _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff]")
 
 
+def is_whole(text: str) -> bool:
+    """Tell whether an encoding has the text; JSON can hold half of a surrogate pair."""
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
+
+
 def is_misencoded(text: str) -> bool:
     """Tell whether the text holds mojibake or a character that was lost to a wrong encoding."""
     return not text.isascii() and bool(_LEADS.search(text) and MISENCODED.search(text))

@@ -11,8 +11,8 @@ from ftc.compiler.resolve.tools import CALLERS, read_calls
 Turn = tuple[str, str]
 #: Why a row is no example: blank, or malformed in one of the other ways.
 Fault = Literal[
-    "blank", "unreadable", "not_text", "no_list", "no_turn", "order", "unanswered", "no_prompt",
-    "two_prompts", "same_answers", "no_label", "no_tools",
+    "blank", "unreadable", "not_text", "not_whole", "no_list", "no_turn", "order", "unanswered",
+    "no_prompt", "two_prompts", "same_answers", "no_label", "no_tools",
 ]  # fmt: skip
 
 ROLES: Final[Mapping[str, str]] = {

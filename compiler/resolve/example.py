@@ -9,7 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from ftc.compiler.resolve.cleaning import clean_text, has_control, is_blank, is_misencoded
+from ftc.compiler.resolve.cleaning import (
+    clean_text,
+    has_control,
+    is_blank,
+    is_misencoded,
+    is_whole,
+)
 from ftc.compiler.resolve.conversation import Fault, Turn, find_disorder, read_messages
 from ftc.compiler.resolve.preference import read_pair, read_verdict
 from ftc.compiler.resolve.roles import Roles
@@ -62,6 +68,8 @@ def read_example(row: Mapping[str, Any] | None, roles: Roles, *, repair: bool) -
     cleaned: list[Turn] = []
     damage: dict[Damage, None] = {}
     for role, text in turns:
+        if not is_whole(text):
+            return "not_whole"
         kept = clean_text(text, repair=repair)
         if not kept:
             return "blank"

@@ -160,7 +160,7 @@ def _copy_parquet(file: HubFile, path: Path) -> tuple[int, int]:
             rows += batch.num_rows
             if rows >= _ROWS or file.fetched_bytes - begun >= BYTES:
                 break
-    except (ArrowException, ValueError) as error:
+    except (ArrowException, UnicodeDecodeError) as error:
         raise UnreadableError(
             f"`{path.name.partition('-')[2]}` breaks off or is another"
         ) from error

@@ -141,7 +141,7 @@ def _read_parquet(path: Path) -> Table:
     try:
         file = reader.ParquetFile(path)
         columns = tuple(file.schema_arrow.names)
-    except (ArrowException, OSError, ValueError) as error:  # names in no encoding, too
+    except (ArrowException, OSError, UnicodeDecodeError) as error:  # a name in no encoding
         raise UnreadableError(_sentence(error)) from error
 
     def rows() -> Iterator[Row | None]:

@@ -60,7 +60,7 @@ VALUES = st.recursive(
     max_leaves=12,
 )
 CHANGES = st.lists(st.tuples(st.sampled_from(POINTERS), VALUES | EXAMPLES), min_size=1, max_size=4)
-CONFLICTS = {"FTC050", "FTC051", "FTC052", "FTC053", "FTC054"}
+CONFLICTS = {"FTC050", "FTC051", "FTC052", "FTC053", "FTC054", "FTC213", "FTC214", "FTC215"}
 
 
 def document_of(data: Any) -> Document:

@@ -39,7 +39,8 @@ def test_nothing_that_fits_is_faster(build_known: BuildKnown, edits: Mapping[str
             memory = frame.memory(
                 way.sharding, checkpointing=way.checkpointing, micro=micro, offload=way.offload
             )
-            tokens = pass_tokens(job, frame.arrangement)
+            step = frame.batch.decision.value
+            tokens = pass_tokens(frame.arrangement, micro=micro, world=frame.world, step=step)
             least = min(least, memory.device_bytes)
             if memory.fits:
                 seconds = step_seconds(job, frame.facts.hardware, tokens)

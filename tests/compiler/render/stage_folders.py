@@ -2,12 +2,26 @@
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.end_to_end.process import Ended, run
 
 #: The modules that every stage of a bundle shares.
 NAMES = ("guard", "journal", "killed", "survival")
+
+
+@contextmanager
+def apart(*names: str) -> Iterator[None]:
+    """Let modules of these names be imported from a folder, and forget them and their hooks."""
+    hook = sys.excepthook
+    try:
+        yield
+    finally:
+        sys.excepthook = hook
+        for name in names:
+            sys.modules.pop(name, None)
 
 
 def write_checkpoint(folder: Path, step: int, best: str | None = None) -> Path:

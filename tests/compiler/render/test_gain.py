@@ -2,8 +2,7 @@
 
 import importlib
 import json
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.compiler.conftest import BuildKnown
+from tests.compiler.render.stage_folders import apart
 from tests.compiler.render.test_bundle import CPU, FULL, render
 
 NAMES = ("guard", "journal", "survival", "gain")
@@ -23,7 +23,7 @@ Load = Callable[[dict[str, Any]], ModuleType]
 @pytest.fixture
 def load(
     build_known: BuildKnown, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[dict[str, Any]], ModuleType]:
+) -> Iterator[Load]:
     """Return what imports the module of a bundle, from the bundle's folder."""
 
     def load(edits: dict[str, Any]) -> ModuleType:
@@ -31,12 +31,10 @@ def load(
         for name in NAMES:
             (tmp_path / f"{name}.py").write_text(files[f"{name}.py"].text, encoding="utf-8")
         monkeypatch.syspath_prepend(str(tmp_path))
-        monkeypatch.setattr(sys, "excepthook", sys.excepthook)
-        for name in NAMES:
-            monkeypatch.delitem(sys.modules, name, raising=False)
         return importlib.import_module("gain")
 
-    return load
+    with apart(*NAMES):
+        yield load
 
 
 def write_curve(folder: Path, before: float, best: float, noise: float, *, higher: bool) -> None:

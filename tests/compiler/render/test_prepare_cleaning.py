@@ -62,6 +62,13 @@ def test_texts_are_cleaned_alike(script: dict[str, Any], text: str) -> None:
     assert cleaning.fold(text) == script["fold"](text)
 
 
+@given(text=st.text(st.characters(), max_size=8), half=st.sampled_from(["", "\ud83d", "\udc00"]))
+def test_half_a_character_is_found_alike(script: dict[str, Any], text: str, half: str) -> None:
+    """JSON can hold one half of a surrogate pair, and no tokenizer reads it."""
+    assert cleaning.is_whole(text) == script["is_whole"](text)
+    assert not half or not script["is_whole"](text + half + "x")
+
+
 def test_roles_are_read_alike(script: dict[str, Any]) -> None:
     """Every name of a role in the wild means the same to both."""
     assert script["ROLES"] == ROLES

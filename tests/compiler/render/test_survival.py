@@ -14,7 +14,7 @@ from types import ModuleType
 import pytest
 
 from tests.compiler.conftest import BuildKnown
-from tests.compiler.render.stage_folders import NAMES, run_cases, run_in, write_checkpoint
+from tests.compiler.render.stage_folders import NAMES, apart, run_cases, run_in, write_checkpoint
 from tests.compiler.render.test_bundle import FULL, render
 from tests.end_to_end.process import run
 
@@ -24,13 +24,8 @@ def survival(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleTy
     """Return the bundle's module, imported as train.py does it, from the bundle's folder."""
     monkeypatch.syspath_prepend(str(bundle))
     monkeypatch.chdir(bundle)
-    hook = sys.excepthook
-    try:
+    with apart(*NAMES):
         yield importlib.import_module("survival")
-    finally:
-        sys.excepthook = hook
-        for name in NAMES:
-            sys.modules.pop(name, None)
 
 
 def test_a_sealed_checkpoint_is_whole(survival: ModuleType, bundle: Path) -> None:

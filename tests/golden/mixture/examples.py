@@ -63,6 +63,14 @@ def clean(text):
     return repair(text).strip()
 
 
+def is_whole(text):
+    """Whether an encoding has the text; JSON can hold half of a surrogate pair."""
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
+
+
 def fold(text):
     """Return the form by which texts are compared: NFC, every run of white space one space."""
     return " ".join(unicodedata.normalize("NFC", text).split())
@@ -160,7 +168,7 @@ def examine(number, row):
         is_text = FORMS[number] != "chat"
         if not (is_text and any(isinstance(cell, list | dict) for cell in row.values())):
             raw = READERS[FORMS[number]](row)
-    if raw is None:
+    if raw is None or not all(is_whole(text) for _, text in raw):
         return None, "malformed"
     turns = [(role, clean(text)) for role, text in raw]
     if not turns or not all(text for _, text in turns):

@@ -50,6 +50,14 @@ def clean(text):
     return repair(text).strip()
 
 
+def is_whole(text):
+    """Whether an encoding has the text; JSON can hold half of a surrogate pair."""
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
+
+
 def fold(text):
     """Return the form by which texts are compared: NFC, every run of white space one space."""
     return " ".join(unicodedata.normalize("NFC", text).split())
@@ -116,7 +124,7 @@ def read_turns(row):
 def examine(row):
     """Return the turns of a row, cleaned, and a word for what was wrong with it."""
     raw = read_turns(row) if isinstance(row, dict) else None
-    if raw is None:
+    if raw is None or not all(is_whole(text) for _, text in raw):
         return None, "malformed"
     turns = [(role, clean(text)) for role, text in raw]
     if not turns or not all(text for _, text in turns):
