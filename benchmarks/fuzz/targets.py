@@ -7,18 +7,18 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ftc.compiler.pipeline import check
 from ftc.compiler.resolve.chat_template import ChatTemplateError, compile_chat_template
 from ftc.compiler.resolve.data import resolve_data
-from ftc.compiler.resolve.facts import Unknown
+from ftc.compiler.resolve.facts import TokenizerFacts, Unknown
 from ftc.compiler.resolve.model import resolve_model
 from ftc.compiler.resolve.tokenizer import resolve_tokenizer
 from ftc.compiler.write.lock import LockFailure, parse_lock
 from ftc.spec.document import Document
-from ftc.spec.finding import Finding
 from ftc.spec.load import load_document
 from ftc.spec.sections import Spec
 from ftc.spec.validate import validate
@@ -35,7 +35,6 @@ CONVERSATION = (
     {"role": "tool", "content": "{}", "name": "look"},
 )
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
-_GONE = Finding(code="FTC113", name="x", severity="error", message="gone", help="look")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +68,9 @@ def read_template(content: bytes, folder: Path, name: str) -> None:
 
 
 def read_data(content: bytes, folder: Path, name: str) -> None:
-    """Find out what a data file holds."""
+    """Find out what a data file holds, and how many tokens its rows have."""
     (folder / name).write_bytes(content)
-    resolve_data(_spec(folder, name), folder=folder, tokenizer=Unknown(finding=_GONE))
+    resolve_data(_spec(folder, name), folder=folder, tokenizer=_tokenizer(folder))
 
 
 def read_model(content: bytes, folder: Path, name: str) -> None:
@@ -94,6 +93,14 @@ def read_lock(content: bytes, folder: Path, name: str) -> None:
     del folder, name
     with suppress(LockFailure, UnicodeDecodeError):
         parse_lock(content.decode())
+
+
+@lru_cache(maxsize=1)
+def _tokenizer(folder: Path) -> TokenizerFacts | Unknown:
+    """Return the facts of the folder's own tokenizer."""
+    spec = _spec(folder, "rows.csv")
+    model = resolve_model(spec, folder=folder)
+    return resolve_tokenizer(spec, folder=folder, model=model)
 
 
 def _spec(folder: Path, data: str) -> Spec:
