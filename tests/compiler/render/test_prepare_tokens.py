@@ -1,20 +1,24 @@
 """prepare.py asks the tokenizer's library itself, and gets what transformers would have said."""
 
 import ast
+import importlib
 import json
 import random
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+import pytest
 from transformers import AutoTokenizer
 
 from ftc.compiler.plan.known import KnownFacts
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.render.bundle import BundleSource, render_bundle
 from ftc.spec.sections import Spec
+from tests.compiler.render.stage_folders import NAMES, apart
 
+GOLDEN: Final = Path(__file__).resolve().parents[2] / "golden"
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
 
 
@@ -42,7 +46,7 @@ def test_a_library_alone_gives_the_same_tokens(
         if isinstance(node, ast.FunctionDef) and node.name == "encode"
     ]
     exec(compile(ast.Module(body=body, type_ignores=[]), "examples.py", "exec"), names)  # noqa: S102
-    assert len(names["encode"]("one two three four five six seven")) == 9
+    assert len(names["encode"](["one two three four five six seven"])[0]) == 9
     begin = next(
         node
         for node in ast.parse(rendered(build_known, "prepare.py")).body
@@ -65,8 +69,40 @@ def test_a_library_alone_gives_the_same_tokens(
         *"abcxyz19.,'",
     ]
     texts = ["", *("".join(pick.choices(letters, k=pick.randint(1, 60))) for _ in range(500))]
-    for text in texts:
-        assert names["encode"](text) == tokenizer(text, add_special_tokens=False)["input_ids"]
+    alone = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
+    assert names["encode"](texts) == alone
+
+
+@pytest.mark.parametrize("name", ["quickstart", "chat", "tools", "dpo", "reward", "kto", "grpo"])
+def test_rows_of_a_group_are_what_each_is_alone(examples: Any, name: str) -> None:
+    """Where the template refuses some of them as well; those are None at their places."""
+    pick = random.Random(7)  # noqa: S311 - a fixed sample
+    extra = {"dpo": ["worse"], "reward": ["worse"], "kto": ["true"]}.get(name, [])
+    longest = 4 if name in {"chat", "tools"} else 1
+    group = []
+    for row in range(40):
+        begin = [("user", " ".join(pick.choices(["a", "bc", "def", "zz"], [9, 9, 9, 1], k=5)))]
+        begin += [("assistant", f"yes {row}"), ("user", f"why {row}")] * pick.randrange(longest)
+        group.append([*begin, ("assistant", f"because {row}"), *(("", text) for text in extra)])
+    alone = [examples.rows_of([turns])[0] for turns in group]
+    refused = [any("zz" in text for text in turns[0]) for turns in group]
+    assert [row is None for row in alone] == refused
+    assert 0 < sum(refused) < len(group)
+    assert examples.rows_of(group) == alone
+    learned = [label for row in alone if row for label in row["labels"]]
+    assert 0 < learned.count(examples.NOT_LEARNED) < len(learned)
+
+
+@pytest.fixture
+def examples(monkeypatch: pytest.MonkeyPatch, model: Path, name: str) -> Iterator[Any]:
+    """Give examples.py of a golden bundle with a tokenizer that refuses what says `zz`."""
+    with apart("examples", *NAMES):
+        monkeypatch.syspath_prepend(str(GOLDEN / name))
+        script: Any = importlib.import_module("examples")
+        script.tokenizer = AutoTokenizer.from_pretrained(model)
+        refusal = "{% if 'zz' in messages[0]['content'] %}{{ raise_exception('no') }}{% endif %}"
+        script.tokenizer.chat_template = refusal + script.tokenizer.chat_template
+        yield script
 
 
 def rendered(build_known: BuildKnown, name: str) -> str:

@@ -23,6 +23,7 @@ LABELS = [
     "stock_question", "wrong_item",
 ]  # the head's order: a label's place is its number
 MAX_LENGTH = 64  # the longest row has about 61 tokens, estimated from characters
+GROUP = 16  # rows that share what a call of the tokenizer costs
 
 tokenizer = None  # prepare.py loads it
 NEEDED = [PROMPT_COLUMN, COMPLETION_COLUMN]
@@ -116,13 +117,22 @@ def look(chunk):
 NUMBERS = {name: number for number, name in enumerate(LABELS)}
 
 
-def tokenise(turns):
-    """Return the row: the tokens of its text, and its label by number and by name."""
-    (_, text), (_, name) = turns
+def number_of(name):
+    """Return the number of a label."""
     if name not in NUMBERS:
         guard.stop(f"{name!r} is none of the {len(LABELS)} labels of the plan: compile again")
-    ids = tokenizer(text)["input_ids"]
-    return {"input_ids": ids, "label": NUMBERS[name], "prompt": text, "answer": name}
+    return NUMBERS[name]
+
+
+def tokenise(group):
+    """Return the rows of a group: the tokens of each text, its label by number and by name."""
+    texts = [turns[0][1] for turns in group]
+    return [
+        {"input_ids": ids, "label": number_of(name), "prompt": text, "answer": name}
+        for ids, text, (_, (_, name)) in zip(
+            tokenizer(texts)["input_ids"], texts, group, strict=True
+        )
+    ]
 
 
 # Made once: json.dumps makes one for each row, and looks for circles that no record has.
@@ -132,12 +142,13 @@ as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=
 def make(job):
     """Turn the wanted rows of a chunk into records."""
     chunk, wanted = job
-    return [record_of(examine(row)[0]) for row in compress(unpack(chunk), wanted)]
+    rows = [examine(row)[0] for row in compress(unpack(chunk), wanted)]
+    groups = (rows[i : i + GROUP] for i in range(0, len(rows), GROUP))
+    return [found for group in groups for found in map(record_of, group, tokenise(group))]
 
 
-def record_of(turns):
+def record_of(turns, record):
     """Return what was wrong, tokens, if any is learned, the key of its prompt, label and line."""
-    record = tokenise(turns)
     tokens, what = len(record["input_ids"]), ""
     if tokens > MAX_LENGTH:
         return "overlong", tokens, 0, 0, "", b""

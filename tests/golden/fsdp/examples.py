@@ -20,6 +20,7 @@ import guard
 MESSAGES_COLUMN = "messages"
 MAX_LENGTH = 2048  # set by `data.max_length` in the spec
 NOT_LEARNED = -100  # the label that the loss leaves out
+GROUP = 16  # rows that share what a call of the tokenizer costs
 
 tokenizer = None  # prepare.py loads it
 NEEDED = [MESSAGES_COLUMN]
@@ -151,59 +152,74 @@ def look(chunk):
 # -----------------------------------------------------------------------------
 # Tokenise: the whole row at once, and what is learned found by rendering its beginnings
 
-def encode(text):
-    """Return the tokens of a text as it is, by the library alone where it has all to itself.
+def encode(texts):
+    """Return the tokens of each text as it is, by the library alone where it has all to itself.
 
-    What transformers does around each call takes twice the library's own time.
+    What transformers does around each call takes as long as the library itself.
     """
     if not tokenizer.is_fast:
-        return tokenizer(text, add_special_tokens=False)["input_ids"]
-    return tokenizer.backend_tokenizer.encode_batch_fast([text], add_special_tokens=False)[0].ids
+        return tokenizer(texts, add_special_tokens=False)["input_ids"]
+    found = tokenizer.backend_tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+    return [encoding.ids for encoding in found]
 
 
-def render(messages):
-    """Return the tokens of a conversation; the white space behind its last turn is not learned."""
-    text = tokenizer.apply_chat_template(messages, tokenize=False)
-    return encode(text.rstrip())
+def render(chats):
+    """Return the tokens of each conversation; white space behind its last turn is not learned."""
+    texts = tokenizer.apply_chat_template(chats, tokenize=False)
+    return encode([text.rstrip() for text in texts])
 
 
-def render_prompt(messages):
-    """Return the tokens of a conversation up to where the model answers."""
-    text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-    return encode(text)
+def render_prompts(chats):
+    """Return the tokens of each conversation up to where the model answers."""
+    return encode(
+        tokenizer.apply_chat_template(chats, tokenize=False, add_generation_prompt=True)
+    )
 
 
 def shared(first, second):
     """Return how many tokens two lists have in common at their start."""
+    if first[: len(second)] == second:
+        return len(second)
     pairs = enumerate(zip(first, second, strict=False))
     return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
-def mask(ids, messages):
-    """Return the labels, every answer learned with its end, and the prompt of the last.
+def learn(labels, ids, before, upto):
+    """Have an answer learned with its end, given what is before it and all up to its end.
 
     Where the template writes an earlier answer otherwise once turns follow it, as without its
     reasoning, these are not the tokens that the model would write: such an answer is only read.
     """
-    labels = [NOT_LEARNED] * len(ids)
-    for i, message in enumerate(messages):
-        if message["role"] == "assistant":
-            before = render_prompt(messages[:i])
-            upto = render(messages[: i + 1]) if i + 1 < len(messages) else ids
-            begin, end = shared(ids, before), shared(ids, upto)
-            # One token at each edge may differ: it takes in the first letters of what follows.
-            if begin >= len(before) - 1 and end >= len(upto) - 1:
-                labels[begin:end] = ids[begin:end]
-    if labels[-1] == NOT_LEARNED:
-        guard.stop(f"the chat template rewrites earlier turns, as in {messages}")
-    return labels, before
+    begin, end = shared(ids, before), shared(ids, upto)
+    # One token at each edge may differ: it takes in the first letters of what follows.
+    if begin >= len(before) - 1 and end >= len(upto) - 1:
+        labels[begin:end] = ids[begin:end]
 
 
-def tokenise(turns):
-    """Return the row: its tokens, its labels and what evaluation needs."""
-    messages = [{"role": role, "content": text} for role, text in turns]
-    ids = render(messages)
-    labels, prompt_ids = mask(ids, messages)
+def mask(chats, read, prompts):
+    """Return the labels of each conversation: every answer is learned with its end."""
+    labels = [[NOT_LEARNED] * len(ids) for ids in read]
+    for messages, ids, before, learned in zip(chats, read, prompts, labels, strict=True):
+        learn(learned, ids, before, ids)
+        if learned[-1] == NOT_LEARNED:
+            guard.stop(f"the chat template rewrites earlier turns, as in {messages}")
+    earlier = [
+        (chat, turn)
+        for chat, messages in enumerate(chats)
+        for turn, message in enumerate(messages[:-1])
+        if message["role"] == "assistant"
+    ]
+    for start in range(0, len(earlier), GROUP):
+        some = earlier[start : start + GROUP]
+        befores = render_prompts([chats[chat][:turn] for chat, turn in some])
+        uptos = render([chats[chat][: turn + 1] for chat, turn in some])
+        for (chat, _), before, upto in zip(some, befores, uptos, strict=True):
+            learn(labels[chat], read[chat], before, upto)
+    return labels
+
+
+def row_of(turns, messages, ids, labels, prompt_ids):
+    """Return a row: its tokens, its labels and what evaluation needs."""
     return {
         "input_ids": ids,
         "labels": labels,
@@ -213,6 +229,15 @@ def tokenise(turns):
     }
 
 
+def tokenise(group):
+    """Return the rows of a group, asking template and tokenizer for all of them at once."""
+    chats = [[{"role": role, "content": text} for role, text in turns] for turns in group]
+    prompts = render_prompts([messages[:-1] for messages in chats])
+    read = render(chats)
+    labels = mask(chats, read, prompts)
+    return list(map(row_of, group, chats, read, labels, prompts))
+
+
 # Made once: json.dumps makes one for each row, and looks for circles that no record has.
 as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
 
@@ -220,14 +245,23 @@ as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=
 def make(job):
     """Turn the wanted rows of a chunk into records."""
     chunk, wanted = job
-    return [record_of(examine(row)[0]) for row in compress(unpack(chunk), wanted)]
+    rows = [examine(row)[0] for row in compress(unpack(chunk), wanted)]
+    groups = (rows[i : i + GROUP] for i in range(0, len(rows), GROUP))
+    return [found for group in groups for found in map(record_of, group, rows_of(group))]
 
 
-def record_of(turns):
-    """Return what was wrong, tokens, if any is learned, the key of its prompt, label and line."""
+def rows_of(group):
+    """Return the rows of a group, None for those that the chat template refuses."""
     try:
-        record = tokenise(turns)
-    except TemplateError:  # the chat template refuses the conversation
+        return tokenise(group)
+    except TemplateError:
+        half = len(group) // 2
+        return rows_of(group[:half]) + rows_of(group[half:]) if half else [None]
+
+
+def record_of(turns, record):
+    """Return what was wrong, tokens, if any is learned, the key of its prompt, label and line."""
+    if record is None:
         return "malformed", 0, 0, 0, "", b""
     tokens, what = len(record["input_ids"]), ""
     if tokens > MAX_LENGTH:

@@ -22,6 +22,7 @@ COMPLETION_COLUMN = "intent"
 SYSTEM = "Name the intent of the customer's message."
 MAX_LENGTH = 96  # the longest row has about 92 tokens, estimated from characters
 NOT_LEARNED = -100  # the label that the loss leaves out
+GROUP = 16  # rows that share what a call of the tokenizer costs
 
 tokenizer = None  # prepare.py loads it
 NEEDED = [PROMPT_COLUMN, COMPLETION_COLUMN]
@@ -112,50 +113,48 @@ def look(chunk):
 # -----------------------------------------------------------------------------
 # Tokenise: the whole row at once, and what is learned found by rendering its beginnings
 
-def encode(text):
-    """Return the tokens of a text as it is, by the library alone where it has all to itself.
+def encode(texts):
+    """Return the tokens of each text as it is, by the library alone where it has all to itself.
 
-    What transformers does around each call takes twice the library's own time.
+    What transformers does around each call takes as long as the library itself.
     """
     if not tokenizer.is_fast:
-        return tokenizer(text, add_special_tokens=False)["input_ids"]
-    return tokenizer.backend_tokenizer.encode_batch_fast([text], add_special_tokens=False)[0].ids
+        return tokenizer(texts, add_special_tokens=False)["input_ids"]
+    found = tokenizer.backend_tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+    return [encoding.ids for encoding in found]
 
 
-def render(messages):
-    """Return the tokens of a conversation; the white space behind its last turn is not learned."""
-    text = tokenizer.apply_chat_template(messages, tokenize=False)
-    return encode(text.rstrip())
+def render(chats):
+    """Return the tokens of each conversation; white space behind its last turn is not learned."""
+    texts = tokenizer.apply_chat_template(chats, tokenize=False)
+    return encode([text.rstrip() for text in texts])
 
 
-def render_prompt(messages):
-    """Return the tokens of a conversation up to where the model answers."""
-    text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-    return encode(text)
+def render_prompts(chats):
+    """Return the tokens of each conversation up to where the model answers."""
+    return encode(
+        tokenizer.apply_chat_template(chats, tokenize=False, add_generation_prompt=True)
+    )
 
 
 def shared(first, second):
     """Return how many tokens two lists have in common at their start."""
+    if first[: len(second)] == second:
+        return len(second)
     pairs = enumerate(zip(first, second, strict=False))
     return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
-def mask(ids, messages):
-    """Return the labels, the last answer learned with its end, and the prompt of it."""
-    before = render_prompt(messages[:-1])
+def mask(ids, before, messages):
+    """Return the labels of a conversation: the last answer is learned with its end."""
     begin = shared(ids, before)
     if begin < len(before) - 1:
         guard.stop(f"the chat template rewrites earlier turns, as in {messages}")
-    return [NOT_LEARNED] * begin + ids[begin:], before
+    return [NOT_LEARNED] * begin + ids[begin:]
 
 
-def tokenise(turns):
-    """Return the row: its tokens, its labels and what evaluation needs."""
-    messages = [{"role": role, "content": text} for role, text in turns]
-    if messages[0]["role"] != "system":
-        messages.insert(0, {"role": "system", "content": SYSTEM})
-    ids = render(messages)
-    labels, prompt_ids = mask(ids, messages)
+def row_of(turns, messages, ids, labels, prompt_ids):
+    """Return a row: its tokens, its labels and what evaluation needs."""
     return {
         "input_ids": ids,
         "labels": labels,
@@ -165,6 +164,18 @@ def tokenise(turns):
     }
 
 
+def tokenise(group):
+    """Return the rows of a group, asking template and tokenizer for all of them at once."""
+    chats = [[{"role": role, "content": text} for role, text in turns] for turns in group]
+    for messages in chats:
+        if messages[0]["role"] != "system":
+            messages.insert(0, {"role": "system", "content": SYSTEM})
+    prompts = render_prompts([messages[:-1] for messages in chats])
+    read = render(chats)
+    labels = map(mask, read, prompts, chats)
+    return list(map(row_of, group, chats, read, labels, prompts))
+
+
 # Made once: json.dumps makes one for each row, and looks for circles that no record has.
 as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
 
@@ -172,14 +183,23 @@ as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=
 def make(job):
     """Turn the wanted rows of a chunk into records."""
     chunk, wanted = job
-    return [record_of(examine(row)[0]) for row in compress(unpack(chunk), wanted)]
+    rows = [examine(row)[0] for row in compress(unpack(chunk), wanted)]
+    groups = (rows[i : i + GROUP] for i in range(0, len(rows), GROUP))
+    return [found for group in groups for found in map(record_of, group, rows_of(group))]
 
 
-def record_of(turns):
-    """Return what was wrong, tokens, if any is learned, the key of its prompt, label and line."""
+def rows_of(group):
+    """Return the rows of a group, None for those that the chat template refuses."""
     try:
-        record = tokenise(turns)
-    except TemplateError:  # the chat template refuses the conversation
+        return tokenise(group)
+    except TemplateError:
+        half = len(group) // 2
+        return rows_of(group[:half]) + rows_of(group[half:]) if half else [None]
+
+
+def record_of(turns, record):
+    """Return what was wrong, tokens, if any is learned, the key of its prompt, label and line."""
+    if record is None:
         return "malformed", 0, 0, 0, "", b""
     tokens, what = len(record["input_ids"]), ""
     if tokens > MAX_LENGTH:

@@ -21,6 +21,7 @@ CHOSEN_COLUMN = "chosen"
 REJECTED_COLUMN = "rejected"
 MAX_LENGTH = 200  # the longest row has about 196 tokens, estimated from characters
 NOT_LEARNED = -100  # the label that the loss leaves out
+GROUP = 16  # rows that share what a call of the tokenizer costs
 
 tokenizer = None  # prepare.py loads it
 NEEDED = [CHOSEN_COLUMN, REJECTED_COLUMN]
@@ -177,41 +178,40 @@ def look(chunk):
 # -----------------------------------------------------------------------------
 # Tokenise: the whole row at once, and what is learned found by rendering its beginnings
 
-def encode(text):
-    """Return the tokens of a text as it is, by the library alone where it has all to itself.
+def encode(texts):
+    """Return the tokens of each text as it is, by the library alone where it has all to itself.
 
-    What transformers does around each call takes twice the library's own time.
+    What transformers does around each call takes as long as the library itself.
     """
     if not tokenizer.is_fast:
-        return tokenizer(text, add_special_tokens=False)["input_ids"]
-    return tokenizer.backend_tokenizer.encode_batch_fast([text], add_special_tokens=False)[0].ids
+        return tokenizer(texts, add_special_tokens=False)["input_ids"]
+    found = tokenizer.backend_tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+    return [encoding.ids for encoding in found]
 
 
-def render(messages):
-    """Return the tokens of a conversation; the white space behind its last turn is not learned."""
-    text = tokenizer.apply_chat_template(messages, tokenize=False)
-    return encode(text.rstrip())
+def render(chats):
+    """Return the tokens of each conversation; white space behind its last turn is not learned."""
+    texts = tokenizer.apply_chat_template(chats, tokenize=False)
+    return encode([text.rstrip() for text in texts])
 
 
-def render_prompt(messages):
-    """Return the tokens of a conversation up to where the model answers."""
-    text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-    return encode(text)
+def render_prompts(chats):
+    """Return the tokens of each conversation up to where the model answers."""
+    return encode(
+        tokenizer.apply_chat_template(chats, tokenize=False, add_generation_prompt=True)
+    )
 
 
 def shared(first, second):
     """Return how many tokens two lists have in common at their start."""
+    if first[: len(second)] == second:
+        return len(second)
     pairs = enumerate(zip(first, second, strict=False))
     return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
-def tokenise(turns):
-    """Return the row: its prompt, both answers to it, and what evaluation needs."""
-    *before, (_, chosen), (_, rejected) = turns
-    messages = [{"role": role, "content": text} for role, text in before]
-    prompt_ids = render_prompt(messages)
-    answers = [{"role": "assistant", "content": text} for text in (chosen, rejected)]
-    ids, other_ids = (render([*messages, answer]) for answer in answers)
+def row_of(turns, messages, prompt_ids, ids, other_ids):
+    """Return a row: its prompt, both answers to it, and what evaluation needs."""
     begin = min(shared(prompt_ids, ids), shared(prompt_ids, other_ids))
     if begin < len(prompt_ids) - 1:
         guard.stop(f"the chat template rewrites the prompt, as in {messages}")
@@ -221,9 +221,22 @@ def tokenise(turns):
         "prompt_ids": ids[:begin],
         "chosen_ids": ids[begin:],
         "rejected_ids": other_ids[begin:],
-        "messages": [*messages, answers[0]],
-        "answer": chosen,
+        "messages": messages,
+        "answer": turns[-2][1],
     }
+
+
+def tokenise(group):
+    """Return the rows of a group, asking template and tokenizer for all of them at once."""
+    chats = [[{"role": role, "content": text} for role, text in turns[:-2]] for turns in group]
+    better, worse = (
+        [
+            [*messages, {"role": "assistant", "content": turns[place][1]}]
+            for messages, turns in zip(chats, group, strict=True)
+        ]
+        for place in (-2, -1)
+    )
+    return list(map(row_of, group, better, render_prompts(chats), render(better), render(worse)))
 
 
 # Made once: json.dumps makes one for each row, and looks for circles that no record has.
@@ -233,14 +246,23 @@ as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=
 def make(job):
     """Turn the wanted rows of a chunk into records."""
     chunk, wanted = job
-    return [record_of(examine(row)[0]) for row in compress(unpack(chunk), wanted)]
+    rows = [examine(row)[0] for row in compress(unpack(chunk), wanted)]
+    groups = (rows[i : i + GROUP] for i in range(0, len(rows), GROUP))
+    return [found for group in groups for found in map(record_of, group, rows_of(group))]
 
 
-def record_of(turns):
-    """Return what was wrong, tokens, if any is learned, the key of its prompt, label and line."""
+def rows_of(group):
+    """Return the rows of a group, None for those that the chat template refuses."""
     try:
-        record = tokenise(turns)
-    except TemplateError:  # the chat template refuses the conversation
+        return tokenise(group)
+    except TemplateError:
+        half = len(group) // 2
+        return rows_of(group[:half]) + rows_of(group[half:]) if half else [None]
+
+
+def record_of(turns, record):
+    """Return what was wrong, tokens, if any is learned, the key of its prompt, label and line."""
+    if record is None:
         return "malformed", 0, 0, 0, "", b""
     longer = max(len(record["chosen_ids"]), len(record["rejected_ids"]))
     tokens, what = len(record["prompt_ids"]) + longer, ""

@@ -16,6 +16,7 @@ from itertools import compress
 TEXT_COLUMN = "text"
 MAX_LENGTH = 896  # longer texts are split into pieces of so many tokens; the longest has 874
 NOT_LEARNED = -100  # the label that the loss leaves out
+GROUP = 16  # rows that share what a call of the tokenizer costs
 
 tokenizer = None  # prepare.py loads it
 NEEDED = [TEXT_COLUMN]
@@ -122,12 +123,17 @@ def look(chunk):
 # -----------------------------------------------------------------------------
 # Tokenise: the whole row at once, and what is learned found by rendering its beginnings
 
-def tokenise(turns):
-    """Return the row: its tokens, all of them learned, and its text."""
-    ids = tokenizer(turns[0][1])["input_ids"]
-    if ids[-1] != tokenizer.eos_token_id:
-        ids.append(tokenizer.eos_token_id)
-    return {"input_ids": ids, "labels": list(ids), "prompt": turns[0][1]}
+def tokenise(group):
+    """Return the rows of a group of texts: their tokens, all of them learned, and the text."""
+    texts = [turns[0][1] for turns in group]
+    found = tokenizer(texts)["input_ids"]
+    for ids in found:
+        if ids[-1] != tokenizer.eos_token_id:
+            ids.append(tokenizer.eos_token_id)
+    return [
+        {"input_ids": ids, "labels": ids, "prompt": text}
+        for ids, text in zip(found, texts, strict=True)
+    ]
 
 
 # Made once: json.dumps makes one for each row, and looks for circles that no record has.
@@ -150,12 +156,13 @@ def line_of(record):
 def make(job):
     """Turn the wanted rows of a chunk into records."""
     chunk, wanted = job
-    return [record_of(examine(row)[0]) for row in compress(unpack(chunk), wanted)]
+    rows = [examine(row)[0] for row in compress(unpack(chunk), wanted)]
+    groups = (rows[i : i + GROUP] for i in range(0, len(rows), GROUP))
+    return [found for group in groups for found in map(record_of, group, tokenise(group))]
 
 
-def record_of(turns):
+def record_of(turns, record):
     """Return what was wrong, tokens, if any is learned, the key of its prompt, label and line."""
-    record = tokenise(turns)
     tokens, what = len(record["input_ids"]), ""
     if tokens > MAX_LENGTH:
         what = "split"
