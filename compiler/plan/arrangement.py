@@ -17,11 +17,13 @@ class Arrangement:
 
     `length_tokens` is the most that one has. `each` rows of the data are in one on average: 1 where
     they are not packed. `sorted`: those of a step lie by length, drawn at random as they are.
+    `together`: so many are padded to one length before they are cut into passes, where they are.
     """
 
     packed: bool = False
     grouped: bool = False
     sorted: bool = False
+    together: int = 0
     rows: int
     lengths: Lengths
     length_tokens: int

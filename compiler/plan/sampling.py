@@ -125,12 +125,14 @@ def arrange_groups(
 ) -> Arrangement:
     """Return the answers of an epoch: TRL leaves out the prompts that fill no whole step.
 
-    Source: TRL 1.16 `RepeatSampler`, which drops the last, incomplete chunk of prompts.
+    It pads all that a process tries for a step alike, and then cuts them into passes. Source: TRL
+    1.16, `RepeatSampler`, which drops the last, incomplete chunk of prompts, and `GRPOTrainer`.
     """
     steps = max(1, rows * decide_generations(spec).value // batch.decision.value)
     tokens = decide_sampled_tokens(spec, facts.model, facts.data).value
     prompt = min(facts.data.lengths.prompt_max, max_length)
     return Arrangement(
+        together=batch.rows_per_process,
         rows=steps * batch.decision.value,
         lengths=facts.data.lengths,
         length_tokens=prompt + tokens,

@@ -115,7 +115,7 @@ def pass_tokens(rows: Arrangement, *, micro: int, world: int, step: int) -> floa
     neighbours, all of them together.
     """
     if not rows.sorted:
-        return padded_tokens(rows.lengths, micro, rows.length_tokens)
+        return padded_tokens(rows.lengths, max(micro, rows.together), rows.length_tokens)
     return padded_tokens(rows.lengths, micro * world, rows.length_tokens, sorted_rows=step)
 
 

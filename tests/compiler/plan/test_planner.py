@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import make_plan, plan_once
 from ftc.compiler.plan.reasons import sentence
 from ftc.compiler.plan.table import on_device
+from ftc.compiler.plan.time import padded_tokens
 from ftc.compiler.resolve.facts import Facts
 from ftc.spec.sections import Spec
 
@@ -194,10 +196,7 @@ def test_a_plan_takes_under_fifty_milliseconds(build_known: BuildKnown) -> None:
 
 
 def test_sixty_gpus_by_four_methods_take_under_three_seconds(build_known: BuildKnown) -> None:
-    """As a ratio to work of a known size, so that a busy machine is no failure."""
-    start = time.process_time()
-    sum(number * number for number in range(2_000_000))  # about 0.12 s on a quiet core
-    slow = max(1.0, (time.process_time() - start) / 0.12)
+    """As a ratio to work of a known size, and the best of three: a busy machine is no failure."""
     methods = [
         build_known({"/spec/method/type": method, "/spec/method/targets": targets})
         for method, targets in (("full", "auto"), ("lora", "auto"), ("lora", "attention"))
@@ -205,11 +204,19 @@ def test_sixty_gpus_by_four_methods_take_under_three_seconds(build_known: BuildK
     methods.append(build_known({"/spec/training/gradient_checkpointing": True}))
     devices = all_accelerators()[:60]
     assert len(devices) == 60
-    start = time.process_time()
-    plans = [
-        make_plan(spec, on_device(facts, device)) for spec, facts in methods for device in devices
-    ]
-    assert time.process_time() - start < 3 * slow
+    plans: list[Plan] = []
+
+    def seconds() -> float:
+        padded_tokens.cache_clear()
+        plans.clear()
+        start = time.process_time()
+        for (spec, facts), device in product(methods, devices):
+            plans.append(make_plan(spec, on_device(facts, device)))
+        end = time.process_time()
+        sum(number * number for number in range(2_000_000))  # about 0.12 s on a quiet core
+        return (end - start) / max(1.0, (time.process_time() - end) / 0.12)
+
+    assert any(seconds() < 3 for _ in range(3))
     assert {plan.memory.fits for plan in plans} == {True, False}
 
 

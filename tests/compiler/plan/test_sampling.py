@@ -8,6 +8,8 @@ import pytest
 from ftc.compiler.plan.known import known
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import make_plan
+from ftc.compiler.plan.sampling import arrange_groups, decide_group_batch
+from ftc.compiler.plan.time import pass_tokens
 from ftc.compiler.resolve.facts import Facts
 from ftc.spec.sections import Spec
 
@@ -35,6 +37,20 @@ def test_a_step_has_whole_groups(build: Build, group: int) -> None:
 
     assert decided.global_batch.value == 16 * group
     assert decided.micro_batch.value * decided.accumulation.value == 16 * group
+
+
+def test_a_smaller_pass_saves_no_padding(build: Build) -> None:
+    """All rows of a step are padded to its longest before they are cut into passes."""
+    spec, facts = build(GRPO)
+    every = known(facts)
+    assert every is not None
+    batch = decide_group_batch(spec, train_rows=4000, world=1)
+    rows = arrange_groups(spec, every, batch, rows=4000, max_length=500)
+
+    passes = {micro: pass_tokens(rows, micro=micro, world=1, step=128) for micro in (1, 16, 128)}
+
+    assert len(set(passes.values())) == 1
+    assert passes[1] > 1.5 * rows.lengths.mean
 
 
 def test_an_epoch_leaves_out_what_fills_no_step(build: Build) -> None:
