@@ -15,6 +15,7 @@ def folder(tmp_path: Path, sdist: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 
 @pytest.mark.prove_all
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("method", SPECS)
 def test_killed_in_every_stage(folder: Path, model: Path, method: str, seed: int) -> None:
