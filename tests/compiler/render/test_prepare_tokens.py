@@ -17,6 +17,7 @@ from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.render.bundle import BundleSource, render_bundle
 from ftc.spec.sections import Spec
 from tests.compiler.render.stage_folders import NAMES, apart
+from tests.compiler.render.test_bundle import render
 
 GOLDEN: Final = Path(__file__).resolve().parents[2] / "golden"
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
@@ -103,6 +104,31 @@ def examples(monkeypatch: pytest.MonkeyPatch, model: Path, name: str) -> Iterato
         refusal = "{% if 'zz' in messages[0]['content'] %}{{ raise_exception('no') }}{% endif %}"
         script.tokenizer.chat_template = refusal + script.tokenizer.chat_template
         yield script
+
+
+def test_a_group_without_a_template(
+    build_known: BuildKnown, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, model: Path
+) -> None:
+    """Each row is its prompt, a line feed, its answer and the end; the answer is learned."""
+    files = render(build_known, {"/facts/tokenizer/template_sha256": None})
+    (tmp_path / "examples.py").write_text(files["examples.py"].text, encoding="utf-8")
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    group = [[("user", f"what is {row}"), ("assistant", f"it is {row}")] for row in range(20)]
+
+    with apart("examples"):
+        monkeypatch.syspath_prepend(str(tmp_path))
+        script: Any = importlib.import_module("examples")
+        script.tokenizer = tokenizer
+        rows = script.tokenise(group)
+
+    for (_, prompt), (_, answer) in group:
+        row = rows.pop(0)
+        read = tokenizer(f"{prompt}\n")["input_ids"]
+        learned = tokenizer(answer, add_special_tokens=False)["input_ids"]
+        learned.append(tokenizer.eos_token_id)
+        assert row["input_ids"] == read + learned
+        assert row["labels"] == [script.NOT_LEARNED] * len(read) + learned
+    assert not rows
 
 
 def rendered(build_known: BuildKnown, name: str) -> str:
