@@ -2,56 +2,71 @@
 PYTHON ?= python3
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ftc
 RUN := .venv/bin
-# two processes, each of which takes whole files: their fixtures are made once
+# two processes, each with whole test files, so that fixtures are made once
 PYTEST := $(RUN)/python -m pytest -n 2 --dist loadfile
 
-# the sources of llama-cpp-python, for the converter that a wheel lacks; looked up when a recipe
-# runs, since the set-up fetches them
+# the source archive of llama-cpp-python, because a wheel lacks the converter; it is looked up when
+# a recipe runs, because the setup downloads it
 export FTC_LLAMA_CPP_SDIST ?= $(shell ls "$(CACHE)"/sdist/llama?cpp?python-*.tar.gz 2>/dev/null | tail -n 1)
 export TOKENIZERS_PARALLELISM := false
+# waiting threads sleep, which makes two parallel trainings four times as fast on two cores
+export OMP_WAIT_POLICY := passive
 
-.PHONY: install links demo quickstart-model test prove prove-all rehearse-all fuzz audit docs check clean
+.PHONY: install links sections demo quickstart-model quick test prove prove-all rehearse-all fuzz audit docs check clean
 
-install:  ## make .venv with every pinned package; nothing to do the second time
+# the tests of `make quick`: folders whose tests do not train
+IN ?= tests/spec tests/compiler/plan tests/compiler/verify tests/runtime tests/templates tests/test_golden.py
+
+install:  ## make .venv with all pinned packages; does nothing if it is up to date
 	@PYTHON="$(PYTHON)" .ci/setup
 
 links:  ## make new files importable (strict editable install)
 	@PYTHON="$(PYTHON)" .ci/setup links
 
-demo: install  ## the main job: compile the quickstart, run its bundle, print the table
+sections: install  ## write the typed spec and the settings of train.py from their tables
+	$(RUN)/python .ci/sections.py
+	$(RUN)/python .ci/settings.py
+
+demo: install  ## compile the quickstart, run its bundle, print its results
 	@PATH="$(CURDIR)/$(RUN):$$PATH" examples/quickstart/demo.sh
 
-quickstart-model: install  ## build the small model of the quickstart alone
+quickstart-model: install  ## build only the small model of the quickstart
 	$(RUN)/python examples/quickstart/make_model.py
 
-test: install check  ## everything that a change must pass
+quick: install  ## lint and fast tests, under a minute; IN=tests/tui selects others
+	$(RUN)/ruff format --check .
+	$(RUN)/ruff check .
+	$(RUN)/lint-imports
+	$(PYTEST) -q -m "not prove and not prove_all" $(IN)
+
+test: install check  ## all checks that a change must pass
 	$(PYTEST) -m "not prove and not prove_all"
 
-prove: install  ## one miniature run per capability
+prove: install  ## one miniature run per feature
 	$(PYTEST) -m prove
 
-prove-all: install  ## whole matrices, by hand
+prove-all: install  ## also the large test matrices; started by hand
 	$(RUN)/python -m pytest -m "prove or prove_all"
 
-rehearse-all: install  ## rehearse every family, into benchmarks/rehearsals.md; up to an hour
+rehearse-all: install  ## rehearse every model family, into benchmarks/rehearsals.md; up to an hour
 	$(RUN)/python -m benchmarks.rehearsals
 
-fuzz: install  ## ten minutes of hostile inputs for every reader, into benchmarks/fuzz.md
+fuzz: install  ## fuzz every reader for ten minutes, into benchmarks/fuzz.md
 	$(RUN)/python -m benchmarks.fuzz --write
 
-audit: install  ## known faults of the locked packages, where a service of advisories answers
+audit: install  ## look up known vulnerabilities of the locked packages
 	$(RUN)/python .ci/audit.py
 
-docs: install  ## write docs/fields.md and docs/rules/ from what `ftc explain` says
+docs: install  ## write docs/fields.md and docs/rules/ from the pages of `ftc explain`
 	$(RUN)/python -m pytest -q tests/test_docs.py --update-golden
 
-check: install  ## format, lint, types, floors
+check: install  ## format, lint, types, import contracts
 	$(RUN)/ruff format --check .
 	$(RUN)/ruff check .
 	$(RUN)/mypy
 	$(RUN)/mypy tests
 	$(RUN)/lint-imports
 
-clean:  ## everything that was made here but .venv
+clean:  ## remove generated files, except .venv
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

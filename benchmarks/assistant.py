@@ -1,4 +1,4 @@
-"""The README's picture of the assistant: `python -m benchmarks.assistant` draws it."""
+"""Draws the README's picture of the assistant: `python -m benchmarks.assistant`."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ ROWS = 240
 
 
 async def draw(app: Assistant) -> str:
-    """Play the opening of a conversation and return what the screen shows."""
+    """Play the start of a conversation and return the screen as SVG."""
     async with app.run_test(size=SIZE) as pilot:
         message = app.query_one("#message", Input)
         await pilot.pause(2)
@@ -35,7 +35,7 @@ async def draw(app: Assistant) -> str:
 
 
 def main() -> None:
-    """Write the picture, with data and a shelf that exist for it alone."""
+    """Write the picture, with temporary data and saved state."""
     teams = ("billing", "delivery", "returns")
     rows = [f"my parcel number {n} has a problem,{teams[n % 3]}" for n in range(ROWS)]
     with tempfile.TemporaryDirectory() as folder:

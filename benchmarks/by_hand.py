@@ -1,9 +1,9 @@
-"""Fine-tune a chat model: the script that a person writes from TRL's documentation.
+"""Fine-tune a chat model: a script written by hand from TRL's documentation.
 
     accelerate launch benchmarks/by_hand.py MODEL ROWS.jsonl OUT '{"max_steps": 10}'
 
-ROWS.jsonl has a prompt and a completion in each line, as messages; the last argument are the
-settings of `SFTConfig` that are not left to its defaults.
+ROWS.jsonl has a prompt and a completion in each line, as messages; the last argument has
+the settings of `SFTConfig` that differ from its defaults.
 """
 
 import json

@@ -1,10 +1,10 @@
-"""Run every combination of the covering array on this machine, and write down what became of each.
+"""Run every case of the covering array on this machine, and write a report.
 
     python -m benchmarks.covering                # all of them, into benchmarks/covering.md
-    python -m benchmarks.covering RESULTS.xml... # the page alone, from reports of pytest
+    python -m benchmarks.covering RESULTS.xml... # only the report, from pytest's XML files
 
-The cases are those of tests/covering.py; each is a whole bundle, started by its own `run.sh`. Of
-several reports the last word on a case counts. Exits 1 when one did not end well.
+The cases are those of tests/covering.py; each is a whole bundle, started by its own `run.sh`. If
+several files have a case, the last one counts. Exits 1 if a case failed.
 """
 
 import argparse
@@ -27,25 +27,25 @@ COLUMNS: Final = (
     *("objective", "form", "method", "sharding", "packing", "optimizer", "format", "export"),
 )
 _HEAD: Final = """\
-# Every pair of choices, run
+# Pairwise combinations of options
 
 {command} {machine}
 
-A pairwise array over objective, shape of rows, method, sharding, device, precision, packing,
-optimiser, format of the file and export: every two choices that no rule refuses stand together in
-some case. Each case here is a whole bundle in miniature on a CPU: a Llama of 2.6 million random
-weights, 60 rows, 6 steps, all stages by its own `run.sh`, with every post-condition. All but
-`single` are two processes. Cases that differ in device or precision alone are one here, as a CPU
-has fp32 alone; what they compile to is read by the libraries' own classes in `make prove`.
+A pairwise array over objective, form of rows, method, sharding, device, precision, packing,
+optimiser, file format and export. Every pair of options that no rule rejects occurs in at least
+one case. Each case is a whole bundle in miniature on a CPU: a Llama with 2.6 million random
+weights, 60 rows, 6 steps, and all stages of its `run.sh` with every post-condition. All cases
+except `single` use two processes. Cases that differ only in device or precision are merged,
+because a CPU only has fp32; `make prove` loads their configs in the libraries' own classes.
 
-{passed} of {count} ended well. The seconds are those of a machine that others worked on as well.
+{passed} of {count} passed. The times were measured on a shared machine.
 
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a case, and why it failed where it did."""
+    """The outcome of a case, and why it failed if it did."""
 
     case: Case
     seconds: float
@@ -53,7 +53,7 @@ class Outcome:
 
 
 def read_outcomes(path: Path) -> Iterator[Outcome]:
-    """Yield each case that a report of pytest tells of."""
+    """Yield each case of a pytest report."""
     cases = {f"test_a_case_runs[{case.name}]": case for case in running()}
     for test in ET.parse(path).iter("testcase"):  # noqa: S314  # pytest wrote it
         case = cases.get(test.attrib["name"])
@@ -65,7 +65,7 @@ def read_outcomes(path: Path) -> Iterator[Outcome]:
 
 
 def report(found: list[Outcome], command: str) -> str:
-    """Return the page: a line for each case."""
+    """Return the report, with one line per case."""
     passed = sum(each.failure is None for each in found)
     head = _HEAD.format(
         command=f"`{command}`", machine=describe_machine(), passed=passed, count=len(found)
@@ -75,7 +75,7 @@ def report(found: list[Outcome], command: str) -> str:
         f"| {' | '.join('---' for _ in COLUMNS)} | ---: | --- |",
     ]
     for each in found:
-        outcome = "ended well" if each.failure is None else each.failure.splitlines()[0][:120]
+        outcome = "passed" if each.failure is None else each.failure.splitlines()[0][:120]
         words = " | ".join(getattr(each.case, name) for name in COLUMNS)
         lines.append(f"| {words} | {each.seconds:.0f} | {outcome.replace('|', '/')} |")
     return head + "\n".join(lines) + "\n"
@@ -90,7 +90,7 @@ def run_cases(folder: Path) -> Path:
 
 
 def main() -> int:
-    """Run or read, and write the page."""
+    """Run the cases or read reports, and write the page."""
     parser = argparse.ArgumentParser(description="Run every case of the covering array.")
     parser.add_argument("reports", nargs="*", type=Path, help="reports of pytest; runs without one")
     args = parser.parse_args()

@@ -1,9 +1,9 @@
-"""How long data facts take, and how much memory: 100,000 rows and a large file, as fresh processes.
+"""Time and memory to read data facts: 100,000 rows and a large file, in fresh processes.
 
     python benchmarks/data.py [--rows 100000]
 
-Rows are short messages with labels and long chats; each is resolved whole (counts, near copies,
-languages, lengths by the tokenizer of the quickstart's model). Exits 1 when the first takes more
+Rows are short messages with labels and long chats; each is resolved completely (counts,
+near copies, languages, lengths with the quickstart's tokenizer). Exits 1 if the first takes more
 than 10 seconds.
 """
 
@@ -51,7 +51,7 @@ def write_chats(path: Path, rows: int) -> None:
 
 
 def resolve(path: Path) -> None:
-    """Resolve the data facts in this process and print what it cost."""
+    """Resolve the data facts in this process and print time and memory."""
     start = time.perf_counter()
     outcome = check(str(path))
     seconds = time.perf_counter() - start
@@ -74,7 +74,7 @@ def measure(folder: Path, data: Path) -> list[float]:
 
 
 def main() -> None:
-    """Measure, print the table, and hold the bound."""
+    """Measure, print the table, and check the bound."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--resolve", type=Path, help=argparse.SUPPRESS)

@@ -1,12 +1,12 @@
-"""What PyTorch's allocator would reserve for planned runs, and whether the plan says as much.
+"""What PyTorch's allocator would reserve for planned runs, compared with the plan.
 
     python -m benchmarks.fragmentation
 
-Well-known models under every method, with and without checkpointing, of short and long rows: the
-tensors of two steps (`tape.py`) go through a replay of the allocator with expandable segments, as
-`run.sh` sets them (`heap.py`); every other model also with rows of twelve lengths. Prints the share
-beyond the allocated peak, by method, and how often the plan's `reserved_bytes` covers it; the last
-line is the verdict. Exits 1 where the plan covers fewer than nine of ten runs of a method.
+Replays the tensors of two steps (`tape.py`) through the allocator with expandable segments
+(`heap.py`), as in `run.sh`: for well-known models with every method, with and without
+checkpointing, for short and long rows, and for every other model also with rows of twelve lengths.
+Prints the fraction beyond the allocated peak, by method, and how often the plan's `reserved_bytes`
+covers it. Exits 1 if the plan covers fewer than nine of ten runs of a method.
 """
 
 import statistics
@@ -20,23 +20,23 @@ from benchmarks.tape import replay
 from ftc.compiler.knowledge.architecture import Shape, count_adapter_parameters
 from ftc.compiler.knowledge.models import all_models
 from ftc.compiler.plan.job import Job
-from ftc.compiler.plan.memory import cached_bytes
-from ftc.compiler.plan.phases import phases
-from ftc.compiler.plan.stack import GIB, PINNED, PINNED_QLORA
+from ftc.compiler.plan.memory.peak import cached_bytes
+from ftc.compiler.plan.memory.phases import phases
+from ftc.compiler.plan.software import GIB, PINNED, PINNED_QLORA
 
 Method = Literal["full", "lora", "qlora"]
 METHODS: Final[tuple[Method, ...]] = ("full", "lora", "qlora")
-EVERY: Final = 12  # each so many of the table's models is replayed
-# shares of the full length, step by step: most rows are short, and the longest comes late
+EVERY: Final = 12  # replay every twelfth model of the table
+# fractions of the full length per step: most rows are short, and the longest comes late
 _SHARES: Final = (0.2, 0.45, 0.1, 0.3, 0.7, 0.25, 0.15, 1.0, 0.35, 0.05, 0.6, 0.3)
-_LARGEST: Final = 150 * GIB  # no device takes more
+_LARGEST: Final = 150 * GIB  # more than any device has
 _COVERED: Final = 0.9
 _WORKSPACE_BYTES: Final = 2 * 8_519_680
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """One run: what is allocated at its peak, reserved beyond it by the replay, and by the plan."""
+    """One run: its allocated peak, and what the replay and the plan reserve beyond it."""
 
     method: Method
     allocated_bytes: int
@@ -78,7 +78,7 @@ def make_job(method: Method, shape: Shape, *, checkpointing: bool, micro: int, l
 
 
 def replay_job(method: Method, job: Job, *, varied: bool = False) -> Replay | None:
-    """Return what the allocator makes of a run; None for one that no device takes."""
+    """Return the replay of a run, or None if no device is large enough."""
     allocated = max(phases(job).values())
     if allocated > _LARGEST:
         return None
@@ -93,7 +93,7 @@ def replay_job(method: Method, job: Job, *, varied: bool = False) -> Replay | No
 
 
 def replay_method(method: Method, *, varied: bool) -> list[Replay]:
-    """Return the runs of a method; of rows of many lengths for every other model."""
+    """Return the runs of a method; with `varied`, rows of many lengths for every other model."""
     jobs = planned_jobs(method, every=2 * EVERY if varied else EVERY)
     runs = (replay_job(method, job, varied=varied) for job in jobs)
     return [run for run in runs if run is not None]

@@ -1,11 +1,11 @@
-"""A whole run on GSM8K: 7,473 real questions, a small model, to Q4_K_M with its quality table.
+"""A whole run on GSM8K: 7,473 real questions and a small model, up to Q4_K_M.
 
     python -m benchmarks.gsm8k                 # writes benchmarks/gsm8k.md
     python -m benchmarks.gsm8k --rows 300      # a short version, printed
 
-The model is made here: a Llama of 3 million random weights, whose sentencepiece tokenizer learned
-from the questions. It does not learn to calculate; what is proven is the way from the data to
-quantized files that are the trained model, each figure with its bound. Reads
+The script makes the model: a Llama with 3 million random weights and a sentencepiece tokenizer
+trained on the questions. It does not learn to calculate; the run tests the whole way from the data
+to quantized files, each compared with the trained model. Reads
 ../shared/data/gsm8k_train.jsonl, or the data folder that FTC_SHARED names.
 """
 
@@ -52,7 +52,7 @@ _FEW_STEPS: Final = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A run that ended: how, what it said, its seconds, and its bundle."""
+    """A run that ended: its exit code, output, seconds and bundle."""
 
     code: int
     said: str
@@ -65,7 +65,7 @@ class Run:
 
 
 def make_model(folder: Path, texts: list[str], *, tokens: int = _TOKENS, **sizes: int) -> None:
-    """Write the model's folder: tokenizer, config but for these sizes, random weights."""
+    """Write the model's folder: tokenizer, config with these sizes, random weights."""
     import torch  # noqa: PLC0415 - takes seconds, and the command may only ask for help
     from transformers import LlamaConfig, LlamaForCausalLM  # noqa: PLC0415
 
@@ -78,7 +78,7 @@ def make_model(folder: Path, texts: list[str], *, tokens: int = _TOKENS, **sizes
 
 
 def run_whole(folder: Path, data: Path, *, rows: int | None = None) -> Run:
-    """Make the model, compile the spec, run the bundle; all rows for an epoch, or a few steps."""
+    """Make the model, compile the spec and run the bundle: a full epoch, or a few steps."""
     lines = data.read_text(encoding="utf-8").splitlines()[:rows]
     read = [json.loads(line) for line in lines]
     make_model(folder / "model", [text for row in read for text in row.values()])
@@ -124,7 +124,7 @@ def run_whole(folder: Path, data: Path, *, rows: int | None = None) -> Run:
 
 
 def report(run: Run) -> str:
-    """Return the page: what was run, what came of it, the quality of each file."""
+    """Return the report: the run, its results and the quality of each file."""
     counts = run.read("data/report.json")["splits"]
     curve = run.read("train/curve.json")["train"]
     judged = run.read("evaluate/report.json")
@@ -135,13 +135,13 @@ def report(run: Run) -> str:
         "",
         f"`python -m benchmarks.gsm8k` {describe_machine()}",
         "",
-        f"A Llama of 3 million random weights and {_TOKENS:,} tokens of its own, trained in full",
-        f"on gsm8k_train.jsonl (MIT; {split}) for {curve[-1][0]} steps of",
+        f"A Llama with 3 million random weights and a new tokenizer of {_TOKENS:,} tokens, trained",
+        f"in full on gsm8k_train.jsonl (MIT; {split}) for {curve[-1][0]} steps of",
         "32 rows: prepare, train, evaluate, convert, quantize and verify in",
         f"{run.seconds / 60:.0f} minutes. The loss went from {curve[0][1]:.2f} to",
         f"{curve[-1][1]:.2f} nats per token, {judged['loss']:.2f} on the test split of",
-        f"{judged['rows']:,} rows. It does not calculate: what is proven is that each file is the",
-        "model that was trained.",
+        f"{judged['rows']:,} rows. The model does not learn to calculate: the run shows that",
+        "each file gives the same results as the trained model.",
         "",
         "| type | MiB | KL, nats per token | bound | same next token | perplexity | verdict |",
         "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
@@ -156,13 +156,15 @@ def report(run: Run) -> str:
 
 
 def main() -> int:
-    """Run, and write the page or print it."""
+    """Run, and write or print the report."""
     parser = argparse.ArgumentParser(description="A whole run on GSM8K.")
-    parser.add_argument("--rows", type=int, help="only so many rows, a few steps; printed")
+    parser.add_argument(
+        "--rows", type=int, help="use only this many rows and a few steps, and print the report"
+    )
     rows = parser.parse_args().rows
     data = DATA / "gsm8k_train.jsonl"
     if not data.is_file():
-        parser.error(f"{data} is not there: FTC_SHARED names the folder that holds data/")
+        parser.error(f"{data} does not exist: set FTC_SHARED to the folder that contains data/")
     with tempfile.TemporaryDirectory(prefix="ftc-gsm8k-") as folder:
         run = run_whole(Path(folder), data, rows=rows)
         if run.code:

@@ -3,9 +3,9 @@
 Source: `c10/cuda/CUDACachingAllocator.cpp` and `AllocatorConfig.h` of torch 2.4 to 2.13. Requests
 are rounded to 512 bytes; those of at most 1 MiB come from segments of 2 MiB, larger ones from
 segments of 20 MiB or, from 10 MiB on, of their own size rounded to 2 MiB. The smallest free block
-that is large enough is taken, and split where enough remains; neighbours that are free are joined.
-With expandable segments a pool is one segment that grows by pages, of 2 or of 20 MiB. Where the
-device is full, segments that are free as a whole are given back first.
+that is large enough is used, and split if enough remains; free neighbours are joined. With
+expandable segments a pool is one segment that grows by pages of 2 or 20 MiB. If the device is full,
+completely free segments are released first.
 """
 
 from bisect import bisect_left, insort
@@ -16,7 +16,7 @@ _MIB: Final = 2**20
 _LEAST = 512
 _SMALL = _MIB  # the largest request of the small pool
 _SMALL_SEGMENT, _LARGE_SEGMENT = 2 * _MIB, 20 * _MIB
-_OWN_SEGMENT = 10 * _MIB  # from here on a request has a segment of its own size
+_OWN_SEGMENT = 10 * _MIB  # a larger request gets a segment of its own size
 _ROUND_LARGE = 2 * _MIB
 
 
@@ -34,10 +34,10 @@ class Block:
 
 @dataclass(slots=True)
 class Heap:
-    """An allocator's state: bytes taken, bytes reserved, and the most of each so far.
+    """An allocator's state: allocated and reserved bytes, and the peak of each.
 
-    `capacity_bytes` is what it may reserve, None for as much as it likes; what does not fit then is
-    reserved all the same, as a run that has died can say nothing more.
+    `capacity_bytes` limits the reserved bytes; None means no limit. A request that does not fit is
+    reserved anyway, so that the peak is still measured.
     """
 
     expandable: bool = False
@@ -63,7 +63,7 @@ class Heap:
         return block
 
     def give(self, block: Block) -> None:
-        """Put a block back into the cache, joined with neighbours that are free."""
+        """Return a block to the cache, joined with free neighbours."""
         self.taken_bytes -= block.size
         before, after = block.before, block.after
         if before is not None and before.free:
@@ -86,7 +86,7 @@ class Heap:
         self._list(block)
 
     def release(self) -> None:
-        """Give back the segments that are free as a whole; those that grow are not modelled."""
+        """Release completely free segments; expandable segments are not modelled."""
         for block in list(self.blocks.values()):
             if block.before is None and block.after is None and not self.expandable:
                 self._unlist(block)
@@ -95,7 +95,7 @@ class Heap:
     def _cached(self, size: int, *, small: bool) -> Block | None:
         """Return the smallest free block that is large enough.
 
-        The end of an expandable segment counts as large as it can grow, so that it comes last.
+        The end of an expandable segment counts as its maximum size, so it is used last.
         """
         found = self.free[small]
         place = bisect_left(found, (size, 0))
@@ -119,7 +119,7 @@ class Heap:
         return self._reserve(segment, small=small)
 
     def _expand(self, size: int, *, small: bool) -> Block:
-        """Map as many pages behind the pool's last block as the request still needs."""
+        """Map the pages after the pool's last block that the request still needs."""
         page = _SMALL_SEGMENT if small else _LARGE_SEGMENT
         tail = self.tails.get(small)
         room = tail.size if tail is not None and tail.free else 0
@@ -138,7 +138,7 @@ class Heap:
 
     def _reserve(self, size: int, *, small: bool) -> Block:
         block = Block(address=self.end, size=size, small=small)
-        self.end += size + 2**40  # far from any other: segments never join
+        self.end += size + 2**40  # far apart, so that segments never join
         self._count(size)
         return block
 

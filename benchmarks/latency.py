@@ -1,11 +1,11 @@
-"""How long a person waits: `ftc check` of a bad spec and `ftc compile`, cold, as whole processes.
+"""Response times of `ftc check` on a bad spec and of `ftc compile`, as whole processes.
 
     python benchmarks/latency.py [--runs 7]
 
-Every figure is the median of several fresh processes, and stands beside a baseline measured in the
-same run: an interpreter that imports the three libraries that any such tool needs. The ratio holds
-when the machine's speed does not. Exits 1 when a bound is broken: 0.30 s for a check, 1.0 s for a
-compile with a local model folder and a 10,000-row CSV.
+Every figure is the median of several fresh processes. The baseline, measured in the same run, is an
+interpreter that imports the three libraries that any such tool needs; the ratio does not depend on
+the machine's speed. Exits 1 if a bound is broken: 0.30 s for a check, 1.0 s for a compile with a
+local model folder and a 10,000-row CSV.
 """
 
 import argparse
@@ -30,7 +30,7 @@ ROWS = 10_000
 
 def median_seconds(command: list[str], folder: Path, runs: int, *, code: int, fresh: str) -> float:
     """Run a command in fresh processes, without the folder `fresh`; return the median wall time."""
-    # As on a user's machine: the second start finds the first one's bytecode.
+    # As on a user's machine, the second start finds the bytecode of the first.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     times = []
     for _ in range(runs + 1):
@@ -42,11 +42,11 @@ def median_seconds(command: list[str], folder: Path, runs: int, *, code: int, fr
         times.append(time.perf_counter() - start)
         if done.returncode != code:
             sys.exit(f"{' '.join(command)} exited {done.returncode}:\n{done.stdout}{done.stderr}")
-    return statistics.median(times[1:])  # the first warms the file cache
+    return statistics.median(times[1:])  # the first run fills the file cache
 
 
 def write_inputs(folder: Path) -> None:
-    """Write a misspelt spec, a good one, and the 10,000 rows that the good one reads."""
+    """Write a spec with a misspelt key, a valid one, and its 10,000 rows."""
     with (QUICKSTART / "tickets.csv").open(encoding="utf-8", newline="") as file:
         header, *rows = list(csv.reader(file))
     with (folder / "rows.csv").open("w", encoding="utf-8", newline="") as file:
@@ -69,7 +69,7 @@ def write_inputs(folder: Path) -> None:
 
 
 def main() -> None:
-    """Measure, print the table, and hold the bounds."""
+    """Measure, print the table, and check the bounds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=7)
     runs = parser.parse_args().runs

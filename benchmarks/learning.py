@@ -1,13 +1,13 @@
-"""What each objective learns of real data: a small model before and after, and what chance gives.
+"""Compares every objective with its baseline: a small model before and after training.
 
     python -m benchmarks.learning              # all of them; writes benchmarks/learning.md
     python -m benchmarks.learning dpo reward   # some of them; printed
-    python -m benchmarks.learning --folder run # kept there, and gone on with from there
+    python -m benchmarks.learning --folder run # kept there, and resumed from there
 
-Every run is a compiled bundle, started by its own `run.sh`. The model is made here: a Llama of 0.6
-million random weights, whose sentencepiece tokenizer learned from GSM8K. What compares answers goes
-on from a first bundle that has learned to write solutions, what tries answers from one that has
-begun to read results off. Reads ../shared/data, or the data folder that FTC_SHARED names.
+Every run is a compiled bundle, started by its `run.sh`. The script makes the model: a Llama with
+0.6 million random weights and a sentencepiece tokenizer trained on GSM8K. Preference objectives
+start from a bundle that was trained to write solutions, `grpo` from one that was trained a little
+on reading off results. Reads ../shared/data, or the data folder that FTC_SHARED names.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from benchmarks.gsm8k import DATA, make_model
 from benchmarks.rehearsals import describe_machine
 
 REPORT: Final = Path(__file__).with_name("learning.md")
-#: One in twenty runs without any learning would be this many standard errors above chance.
+#: Without learning, one run in twenty is this many standard errors above chance.
 ONE_SIDED: Final = 1.645
 _SIZES: Final = {"hidden_size": 128, "intermediate_size": 384, "num_attention_heads": 4}
 _TOKENS: Final = 1024
@@ -41,7 +41,7 @@ _PAIRS: Final[Mapping[str, Any]] = {
 _FEW: Final = {"epochs": 3, "global_batch": 16, "evaluation": {"every_steps": 26}}
 _RESULTS: Final = {"source": "results.jsonl", "splits": {"test": 0.038, "validation": 0.03}}
 
-#: What each bundle's spec says beside its name, `hardware` and, where it has none, the model.
+#: The spec of each bundle, without its name, `hardware` and, if it has none, the model.
 SPECS: Final[Mapping[str, Mapping[str, Any]]] = {
     "solutions": {
         "data": {
@@ -62,8 +62,8 @@ SPECS: Final[Mapping[str, Mapping[str, Any]]] = {
         **_PAIRS,
         "data": {**_PAIRS["data"], "source": "verdicts.jsonl"},
         "objective": {"type": "kto", "desirable_weight": 1.3},
-        # Verdicts are weighed against the other rows of a pass, which must be many. At the rate of
-        # pairs all answers are pushed down at first, and none comes up again.
+        # KTO compares a row with the other rows of its pass, so passes must be large. At the
+        # learning rate of pairs, the probability of all answers falls and does not recover.
         "training": {
             "epochs": 3,
             "global_batch": 32,
@@ -131,10 +131,10 @@ PROVEN: Final = ("cpt", "dpo", "kto", "orpo", "reward", "grpo")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
-    """What one objective learned: its metric on rows held out, beside what it must beat.
+    """The result of one objective: its metric on held-out rows, and its bound.
 
-    `losses` are the means of the first and of the last tenth of the training curve. `bound` is what
-    counts as better than the baseline, in the sense that `because` says.
+    `losses` are the means of the first and of the last tenth of the training curve. `bound` is the
+    value to beat; `because` explains it.
     """
 
     objective: str
@@ -150,7 +150,7 @@ class Learned:
 
     @property
     def is_proven(self) -> bool:
-        """Whether the loss fell, where it is one, and the metric is beyond its bound."""
+        """Return whether the loss fell, if it should, and the metric is better than its bound."""
         beyond = self.reached > self.bound if self.higher_is_better else self.reached < self.bound
         first, last = self.losses
         return beyond and (last < first or self.objective == "grpo")
@@ -185,9 +185,9 @@ def _lines(path: Path) -> list[str]:
 
 
 def run_bundle(folder: Path, name: str) -> Path:
-    """Compile a spec, run its bundle and return that; one that has ended is not run again.
+    """Compile a spec, run its bundle and return it; a finished bundle is not run again.
 
-    Raises RuntimeError with the end of what was printed where a stage fails.
+    Raises RuntimeError with the end of the output if a stage fails.
     """
     if (folder / name / "run/done/evaluate.json").is_file():
         return folder / name
@@ -205,7 +205,7 @@ def _call(command: list[str], folder: Path) -> str:
         "PATH": f"{own}{os.pathsep}{os.environ['PATH']}",
         "HF_HUB_OFFLINE": "1",
         "TOKENIZERS_PARALLELISM": "false",
-        "OMP_NUM_THREADS": "1",  # a model this small is no faster with more
+        "OMP_NUM_THREADS": "1",  # more threads do not help such a small model
     }
     done = subprocess.run(
         command,
@@ -222,7 +222,7 @@ def _call(command: list[str], folder: Path) -> str:
 
 
 def judge_another(bundle: Path, model: Path) -> Mapping[str, float]:
-    """Return what `evaluate.py` says of another model on the same rows."""
+    """Return what `evaluate.py` reports for another model on the same rows."""
     said = _call([sys.executable, "evaluate.py", "--model", str(model)], bundle)
     found = re.findall(r"^ *(\w+)  (-?[\d.,]+)$", said, flags=re.MULTILINE)
     return {name: float(number.replace(",", "")) for name, number in found}
@@ -237,7 +237,7 @@ def _read_ids(bundle: Path, split: str) -> list[list[int]]:
 
 
 def unigram_perplexity(train: list[list[int]], test: list[list[int]]) -> float:
-    """Return the perplexity of tokens that are guessed by how common they are, one count added."""
+    """Return the unigram perplexity with add-one smoothing."""
     counts = Counter(token for ids in train for token in ids)
     total = counts.total() + _TOKENS
     guessed = [math.log((counts[token] + 1) / total) for ids in test for token in ids[1:]]
@@ -246,7 +246,7 @@ def unigram_perplexity(train: list[list[int]], test: list[list[int]]) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Metric:
-    """How an objective is judged, and against what."""
+    """The metric of an objective, and its baselines."""
 
     name: str
     baselines: Mapping[str, float]
@@ -256,12 +256,12 @@ class _Metric:
 
 
 def _judge_pairs(bundle: Path, folder: Path) -> _Metric:
-    """Pairs told apart by a coin: the bound is one that chance passes once in twenty runs."""
+    """Accuracy on pairs: the bound is one that guessing exceeds once in twenty runs."""
     rows = _read(bundle, "evaluate/report.json")["rows"]
     baselines = {"chance": 0.5}
     bound = 0.5 + ONE_SIDED * 0.5 / math.sqrt(rows)
-    because = f"chance and {ONE_SIDED} standard errors of {rows} guesses"
-    if bundle.name == "orpo":  # its odds are those of the model alone, compared with no other
+    because = f"chance plus {ONE_SIDED} standard errors of {rows} guesses"
+    if bundle.name == "orpo":  # ORPO's odds have no reference model
         start = judge_another(bundle, folder / "solutions/run/merged")["reward_accuracy"]
         baselines["start"] = start
         bound = max(bound, start)
@@ -270,10 +270,10 @@ def _judge_pairs(bundle: Path, folder: Path) -> _Metric:
 
 
 def _judge_verdicts(bundle: Path, _: Path) -> _Metric:
-    """Every desirable answer against every undesirable one; the error is Mann and Whitney's.
+    """Compare every desirable answer with every undesirable one (the Mann-Whitney U test).
 
-    A model that finds all answers likelier, or all less likely, whatever their verdicts, ranks them
-    by their lengths. So that length is a second bound, in whichever direction it tells more apart.
+    A model that makes all answers more likely, or all less likely, ranks them by length. So length
+    is a second baseline, in the direction that separates more pairs.
     """
     rows = [json.loads(line) for line in _lines(bundle / "run/data/test.jsonl")]
     learned = [(row["label"], sum(token >= 0 for token in row["labels"])) for row in rows]
@@ -282,43 +282,43 @@ def _judge_verdicts(bundle: Path, _: Path) -> _Metric:
     length = rank_share(good, bad)
     length = max(length, 1 - length)
     error = math.sqrt((len(good) + len(bad) + 1) / (12 * len(good) * len(bad)))
-    because = f"chance and {ONE_SIDED} standard errors of the rank sum of {len(rows)} answers"
+    because = f"chance plus {ONE_SIDED} standard errors of the rank sum of {len(rows)} answers"
     return _Metric(
         name="reward_accuracy",
         baselines={"chance": 0.5, "length": length},
         bound=max(0.5 + ONE_SIDED * error, length),
-        because=f"{because}, and their lengths",
+        because=f"{because}, and the length baseline",
     )
 
 
 def rank_share(above: list[int], below: list[int]) -> float:
-    """Return the share of all pairs whose first is the greater; of two equals each is, half."""
+    """Return the fraction of pairs whose first value is greater; ties count half."""
     shares = ((a > b) + 0.5 * (a == b) for a in above for b in below)
     return sum(shares) / (len(above) * len(below))
 
 
 def _judge_texts(bundle: Path, folder: Path) -> _Metric:
-    """Perplexity: of the model as it was made, and of guessing tokens by how common they are."""
+    """Perplexity: the baselines are the untrained model and unigram frequencies."""
     unigram = unigram_perplexity(_read_ids(bundle, "train"), _read_ids(bundle, "test"))
     untrained = judge_another(bundle, folder / "model")["perplexity"]
     return _Metric(
         name="perplexity",
         baselines={"untrained": untrained, "unigram": unigram},
         bound=unigram / 2,
-        because="half of the unigram's",
+        because="half of the unigram perplexity",
         higher_is_better=False,
     )
 
 
 def _judge_results(bundle: Path, folder: Path) -> _Metric:
-    """Right answers of the model that trying began from, on the same lines.
+    """Right answers; the baseline is the starting model on the same lines.
 
-    The lines counted are those that were answered, which of a large test split is a part.
+    Only answered lines are counted, which may be a part of a large test split.
     """
     share = judge_another(bundle, folder / "results/run/merged")["reward"]
     rows = len(_lines(bundle / "run/evaluate/predictions.jsonl"))
     bound = share + ONE_SIDED * math.sqrt(2 * share * (1 - share) / rows)
-    because = f"the start and {ONE_SIDED} standard errors of two shares of {rows} lines"
+    because = f"the start plus {ONE_SIDED} standard errors of two shares of {rows} lines"
     return _Metric(name="reward", baselines={"start": share}, bound=bound, because=because)
 
 
@@ -333,7 +333,7 @@ _JUDGES: Final[Mapping[str, Callable[[Path, Path], _Metric]]] = {
 
 
 def learn(folder: Path, objective: str) -> Learned:
-    """Run an objective's bundle, after that which it goes on from; return what it learned."""
+    """Run the bundle of an objective, after its starting bundle; return the result."""
     model = SPECS[objective].get("model", "./model").removeprefix("./")
     if model != "model":
         run_bundle(folder, model)
@@ -356,19 +356,20 @@ def learn(folder: Path, objective: str) -> Learned:
 
 
 def report(results: list[Learned]) -> str:
-    """Return the page: one line for each objective."""
+    """Return the report, with one line per objective."""
     names = " ".join(each.objective for each in results)
     steps = SPECS["results"]["training"]["max_steps"]
     lines = [
-        "# What each objective learns of real data",
+        "# Results of each objective on real data",
         "",
         f"`python -m benchmarks.learning` ({names}) {describe_machine()}",
         "",
         "GSM8K (MIT): its questions and solutions, 700 pairs of a right and a wrong solution by",
-        "published models, and the last lines of its solutions. A Llama of 0.6 million random",
-        "weights, in full; `dpo`, `kto`, `orpo` and `reward` go on from what `sft` learned of",
-        f"3,000 solutions, `grpo` from {steps} steps of reading. Held out is the test split; rows",
-        "of one question are in one split. The losses are means of the first and the last tenth.",
+        "published models, and the last lines of its solutions. A Llama with 0.6 million random",
+        "weights is trained in full. `dpo`, `kto`, `orpo` and `reward` start from a model trained",
+        f"with `sft` on 3,000 solutions, `grpo` from one trained for {steps} steps. The test split",
+        "is held out; rows of one question are in one split. The losses are means of the first and",
+        "the last tenth of the steps.",
         "",
         "| objective | rows | held out | steps | loss | metric | baselines | to beat | reached |",
         "| --- | ---: | ---: | ---: | --- | --- | --- | ---: | ---: |",
@@ -381,20 +382,20 @@ def report(results: list[Learned]) -> str:
             f" {each.steps:,} | {first:.3f} to {last:.3f} | {each.metric} | {baselines} |"
             f" {each.bound:.4g} | {each.reached:.4g} |"
         )
-    lines += ["", "What is to be beaten:", ""]
+    lines += ["", "Baselines to beat:", ""]
     lines += [f"- {each.objective}: {each.because}" for each in results]
     return "\n".join(lines) + "\n"
 
 
 def main() -> int:
-    """Run, and write the page or print it."""
+    """Run, and write or print the report."""
     parser = argparse.ArgumentParser(description="What each objective learns of real data.")
     parser.add_argument("objectives", nargs="*", choices=[*PROVEN, []], help="all without one")
-    parser.add_argument("--folder", type=Path, help="where the runs are kept, and taken from")
+    parser.add_argument("--folder", type=Path, help="the folder where runs are kept and resumed")
     args = parser.parse_args()
     chosen = args.objectives or PROVEN
     if not (DATA / "gsm8k_preferences.jsonl").is_file():
-        parser.error(f"{DATA} has no data: FTC_SHARED names the folder that holds data/")
+        parser.error(f"{DATA} has no data: set FTC_SHARED to the folder that contains data/")
     with tempfile.TemporaryDirectory(prefix="ftc-learning-") as temporary:
         folder = args.folder or Path(temporary)
         if not (folder / "model").is_dir():

@@ -1,11 +1,11 @@
-"""How far the memory model is from published measurements, family by family.
+"""Compares the memory model with published measurements, by family.
 
     python -m benchmarks.memory CASES.json
 
 CASES.json is a JSON list in the format of `memory_cases.json`. Each row that the model covers is
 predicted by the formulas that `ftc plan` uses, with the row's own stack in place of the pinned one.
-A row that is not covered is counted under its reason. Exits 1 when a bound is broken, 2 when the
-file is no such list; the last line is the verdict. What the bounds mean stands in `memory.md`.
+A row that is not covered is counted with the reason. Exits 1 if a bound is broken, 2 if the file is
+not such a list; the last line is the verdict. `memory.md` explains the bounds.
 """
 
 import argparse
@@ -21,10 +21,10 @@ from typing import Any, Final, Literal
 from benchmarks.published import Bound, Case, Row, measured_bytes, read_case
 from benchmarks.tape import replay
 from ftc.compiler.knowledge.accelerators import find_accelerator
-from ftc.compiler.plan.memory import overhead_bytes, slack_bytes
-from ftc.compiler.plan.phases import phases
+from ftc.compiler.plan.memory.peak import overhead_bytes, slack_bytes
+from ftc.compiler.plan.memory.phases import phases
 
-# bound -> (largest median, largest error), of the absolute relative error; None: not held
+# bound -> (largest median, largest error), of the absolute relative error; None: not checked
 BOUNDS: Final[Mapping[Bound | Literal["reserved"], tuple[float, float | None]]] = {
     "plain": (0.005, 0.03),
     "fsdp": (0.01, 0.05),
@@ -32,8 +32,8 @@ BOUNDS: Final[Mapping[Bound | Literal["reserved"], tuple[float, float | None]]] 
     "other": (0.05, None),
     "reserved": (0.08, 0.30),
 }
-_LOW: Final = -0.02  # an error below this is a peak predicted too low
-_FULL: Final = 0.97  # a run measured above this share of its card does not fit
+_LOW: Final = -0.02  # an error below this counts as too low
+_FULL: Final = 0.97  # a run above this fraction of its card does not fit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,18 +48,18 @@ class Score:
 
     @property
     def capacity_bytes(self) -> int | None:
-        """Return the memory of the row's card as its driver reports it, None if it has no name."""
+        """Return the memory of the row's card as reported by its driver, or None."""
         match = find_accelerator(str(self.row.get("gpu_type") or ""))
         return match.accelerator.memory_bytes if match is not None else None
 
     @property
     def error(self) -> float:
-        """Return the relative error of a measured row: positive where the prediction is high."""
+        """Return the relative error of a measured row; positive if the prediction is too high."""
         return self.predicted_bytes / (self.measured_bytes or 1) - 1
 
 
 def score_rows(rows: Iterable[Row]) -> tuple[tuple[Score, ...], Counter[str]]:
-    """Predict what the model covers; count the rest by the reason that it does not."""
+    """Predict the covered rows; count the others by reason."""
     scores, refused = [], Counter[str]()
     for row in rows:
         case = read_case(row)
@@ -84,7 +84,7 @@ def _score(case: Case, row: Row) -> Score:
 
 
 def summarise(errors: Sequence[float]) -> Mapping[str, float]:
-    """Return a family's statistics: of the absolute error, of the bias, and the share too low."""
+    """Return a family's statistics: absolute error, bias, and the fraction too low."""
     sizes = sorted(abs(error) for error in errors)
     return {
         "n": len(sizes),
@@ -97,7 +97,7 @@ def summarise(errors: Sequence[float]) -> Mapping[str, float]:
 
 
 def wrong_fits(scores: Iterable[Score]) -> tuple[str, ...]:
-    """Name the runs that would be said to fit, and ran out of memory or nearly filled the card."""
+    """Name the runs that fit by the model, but ran out of memory or nearly filled the card."""
     named = []
     for score in scores:
         capacity = score.capacity_bytes
@@ -110,10 +110,10 @@ def wrong_fits(scores: Iterable[Score]) -> tuple[str, ...]:
 
 
 def driver_errors(scores: Iterable[Score]) -> list[float]:
-    """Return the error of what nvidia-smi saw, where a one-GPU row has that beside its peak.
+    """Return the errors against nvidia-smi's figure, for one-GPU rows that also have a peak.
 
-    Those runs kept the allocator's default segments, so that what they cached and never used is in
-    the driver's figure: the replay of a step through such an allocator, and the CUDA context.
+    Those runs used the allocator's default segments, so the driver's figure includes cached memory.
+    The prediction is a replay of a step through such an allocator, plus the CUDA context.
     """
     errors = []
     for score in scores:
@@ -127,7 +127,7 @@ def driver_errors(scores: Iterable[Score]) -> list[float]:
 
 
 def name(score: Score) -> str:
-    """Say which run a row is, in one line."""
+    """Describe the run of a row in one line."""
     row = score.row
     return f"{row['model']}, {score.case.family}, {row['gpus']}x, {row['micro_batch']} rows"
 
@@ -155,9 +155,9 @@ def report(rows: Sequence[Row]) -> bool:
     _list_unscored(scores, refused)
     wrong = wrong_fits(scores)
     for line in wrong:
-        print(f"said to fit, and did not: {line}")
+        print(f"predicted to fit, but did not: {line}")
     if wrong:
-        broken.append(f"{len(wrong)} runs said to fit did not")
+        broken.append(f"{len(wrong)} runs predicted to fit did not")
     counts = f"{len(measured)} of {len(rows)} rows predicted, {sum(refused.values())} not covered"
     if not measured:
         broken.append("no row could be predicted")
@@ -166,7 +166,7 @@ def report(rows: Sequence[Row]) -> bool:
 
 
 def _list_unscored(scores: Iterable[Score], refused: Counter[str]) -> None:
-    """Name what has no error: runs that failed without a figure, and rows that are not covered."""
+    """Print the rows without an error: failed runs without a figure, and rows not covered."""
     failed = [score for score in scores if score.measured_bytes is None]
     print()
     for score in failed:
@@ -188,7 +188,7 @@ def _line(label: str, errors: Sequence[float]) -> str:
 
 
 def _break(bound: Bound | Literal["reserved"], errors: Sequence[float]) -> str | None:
-    """Say how a bound is broken, None where it holds."""
+    """Describe how a bound is broken, or return None."""
     median, most = BOUNDS[bound]
     said = summarise(errors)
     if said["median"] > median:
@@ -199,7 +199,7 @@ def _break(bound: Bound | Literal["reserved"], errors: Sequence[float]) -> str |
 
 
 def main() -> None:
-    """Read the cases and hold the model against them."""
+    """Read the cases and compare the model with them."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__)
     parser.add_argument("cases", type=Path, help="a JSON list of measurements")
     path = parser.parse_args().cases
@@ -208,7 +208,7 @@ def main() -> None:
     except (OSError, ValueError) as error:
         parser.error(f"{path} cannot be read: {error}")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        parser.error(f"{path} is no list of objects")
+        parser.error(f"{path} is not a list of objects")
     sys.exit(0 if report(rows) else 1)
 
 

@@ -1,11 +1,11 @@
-"""What sorting, grouping and packing rows save on real data, and whether quality pays for it.
+"""What sorting, grouping and packing rows save on real data, and what they cost in quality.
 
     python -m benchmarks.padding       # writes benchmarks/padding.md and padding.svg
 
 On banking77, whose rows are short, and GSM8K, whose rows are long (../shared/data, or the data
 folder that FTC_SHARED names), with the quickstart's model: whole runs over the same rows at the
-same rate, of a script by hand that pads rows as they are drawn, and of bundles that sort the rows
-of a step by length, group fifty steps by length, or pack. What counts are ratios.
+same learning rate. A hand-written script pads rows in random order; the bundles sort the rows of a
+step by length, group fifty steps by length, or pack. Compare the ratios.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def read_problems() -> list[tuple[str, str]]:
     return [(row["question"], row["answer"]) for row in map(json.loads, lines)]
 
 
-#: The rows of each data set, and how many of them are taken.
+#: The rows of each data set, and how many of them are used.
 SETS: Final[Mapping[str, tuple[Callable[[], list[tuple[str, str]]], int]]] = {
     "banking77": (read_intents, 5000),
     "GSM8K": (read_problems, 900),
@@ -58,7 +58,7 @@ SETS: Final[Mapping[str, tuple[Callable[[], list[tuple[str, str]]], int]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What whole runs over one data set came to: rows' tokens, the planner's choice, the runs."""
+    """The results on one data set: tokens per row, the planner's choice, the runs."""
 
     lengths: Sequence[int]
     chosen: str
@@ -67,7 +67,7 @@ class Found:
 
 def main() -> None:
     """Measure, and write the report beside this file."""
-    parser = argparse.ArgumentParser(description="What becomes of padding, in time and loss.")
+    parser = argparse.ArgumentParser(description="Effect of padding on time and loss.")
     parser.parse_args()
     found = {}
     for name, (read, most) in SETS.items():
@@ -80,7 +80,7 @@ def main() -> None:
 
 
 def run_set(folder: Path, name: str, rows: Sequence[tuple[str, str]], most: int) -> Found:
-    """Run every way over one data set, one after the other."""
+    """Run every variant on one data set, one after the other."""
     write_model(folder)
     write_rows(folder / "rows.csv", rows)
     bundles = {
@@ -102,7 +102,7 @@ def run_set(folder: Path, name: str, rows: Sequence[tuple[str, str]], most: int)
 
 
 def spec_of(packing: str, most: int, *, grouped: bool | str) -> Mapping[str, Mapping[str, Any]]:
-    """Return a spec that says what becomes of padding, for one epoch."""
+    """Return a spec of one epoch with these padding options."""
     splits = {"test": 0.1, "validation": 0}
     data = {"source": "rows.csv", "max_rows": most, "splits": splits, "packing": packing}
     return {"data": data, "training": {"epochs": 1, "group_by_length": grouped}}
@@ -123,7 +123,7 @@ def draw(found: Mapping[str, Found], path: Path) -> None:
             tokens, seconds, losses = zip(*report["curve"], strict=True)
             by_tokens.plot(tokens, losses, marker="o", label=way)
             by_time.plot(seconds, losses, marker="o", label=way)
-        by_tokens.set(title=name, xlabel="tokens read, padding apart", ylabel="held-out loss")
+        by_tokens.set(title=name, xlabel="tokens, without padding", ylabel="held-out loss")
         by_time.set(title=name, xlabel="seconds of training")
         by_tokens.legend()
     figure.savefig(path, metadata={"Date": None})
@@ -132,15 +132,15 @@ def draw(found: Mapping[str, Found], path: Path) -> None:
 def tell(found: Mapping[str, Found]) -> str:
     """Return the report as Markdown."""
     lines = [
-        "# What becomes of padding, on real data",
+        "# Padding, packing and grouping on real data",
         "",
         f"`python -m benchmarks.padding` {describe_machine()}",
         "",
-        "Whole runs with checkpoints, one epoch each over the same rows at the same rate. The",
-        "script by hand has the rate, schedule, steps and rows of a step of the first bundle, and",
-        "pads rows as they are drawn; the bundles also score learned tokens alone, which it does",
-        "not. Tokens are those that are no padding; processor seconds tell more than others on a",
-        "machine that is not alone.",
+        "Whole runs with checkpoints, one epoch each over the same rows at the same learning rate.",
+        "The hand-written script has the learning rate, schedule, steps and rows per step of the",
+        "first bundle, and pads rows in random order. The bundles also compute the loss on learned",
+        "tokens only, and the script does not. Padding tokens are not counted. On a shared",
+        "machine, CPU seconds are more reliable than wall time.",
     ]
     for name, each in found.items():
         rows = len(each.lengths)
@@ -149,8 +149,8 @@ def tell(found: Mapping[str, Found]) -> str:
             "",
             f"## {name}",
             "",
-            f"{rows:,} rows of {statistics.median(each.lengths):.0f} tokens in the middle, 95 % of",
-            f"at most {high}, the longest of {each.lengths[-1]}. Chosen: {each.chosen}.",
+            f"{rows:,} rows with a median of {statistics.median(each.lengths):.0f} tokens; 95 %",
+            f"have at most {high}, the longest has {each.lengths[-1]}. Chosen: {each.chosen}.",
             "",
             "| way | steps | tokens/s | of CPU | speed x as drawn | of CPU | held-out loss |",
             "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",

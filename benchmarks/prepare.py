@@ -1,11 +1,11 @@
-"""How long `prepare.py` takes, and how much memory, for 100,000 and for 1,000,000 short rows.
+"""Time and memory of `prepare.py` for 100,000 and 1,000,000 short rows.
 
     python -m benchmarks.prepare [--rows 1000000]
 
 Rows are messages with one of twelve labels, a few of them copies, blank or broken. Each size is
-compiled with the quickstart's tokenizer and prepared in fresh processes, whose memory is the sum of
-the highest resident set of each, looked at ten times a second: what they share counts several
-times. Exits 1 when the larger size takes more than 3 minutes, or 100 MB more than a tenth of it.
+compiled with the quickstart's tokenizer and prepared in fresh processes. Memory is the sum of the
+highest resident set of each process, sampled ten times a second; shared memory is counted several
+times. Exits 1 if the larger size takes more than 3 minutes, or 100 MB more than the smaller one.
 """
 
 import argparse
@@ -26,7 +26,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 MODEL: Final = ROOT / "examples" / "quickstart" / "model"
 BOUND_SECONDS: Final = 180.0
 BOUND_GROWTH_BYTES: Final = 100_000_000
-ODD: Final = 200  # of so many rows one each is a copy, blank and broken
+ODD: Final = 200  # one row in this many is a copy, one is blank and one is broken
 COPY: Final = '{"prompt": "the same question", "completion": "label_0"}'
 BLANK: Final = '{"prompt": " ", "completion": "label_0"}'
 
@@ -57,7 +57,7 @@ def compile_bundle(folder: Path, rows: int) -> Path:
 
 
 def watch(command: list[str], folder: Path) -> tuple[float, float, int]:
-    """Run a command; return its seconds, those of CPU, and its processes' peaks added up."""
+    """Run a command; return its seconds, CPU seconds, and the sum of its processes' peaks."""
     start, before = time.perf_counter(), cpu_seconds()
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
     peaks: dict[int, int] = {}
@@ -71,13 +71,13 @@ def watch(command: list[str], folder: Path) -> tuple[float, float, int]:
 
 
 def cpu_seconds() -> float:
-    """Return what the processes that came of this one and ended have used."""
+    """Return the CPU seconds of ended child processes."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def family(number: int) -> Iterator[int]:
-    """Yield a process and all that come of it."""
+    """Yield a process and its descendants."""
     yield number
     for path in Path(f"/proc/{number}/task").glob("*/children"):
         try:
@@ -89,7 +89,7 @@ def family(number: int) -> Iterator[int]:
 
 
 def peak_bytes(number: int) -> int:
-    """Return the highest resident set of a process so far, 0 when it has ended."""
+    """Return the highest resident set of a process so far, or 0 if it has ended."""
     try:
         status = Path(f"/proc/{number}/status").read_text(encoding="utf-8")
     except OSError:
@@ -99,7 +99,7 @@ def peak_bytes(number: int) -> int:
 
 
 def measure(rows: int) -> tuple[float, int]:
-    """Prepare so many rows in a folder of their own, and print what it cost."""
+    """Run prepare.py on this many rows in a new folder, and print its time and memory."""
     with tempfile.TemporaryDirectory() as folder:
         bundle = compile_bundle(Path(folder), rows)
         seconds, cpu, peak = watch([sys.executable, "prepare.py"], bundle)
@@ -114,7 +114,7 @@ def measure(rows: int) -> tuple[float, int]:
 
 
 def main() -> None:
-    """Measure both sizes, and hold them to the bounds."""
+    """Measure both sizes, and check the bounds."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
     rows = parser.parse_args().rows

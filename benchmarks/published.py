@@ -1,7 +1,7 @@
 """Published measurements, read as jobs of the memory model: each row with its own stack.
 
-A row is one object of `memory_cases.json`. What the model does not cover is a reason in words, so
-that nothing is skipped in silence.
+A row is one object of `memory_cases.json`. A row that the model does not cover
+gets a reason in words, so that nothing is skipped silently.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from ftc.compiler.knowledge.architecture import Shape, count_adapter_parameters, read_shape
 from ftc.compiler.knowledge.models import all_models
 from ftc.compiler.plan.job import Job, Sharing, Storage
-from ftc.compiler.plan.stack import LITGPT, LITGPT_2023, PLAIN_4_48, Stack
+from ftc.compiler.plan.software import LITGPT, LITGPT_2023, PLAIN_4_48, Stack
 
 Row = Mapping[str, Any]
 Bound = Literal["plain", "fsdp", "fsdp-qlora-70b", "other"]
@@ -21,19 +21,19 @@ _WORKSPACE_BYTES: Final = 2 * 8_519_680  # cuBLAS before Hopper: 8,519,680 bytes
 _ZERO: Final[tuple[Sharing, ...]] = ("zero1", "zero2", "zero3")
 _METHODS: Final = ("full", "lora", "qlora", "gptq-lora")
 _LITGPT_NAMES: Final = {"mistral-7b": "mistral-7b-v0.1", "llama-2-7b": "llama-2-7b-hf"}
-# Groups of rows whose facts do not suffice, and which are missing.
+# Groups of rows that lack required facts, and the missing facts.
 _UNMODELLED: Final = {
-    "ms-swift": "ms-swift: reserved bytes of rows of many lengths, in default segments",
+    "ms-swift": "ms-swift: reserved bytes for rows of many lengths, with default segments",
     "unsloth-2024": "Unsloth: batch and lengths are in notebooks, not on the page",
-    "axolotl": "axolotl: rounded in READMEs, most of architectures that the table lacks",
-    "liger": "Liger's charts: four GPUs, whose sharding and whose share are not said",
+    "axolotl": "axolotl: rounded in READMEs, most with architectures that are not in the table",
+    "liger": "Liger's charts: four GPUs, without the sharding or the share of each GPU",
     "peft-readme": "PEFT's README: no batch and no lengths, most are encoder-decoders",
     "peft-docs": "PEFT's FSDP pages: dashboards and ranges",
     "llamafactory-wiki": "LLaMA-Factory's wiki: whole gigabytes, no targets, no real lengths",
 }
-_LARGE: Final = 60_000_000_000  # parameters; FSDP-QLoRA of such a model is a family of its own
+_LARGE: Final = 60_000_000_000  # parameters; FSDP-QLoRA of such a model is a separate family
 
-# Models of published runs that the table of well-known models does not have.
+# Models of published runs that are not in the table of well-known models.
 _CONFIGS: Final[Mapping[str, Mapping[str, object]]] = {
     "gpt_bigcode-santacoder": {
         "architectures": ["GPTBigCodeForCausalLM"],
@@ -61,7 +61,7 @@ _CONFIGS: Final[Mapping[str, Mapping[str, object]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A row that the model covers: its job, its family, and the bound that the family is held to.
+    """A row that the model covers: its job, its family, and the bound of the family.
 
     `kind` says what was measured: bytes allocated or reserved.
     """
@@ -108,23 +108,23 @@ def read_case(row: Row) -> Case | str:
 
 
 def _litgpt_case(row: Row) -> Case | str:
-    """Return a run of LitGPT, whose layers are read off its own source and traced.
+    """Return a run of LitGPT; its layers follow its source code and a trace.
 
-    Its Llamas alone, of which it keeps the head apart from the embedding; the query's and value's
-    adapter; one GPU, where nothing is checkpointed.
+    Only Llamas, with an untied head, an adapter on query and value, and one GPU without activation
+    checkpointing.
     """
     if row["gpus"] != 1:
         return "LitGPT's own FSDP units and checkpoints"
     if row["method"] == "qlora":
         return "LitGPT's QLoRA: 7 to 21 % more than its source explains"
     if row["method"] == "full":
-        return "LitGPT, full: some figures are below the states of the optimizer that they name"
+        return "LitGPT, full: some figures are smaller than the states of the stated optimizer"
     if "head" in str(row["target_modules"]):
         return "LitGPT, an adapter on the output head as well"
     name = str(row["model"]).casefold().replace(" b", "b").replace(" ", "-")
     shape = find_shape(_LITGPT_NAMES.get(name, name))
     if shape is None or shape.architecture not in ("LlamaForCausalLM", "MistralForCausalLM"):
-        return "LitGPT's own form of an architecture that is no Llama"
+        return "LitGPT's version of an architecture other than Llama"
     if shape.tied:
         apart = shape.vocab * shape.hidden
         shape = replace(
@@ -155,14 +155,14 @@ def _litgpt_case(row: Row) -> Case | str:
 
 
 def measured_bytes(row: Row) -> int | None:
-    """Return a row's peak, exact where it is, None for a run that has none."""
+    """Return a row's peak, exact if published so, or None."""
     if row.get("peak_bytes"):
         return int(row["peak_bytes"])
     return round(row["peak_gib"] * 2**30) if row.get("peak_gib") else None
 
 
 def find_shape(name: str) -> Shape | None:
-    """Return the shape of a model by the last part of its name, whoever published the copy."""
+    """Return the shape of a model by the last part of its name, ignoring the owner."""
     short = name.rsplit("/", maxsplit=1)[-1].casefold().removesuffix("-gptq")
     if short in _CONFIGS:
         return read_shape(_CONFIGS[short])
@@ -174,12 +174,12 @@ def find_shape(name: str) -> Shape | None:
 
 
 def _plain(name: str) -> str:
-    """Return a model's name without what its spellings differ in."""
+    """Return a normalised model name."""
     return re.sub(r"^meta|hf$", "", re.sub(r"[^a-z0-9.]", "", name.casefold()))
 
 
 def _untuned(name: str) -> str:
-    """Return the name without the words of a tuned version, which has its base's shape."""
+    """Return the name without suffixes of tuned versions, which have the base's shape."""
     return re.sub(r"instruct|chat|base|it$|hf$", "", _plain(name))
 
 
@@ -190,12 +190,12 @@ def framework(row: Row) -> str:
 
 
 def _refuse(row: Row) -> str | None:
-    """Return why a row cannot be predicted whatever its model."""
+    """Return why a row cannot be predicted, independently of its model."""
     measured = measured_bytes(row) is not None
     if row.get("method") not in _METHODS:
         return f"the method is not modelled: {row.get('method')}"
     if measured and str(row.get("kind")).startswith("nvidia-smi"):
-        return "nvidia-smi only, which counts cached memory that is free"
+        return "only nvidia-smi's figure, which includes free cached memory"
     if measured and row.get("group") in _UNMODELLED:
         return _UNMODELLED[str(row["group"])]
     if measured and row.get("kind") == "unknown":
@@ -253,7 +253,7 @@ def _storage(row: Row) -> Storage:
 
 
 def _targets(row: Row, shape: Shape) -> tuple[str, ...]:
-    """Return the adapted modules that this architecture has, out of the names that were given."""
+    """Return the given adapter targets that this architecture has."""
     said = row.get("target_modules") or ""
     words = said.split() if isinstance(said, str) else list(said)
     return tuple(name for name in shape.linear_shapes if name in words)
@@ -292,13 +292,13 @@ def _job(row: Row, shape: Shape, sharding: Sharing) -> Job | str:
 
 
 def _accumulation(row: Row) -> int:
-    """Return the micro-batches per step that the notes name, one where they name none."""
+    """Return the micro-batches per step from the notes, or 1."""
     found = re.search(r"grad\w*[ _]accum\w*[ =:]+(\d+)", str(row.get("notes", "")))
     return int(found.group(1)) if found else 1
 
 
 def _version(row: Row, package: str) -> tuple[int, ...]:
-    """Return the version of a package that the row names, () where it names none."""
+    """Return the version of a package in the row, or ()."""
     found = re.search(rf"\b{package}[ =]+(\d+(?:\.\d+)*)", str(row.get("versions", "")))
     return tuple(int(part) for part in found.group(1).split(".")) if found else ()
 
@@ -328,7 +328,7 @@ def _stack(row: Row, shape: Shape, sharding: Sharing) -> Stack:
     if shape.architecture == "GraniteForCausalLM":
         hidden += 1
     quantized = _storage(row) != "plain"
-    fused_adamw = _version(row, "torch")[:2] >= (2, 8)  # transformers' default from there on
+    fused_adamw = _version(row, "torch")[:2] >= (2, 8)  # transformers' default since then
     one_by_one = not shape.architecture.startswith("GraniteMoe")  # has always had fused ones
     return replace(
         PLAIN_4_48,

@@ -1,11 +1,11 @@
-"""Rehearse every family, and write down how far each goes.
+"""Rehearse every model family, and write a report.
 
     python -m benchmarks.rehearsals                    # all of them, into benchmarks/rehearsals.md
     python -m benchmarks.rehearsals gemma-3 mixtral    # some, printed
 
-A family is a case of families.json: a model's published config.json and a spec, and no weights.
-Its tokenizer is the real one where it can be rebuilt here, else a stand-in of the same kind that
-the report names. Exits 1 when one stops where compiler/knowledge/rehearsed.json does not say so.
+A family is a case of families.json: a model's published config.json and a spec, without weights.
+Its tokenizer is the real one if it can be rebuilt, or else a stand-in of the same kind, which the
+report names. Exits 1 if a result differs from compiler/knowledge/rehearsed.json.
 """
 
 import argparse
@@ -34,10 +34,10 @@ _COMMAND: Final = "python -m benchmarks.rehearsals"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """A case: `model` is the repository whose `config` it is, `tokenizer` a kind, `spec` the rest.
+    """A case: `model` is the repository of `config`, `tokenizer` is a kind, `spec` is the rest.
 
-    `template` is a chat template inside llama.cpp's sources, where the tokenizer has none or
-    another one. `rows` are the embedding's, where a stand-in has far fewer tokens than the config.
+    `template` is a chat template in llama.cpp's sources, for a tokenizer without the right one.
+    `rows` are the embedding's rows, if a stand-in has far fewer tokens than the config.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Family:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsed:
-    """What `ftc rehearse --format json` said of a family; empty where it printed no JSON."""
+    """The output of `ftc rehearse --format json`; empty if it printed no JSON."""
 
     family: Family
     data: Mapping[str, Any]
@@ -60,7 +60,7 @@ class Rehearsed:
 
     @property
     def stopped(self) -> str | None:
-        """The stage at which it stopped; None when it went the whole way."""
+        """The stage at which it stopped, or None."""
         if not self.data:
             return "start"
         failure = self.data["failure"]
@@ -74,7 +74,7 @@ def read_families() -> tuple[Family, ...]:
 
 
 def write_family(family: Family, folder: Path, *, sdist: Path, cache: Path = CACHE) -> None:
-    """Write into a folder what a user has: spec, rows, and a model's folder without weights."""
+    """Write a user's files into a folder: spec, rows, and a model's folder without weights."""
     model = folder / "model"
     texts = TICKETS.read_text(encoding="utf-8").splitlines()
     make_tokenizer(
@@ -100,7 +100,7 @@ def write_family(family: Family, folder: Path, *, sdist: Path, cache: Path = CAC
 
 
 def rehearse(family: Family, folder: Path, *, sdist: Path) -> Rehearsed:
-    """Rehearse the family that is written in `folder`, by the command line."""
+    """Rehearse the family in `folder` with the command line."""
     began = time.monotonic()
     offline = {"HF_HUB_OFFLINE": "1", "FTC_LLAMA_CPP_SDIST": str(sdist)}
     done = subprocess.run(
@@ -117,13 +117,13 @@ def rehearse(family: Family, folder: Path, *, sdist: Path) -> Rehearsed:
 
 
 def as_foretold(one: Rehearsed) -> bool:
-    """Tell whether it went as far as the compiler says of its architecture."""
+    """Return whether the result is the one that the compiler expects for its architecture."""
     known = find_rehearsed(one.family.config["architectures"][0])
     return known is not None and one.stopped == known.stage
 
 
 def report(found: list[Rehearsed]) -> str:
-    """Return the page: how far each family goes, and the seconds of every stage."""
+    """Return the report: the result of each family, and the seconds of every stage."""
     lines = [
         _HEAD,
         f"`{_COMMAND}` {describe_machine()}",
@@ -138,18 +138,18 @@ def report(found: list[Rehearsed]) -> str:
 
 
 def describe_machine() -> str:
-    """Return the words for when, at which commit and on which machine something was measured."""
+    """Return the date, commit and machine of a measurement, as text."""
     git = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
     commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
     today = dt.datetime.now(tz=dt.UTC).date()
     return (
         f"on {today}, commit {commit}, {os.cpu_count()} cores, load {os.getloadavg()[2]:.1f} in the"
-        " last 15 minutes, its own included."
+        " last 15 minutes, this run included."
     )
 
 
 def _results(found: list[Rehearsed]) -> Iterator[str]:
-    yield "| family | config of | method, hardware | tokenizer | goes | F16 GGUF | seconds |"
+    yield "| family | config of | method, hardware | tokenizer | result | F16 GGUF | seconds |"
     yield "| --- | --- | --- | --- | --- | --- | ---: |"
     for one in found:
         family = one.family
@@ -159,7 +159,7 @@ def _results(found: list[Rehearsed]) -> Iterator[str]:
         yield (
             f"| {family.name} | {family.model} | {method}{f', {sharded}' if sharded else ''} |"
             f" {describe_tokenizer(family.tokenizer)} |"
-            f" {f'until {one.stopped}' if one.stopped else 'the whole way'} |"
+            f" {f'stopped at {one.stopped}' if one.stopped else 'passed'} |"
             f" {stages.get('compare', {}).get('result', '')} | {one.seconds:.0f} |"
         )
     stopped = [one for one in found if one.stopped]
@@ -194,32 +194,32 @@ def _seconds(found: list[Rehearsed]) -> Iterator[str]:
 
 
 _HEAD: Final = """\
-# Rehearsals of each family
+# Rehearsals of model families
 
-`ftc rehearse spec.json` on a folder that holds a real model's published config.json and a
-tokenizer, and no weights: 48 rows of the quickstart's tickets, four optimiser steps on a
-miniature, one SIGKILL, then the whole way to a Q4_K_M file that answers.
+`ftc rehearse spec.json` on a folder with a real model's published config.json and a
+tokenizer, without weights: 48 rows of the quickstart's tickets, four optimiser steps on a
+miniature, one SIGKILL, and then all stages up to a Q4_K_M file that answers.
 
-* *tokenizer*: real ones are rebuilt from the vocabularies inside llama.cpp's sources (Llama,
-  Qwen, GPT-2, StarCoder, Phi-3) or come from the wheel of mistral-common; a stand-in is of the
-  same kind and named.
-* *F16 GGUF*: how far the 16-bit file is from the merged model in transformers; the bound of the
-  mean divergence is 0.001 nats per token.
+* *tokenizer*: real ones are rebuilt from the vocabularies in llama.cpp's sources (Llama,
+  Qwen, GPT-2, StarCoder, Phi-3) or taken from the wheel of mistral-common. A stand-in is of
+  the same kind and is marked as one.
+* *F16 GGUF*: the difference between the 16-bit file and the merged model in transformers. The mean
+  divergence must be below 0.001 nats per token.
 """
 _FOOT: Final = """\
-Broken on purpose (tests/end_to_end/test_rehearse.py): a `tokenizer.model` whose scores are all
-equal stops at `tokens`, a chat template that rewrites earlier turns at `prepare`; one matrix of
-zeros in a GGUF is far beyond the bounds.
+Rehearsals that must fail (tests/end_to_end/test_rehearse.py): a `tokenizer.model` with equal
+scores stops at `tokens`, and a chat template that rewrites earlier turns stops at `prepare`. A
+GGUF with one matrix of zeros is far outside the bounds.
 
-Not exact in a miniature: where llama.cpp wants heads together to be as wide as the model and
-neither 256 nor 768 is a multiple of the real number of query heads per key head (Qwen2's seven,
-OLMo-2 32B's five), the nearest number that fits stands in (eight, four). Falcon's 71 query heads
-to one key head are 16, and of a head's 64 numbers Phi-2 rotates 26 (0.40625) for its 0.4.\
+Some miniatures are not exact. If llama.cpp requires all heads together to be as wide as the model,
+and neither 256 nor 768 is a multiple of the query heads per key head (Qwen2's seven, OLMo-2 32B's
+five), the nearest number that fits is used (eight, four). Falcon's 71 query heads per key head
+become 16. Phi-2 rotates 26 of a head's 64 numbers (0.40625 instead of 0.4).\
 """
 
 
 def find_sdist() -> Path:
-    """Return the sources of llama-cpp-python; raises SystemExit where they are not kept."""
+    """Return the sources of llama-cpp-python; raises SystemExit if they are missing."""
     named = os.environ.get("FTC_LLAMA_CPP_SDIST")
     kept = [Path(named)] if named else sorted((CACHE / "sdist").glob("llama?cpp?python-*.tar.gz"))
     if not kept or not kept[-1].is_file():
@@ -228,7 +228,7 @@ def find_sdist() -> Path:
 
 
 def main() -> int:
-    """Rehearse, print a line for each family, write the page when all were asked for."""
+    """Rehearse, print a line per family, and write the report if all were requested."""
     parser = argparse.ArgumentParser(description="Rehearse every family.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="families of families.json")
     names = parser.parse_args().names
@@ -241,7 +241,7 @@ def main() -> int:
             write_family(family, Path(name), sdist=find_sdist())
             one = rehearse(family, Path(name), sdist=find_sdist())
         found.append(one)
-        goes = f"stops at {one.stopped}" if one.stopped else "goes the whole way"
+        goes = f"stopped at {one.stopped}" if one.stopped else "passed"
         print(f"{family.name:12} {one.seconds:>6.0f} s  {goes}", flush=True)
     page = report(found)
     if names:

@@ -1,13 +1,13 @@
-"""Run a training script and say what it took, without a word of its own changed.
+"""Run an unmodified training script and measure it.
 
     LAUNCHED=$(date +%s.%N) accelerate launch benchmarks/stopwatch.py REPORT HELD SCRIPT ARGS...
 
-Adds one callback to the Trainer that the script makes, and counts the tokens that each of its
-batches has beside padding. The report has: seconds from LAUNCHED to the end of the first optimiser
-step; from there to the last one the seconds, the processor's seconds, tokens and steps; the peak of
-the process in bytes; the loss per token on HELD (rows of `input_ids` and `labels`, or `-` for none)
-at ten points, with the tokens and the seconds of training until then. Without HELD no checkpoint is
-saved: a few steps would have as many as a whole run.
+Adds a callback to the script's Trainer, and counts the tokens of its batches without padding. The
+report has: seconds from LAUNCHED to the end of the first optimiser step; from there to the last
+step the seconds, CPU seconds, tokens and steps; the peak memory of the process in bytes; and the
+loss per token on HELD (rows of `input_ids` and `labels`, or `-` for none) at ten points, with the
+tokens and seconds of training up to that point. Without HELD no checkpoint is saved, because
+saving them would distort a short run.
 """
 
 import json
@@ -34,13 +34,13 @@ seen: dict[str, Any] = {"tokens": 0, "paused": 0.0, "paused_cpu": 0.0, "curve": 
 
 
 def processor_seconds() -> float:
-    """Return the seconds that this process has computed."""
+    """Return the CPU seconds of this process."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
 
 def count_tokens(inputs: Any) -> int:
-    """Return the tokens of a batch that are no padding; behind packed rows positions stay 0."""
+    """Return the tokens of a batch without padding; after packed rows, positions are 0."""
     if "attention_mask" in inputs:
         return int(inputs["attention_mask"].sum())
     empty = (inputs["position_ids"].flip(-1).cumsum(-1) == 0).sum()
@@ -48,7 +48,7 @@ def count_tokens(inputs: Any) -> int:
 
 
 def held_out_loss(model: Any) -> float:
-    """Return the mean loss of a learned token of the held-out rows."""
+    """Return the mean loss per learned token on the held-out rows."""
     nats, tokens = 0.0, 0
     was_training = model.training
     model.eval()
@@ -65,10 +65,10 @@ def held_out_loss(model: Any) -> float:
 
 
 class Stopwatch(TrainerCallback):  # type: ignore[misc, unused-ignore]
-    """Notes when optimiser steps end, and asks the held-out rows with the clock stopped."""
+    """Records when optimiser steps end, and evaluates held-out rows with the clock stopped."""
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Note the end of a step; settings and course of the run stay as they are."""
+        """Record the end of a step; the run itself is not changed."""
         del args, control
         step, steps = state.global_step, state.max_steps
         now = time.perf_counter() - seen["paused"], processor_seconds() - seen["paused_cpu"]
@@ -97,7 +97,7 @@ def make_watched(self: Any, *args: Any, **kwargs: Any) -> None:
 
 
 def step_counted(self: Any, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-    """Count the tokens of a micro-batch on its way."""
+    """Count the tokens of a micro-batch before it is processed."""
     seen["tokens"] += count_tokens(inputs)
     return step_once(self, model, inputs, *args, **kwargs)
 

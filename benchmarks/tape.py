@@ -1,8 +1,8 @@
-"""The tensors of training steps in the order in which they come and go, for one process.
+"""The tensors of training steps in the order of allocation and release, for one process.
 
-A decoder of Llama's kind as transformers runs it: what each layer keeps is what `activations.py`
-says, tensor by tensor; what passes is read off the modeling code. What the allocator cannot use
-again follows from the order, which sizes alone do not tell.
+Models a Llama-like decoder as transformers runs it. The tensors that each layer keeps are those of
+`activations.py`; temporary ones follow the modeling code. The order decides what the allocator can
+reuse.
 """
 
 from collections import defaultdict
@@ -10,23 +10,27 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.heap import Block, Heap
-from ftc.compiler.plan.activations import layer_bytes, mlp_width, recompute_bytes, residual_bytes
-from ftc.compiler.plan.head import head_bytes
 from ftc.compiler.plan.job import Job
-from ftc.compiler.plan.objective import reference_bytes
-from ftc.compiler.plan.optimizer import moment_bytes
-from ftc.compiler.plan.states import step_copies, trained_bytes
-from ftc.compiler.plan.weights import base_weights
+from ftc.compiler.plan.memory.activations import (
+    head_bytes,
+    layer_bytes,
+    mlp_width,
+    recompute_bytes,
+    residual_bytes,
+)
+from ftc.compiler.plan.memory.passes import reference_bytes
+from ftc.compiler.plan.memory.states import moment_bytes, step_copies, trained_bytes
+from ftc.compiler.plan.memory.weights import base_weights
 
 _FP32, _INT64 = 4, 8
-_STEPS = 2  # optimiser states appear in the first; the second is as all that follow
+_STEPS = 2  # optimiser states appear in the first step; all later steps are like the second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tensor:
-    """A tensor of a layer's forward pass: its bytes, and how many more it outlives.
+    """A tensor of a layer's forward pass: its bytes, and how many later tensors it outlives.
 
-    A `kept` one waits for the backward pass where there will be one.
+    A `kept` tensor stays until the backward pass, if there is one.
     """
 
     size: int
@@ -35,7 +39,7 @@ class Tensor:
 
 
 def read_layer(job: Job) -> tuple[Tensor, ...]:
-    """Return the tensors of one layer's forward pass; what it keeps adds up to `layer_bytes`."""
+    """Return the tensors of one layer's forward pass; the kept ones add up to `layer_bytes`."""
     left = layer_bytes(job) * job.tokens
     found = []
     for tensor in _llama(job):
@@ -90,7 +94,7 @@ def _norm(job: Job) -> Iterator[Tensor]:
 
 
 def _linear(job: Job, name: str, size: int, *, life: int, kept: bool = False) -> Iterator[Tensor]:
-    """Yield a linear module's output, the weight that it dequantizes, and its adapter's tensors."""
+    """Yield a linear module's output, its dequantized weight, and its adapter's tensors."""
     kind = job.shape.linear_shapes.get(name)
     if kind is not None and job.storage != "plain":
         yield Tensor(size=kind.in_features * kind.out_features * job.compute_bytes, life=1)
@@ -127,7 +131,7 @@ def replay(
         for _ in range(min(job.accumulation, _STEPS)):
             _pass(heap, rows, layer, gradients)
         _take(heap, states)
-        states = []  # there from the first step on
+        states = []  # allocated in the first step
         _give(heap, _take(heap, _spread(step_copies(job), trained)))
         _give(heap, gradients)
     return heap
@@ -194,7 +198,7 @@ def _pass(heap: Heap, job: Job, layer: tuple[Tensor, ...], gradients: list[Block
 
 
 def _forward(heap: Heap, layer: tuple[Tensor, ...], *, keep: bool) -> list[Block]:
-    """Run one layer; without `keep`, as under checkpointing, nothing of it stays."""
+    """Run one layer; without `keep`, as with checkpointing, no tensor is kept."""
     saved: list[Block] = []
     due: dict[int, list[Block]] = defaultdict(list)
     for place, tensor in enumerate(layer):
@@ -212,7 +216,7 @@ def _forward(heap: Heap, layer: tuple[Tensor, ...], *, keep: bool) -> list[Block
 def _backward(
     heap: Heap, job: Job, flowing: list[Block], saved: list[Block], *, fresh: bool
 ) -> tuple[list[Block], list[Block]]:
-    """Run one layer's backward pass; return the gradient that goes on, and those that stay."""
+    """Run one layer's backward pass; return the gradient that is passed on, and those that stay."""
     tokens, hidden = job.tokens, job.compute_bytes * job.shape.hidden
     third = max(0, recompute_bytes(job) - 2 * hidden) // 3
     largest = max(_matrices(job), default=0) if job.storage != "plain" else 0
@@ -229,7 +233,7 @@ def _backward(
 
 
 def _loss(heap: Heap, job: Job) -> None:
-    """Compute the loss and its gradient of the last hidden state."""
+    """Compute the loss and the gradient of the last hidden state."""
     words = job.tokens * job.shape.vocab
     whole, copies = head_bytes(job, training=True), job.stack.hidden_copies
     hidden = min(whole, job.tokens * copies * job.compute_bytes * job.shape.hidden)
@@ -254,7 +258,7 @@ def _loss(heap: Heap, job: Job) -> None:
 
 
 def _spread(total: int, sizes: list[int]) -> list[int]:
-    """Divide bytes among tensors as their sizes are."""
+    """Divide bytes among tensors in proportion to their sizes."""
     whole = sum(sizes)
     return [total * size // whole for size in sizes] if whole else []
 

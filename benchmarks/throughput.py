@@ -1,13 +1,13 @@
-"""How fast a generated train.py is, beside a script that a person writes from TRL's documentation.
+"""Compares the speed of a generated train.py with a script written from TRL's documentation.
 
     python -m benchmarks.throughput [--runs 5]     # writes benchmarks/throughput.md and .svg
 
-On banking77 (../shared/data, or the data folder that FTC_SHARED names) and the quickstart's model,
-interleaved: run by run, each of the scripts once. First at equal settings, where neither packs
-rows; then the bundle as the planner makes it beside the script with TRL's own defaults, both with
-the same rows, rate, schedule, steps and rows per step. Then whole runs, for the held-out loss: the
-script reads the rows once, the bundle --epochs times, so that it ends no higher. Machines are
-shared: what counts are ratios, of wall time and of the seconds that the training process computed.
+Uses banking77 (../shared/data, or the data folder that FTC_SHARED names) and the quickstart's
+model. Runs are interleaved: each round runs every script once. First at equal settings, without
+packing. Then the bundle as planned and the script with TRL's defaults, both with the same rows,
+learning rate, schedule, steps and rows per step. Then whole runs for the held-out loss: the script
+trains for one epoch, the bundle for --epochs, so that its loss is no higher. Machines are shared,
+so compare the ratios of wall time and of CPU time.
 
 FTC_AXOLOTL_PYTHON and FTC_LLAMAFACTORY_PYTHON name interpreters that have axolotl and
 LLaMA-Factory, which are then measured at equal settings.
@@ -44,7 +44,7 @@ _ROWS: Final = 5000
 _MICRO: Final = 8  # TRL's default
 _STEPS: Final = 10
 _LEARNING_RATE: Final = 0.001
-_LOGGED: Final = 0.02  # of the steps, as a bundle does
+_LOGGED: Final = 0.02  # fraction of the steps, as in a bundle
 AXOLOTL: Final = "axolotl, equal settings"
 LLAMA_FACTORY: Final = "LLaMA-Factory, equal settings"
 _AXOLOTL_PYTHON: Final = os.environ.get("FTC_AXOLOTL_PYTHON")
@@ -55,9 +55,9 @@ Report = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """One script with its settings: the command behind the stopwatch, and the bundle it is for.
+    """One script with its settings: the command to measure, and its bundle.
 
-    `python` is the interpreter that has the script's libraries.
+    `python` is the interpreter with the script's libraries.
     """
 
     name: str
@@ -71,7 +71,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Throughput of train.py and of a plain script.")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--epochs", type=float, default=1.25, help="of the bundle's whole run")
-    parser.add_argument("--curves", type=Path, help="whole runs that an earlier call has printed")
+    parser.add_argument(
+        "--curves", type=Path, help="the output of an earlier call, to read its whole runs"
+    )
     args = parser.parse_args()
     runs = args.runs
     with tempfile.TemporaryDirectory() as name:
@@ -93,15 +95,15 @@ def main() -> None:
 
 
 def read_curves(log: Path | None) -> dict[str, Report]:
-    """Return the whole runs that the output of a call of this module tells of."""
+    """Return the whole runs from the output of an earlier call."""
     lines = [] if log is None else log.read_text(encoding="utf-8").splitlines()
     return next((json.loads(line) for line in lines if line.startswith("{")), {})
 
 
 def write_bundles(folder: Path, epochs: float) -> tuple[Path, Path, Path, Path]:
-    """Compile and prepare bundles on the same rows: with every setting said, and with none.
+    """Compile and prepare bundles on the same rows: with every setting given, and with none.
 
-    The latter for a few steps, for an epoch, and for so many epochs.
+    The latter for a few steps, for one epoch, and for `epochs` epochs.
     """
     write_model(folder)
     write_rows(folder / "rows.csv", read_intents())
@@ -140,9 +142,9 @@ def write_rows(path: Path, rows: Sequence[tuple[str, str]]) -> None:
 
 
 def write_bundle(folder: Path, name: str, spec: Mapping[str, Mapping[str, Any]]) -> Path:
-    """Compile a spec's data and training for the folder's model, prepare the data, return it all.
+    """Compile a spec for the folder's model, prepare the data, and return the bundle.
 
-    All weights are trained, at one learning rate: else losses could not be compared.
+    All weights are trained at one learning rate, so that losses can be compared.
     """
     training = {"learning_rate": _LEARNING_RATE, **spec["training"]}
     whole = {"name": name, "model": "./model", "hardware": "cpu", "method": "full", **spec}
@@ -161,7 +163,7 @@ def decided(bundle: Path) -> Mapping[str, Any]:
 
 
 def write_messages(bundle: Path, path: Path) -> Path:
-    """Write the rows of a bundle's training split as a person has them: prompt and completion."""
+    """Write the rows of a bundle's training split as prompt and completion."""
     with path.open("w", encoding="utf-8") as file:
         for line in (bundle / "run/data/train.jsonl").open(encoding="utf-8"):
             messages = json.loads(line)["messages"]
@@ -179,7 +181,7 @@ def hand_arm(name: str, bundle: Path, folder: Path, rows: Path, settings: Mappin
 
 
 def equal_arms(folder: Path, bundle: Path) -> tuple[Arm, ...]:
-    """Return the scripts with the same settings, one by one; the peers that are to be had."""
+    """Return the scripts with the same settings, and the installed peers."""
     d = decided(bundle)
     settings = {
         "max_steps": d["total_steps"],
@@ -215,7 +217,7 @@ def write_chats(rows: Path, path: Path) -> Path:
 
 
 def find_module(python: str, name: str) -> Path:
-    """Return the file of a module that another interpreter has."""
+    """Return the file of a module of another interpreter."""
     where = [python, "-c", f"import importlib.util as u; print(u.find_spec({name!r}).origin)"]
     found = subprocess.run(where, check=True, capture_output=True, text=True)
     return Path(found.stdout.split()[-1])
@@ -237,7 +239,7 @@ def axolotl_arm(
         "gradient_accumulation_steps": settings["gradient_accumulation_steps"],
         "max_steps": settings["max_steps"],
         "attn_implementation": "sdpa",
-        "pad_to_sequence_len": False,  # else every batch is padded to a multiple of 64
+        "pad_to_sequence_len": False,  # otherwise every batch is padded to a multiple of 64
         "optimizer": "adamw_torch_fused",
         "bf16": False, "fp16": False, "tf32": False, "seed": 42,
         **{name: settings[name] for name in (
@@ -287,8 +289,8 @@ def llama_factory_arm(
 def planned_arms(folder: Path, bundle: Path) -> tuple[Arm, Arm, Arm]:
     """Return the bundle as planned, and the plain script with TRL's defaults.
 
-    Its rate, schedule, steps and rows per step are the plan's, as losses could not be compared
-    otherwise; once more it keeps activations, which is TRL's default no longer.
+    Its learning rate, schedule, steps and rows per step are the plan's, so that losses can be
+    compared. A second script keeps activations, which is no longer TRL's default.
     """
     d = decided(bundle)
     each = d["train_rows"] / d.get("packed_rows", d["train_rows"])
@@ -313,10 +315,10 @@ def planned_arms(folder: Path, bundle: Path) -> tuple[Arm, Arm, Arm]:
 
 
 def measure(arm: Arm, *, held: bool = False) -> Report:
-    """Run one script from its beginning and return what the stopwatch saw."""
+    """Run one script from its start and return the stopwatch's report."""
     shutil.rmtree(arm.bundle / "run" / "train", ignore_errors=True)
     (arm.bundle / "run" / "done" / "train.json").unlink(missing_ok=True)
-    shutil.rmtree(arm.bundle.parent / "out", ignore_errors=True)  # nobody resumes
+    shutil.rmtree(arm.bundle.parent / "out", ignore_errors=True)  # never resumed
     report = arm.bundle.parent / "report.json"
     rows = arm.bundle / "run/data/test.jsonl" if held else "-"
     config = arm.bundle / "accelerate.yaml"
@@ -329,7 +331,7 @@ def measure(arm: Arm, *, held: bool = False) -> Report:
             **os.environ,
             "LAUNCHED": str(time.time()),
             "TOKENIZERS_PARALLELISM": "false",
-            "AXOLOTL_DO_NOT_TRACK": "1",  # it would wait for an answer of the network
+            "AXOLOTL_DO_NOT_TRACK": "1",  # tracking would wait for the network
         },
         capture_output=True,
         text=True,
@@ -342,12 +344,12 @@ def measure(arm: Arm, *, held: bool = False) -> Report:
 
 
 def speed(report: Report, clock: str = "seconds") -> float:
-    """Return tokens that are no padding per second."""
+    """Return tokens per second, without padding."""
     return float(report["tokens"] / report[clock])
 
 
 def ratio(found: Mapping[str, Sequence[Report]], one: str, other: str, clock: str) -> float:
-    """Return the median over the runs of one's speed over the other's in the same run."""
+    """Return the median ratio of one script's speed to the other's in the same round."""
     pairs = zip(found[one], found[other], strict=True)
     return statistics.median(speed(a, clock) / speed(b, clock) for a, b in pairs)
 
@@ -365,7 +367,7 @@ def draw(curves: Mapping[str, Report], path: Path) -> None:
         tokens, seconds, losses = zip(*report["curve"], strict=True)
         by_tokens.plot(tokens, losses, marker="o", label=name)
         by_time.plot(seconds, losses, marker="o", label=name)
-    by_tokens.set(xlabel="tokens read, padding apart", ylabel="loss per token on held-out rows")
+    by_tokens.set(xlabel="tokens, without padding", ylabel="loss per token on held-out rows")
     by_time.set(xlabel="seconds of training")
     by_tokens.legend()
     figure.savefig(path, metadata={"Date": None})
@@ -378,14 +380,14 @@ def tell(
     runs = len(next(iter(found.values())))
     d = decided(planned)
     lines = [
-        "# Throughput beside a script by hand",
+        "# Throughput compared with a hand-written script",
         "",
         f"`python -m benchmarks.throughput --runs {runs}` {describe_machine()}",
         f"Medians of {runs} interleaved runs; OMP_NUM_THREADS={os.environ.get('OMP_NUM_THREADS')}.",
         "",
-        "Tokens are those that are no padding. Speeds rest on the time from the first to the last",
-        f"of {_STEPS} optimiser steps without checkpoints, of which so few would have as many as a",
-        "whole run. On a machine that others use as well, processor seconds tell more.",
+        "Padding tokens are not counted. Speeds are measured from the first to the last of",
+        f"{_STEPS} optimiser steps, without checkpoints: saving them would distort so short a run.",
+        "On a shared machine, CPU seconds are more reliable than wall time.",
         "",
         "| script | tokens/s | tokens per processor second | first step, s | peak, MiB |",
         "| --- | ---: | ---: | ---: | ---: |",
@@ -420,22 +422,22 @@ def tell(
         *tell_whole_runs(curves),
         "![held-out loss over tokens and over time](throughput.svg)",
         "",
-        "None packs at equal settings; the bundle lays the rows of a step by length, and scores",
-        "learned tokens alone. TRL's defaults are rows padded to the longest of a batch, about",
-        "eight in one, and activations computed twice; rate, schedule, steps and rows of a step",
-        "are the plan's.",
+        "At equal settings no script packs rows. The bundle sorts the rows of a step by length,",
+        "and computes the loss on learned tokens only. TRL's defaults pad rows to the longest of a",
+        "batch of about eight, and use activation checkpointing. Learning rate, schedule, steps",
+        "and rows per step are the plan's.",
         "",
     ]
     return lines
 
 
 def tell_whole_runs(curves: Mapping[str, Report]) -> list[str]:
-    """Return what whole runs came to, the bundle's against those of the scripts by hand."""
+    """Return the results of whole runs, the bundle's and those of the hand-written scripts."""
     lines = [
         "## At equal held-out loss",
         "",
-        "Whole runs with their checkpoints: the scripts by hand read the rows once, and the bundle",
-        "so often that its loss per token on the held-out rows ends no higher.",
+        "Whole runs with checkpoints. The hand-written scripts train for one epoch, and the bundle",
+        "until its loss per token on the held-out rows is no higher.",
         "",
         "| script | steps | tokens | held-out loss | seconds | of CPU | x bundle | of CPU |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",

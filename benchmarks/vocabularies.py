@@ -1,7 +1,7 @@
 """The tokenizers of the families: rebuilt real ones, and stand-ins of the same kind.
 
 Real: Llama 2 and 3, Qwen 2, GPT-2, StarCoder and Phi-3 from the vocabularies inside llama.cpp's
-sources, Mistral from the wheel of mistral-common. A stand-in is named as one wherever it is used.
+sources, Mistral from the wheel of mistral-common. Stand-ins are always marked as such.
 """
 
 import io
@@ -15,7 +15,7 @@ from typing import Final
 
 from tests.real_tokenizers import KINDS, read_members, real_tokenizer
 
-#: What stands in for a tokenizer that no package carries, and how the report names it.
+#: The stand-in for a tokenizer that no package contains, and its name in the report.
 STAND_INS: Final[Mapping[str, tuple[str, str]]] = {
     "gemma": ("gemma", "stand-in: sentencepiece of 2,048 tokens, with Gemma's special ids"),
     "olmo-2": ("gpt-2", "stand-in: GPT-2's"),
@@ -37,7 +37,7 @@ _STAND_IN_TOKENS: Final = 2048
 
 
 def describe_tokenizer(kind: str) -> str:
-    """Return the words of the report for the tokenizer of a family."""
+    """Return the report's description of a family's tokenizer."""
     return STAND_INS[kind][1] if kind in STAND_INS else "real"
 
 
@@ -46,8 +46,8 @@ def make_tokenizer(
 ) -> None:
     """Write a tokenizer's files into `folder`; `template` replaces its chat template.
 
-    A stand-in learns from `texts`. `cache` keeps the wheel of mistral-common, which is fetched once
-    by pip. Raises RuntimeError where it cannot be fetched.
+    A stand-in is trained on `texts`. `cache` keeps the wheel of mistral-common, which pip downloads
+    once. Raises RuntimeError if it cannot be downloaded.
     """
     kind = STAND_INS.get(kind, (kind, ""))[0]
     if kind in KINDS:
@@ -80,13 +80,13 @@ def make_tokenizer(
 
 
 def _read_mistral(name: str, cache: Path) -> bytes:
-    """Return one `tokenizer.model` of the wheel of mistral-common, fetched if need be."""
+    """Return a `tokenizer.model` from the wheel of mistral-common, downloading it if needed."""
     cache.mkdir(parents=True, exist_ok=True)
     fetch = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(cache)]
     if not list(cache.glob("mistral_common-*.whl")):
         done = subprocess.run([*fetch, "mistral-common"], check=False, capture_output=True)
         if done.returncode:
-            raise RuntimeError("the wheel of mistral-common could not be fetched")
+            raise RuntimeError("the wheel of mistral-common could not be downloaded")
     with zipfile.ZipFile(max(cache.glob("mistral_common-*.whl"))) as wheel:
         return wheel.read(f"mistral_common/data/{name}")
 
@@ -94,9 +94,9 @@ def _read_mistral(name: str, cache: Path) -> bytes:
 def train_sentencepiece(
     texts: Iterable[str], *, tokens: int, named: Sequence[str], markers: Sequence[str] = ()
 ) -> bytes:
-    """Return a `tokenizer.model` of so many tokens: BPE with byte fallback, no dummy prefix.
+    """Return a `tokenizer.model` with this many tokens: BPE with byte fallback, no dummy prefix.
 
-    `named` are padding, end, begin and unknown, which get the ids 0 to 3, as Gemma's have.
+    `named` are padding, end, begin and unknown; they get the ids 0 to 3, as in Gemma.
     """
     import sentencepiece  # noqa: PLC0415 - real tokenizers need no training
 
@@ -129,7 +129,7 @@ def train_sentencepiece(
 
 
 def finish_tokenizer(folder: Path, named: Mapping[str, object]) -> None:
-    """Write what stands beside a `tokenizer.model`: its settings, and tokenizer.json from it."""
+    """Write the files beside a `tokenizer.model`: its settings, and tokenizer.json."""
     from transformers import AutoTokenizer  # noqa: PLC0415 - takes seconds
 
     settings = {

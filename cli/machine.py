@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import psutil
 
-from ftc.compiler.knowledge.accelerators import find_accelerator
+from ftc.compiler.knowledge.accelerators import LEAST_CAPABILITY, find_accelerator
 
 _GIB: Final = 2**30
 # what the driver itself and an idle desktop hold; above it somebody is computing
@@ -31,6 +31,12 @@ class Device:
     def busy(self) -> bool:
         """Whether somebody else uses a part of it that a plan counts on."""
         return self.used_bytes > _IDLE_BYTES
+
+    @property
+    def has_kernels(self) -> bool:
+        """Whether the locked torch has kernels for it."""
+        major, minor = self.compute_capability.split(".")
+        return (int(major), int(minor)) >= LEAST_CAPABILITY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +70,7 @@ def read_machine(folder: Path) -> Machine:
 def choose_devices(machine: Machine) -> tuple[Device, ...]:
     """Return the GPUs to run on: of one model, those that are free, else all of that model.
 
-    The model is the one with the most free memory in all.
+    The model is the one with the most free memory in all, of those that torch has kernels for.
     """
     models: dict[str, list[Device]] = {}
     for device in machine.devices:
@@ -72,8 +78,9 @@ def choose_devices(machine: Machine) -> tuple[Device, ...]:
     if not models:
         return ()
 
-    def room(devices: Sequence[Device]) -> int:
-        return sum(device.memory_bytes - device.used_bytes for device in devices)
+    def room(devices: Sequence[Device]) -> tuple[bool, int]:
+        free = sum(device.memory_bytes - device.used_bytes for device in devices)
+        return devices[0].has_kernels, free
 
     alike = max(models.values(), key=room)
     return tuple(device for device in alike if not device.busy) or tuple(alike)
@@ -112,6 +119,8 @@ def list_notes(machine: Machine) -> tuple[str, ...]:
         if device.busy:
             used = f"{device.used_bytes / _GIB:.1f} of {device.memory_bytes / _GIB:.1f} GiB"
             notes.append(f"GPU {device.index} has {used} in use, and a plan counts on all of it")
+        if not device.has_kernels:
+            notes.append(f"the locked torch has no kernels for {device.name} (FTC333)")
         if device.known_as is None:
             notes.append(f"{device.name} is not in the table, so its speed is not known")
     if any(device.used_bytes >= device.memory_bytes for device in chosen):

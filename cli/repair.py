@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ftc.patch import PatchError, apply_patch
 from ftc.spec.finding import Finding
+from ftc.spec.patch import PatchError, apply_patch
 from ftc.spec.pointer import split
 from ftc.splice import splice
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ftc.patch import PatchError
+from ftc.spec.patch import PatchError
 from ftc.spec.pointer import join, split
 
 _SPACE: Final = re.compile(r"[ \t\r\n]*")

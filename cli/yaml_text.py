@@ -9,7 +9,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import YAMLError
 
-from ftc.patch import PatchError, apply_patch
+from ftc.spec.patch import PatchError, apply_patch
 from ftc.spec.pointer import split
 from ftc.spec.yaml_reader import read_yaml
 

@@ -5,15 +5,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
-from ftc.compiler.plan.known import KnownFacts
+from ftc.compiler.plan.known_facts import KnownFacts
+from ftc.compiler.plan.objective.sampling import find_rewards, samples
 from ftc.compiler.plan.plan import Plan
-from ftc.compiler.plan.sampling import find_rewards, samples
 from ftc.compiler.render.bundle import BundleSource
-from ftc.compiler.resolve.chain import RESULT
-from ftc.compiler.resolve.rewards import RewardFileError, read_functions, read_schema
+from ftc.compiler.resolve.data.rewards import RewardFileError, read_functions, read_schema
+from ftc.compiler.resolve.model.chain import RESULT
 from ftc.compiler.write.lock import LOCK_NAME
 from ftc.spec.document import Document
 from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.message import Message
 from ftc.spec.normal import lengthen
 from ftc.spec.sections import Spec
 
@@ -110,8 +111,10 @@ def _read_rewards(
                 schema = reward.json_schema
         except RewardFileError as error:
             raise EnvironmentFailure(
-                message=f"a reward cannot be had: {error}",
-                help="write the path relative to the spec",
+                message=Message(
+                    "failure.reward.message", {"reason": Message(error.key, error.values)}
+                ),
+                help=Message("failure.reward.help"),
             ) from error
     return functions, schema
 
@@ -172,6 +175,6 @@ def _read_template(spec_folder: Path, path: str | None, bundle: Path) -> str | N
         if candidate.is_file():
             return candidate.read_text(encoding="utf-8").replace("\r\n", "\n")
     raise EnvironmentFailure(
-        message=f"the chat template `{path}` cannot be read",
-        help="write the path relative to the spec",
+        message=Message("failure.no_template.message", {"path": path}),
+        help=Message("failure.no_template.help"),
     )

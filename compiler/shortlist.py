@@ -7,12 +7,13 @@ from typing import Final, Literal
 from msgspec import convert
 
 from ftc.compiler.knowledge.models import Model, all_models
-from ftc.compiler.plan.known import KnownFacts
+from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import plan_once
+from ftc.compiler.plan.summary.alternatives import works
 from ftc.compiler.resolve.facts import DataFacts, HardwareFacts
-from ftc.compiler.resolve.model import facts_from_table
-from ftc.compiler.resolve.tokenizer import assume_tokenizer
+from ftc.compiler.resolve.model.facts import facts_from_table
+from ftc.compiler.resolve.tokenizer.facts import assume_tokenizer
 from ftc.spec.sections import Spec
 
 MethodType = Literal["lora", "qlora", "full"]
@@ -28,7 +29,7 @@ _RECENT: Final = (
 )  # fmt: skip
 
 Reason = Literal["largest", "another_maker", "quickest", "free_licence"]
-Lack = Literal["languages", "context", "licence", "gguf", "memory"]
+Lack = Literal["languages", "context", "licence", "gguf", "16_bit_weights", "memory"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +123,8 @@ def _lacks(wish: Wish, model: Model) -> Iterator[Lack]:
         yield "licence"
     if wish.gguf and not model.convertible:
         yield "gguf"
+    if model.quantized is not None:
+        yield "16_bit_weights"
 
 
 def _first_that_fits(wish: Wish, model: Model) -> tuple[MethodType | None, Plan | None]:
@@ -139,7 +142,7 @@ def _first_that_fits(wish: Wish, model: Model) -> tuple[MethodType | None, Plan 
             method=replace(wish.spec.method, type=method),
         )
         plan = plan_once(spec, known)
-        if plan.memory.fits:
+        if works(spec, known, plan):
             return method, plan
     return None, plan
 

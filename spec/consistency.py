@@ -1,13 +1,11 @@
-"""What no single field can say: pairs of fields of which one would be accepted and then ignored."""
+"""Conflicts between fields: cases in which one field would be accepted and then ignored."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import reduce
 from operator import getitem
 from typing import Any, Final
 
-from ftc.spec.finding import Finding
-from ftc.spec.normal import normalise, said
-from ftc.spec.pages import (
+from ftc.spec.explanations import (
     FOREIGN_COLUMN,
     MISSING_KEY,
     NOTHING_TO_MEASURE,
@@ -18,8 +16,10 @@ from ftc.spec.pages import (
     UNWEIGHTED_REPEATS,
     WEIGHTS_OF_SOME,
 )
+from ftc.spec.finding import Finding
+from ftc.spec.normal import normalise, said
 from ftc.spec.pointer import dotted, split
-from ftc.spec.schema import Field, fields
+from ftc.spec.schema import asks_nothing, fields, find_unmet
 
 _HELD_OUT_BELOW: Final = 0.9
 _ROLES: Final = {
@@ -33,9 +33,9 @@ _ROLES: Final = {
 
 
 def find_conflicts(data: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield findings on the sections of the written form given here, which are all valid.
+    """Yield findings on the given sections of the written form, which must be valid.
 
-    Their pointers are those of the long form.
+    Pointers are those of the long form.
     """
     long = normalise(data)
     written = said(data)
@@ -45,102 +45,71 @@ def find_conflicts(data: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _unread(long: Mapping[str, Any], written: frozenset[str]) -> Iterator[Finding]:
-    """Look for what the user wrote and `x-when` says is not read beside the rest of the spec.
+    """Find fields that ask for something, and that nothing reads according to `x-when`."""
 
-    It is read whatever that says where one of `x-also-when` holds.
-    """
-
-    def conditions(field: Field, key: str) -> Iterator[tuple[str, Any, list[Any]]]:
-        for pointer, values in field.schema.get(key, {}).items():
-            if split(pointer)[0] in long:
-                yield pointer, reduce(getitem, split(pointer), long), values
+    def look(pointer: str) -> Any:
+        return reduce(getitem, split(pointer), long)
 
     for field in fields():
-        if field.pointer not in written:
+        if field.pointer not in written or "x-when" not in field.schema:
             continue
-        if any(value in values for _, value, values in conditions(field, "x-also-when")):
+        if asks_nothing(field.schema, look(field.pointer), look):
             continue
-        for pointer, value, values in conditions(field, "x-when"):
-            if value in values:
-                continue
-            other, words = dotted(pointer), " or ".join(f"`{word}`" for word in values)
+        for pointer, value, values in find_unmet(field.schema, look):
             yield UNREAD_FIELD.finding(
-                message=f"`{field.name}` is set, and nothing reads it where `{other}` is `{value}`",
-                help=f"remove it, or set `{other}` to {words}",
                 pointer=field.pointer,
                 fix=({"op": "remove", "path": field.pointer},),
+                field=field.name,
+                other=dotted(pointer),
+                value=str(value),
+                values=[str(word) for word in values],
             )
 
 
 def _two_lengths(long: Mapping[str, Any], _: frozenset[str]) -> Iterator[Finding]:
     training = long["training"]
     if training["max_steps"] is not None and training["epochs"] != "auto":
-        yield TWO_LENGTHS.finding(
-            message="both `training.epochs` and `training.max_steps` say when training ends",
-            help="keep one of them",
-            pointer="/training/max_steps",
-        )
+        yield TWO_LENGTHS.finding(pointer="/training/max_steps")
 
 
 def _held_out(long: Mapping[str, Any], _: frozenset[str]) -> Iterator[Finding]:
     splits = long["data"]["splits"]
     held_out = splits["test"] + splits["validation"]
     if held_out >= _HELD_OUT_BELOW:
-        yield NOTHING_TO_TRAIN.finding(
-            message=f"test and validation take {held_out:.0%} of the rows",
-            help="leave more than 10 % for training: lower `test` or `validation`",
-            pointer="/data/splits",
-        )
+        yield NOTHING_TO_TRAIN.finding(pointer="/data/splits", held_out=held_out)
 
 
 def _sources(long: Mapping[str, Any], _: frozenset[str]) -> Iterator[Finding]:
-    """Look for one source or several, and for weights of all of them or of none."""
+    """Check that there is one source or several, and weights for all of them or for none."""
     one, several = long["data"]["source"], long["data"]["sources"]
     if one is None and several is None:
-        yield MISSING_KEY.finding(
-            message="`data.source` is missing",
-            help='add it, such as `"source": "tickets.csv"`',
-            pointer="/data/source",
-        )
+        yield MISSING_KEY.finding(help="source", pointer="/data/source", key="data.source")
     if several is None:
         return
     if one is not None:
-        yield SOURCE_BESIDE_SOURCES.finding(
-            message="`data.source` is set beside `data.sources`",
-            help="move it into the list, or remove one of the two",
-            pointer="/data/source",
-        )
+        yield SOURCE_BESIDE_SOURCES.finding(pointer="/data/source")
     items = [item if isinstance(item, Mapping) else {} for item in several]
     weighed = ["weight" in item for item in items]
     for place, item in enumerate(items):
         if any(weighed) and not weighed[place]:
-            yield WEIGHTS_OF_SOME.finding(
-                message=f"`data.sources[{place}]` has no weight, and other sources have one",
-                help="give every source a weight, or none",
-                pointer=f"/data/sources/{place}",
-            )
+            yield WEIGHTS_OF_SOME.finding(pointer=f"/data/sources/{place}", place=place)
         if "max_repeats" in item and not any(weighed):
             yield UNWEIGHTED_REPEATS.finding(
-                message=f"`data.sources[{place}].max_repeats` is set, and no source has a weight",
-                help="remove it, or give every source a weight",
                 pointer=f"/data/sources/{place}/max_repeats",
                 fix=({"op": "remove", "path": f"/data/sources/{place}/max_repeats"},),
+                place=place,
             )
 
 
 def _columns(long: Mapping[str, Any], _: frozenset[str]) -> Iterator[Finding]:
-    """Look for roles of another form; left open, it is the form that most roles belong to."""
+    """Find roles of another form; the form `auto` is the one that most of the roles belong to."""
     given = [role for role, column in long["data"]["columns"].items() if column is not None]
     form = long["data"]["form"]
     if form == "auto":
         form = max(_ROLES, key=lambda form: len(set(given) & set(_ROLES[form])))
     for role in given:
         if form != "auto" and role not in _ROLES[form]:
-            yield FOREIGN_COLUMN.finding(
-                message=f"`data.columns.{role}` is set, and rows of form `{form}` have no {role}",
-                help=f"remove `{role}`, or set `data.form` to the form that has it",
-                pointer=f"/data/columns/{role}",
-            )
+            yield FOREIGN_COLUMN.finding(pointer=f"/data/columns/{role}", role=role, form=form)
 
 
 def _nothing_to_measure(long: Mapping[str, Any], _: frozenset[str]) -> Iterator[Finding]:
@@ -160,11 +129,7 @@ def _nothing_to_measure(long: Mapping[str, Any], _: frozenset[str]) -> Iterator[
 
 def _unmeasured(pointer: str, split: str) -> Finding:
     name = pointer[1:].replace("/", ".")
-    return NOTHING_TO_MEASURE.finding(
-        message=f"`{name}` is set, and `data.splits.{split}` is 0",
-        help=f"remove it, or set `data.splits.{split}` above 0",
-        pointer=pointer,
-    )
+    return NOTHING_TO_MEASURE.finding(pointer=pointer, name=name, split=split)
 
 
 _Check = Callable[[Mapping[str, Any], frozenset[str]], Iterator[Finding]]

@@ -1,4 +1,4 @@
-"""The document: what a spec file says, and where it says it."""
+"""The document: the data of a spec file, and the position of each value."""
 
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from ftc.spec.pointer import parent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a value starts, and its key where it is a member of an object."""
+    """The start of a value, and of its key if it is a member of an object."""
 
     value: Position
     key: Position | None = None
@@ -23,7 +23,7 @@ class Place:
 class Document:
     """One loaded spec; `positions` maps JSON pointers to places.
 
-    `name` is what the user called the file ("-" is standard input); relative paths in the spec
+    `name` is the file name that the user gave ("-" is standard input). Relative paths in the spec
     are relative to `folder`.
     """
 
@@ -34,12 +34,12 @@ class Document:
     positions: Mapping[str, Place]
 
     def position(self, pointer: str) -> Position | None:
-        """Return where the value at the pointer, or else its nearest ancestor, starts."""
+        """Return the start of the value at the pointer, or of its nearest ancestor."""
         place = self._nearest(pointer)
         return place.value if place else None
 
     def key_position(self, pointer: str) -> Position | None:
-        """Return where the key at the pointer starts; the value's start where there is no key."""
+        """Return the start of the key at the pointer, or of the value if it has no key."""
         place = self._nearest(pointer)
         return (place.key or place.value) if place else None
 
@@ -51,7 +51,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The starts of a text's lines, to turn an offset into a position."""
+    """The offsets of a text's lines, to turn an offset into a position."""
 
     starts: tuple[int, ...]
 

@@ -13,10 +13,10 @@ _DELETE: Final = "\x7f"
 
 
 def excerpt(text: str, position: Position, *, width: int = _WIDTH) -> str:
-    """Return two lines: the document's line behind its number, and a caret under the column.
+    """Return two lines: the document's line with its number, and a caret under the column.
 
-    A line of more than `width` cells is cut around the caret; what a terminal would act on
-    (control characters, marks that reorder text) is made visible, a secret is not.
+    A line of more than `width` cells is cut around the caret. Characters that a terminal would
+    interpret (control characters, text direction marks) are made visible. Secrets are hidden.
     """
     lines = redact(text).split("\n")
     line = lines[position.line - 1] if position.line <= len(lines) else ""
@@ -56,7 +56,7 @@ def _visible(letter: str) -> str:
 
 
 def _cells(text: str) -> int:
-    """Return how many cells of a terminal the text takes."""
+    """Return the width of the text in terminal cells."""
     return sum(_letter_cells(letter) for letter in text)
 
 

@@ -1,33 +1,28 @@
-"""What a field expects, in English."""
+"""What a field expects, in words."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
+from ftc.spec.message import Message
 from ftc.spec.schema import Schema, branches
 
 _MOST_WORDS: Final = 12
 _FEW_WORDS: Final = 4
-_TYPES = {
-    "string": "text in quotes",
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "`true` or `false`",
+_TYPES: Final[Mapping[str, str | Message]] = {
+    "string": Message("phrase.text"),
+    "boolean": Message("phrase.boolean"),
     "null": "`null`",
-    "array": "a list",
-    "object": "an object",
+    "array": Message("phrase.list"),
+    "object": Message("phrase.object"),
 }
 
 
-def expectation(schema: Schema) -> str:
+def expectation(schema: Schema) -> Message:
     """Return what the field accepts: "`auto` or a whole number from 1 to 4,096"."""
-    words = [word for branch in branches(schema) for word in _alternatives(branch)]
-    return either(list(dict.fromkeys(words)))
-
-
-def bounds(schema: Schema) -> str:
-    """Return the range of a number's branch: "from 1 to 4,096"."""
-    if "exclusiveMinimum" in schema:
-        return f"above {schema['exclusiveMinimum']:,} and at most {schema['maximum']:,}"
-    return f"from {schema['minimum']:,} to {schema['maximum']:,}"
+    found = list[str | Message]()
+    for branch in branches(schema):
+        found += [word for word in _alternatives(branch) if word not in found]
+    return Message("phrase.either", {"options": found})
 
 
 def words_of(schema: Schema) -> tuple[str, ...]:
@@ -39,11 +34,6 @@ def words_of(schema: Schema) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def either(words: list[str]) -> str:
-    """Return an enumeration in English: "a, b or c"."""
-    return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else "".join(words)
-
-
 def types_of(schema: Schema) -> tuple[str, ...]:
     """Return the JSON types that one branch accepts."""
     if "type" in schema:
@@ -53,7 +43,7 @@ def types_of(schema: Schema) -> tuple[str, ...]:
 
 
 def json_type(value: Any) -> str:
-    """Return the JSON type of a value; a whole number is an integer, whichever way written."""
+    """Return the JSON type of a value; 8.0 is an integer too."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -65,25 +55,26 @@ def json_type(value: Any) -> str:
 
 
 def accepts_type(schema: Schema, value: Any) -> bool:
-    """Whether the value's type, not yet the value, is one that the branch accepts."""
+    """Return whether the branch accepts the value's type; the value itself is not checked."""
     kind = json_type(value)
     kinds = types_of(schema)
     return kind in kinds or (kind == "integer" and "number" in kinds)
 
 
-def _alternatives(branch: Schema) -> list[str]:
+def _alternatives(branch: Schema) -> list[str | Message]:
     if choices := branch.get("enum", [branch["const"]] if "const" in branch else []):
         return [f"`{choice}`" for choice in choices]
     return [_one(kind, branch) for kind in types_of(branch)]
 
 
-def _one(kind: str, branch: Schema) -> str:
-    words = _TYPES[kind]
+def _one(kind: str, branch: Schema) -> str | Message:
     if kind in {"integer", "number"}:
-        return f"{words} {bounds(branch)}"
+        above = "exclusiveMinimum" in branch
+        low = branch["exclusiveMinimum" if above else "minimum"]
+        key = f"phrase.{kind}_above" if above else f"phrase.{kind}_from"
+        return Message(key, {"low": low, "high": branch["maximum"]})
     if kind == "array" and (names := words_of(branch["items"])):
-        shown = [f"`{name}`" for name in names]
-        if len(shown) > _MOST_WORDS:
-            shown = [*shown[:_FEW_WORDS], "..."]
-        return f"a list of words ({', '.join(shown)})"
-    return words
+        few = len(names) <= _MOST_WORDS
+        shown = names if few else names[:_FEW_WORDS]
+        return Message("phrase.words" if few else "phrase.many_words", {"words": shown})
+    return _TYPES[kind]

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from ftc.spec.message import Message
+
 Severity = Literal["error", "warning", "info"]
 Safety = Literal["safe", "unsafe"]
 
@@ -18,35 +20,58 @@ class Position:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing wrong: `message` says what is wrong, `help` says what to do.
+    """One thing wrong: `problem` says what is wrong, `remedy` says what to do.
 
-    `pointer` is a JSON pointer into the document as written ("" is the whole document);
-    `fix` is a JSON patch (RFC 6902) on that document, or empty when no edit is certain to help.
-    It is unsafe where it changes the model that comes out, drops an output that was asked for, or
-    guesses at a model, a file or a column.
+    `message` and `help` are the two in English. `pointer` is a JSON pointer into the document as
+    written ("" is the whole document); `fix` is a JSON patch (RFC 6902) on that document, or empty
+    when no edit is certain to help. A fix is unsafe where it changes the model that comes out,
+    drops an output that was asked for, or guesses at a model, a file or a column.
     """
 
     code: str
     name: str
     severity: Severity
-    message: str
-    help: str
+    problem: Message
+    remedy: Message
     pointer: str = ""
     position: Position | None = None
     fix: tuple[Mapping[str, Any], ...] = field(default=())
     fix_safety: Safety = "safe"
 
+    @property
+    def message(self) -> str:
+        """What is wrong, in English."""
+        return str(self.problem)
+
+    @property
+    def help(self) -> str:
+        """What to do about it, in English."""
+        return str(self.remedy)
+
     def at(self, position: Position | None) -> "Finding":
-        """Return the same finding, located."""
+        """Return the same finding with a position."""
         return replace(self, position=position)
 
 
 class EnvironmentFailure(Exception):  # noqa: N818 - it is the world that failed, not the spec
-    """The world failed (network, disk, conflict): one sentence, and what to do about it."""
+    """The world failed (network, disk, conflict): one sentence, and what to do about it.
+
+    What the assistant can meet is a message of the catalogue; a plain string is English only.
+    """
 
     exit_code = 3
 
-    def __init__(self, *, message: str, help: str) -> None:  # noqa: A002
-        super().__init__(message)
-        self.message = message
-        self.help = help
+    def __init__(self, *, message: Message | str, help: Message | str) -> None:  # noqa: A002
+        super().__init__(str(message))
+        self.problem = message
+        self.remedy = help
+
+    @property
+    def message(self) -> str:
+        """What failed, in English."""
+        return str(self.problem)
+
+    @property
+    def help(self) -> str:
+        """What to do about it, in English."""
+        return str(self.remedy)

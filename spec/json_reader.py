@@ -1,4 +1,4 @@
-"""JSON with positions: reads every valid text as `json.loads` does, and goes on after mistakes."""
+"""JSON with positions: reads valid text as `json.loads` does, and continues after mistakes."""
 
 import json
 import math
@@ -9,7 +9,7 @@ from json import decoder
 from typing import Any, cast
 
 from ftc.spec.document import Lines, Place
-from ftc.spec.file_pages import (
+from ftc.spec.file_explanations import (
     BROKEN_JSON,
     COMMENT,
     DUPLICATE_KEY,
@@ -24,7 +24,7 @@ from ftc.spec.file_pages import (
 from ftc.spec.problems import LONGEST_NUMBER, Problems, Reading, StopReading
 from ftc.spec.quote import shown
 
-# the standard library's own reader of strings, which its stubs leave out
+# the standard library's string reader, which is missing from its type stubs
 scanstring = cast(Callable[[str, int], tuple[str, int]], vars(decoder)["scanstring"])
 
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -38,7 +38,7 @@ _MEANT = {"none": "null", "undefined": "null", "nil": "null", "yes": "true", "no
 
 
 def read_json(text: str) -> Reading:
-    """Read one JSON text; the first mistake that hides what follows ends the reading."""
+    """Read one JSON text; stops at a mistake after which the rest cannot be understood."""
     reader = _Reader(text, Problems(Lines.of(text)))
     data, stopped = None, False
     try:
@@ -51,7 +51,7 @@ def read_json(text: str) -> Reading:
 
 @dataclass(slots=True)
 class _Reader:
-    """A position in the text; every method leaves it behind what it has read."""
+    """A position in the text; every method moves it to the end of what it read."""
 
     text: str
     problems: Problems
@@ -63,19 +63,17 @@ class _Reader:
         value = self.value("", 0, None)
         self.skip()
         if self.at < len(self.text):
-            raise self.broken("there is more text after the end of the spec", "remove it")
+            raise self.broken("after")
         return value
 
     def skip(self) -> None:
-        """Pass white space and comments."""
+        """Skip white space and comments."""
         while True:
             self.at = self.end(_SPACE)
             start, self.at = self.at, self.end(_COMMENT)
             if self.at == start:
                 return
-            self.problems.add(
-                COMMENT, start, "JSON has no comments", "remove it, or write the spec as YAML"
-            )
+            self.problems.add(COMMENT, start)
 
     def end(self, pattern: re.Pattern[str]) -> int:
         match = pattern.match(self.text, self.at)
@@ -85,7 +83,7 @@ class _Reader:
         return self.text[self.at : self.at + 1]
 
     def value(self, pointer: str, depth: int, key: int | None) -> Any:
-        """Read the value that starts here; `depth` counts the containers around it."""
+        """Read the value at the position; `depth` is the number of containers around it."""
         where = self.problems.position
         self.places[pointer] = Place(value=where(self.at), key=None if key is None else where(key))
         letter = self.peek()
@@ -109,18 +107,10 @@ class _Reader:
             key = self.key(pointer)
             inner = f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}"
             if key in members:
-                self.problems.add(
-                    DUPLICATE_KEY,
-                    key_at,
-                    f"the key `{shown(key)}` is here twice",
-                    "keep one of them",
-                    pointer=inner,
-                )
+                self.problems.add(DUPLICATE_KEY, key_at, pointer=inner, key=shown(key))
             self.skip()
             if self.peek() != ":":
-                raise self.broken(
-                    f"there is no `:` after the key `{shown(key)}`", "write `:` and the value"
-                )
+                raise self.broken("colon", key=shown(key))
             self.at += 1
             self.skip()
             members[key] = self.value(inner, depth + 1, key_at)
@@ -134,7 +124,7 @@ class _Reader:
         return items
 
     def more(self, close: str, start: int, *, first: bool) -> bool:
-        """Pass what separates members; false behind the closing bracket."""
+        """Skip the separator of members; returns false after the closing bracket."""
         before = self.at
         self.skip()
         comma = self.at
@@ -142,9 +132,7 @@ class _Reader:
             self.at += 1
             self.skip()
             if self.peek() == close:
-                self.problems.add(
-                    TRAILING_COMMA, comma, f"there is a comma before `{close}`", "remove the comma"
-                )
+                self.problems.add(TRAILING_COMMA, comma, close=close)
         elif not first and self.peek() not in {close, ""}:
             self.missing_comma(before)
         if self.peek() == close:
@@ -154,20 +142,18 @@ class _Reader:
             raise self.problems.stop(
                 BROKEN_JSON,
                 start,
-                f"`{self.text[start]}` is never closed",
-                f"write `{close}` where it ends",
+                message="bracket",
+                help="bracket",
+                bracket=self.text[start],
+                close=close,
             )
         return True
 
     def missing_comma(self, before: int) -> None:
-        """Go on as if a comma stood there, where another member begins; stop elsewhere."""
+        """Continue as if there were a comma if another member starts here; otherwise stop."""
         if self.peek() in set("]}:"):
-            raise self.broken(
-                f"`{self.peek()}` does not belong here", "check the brackets before it"
-            )
-        self.problems.add(
-            MISSING_COMMA, before, "there is no comma between two members", "write `,` here"
-        )
+            raise self.broken("stray", letter=self.peek())
+        self.problems.add(MISSING_COMMA, before)
 
     def key(self, pointer: str) -> str:
         if self.peek() in set("\"'"):
@@ -175,15 +161,8 @@ class _Reader:
         start, self.at = self.at, self.end(_WORD)
         word = self.text[start : self.at]
         if not word:
-            raise self.broken(
-                f"there is `{self.peek()}` where a key should be", 'write `"key": value`'
-            )
-        self.problems.add(
-            FOREIGN_WORD,
-            start,
-            f"the key `{shown(word)}` has no quotes",
-            f'write `"{shown(word)}"`',
-        )
+            raise self.broken("key", letter=self.peek())
+        self.problems.add(FOREIGN_WORD, start, message="key", help="key", word=shown(word))
         return word
 
     def string(self, pointer: str) -> str:
@@ -195,63 +174,31 @@ class _Reader:
         except json.JSONDecodeError as error:
             raise self.broken_string(error, start) from None
         if _SURROGATE.search(value):
-            self.problems.add(
-                SURROGATE,
-                start,
-                "the string holds half a character (a lone surrogate)",
-                "write the character itself, or both halves",
-                pointer=pointer,
-            )
+            self.problems.add(SURROGATE, start, pointer=pointer)
             return _SURROGATE.sub("\ufffd", value)
         return value
 
     def single_quoted(self, pointer: str) -> str:
         start, match = self.at, _SINGLE.match(self.text, self.at)
         if not match:
-            raise self.broken("a string that starts with `'` never ends", 'write `"` around it')
+            raise self.broken("single")
         self.at = match.end()
-        self.problems.add(
-            QUOTES,
-            start,
-            "the string is in single quotes",
-            'use double quotes: `"`',
-            pointer=pointer,
-        )
+        self.problems.add(QUOTES, start, pointer=pointer)
         return _SURROGATE.sub("\ufffd", match[1])
 
     def broken_string(self, error: json.JSONDecodeError, start: int) -> StopReading:
         if error.msg.startswith("Unterminated"):
-            return self.problems.stop(
-                BROKEN_JSON, start, "the string never ends", 'write `"` where it ends'
-            )
+            return self.problems.stop(BROKEN_JSON, start, message="string", help="string")
         if error.msg.startswith("Invalid control character"):
             broken = self.text[error.pos : error.pos + 1] in "\r\n"
-            what = "the line ends inside a string" if broken else "a control character in a string"
-            return self.problems.stop(
-                BROKEN_JSON,
-                error.pos,
-                what,
-                'write `"` where the string ends, or `\\n` for a line break'
-                if broken
-                else "write it as an escape, such as `\\t`",
-            )
-        return self.problems.stop(
-            BROKEN_JSON,
-            error.pos,
-            "a backslash that escapes nothing",
-            "write `\\\\` for a backslash, or `/` between the folders of a path",
-        )
+            kind = "line" if broken else "control"
+            return self.problems.stop(BROKEN_JSON, error.pos, message=kind, help=kind)
+        return self.problems.stop(BROKEN_JSON, error.pos, message="escape", help="escape")
 
     def number(self, match: re.Match[str], pointer: str) -> int | float | None:
         written = match[0]
         if len(written) > LONGEST_NUMBER:
-            self.problems.add(
-                LONG_NUMBER,
-                match.start(),
-                f"a number of {len(written):,} characters",
-                "no field needs so many: write a shorter one",
-                pointer=pointer,
-            )
+            self.problems.add(LONG_NUMBER, match.start(), pointer=pointer, count=len(written))
             return None
         if match[1] is None and match[2] is None:
             return int(written)
@@ -262,33 +209,31 @@ class _Reader:
         return value
 
     def not_finite(self, start: int, written: str, pointer: str) -> None:
-        self.problems.add(
-            NOT_FINITE,
-            start,
-            f"`{shown(written)}` is not a number that can be used",
-            "write a finite number, or leave the field out",
-            pointer=pointer,
-        )
+        self.problems.add(NOT_FINITE, start, pointer=pointer, number=shown(written))
 
     def word(self, pointer: str) -> Any:
-        """Read true, false or null; note any other word and read it as what it may have meant."""
+        """Read true, false or null; report any other word and read it as the likely meaning."""
         start, self.at = self.at, self.end(_WORD)
         written = self.text[start : self.at]
         if written in _WORDS:
             return _WORDS[written]
         if not written:
-            found = f"`{self.peek()}` is" if self.peek() else "the text ends"
-            raise self.broken(f"{found} where a value should be", "write a value")
+            letter = self.peek()
+            raise self.broken("value" if letter else "end", letter=letter)
         if written.lstrip("+-").lower() in {"nan", "inf", "infinity"}:
             self.not_finite(start, written, pointer)
             return None
         meant = _MEANT.get(written.lower(), written.lower())
         known = meant in _WORDS
-        advice = f"write `{meant}`" if known else "put text in double quotes"
         self.problems.add(
-            FOREIGN_WORD, start, f"`{shown(written)}` is not JSON", advice, pointer=pointer
+            FOREIGN_WORD,
+            start,
+            help="" if known else "text",
+            pointer=pointer,
+            word=shown(written),
+            meant=meant,
         )
         return _WORDS[meant] if known else written
 
-    def broken(self, message: str, help: str) -> StopReading:  # noqa: A002 - the finding's field
-        return self.problems.stop(BROKEN_JSON, self.at, message, help)
+    def broken(self, kind: str, **values: str) -> StopReading:
+        return self.problems.stop(BROKEN_JSON, self.at, message=kind, help=kind, **values)

@@ -1,23 +1,28 @@
-"""Keys that the language does not have, keys that it needs, and what was most likely meant."""
+"""Unknown keys, missing keys, and the field that an unknown key most likely means."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
+from ftc.spec.explanations import MISSING_KEY, PLANNED_FIELD, UNKNOWN_KEY
 from ftc.spec.finding import Finding
+from ftc.spec.message import Message
 from ftc.spec.nearest import is_certain, nearest
-from ftc.spec.pages import MISSING_KEY, PLANNED_FIELD, UNKNOWN_KEY
 from ftc.spec.pointer import dotted, join, parent, split
-from ftc.spec.quote import quote, shown
+from ftc.spec.quote import shown
 from ftc.spec.schema import Schema, fields, read_planned
+from ftc.spec.verdict import is_valid
 
 _MOST_KEYS: Final = 50
+#: The keys of a reward of which each reward has one.
+_KINDS: Final = ("match", "regex", "json_schema", "functions")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meant:
-    """The pointer of the field that an unknown key was most likely meant for."""
+    """The field that an unknown key most likely means."""
 
     pointer: str
     certain: bool
@@ -26,62 +31,72 @@ class Meant:
 def unknown_keys(
     data: Mapping[str, Any], pointer: str, section: Mapping[str, Any], schema: Schema
 ) -> Iterator[Finding]:
-    """Yield a finding for each key of the section that its schema does not have."""
+    """Yield a finding for each key of the section that is not in its schema."""
     for key in _unknown(section, schema):
         here = pointer + join([key])
-        meant = _meant(key, pointer, schema)
+        meant = _meant(key, section[key], pointer, schema)
         planned = _planned(meant.pointer if meant else here)
         if planned is not None:
             name = dotted(meant.pointer if meant else here)
             exact = name == dotted(here)
-            what = "is planned, not yet there" if exact else "is not a key"
-            asked = "" if exact else f"did you mean `{name}`? it is planned, not yet there: "
             yield PLANNED_FIELD.finding(
-                message=f"`{shown(dotted(here))}` {what}",
-                help=f"{asked}{planned}",
                 pointer=here,
+                message="" if exact else "meant",
+                help="" if exact else "meant",
+                name=shown(dotted(here)),
+                meant=name,
+                advice=planned,
             )
             continue
-        where = f"`{dotted(pointer)}`" if pointer else "a spec"
+        beside = meant is not None and parent(meant.pointer) == pointer
+        near = "" if meant is None else dotted(meant.pointer)
+        is_reward = schema.get("x-type") == "Reward"
+        has_kind = any(kind in section or near.endswith(f".{kind}") for kind in _KINDS)
         yield UNKNOWN_KEY.finding(
-            message=f"{where} has no key `{shown(key)}`",
-            help=_advice(meant, pointer, schema),
+            message="reward" if is_reward else "" if pointer else "spec",
+            help="reward" if is_reward and not has_kind else "" if meant is None else "near",
             pointer=here,
             fix=_move(data, here, meant),
+            section=dotted(pointer),
+            key=shown(key),
+            near=near.rpartition(".")[2] if beside else near,
+            keys=tuple(schema["properties"]),
+            kinds=_KINDS,
         )
 
 
 def missing_keys(pointer: str, section: Mapping[str, Any], schema: Schema) -> Iterator[Finding]:
-    """Yield a finding for each key that the section needs, unless a misspelt one is there."""
+    """Yield a finding for each missing required key, unless a misspelt one is present."""
     misspelt = {
         meant.pointer
         for key in _unknown(section, schema)
-        if (meant := _meant(key, pointer, schema)) is not None
+        if (meant := _meant(key, section[key], pointer, schema)) is not None
     }
     for key in schema["required"]:
         here = f"{pointer}/{key}"
         if key in section or here in misspelt:
             continue
-        example = quote(schema["properties"][key]["examples"][0])[1:-1]
-        yield MISSING_KEY.finding(
-            message=f"`{dotted(here)}` is missing",
-            help=f'add it, such as `"{key}": {example}`',
-            pointer=here,
-        )
+        example = json.dumps(schema["properties"][key]["examples"][0], ensure_ascii=False)
+        yield MISSING_KEY.finding(pointer=here, key=dotted(here), last=key, example=shown(example))
 
 
 def _unknown(section: Mapping[str, Any], schema: Schema) -> list[str]:
     return [key for key in section if key not in schema["properties"]][:_MOST_KEYS]
 
 
-def _meant(key: str, pointer: str, schema: Schema) -> Meant | None:
-    """Find the field by its usual other names, by its name elsewhere, then by likeness here."""
+def _meant(key: str, value: Any, pointer: str, schema: Schema) -> Meant | None:
+    """Find the field by alias, by its name in other sections, then by similarity in this one.
+
+    An alias is certain if the field takes the value, unless other programs mean another quantity by
+    it (`x-aliases-differ`).
+    """
     here = pointer + join([key])
     if _planned(here) is not None:
         return Meant(pointer=here, certain=False)
     for name, field in schema["properties"].items():
         if key.casefold() in field.get("x-aliases", ()):
-            return Meant(pointer=f"{pointer}/{name}", certain=False)
+            certain = not field.get("x-aliases-differ") and is_valid(value, field)
+            return Meant(pointer=f"{pointer}/{name}", certain=certain)
     elsewhere = _everywhere().get(key.casefold().replace("-", "_"), ())
     if len(elsewhere) == 1 and not _is_plain_match(key, schema):
         return Meant(pointer=elsewhere[0], certain=elsewhere[0].endswith(f"/{key}"))
@@ -99,7 +114,7 @@ def _is_plain_match(key: str, schema: Schema) -> bool:
 
 @cache
 def _everywhere() -> Mapping[str, tuple[str, ...]]:
-    """Return, for each name, alias and planned name, the fields that it may stand for."""
+    """Return the fields that each name, alias or planned name may mean."""
     found: dict[str, list[str]] = {}
     for field in fields():
         for name in (field.name.rpartition(".")[2], *field.schema.get("x-aliases", ())):
@@ -109,25 +124,16 @@ def _everywhere() -> Mapping[str, tuple[str, ...]]:
     return {name: tuple(dict.fromkeys(pointers)) for name, pointers in found.items()}
 
 
-def _planned(pointer: str) -> str | None:
-    advice = read_planned()["keys"].get(pointer)
-    return str(advice) if advice is not None else None
+def _planned(pointer: str) -> Message | None:
+    return Message(f"planned.{pointer}") if pointer in read_planned()["keys"] else None
 
 
 def _planned_beside(pointer: str) -> list[str]:
     return [split(key)[-1] for key in read_planned()["keys"] if parent(key) == pointer]
 
 
-def _advice(meant: Meant | None, pointer: str, schema: Schema) -> str:
-    if meant is not None:
-        beside = parent(meant.pointer) == pointer
-        name = split(meant.pointer)[-1] if beside else dotted(meant.pointer)
-        return f"did you mean `{name}`?"
-    return "the keys here are " + ", ".join(f"`{key}`" for key in schema["properties"])
-
-
 def _move(data: Mapping[str, Any], here: str, meant: Meant | None) -> tuple[dict[str, Any], ...]:
-    """Return the patch that renames or moves the key, where that is certain and room is free."""
+    """Return the patch that renames or moves the key, if it is certain and the target is free."""
     if meant is None or not meant.certain or meant.pointer == here:
         return ()
     *sections, last = split(meant.pointer)

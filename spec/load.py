@@ -1,4 +1,4 @@
-"""From a file name to a document: reads at most 1 MiB, and says what is wrong with the text."""
+"""From a file name to a document: reads at most 1 MiB, and reports errors in the text."""
 
 import os
 import sys
@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from ftc.spec.document import Document, Lines
-from ftc.spec.file_pages import BOM, EMPTY, FOLDER, MISSING, NOT_UTF8, OVERSIZED, UNREADABLE
+from ftc.spec.file_explanations import BOM, EMPTY, FOLDER, MISSING, NOT_UTF8, OVERSIZED, UNREADABLE
 from ftc.spec.finding import Finding
+from ftc.spec.message import reason_of
 from ftc.spec.problems import Reading
 from ftc.spec.quote import shown
 from ftc.spec.secrets import find_secrets
@@ -22,7 +23,7 @@ def load_document(source: str) -> Document | tuple[Finding, ...]:
     """Load a spec from a path, or from standard input for "-".
 
     Files ending in .yaml or .yml are YAML, others JSON; standard input is JSON if it starts with
-    `{`. When the text has mistakes that can be read over, what it says is judged as well.
+    `{`. If the text has only mistakes that the reader can skip, its content is checked too.
     """
     raw = _read_bytes(source)
     if isinstance(raw, Finding):
@@ -46,7 +47,7 @@ def load_document(source: str) -> Document | tuple[Finding, ...]:
 
 
 def _read_bytes(source: str) -> bytes | Finding:
-    """Return at most 1 MiB; only the size of a larger file is looked at."""
+    """Return at most 1 MiB; a larger file is not read."""
     try:
         if source == "-":
             raw = sys.stdin.buffer.read(MOST_BYTES + 1)
@@ -54,71 +55,54 @@ def _read_bytes(source: str) -> bytes | Finding:
             with Path(source).open("rb") as file:
                 raw = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
-        return MISSING.finding(
-            message=f"there is no file `{shown(source)}`",
-            help="check the name, or write a starter spec with `ftc new`",
-        )
+        return MISSING.finding(name=shown(source))
     except IsADirectoryError:
         return _folder(source)
     except (OSError, ValueError) as error:
         if os.path.isdir(source):  # noqa: PTH112 - pathlib raises for a name too long
             return _folder(source)
-        why = getattr(error, "strerror", None) or str(error)
-        return UNREADABLE.finding(
-            message=f"`{shown(source)}` cannot be read: {why.lower()}",
-            help="check the name and the file's permissions",
-        )
+        why = reason_of(error) if isinstance(error, OSError) else str(error).lower()
+        return UNREADABLE.finding(name=shown(source), reason=why)
     if len(raw) > MOST_BYTES:
-        return OVERSIZED.finding(
-            message=f"`{shown(source)}` is larger than 1 MiB",
-            help="a spec is a page of text: name the data in it with `data`",
-        )
+        return OVERSIZED.finding(name=shown(source))
     return raw
 
 
 def _folder(source: str) -> Finding:
-    return FOLDER.finding(
-        message=f"`{shown(source)}` is a folder", help="name the spec file inside it"
-    )
+    return FOLDER.finding(name=shown(source))
 
 
 def _decode(raw: bytes, source: str) -> str | Finding:
     if raw.startswith(_MARK):
-        return BOM.finding(
-            message="the file begins with a byte order mark",
-            help="save it as UTF-8 without a byte order mark",
-        ).at(Lines.of("").position(0))
+        return BOM.finding().at(Lines.of("").position(0))
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
         before = raw[: error.start].decode()
         wide = raw.startswith(_WIDE_MARKS)
         return NOT_UTF8.finding(
-            message="the file is UTF-16"
-            if wide
-            else f"byte {error.start:,} (0x{raw[error.start]:02x}) is not UTF-8",
-            help="save it as UTF-8",
+            message="utf16" if wide else "",
+            offset=error.start,
+            byte=f"0x{raw[error.start]:02x}",
         ).at(Lines.of(before).position(len(before)))
     if not text.strip():
-        return EMPTY.finding(
-            message=f"`{shown(source)}` is empty", help="`ftc new` writes a starter spec"
-        ).at(Lines.of("").position(0))
+        return EMPTY.finding(name=shown(source)).at(Lines.of("").position(0))
     return text
 
 
 def _read(text: str, source: str) -> Reading:
     piped_yaml = source == "-" and not text.lstrip().startswith(("{", "//", "/*"))
     if piped_yaml or source.lower().endswith((".yaml", ".yml")):
-        from ftc.spec.yaml_reader import read_yaml  # noqa: PLC0415 - a JSON spec does not pay for it
+        from ftc.spec.yaml_reader import read_yaml  # noqa: PLC0415 - not needed for a JSON spec
 
         return read_yaml(text)
-    from ftc.spec.json_reader import read_json  # noqa: PLC0415 - nor a YAML spec for this
+    from ftc.spec.json_reader import read_json  # noqa: PLC0415 - not needed for a YAML spec
 
     return read_json(text)
 
 
 def _with_the_rest(document: Document, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Add what is wrong with a repaired document, unless a repair is what it is about."""
+    """Add the findings on a repaired document, except those caused by a repair."""
     from ftc.spec.validate import validate  # noqa: PLC0415 - it is slow to import, and rarely needed
 
     if not isinstance(document.data, Mapping | list):

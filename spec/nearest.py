@@ -8,9 +8,9 @@ _MANY_LETTERS = 100
 
 
 def nearest(word: str, known: Collection[str]) -> str | None:
-    """Return the known word that was most likely meant, None when none is alike.
+    """Return the known word that was most likely meant, or None if none is similar.
 
-    Case, `-` and `_` do not count.
+    Case, `-` and `_` are ignored.
     """
     if len(word) > _MANY_LETTERS:
         return None
@@ -22,7 +22,7 @@ def nearest(word: str, known: Collection[str]) -> str | None:
 
 
 def is_certain(word: str, meant: str, known: Collection[str]) -> bool:
-    """Whether no other known word comes near, so that an edit may be offered."""
+    """Return whether no other known word is similar, so that a fix may be offered."""
     rivals = [_plain(choice) for choice in known if choice != meant]
     if _plain(word) == _plain(meant):
         return True

@@ -1,15 +1,17 @@
-"""The long form: short forms spelled out, defaults filled in, and the way back."""
+"""The long form: short forms expanded and defaults filled in, and pointers back."""
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import reduce
+from operator import getitem
 from typing import Any, Final
 
 from ftc.spec.expectation import types_of
 from ftc.spec.pointer import join, split
-from ftc.spec.schema import Schema, branches, object_form, read_schema
+from ftc.spec.schema import Schema, branches, fields, find_unmet, object_form, read_schema
 
 _COUNTED: Final = re.compile(r"\s*([1-9][0-9]{0,3})\s*[xX\u00d7]\s*(.+)", re.DOTALL)
-_FOR_READERS: Final = frozenset({"$schema", "ftc"})
+FOR_READERS: Final = frozenset({"$schema", "ftc"})
 
 
 def normalise(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -19,7 +21,7 @@ def normalise(data: Mapping[str, Any]) -> dict[str, Any]:
     """
     long = {}
     for section, schema in read_schema()["properties"].items():
-        if section in _FOR_READERS or (section not in data and "default" not in schema):
+        if section in FOR_READERS or (section not in data and "default" not in schema):
             continue
         long[section] = _complete(section, data.get(section, schema.get("default")), schema)
     return long
@@ -28,7 +30,7 @@ def normalise(data: Mapping[str, Any]) -> dict[str, Any]:
 def lengthen(section: str, written: Any) -> Any:
     """Return the object that the short form of a section stands for, without defaults.
 
-    What is no short form is returned as it is.
+    A value that is not a short form is returned unchanged.
     """
     schema = read_schema()["properties"].get(section, {})
     if isinstance(written, Mapping) or "x-short" not in schema:
@@ -38,8 +40,27 @@ def lengthen(section: str, written: Any) -> Any:
     return {schema["x-short"]: written}
 
 
+def leave_unread(long: Mapping[str, Any], written: frozenset[str]) -> frozenset[str]:
+    """Give each field that this spec does not read its default; return what else was written.
+
+    So a field that `x-when` excludes reaches no plan, rule or template.
+    """
+
+    def look(pointer: str) -> Any:
+        return reduce(getitem, split(pointer), long)
+
+    for field in fields():
+        if any(find_unmet(field.schema, look)):
+            *above, last = split(field.pointer)
+            section: Any = look(join(above))
+            section[last] = field.schema["default"]
+            inside = f"{field.pointer}/"
+            written = frozenset(each for each in written if not f"{each}/".startswith(inside))
+    return written
+
+
 def said(data: Mapping[str, Any]) -> frozenset[str]:
-    """Return the long form's pointers of all that the user wrote."""
+    """Return the pointers, in the long form, of everything that the user wrote."""
     long = {section: lengthen(section, written) for section, written in data.items()}
     return frozenset(_pointers(long, ""))
 
@@ -47,7 +68,7 @@ def said(data: Mapping[str, Any]) -> frozenset[str]:
 def written_pointer(data: Any, pointer: str) -> str:
     """Return the pointer, in the written form, of a value of the long form.
 
-    Inside a short form only the section itself can be pointed at, or an item of its list.
+    Inside a short form, a pointer can only refer to the section or to an item of its list.
     """
     parts = split(pointer)
     if len(parts) <= 1 or not isinstance(data, Mapping):
@@ -73,13 +94,13 @@ def _complete(section: str, written: Any, schema: Schema) -> Any:
 
 
 def _as_whole_number(written: Any, schema: Schema) -> Any:
-    """Return 8 for 8.0 where the field counts: JSON Schema takes both for the same number."""
+    """Return 8 for 8.0 if the field is an integer: JSON Schema treats both as the same number."""
     counts = any("integer" in types_of(branch) for branch in branches(schema) if "type" in branch)
     return int(written) if isinstance(written, float) and counts else written
 
 
 def _read_hardware(written: str) -> dict[str, Any]:
-    """Split "2x A100-80GB" into its count and its name; a name alone says no count."""
+    """Split "2x A100-80GB" into count and name; a name alone has no count."""
     match = _COUNTED.fullmatch(written)
     if match is None:
         return {"gpu": written.strip()}

@@ -1,4 +1,4 @@
-"""What-if: single values of a loaded document replaced, without editing the file."""
+"""Overrides: replace single values of a loaded document without editing the file."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from ftc.spec.normal import lengthen
 def apply_overrides(document: Document, overrides: Mapping[str, str]) -> Document:
     """Return the document with each dotted path set to its value (JSON if it parses, else text).
 
-    A section written in its short form is replaced by an object when a key inside it is set.
+    A section in its short form becomes an object if a key inside it is set.
     """
     if not overrides or not isinstance(document.data, Mapping):
         return document

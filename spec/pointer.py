@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 
 def join(parts: Iterable[str | int]) -> str:
-    """Return the pointer of these keys and indices; none of them is the whole document."""
+    """Return the pointer of these keys and indices; no parts give the whole document."""
     return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in parts)
 
 
@@ -15,7 +15,7 @@ def split(pointer: str) -> tuple[str, ...]:
 
 
 def parent(pointer: str) -> str:
-    """Return the pointer of the enclosing value; the whole document encloses itself."""
+    """Return the pointer of the enclosing value; the parent of the document is the document."""
     return pointer.rpartition("/")[0]
 
 

@@ -3,18 +3,20 @@
 import json
 from typing import Any
 
+from ftc.spec.message import Message
+
 _LONGEST = 60
 _SHORT_PREFIX = 400
 
 
-def quote(value: Any) -> str:
+def quote(value: Any) -> str | Message:
     """Return the value as JSON in backticks, cut to 60 characters, nothing unprintable in it."""
     if isinstance(value, str):
         text = json.dumps(value[:_SHORT_PREFIX], ensure_ascii=False)
     elif isinstance(value, dict):
-        return "an object"
+        return Message("phrase.object")
     elif isinstance(value, list):
-        return "a list"
+        return Message("phrase.list")
     else:
         text = json.dumps(value)
     return f"`{shown(text)}`"

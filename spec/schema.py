@@ -1,7 +1,7 @@
 """The schema as data: reading it, and walking over its fields."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,9 +12,10 @@ Schema = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One property of the language: `name` is dotted (`model.revision`), `required` by its parent.
+    """One field of a spec: `name` is dotted (`model.revision`).
 
-    `schema` is the property's own mapping, with its title, description, default and question.
+    `required` says whether its parent requires it. `schema` is the property's mapping, with its
+    title, description, default and question.
     """
 
     name: str
@@ -25,19 +26,69 @@ class Field:
 
 @cache
 def read_schema() -> Schema:
-    """Return the JSON Schema of the language; callers must not change it."""
+    """Return the JSON Schema of specs; callers must not change it."""
     return _read("schema.json")
 
 
 @cache
 def read_planned() -> Schema:
-    """Return the table of keys and values that are designed and do not exist yet."""
+    """Return the table of keys and values that are planned and not implemented."""
     return _read("planned.json")
 
 
 def fields() -> Iterator[Field]:
     """Yield every field, a section before the fields inside it."""
     yield from _walk(read_schema(), "", "")
+
+
+def find_field(pointer: str) -> Field:
+    """Return the field at a pointer of the long form."""
+    return _by_pointer()[pointer]
+
+
+def find_unmet(
+    schema: Schema, look: Callable[[str], Any]
+) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
+    """Yield the unmet conditions of a field: pointer, current value, and required values.
+
+    These are the conditions of `x-when` that do not hold, or none if one of `x-also-when` holds.
+    `look` returns the value at a pointer; it raises KeyError if the value is unknown.
+    """
+    if any(value in values for _, value, values in _conditions(schema, "x-also-when", look)):
+        return
+    for pointer, value, values in _conditions(schema, "x-when", look):
+        if value not in values:
+            yield pointer, value, values
+
+
+def asks_nothing(schema: Schema, value: Any, look: Callable[[str], Any]) -> bool:
+    """Return whether a value says no more than what holds where nothing reads the field.
+
+    These are values that switch nothing on, and those that `x-otherwise` lists, some of them under
+    conditions.
+    """
+    if value in (None, "auto", []) or value is False:
+        return True
+    return any(
+        each["value"] == value and not any(find_unmet({"x-when": each.get("when", {})}, look))
+        for each in schema.get("x-otherwise", ())
+    )
+
+
+def _conditions(
+    schema: Schema, key: str, look: Callable[[str], Any]
+) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
+    for pointer, values in schema.get(key, {}).items():
+        try:
+            value = look(pointer)
+        except KeyError:
+            continue
+        yield pointer, value, tuple(values)
+
+
+@cache
+def _by_pointer() -> Mapping[str, Field]:
+    return {field.pointer: field for field in fields()}
 
 
 def _walk(section: Schema, prefix: str, pointer: str) -> Iterator[Field]:
@@ -63,7 +114,7 @@ def branches(schema: Schema) -> tuple[Schema, ...]:
 
 
 def object_form(schema: Schema) -> Schema | None:
-    """Return the long form of a section, None for a property that is no section."""
+    """Return the long form of a section, or None for a property that is not a section."""
     return next((branch for branch in branches(schema) if "properties" in branch), None)
 
 

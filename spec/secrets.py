@@ -1,13 +1,13 @@
-"""Secrets in a text: what is written like a token or a password, so that nothing repeats it."""
+"""Secrets in a text: finds and hides what looks like a token or a password."""
 
 import re
 from typing import Final
 
 from ftc.spec.document import Lines
-from ftc.spec.file_pages import SECRET
+from ftc.spec.file_explanations import SECRET
 from ftc.spec.finding import Finding
 
-#: Tokens of the Hub, AWS, GitHub and of those who write `sk-`; a URL's password; a private key.
+#: Tokens of the Hub, AWS and GitHub, `sk-` keys, passwords in URLs, and private keys.
 _SECRET: Final = re.compile(
     r"\bhf_[A-Za-z0-9]{30,}"
     r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"
@@ -23,18 +23,14 @@ _HELP: Final = (
 
 
 def find_secrets(text: str) -> tuple[Finding, ...]:
-    """Return where secrets stand; a file that has one is not read any further."""
+    """Return a finding for each secret; a file with a secret is not read any further."""
     found = list(_SECRET.finditer(text))
     lines = Lines.of(text) if found else None
     return tuple(
-        SECRET.finding(message="this looks like a token or a password", help=_HELP).at(
-            lines.position(match.start())
-        )
-        for match in found
-        if lines is not None
+        SECRET.finding().at(lines.position(match.start())) for match in found if lines is not None
     )
 
 
 def redact(text: str) -> str:
-    """Return the text with a dot for each letter of a secret."""
+    """Return the text with each character of a secret replaced by a dot."""
     return _SECRET.sub(lambda match: "•" * len(match[0]), text)

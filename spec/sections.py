@@ -1,108 +1,127 @@
 """The typed spec: what `validate` returns once short forms are long and defaults are filled in.
 
-Every field mirrors one property of `schema.json`. `"auto"` means that the planner decides.
-`Spec.said` holds the JSON pointers (of the long form) that the user wrote, so that a decision can
-tell a choice from a default.
+Generated from `schema.json` by `make sections`; change the schema, not this file. `"auto"` means
+that the planner decides.
 """
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
 Auto = Literal["auto"]
-Precision = Literal["bf16", "fp16", "fp32"]
 Attention = Literal["sdpa", "eager", "flash_attention_2"]
+FileFormat = Literal["csv", "jsonl", "json", "parquet"]
 Form = Literal["chat", "prompt_completion", "instruction", "text", "preference", "feedback"]
+Packing = Literal["none", "best-fit"]
+Overlong = Literal["drop", "truncate"]
+LossOn = Literal["completion", "last_turn", "all"]
+Match = Literal["exact", "numeric"]
+PolicyLoss = Literal["dapo", "bnpo", "grpo", "dr_grpo"]
+Reference = Literal["precomputed", "adapter_off", "copy"]
+Init = Literal["default", "gaussian", "pissa", "pissa_niter_16", "olora"]
+Quantization = Literal["nf4", "int8"]
+QuantStorage = Literal["uint8", "bf16", "fp16", "fp32"]
+Optimizer = Literal[
+    "adamw",
+    "adamw_8bit",
+    "paged_adamw",
+    "paged_adamw_8bit",
+    "lion",
+    "lion_8bit",
+    "paged_lion",
+    "paged_lion_8bit",
+    "adafactor",
+    "sgd",
+]
+Schedule = Literal[
+    "cosine",
+    "linear",
+    "constant",
+    "polynomial",
+    "cosine_with_restarts",
+    "inverse_sqrt",
+    "warmup_stable_decay",
+]
+Precision = Literal["bf16", "fp16", "fp32"]
+Metric = Literal["accuracy", "macro_f1", "exact_match", "numeric_match", "rouge_l", "chrf", "none"]
+BestBy = Literal["loss", "metric"]
+Strategy = Literal["ddp", "zero1", "zero2", "zero3", "fsdp"]
+Offload = Literal["none", "optimizer", "parameters"]
 ObjectiveType = Literal["sft", "cpt", "dpo", "kto", "orpo", "classification", "reward", "grpo"]
 PreferenceLoss = Literal[
     "sigmoid", "ipo", "hinge", "robust", "exo_pair", "apo_zero", "apo_down", "sigmoid_norm"
 ]
-Reference = Literal["adapter_off", "copy", "precomputed"]
-PolicyLoss = Literal["dapo", "bnpo", "grpo", "dr_grpo"]
-Match = Literal["exact", "numeric"]
-FileFormat = Literal["csv", "jsonl", "json", "parquet"]
-Packing = Literal["none", "best-fit"]
-BestBy = Literal["loss", "metric"]
-# fmt: off
-Schedule = Literal[
-    "cosine", "linear", "constant", "polynomial", "cosine_with_restarts", "inverse_sqrt",
-    "warmup_stable_decay",
-]
-Optimizer = Literal[
-    "adamw", "adamw_8bit", "paged_adamw", "paged_adamw_8bit",
-    "lion", "lion_8bit", "paged_lion", "paged_lion_8bit", "adafactor", "sgd",
-]
-# fmt: on
-Quantization = Literal["nf4", "int8"]
-QuantStorage = Literal["uint8", "bf16", "fp16", "fp32"]
-Init = Literal["default", "gaussian", "pissa", "pissa_niter_16", "olora"]
+MethodType = Literal["full", "freeze", "lora", "qlora"]
 Part = Literal["embeddings", "head"]
-Strategy = Literal["ddp", "zero1", "zero2", "zero3", "fsdp"]
-Offload = Literal["none", "optimizer", "parameters"]
+GgufType = Literal[
+    "F16",
+    "BF16",
+    "Q8_0",
+    "Q6_K",
+    "Q5_K_M",
+    "Q5_K_S",
+    "Q5_1",
+    "Q5_0",
+    "Q4_K_M",
+    "Q4_K_S",
+    "Q4_1",
+    "Q4_0",
+    "IQ4_NL",
+    "IQ4_XS",
+    "Q3_K_L",
+    "Q3_K_M",
+    "Q3_K_S",
+    "IQ3_M",
+    "IQ3_S",
+    "IQ3_XS",
+    "IQ3_XXS",
+    "Q2_K",
+    "Q2_K_S",
+    "IQ2_M",
+    "IQ2_S",
+    "IQ2_XS",
+    "IQ2_XXS",
+    "IQ1_M",
+    "IQ1_S",
+]
 Tracker = Literal["tensorboard", "wandb", "mlflow", "trackio", "none"]
 Launcher = Literal["local", "slurm", "kubernetes", "skypilot"]
-Metric = Literal["accuracy", "macro_f1", "exact_match", "numeric_match", "rouge_l", "chrf", "none"]
-# fmt: off
-GgufType = Literal[
-    "F16", "BF16", "Q8_0", "Q6_K",
-    "Q5_K_M", "Q5_K_S", "Q5_1", "Q5_0",
-    "Q4_K_M", "Q4_K_S", "Q4_1", "Q4_0", "IQ4_NL", "IQ4_XS",
-    "Q3_K_L", "Q3_K_M", "Q3_K_S", "IQ3_M", "IQ3_S", "IQ3_XS", "IQ3_XXS",
-    "Q2_K", "Q2_K_S", "IQ2_M", "IQ2_S", "IQ2_XS", "IQ2_XXS", "IQ1_M", "IQ1_S",
-]
-# fmt: on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """`id` is a Hub id or a folder relative to the spec; `chat_template` a Jinja file likewise."""
+    """The model to start from: an id on the Hub, a folder, or an object with all settings."""
 
     id: str
-    revision: str | None
-    chat_template: str | None
-    attention: Attention | Auto
-    trust_remote_code: bool
-    pickled_weights: bool
-    new_tokens: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
-    """Which column plays which role; None where the role is unused or to be recognised."""
-
-    messages: str | None
-    tools: str | None
-    prompt: str | None
-    completion: str | None
-    instruction: str | None
-    input: str | None
-    output: str | None
-    text: str | None
-    chosen: str | None
-    rejected: str | None
-    label: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cleaning:
-    """What `prepare.py` removes or repairs before it splits."""
-
-    drop_duplicates: bool
-    repair_encoding: bool
-    overlong: Literal["drop", "truncate"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Splits:
-    """Shares of the cleaned rows; what is left after test and validation is trained on."""
-
-    test: float
-    validation: float
-    stratify: bool | Auto
+    """The model to start from: its id on the Hub, or a folder (relative to the spec) with
+    config.json, the tokenizer and the weights.
+    """
+    revision: str | None = None
+    """The branch, tag or commit of the model on the Hub. With null, the newest commit is used, and
+    the lock file pins it. Not for a folder.
+    """
+    chat_template: str | None = None
+    """A Jinja file (relative to the spec) that replaces the tokenizer's chat template; null keeps
+    the tokenizer's own.
+    """
+    attention: Attention | Auto = "auto"
+    """The attention implementation that transformers uses."""
+    trust_remote_code: bool = False
+    """Whether Python files that come with the model may run. With false, a model that needs them is
+    rejected.
+    """
+    pickled_weights: bool = False
+    """Whether weights may be read from pickle files (`pytorch_model.bin`) if the model has no
+    safetensors. With false, such a model is rejected.
+    """
+    new_tokens: tuple[str, ...] = ()
+    """Words that are added to the tokenizer as one token each. Their rows of the embeddings and of
+    the output head are trained, even when an adapter is trained.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One of several sources as it is written; what is None is the whole section's to say."""
+    """One of several sources. A key that is left out is taken from `data`."""
 
     source: str
     revision: str | None = None
@@ -118,32 +137,142 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Data:
-    """`source` is a file relative to the spec, or a Hub data set id; `sources` are several.
+class Columns:
+    """The column for each role. A role that is left out is found by its usual column names."""
 
-    Whoever reads data asks `list_sources` of `ftc.spec.sources`, to which one is a list of one.
+    messages: str | None = None
+    """The column with a list of messages, each with a role and content; null looks for a usual
+    name.
+    """
+    prompt: str | None = None
+    """The column with the prompt; null looks for a usual name."""
+    completion: str | None = None
+    """The column with the answer that the model should give; null looks for a usual name."""
+    instruction: str | None = None
+    """The column with the instruction of a row in Alpaca form; null looks for a usual name."""
+    input: str | None = None
+    """The column with the input that the instruction applies to; null looks for a usual name. A row
+    may have no input.
+    """
+    output: str | None = None
+    """The column with the answer to an instruction; null looks for a usual name."""
+    text: str | None = None
+    """The column with plain text, one document per row; null looks for a usual name."""
+    tools: str | None = None
+    """The column with the list of tools that a conversation may call, as JSON schemas or as JSON
+    text; null looks for a usual name.
+    """
+    chosen: str | None = None
+    """The column with the preferred answer, a text or a list of messages; null looks for a usual
+    name.
+    """
+    rejected: str | None = None
+    """The column with the rejected answer, in the same form as the chosen one; null looks for a
+    usual name.
+    """
+    label: str | None = None
+    """The column that says whether an answer was rated good: true or false, 1 or 0, yes or no,
+    thumbs up or down; null looks for a usual name.
     """
 
-    source: str | None
-    sources: tuple[Source | str, ...] | None
-    revision: str | None
-    subset: str | None
-    split: str
-    format: FileFormat | Auto
-    form: Form | Auto
-    columns: Columns
-    system: str | None
-    max_length: int | Auto
-    max_rows: int | None
-    streaming: bool
-    packing: Packing | Auto
-    cleaning: Cleaning
-    splits: Splits
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleaning:
+    """What is removed or repaired before the data is split.
+
+    Every dropped row is counted and listed.
+    """
+
+    drop_duplicates: bool = True
+    """Whether to drop rows with the same content as an earlier row. Dropped rows are counted and
+    listed.
+    """
+    repair_encoding: bool = True
+    """Whether to repair text that was decoded with the wrong encoding (`cafÃ©`)."""
+    overlong: Overlong = "drop"
+    """What happens to a row with more than max_length tokens: `drop` removes it, `truncate` keeps
+    its start.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Splits:
+    """The fractions of the cleaned rows that are held out.
+
+    The remaining rows are the training split.
+    """
+
+    test: float = 0.1
+    """The fraction of rows held out of training to evaluate the final model."""
+    validation: float = 0.1
+    """The fraction of rows evaluated during training to choose the best checkpoint."""
+    stratify: bool | Auto = "auto"
+    """Whether each label has the same share of the rows in every split. auto stratifies if the
+    answers are a closed set of labels.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Data:
+    """The training data: a file, a data set on the Hub, or an object with all settings."""
+
+    source: str | None = None
+    """A csv, jsonl, json or parquet file (relative to the spec), or the id of a data set on the
+    Hub; null if `sources` is used.
+    """
+    sources: tuple[str | Source, ...] | None = None
+    """Several files or data sets to train on together, in place of `source`. Each is a name, or an
+    object with its own `revision`, `subset`, `split`, `format`, `form`, `columns` and `streaming`;
+    a key that is left out is taken from `data`. `max_rows` limits the rows used from a source.
+    `weight` sets the source's share of an epoch, relative to the other weights: give a weight to
+    all sources or to none. Without weights, every row is used once. `max_repeats` limits how often
+    one row may appear in an epoch to reach the weight (default 4).
+    """
+    revision: str | None = None
+    """The branch, tag or commit of a data set on the Hub. With null, the newest commit is used, and
+    the lock file pins it. Not for a file.
+    """
+    subset: str | None = None
+    """The configuration of a data set on the Hub; null uses the only or the default one. Not for a
+    file.
+    """
+    split: str = "train"
+    """The split of a data set on the Hub that provides the training, validation and test rows. Not
+    for a file.
+    """
+    format: FileFormat | Auto = "auto"
+    """The format of the file; auto derives it from the file's name."""
+    form: Form | Auto = "auto"
+    """What a row contains: a conversation, a prompt and its completion, an instruction with input
+    and output, plain text, a chosen and a rejected answer, or an answer with a rating. auto derives
+    it from the columns.
+    """
+    columns: Columns = Columns()
+    system: str | None = None
+    """A system message that is added to every conversation without one; null adds none."""
+    max_length: int | Auto = "auto"
+    """The maximum number of tokens in a row, chat template included. auto derives it from the
+    lengths in the data and the model's context.
+    """
+    max_rows: int | None = None
+    """The maximum number of rows to use, sampled with the seed; null uses all."""
+    streaming: bool = False
+    """Whether `prepare.py` streams a data set from the Hub: it reads up to `max_rows` rows over the
+    network and keeps only the rows it uses, instead of downloading every file first. Local files
+    are never streamed, because they are already read in parts.
+    """
+    packing: Packing | Auto = "auto"
+    """Whether several rows share one row of a batch. `best-fit` fills packed rows without cutting
+    any, and rows do not attend to each other. `none` pads each row to the longest in its batch.
+    auto packs if packing is clearly faster and the model keeps packed rows separate.
+    """
+    cleaning: Cleaning = Cleaning()
+    splits: Splits = Splits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelWeight:
-    """How much a row of one label counts in the loss; 1 is as much as any other."""
+    """How much a row of one label counts in the loss; 1 is the weight of an unlisted label."""
 
     label: str
     weight: float
@@ -151,10 +280,10 @@ class LabelWeight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reward:
-    """What makes a sampled answer good, and how much: one of the first four says it.
+    """One reward: exactly one of `match`, `regex`, `json_schema` and `functions`, and its weight.
 
-    `json_schema` is a schema or a file of one, `functions` a Python file, both relative to the
-    spec; `names` are those of its functions that are called, each with this `weight`.
+    `json_schema` is a schema or a file with one; `functions` is a Python file. Both paths are
+    relative to the spec. `names` lists the functions of that file to call, each with this `weight`.
     """
 
     match: Match | None = None
@@ -167,202 +296,476 @@ class Reward:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objective:
-    """What is learned; each type reads the fields that `x-when` of the schema gives it."""
+    """What the model learns.
 
-    type: ObjectiveType
-    loss_on: Literal["completion", "last_turn", "all"]
-    class_weights: tuple[LabelWeight, ...] | Literal["auto", "balanced", "none"]
-    rewards: tuple[Reward | Match, ...] | Auto
-    num_generations: int | Auto
-    temperature: float
-    answer_tokens: int | Auto
-    policy_loss: PolicyLoss
-    loss: PreferenceLoss
-    beta: float | Auto
-    reference: Reference | Auto
-    label_smoothing: float | Auto
-    desirable_weight: float | Auto
-    undesirable_weight: float | Auto
+    `sft`: write the answers in the data. `cpt`: continue text. `dpo`: prefer one answer over
+    another. `kto`: write what was rated good and avoid what was rated bad. `orpo`: learn answers
+    and preferences at once. `grpo`: find answers that earn a reward.
+    """
+
+    type: ObjectiveType = "sft"
+    """What the model learns. `sft` is supervised fine-tuning: the model learns to write the answers
+    in the data. `cpt` is continued pretraining on text, which is split into pieces of
+    `data.max_length` tokens without losing any. `dpo`: prefer the chosen answer of each pair to the
+    rejected one. `kto`: the same, from single answers rated good or bad. `orpo`: write the chosen
+    answer and prefer it, in one run and without a reference model. `grpo`: generate answers and
+    learn from the ones that earn a reward.
+    """
+    loss_on: LossOn = "completion"
+    """Which tokens are learned: those of every answer, those of the last answer of a conversation,
+    or all tokens.
+    """
+    class_weights: Literal["balanced", "none"] | tuple[LabelWeight, ...] | Auto = "auto"
+    """How much a row of each label counts in the loss (classification only). `balanced`: every
+    label counts the same in total. `none`: every row counts the same. A list gives some labels a
+    weight, and the others keep 1. `auto` decides by the number of rows per label.
+    """
+    rewards: tuple[Match | Reward, ...] | Auto = "auto"
+    """How an answer of the model is rewarded (`grpo` only). `exact`: it equals the reference,
+    ignoring white space and case. `numeric`: its last number equals the reference's last number.
+    Otherwise a regular expression that must be found in the answer, a JSON Schema that the answer
+    must satisfy, or functions of a Python file, which is copied into the bundle and run there. Each
+    may have a weight. auto decides by the answers in the data.
+    """
+    num_generations: int | Auto = "auto"
+    """The number of answers that the model generates for each prompt. The reward of each answer is
+    compared with their mean. The global batch counts answers and must be a multiple of this number
+    (`grpo` only).
+    """
+    temperature: float = 1.0
+    """The sampling temperature of the generated answers; 1 samples from the model's own
+    probabilities (`grpo` only).
+    """
+    answer_tokens: int | Auto = "auto"
+    """The maximum number of tokens in a generated answer. Longer answers are cut off (`grpo` only).
+    """
+    policy_loss: PolicyLoss = "dapo"
+    """How the loss of the generated answers is averaged (`grpo` only): `dapo` over all tokens of a
+    step, `bnpo` over the tokens of a micro-batch, `grpo` first over each answer, `dr_grpo` over the
+    maximum answer length.
+    """
+    loss: PreferenceLoss = "sigmoid"
+    """How a pair is turned into a loss. `sigmoid` is the loss of the DPO paper; the others are
+    further losses of the pinned TRL.
+    """
+    beta: float | Auto = "auto"
+    """How strongly the model is kept close to its reference: with a higher beta it changes less.
+    `orpo` has no reference; there, beta is the weight of the preference term (the paper's lambda).
+    In `grpo` it is the weight of the KL penalty against the base model, by default 0.
+    """
+    reference: Reference | Auto = "auto"
+    """How the reference log-probabilities are computed. `precomputed`: in one pass before training.
+    `adapter_off`: at every step, by the base model with its adapter switched off. `copy`: by a
+    second, frozen model in memory.
+    """
+    label_smoothing: float | Auto = "auto"
+    """The expected fraction of pairs with the labels the wrong way round (losses `robust` and
+    `exo_pair` only).
+    """
+    desirable_weight: float | Auto = "auto"
+    """The weight in the loss of an answer that was rated good; auto balances good and bad answers.
+    """
+    undesirable_weight: float | Auto = "auto"
+    """The weight in the loss of an answer that was rated bad; auto balances good and bad answers.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """Which weights move; `full` reads no knob, `layers` is `freeze`'s, three are `qlora`'s."""
+    """Method.
 
-    type: Literal["full", "freeze", "lora", "qlora"]
-    rank: int | Auto
-    alpha: int | Auto
-    dropout: float
-    targets: tuple[str, ...] | Literal["auto", "all-linear", "attention"]
-    target_pattern: str | None
-    experts: bool
-    also_train: tuple[Part, ...]
-    loraplus_ratio: float | None
-    rslora: bool
-    dora: bool
-    init: Init
-    quantization: Quantization
-    double_quantization: bool
-    quant_storage: QuantStorage | Auto
-    layers: int | tuple[int, ...] | Auto
+    Which weights are trained: `full`, `freeze`, `lora` (the default) or `qlora`, or an object with
+    all settings.
+    """
+
+    type: MethodType = "lora"
+    """Which weights are trained: all of them (`full`), those of some layers (`freeze`), or small
+    matrices beside the frozen weights, which are kept in 16 bits (`lora`) or in 4 or 8 bits
+    (`qlora`).
+    """
+    rank: int | Auto = "auto"
+    """The inner dimension of LoRA's matrices (lora and qlora)."""
+    alpha: int | Auto = "auto"
+    """LoRA's updates are scaled by alpha divided by rank (lora and qlora)."""
+    dropout: float = 0.05
+    """The fraction of LoRA's inputs that is set to zero during training (lora and qlora). Trainers
+    of preference pairs, reward models and `grpo` turn it off.
+    """
+    targets: Literal["all-linear", "attention"] | tuple[str, ...] | Auto = "auto"
+    """Which linear layers get LoRA matrices (lora and qlora): all of them, those of attention, or a
+    list of module names.
+    """
+    target_pattern: str | None = None
+    """A regular expression in place of `targets`. A linear layer gets LoRA matrices if the pattern
+    matches its full name (lora and qlora).
+    """
+    experts: bool = False
+    """Whether the experts of a mixture-of-experts model get LoRA matrices too (lora and qlora)."""
+    also_train: tuple[Part, ...] = ()
+    """Further weights to train in full, beside the layers or the adapter: the embeddings, the
+    output head, or both (freeze, lora and qlora).
+    """
+    loraplus_ratio: float | None = None
+    """The learning rate of LoRA's B matrices (and of DoRA's magnitudes) as a multiple of the
+    learning rate (LoRA+); null uses the same rate for both matrices (lora and qlora).
+    """
+    rslora: bool = False
+    """Whether updates are scaled by alpha divided by the square root of the rank instead of the
+    rank (lora and qlora).
+    """
+    dora: bool = False
+    """Whether the magnitude and the direction of the weights are learned separately (lora and
+    qlora).
+    """
+    init: Init = "default"
+    """The initial values of LoRA's matrices. `default` and `gaussian` leave the model unchanged at
+    first. The others start with the main directions of each weight matrix, computed by SVD
+    (`pissa`), by a faster SVD (`pissa_niter_16`) or by QR (`olora`).
+    """
+    quantization: Quantization = "nf4"
+    """The format of the frozen base: 4 bits (`nf4`) or 8 bits (`int8`, LLM.int8) (qlora only)."""
+    double_quantization: bool = True
+    """Whether the scales of the 4-bit base are quantized too, which saves 0.37 bits per weight
+    (qlora only).
+    """
+    quant_storage: QuantStorage | Auto = "auto"
+    """The data type of the tensors that store packed 4-bit weights (qlora only). FSDP can only
+    shard tensors of the compute type, so auto uses that type with FSDP, and bytes otherwise.
+    """
+    layers: int | tuple[int, ...] | Auto = "auto"
+    """Which layers are trained while the others stay frozen: a number of layers at the end, or a
+    list of layer numbers, starting at 0 (freeze only).
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """How often the validation split is measured, and by what answers are judged.
+    """How often the validation split is evaluated, and how the result is measured."""
 
-    `answered_rows` of validation are answered each time where `best_by` is the metric; `harness`
-    names tasks of the evaluation harness. `allow_worse` lets a run go on whose result is worse than
-    what it began with.
+    every_steps: int | Auto = "auto"
+    """The number of optimiser steps between two evaluations of the validation split."""
+    metric: Metric | Auto = "auto"
+    """The metric for generated answers, beside the loss: the fraction that matches exactly
+    (`accuracy`), the mean F1 over labels (`macro_f1`), equality except for white space and case
+    (`exact_match`), the last number (`numeric_match`), the longest common subsequence of words
+    (`rouge_l`), shared character n-grams (`chrf`), or none. auto decides by the data.
     """
-
-    every_steps: int | Auto
-    metric: Metric | Auto
-    best_by: BestBy
-    answered_rows: int
-    allow_worse: bool
-    harness: tuple[str, ...]
+    best_by: BestBy = "loss"
+    """How the best checkpoint is chosen: by the lowest validation loss, or by the best metric of
+    the answers to validation rows (with preference pairs: by the largest reward margin).
+    """
+    answered_rows: int = 64
+    """The number of validation rows that are answered at each evaluation, if the best checkpoint is
+    chosen by the metric or by the rewards of `grpo`.
+    """
+    samples: int = 0
+    """The number of validation rows that the model answers at each evaluation. The answers are
+    printed, logged and sent to the tracker, so that their quality can be followed during training.
+    They do not influence training.
+    """
+    allow_worse: bool = False
+    """Whether the run continues if the best checkpoint is worse than the model before training, on
+    the same validation rows. Otherwise the run stops there, and all trained weights are kept.
+    """
+    harness: tuple[str, ...] = ()
+    """Tasks of EleutherAI's evaluation harness. A separate script, harness.py, runs them on the
+    trained model.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
-    """Batch sizes are rows; `warmup` and `decay` are shares of all optimiser steps.
+    """Batch size, schedule, precision, evaluation and checkpoints.
 
-    `learning_rate_floor` is a share of the peak.
+    The plan chooses what is left out.
     """
 
-    epochs: float | Auto
-    max_steps: int | None
-    global_batch: int | Auto
-    micro_batch: int | Auto
-    learning_rate: float | Auto
-    embedding_learning_rate: float | None
-    compile: bool | Auto
-    loader_workers: int | Auto
-    loader_prefetch: int | None
-    optimizer: Optimizer
-    schedule: Schedule
-    learning_rate_floor: float
-    decay: float
-    cycles: int
-    power: float
-    warmup: float
-    weight_decay: float
-    max_grad_norm: float
-    neftune: float | None
-    label_smoothing: float
-    precision: Precision | Auto
-    gradient_checkpointing: bool | Auto
-    group_by_length: bool | Auto
-    liger: bool
-    evaluation: Evaluation
-    keep_checkpoints: int
-    early_stopping: int | None
-    seed: int
+    epochs: float | Auto = "auto"
+    """The number of passes over the training split; a fraction is allowed."""
+    max_steps: int | None = None
+    """The maximum number of optimiser steps, which overrides the epochs; null trains for the given
+    epochs.
+    """
+    global_batch: int | Auto = "auto"
+    """The number of rows per optimiser step, over all processes and accumulation steps."""
+    micro_batch: int | Auto = "auto"
+    """The number of rows per process and forward pass."""
+    learning_rate: float | Auto = "auto"
+    """The peak learning rate."""
+    embedding_learning_rate: float | None = None
+    """The peak learning rate of the embeddings, the output head and the rows of new tokens, if they
+    are trained; null uses the same rate as for all other weights.
+    """
+    compile: bool | Auto = "auto"
+    """Whether to run the model through `torch.compile`, which fuses its operations. auto leaves it
+    off, because compiling takes minutes before the first step.
+    """
+    loader_workers: int | Auto = "auto"
+    """The number of processes per training process that prepare batches. auto uses none, because
+    the rows are already tokenized and memory-mapped from disk.
+    """
+    loader_prefetch: int | None = None
+    """The number of batches that each loader process prepares in advance; null keeps PyTorch's
+    default of two. It has no effect without loader processes.
+    """
+    optimizer: Optimizer = "adamw"
+    """The optimiser: AdamW, optionally with 8-bit or paged states; Lion, with one state per weight
+    instead of two; Adafactor, with one state per row and column; or plain SGD, with none.
+    """
+    schedule: Schedule = "cosine"
+    """How the learning rate changes after the warm-up."""
+    learning_rate_floor: float = 0.0
+    """The final learning rate as a fraction of the peak (cosine, polynomial and
+    warmup_stable_decay).
+    """
+    decay: float = 0.1
+    """The fraction of all steps, at the end, during which the learning rate decays
+    (warmup_stable_decay only).
+    """
+    cycles: int = 2
+    """The number of times the learning rate decays from its peak to zero (cosine_with_restarts
+    only).
+    """
+    power: float = 2.0
+    """How steeply the learning rate decays at first: 1 is a straight line, 2 a parabola (polynomial
+    only).
+    """
+    warmup: float = 0.03
+    """The fraction of all steps during which the learning rate rises from zero to its peak."""
+    weight_decay: float = 0.01
+    """How strongly AdamW pulls the weights towards zero."""
+    adam_beta2: float = 0.999
+    """The fraction of its running mean that the optimiser keeps at each step: for AdamW the mean of
+    squared gradients, for Lion the mean of gradients. 0.999 averages over about 1,000 steps, 0.95
+    over about 20.
+    """
+    max_grad_norm: float = 1.0
+    """Gradients with a larger norm are scaled down to this norm; 0 turns clipping off."""
+    neftune: float | None = None
+    """The amount of noise added to the embeddings during training (NEFTune's alpha); null adds
+    none.
+    """
+    label_smoothing: float = 0.0
+    """The fraction of each target that is spread over the whole vocabulary; 0 turns smoothing off.
+    """
+    precision: Precision | Auto = "auto"
+    """The number format of the forward and backward pass; auto uses the best format that the
+    hardware supports.
+    """
+    gradient_checkpointing: bool | Auto = "auto"
+    """Whether activations are recomputed in the backward pass instead of being stored. auto turns
+    it on if the model does not fit otherwise.
+    """
+    liger: bool = False
+    """Whether norms, rotary positions and MLPs use the fused Triton kernels of the pinned
+    liger-kernel, which store less for the backward pass (GPUs only).
+    """
+    group_by_length: bool | Auto = "auto"
+    """Whether each step is made of rows of similar length. This saves padding, but makes the order
+    of rows less random. auto groups if rows are not packed and random steps would have a lot of
+    padding. Inside a step, rows are always sorted by length, unless they are packed or preference
+    pairs.
+    """
+    evaluation: Evaluation = Evaluation()
+    keep_checkpoints: int = 2
+    """The number of checkpoints kept on disk. The best one is always kept."""
+    early_stopping: int | None = None
+    """Stop if validation has not improved for this many evaluations; null trains to the end."""
+    seed: int = 42
+    """The seed of every random choice: splits, order of rows, initial LoRA weights, dropout."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hardware:
-    """`gpu` is a name of the accelerator table, `auto` (this machine) or `cpu`.
+    """Hardware.
 
-    `count` is the number of GPUs of a node, or of processes on its CPU; `ram_gib` and `disk_gib`
-    are a node's, None where they are not known, and so is `network_gbit`, what it sends to others
-    in Gbit/s. `price_per_hour` is of one GPU, or of a CPU's machine, in a currency that nobody
-    names.
+    The machine that runs the bundle: a GPU's name with an optional count, `auto` for this machine,
+    `cpu`, or an object with all settings.
     """
 
-    gpu: str
-    count: int | Auto
-    ram_gib: float | None
-    disk_gib: float | None
-    nodes: int
-    network_gbit: float | None
-    price_per_hour: float | None
+    gpu: str = "auto"
+    """The GPU's name, `auto` for the GPUs of the machine that compiles, or `cpu`."""
+    count: int | Auto = "auto"
+    """The number of GPUs per machine, or of processes on a CPU. auto means one, or all of the
+    machine's GPUs if `gpu` is `auto`.
+    """
+    ram_gib: float | None = None
+    """The host memory in GiB; null if unknown."""
+    disk_gib: float | None = None
+    """The free disk space in GiB; null if unknown."""
+    nodes: int = 1
+    """The number of such machines that train together. The batch is divided among all of their
+    processes, and the machines need a shared folder.
+    """
+    network_gbit: float | None = None
+    """The bandwidth of a node to the others in Gbit/s, all its network cards together; null if
+    unknown.
+    """
+    price_per_hour: float | None = None
+    """The price of one GPU per hour (on a CPU, of the machine), a plain number in any currency;
+    null if unknown.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distribution:
-    """How several processes share one model, and what of it waits in the host's memory.
+    """How several processes share one model."""
 
-    Where `nvme_path` is given, what is offloaded waits in files of that folder instead.
+    strategy: Strategy | Auto = "auto"
+    """How several processes share one model. `ddp`: each has a copy. DeepSpeed's ZeRO shards the
+    optimiser (`zero1`), the gradients too (`zero2`), or the weights too (`zero3`). PyTorch's FSDP2
+    shards all three (`fsdp`). auto chooses between copies and ZeRO, because FSDP needs as much
+    memory as ZeRO-3.
     """
-
-    strategy: Strategy | Auto
-    offload: Offload | Auto
-    nvme_path: str | None
+    offload: Offload | Auto = "auto"
+    """What is kept in host memory instead of on the GPUs: nothing (`none`), the optimiser
+    (`optimizer`, with ZeRO), or the weights as well (`parameters`, with ZeRO-3 and FSDP).
+    """
+    nvme_path: str | None = None
+    """An absolute path to a folder on a local disk, preferably NVMe. What `offload` names is then
+    kept in files there instead of in host memory (ZeRO-3 only). Every node needs this folder. null
+    offloads to host memory.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verify:
-    """How far a GGUF file may be from the trained model: nats per token, shares, a ratio."""
+    """The maximum difference between a GGUF file and the trained 16-bit model.
 
-    max_divergence: float | Auto
-    min_agreement: float | Auto
-    max_perplexity_ratio: float | Auto
-    max_metric_drop: float | Auto
-    tokens: int
+    If a file exceeds it, the export fails.
+    """
+
+    max_divergence: float | Auto = "auto"
+    """The maximum mean KL divergence of the file's next-token probabilities from the trained
+    model's, in nats per token. The export fails above it. auto measures what the rounding of each
+    type should cost this model, and adds a margin.
+    """
+    min_agreement: float | Auto = "auto"
+    """The minimum fraction of tokens at which the file and the trained model must rank the same
+    token first. auto measures what the rounding of each type should cost this model, and subtracts
+    a margin.
+    """
+    max_perplexity_ratio: float | Auto = "auto"
+    """The maximum perplexity of the file on the learned tokens, as a multiple of the trained
+    model's. auto measures what the rounding of each type should cost this model, and adds a margin.
+    """
+    max_metric_drop: float | Auto = "auto"
+    """How far the file's accuracy on the test split may be below the trained model's, as a fraction
+    of all rows. auto measures what the rounding of each type should cost this model, and adds three
+    standard errors of the difference.
+    """
+    tokens: int = 4096
+    """The maximum number of held-out tokens at which a file is compared with the trained model.
+    During the comparison, each position takes two bytes of disk per token of the vocabulary.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Export:
-    """The GGUF types to write; none stops after the merged 16-bit folder.
+    """The GGUF files to write.
 
-    `adapter` writes the LoRA adapter by itself as well.
+    With an empty list, the export stops after the merged 16-bit folder.
     """
 
-    types: tuple[GgufType, ...]
-    adapter: bool
-    verify: Verify
+    adapter: bool = False
+    """Also write the LoRA adapter as a separate GGUF file, together with its base model as GGUF.
+    The two are compared with the merged model.
+    """
+    types: tuple[GgufType, ...] = ()
+    """The GGUF files to write. With an empty list, the export stops after the merged 16-bit folder.
+    """
+    verify: Verify = Verify()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracking:
-    """Where training is followed besides its own log; None is the spec's name.
+    """Tracking.
 
-    Keys and servers are no field: they come from the environment.
+    Where training metrics are logged besides the run's own log: TensorBoard (files in the run
+    folder), W&B, MLflow, Trackio, or nowhere else (`none`). Servers and keys come from the
+    environment.
     """
 
-    type: Tracker
-    project: str | None
-    run: str | None
+    type: Tracker = "tensorboard"
+    """`tensorboard` writes files under `run/`. `wandb`, `mlflow` and `trackio` send to the server
+    that the environment names. `none` keeps only the run's log.
+    """
+    project: str | None = None
+    """The project in W&B and Trackio, or the experiment in MLflow; null uses the spec's name."""
+    run: str | None = None
+    """The name of the run; null uses the spec's name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """What starts the bundle; each type reads the fields that `x-when` of the schema gives it.
+    """Launch.
 
-    Texts are held by the schema to patterns without blanks, quotes or anything that a shell reads.
+    What starts the bundle: a shell (`local`), Slurm, Kubernetes (Kubeflow Trainer) or SkyPilot.
     """
 
-    type: Launcher
-    partition: str | None
-    account: str | None
-    qos: str | None
-    hours: float | None
-    modules: tuple[str, ...]
-    container: str | None
-    image: str | None
-    volume: str | None
-    secret: str | None
-    namespace: str | None
-    spot: bool
-    bucket: str | None
+    type: Launcher = "local"
+    """What starts the bundle. `local` is run.sh alone; `slurm` adds slurm.sh, `kubernetes` adds
+    k8s.yaml with a TrainJob, `skypilot` adds sky.yaml.
+    """
+    partition: str | None = None
+    """The Slurm partition; null uses the cluster's default."""
+    account: str | None = None
+    """The Slurm account to charge; null uses the user's default."""
+    qos: str | None = None
+    """Slurm's quality of service; null uses the default."""
+    hours: float | None = None
+    """The maximum number of hours that a Slurm job runs before it saves a checkpoint, ends and is
+    queued again; null uses the partition's limit.
+    """
+    modules: tuple[str, ...] = ()
+    """The modules that `module load` loads before anything else."""
+    container: str | None = None
+    """An Apptainer image that all scripts run in: a file, or an address such as `docker://...`;
+    null uses no container.
+    """
+    image: str | None = None
+    """The container image, with Python and the packages of requirements.txt. Kubernetes requires
+    one.
+    """
+    volume: str | None = None
+    """The PersistentVolumeClaim with the bundle and its data, shared by all nodes."""
+    secret: str | None = None
+    """The Kubernetes Secret with the Hub token under the key `HF_TOKEN`; null passes no token."""
+    namespace: str | None = None
+    """The Kubernetes namespace; null uses the namespace of the current context."""
+    spot: bool = False
+    """Whether SkyPilot may use spot machines, which the provider can reclaim. SkyPilot then
+    restarts the job on another machine.
+    """
+    bucket: str | None = None
+    """The folder of a bucket that SkyPilot mounts as `run/`, so that checkpoints are kept when the
+    machine is reclaimed; null keeps them on the machine.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """One fine-tune, in the long form."""
+    """The specification of one fine-tune.
+
+    Every value that is left out is derived, and the plan gives the reason for it.
+    """
 
     name: str
+    """The name of the run and of its folder: lowercase letters, digits and hyphens, at most 63
+    characters.
+    """
     model: Model
     data: Data
-    objective: Objective
-    method: Method
-    training: Training
-    hardware: Hardware
-    distribution: Distribution
-    export: Export
-    tracking: Tracking
-    launch: Launch
-    allow: tuple[str, ...]
+    objective: Objective = Objective()
+    method: Method = Method()
+    training: Training = Training()
+    hardware: Hardware = Hardware()
+    distribution: Distribution = Distribution()
+    export: Export = Export()
+    tracking: Tracking = Tracking()
+    launch: Launch = Launch()
+    allow: tuple[str, ...] = ()
+    """The codes of the warnings that this spec accepts."""
     said: frozenset[str]
+    """JSON pointers, of the long form, to what the user wrote: they tell a choice from a default.
+    """

@@ -1,4 +1,4 @@
-"""The sources of the data, each with all that is said of it: one is a mixture of one."""
+"""The sources of the data, each with all of its fields; one source is a mixture of one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -6,17 +6,17 @@ from typing import Final, Literal
 
 from ftc.spec.sections import Columns, Data, FileFormat, Form, Source
 
-#: Up to four times in all, rows teach about as much as new ones would (arXiv 2305.16264).
+#: Up to four uses of a row teach about as much as new rows (arXiv 2305.16264).
 REPEATS: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WholeSource:
-    """One source: its own words where it has some, the section's elsewhere.
+    """One source: its own fields, and the section's for those that it leaves out.
 
-    `weight` is its share of an epoch's rows beside the other weights, None where it gives its rows
-    once; `streaming` asks for its rows over the network; `pointer` is the place in the long form
-    where it stands, `said` its own fields.
+    `weight` is its share of an epoch's rows relative to the other weights; None uses its rows
+    once. `streaming` reads its rows over the network. `pointer` is its place in the long form, and
+    `said` its own fields.
     """
 
     source: str
@@ -34,7 +34,7 @@ class WholeSource:
     said: frozenset[str]
 
     def at(self, *path: str) -> str:
-        """Return the pointer of one of its fields: the section's where that one is read."""
+        """Return the pointer of one of its fields, or of the section's if that one is used."""
         if self.pointer == "/data" or path[0] in self.said:
             return "/".join((self.pointer, *path))
         return self.pointer if path == ("source",) else "/".join(("/data", *path))
@@ -51,22 +51,22 @@ def list_sources(data: Data) -> tuple[WholeSource, ...]:
 
 
 def is_mixture(data: Data) -> bool:
-    """Tell whether the sources are a list, which may hold one."""
+    """Return whether the sources are a list, which may contain only one."""
     return data.sources is not None
 
 
 def limit_rows(data: Data, source: WholeSource, *, streamed: bool) -> int | None:
-    """Return the most rows of a source that are used; None where all are.
+    """Return the maximum number of rows used from a source, or None for all.
 
-    The section's `max_rows` draws from all sources of a mixture; of a streamed one no more than
-    that is read either.
+    The section's `max_rows` samples from all sources of a mixture. It also limits how many rows
+    of a streamed source are read.
     """
     whole = data.max_rows if streamed or source.pointer == "/data" else None
     return min((most for most in (whole, source.max_rows) if most is not None), default=None)
 
 
 def name_sources(sources: Sequence[str]) -> tuple[str, ...]:
-    """Return a short name for each: the last parts of its path that no other one ends with."""
+    """Return a short name for each: the shortest end of its path that is unique."""
     parts = [source.replace("\\", "/").split("/") for source in sources]
     most = max(map(len, parts))
     for length in range(1, most + 1):

@@ -1,4 +1,4 @@
-"""From a document to a typed spec, or to everything that is wrong with it at once."""
+"""From a document to a typed spec, or to all of its findings at once."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from ftc.spec.document import Document
 from ftc.spec.expectation import json_type
+from ftc.spec.explanations import NOT_AN_OBJECT, OTHER_VERSION, PLANNED_FIELD, UNKNOWN_KEY
 from ftc.spec.finding import Finding
-from ftc.spec.normal import normalise, said, written_pointer
-from ftc.spec.pages import NOT_AN_OBJECT, OTHER_VERSION, PLANNED_FIELD, UNKNOWN_KEY
+from ftc.spec.normal import leave_unread, normalise, said, written_pointer
 from ftc.spec.pointer import split
 from ftc.spec.quote import quote
 from ftc.spec.sections import Spec
@@ -19,33 +19,33 @@ _OF_KEYS: Final = frozenset({UNKNOWN_KEY.code, PLANNED_FIELD.code})
 
 
 def validate(document: Document) -> Spec | tuple[Finding, ...]:
-    """Return the spec in its long form, or its findings, located and in the order of the file."""
+    """Return the spec in its long form, or its findings with positions, in file order."""
     data = document.data
     if not isinstance(data, dict):
-        finding = NOT_AN_OBJECT.finding(
-            message=f"a spec is an object, and this is {quote(data)}",
-            help='write `{"name": ..., "model": ..., "data": ...}`',
-        )
+        finding = NOT_AN_OBJECT.finding(value=quote(data))
         return (locate(document, finding),)
     if version := _other_version(data.get("ftc")):
         return (locate(document, version),)
-    findings = _judge(data)
+    findings = judge(data)
     if findings:
         return _in_order(locate(document, finding) for finding in findings)
     return to_spec(data)
 
 
 def to_spec(data: Mapping[str, Any]) -> Spec:
-    """Return the spec that valid data says; raises msgspec.ValidationError for other data."""
-    from msgspec import convert  # noqa: PLC0415 - a spec with findings does not pay for it
+    """Return the spec of valid data; raises msgspec.ValidationError for other data."""
+    from msgspec import convert  # noqa: PLC0415 - not needed for a spec with findings
 
-    return convert({**normalise(data), "said": sorted(said(data))}, Spec)
+    long = normalise(data)
+    written = leave_unread(long, said(data))
+    return convert({**long, "said": sorted(written)}, Spec)
 
 
 def locate(document: Document, finding: Finding) -> Finding:
-    """Return the finding with its place in the file, its pointer that of the written form.
+    """Return the finding with its position in the file, and a pointer into the written form.
 
-    What is not written (a default, a missing key) has the place of the nearest value around it.
+    A value that is not written (a default, a missing key) gets the position of the nearest
+    enclosing value.
     """
     if finding.code in _OF_KEYS:
         return finding.at(document.key_position(finding.pointer))
@@ -53,7 +53,8 @@ def locate(document: Document, finding: Finding) -> Finding:
     return replace(finding, pointer=pointer, position=document.position(pointer))
 
 
-def _judge(data: Mapping[str, Any]) -> list[Finding]:
+def judge(data: Mapping[str, Any]) -> list[Finding]:
+    """Return what is wrong with data in the written form, without positions."""
     from ftc.spec.consistency import find_conflicts  # noqa: PLC0415
     from ftc.spec.violations import find_violations  # noqa: PLC0415 - jsonschema is slow to import
 
@@ -70,12 +71,7 @@ def _judge(data: Mapping[str, Any]) -> list[Finding]:
 def _other_version(version: Any) -> Finding | None:
     if json_type(version) != "integer" or version == VERSION:
         return None
-    return OTHER_VERSION.finding(
-        message=f"this spec is written in version {version} of the language; "
-        f"this ftc reads version {VERSION}",
-        help=f"install the ftc that reads version {version}, or write it in version {VERSION}",
-        pointer="/ftc",
-    )
+    return OTHER_VERSION.finding(pointer="/ftc", version=version, own_version=VERSION)
 
 
 def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:

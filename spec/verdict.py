@@ -1,4 +1,4 @@
-"""The schema's verdict on a spec: jsonschema's errors, each reduced to one value and its field."""
+"""Schema validation of a spec: jsonschema's errors, each reduced to one value and its field."""
 
 import json
 import re
@@ -24,8 +24,8 @@ _MOST_ITEMS: Final = 1000
 class Violation:
     """One `value` that the `keyword` of its `schema` forbids.
 
-    `field` is the whole property, of which `schema` may be one alternative; `parts` lead to the
-    value.
+    `field` is the whole property; `schema` may be one of its alternatives. `parts` is the path to
+    the value.
     """
 
     keyword: str
@@ -46,22 +46,22 @@ class Violation:
 
 
 def find_verdict(data: Mapping[str, Any]) -> Iterator[Violation]:
-    """Yield what the schema forbids; of the alternatives of a field only the one that was meant."""
+    """Yield the violations of the schema; for a field with alternatives, only of the likely one."""
     for error in islice(_validator().iter_errors(data), _MOST_ERRORS):
         for leaf in _leaves(error):
             yield _violation(leaf)
 
 
 def is_valid(value: Any, schema: Schema) -> bool:
-    """Whether the value is one that this property of the schema accepts."""
+    """Return whether this property of the schema accepts the value."""
     return bool(_validator().evolve(schema=schema).is_valid(value))
 
 
 @cache
 def _validator() -> Any:
-    """Return a validator with ECMA's `$`, and with bounds on the work that a long list makes.
+    """Return a validator with ECMA's `$`, and with bounded work for long lists.
 
-    A key that is needed only where another one is missing (`if`) is asked for by `consistency`.
+    A key that is only required if another one is missing (`if`) is checked by `consistency`.
     """
     checks = {"pattern": _pattern, "items": _items, "uniqueItems": _unique, "if": _skip}
     kind = extend(Draft202012Validator, checks)  # type: ignore[no-untyped-call]
@@ -69,7 +69,7 @@ def _validator() -> Any:
 
 
 def _pattern(_: Any, pattern: str, value: Any, __: Schema) -> Iterator[ValidationError]:
-    """Match as ECMA does: Python's `$` would let a line feed follow."""
+    """Match as ECMA does: Python's `$` also matches before a final line feed."""
     if isinstance(value, str) and not re.search(pattern.replace("$", r"\Z"), value):
         yield ValidationError("malformed text")
 
@@ -92,7 +92,7 @@ def _unique(_: Any, unique: bool, value: Any, __: Schema) -> Iterator[Validation
 
 
 def _leaves(error: ValidationError) -> Iterator[ValidationError]:
-    """Yield the errors of the alternative that the value's type chooses, or else the error."""
+    """Yield the errors of the alternative with the value's type, or else the error itself."""
     if error.validator != "anyOf":
         yield error
         return

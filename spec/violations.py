@@ -1,4 +1,4 @@
-"""From the schema's verdict on a spec to findings, each on one value and what its field takes."""
+"""From violations of the schema to findings, each about one value and what its field accepts."""
 
 import json
 import re
@@ -7,10 +7,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from ftc.spec.expectation import accepts_type, expectation, words_of
-from ftc.spec.finding import Finding
-from ftc.spec.keys import missing_keys, unknown_keys
-from ftc.spec.nearest import is_certain, nearest
-from ftc.spec.pages import (
+from ftc.spec.explanations import (
     MALFORMED_LIST,
     MALFORMED_TEXT,
     OUT_OF_RANGE,
@@ -18,6 +15,10 @@ from ftc.spec.pages import (
     UNKNOWN_VALUE,
     WRONG_TYPE,
 )
+from ftc.spec.finding import Finding
+from ftc.spec.keys import missing_keys, unknown_keys
+from ftc.spec.message import Message
+from ftc.spec.nearest import is_certain, nearest
 from ftc.spec.pointer import join
 from ftc.spec.quote import quote
 from ftc.spec.schema import Schema, branches, read_planned, read_schema
@@ -28,44 +29,47 @@ _MOST_WORDS: Final = 12
 
 
 def find_violations(data: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield a finding, not yet located, for each value that the schema does not allow."""
+    """Yield a finding without a position for each value that the schema does not allow."""
     for violation in find_verdict(data):
         yield from _TRANSLATIONS[violation.keyword](violation, data)
 
 
 def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Finding]:
     yield WRONG_TYPE.finding(
-        message=f"`{violation.name}` cannot be {quote(violation.value)}",
-        help=f"write {_expectation(violation, data)}",
         pointer=violation.pointer,
         fix=_replace(violation.pointer, _repair(violation.value, violation.field)),
+        name=violation.name,
+        value=quote(violation.value),
+        expected=_expectation(violation, data),
     )
 
 
 def _unknown_word(violation: Violation, data: Mapping[str, Any]) -> Iterator[Finding]:
-    """Judge a value that is none of the field's words, nor of any other type it takes."""
+    """Report a value that is not one of the field's words, nor of another accepted type."""
     value, field = violation.value, violation.field
     known = words_of(field)
     if isinstance(value, str) and known:
-        planned = read_planned()["values"].get(_long_pattern(violation, data), {})
+        pattern = _long_pattern(violation, data)
+        planned = read_planned()["values"].get(pattern, ())
         meant = nearest(value, (*known, *planned))
         if meant is not None and meant in planned:
-            yield _planned_word(violation, meant, planned[meant])
+            yield _planned_word(violation, meant, Message(f"planned.{pattern}.{meant}"))
         else:
             yield _misspelt_word(violation, meant, (*known, *planned), data)
     elif violation.keyword == "anyOf" or any(accepts_type(leaf, value) for leaf in branches(field)):
         yield from _wrong_type(violation, data)
 
 
-def _planned_word(violation: Violation, meant: str, advice: str) -> Finding:
+def _planned_word(violation: Violation, meant: str, advice: Message) -> Finding:
     exact = violation.value == meant
-    what = f"is {quote(meant)}, which is planned, not yet there"
-    what = what if exact else f"cannot be {quote(violation.value)}"
-    asked = "" if exact else f"did you mean `{meant}`? it is planned, not yet there: "
     return PLANNED_VALUE.finding(
-        message=f"`{violation.name}` {what}",
-        help=f"{asked}{advice}",
         pointer=violation.pointer,
+        message="" if exact else "meant",
+        help="" if exact else "meant",
+        name=violation.name,
+        value=quote(violation.value),
+        meant=meant,
+        advice=advice,
     )
 
 
@@ -76,21 +80,23 @@ def _misspelt_word(
     certain = meant is not None and is_certain(value, meant, known)
     repaired = meant if certain else _repair(value, violation.field)
     return UNKNOWN_VALUE.finding(
-        message=f"`{violation.name}` cannot be {quote(value)}",
-        help=(f"did you mean `{meant}`? " if meant else "")
-        + f"write {_expectation(violation, data)}",
+        help="near" if meant else "",
         pointer=violation.pointer,
         fix=_replace(violation.pointer, repaired),
+        name=violation.name,
+        value=quote(value),
+        meant=meant or "",
+        expected=_expectation(violation, data),
     )
 
 
-def _expectation(violation: Violation, data: Mapping[str, Any]) -> str:
+def _expectation(violation: Violation, data: Mapping[str, Any]) -> Message:
     """Return what the field takes; where that is many words, who lists them."""
     count = len(words_of(violation.field))
     if count <= _MOST_WORDS:
         return expectation(violation.field)
     name = _long_pattern(violation, data)[1:].removesuffix("/*").replace("/", ".")
-    return f"one of the {count} words that `ftc explain {name}` lists"
+    return Message("phrase.one_of_words", {"count": count, "field": name})
 
 
 def _long_pattern(violation: Violation, data: Mapping[str, Any]) -> str:
@@ -104,42 +110,51 @@ def _long_pattern(violation: Violation, data: Mapping[str, Any]) -> str:
 
 def _out_of_range(violation: Violation, _: Mapping[str, Any]) -> Iterator[Finding]:
     yield OUT_OF_RANGE.finding(
-        message=f"`{violation.name}` cannot be {quote(violation.value)}",
-        help=f"write {expectation(violation.field)}",
         pointer=violation.pointer,
+        name=violation.name,
+        value=quote(violation.value),
+        expected=expectation(violation.field),
     )
 
 
 def _malformed_text(violation: Violation, _: Mapping[str, Any]) -> Iterator[Finding]:
     pointer, schema = violation.pointer, violation.schema
     example = next(iter(violation.field.get("examples", ())), None)
-    advice = f"write text such as {quote(example)}" if example else "write other text"
+    advice = "" if example else "other"
     better = None
     if violation.keyword == "maxLength":
-        advice = f"write at most {schema['maxLength']:,} characters"
+        advice = "long"
     elif pointer == "/name":
-        advice = "use small letters, digits and hyphens inside, at most 63 in all"
+        advice = "name"
         better = re.sub(r"[^a-z0-9]+", "-", violation.value.lower())[:63].strip("-")
     yield MALFORMED_TEXT.finding(
-        message=f"`{violation.name}` cannot be {quote(violation.value)}",
         help=advice,
         pointer=pointer,
         fix=_replace(pointer, better or None),
+        name=violation.name,
+        value=quote(violation.value),
+        example=quote(example),
+        most=schema.get("maxLength", 0),
     )
 
 
 def _malformed_list(violation: Violation, data: Mapping[str, Any]) -> Iterator[Finding]:
     if violation.keyword == "uniqueItems":
-        what, advice = "holds an item twice", "keep one of them"
+        what, advice = "twice", "twice"
     elif violation.keyword == "minProperties":
-        what, advice = "is empty", f"write {_expectation(violation, data)}"
+        what, advice = "empty", ""
     elif violation.keyword == "minItems":
-        what, advice = "is an empty list", f"write {_expectation(violation, data)}"
+        what, advice = "empty_list", ""
     else:
-        what = f"holds {len(violation.value):,} items"
-        advice = f"write at most {violation.schema['maxItems']:,}"
+        what, advice = "", "long"
     yield MALFORMED_LIST.finding(
-        message=f"`{violation.name}` {what}", help=advice, pointer=violation.pointer
+        message=what,
+        help=advice,
+        pointer=violation.pointer,
+        name=violation.name,
+        count=len(violation.value),
+        most=violation.schema.get("maxItems", 0),
+        expected=_expectation(violation, data),
     )
 
 
@@ -152,7 +167,7 @@ def _required(violation: Violation, _: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _repair(value: Any, field: Schema) -> Any:
-    """Return what was certainly meant: a number or truth value in quotes, one item as a list."""
+    """Return the value that was certainly meant: a quoted number or boolean, one item as a list."""
     candidates: list[Any] = [[value]]
     if isinstance(value, str):
         with suppress(ValueError):

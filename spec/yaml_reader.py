@@ -1,4 +1,4 @@
-"""YAML with positions: the part of YAML 1.2 that says what JSON can say."""
+"""YAML with positions: the part of YAML 1.2 that corresponds to JSON."""
 
 import math
 import re
@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from ftc.spec.document import Lines, Place
-from ftc.spec.file_pages import (
+from ftc.spec.file_explanations import (
     ALIAS,
     BROKEN_YAML,
     COMPLEX_KEY,
@@ -21,6 +21,7 @@ from ftc.spec.file_pages import (
     SURROGATE,
     TAG,
 )
+from ftc.spec.message import Message
 from ftc.spec.problems import LONGEST_NUMBER, Problems, Reading, StopReading
 from ftc.spec.quote import shown
 
@@ -33,10 +34,11 @@ _BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_MISSING = "could not find expected "  # as PyYAML says it
 
 
 def read_yaml(text: str) -> Reading:
-    """Read one YAML document; the first mistake that hides what follows ends the reading."""
+    """Read one YAML document; stops at a mistake after which the rest cannot be understood."""
     reader = _Reader(Problems(Lines.of(text)))
     data, stopped = None, False
     try:
@@ -49,7 +51,7 @@ def read_yaml(text: str) -> Reading:
 
 @dataclass(slots=True)
 class _Reader:
-    """Builds values from PyYAML's events, which come one by one: depth is bounded here."""
+    """Builds values from PyYAML's events one by one, so that the depth is bounded."""
 
     problems: Problems
     places: dict[str, Place] = field(default_factory=dict)
@@ -59,23 +61,16 @@ class _Reader:
         next(events)
         first = next(events)
         if isinstance(first, yaml.StreamEndEvent):
-            raise self.problems.stop(
-                EMPTY, 0, "the spec is empty", "`ftc new` writes a starter spec"
-            )
+            raise self.problems.stop(EMPTY, 0, message="yaml")
         value = self.value(next(events), events, "", 0, None)
         next(events)
         after = next(events)
         if not isinstance(after, yaml.StreamEndEvent):
-            raise self.problems.stop(
-                SEVERAL_DOCUMENTS,
-                after.start_mark.index,
-                "a second document starts here",
-                "keep one document per file",
-            )
+            raise self.problems.stop(SEVERAL_DOCUMENTS, after.start_mark.index)
         return value
 
     def events(self, text: str) -> Iterator[Any]:
-        """Yield PyYAML's events; what it cannot read becomes a finding."""
+        """Yield PyYAML's events; a text that it cannot read becomes a finding."""
         loader = None
         try:
             loader = yaml.SafeLoader(text)
@@ -85,30 +80,28 @@ class _Reader:
             mark = error.problem_mark or error.context_mark
             raise self.broken(mark.index if mark else 0, error.problem or "") from None
         except yaml.reader.ReaderError as error:
-            raise self.broken(error.position, "a character that YAML does not allow") from None
+            raise self.stop(error.position, Message("yaml.character")) from None
         except ValueError:
             # an escape beyond Unicode, or a version of thousands of digits
-            raise self.broken(loader.index if loader else 0, "a number out of range") from None
+            raise self.stop(loader.index if loader else 0, Message("yaml.range")) from None
 
     def broken(self, offset: int, problem: str) -> StopReading:
         if "'\\t'" in problem:
-            return self.problems.stop(
-                BROKEN_YAML, offset, "a tab indents this line", "indent with spaces"
-            )
-        message = shown(problem.removeprefix("could not find ").strip()) or "the text stops early"
-        if problem.startswith("could not find "):
-            message = f"there is no {message}"
-        return self.problems.stop(
-            BROKEN_YAML,
-            offset,
-            f"this is not YAML: {message}",
-            "check the indentation, and put text with `:` or `#` in quotes",
-        )
+            return self.problems.stop(BROKEN_YAML, offset, message="tab", help="tab")
+        text = shown(problem.removeprefix(_MISSING).strip())
+        if not text:
+            return self.stop(offset, Message("yaml.end"))
+        if problem.startswith(_MISSING):
+            return self.stop(offset, Message("yaml.missing", {"what": text}))
+        return self.stop(offset, text)
+
+    def stop(self, offset: int, reason: Message | str) -> StopReading:
+        return self.problems.stop(BROKEN_YAML, offset, reason=reason)
 
     def value(
         self, event: Any, events: Iterator[Any], pointer: str, depth: int, key: int | None
     ) -> Any:
-        """Build the value that this event starts; `depth` counts the containers around it."""
+        """Build the value that this event starts; `depth` is the number of enclosing containers."""
         start = event.start_mark.index
         where = self.problems.position
         self.places[pointer] = Place(value=where(start), key=None if key is None else where(key))
@@ -131,46 +124,30 @@ class _Reader:
         while not isinstance(event := next(events), yaml.MappingEndEvent):
             start = event.start_mark.index
             if not isinstance(event, yaml.ScalarEvent):
-                raise self.problems.stop(
-                    COMPLEX_KEY, start, "a key is a list or a mapping", "write a word as the key"
-                )
+                raise self.problems.stop(COMPLEX_KEY, start)
             key = self.clean(event.value, start, pointer)
             inner = f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}"
             self.refuse(event, start, inner)
             if key in members:
-                self.problems.add(
-                    DUPLICATE_KEY,
-                    start,
-                    f"the key `{shown(key)}` is here twice",
-                    "keep one of them",
-                    pointer=inner,
-                )
+                self.problems.add(DUPLICATE_KEY, start, pointer=inner, key=shown(key))
             members[key] = self.value(next(events), events, inner, depth + 1, start)
         return members
 
     def refuse(self, event: Any, start: int, pointer: str) -> None:
-        """Note anchors, aliases and tags: the value is read as if they were not there."""
+        """Report anchors, aliases and tags; the value is read as if they were absent."""
         if event.anchor is not None:
             self.problems.add(
                 ALIAS,
                 start,
-                f"`*{shown(event.anchor)}` is an alias"
-                if isinstance(event, yaml.AliasEvent)
-                else f"`&{shown(event.anchor)}` is an anchor",
-                "write the value where it is used",
+                message="" if isinstance(event, yaml.AliasEvent) else "anchor",
                 pointer=pointer,
+                name=shown(event.anchor),
             )
         if getattr(event, "tag", None) is not None:
-            self.problems.add(
-                TAG,
-                start,
-                f"the value has the tag `{shown(event.tag)}`",
-                "remove the tag: the schema knows the type",
-                pointer=pointer,
-            )
+            self.problems.add(TAG, start, pointer=pointer, tag=shown(event.tag))
 
     def scalar(self, event: Any, pointer: str) -> Any:
-        """Return what the core schema makes of a plain scalar; any other scalar is text."""
+        """Return the value of a plain scalar under the core schema; any other scalar is text."""
         written, start = event.value, event.start_mark.index
         if event.style is not None or not event.implicit[0]:
             return self.clean(written, start, pointer)
@@ -187,13 +164,7 @@ class _Reader:
 
     def number(self, written: str, start: int, pointer: str) -> int | float | None:
         if len(written) > LONGEST_NUMBER:
-            self.problems.add(
-                LONG_NUMBER,
-                start,
-                f"a number of {len(written):,} characters",
-                "no field needs so many: write a shorter one",
-                pointer=pointer,
-            )
+            self.problems.add(LONG_NUMBER, start, pointer=pointer, count=len(written))
             return None
         if _BASED.fullmatch(written):
             return int(written, 0)
@@ -206,21 +177,9 @@ class _Reader:
         return value
 
     def not_finite(self, start: int, written: str, pointer: str) -> None:
-        self.problems.add(
-            NOT_FINITE,
-            start,
-            f"`{shown(written)}` is not a number that can be used",
-            "write a finite number, or leave the field out",
-            pointer=pointer,
-        )
+        self.problems.add(NOT_FINITE, start, pointer=pointer, number=shown(written))
 
     def clean(self, written: str, start: int, pointer: str) -> str:
         if _SURROGATE.search(written):
-            self.problems.add(
-                SURROGATE,
-                start,
-                "the text holds half a character (a lone surrogate)",
-                "write the character itself",
-                pointer=pointer,
-            )
+            self.problems.add(SURROGATE, start, message="yaml", help="yaml", pointer=pointer)
         return _SURROGATE.sub("\ufffd", written)

@@ -8,6 +8,7 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import huggingface_hub.constants  # noqa: F401 - reads HF_HUB_OFFLINE once, before a test sets it
 import pytest
 
 import ftc
@@ -15,11 +16,15 @@ from ftc.compiler.knowledge import rehearsed
 from ftc.compiler.knowledge.rehearsed import Rehearsed
 from tests.end_to_end.process import QUICKSTART, run
 
+# Read when torch is first imported: threads that wait sleep, so that two trainings share cores.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = {
     "cli": "",
     "spec": "spec",
     "compiler": "compiler",
+    "runtime": "runtime",
     "templates": "templates",
     "tui": "tui",
 }

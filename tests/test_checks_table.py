@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from ftc.catalogue import PAGES
+from ftc.explanations import EXPLANATIONS
 from ftc.spec.schema import read_planned
 from tests.rule_pages import CODE, read_table
 
@@ -38,7 +38,7 @@ def test_every_theme_has_checks() -> None:
 def test_every_finding_of_the_table_exists(row: Mapping[str, Any]) -> None:
     """A row that claims a finding names one; every code has a page; a cell is one line."""
     named = set(CODE.findall(row["by"]))
-    assert named <= {page.code for page in PAGES}
+    assert named <= {page.code for page in EXPLANATIONS}
     assert named or row["how"] != "finding"
     assert row["how"] in {"finding", "built in", "waits"}
     assert all(row[key] and "|" not in row[key] for key in ("what", "by", "seen"))

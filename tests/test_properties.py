@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from ftc.compiler.pipeline import Outcome, check, compile_bundle, write
+from ftc.compiler.render.runtime_modules import read_module
 from ftc.spec.finding import EnvironmentFailure
 from ftc.spec.schema import fields, object_form
+from tests.calling_rows import write_calls
 from tests.tiny_tokenizers import sentencepiece_tokenizer
 
 CONFIG = {
@@ -89,7 +91,10 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "data.columns.input": ("more", {"data.source": "tasks.csv"}),
     "data.columns.output": ("more", {"data.source": "tasks.csv"}),
     "data.columns.text": ("more", {"data.source": "stories.csv"}),
-    "data.columns.tools": ("more", {"data.source": "calls.jsonl"}),
+    "data.columns.tools": (
+        "more",
+        {"data.source": "calls.jsonl", "model.chat_template": "calling.jinja"},
+    ),
     "data.columns.chosen": ("more", PAIRS),
     "data.columns.rejected": ("more", PAIRS),
     "data.columns.label": ("more", VERDICTS),
@@ -146,6 +151,7 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "training.power": (3, {"training.schedule": "polynomial"}),
     "training.warmup": (0.3, {}),
     "training.weight_decay": (0.2, {}),
+    "training.adam_beta2": (0.95, {}),
     "training.max_grad_norm": (0.3, {}),
     "training.neftune": (5, {}),
     "training.embedding_learning_rate": (1e-5, {"method.also_train": ["embeddings"]}),
@@ -163,6 +169,7 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "training.evaluation.allow_worse": (True, {}),
     "training.evaluation.harness": (["arc_easy"], {}),
     "training.evaluation.answered_rows": (3, {"training.evaluation.best_by": "metric"}),
+    "training.evaluation.samples": (2, {}),
     "training.keep_checkpoints": (5, {}),
     "training.early_stopping": (3, {}),
     "training.seed": (7, {}),
@@ -207,8 +214,12 @@ ELSEWHERE = {"$schema", "objective.type", "allow"}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with three small models (no weights) and a file of each form."""
-    folder = tmp_path_factory.mktemp("properties")
+    """Return a folder that the specs here are compiled in."""
+    return write_folder(tmp_path_factory.mktemp("properties"))
+
+
+def write_folder(folder: Path) -> Path:
+    """Write three small models (no weights) and a file of each form."""
     write_model(folder / "model", CONFIG)
     write_model(folder / "model-2", {**CONFIG, "num_hidden_layers": 3})
     write_model(folder / "experts", {**CONFIG, **EXPERTS})
@@ -235,29 +246,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for n in range(60)
     ]
     (folder / "chats.jsonl").write_text("\n".join(map(json.dumps, chats)) + "\n")
-    write_calls(folder / "calls.jsonl")
+    write_calls(folder)
     return folder
-
-
-def write_calls(path: Path) -> None:
-    """Write conversations that call a tool, with two columns of tools."""
-    asked = {"id": "1", "type": "function", "function": {"name": "track", "arguments": {}}}
-    tool = {"type": "function", "function": {"name": "track", "parameters": {"type": "object"}}}
-    other = {"type": "function", "function": {"name": "count", "parameters": {"type": "object"}}}
-    rows = [
-        {
-            "messages": [
-                {"role": "user", "content": f"call {n}"},
-                {"role": "assistant", "content": "", "tool_calls": [asked]},
-                {"role": "tool", "content": "on the shelf"},
-                {"role": "assistant", "content": "yes"},
-            ],
-            "tools": [tool],
-            "more": [tool, other],
-        }
-        for n in range(60)
-    ]
-    path.write_text("\n".join(map(json.dumps, rows)) + "\n")
 
 
 def write_model(folder: Path, config: Mapping[str, Any]) -> None:
@@ -320,7 +310,24 @@ def unflipped() -> dict[str, dict[str, Any]]:
     return {}
 
 
-@pytest.mark.parametrize("name", sorted(FLIPS))
+#: Fields that a module of runtime/ reads from the bundle's spec.json, with that module.
+READ_AT_RUN = {
+    "tracking.project": "tracking",
+    "tracking.run": "tracking",
+    "training.evaluation.allow_worse": "verdict",
+}
+
+
+@pytest.mark.parametrize("name", sorted(READ_AT_RUN))
+def test_fields_are_read_at_run_time(name: str) -> None:
+    """A field that changes no script is read from spec.json by a module."""
+    source = read_module(READ_AT_RUN[name])
+
+    assert "spec.json" in source
+    assert f'"{name.rpartition(".")[2]}"' in source
+
+
+@pytest.mark.parametrize("name", sorted(FLIPS.keys() - READ_AT_RUN))
 def test_no_field_is_ignored(folder: Path, name: str, unflipped: dict[str, dict[str, Any]]) -> None:
     """Another valid value changes the plan, the findings or a file."""
     value, needed = FLIPS[name]

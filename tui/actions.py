@@ -6,10 +6,10 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """Something the assistant can be told: a key, and the words that mean the same in the chat.
+    """One action of the assistant: a key, and the message that does the same in the chat.
 
     `key` is Textual's name of the key; `label` and `help` are keys of the catalogue.
-    `says` is the message that is sent in the person's place, None for what only the screen does.
+    `says` is the message that the key sends; None for an action of the screen alone.
     """
 
     name: str
@@ -19,12 +19,12 @@ class Action:
 
     @property
     def label(self) -> str:
-        """The short verb's key in the catalogue."""
+        """The catalogue key of the short label."""
         return f"action.{self.name}"
 
     @property
     def help(self) -> str:
-        """The explaining sentence's key in the catalogue."""
+        """The catalogue key of the help sentence."""
         return f"action.{self.name}.help"
 
 

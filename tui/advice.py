@@ -1,10 +1,11 @@
-"""Advice: what another choice would come to, what would fit, what would cost less."""
+"""Advice: the result of another choice, what would fit, and what would cost less."""
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ftc.compiler.plan.plan import Plan
+from ftc.tui.conversation import Conversation
 from ftc.tui.dialogue import Option, Question
 from ftc.tui.line import Line
 from ftc.tui.understanding.message import fold
@@ -12,67 +13,71 @@ from ftc.tui.understanding.numbers import read_number
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Change
 
-if TYPE_CHECKING:
-    from ftc.tui.session import Session
-
 AMOUNT: Final = re.compile(r"(\d+(?:[.,]\d+)?)\s*(?:gi?b|g|gigas?)\b")
 _GIBI: Final = 1024**3
 _MOST_OFFERS: Final = 4
 _HARDLY_LONGER: Final = 1.1
 
 
-def what_if(session: "Session", about: str) -> list[Line]:
-    """Plan the draft with other values, say both outcomes, and offer to take the other."""
-    changes = read(about, session.draft.data).changes
+def what_if(conversation: Conversation, about: str) -> list[Line]:
+    """Plan the draft with other values, show both plans, and offer the change."""
+    changes = read(about, conversation.draft.data).changes
     if not changes:
-        return [session.line("not_understood", text=about), *session.ask()]
-    plan = session.observer.look(session.draft.changed(changes)).plan
+        return [conversation.line("not_understood", text=about), *conversation.ask()]
+    plan = conversation.observer.look(conversation.draft.changed(changes)).plan
     if plan is None:
-        return [session.line("no_plan"), *session.ask()]
+        return [conversation.line("no_plan"), *conversation.ask()]
     lines = []
-    if session.situation.plan is not None:
-        lines.append(session.line("now", plan=session.outlook(session.situation.plan)))
-    session.proposal = changes
-    what = session.listed(changes)
-    lines.append(session.line("with_it", what=what, plan=session.outlook(plan)))
-    return [*lines, session.line("proposal", "proposal", what=session.compared(session.proposal))]
+    if conversation.situation.plan is not None:
+        lines.append(
+            conversation.line("now", plan=conversation.outlook(conversation.situation.plan))
+        )
+    conversation.proposal = changes
+    what = conversation.listed(changes)
+    lines.append(conversation.line("with_it", what=what, plan=conversation.outlook(plan)))
+    return [
+        *lines,
+        conversation.line(
+            "proposal", "proposal", what=conversation.compared(conversation.proposal)
+        ),
+    ]
 
 
-def fit(session: "Session", about: str) -> list[Line]:
-    """Offer the changes that bring the peak under an amount, or under what the GPU has."""
-    plan = session.situation.plan
+def fit(conversation: Conversation, about: str) -> list[Line]:
+    """Offer changes that bring the peak below a given size, or below the GPU's memory."""
+    plan = conversation.situation.plan
     if plan is None:
-        return [session.line("no_plan"), *session.ask()]
+        return [conversation.line("no_plan"), *conversation.ask()]
     amount = AMOUNT.search(fold(about))
     number = read_number(amount[1]) if amount else None
     if number is None and about:
-        return what_if(session, about)
+        return what_if(conversation, about)
     budget = plan.memory.capacity_bytes if number is None else int(number * _GIBI)
     if budget is None:
-        return [session.line("no_plan"), *session.ask()]
+        return [conversation.line("no_plan"), *conversation.ask()]
     if plan.memory.device_bytes <= budget:
-        peak = session.voice.size(plan.memory.device_bytes)
-        return [session.line("fits_already", peak=peak), *session.ask()]
+        peak = conversation.voice.size(plan.memory.device_bytes)
+        return [conversation.line("fits_already", peak=peak), *conversation.ask()]
     found = [
         option
-        for option in _planned(session, _smaller(session, plan))
+        for option in _planned(conversation, _smaller(conversation, plan))
         if option.plan is not None and option.plan.memory.device_bytes <= budget
     ]
-    return _offer(session, found, "would_fit")
+    return _offer(conversation, found, "would_fit")
 
 
-def cheaper(session: "Session", about: str) -> list[Line]:
-    """Offer the changes that take less time or memory than the plan does."""
+def cheaper(conversation: Conversation, about: str) -> list[Line]:
+    """Offer changes that take less time or memory than the current plan."""
     del about
-    plan = session.situation.plan
+    plan = conversation.situation.plan
     if plan is None:
-        return [session.line("no_plan"), *session.ask()]
+        return [conversation.line("no_plan"), *conversation.ask()]
     found = [
         option
-        for option in _planned(session, (*_quicker(plan), *_smaller(session, plan)))
+        for option in _planned(conversation, (*_quicker(plan), *_smaller(conversation, plan)))
         if option.plan is not None and _costs_less(option.plan, plan)
     ]
-    return _offer(session, found, "would_cost_less")
+    return _offer(conversation, found, "would_cost_less")
 
 
 def _costs_less(other: Plan, plan: Plan) -> bool:
@@ -84,17 +89,18 @@ def _costs_less(other: Plan, plan: Plan) -> bool:
     return hardly_longer and other.memory.device_bytes < plan.memory.device_bytes
 
 
-def _smaller(session: "Session", plan: Plan) -> tuple[tuple[Change, ...], ...]:
-    """Return changes that need less memory, those that train the same first; then together.
+def _smaller(conversation: Conversation, plan: Plan) -> tuple[tuple[Change, ...], ...]:
+    """Return changes that need less memory, alone and combined.
 
-    Rows are cut to half the length only where hardly a row is longer.
+    Changes that do not affect the result come first. The maximum length is halved only if hardly
+    any row is longer.
     """
     recompute = _set("/training/gradient_checkpointing", value=True)
     one = _set("/training/micro_batch", value=1)
     quantize = _set("/method/type", value="qlora")
     half = plan.decisions.max_length.value // 2
     shorter = _set("/data/max_length", value=half)
-    data = session.situation.data
+    data = conversation.situation.data
     cut = ((quantize, recompute, one, shorter),) if data and data.lengths.p99 <= half else ()
     return (
         (recompute,),
@@ -119,19 +125,21 @@ def _set(pointer: str, *, value: object) -> Change:
     return Change(pointer=pointer, value=value, words="")
 
 
-def _planned(session: "Session", edits: Iterable[tuple[Change, ...]]) -> Iterator[Option]:
-    """Yield each edit that changes something as an answer with its plan."""
+def _planned(conversation: Conversation, edits: Iterable[tuple[Change, ...]]) -> Iterator[Option]:
+    """Yield each edit that has an effect, as an answer with its plan."""
     for changes in edits:
-        if all(session.draft.get(change.pointer) == change.value for change in changes):
+        if all(conversation.draft.get(change.pointer) == change.value for change in changes):
             continue
-        plan = session.observer.look(session.draft.changed(changes)).plan
-        yield Option(label=session.listed(changes), changes=changes, plan=plan)
+        plan = conversation.observer.look(conversation.draft.changed(changes)).plan
+        yield Option(label=conversation.listed(changes), changes=changes, plan=plan)
 
 
-def _offer(session: "Session", found: list[Option], key: str) -> list[Line]:
-    """Put the changes up as the question."""
+def _offer(conversation: Conversation, found: list[Option], key: str) -> list[Line]:
+    """Ask which of the changes to make."""
     if not found:
-        return [session.line("nothing_would"), *session.ask()]
-    session.step = Question(pointer="/training", options=tuple(found[:_MOST_OFFERS]), optional=True)
-    line = session.line(key)
+        return [conversation.line("nothing_would"), *conversation.ask()]
+    conversation.step = Question(
+        pointer="/training", options=tuple(found[:_MOST_OFFERS]), optional=True
+    )
+    line = conversation.line(key)
     return [Line(who="ftc", text=line.text, kind="question")]

@@ -1,4 +1,4 @@
-"""A bare answer: a message that says nothing but the value of the field that was asked."""
+"""A bare answer: a message that contains only a value for the field that was asked."""
 
 import re
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _GPU: Final = "/hardware/gpu"
 
 
 def understand(text: str, draft: Mapping[str, Any], asked: str | None) -> Reading:
-    """Return what a message says where a field was `asked`: what words alone leave open is it."""
+    """Return the reading of a message; what the words leave open is taken to answer `asked`."""
     reading = read(text, draft)
     if asked is None:
         return reading
@@ -41,7 +41,7 @@ def understand(text: str, draft: Mapping[str, Any], asked: str | None) -> Readin
 
 
 def _own_answer(asked: str, text: str, reading: Reading) -> Change | None:
-    """Return what only the question tells: "none", no GPU, a name or data that is like a model."""
+    """Return a value that only the question makes clear: "none", no GPU, or an ambiguous name."""
     bare = text.strip().strip("\"'`.")
     if asked == _TYPES and (_NONE.fullmatch(fold(bare)) or _says(reading, "no")):
         return Change(pointer=asked, value=[], words=bare)
@@ -62,15 +62,15 @@ def _says(reading: Reading, kind: str) -> bool:
 
 
 def read_answer(pointer: str, text: str) -> Change | None:
-    """Return the change that a bare answer makes to a field, None where it cannot be one.
+    """Return the change that a bare answer makes to a field, or None if it is not a value.
 
-    A sentence of many words is talk, not the value of a path, a name or a model.
+    A sentence of many words is not the value of a path, a name or a model.
     """
     text = strip_correction(text.strip().strip("\"'`"))
     if pointer == "/name":
         return Change(pointer=pointer, value=slug(text), words=text) if _is_short(text) else None
     if pointer == _GPU and not re.search(r"\d", text):
-        return None  # every GPU has a number, and what has none is talk
+        return None  # every GPU name has a number
     for schema in branches(_schemas()[pointer]):
         value = _fitting(schema, text)
         if value is not None:

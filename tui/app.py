@@ -1,4 +1,4 @@
-"""The assistant full screen: a conversation on the left, what follows from it on the right."""
+"""The full-screen assistant: the conversation on the left, the spec and plan on the right."""
 
 import os
 from collections.abc import Iterable
@@ -15,12 +15,12 @@ from textual.widgets import Footer, Header, Input, Tab, Tabs
 
 from ftc.spec.finding import EnvironmentFailure
 from ftc.tui.actions import ACTIONS, Action
-from ftc.tui.aside import aside
+from ftc.tui.background import run_in_background
 from ftc.tui.dialogue import Question
 from ftc.tui.language_model import ModelReader
 from ftc.tui.line import Line
+from ftc.tui.saved_state import Kept, find_theme, keep, keep_theme
 from ftc.tui.session import Session
-from ftc.tui.shelf import Kept, find_theme, keep, keep_theme
 from ftc.tui.translation import tell_failure
 from ftc.tui.view import make_offers, make_view
 from ftc.tui.widgets.bundle import BundleScreen
@@ -31,12 +31,12 @@ from ftc.tui.widgets.side import Side
 from ftc.tui.widgets.transcript import Transcript
 
 _WAY_OUT: Final = "ctrl+q"
-#: Textual's commands that the table of actions does not have, by the keys of the catalogue.
+#: Textual's commands that are not in the table of actions, with their catalogue keys.
 _OWN: Final = {"Theme": "palette.theme", "Screenshot": "palette.screenshot"}
 
 
 class Assistant(App[None]):
-    """Shows a session; whatever may take long happens aside, on a copy of it."""
+    """Shows a session; slow calls run in the background, on a copy of the session."""
 
     CSS_PATH = "app.tcss"
     TITLE = "ftc"
@@ -54,7 +54,7 @@ class Assistant(App[None]):
         self.session = session
         self.waiting: list[str] = []
         say = session.voice.say
-        # Textual's own way out has no place in the footer
+        # hide Textual's own quit binding from the footer
         del self._bindings.key_to_bindings[_WAY_OUT]
         for action in ACTIONS:
             self._bindings.bind(
@@ -66,7 +66,7 @@ class Assistant(App[None]):
             )
 
     def compose(self) -> ComposeResult:
-        """Lay out the two sides; where there is no room for both, a tab for each."""
+        """Lay out the two sides, or one tab for each if the screen is too narrow."""
         say = self.session.voice.say
         yield Header()
         yield Tabs(Tab(say("tab.talk"), id="tab-talk"), Tab(say("tab.side"), id="tab-side"))
@@ -80,7 +80,7 @@ class Assistant(App[None]):
         yield Footer(compact=True)
 
     def on_mount(self) -> None:
-        """Begin the conversation, in the colours of last time."""
+        """Start the conversation with the saved theme."""
         theme = find_theme()
         if theme in self.available_themes:
             self.theme = theme
@@ -91,7 +91,7 @@ class Assistant(App[None]):
         keep_theme(theme.name)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Offer every action of the table in the palette, and what Textual's own has beside it."""
+        """Offer every action of the table in the palette, and some of Textual's commands."""
         say = self.session.voice.say
         for command in super().get_system_commands(screen):
             if key := _OWN.get(command.title):
@@ -112,15 +112,15 @@ class Assistant(App[None]):
 
     @on(Tabs.TabActivated)
     def _switched(self, event: Tabs.TabActivated) -> None:
-        aside = event.tab.id == "tab-side"
-        self.screen.set_class(aside, "-side")
-        if aside:
+        is_side = event.tab.id == "tab-side"
+        self.screen.set_class(is_side, "-side")
+        if is_side:
             self.query_one(Side).focus()
         else:
             self.query_one("#message", Input).focus()
 
     def on_key(self, event: Key) -> None:
-        """Type where typing goes, wherever the focus is; the arrows reach the answers."""
+        """Send typed characters to the input, wherever the focus is; arrows move to the answers."""
         message = self.query_one("#message", Input)
         if self.screen is not message.screen or not message.display:
             return
@@ -139,17 +139,19 @@ class Assistant(App[None]):
         self._next()
 
     def _next(self) -> None:
-        """Take the next message up, where no reply is under way."""
+        """Answer the next message, unless a reply is in progress."""
         if self.waiting and not self.query_one(Busy).active:
             self._work(self.waiting.pop(0))
 
     @work(exclusive=True, exit_on_error=False, group="reply")
     async def _work(self, text: str | None) -> None:
-        """Reply on a copy of the session; a cancelled reply leaves the session as it was."""
+        """Reply on a copy of the session; a cancelled reply does not change the session."""
         self.query_one(Busy).begin()
         session = self.session.fork()
         try:
-            lines = await aside(session.start if text is None else partial(session.reply, text))
+            lines = await run_in_background(
+                session.start if text is None else partial(session.reply, text)
+            )
         except EnvironmentFailure as failure:
             text = tell_failure(failure, self.session.voice)
             self._fail(Line(who="ftc", text=text, kind="trouble"))
@@ -161,7 +163,7 @@ class Assistant(App[None]):
             self._show(session, lines)
 
     def _fail(self, line: Line) -> None:
-        """Say why there is no reply; the session stays as it was."""
+        """Show why there is no reply; the session does not change."""
         self.query_one(Transcript).add((line,))
         self._idle()
 
@@ -182,13 +184,13 @@ class Assistant(App[None]):
             self.exit()
 
     def _idle(self) -> None:
-        """Wait for a message, or take up one that came meanwhile."""
+        """Wait for a message, or answer one that is already queued."""
         self.query_one(Busy).end()
         self.query_one("#message", Input).focus()
         self.call_later(self._next)
 
     def action_do(self, name: str) -> None:
-        """Do one action of the table."""
+        """Run one action of the table."""
         action = next(each for each in ACTIONS if each.name == name)
         if action.says is not None:
             self._send(action.says)
@@ -196,7 +198,7 @@ class Assistant(App[None]):
             self._do_here(action)
 
     def _do_here(self, action: Action) -> None:
-        """Do what only the screen does."""
+        """Run an action that affects only the screen."""
         match action.name:
             case "cancel":
                 self._cancel()
@@ -208,7 +210,7 @@ class Assistant(App[None]):
                 self.exit()
 
     def _cancel(self) -> None:
-        """Stop waiting for a reply; the session stays as it was."""
+        """Stop waiting for a reply; the session does not change."""
         for reader in self.session.understanders:
             if isinstance(reader, ModelReader):
                 reader.stop.set()
@@ -219,7 +221,7 @@ class Assistant(App[None]):
         self._idle()
 
     def _turn(self) -> None:
-        """Go to the other pane: the other tab where only one has room."""
+        """Focus the other pane, or open the other tab on a narrow screen."""
         if self.screen.has_class("-narrow"):
             tabs = self.query_one(Tabs)
             tabs.active = "tab-side" if tabs.active == "tab-talk" else "tab-talk"

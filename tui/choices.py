@@ -1,4 +1,4 @@
-"""What is offered as an answer: each with the plan that it leads to, computed for this case."""
+"""The answers to offer for a question, each with the plan that it leads to."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any, Final
 
-from ftc.compiler.resolve.data_files import find_data_files
-from ftc.compiler.resolve.rows import UnreadableError, read_table
-from ftc.compiler.resolve.table_file import TableFile, inspect_file
+from ftc.compiler.resolve.data.files import find_data_files
+from ftc.compiler.resolve.rows.reader import UnreadableError, read_table
+from ftc.compiler.resolve.rows.table import TableFile, inspect_file
 from ftc.compiler.shortlist import METHODS, Pick, Wish, nominal_data, shortlist
 from ftc.spec.finding import Finding
 from ftc.spec.sources import list_sources
@@ -26,16 +26,16 @@ _METHODS: Final = ("lora", "qlora", "full")
 _MACHINES: Final = ("auto", "RTX-4090", "A100-SXM4-80GB", "H100-SXM5-80GB")
 _EXPORTS: Final[tuple[tuple[str, ...], ...]] = (("Q4_K_M",), ("Q8_0",), ("Q4_K_M", "Q8_0"), ())
 _LONGEST_NAME: Final = 63
-_MAIN_LANGUAGE: Final = 0.1  # a share of the rows that a model should know the language of
+_MAIN_LANGUAGE: Final = 0.1  # a model should know every language with at least this share of rows
 _BILLION: Final = 1e9
 
 Values = Callable[[Draft, Situation, Path], Iterator[tuple[str, Any]]]
 
 
 def offer(question: Question, draft: Draft, situation: Situation, observer: Observer) -> Question:
-    """Return the question with its answers, each planned, and which of them ftc would take.
+    """Return the question with its answers, each with a plan, and ftc's suggestion.
 
-    Repairs that the question brings come first; a field without a closed choice offers none.
+    Repairs of the question come first. A field without a fixed set of values has no answers.
     """
     values = _VALUES.get(question.pointer)
     if values is None:
@@ -55,19 +55,19 @@ def offer(question: Question, draft: Draft, situation: Situation, observer: Obse
 
 
 def _nearly(draft: Draft, pointer: str) -> bool:
-    """Whether an answer to this question completes what a plan rests on."""
+    """Return whether an answer to this question completes the input of a plan."""
     needed = {"/model/id", "/data/source", "/hardware/gpu"} - {pointer}
     return all(draft.has(each) for each in needed)
 
 
 def _planned(option: Option, draft: Draft, observer: Observer) -> Option:
-    """Return the answer with its plan; the shortlist brings those of its models along."""
+    """Return the answer with its plan; models of the shortlist already have one."""
     plan = option.plan or observer.look(draft.changed(option.changes)).plan
     return replace(option, plan=plan)
 
 
 def _suggested(question: Question, options: list[Option]) -> int | None:
-    """Return the first answer that fits, or the first of all where nothing is known to fit."""
+    """Return the first answer that fits, or the first answer if none is known to fit."""
     only_the_person_knows = question.pointer.startswith("/data/") and len(options) > 1
     if not options or only_the_person_knows:
         return None
@@ -90,7 +90,7 @@ def _files(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[s
 
 
 def _columns(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the file's columns that nothing was said of; of a large file they are not looked up."""
+    """Yield the file's columns without a role; a large file is not read for this."""
     if situation.spec is None:
         return
     source = list_sources(situation.spec.data)[0]
@@ -114,9 +114,9 @@ def _none(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[st
 
 
 def _models(draft: Draft, situation: Situation) -> Iterator[Option]:
-    """Yield the models of the shortlist for what is known of data, hardware and export.
+    """Yield the models of the shortlist for the known data, hardware and export.
 
-    A model that fits only quantized brings its method along, where none was said.
+    If no method is set, a model that only fits with QLoRA also sets the method.
     """
     if situation.spec is None:
         return
@@ -141,7 +141,7 @@ def _models(draft: Draft, situation: Situation) -> Iterator[Option]:
 
 
 def _told(pick: Pick) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield what the table says of a model, why it is offered, and what would speak for another."""
+    """Yield the facts of a model, why it is offered, and when a larger one would fit."""
     model, method = pick.candidate.model, pick.candidate.method
     key = "model.facts_gated" if model.gated else "model.facts"
     size = round(model.shape.parameters / _BILLION, 1)
@@ -178,7 +178,7 @@ def _names(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[s
 
 
 def slug(text: str) -> str:
-    """Return a name that the schema takes."""
+    """Return a name that the schema accepts."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:_LONGEST_NAME].strip("-") or "run"
 
 

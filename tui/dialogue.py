@@ -1,6 +1,6 @@
-"""The dialogue: from a draft and what follows from it to the next question, or to being done.
+"""The dialogue: computes the next question from a draft and its situation.
 
-Nothing here asks, prints or looks anything up: each front end does that in its own way.
+This module has no side effects: front ends show the question and read the answer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from ftc.tui.draft import Draft
 from ftc.tui.situation import Situation
 from ftc.tui.understanding.reading import Change
 
-#: Sections whose own field is asked for: what a spec writes in their short form.
+#: Sections that are asked for by the field that their short form sets.
 _ASKED_AS: Final[Mapping[str, str]] = {
     "/model": "/model/id",
     "/data": "/data/source",
@@ -30,19 +30,19 @@ _METHOD: Final = "/method/type"
 _MOST_ALTERNATIVES: Final = 4
 _PROMPT: Final = "/data/columns/prompt"
 _ANSWER: Final = "/data/columns/completion"
-#: Columns that are not recognised.
+#: Findings about columns that were not recognised.
 _COLUMNS: Final = frozenset({"FTC206"})
-#: The Hub was busy, silent or out of reach, or gave only a part.
+#: Findings about a Hub that was busy, unreachable or sent an incomplete answer.
 _PASSING: Final = frozenset({"FTC108", "FTC109", "FTC110", "FTC210"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One answer that is offered: what it changes, and the plan that it would lead to.
+    """One answer that is offered: its changes, and the plan that it would lead to.
 
-    `label` is the value as it is written in a spec; `key` names a sentence of the catalogue
-    that stands for it, where a value alone says too little. `told` are facts about it: keys of
-    the catalogue with their values, of which those in `_bytes` are sizes.
+    `label` is the value as a spec writes it. `key` is the catalogue key of a sentence to show
+    instead, if the value alone is unclear. `told` holds facts about the answer: catalogue keys
+    with their values. Values whose names end in `_bytes` are sizes.
     """
 
     label: str
@@ -54,10 +54,10 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked next: a field, the answers on offer, and which of them ftc would take.
+    """The next question: a field, the answers on offer, and ftc's suggestion.
 
-    `trouble` is what is wrong with the field's present value, where that is why it is asked;
-    an `optional` question holds up nothing.
+    `trouble` is the problem with the field's current value, if that is why the question is asked.
+    An `optional` question does not block compiling.
     """
 
     pointer: str
@@ -69,16 +69,16 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """Nothing is left to ask: the draft compiles, or warnings are all that is left."""
+    """There is no question left: the draft compiles, perhaps with warnings."""
 
 
 Step = Question | Done
 
 
 def next_step(draft: Draft, situation: Situation) -> Step:
-    """Return the next question; a field that is said or follows from the rest is not asked.
+    """Return the next question; a field that is set, or follows from the rest, is not asked.
 
-    The order is the schema's (`x-question.order`); what is wrong with what was said comes first.
+    Errors in the draft come first. The order of fields is the schema's (`x-question.order`).
     """
     if trouble := _first_error(situation, draft):
         if _is_too_large(situation) and not draft.has(_METHOD):
@@ -96,7 +96,7 @@ def next_step(draft: Draft, situation: Situation) -> Step:
 
 @cache
 def asked_pointers() -> tuple[str, ...]:
-    """Return the fields that are asked for by themselves, in the order in which answers matter."""
+    """Return the fields that have their own question, in the schema's order."""
     ordered = {
         _ASKED_AS.get(field.pointer, field.pointer): field.schema["x-question"]["order"]
         for field in fields()
@@ -106,12 +106,12 @@ def asked_pointers() -> tuple[str, ...]:
 
 
 def _is_too_large(situation: Situation) -> bool:
-    """Whether what the plan takes as its method does not fit; another one may."""
+    """Return whether the method that the plan chose does not fit; another one may."""
     return situation.plan is not None and not situation.plan.memory.fits
 
 
 def _first_error(situation: Situation, draft: Draft) -> Finding | None:
-    """Return the first error about something that was said."""
+    """Return the first error about a value of the draft."""
     errors = [finding for finding in situation.findings if finding.severity == "error"]
     said = [finding for finding in errors if _concerns(finding, draft)]
     return next(iter(said or errors), None)
@@ -123,7 +123,7 @@ def _concerns(finding: Finding, draft: Draft) -> bool:
 
 
 def _asked(pointer: str) -> str:
-    """Return the field that a finding's pointer asks about."""
+    """Return the field to ask about for a finding's pointer."""
     known = {field.pointer for field in fields()}
     while pointer and pointer not in known:
         pointer = pointer.rpartition("/")[0]
@@ -131,18 +131,18 @@ def _asked(pointer: str) -> str:
 
 
 def _asked_column(draft: Draft) -> str:
-    """Return the column to ask for where the names do not show which is which."""
+    """Return the column to ask for, if the names do not show the roles."""
     return _ANSWER if draft.has(_PROMPT) else _PROMPT
 
 
 def _repairs(finding: Finding) -> tuple[Option, ...]:
-    """Return the finding's own repair as an answer, where it has one."""
+    """Return the finding's fix as an answer, if it has one."""
     repair = _repair(finding.fix)
     return () if repair is None else (repair,)
 
 
 def _repair(fix: Sequence[Mapping[str, object]]) -> Option | None:
-    """Return a JSON patch as an answer; None where it is empty or does more than set values."""
+    """Return a JSON patch as an answer; None if it is empty or does more than set values."""
     changes = tuple(_change(operation) for operation in fix)
     if not changes or any(change is None for change in changes):
         return None
@@ -152,13 +152,13 @@ def _repair(fix: Sequence[Mapping[str, object]]) -> Option | None:
 
 
 def _alternatives(plan: Plan) -> tuple[Option, ...]:
-    """Return what would fit instead, as answers."""
+    """Return the plan's alternatives as answers."""
     fixes = (_repair(alternative.fix) for alternative in plan.alternatives)
     return tuple(option for option in fixes if option is not None)[:_MOST_ALTERNATIVES]
 
 
 def _retries(finding: Finding, pointer: str, draft: Draft) -> tuple[Option, ...]:
-    """Return saying the same again as an answer, where the cause may have passed meanwhile."""
+    """Return the same value as an answer, if looking it up again may succeed."""
     if finding.code not in _PASSING or not draft.has(pointer):
         return ()
     value = draft.get(pointer)

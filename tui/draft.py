@@ -1,4 +1,4 @@
-"""The draft: what was said of a spec so far, as an immutable value, and how it is written down."""
+"""The draft: the values of a spec so far, as an immutable object, and how they are written."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,24 +12,24 @@ from ftc.tui.understanding.reading import Change
 _COUNTED: Final = "hardware"
 _ONE_SOURCE: Final = "/data/source"
 _SOURCES: Final = "/data/sources"
-#: Of these a spec says one: saying it takes back the other.
+#: A spec has only one of each pair: setting one removes the other.
 _OTHER: Final[Mapping[str, str]] = {_ONE_SOURCE: _SOURCES, _SOURCES: _ONE_SOURCE}
-#: What stands in for what every spec says, where it was not said yet.
+#: Placeholders for required values that are not set yet.
 _STAND_INS: Final[Mapping[str, str]] = {"name": "draft", "model": "not/said", "data": "not-said"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A spec in its long form that holds only what was said.
+    """A spec in its long form with only the values that were set.
 
-    `chosen` holds the pointers of values that ftc chose because the person left it to ftc.
+    `chosen` holds the pointers of values that the user left to ftc.
     """
 
     data: Mapping[str, Any] = field(default_factory=dict)
     chosen: frozenset[str] = frozenset()
 
     def get(self, pointer: str) -> Any:
-        """Return the value at a pointer, None where nothing was said."""
+        """Return the value at a pointer, or None if it is not set."""
         value: Any = self.data
         for key in split(pointer):
             if not isinstance(value, Mapping) or key not in value:
@@ -38,12 +38,12 @@ class Draft:
         return value
 
     def has(self, pointer: str) -> bool:
-        """Whether something was said at a pointer; several sources answer for one."""
+        """Return whether a pointer is set; `sources` also counts as `source`."""
         also = pointer == _ONE_SOURCE and self.get(_SOURCES) is not None
         return also or self.get(pointer) is not None
 
     def changed(self, changes: Iterable[Change], *, chosen: bool = False) -> "Draft":
-        """Return the draft with the changes made; `chosen` marks them as ftc's own choice."""
+        """Return the draft with the changes; `chosen` marks them as ftc's choice."""
         data: Mapping[str, Any] = self.data
         own = set(self.chosen)
         for change in changes:
@@ -57,13 +57,13 @@ class Draft:
 
 
 def read_draft(data: Mapping[str, Any]) -> Draft:
-    """Return the draft of a spec as it is written, short forms spelled out."""
+    """Return the draft of a written spec, with short forms expanded."""
     kept = {key: value for key, value in data.items() if key != "$schema"}
     return Draft(data={section: lengthen(section, value) for section, value in kept.items()})
 
 
 def written(draft: Draft) -> dict[str, Any]:
-    """Return the spec as a person would write it: short forms, in the schema's order."""
+    """Return the spec with short forms, in the schema's order."""
     sections = read_schema()["properties"]
     spec = {
         name: _shortened(name, draft.data[name], schema)
@@ -74,7 +74,7 @@ def written(draft: Draft) -> dict[str, Any]:
 
 
 def completed(draft: Draft) -> dict[str, Any]:
-    """Return the spec as written, with stand-ins for what it must say and was not said yet."""
+    """Return the written spec, with placeholders for required values that are not set."""
     said = written(draft)
     spec: dict[str, Any] = {}
     for section, stand_in in _STAND_INS.items():
@@ -94,7 +94,7 @@ def _shortened(name: str, value: Any, schema: Mapping[str, Any]) -> Any:
 
 
 def _put(data: Mapping[str, Any], keys: tuple[str, ...], value: Any) -> dict[str, Any]:
-    """Return a copy with a value put in place, or taken out where it is None."""
+    """Return a copy with the value set, or removed if it is None."""
     first, *rest = keys
     inner = data.get(first)
     if rest:

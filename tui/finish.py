@@ -1,4 +1,4 @@
-"""The end of a conversation: the spec written down, and the bundle compiled from it."""
+"""The end of a conversation: writes the spec and compiles the bundle."""
 
 import json
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Final
 
 from ftc.compiler.pipeline import compile_bundle, write
 from ftc.spec.finding import EnvironmentFailure, Finding
+from ftc.spec.message import Message, reason_of
 from ftc.tui.draft import Draft, written
 
 SPEC_NAME: Final = "spec.json"
@@ -14,7 +15,7 @@ SPEC_NAME: Final = "spec.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """What was written; `findings` with errors mean that there is a spec and no bundle."""
+    """The files written. If `findings` has errors, there is a spec but no bundle."""
 
     spec: Path
     bundle: Path | None
@@ -23,9 +24,9 @@ class Finished:
 
 
 def spec_path(draft: Draft, folder: Path, own: Path | None) -> Path:
-    """Return where the spec belongs: its own file, `spec.json`, or one with the run's name.
+    """Return the path for the spec: its own file, `spec.json`, or a file with the run's name.
 
-    A file that the conversation did not write or load is left alone.
+    A file that the conversation did not write or load is not overwritten.
     """
     if own is not None:
         return own
@@ -41,19 +42,21 @@ def spec_path(draft: Draft, folder: Path, own: Path | None) -> Path:
 
 
 def save(draft: Draft, path: Path) -> None:
-    """Write the spec; raises EnvironmentFailure where the file cannot be written."""
+    """Write the spec; raises EnvironmentFailure if the file cannot be written."""
     try:
         text = json.dumps(written(draft), indent=2, ensure_ascii=False)
         path.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise EnvironmentFailure(
-            message=f"{path} cannot be written: {(error.strerror or str(error)).lower()}",
-            help="save it under another name",
+            message=Message(
+                "failure.unwritable.message", {"path": str(path), "reason": reason_of(error)}
+            ),
+            help=Message("failure.unwritable.help"),
         ) from error
 
 
 def finish(draft: Draft, path: Path) -> Finished:
-    """Write the spec and its bundle; raises EnvironmentFailure when the world fails."""
+    """Write the spec and its bundle; raises EnvironmentFailure if that fails."""
     save(draft, path)
     outcome = compile_bundle(str(path))
     if outcome.failed:

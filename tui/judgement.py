@@ -1,11 +1,13 @@
-"""Judgement: whether to do what a question asks about, by what the planner makes of it."""
+"""Judgement: answers questions such as "should I use QLoRA?" with the planner."""
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ftc.compiler.plan.plan import Plan
+from ftc.spec.finding import Finding
 from ftc.tui.advice import AMOUNT, fit
+from ftc.tui.conversation import Conversation
 from ftc.tui.dialogue import Option, Question
 from ftc.tui.explaining import tell_meaning, tell_page, tell_reason, topics
 from ftc.tui.line import Line
@@ -13,10 +15,6 @@ from ftc.tui.situation import Situation
 from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Change, Request
-
-if TYPE_CHECKING:
-    from ftc.spec.finding import Finding
-    from ftc.tui.session import Session
 
 _ANY_GPU: Final = re.compile(
     r"(?:an? |una? )?(?:gpus?|graphics card|targeta grafica|tarjeta grafica)"
@@ -26,63 +24,73 @@ _COUNT: Final = "/hardware/count"
 _TIMES: Final = "/training/epochs"
 _QUICKER: Final = 0.9
 _SLOWER: Final = 1.1
-#: What does not fit is told by the plan's sizes.
+#: Findings about sizes that the plan shows anyway.
 _SIZES: Final = frozenset({"FTC420"})
-#: Requests that a question may stand for: those that do nothing but tell.
+#: Requests that a question may mean: those that only show something.
 _TELLING: Final = frozenset({"cheaper", "explain", "fit", "models", "plan", "what_if"})
 _WISE: Final = frozenset({"either", "needed", "quicker", "yes"})
 
 
-def judge(session: "Session", about: str) -> tuple[list[Line], Request | None]:
-    """Return yes or no with the figures of both, or the other request that answers it.
+def judge(conversation: Conversation, about: str) -> tuple[list[Line], Request | None]:
+    """Return yes or no with the figures of both plans, or the request that answers the question.
 
-    The draft stays as it is; what would be wise is proposed.
+    The draft does not change; a useful change is proposed.
     """
-    inner = read(about, session.draft.data)
+    inner = read(about, conversation.draft.data)
     if inner.request is not None and inner.request.kind in _TELLING:
         return [], inner.request
-    options = _alternatives(session, about)
+    options = _alternatives(conversation, about)
     if len(options) > 1:
-        return _compare(session, options, about), None
+        return _compare(conversation, options, about), None
     if _ANY_GPU.fullmatch(fold(about)) and not inner.changes:
-        return _weigh(session, (_WITHOUT,), about), None
+        return _weigh(conversation, (_WITHOUT,), about), None
     if inner.changes:
-        return _weigh(session, inner.changes, about), None
+        return _weigh(conversation, inner.changes, about), None
     if AMOUNT.search(fold(about)):
-        return fit(session, about), None
-    told = _explained(session, about, ())
-    return [*(told or [session.line("judge.unknown")]), *session.go_to(session.draft)], None
+        return fit(conversation, about), None
+    told = _explained(conversation, about, ())
+    return [
+        *(told or [conversation.line("judge.unknown")]),
+        *conversation.go_to(conversation.draft),
+    ], None
 
 
-def _weigh(session: "Session", changes: tuple[Change, ...], about: str) -> list[Line]:
-    """Hold the draft with other values to the draft as it is."""
-    what = session.listed(changes)
-    told = [] if changes == (_WITHOUT,) else _explained(session, about, changes)
-    now = session.situation
-    other = session.observer.look(session.draft.changed(changes))
+def _weigh(conversation: Conversation, changes: tuple[Change, ...], about: str) -> list[Line]:
+    """Compare the draft with other values to the current draft."""
+    what = conversation.listed(changes)
+    told = [] if changes == (_WITHOUT,) else _explained(conversation, about, changes)
+    now = conversation.situation
+    other = conversation.observer.look(conversation.draft.changed(changes))
     if wrong := _new_error(now, other):
-        refusal = session.line("judge.wrong", what=what, why=session.told(wrong))
-        return [*told, refusal, *session.go_to(session.draft)]
+        refusal = conversation.line("judge.wrong", what=what, why=conversation.told(wrong))
+        return [*told, refusal, *conversation.go_to(conversation.draft)]
     if other.plan is None:
-        return [*told, session.line("judge.no_plan"), *session.go_to(session.draft)]
-    verdict = _verdict(session, now.plan, other.plan, changes)
-    lines = [session.line(f"judge.{verdict}", what=what, plan=session.outlook(other.plan))]
+        return [*told, conversation.line("judge.no_plan"), *conversation.go_to(conversation.draft)]
+    verdict = _verdict(conversation, now.plan, other.plan, changes)
+    lines = [
+        conversation.line(f"judge.{verdict}", what=what, plan=conversation.outlook(other.plan))
+    ]
     if now.plan is not None and verdict != "same":
-        lines.append(session.line("now", plan=session.outlook(now.plan)))
+        lines.append(conversation.line("now", plan=conversation.outlook(now.plan)))
     lines += told
     if verdict not in _WISE:
-        return [*lines, *session.go_to(session.draft)]
-    session.proposal = changes
-    return [*lines, session.line("judge.take", "proposal", what=session.compared(changes))]
+        return [*lines, *conversation.go_to(conversation.draft)]
+    conversation.proposal = changes
+    return [
+        *lines,
+        conversation.line("judge.take", "proposal", what=conversation.compared(changes)),
+    ]
 
 
-def _verdict(session: "Session", now: Plan | None, other: Plan, changes: tuple[Change, ...]) -> str:
-    """Return the name of the sentence that answers."""
+def _verdict(
+    conversation: Conversation, now: Plan | None, other: Plan, changes: tuple[Change, ...]
+) -> str:
+    """Return the key of the sentence that answers."""
     if changes == (_WITHOUT,):
         return "without"
     if now is None:
         return "yes" if other.memory.fits else "no"
-    if _is_so(session, changes) or _measures(other) == _measures(now):
+    if _is_so(conversation, changes) or _measures(other) == _measures(now):
         return "same"
     if not other.memory.fits:
         return "refused" if now.memory.fits else "not_enough"
@@ -97,18 +105,18 @@ def _verdict(session: "Session", now: Plan | None, other: Plan, changes: tuple[C
     return "quicker" if ratio < _QUICKER else "unneeded" if ratio > _SLOWER else "either"
 
 
-def _is_so(session: "Session", changes: tuple[Change, ...]) -> bool:
-    return all(session.draft.get(change.pointer) == change.value for change in changes)
+def _is_so(conversation: Conversation, changes: tuple[Change, ...]) -> bool:
+    return all(conversation.draft.get(change.pointer) == change.value for change in changes)
 
 
 def _measures(plan: Plan) -> tuple[object, ...]:
-    """Return what tells plans apart: every decided value, and what comes out."""
+    """Return the values by which plans are compared: every decision and the results."""
     values = tuple(decision.value for decision in plan.decisions.items().values())
     return (*values, plan.memory.device_bytes, plan.time_seconds, dict(plan.export_bytes))
 
 
-def _new_error(now: Situation, other: Situation) -> "Finding | None":
-    """Return the first error that the other values bring; what does not fit is judged by size."""
+def _new_error(now: Situation, other: Situation) -> Finding | None:
+    """Return the first error that the other values cause, except for sizes."""
     known = {finding.code for finding in now.findings}
     return next(
         (
@@ -122,43 +130,43 @@ def _new_error(now: Situation, other: Situation) -> "Finding | None":
     )
 
 
-def _explained(session: "Session", about: str, changes: tuple[Change, ...]) -> list[Line]:
-    """Return what is meant by what was asked, and why the plan has it as it is."""
+def _explained(conversation: Conversation, about: str, changes: tuple[Change, ...]) -> list[Line]:
+    """Return the explanation of the topic, and why the plan has its current value."""
     names = [about, *(str(change.value) for change in changes if isinstance(change.value, str))]
     for name in names:
-        if lines := [*tell_page(session, name), *tell_meaning(session, name)]:
+        if lines := [*tell_page(conversation, name), *tell_meaning(conversation, name)]:
             return lines
     keys = [change.pointer.rpartition("/")[2] for change in changes]
-    return [line for key in keys for line in tell_reason(session, key)]
+    return [line for key in keys for line in tell_reason(conversation, key)]
 
 
-def _alternatives(session: "Session", about: str) -> tuple[Option, ...]:
-    """Return what a question sets against each other: values of one field."""
+def _alternatives(conversation: Conversation, about: str) -> tuple[Option, ...]:
+    """Return the values of one field that a question compares."""
     found: list[Option] = []
     for topic in topics(about):
-        changes = read(topic, session.draft.data).changes
+        changes = read(topic, conversation.draft.data).changes
         if not changes or (found and changes[0].pointer != found[0].changes[0].pointer):
             return ()
-        found.append(Option(label=session.listed(changes), changes=changes))
+        found.append(Option(label=conversation.listed(changes), changes=changes))
     return tuple(found)
 
 
-def _compare(session: "Session", options: tuple[Option, ...], about: str) -> list[Line]:
-    """Put the alternatives up as the question, each with its plan."""
-    lines = [line for topic in topics(about) for line in tell_meaning(session, topic)]
-    planned = tuple(_planned(session, options))
+def _compare(conversation: Conversation, options: tuple[Option, ...], about: str) -> list[Line]:
+    """Ask which alternative to take, each with its plan."""
+    lines = [line for topic in topics(about) for line in tell_meaning(conversation, topic)]
+    planned = tuple(_planned(conversation, options))
     fitting = [n for n, one in enumerate(planned) if one.plan and one.plan.memory.fits]
-    session.step = Question(
+    conversation.step = Question(
         pointer=options[0].changes[0].pointer,
         options=planned,
         suggested=fitting[0] if fitting else None,
         optional=True,
     )
-    line = session.line("judge.choose")
+    line = conversation.line("judge.choose")
     return [*lines, Line(who="ftc", text=line.text, kind="question")]
 
 
-def _planned(session: "Session", options: tuple[Option, ...]) -> Iterator[Option]:
+def _planned(conversation: Conversation, options: tuple[Option, ...]) -> Iterator[Option]:
     for option in options:
-        plan = session.observer.look(session.draft.changed(option.changes)).plan
+        plan = conversation.observer.look(conversation.draft.changed(option.changes)).plan
         yield Option(label=option.label, changes=option.changes, plan=plan)

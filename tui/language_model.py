@@ -1,8 +1,8 @@
-"""The second layer of understanding: a local language model in a GGUF file, kept to the schema.
+"""The second reader of messages: a local language model in a GGUF file.
 
-Whatever the model says is decoded under a grammar made from the language's own schema, so that it
-is a valid change to a spec; it is proposed and never applied unasked. The model writes no file and
-runs no command: it returns text.
+Its output is decoded under a grammar made from the spec's schema, so that it is a valid change to
+a spec. The change is proposed and never applied without a yes. The model writes no file and runs
+no command: it only returns text.
 """
 
 import json
@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import Any, Final
 
+from ftc.compiler.render.pins import llama_cpp_command
 from ftc.spec.document import Document
 from ftc.spec.finding import EnvironmentFailure
 from ftc.spec.schema import branches, fields
@@ -39,9 +40,9 @@ JSON: """
 
 @dataclass(slots=True, kw_only=True)
 class ModelReader:
-    """Reads messages with a model; `stop` ends a reading early, as its time does.
+    """Reads messages with a model; `stop` or the time limit ends a reading early.
 
-    `excuse` is the catalogue's key of why the last reading came to nothing, empty where it did not.
+    `excuse` is the catalogue key of the reason why the last reading failed, empty if it did not.
     """
 
     llm: Any
@@ -52,11 +53,11 @@ class ModelReader:
 
     @property
     def sure(self) -> bool:
-        """A model's reading is always asked about."""
+        """False: a model's reading is always confirmed by the user."""
         return False
 
     def read(self, text: str, draft: Mapping[str, Any]) -> Reading:
-        """Return the changes that the model proposes and the schema takes; none when late."""
+        """Return the valid changes that the model proposes; none after the time limit."""
         self.excuse = ""
         if not self.turn.acquire(timeout=self.patience_seconds):
             self.excuse = "model.busy"
@@ -78,9 +79,9 @@ class ModelReader:
         return Reading(changes=_valid(changes, draft), rest=text)
 
     def _complete(self, prompt: str) -> str:
-        """Return what the model writes under the grammar; cut short where it takes too long.
+        """Return the model's output under the grammar; cut off after the time limit.
 
-        Nothing comes of a prompt that leaves no room for an answer in the model's context.
+        Returns nothing if the prompt leaves no room for an answer in the model's context.
         """
         from llama_cpp import StoppingCriteriaList  # noqa: PLC0415 - an extra
         from llama_cpp.llama_grammar import LlamaGrammar  # noqa: PLC0415
@@ -107,7 +108,7 @@ class ModelReader:
 
 
 def load_model(path: Path) -> ModelReader:
-    """Open a GGUF file; raises EnvironmentFailure where it is missing, broken or cannot be read."""
+    """Open a GGUF file; raises EnvironmentFailure if it is missing, broken or unreadable."""
     if not path.is_file():
         raise EnvironmentFailure(
             message=f"there is no file `{path}`", help="name a GGUF file, or leave --llm out"
@@ -117,7 +118,7 @@ def load_model(path: Path) -> ModelReader:
     except ImportError as error:
         raise EnvironmentFailure(
             message="a language model needs llama-cpp-python, which is not installed",
-            help='`pip install "ftc[run]"`, or leave --llm out',
+            help=f"run `{llama_cpp_command()}`, or leave --llm out",
         ) from error
     try:
         _silence()
@@ -135,7 +136,7 @@ def load_model(path: Path) -> ModelReader:
 
 @cache
 def _silence() -> Any:
-    """Keep llama.cpp's own log off the screen; what is returned must live as long as it does."""
+    """Silence llama.cpp's log; the caller must keep the returned object alive."""
     import llama_cpp  # noqa: PLC0415 - an extra
 
     quiet = llama_cpp.llama_log_callback(lambda level, text, about: None)  # noqa: ARG005
@@ -145,7 +146,7 @@ def _silence() -> Any:
 
 @cache
 def answer_schema() -> Mapping[str, Any]:
-    """Return the schema of what a model may say: a few fields, each with a bounded value."""
+    """Return the schema of the model's output: a few fields, each with a bounded value."""
     choices = [
         {
             "type": "object",
@@ -202,7 +203,7 @@ def _prompt(text: str, draft: Mapping[str, Any]) -> str:
 
 
 def _valid(changes: list[Change], draft: Mapping[str, Any]) -> tuple[Change, ...]:
-    """Return the changes that leave a valid spec, one after the other."""
+    """Return the changes that, applied in order, keep the spec valid."""
     kept: list[Change] = []
     now = Draft(data=draft)
     for change in changes:

@@ -1,4 +1,4 @@
-"""One thing said in a conversation."""
+"""One line of a conversation."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,7 +8,7 @@ Kind = Literal["said", "finding", "proposal", "spec", "question", "trouble"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """What `you` or `ftc` said; `kind` is how a front end may show it."""
+    """A text by `you` or `ftc`; `kind` tells a front end how to show it."""
 
     who: Literal["ftc", "you"]
     text: str

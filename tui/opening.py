@@ -1,13 +1,14 @@
-"""The opening of a conversation: its folder, its language, what was left last time."""
+"""The start of a conversation: its folder, its language and the saved draft."""
 
 from pathlib import Path
 
 from ftc.spec.finding import EnvironmentFailure
 from ftc.spec.load import load_document
+from ftc.spec.message import Message
 from ftc.tui.draft import Draft, read_draft
 from ftc.tui.language_model import load_model
+from ftc.tui.saved_state import find_kept
 from ftc.tui.session import Session
-from ftc.tui.shelf import find_kept
 from ftc.tui.situation import Observer
 from ftc.tui.understanding.reader import WORDS_ALONE
 from ftc.tui.understanding.reading import Understander
@@ -17,11 +18,10 @@ from ftc.tui.voice import Voice, find_language
 def make_session(
     folder: Path, *, language: str | None, spec: Path | None, model: Path | None = None
 ) -> Session:
-    """Return a session that has not begun; `spec` is a spec to change.
+    """Return a session that has not started; `spec` is an existing spec to change.
 
-    `model` is a GGUF file that reads what words alone do not.
-
-    Raises EnvironmentFailure where that spec cannot be read.
+    `model` is a GGUF file of a language model, for messages that the word reader does not
+    understand. Raises EnvironmentFailure if the spec cannot be read.
     """
     observer = Observer(folder=folder)
     voice = Voice(language=find_language(language))
@@ -42,7 +42,10 @@ def make_session(
 def _read(spec: Path) -> Draft:
     document = load_document(str(spec))
     if isinstance(document, tuple):
-        raise EnvironmentFailure(message=document[0].message, help=document[0].help)
+        raise EnvironmentFailure(message=document[0].problem, help=document[0].remedy)
     if not isinstance(document.data, dict):
-        raise EnvironmentFailure(message=f"`{spec}` holds no spec", help="name another file")
+        raise EnvironmentFailure(
+            message=Message("failure.no_spec.message", {"name": str(spec)}),
+            help=Message("failure.no_spec.help"),
+        )
     return read_draft(document.data)

@@ -1,4 +1,4 @@
-"""A conversation that a server started ends with that server, however the server ended."""
+"""Ends a conversation when the server that started it ends."""
 
 import os
 import threading
@@ -9,10 +9,10 @@ _LOOK_SECONDS: Final = 1.0
 
 
 def end_with_parent() -> None:
-    """Watch the process that started this one, and leave at once when it is gone.
+    """Watch the parent process, and exit at once when it is gone.
 
-    Textual's driver for browsers reads the closed pipe of a dead server for ever. The draft needs
-    no farewell: it was kept after each reply.
+    Otherwise Textual's browser driver would read the closed pipe of a dead server forever. The
+    draft is not lost: it is saved after each reply.
     """
     parent = os.getppid()
 

@@ -8,7 +8,7 @@ from ftc.tui.view import make_offers
 
 
 def converse(session: Session, asking: TextIO, telling: TextIO) -> None:
-    """Ask and read until the person is done, quits or closes the input."""
+    """Ask and read until the user finishes, quits or closes the input."""
     _tell(session, session.start(), telling)
     while not (session.ended or session.finished):
         telling.write("> ")

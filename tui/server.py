@@ -1,7 +1,7 @@
 """The assistant in a browser on this machine: one process of `ftc chat` for each connection.
 
-Whoever knows the address can talk to it: the server listens on the loopback alone, and an address
-without the token, which is new at every start, gets nothing.
+The server listens only on the loopback interface. It answers only requests with its token, which
+is new at every start.
 """
 
 import socket
@@ -34,7 +34,7 @@ _HEADERS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """The assistant behind an address: where it listens, and the token that opens it."""
+    """The assistant at an address: where it listens, and its token."""
 
     listener: socket.socket
     token: str = field(default_factory=lambda: token_urlsafe(_TOKEN_BYTES), repr=False)
@@ -46,21 +46,21 @@ class Served:
 
     @property
     def address(self) -> str:
-        """What to open in a browser."""
+        """The URL to open in a browser."""
         return f"http://{self.host}/{self.token}/"
 
 
 def listen(port: int) -> Served:
-    """Take a port of this machine, any free one for 0; raises EnvironmentFailure where it is taken.
+    """Take a port of this machine, or any free one for 0.
 
-    The extra that serves is asked for first.
+    Raises EnvironmentFailure if the port is in use, or if textual-serve is not installed.
     """
     try:
         import textual_serve.server  # noqa: F401, PLC0415 - an extra
     except ImportError as error:
         raise EnvironmentFailure(
             message="the assistant in a browser needs textual-serve, which is not installed",
-            help='`pip install "ftc[serve]"`, or leave --serve out',
+            help='run `pip install ".[serve]"` in a clone of ftc, or leave --serve out',
         ) from error
     try:
         return Served(listener=socket.create_server((_HOST, port)))
@@ -72,14 +72,14 @@ def listen(port: int) -> Served:
 
 
 def serve(served: Served, command: str) -> None:
-    """Answer browsers until ctrl+c; `command` starts one assistant, in the shell's words."""
+    """Answer browsers until ctrl+c; `command` is the shell command of one assistant."""
     from aiohttp.web import run_app  # noqa: PLC0415 - an extra
 
     run_app(make_site(served, command), sock=served.listener, print=None)
 
 
 def make_site(served: Served, command: str) -> "Application":
-    """Return the pages: all behind the token, none with an address outside this machine."""
+    """Return the site: all pages need the token, and none loads anything from elsewhere."""
     from aiohttp.web import Application, Response, get, static  # noqa: PLC0415 - an extra
     from textual_serve.server import Server  # noqa: PLC0415
 
@@ -105,7 +105,7 @@ def make_site(served: Served, command: str) -> "Application":
 
 
 def _guard(served: Served) -> Any:
-    """Return what stands before every page: no token, no answer."""
+    """Return the middleware that rejects requests without the token."""
     from aiohttp.web import HTTPForbidden, middleware  # noqa: PLC0415 - an extra
 
     @middleware
@@ -113,7 +113,9 @@ def _guard(served: Served) -> Any:
         first = request.path.split("/")[1]
         shown = request.cookies.get(_COOKIE, "") if first == "download" else first
         if not compare_digest(shown.encode(), served.token.encode()):
-            raise HTTPForbidden(text="This address needs the token that `ftc chat --serve` said.\n")
+            raise HTTPForbidden(
+                text="This address needs the token that `ftc chat --serve` printed.\n"
+            )
         response = await handler(request)
         if not response.prepared:
             for name, value in _HEADERS.items():

@@ -1,4 +1,4 @@
-"""What stands beside a conversation, as text: no front end computes it for itself."""
+"""The panel beside a conversation, as text for every front end."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _MARKS: Final = {"derived": "~", "default": "\u00b7"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """The side's blocks as text, with their titles by name; below the spec, what its marks say."""
+    """The panel's blocks as text, with their titles by name, and the legend of the spec's marks."""
 
     titles: Mapping[str, str]
     spec: str
@@ -30,11 +30,11 @@ class View:
 
 
 def make_view(session: Session) -> View:
-    """Return the side of a session as it stands."""
+    """Return the current panel of a session."""
     say = session.voice.say
     names = ("spec", "memory", "findings")
     spec = [*_spec(session)]
-    # a mark and its word stay on one line
+    # keep a mark and its word on one line
     legend = ", ".join(each.replace(" ", "\u00a0") for each in say("side.legend").split(", "))
     marked = [*spec, f"({legend})"] if spec else [say("side.nothing_yet")]
     return View(
@@ -46,7 +46,7 @@ def make_view(session: Session) -> View:
 
 
 def make_offers(session: Session) -> tuple[str, ...]:
-    """Return the answers on offer in words: what each leads to, and which ftc would take."""
+    """Return the texts of the answers on offer, with consequences and ftc's suggestion."""
     step = session.step
     if not isinstance(step, Question):
         return ()
@@ -60,7 +60,7 @@ def make_offers(session: Session) -> tuple[str, ...]:
 
 
 def _spec(session: Session) -> Iterator[str]:
-    """Yield a line a value: `=` was said, `?` chosen by ftc, `~` derived, a dot is a default."""
+    """Yield one line per value: `=` by the user, `?` by ftc, `~` derived, a dot is a default."""
     chosen = session.draft.chosen
     for pointer, value in _leaves(written(session.draft), ""):
         own = any(each in (pointer, f"{pointer}/{each.rpartition('/')[2]}") for each in chosen)

@@ -1,4 +1,4 @@
-"""The voice: what the assistant says, in one of three languages, from catalogues of sentences."""
+"""The voice: the assistant's sentences in three languages, from catalogues."""
 
 import json
 import locale
@@ -21,7 +21,7 @@ _MINUTE: Final = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Voice:
-    """Says sentences of the catalogue; each key has one in every language."""
+    """Returns sentences of the catalogue; each key has one in every language."""
 
     language: Language = "en"
 
@@ -35,16 +35,16 @@ class Voice:
         return self._of_field(pointer, "ask")
 
     def why(self, pointer: str) -> str:
-        """Return why a field is asked."""
+        """Return the reason for a field's question."""
         return self._of_field(pointer, "why")
 
     def label(self, pointer: str, value: str) -> str:
-        """Return what stands for a value among a field's answers; most stand for themselves."""
+        """Return the label of a value among a field's answers: the value, or value and words."""
         words = read_catalogue(self.language).get(f"option.{pointer}.{value}")
         return value if words is None else f"{value} ({words})"
 
     def show(self, value: Any) -> str:
-        """Return a value as people read it: `1,234` or `1.234`, as the language has it."""
+        """Return a value in the language's format: `1,234` or `1.234`."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             return str(value)
         if isinstance(value, float) and value == int(value):
@@ -59,7 +59,7 @@ class Voice:
         return f"{self.show(round(count_bytes / _GIBI, 1))} GiB"
 
     def duration(self, seconds: float) -> str:
-        """Return about how long, in the unit that people would use."""
+        """Return a rounded duration, in seconds, minutes or hours."""
         if seconds < 2 * _MINUTE:
             return self.say("time.seconds", count=max(1, round(seconds)))
         if seconds < 2 * _HOUR:
@@ -81,7 +81,7 @@ def read_catalogue(language: Language) -> Mapping[str, str]:
 
 
 def find_language(wanted: str | None = None) -> Language:
-    """Return the language that is wanted, or the one of the locale; English where it is another."""
+    """Return the requested language, or the locale's; English if it is not supported."""
     said = wanted or os.environ.get("LC_ALL") or os.environ.get("LC_MESSAGES")
     said = said or os.environ.get("LANG") or locale.getlocale()[0] or ""
     short = said[:2].lower()

@@ -1,10 +1,10 @@
-"""Feed mutated inputs to everything that reads what others wrote, for so many minutes in all.
+"""Fuzz every reader of untrusted input with mutated inputs, for a number of minutes.
 
     make fuzz                          # ten minutes, into benchmarks/fuzz.md
     python -m benchmarks.fuzz --minutes 1 --target spec-json
 
-Each target runs in a process of its own, with a limit of seconds per input and of memory. What
-breaks is kept in build/fuzz/ by its target; give it a name in tests/hostile/ when it is mended.
+Each target runs in its own process, with limits on memory and on the time per input. Inputs that
+break it are kept in build/fuzz/, by target. After the fix, move them to tests/hostile/.
 """
 
 import argparse
@@ -30,18 +30,18 @@ from benchmarks.fuzz.mutations import mutate
 from benchmarks.fuzz.seeds import ROOT, find_seeds, make_folder
 from benchmarks.fuzz.targets import TARGETS, describe_failure, run_target
 
-SECONDS = 15.0  # an input may take; a chat template is given up after 10 by itself
-MEMORY_BYTES = 3 * 2**30  # of anonymous memory, libraries and their threads included
+SECONDS = 15.0  # per input; rendering a chat template stops by itself after 10
+MEMORY_BYTES = 3 * 2**30  # anonymous memory, including libraries and their threads
 FOUND = ROOT / "build" / "fuzz"
 REPORT = ROOT / "benchmarks" / "fuzz.md"
 
 
 class TooSlowError(BaseException):
-    """An input took too long; no `except Exception` of a reader holds it up."""
+    """An input took too long; a reader's `except Exception` does not catch this."""
 
 
 def main() -> int:
-    """Run all targets, or be the process of one."""
+    """Run all targets, or one target in this process."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz")
     parser.add_argument("--minutes", type=float, default=10, help="in all (10)")
     parser.add_argument("--target", choices=TARGETS, action="append", help="only this one")
@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def start(name: str, seconds: float, number: int) -> dict[str, Any]:
-    """Fuzz one target in another process; one that dies is a failure of its last input."""
+    """Fuzz one target in another process; if it dies, its last input is a failure."""
     command = [sys.executable, "-m", "benchmarks.fuzz", "--target", name]
     command += ["--child", str(seconds), "--seed", str(number)]
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
@@ -77,7 +77,7 @@ def start(name: str, seconds: float, number: int) -> dict[str, Any]:
 
 
 def fuzz(name: str, seconds: float, number: int) -> dict[str, Any]:
-    """Give one target inputs until the time is up; every kind of failure is kept once."""
+    """Fuzz one target until the time is up; keep one input per kind of failure."""
     FOUND.mkdir(parents=True, exist_ok=True)
     failures: dict[str, Path] = {}
     state = {"inputs": 0, "slowest": 0.0}
@@ -138,12 +138,12 @@ def _round(try_one: Callable[[bytes], None], seeds: list[bytes], number: int) ->
 
 
 def _try(name: str, content: bytes, folder: Path) -> str | None:
-    """Return what went wrong with an input, if anything did."""
-    faulthandler.dump_traceback_later(4 * SECONDS, exit=True)  # where no signal is heard
+    """Return the failure of an input, or None."""
+    faulthandler.dump_traceback_later(4 * SECONDS, exit=True)  # in case the signal is not handled
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
         run_target(name, content, folder)
-    except (Exception, TooSlowError) as error:  # noqa: BLE001 - that is what is looked for
+    except (Exception, TooSlowError) as error:  # noqa: BLE001 - fuzzing looks for any exception
         return describe_failure(error)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -156,7 +156,7 @@ def _give_up(*_: object) -> None:
 
 
 def write_report(results: dict[str, dict[str, Any]], number: int) -> str:
-    """Return the page: how many inputs each target had, and what became of them."""
+    """Return the report: the inputs and failures of each target."""
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"],
         cwd=ROOT,
@@ -169,13 +169,13 @@ def write_report(results: dict[str, dict[str, Any]], number: int) -> str:
     lines = [
         "# Fuzzing",
         "",
-        "Everything that reads what somebody else wrote, fed with inputs that hypothesis mutates:",
+        "Every reader of untrusted input, tested with inputs that hypothesis mutates:",
         f"`make fuzz`. On {datetime.now(UTC):%Y-%m-%d} at commit {commit}, on Python",
         f"{platform.python_version()}, seed {number}.",
         "",
-        f"{total:,} inputs, {len(failures)} failures. An input may take {SECONDS:.0f} s, and the",
-        f"process {MEMORY_BYTES / 2**30:.0f} GiB; a crash, a hang, and an error that the caller of",
-        "a reader does not expect are failures.",
+        f"{total:,} inputs, {len(failures)} failures. The limits are {SECONDS:.0f} s per input and",
+        f"{MEMORY_BYTES / 2**30:.0f} GiB per process. A crash, a hang, or an error that the",
+        "caller of a reader does not expect is a failure.",
         "",
         "| target | inputs | slowest, s | peak of the process, MiB | failures |",
         "| --- | ---: | ---: | ---: | ---: |",

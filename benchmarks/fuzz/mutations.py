@@ -1,11 +1,11 @@
-"""Mutations: whole inputs made wrong by bytes, by values, or by what has broken others."""
+"""Mutations: valid inputs changed in bytes, in values, or with known troublemakers."""
 
 import json
 from typing import Any
 
 from hypothesis import strategies as st
 
-#: What readers of text tend to stumble over.
+#: Snippets that often break readers of text.
 SNIPPETS = (
     *(
         b"[" * 2000,
@@ -83,7 +83,7 @@ VALUES = st.recursive(
 
 @st.composite
 def mutate(draw: st.DrawFn, seeds: list[bytes]) -> bytes:
-    """Return a seed with a few changes, now and then bytes of nothing known."""
+    """Return a seed with a few changes, and sometimes random bytes."""
     if draw(st.integers(0, 19)) == 0:
         return draw(st.binary(max_size=4000))
     content = draw(st.sampled_from(seeds))
@@ -101,7 +101,7 @@ def _bytes(draw: st.DrawFn, content: bytes) -> bytes:
 
 
 def _snippet(draw: st.DrawFn, content: bytes) -> bytes:
-    """Put in what has broken readers before."""
+    """Insert a snippet that has broken readers before."""
     at = draw(st.integers(0, len(content)))
     return content[:at] + draw(st.sampled_from(SNIPPETS)) + content[at:]
 
@@ -123,7 +123,7 @@ def _value(draw: st.DrawFn, content: bytes) -> bytes:
             tree, end = json.JSONDecoder().raw_decode(body.decode("utf-8", "surrogateescape"))
         except (ValueError, RecursionError):
             continue
-        if skip and number % 2:  # a header of safetensors: its length goes with it
+        if skip and number % 2:  # a safetensors header: update its length
             written = json.dumps(_replace(draw, tree)).encode()
             return len(written).to_bytes(8, "little") + written + bytes(60)
         rest = body.decode("utf-8", "surrogateescape")[end:].encode("utf-8", "surrogateescape")

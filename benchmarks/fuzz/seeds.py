@@ -1,4 +1,4 @@
-"""The seeds: whole inputs of every target, which mutations start from, and a folder to run in."""
+"""The seeds: valid inputs of every target, from which mutations start, and a folder."""
 
 import functools
 import json
@@ -68,7 +68,7 @@ TABLE = "prompt,completion\n" + "".join(f'"question {i}, please",{i % 3}\n' for 
 
 
 def make_folder(folder: Path) -> None:
-    """Write a whole model and a table of rows, as every target but its own file finds them."""
+    """Write a complete model and a table of rows; a target replaces one of these files."""
     (folder / "model").mkdir(parents=True, exist_ok=True)
     files = {
         "rows.csv": TABLE.encode(),
@@ -82,7 +82,7 @@ def make_folder(folder: Path) -> None:
 
 
 def find_seeds(name: str) -> list[bytes]:
-    """Return whole inputs of a target, and those that once broke it."""
+    """Return valid inputs of a target, and inputs that once broke it."""
     found = _seeds()[name]
     kept = HOSTILE / name
     return [*found, *(path.read_bytes() for path in sorted(kept.glob("*")))]
@@ -142,7 +142,7 @@ def _texts(value: object) -> list[str]:
 
 
 def make_parquets(tables: list[list[dict[str, object]]]) -> list[bytes]:
-    """Return tables as parquet, where pyarrow is installed."""
+    """Return tables as parquet, if pyarrow is installed."""
     from pyarrow import Table, parquet  # noqa: PLC0415 - of an extra
 
     written = []

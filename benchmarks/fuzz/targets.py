@@ -1,6 +1,6 @@
-"""The targets: each takes bytes that somebody else wrote, and may refuse them, but not break.
+"""The targets: each reads untrusted bytes, which it may reject but which must not break it.
 
-A target returns whatever it found; what it may raise is what the caller of that reader expects.
+A target may only raise the exceptions that the callers of its reader expect.
 """
 
 import json
@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from ftc.compiler.pipeline import check
-from ftc.compiler.resolve.chat_template import ChatTemplateError, compile_chat_template
-from ftc.compiler.resolve.data import resolve_data
+from ftc.compiler.resolve.chat_template.rendering import ChatTemplateError, compile_chat_template
+from ftc.compiler.resolve.data.facts import resolve_data
 from ftc.compiler.resolve.facts import TokenizerFacts, Unknown
-from ftc.compiler.resolve.model import resolve_model
-from ftc.compiler.resolve.tokenizer import resolve_tokenizer
+from ftc.compiler.resolve.model.facts import resolve_model
+from ftc.compiler.resolve.tokenizer.facts import resolve_tokenizer
 from ftc.compiler.write.lock import LockFailure, parse_lock
 from ftc.spec.document import Document
 from ftc.spec.load import load_document
@@ -39,7 +39,7 @@ TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """`run` gets the bytes and a folder with a whole model, and its own file's name in it."""
+    """`run` gets the bytes, a folder with a complete model, and the name of its own file."""
 
     run: Callable[[bytes, Path, str], None]
     file: str
@@ -54,7 +54,7 @@ def read_spec(content: bytes, folder: Path, name: str) -> None:
 
 
 def check_spec(content: bytes, folder: Path, name: str) -> None:
-    """Do all that `ftc check` does: facts of the files that the spec names, plan and rules."""
+    """Do what `ftc check` does: read the facts, make the plan and run the rules."""
     (folder / name).write_bytes(content)
     check(str(folder / name))
 
@@ -68,13 +68,13 @@ def read_template(content: bytes, folder: Path, name: str) -> None:
 
 
 def read_data(content: bytes, folder: Path, name: str) -> None:
-    """Find out what a data file holds, and how many tokens its rows have."""
+    """Read the facts of a data file, and the tokens of its rows."""
     (folder / name).write_bytes(content)
     resolve_data(_spec(folder, name), folder=folder, tokenizer=_tokenizer(folder))
 
 
 def read_model(content: bytes, folder: Path, name: str) -> None:
-    """Find out what a model's folder holds, one of whose files has these bytes."""
+    """Read the facts of a model's folder, with these bytes as one of its files."""
     path = folder / name
     before = path.read_bytes() if path.is_file() else None
     path.write_bytes(content)
@@ -136,13 +136,13 @@ TARGETS: Mapping[str, Target] = {
 
 
 def run_target(name: str, content: bytes, folder: Path) -> None:
-    """Give bytes to a target."""
+    """Run a target on bytes."""
     target = TARGETS[name]
     target.run(content, folder, target.file)
 
 
 def describe_failure(error: BaseException) -> str:
-    """Return the kind of a failure and the deepest line of ftc's own that it came from."""
+    """Return the type of a failure and the deepest line of ftc's code in its traceback."""
     where, trace = "", error.__traceback__
     while trace is not None:
         path = Path(trace.tb_frame.f_code.co_filename)

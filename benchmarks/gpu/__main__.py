@@ -1,12 +1,12 @@
-"""How the plan does on this machine's GPU: bundles of real shapes, a few steps each.
+"""Compares plans with this machine's GPU: bundles of real shapes, a few steps each.
 
     python -m benchmarks.gpu               # about 10 minutes; appends to ledger.json
-    python -m benchmarks.gpu --minutes 4   # what fits into less, the smallest first
+    python -m benchmarks.gpu --minutes 4   # as many cases as possible, smallest first
 
-Each case of `cases.py` is compiled for this machine and its bundle run on random weights. The
-ledger keeps what the plan said and what was measured: bytes allocated, reserved and seen by the
-driver, and tokens per second. A case that does not fit, fails or finds no time is named. Exits 3
-where there is no GPU.
+Each case of `cases.py` is compiled for this machine, and its bundle is run with random weights. The
+ledger keeps the plan's values and the measured ones: bytes allocated, reserved and reported by the
+driver, and tokens per second. Cases that do not fit, fail or run out of time are listed. Exits 3
+if there is no GPU.
 """
 
 import argparse
@@ -24,13 +24,13 @@ from ftc.compiler.resolve.hardware import read_gpus
 
 _ENVIRONMENT: Final = 3
 _MINUTE: Final = 60
-_LAST_SECONDS: Final = 75  # what the longest case takes: none is begun with less left
+_LAST_SECONDS: Final = 75  # the time of the longest case: none is started with less left
 
 
 def main() -> None:
     """Measure the cases within the time, print them, and append them to the ledger."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=10.0, help="all in all (%(default)s)")
+    parser.add_argument("--minutes", type=float, default=10.0, help="total minutes (%(default)s)")
     parser.add_argument("--ledger", type=Path, default=LEDGER, help="the file to append to")
     arguments = parser.parse_args()
     gpus = read_gpus()

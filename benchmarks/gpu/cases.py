@@ -1,4 +1,4 @@
-"""The runs that a GPU is measured with: real shapes, each as the spec of a bundle."""
+"""The benchmark runs of a GPU: real shapes, each as the spec of a bundle."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ SHAPES: Final[Mapping[str, Mapping[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One run: a shape of `SHAPES`, a method, and rows of so many tokens, `micro` at a time."""
+    """One run: a shape of `SHAPES`, a method, and `micro` rows of `tokens` tokens per pass."""
 
     shape: str
     method: Literal["full", "lora", "qlora"]
@@ -67,7 +67,7 @@ TINY: Final = Case(shape="tiny", method="full", checkpointing=False, tokens=64, 
 
 
 def make_spec(case: Case, *, hardware: str) -> Mapping[str, Any]:
-    """Return the spec of a case; every row is cut to its length, and no step is accumulated."""
+    """Return the spec of a case; rows are truncated to its length, without accumulation."""
     return {
         "name": "measured",
         "model": "../model",

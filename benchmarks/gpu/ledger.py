@@ -1,4 +1,4 @@
-"""The ledger: every measured run beside its plan, kept in the repository, newest last."""
+"""The ledger: every measured run and its plan, kept in the repository, newest last."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ _COLUMNS: Final = ("allocated_bytes", "reserved_bytes", "device_bytes", "tokens_
 
 
 def read(path: Path) -> list[Mapping[str, Any]]:
-    """Return the entries of a ledger, none where there is no file."""
+    """Return the entries of a ledger; none if there is no file."""
     if not path.exists():
         return []
     entries: list[Mapping[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
@@ -24,7 +24,7 @@ def append(path: Path, machine: str, entries: Sequence[Mapping[str, Any]]) -> No
 
 
 def table(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a line per entry: predicted over measured, as a share off, for each figure."""
+    """Yield a line per entry with the relative error of each predicted figure."""
     yield f"{'case':36}" + "".join(
         f"{name.removesuffix('_bytes').split('_')[0]:>12}" for name in _COLUMNS
     )

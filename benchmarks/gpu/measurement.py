@@ -1,4 +1,4 @@
-"""One measured run of a generated bundle, beside what its plan said."""
+"""One measured run of a generated bundle, and the prediction of its plan."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from ftc.compiler.pipeline import compile_bundle, write
 from ftc.compiler.plan.plan import Plan
 
 _SEED: Final = 4
-_TOKENS: Final = 320  # of the tokenizer; the model's own vocabulary is the real one
+_TOKENS: Final = 320  # of the tokenizer; the model has its real vocabulary
 _NAMED: Final = {
     "pad_token": "<pad>",
     "eos_token": "</s>",
@@ -27,7 +27,7 @@ _NAMED: Final = {
 }
 _WORDS: Final = ("parcel", "order", "refund", "invoice", "late", "where", "please", "account")
 _STEP: Final = re.compile(r"step (\d+) of")
-_WARM: Final = 3  # steps before the rate is taken
+_WARM: Final = 3  # steps before the rate is measured
 _SAMPLE_SECONDS: Final = 0.1
 
 
@@ -71,8 +71,7 @@ def _text(number: int, words: int) -> str:
 def measure(case: Case, folder: Path, *, hardware: str) -> Mapping[str, Any]:
     """Compile and run a case in a folder that holds `model/`; return prediction and measurement.
 
-    `measured` is missing where the plan says that it does not fit, and `failed` says what went
-    wrong in a run that ended otherwise.
+    `measured` is missing if the plan does not fit; `failed` describes the failure of a run.
     """
     write_rows(folder / "rows.jsonl", case)
     place = folder / "bundles" / str(len(list(folder.glob("bundles/*"))))
@@ -92,7 +91,7 @@ def measure(case: Case, folder: Path, *, hardware: str) -> Mapping[str, Any]:
 
 
 def predict(plan: Plan) -> Mapping[str, Any]:
-    """Return what the plan says that a run will be measured for."""
+    """Return the plan's predictions of the measured values."""
     memory = plan.memory
     return {
         "allocated_bytes": memory.allocated_bytes,
@@ -103,7 +102,7 @@ def predict(plan: Plan) -> Mapping[str, Any]:
 
 
 def run(bundle: Path, case: Case, *, gpu: bool) -> Mapping[str, Any]:
-    """Run `prepare` and `train` of a bundle; time its steps by the lines that it says."""
+    """Run `prepare` and `train` of a bundle; time its steps by its log lines."""
     prepared = subprocess.run(
         [sys.executable, "prepare.py"], cwd=bundle, capture_output=True, text=True, check=False
     )
@@ -139,7 +138,7 @@ def run(bundle: Path, case: Case, *, gpu: bool) -> Mapping[str, Any]:
 
 
 def _rate(seen: Mapping[int, float], case: Case) -> float | None:
-    """Return tokens per second between the warm steps that were said, None where too few were."""
+    """Return tokens per second between the logged warm steps; None if there are too few."""
     warm = sorted((step, when) for step, when in seen.items() if step >= _WARM)
     if len(warm) < 2:  # noqa: PLR2004 - a rate needs two
         return None
@@ -153,17 +152,17 @@ def _last_line(text: str) -> str:
 
 
 class Device:
-    """Samples what the driver says is used of the first GPU, over what was used before."""
+    """Samples the driver's used memory of the first GPU, minus the memory used before."""
 
     def __init__(self, *, active: bool) -> None:
-        """Sample while the context lasts; not `active` where there is no GPU."""
+        """Sample inside the context; set `active` to false without a GPU."""
         self.peak_bytes = 0
         self._active = active
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
 
     def __enter__(self) -> Self:
-        """Begin to sample."""
+        """Start sampling."""
         if self._active:
             self._thread.start()
         return self

@@ -8,18 +8,18 @@ import click
 
 # name of the command -> what it does, as `ftc --help` lists it
 COMMANDS: Final[Mapping[str, str]] = {
-    "chat": "Talk a fine-tune through, to a spec, a plan and a bundle.",
+    "chat": "Plan a fine-tune in a conversation; write its spec and its bundle.",
     "new": "Write a starter spec from flags, without questions.",
-    "check": "Say everything that is wrong with a spec.",
-    "plan": "Show memory, batch, time and disk, and what else would fit.",
+    "check": "Report everything that is wrong with a spec.",
+    "plan": "Show the memory, batch, time and disk of a run, and alternatives.",
     "compile": "Write the bundle: plain scripts that run without ftc.",
-    "rehearse": "Run the whole bundle in miniature, on this machine's CPU.",
-    "watch": "Follow a run, live or after the fact, from the files that it writes.",
-    "models": "List well-known models by what they need and are for.",
-    "explain": "Print the page of a finding's code, of a field or of a term.",
-    "doctor": "Show what this machine has, as a `hardware` section ready to paste.",
+    "rehearse": "Run the whole bundle on this machine's CPU, with a tiny model.",
+    "watch": "Show a running or finished run, from the files that it writes.",
+    "models": "List well-known models, with their memory, licence and languages.",
+    "explain": "Explain the code of a finding, a field of the spec, or a term.",
+    "doctor": "Show this machine's hardware as a `hardware` section for a spec.",
     "schema": "Print the JSON Schema of specs.",
-    "completion": "Print the completion script of a shell.",
+    "completion": "Print the completion script for a shell.",
 }
 
 

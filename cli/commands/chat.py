@@ -12,22 +12,26 @@ from ftc.commands.options import can_draw
 from ftc.tui.opening import make_session
 from ftc.tui.orphan import end_with_parent
 from ftc.tui.plain import converse
-from ftc.tui.shelf import Kept, keep
+from ftc.tui.saved_state import Kept, keep
 from ftc.tui.voice import LANGUAGES
 
 
 @click.command(name="chat", short_help=COMMANDS["chat"])
 @click.argument("spec", required=False, type=click.Path(path_type=Path))
-@click.option("--plain", is_flag=True, help="Ask line by line, with no screen to draw.")
-@click.option("--lang", type=click.Choice(LANGUAGES), help="English, Catalan or Spanish.")
+@click.option("--plain", is_flag=True, help="Ask line by line, without a full screen.")
+@click.option("--lang", type=click.Choice(LANGUAGES), help="Language: English, Catalan or Spanish.")
 @click.option(
     "--llm",
     type=click.Path(path_type=Path),
-    help="A GGUF file of a language model, for messages that the words alone do not explain: it "
-    "proposes changes, which you confirm. Needs llama-cpp-python.",
+    help="A GGUF file of a language model that interprets messages which the assistant does not "
+    "understand: it proposes changes, which you confirm. Needs llama-cpp-python.",
 )
-@click.option("--serve", "served", is_flag=True, help="Talk in a browser on this machine.")
-@click.option("--port", type=click.IntRange(0, 65535), help="Its port (default: a free one).")
+@click.option(
+    "--serve", "served", is_flag=True, help="Open the assistant in a browser on this machine."
+)
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help="The port for --serve (default: a free one)."
+)
 def command(
     spec: Path | None,
     *,
@@ -37,9 +41,9 @@ def command(
     served: bool,
     port: int | None,
 ) -> None:
-    """Talk a fine-tune through, to a spec, a plan and a bundle.
+    """Plan a fine-tune in a conversation; write its spec and its bundle.
 
-    SPEC is a spec to change. Without a terminal that can draw, questions come line by line.
+    SPEC is an existing spec to change. On a simple terminal, questions are asked line by line.
     """
     if port is not None and not served:
         raise click.UsageError("--port goes with --serve.")
@@ -74,5 +78,5 @@ def _serve(port: int, again: str) -> None:
     from ftc.tui.server import listen, serve  # noqa: PLC0415 - an extra
 
     served = listen(port)
-    click.echo(f"Open {served.address} in a browser on this machine; ctrl+c ends it.")
+    click.echo(f"Open {served.address} in a browser on this machine; press Ctrl-C to stop.")
     serve(served, again)

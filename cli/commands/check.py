@@ -12,10 +12,10 @@ import click
 from ftc.commands import COMMANDS
 from ftc.commands.options import FAILED, make_subject, spec_argument, wants_colour
 from ftc.compiler.pipeline import Outcome, check, mask_rows
+from ftc.fix_patches import write_fixes
 from ftc.repair import Edit
 from ftc.report import REPORTERS
 from ftc.spec.finding import Finding
-from ftc.written import write_fixes
 
 _MOST_ROUNDS: Final = 20
 
@@ -30,19 +30,19 @@ _MOST_ROUNDS: Final = 20
     show_default=True,
     help="How to print the findings.",
 )
-@click.option("--fix", is_flag=True, help="Make the repairs that are safe.")
+@click.option("--fix", is_flag=True, help="Apply the safe fixes.")
 @click.option(
     "--unsafe",
     is_flag=True,
-    help="With --fix: also those that change the trained model, drop an output, or guess a name.",
+    help="With --fix: also fixes that change the trained model, drop an output or guess a name.",
 )
-@click.option("--strict", is_flag=True, help="Exit with 1 on warnings too.")
+@click.option("--strict", is_flag=True, help="Exit with code 1 on warnings too.")
 @click.option(
     "--show-mask",
     "rows",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Show the first N rows as the model will read them, and which tokens are learned.",
+    help="Show the first N rows as the model reads them, and mark the tokens that are learned.",
 )
 @click.pass_context
 def command(
@@ -55,7 +55,7 @@ def command(
     strict: bool,
     rows: int | None,
 ) -> None:
-    """Say everything that is wrong with a spec.
+    """Report everything that is wrong with a spec.
 
     SPEC is a file in JSON or YAML, or - for standard input.
     """
@@ -102,10 +102,11 @@ def _repair(source: str, outcome: Outcome, *, unsafe: bool) -> Outcome:
 
     A fix that another one contradicts waits for the next round, when it may not be right any more.
     """
+    from ftc.compiler.resolve.resolver import Resolver  # noqa: PLC0415 - for --fix only
     from ftc.repair import repair  # noqa: PLC0415 - for --fix only
 
     path, seen, faithful = Path(source), set[str](), True
-    edit = _editor(path)
+    edit, resolver = _editor(path), Resolver()
     before: str | None = None
     for _ in range(_MOST_ROUNDS):
         findings = write_fixes(outcome.findings, outcome.document)
@@ -124,7 +125,7 @@ def _repair(source: str, outcome: Outcome, *, unsafe: bool) -> Outcome:
         for finding in repaired.fixed:
             for operation in finding.fix:
                 click.echo(f"{source}: {finding.code}: {_say(operation)}", err=True)
-        outcome = check(source)
+        outcome = check(source, resolver=resolver)
     _show(source, before, faithful=faithful)
     return outcome
 

@@ -1,7 +1,7 @@
 """`ftc compile`: the bundle on disk, or how the one on disk has drifted from its spec."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,11 @@ from ftc.commands.options import (
 from ftc.compiler.pipeline import STAGES, Outcome, compile_bundle, drift, write
 from ftc.compiler.write.bundle import Written
 from ftc.compiler.write.conflict import Conflict
+from ftc.compiler.write.disk import typed
 from ftc.compiler.write.drift import Drift
-from ftc.report.machine import VERSION, dump, list_findings
+from ftc.fix_patches import write_fixes
+from ftc.report.json_output import VERSION, dump, list_findings
 from ftc.spec.sections import Launcher
-from ftc.written import write_fixes
 
 _MARKS = {"created": "+", "replaced": "~", "removed": "-", "unchanged": " "}
 
@@ -30,14 +31,19 @@ _MARKS = {"created": "+", "replaced": "~", "removed": "-", "unchanged": " "}
 @click.command(name="compile", short_help=COMMANDS["compile"])
 @spec_argument
 @output_option
-@click.option("--check", "checks", is_flag=True, help="Write nothing; exit with 1 on drift.")
-@click.option("--locked", is_flag=True, help="Take every fact from the lock, or fail.")
-@click.option("--update", is_flag=True, help="Resolve every fact again and say what moved.")
+@click.option(
+    "--check",
+    "checks",
+    is_flag=True,
+    help="Write nothing; exit with code 1 if the bundle differs from its spec.",
+)
+@click.option("--locked", is_flag=True, help="Take all facts from the lock file, or fail.")
+@click.option("--update", is_flag=True, help="Resolve all facts again and list the changes.")
 @click.option("--force", is_flag=True, help="Replace files that were edited by hand.")
 @click.option(
     "--stop-after",
     type=click.Choice(STAGES),
-    help="Run the stages up to this one; only `write` writes.",
+    help="Stop after this stage; only `write` writes files.",
 )
 @format_option("what was done")
 @click.pass_context
@@ -63,27 +69,21 @@ def command(
         raise click.UsageError("--locked and --update contradict each other.")
     if checks:
         context.exit(FAILED if _check(source, output, report=report) else 0)
-    with _told_conflicts(output):
+    outcome, written = Outcome(), None
+    try:
         outcome = compile_bundle(
-            source, output=output, locked=locked, update=update, force=force, stop_after=stop_after
+            source, output=output, locked=locked, update=update, stop_after=stop_after
         )
         _tell(source, outcome, report=report)
-        stops = outcome.failed or stop_after not in {None, "write"}
-        written = None if stops else write(outcome, force=force)
+        if not outcome.failed and stop_after in {None, "write"}:
+            written = write(outcome, force=force)
+    except Conflict as conflict:
+        if report != "json":
+            tell_findings(conflict.findings, make_subject(_name(outcome), None))
+        outcome = replace(outcome, findings=(*outcome.findings, *conflict.findings))
     click.echo(dump(_data(outcome, written)) if report == "json" else _text(outcome, written))
     if outcome.failed:
         context.exit(FAILED)
-
-
-@contextmanager
-def _told_conflicts(output: Path | None) -> Iterator[None]:
-    """Name every file that is in the way before the failure is passed on."""
-    try:
-        yield
-    except Conflict as conflict:
-        name = f"{output.as_posix()}/" if output is not None else "the bundle"
-        tell_findings(conflict.findings, make_subject(name, None))
-        raise
 
 
 def _check(source: str, output: Path | None, *, report: str) -> bool:
@@ -111,12 +111,10 @@ def _tell(source: str, outcome: Outcome, *, report: str) -> None:
 
 
 def _name(outcome: Outcome) -> str:
-    """Return the bundle's folder as one would type it from here, with a slash at its end."""
+    """Return the bundle's folder as a user would type it, with a slash at its end."""
     if outcome.folder is None:
         return "the bundle"
-    folder, here = outcome.folder.absolute(), Path.cwd()
-    shown = folder.relative_to(here) if folder.is_relative_to(here) else folder
-    return f"{shown.as_posix()}/"
+    return f"{typed(outcome.folder)}/"
 
 
 def _text(outcome: Outcome, written: Written | None) -> str:

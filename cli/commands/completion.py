@@ -10,13 +10,13 @@ from ftc.commands import COMMANDS
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(context: click.Context, shell: str) -> None:
-    r"""Print the completion script of a shell.
+    """Print the completion script for a shell.
 
     \b
     bash:  eval "$(ftc completion bash)"              in ~/.bashrc
     zsh:   eval "$(ftc completion zsh)"               in ~/.zshrc
     fish:  ftc completion fish > ~/.config/fish/completions/ftc.fish
-    """
+    """  # noqa: D301 - click reads the control character
     completion = get_completion_class(shell)
     if completion is None:  # pragma: no cover - the three are click's own
         raise click.UsageError(f"click has no completion for {shell}")

@@ -10,16 +10,16 @@ from ftc.commands import COMMANDS
 from ftc.commands.options import format_option
 from ftc.compiler.render.pins import PINS
 from ftc.machine import machine_data, read_machine, report_machine
-from ftc.report.machine import VERSION, dump
+from ftc.report.json_output import VERSION, dump
 
 
 @click.command(name="doctor", short_help=COMMANDS["doctor"])
 @format_option("the machine")
 def command(report: str) -> None:
-    """Show what this machine has, as a `hardware` section ready to paste.
+    """Show this machine's hardware as a `hardware` section for a spec.
 
-    GPUs of one model that nobody uses are counted; those that are left out are named. Packages that
-    bundles are pinned to are held against what is installed beside ftc.
+    It counts the unused GPUs of one model and names the GPUs that it leaves out. It also compares
+    the installed packages with the versions that bundles are pinned to.
     """
     machine, packages = read_machine(Path.cwd()), _packages()
     if report == "json":

@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from ftc.catalogue import PAGES
 from ftc.commands import COMMANDS
 from ftc.commands.options import format_option
 from ftc.compiler.knowledge.glossary import Entry, all_entries, find_entry
-from ftc.report.machine import VERSION, dump
-from ftc.spec.page import Page
+from ftc.explanations import EXPLANATIONS
+from ftc.report.json_output import VERSION, dump
+from ftc.spec.explanation import Explanation
 from ftc.spec.schema import Field, branches, fields
 
 
@@ -22,7 +22,7 @@ from ftc.spec.schema import Field, branches, fields
 @click.option("--list", "lists", is_flag=True, help="List every code, field and term.")
 @format_option("pages")
 def command(topic: str | None, lists: bool, report: str) -> None:
-    """Print the page of a finding's code, of a field or of a term.
+    """Explain the code of a finding, a field of the spec, or a term.
 
     For example `ftc explain FTC031`, `ftc explain unknown-key`, `ftc explain model.revision` or
     `ftc explain ZeRO-3`. In a terminal the page opens in the pager.
@@ -30,7 +30,7 @@ def command(topic: str | None, lists: bool, report: str) -> None:
     if lists == (topic is not None):
         raise click.UsageError("Give a code, a field or a term, or --list.")
     entries = [
-        *map(_page_data, PAGES),
+        *map(_explanation_data, EXPLANATIONS),
         *map(_field_data, fields()),
         *map(_term_data, all_entries()),
     ]
@@ -49,13 +49,13 @@ def command(topic: str | None, lists: bool, report: str) -> None:
         click.echo(text)
 
 
-def _page_data(page: Page) -> Mapping[str, Any]:
+def _explanation_data(explanation: Explanation) -> Mapping[str, Any]:
     return {
         "kind": "code",
-        "code": page.code,
-        "name": page.name,
-        "severity": page.severity,
-        "text": page.text.strip(),
+        "code": explanation.code,
+        "name": explanation.name,
+        "severity": explanation.severity,
+        "text": explanation.text.strip(),
     }
 
 
@@ -88,7 +88,10 @@ def _term_data(term: Entry) -> Mapping[str, Any]:
 
 
 def _find(topic: str, entries: list[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the entry of a code, its name, a field (as a pointer too) or a term, in any case."""
+    """Return the entry of a code, its name, a field (as a pointer too) or a term, in any case.
+
+    A field is found by its last name too, where only one has it.
+    """
     wanted = topic.strip("/").replace("/", ".").lower()
     names = {
         name.lower(): entry
@@ -100,6 +103,12 @@ def _find(topic: str, entries: list[Mapping[str, Any]]) -> Mapping[str, Any]:
         return names[wanted]
     if (term := find_entry(topic)) is not None:
         return _term_data(term)
+    last = [name for name in names if name.rpartition(".")[2] == wanted]
+    if len(last) == 1:
+        return names[last[0]]
+    if last:
+        listed = ", ".join(f"`{name}`" for name in last)
+        raise click.UsageError(f"Several fields are called `{topic}`: {listed}.")
     near = get_close_matches(wanted, names, n=1, cutoff=0.5)
     hint = f" Did you mean `{_key(names[near[0]])}`?" if near else ""
     raise click.UsageError(

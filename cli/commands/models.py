@@ -8,13 +8,13 @@ import click
 
 from ftc.commands import COMMANDS
 from ftc.commands.options import format_option
-from ftc.compiler.resolve.data import resolve_data
-from ftc.compiler.resolve.facts import DataFacts, HardwareFacts, Unknown
-from ftc.compiler.resolve.hardware import resolve_hardware
+from ftc.compiler.resolve.facts import Unknown
+from ftc.compiler.resolve.hardware import has_kernels
+from ftc.compiler.resolve.resolver import NOT_SAID, Resolver
 from ftc.compiler.shortlist import Candidate, Wish, list_models, nominal_data, shortlist
-from ftc.report.machine import VERSION, dump
+from ftc.report.json_output import VERSION, dump
 from ftc.spec.document import Document
-from ftc.spec.finding import EnvironmentFailure, Finding
+from ftc.spec.finding import EnvironmentFailure
 from ftc.spec.sections import Spec
 from ftc.spec.validate import validate
 
@@ -28,19 +28,20 @@ _REASONS = {
     "quickest": "the quickest of a billion parameters or more",
     "free_licence": "the largest under a free licence of a maker not above",
 }
-_NO_TOKENIZER = Unknown(
-    finding=Finding(code="", name="", severity="info", message="no model is meant", help="")
-)
 
 
 @click.command(name="models", short_help=COMMANDS["models"])
-@click.option("--hardware", help='What will train it, such as "2x A100-80GB".')
-@click.option("--data", help="What it is trained on: a file or a Hub data set.")
-@click.option("--language", "languages", multiple=True, help="ISO 639-1, such as ca; repeatable.")
+@click.option("--hardware", help='The hardware for training, such as "2x A100-80GB".')
+@click.option("--data", help="The training data: a file or a Hub data set.")
+@click.option(
+    "--language", "languages", multiple=True, help="An ISO 639-1 code, such as ca; repeatable."
+)
 @click.option("--license", "licence", help="A licence, such as apache-2.0.")
-@click.option("--gguf", is_flag=True, help="Only what llama.cpp converts.")
-@click.option("--short", is_flag=True, help="At most four, each for a reason of its own.")
-@click.option("--all", "everything", is_flag=True, help="Those that lack something as well.")
+@click.option("--gguf", is_flag=True, help="Only models that llama.cpp can convert.")
+@click.option("--short", is_flag=True, help="At most four models, each with its own reason.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Also models that do not meet a requirement."
+)
 @format_option("the table")
 def command(
     *,
@@ -53,11 +54,11 @@ def command(
     everything: bool,
     report: str,
 ) -> None:
-    """List well-known models by what they need and are for.
+    """List well-known models, with their memory, licence and languages.
 
-    They are listed with what each needs on this hardware, for this data, and its licence.
+    Each model is planned for the given hardware and data.
 
-    Without --data rows of 512 tokens stand in. The languages of the data count where it is given.
+    Without --data, rows of 512 tokens are assumed. With it, the languages of the data count too.
     """
     wish = _wish(hardware, data, languages, licence, gguf=gguf)
     reasons: Mapping[str, str] = {}
@@ -82,15 +83,26 @@ def _wish(
     gguf: bool,
 ) -> Wish:
     spec = _spec(hardware, data)
-    folder = Path()
-    facts = nominal_data() if data is None else _read(spec, folder)
-    spoken = tuple(code for code, share in facts.languages.items() if share >= _MAIN_LANGUAGE)
+    unsaid = {"model", "tokenizer"}
+    unsaid |= {name for name, said in (("data", data), ("hardware", hardware)) if said is None}
+    facts = Resolver().resolve(spec, folder=Path(), unsaid=unsaid)
+    for fact in (facts.data, facts.hardware):
+        if isinstance(fact, Unknown) and fact is not NOT_SAID:
+            raise EnvironmentFailure(message=fact.finding.problem, help=fact.finding.remedy)
+    if not isinstance(facts.hardware, Unknown) and not has_kernels(facts.hardware):
+        raise EnvironmentFailure(
+            message=f"the locked torch has no kernels for {facts.hardware.name}",
+            help="`ftc explain FTC333` says which GPUs it has them for",
+        )
+    # lengths are estimated: no model's tokenizer is meant
+    rows = nominal_data() if isinstance(facts.data, Unknown) else facts.data
+    spoken = tuple(code for code, share in rows.languages.items() if share >= _MAIN_LANGUAGE)
     return Wish(
         spec=spec,
-        data=facts,
-        hardware=None if hardware is None else _machine(spec),
+        data=rows,
+        hardware=None if isinstance(facts.hardware, Unknown) else facts.hardware,
         languages=languages or spoken,
-        context_tokens=facts.lengths.p99,
+        context_tokens=rows.lengths.p99,
         licence=licence,
         gguf=gguf,
     )
@@ -104,23 +116,8 @@ def _spec(hardware: str | None, data: str | None) -> Spec:
     document = Document(name="", folder=Path(), text="", data=said, positions={})
     spec = validate(document)
     if isinstance(spec, tuple):
-        raise EnvironmentFailure(message=spec[0].message, help=spec[0].help)
+        raise EnvironmentFailure(message=spec[0].problem, help=spec[0].remedy)
     return spec
-
-
-def _read(spec: Spec, folder: Path) -> DataFacts:
-    """Return what the data say, their lengths estimated: no model's tokenizer is meant."""
-    facts = resolve_data(spec, folder=folder, tokenizer=_NO_TOKENIZER)
-    if isinstance(facts, Unknown):
-        raise EnvironmentFailure(message=facts.finding.message, help=facts.finding.help)
-    return facts
-
-
-def _machine(spec: Spec) -> HardwareFacts:
-    facts = resolve_hardware(spec)
-    if isinstance(facts, Unknown):
-        raise EnvironmentFailure(message=facts.finding.message, help=facts.finding.help)
-    return facts
 
 
 def _data(candidate: Candidate, reasons: Mapping[str, str]) -> Mapping[str, Any]:

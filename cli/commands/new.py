@@ -11,8 +11,8 @@ import click
 from ftc.commands import COMMANDS
 from ftc.commands.options import FAILED, make_subject, tell_findings
 from ftc.compiler.pipeline import check
-from ftc.compiler.plan.headline import headline
-from ftc.report.machine import dump
+from ftc.compiler.plan.summary.headline import headline
+from ftc.report.json_output import dump
 from ftc.spec.finding import EnvironmentFailure
 from ftc.spec.schema import read_schema
 
@@ -24,13 +24,18 @@ _SCHEMA: Final = "./.vscode/ftc.schema.json"  # as VS Code reads it, from the fo
 
 @click.command(name="new", short_help=COMMANDS["new"])
 @click.argument("folder", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
-@click.option("--name", help="The run's name (default: the folder's).")
+@click.option("--name", help="The name of the run (default: the name of the folder).")
 @click.option("--model", default=_MODEL, show_default=True, help="A Hub id or a folder.")
 @click.option("--data", default=_DATA, show_default=True, help="A file, or a Hub data set.")
-@click.option("--hardware", default="auto", show_default=True, help='Such as "2x A100-80GB".')
-@click.option("--method", default="lora", show_default=True, help="full, lora or qlora.")
+@click.option(
+    "--hardware",
+    default="auto",
+    show_default=True,
+    help='The GPUs, such as "2x A100-80GB", or cpu.',
+)
+@click.option("--method", default="lora", show_default=True, help="One of full, lora and qlora.")
 @click.option("--export", "exports", multiple=True, help="A GGUF type, such as Q4_K_M; repeatable.")
-@click.option("--vscode", is_flag=True, help="Make VS Code complete and check the spec.")
+@click.option("--vscode", is_flag=True, help="Configure VS Code to complete and check the spec.")
 @click.pass_context
 def command(
     context: click.Context,
@@ -46,8 +51,8 @@ def command(
 ) -> None:
     """Write a starter spec from flags, without questions.
 
-    It is DIR/spec.json (here without DIR), and a file that is there already is left alone. Paths
-    of --model and --data are read from where you are. The plan's first line is printed.
+    It writes DIR/spec.json, by default in the current folder, and never replaces a file. Paths of
+    --model and --data are relative to the current folder. It prints the first line of the plan.
     """
     spec = {
         "name": name or _slug(folder.resolve().name),

@@ -7,10 +7,10 @@ import click
 from ftc.commands import COMMANDS
 from ftc.commands.options import FAILED, make_subject, spec_argument, tell_findings
 from ftc.compiler.pipeline import Outcome, check
-from ftc.compiler.plan.bars import PARTS
-from ftc.compiler.plan.known import known
+from ftc.compiler.plan.known_facts import known
+from ftc.compiler.plan.summary.headline import PARTS
 from ftc.compiler.render.picture import draw_plan
-from ftc.report.machine import dump
+from ftc.report.json_output import dump
 from ftc.report.plan import plan_data, report_plan
 from ftc.report.plan_trace import TraceError, trace_backbone
 
@@ -32,18 +32,18 @@ _ENVIRONMENT = 3  # exit code: something of this machine is missing
     "overrides",
     metavar="KEY=VALUE",
     multiple=True,
-    help='Ask "what if", e.g. --set hardware="1x RTX-4090"; the file stays as it is.',
+    help='Try another value, e.g. --set hardware="1x RTX-4090"; the file does not change.',
 )
 @click.option(
     "--trace",
     is_flag=True,
-    help="Trace the model's class with torch, in a process of its own, beside the plan.",
+    help="Also trace the model with torch, in a separate process, to check the plan.",
 )
 @click.pass_context
 def command(
     context: click.Context, source: str, report: str, overrides: tuple[str, ...], *, trace: bool
 ) -> None:
-    """Show memory, batch, time and disk, and what else would fit.
+    """Show the memory, batch, time and disk of a run, and alternatives.
 
     SPEC is a file in JSON or YAML, or - for standard input.
     """

@@ -9,7 +9,7 @@ from ftc.commands import COMMANDS
 from ftc.commands.options import FAILED, format_option, make_subject, spec_argument, tell_findings
 from ftc.compiler.rehearse.rehearsal import rehearse
 from ftc.compiler.rehearse.stage import Stage, Tell
-from ftc.report.machine import dump
+from ftc.report.json_output import dump
 from ftc.report.rehearsal import rehearsal_data, report_rehearsal, report_stage
 
 
@@ -24,11 +24,11 @@ from ftc.report.rehearsal import rehearsal_data, report_rehearsal, report_stage
 @format_option("the table of stages")
 @click.pass_context
 def command(context: click.Context, source: str, keep: Path | None, report: str) -> None:
-    """Run the whole bundle in miniature, on this machine's CPU.
+    """Run the whole bundle on this machine's CPU, with a tiny model.
 
     SPEC is a file in JSON or YAML, or - for standard input. The model is replaced by one of the
     same architecture that is a few layers deep; tokenizer, data and scripts are the real ones.
-    Training is killed once and goes on. It takes a few minutes and needs `ftc[run]`.
+    Training is killed once and resumed. It takes a few minutes and needs the extra `run`.
     """
     as_json = report == "json"
     live = not as_json and sys.stdout.isatty()

@@ -3,7 +3,7 @@
 import click
 
 from ftc.commands import COMMANDS
-from ftc.report.machine import dump
+from ftc.report.json_output import dump
 from ftc.spec.schema import read_schema
 
 
@@ -11,6 +11,6 @@ from ftc.spec.schema import read_schema
 def command() -> None:
     """Print the JSON Schema of specs.
 
-    Point an editor at it: `ftc schema > spec.schema.json`, then `"$schema": "spec.schema.json"`.
+    For an editor: `ftc schema > spec.schema.json`, then `"$schema": "spec.schema.json"`.
     """
     click.echo(dump(read_schema()))

@@ -9,7 +9,7 @@ import click
 
 from ftc.commands import COMMANDS
 from ftc.commands.options import can_draw, format_option
-from ftc.report.machine import dump
+from ftc.report.json_output import dump
 from ftc.report.watch import runs_data
 from ftc.tui.watch.plain import follow
 from ftc.tui.watch.run import Watched
@@ -19,15 +19,15 @@ from ftc.tui.watch.run import Watched
 @click.argument(
     "bundles", metavar="BUNDLE...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
-@click.option("--plain", is_flag=True, help="Tell it line by line, with no screen to draw.")
-@click.option("--once", is_flag=True, help="Say how it is now, and end.")
-@format_option("how it is")
+@click.option("--plain", is_flag=True, help="Print lines, without a full screen.")
+@click.option("--once", is_flag=True, help="Print the present state and exit.")
+@format_option("the state")
 def command(bundles: tuple[Path, ...], *, plain: bool, once: bool, report: str) -> None:
-    """Follow a run, live or after the fact, from the files that it writes.
+    """Show a running or finished run, from the files that it writes.
 
-    Stage, step, loss, speed, memory and time left stand beside the plan. BUNDLE is a folder with a
-    run.sh; of several, each is followed. Only files are read, so a run on another machine is
-    watched by calling this there, over ssh. Leaving does not touch the run.
+    It shows stage, step, loss, speed, memory and time left beside the plan. BUNDLE is a folder with
+    a run.sh; several can be given. Only files are read: to watch a run on another machine, call
+    this there over ssh. Closing it does not affect the run.
     """
     if report == "json":
         runs = tuple(Watched(bundle).look(time.time()) for bundle in bundles)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from ftc.report.github import report_github
-from ftc.report.machine import report_json
+from ftc.report.json_output import report_json
 from ftc.report.sarif import report_sarif
 from ftc.report.subject import Subject
 from ftc.report.text import report_text

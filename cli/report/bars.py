@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from ftc.compiler.plan.bars import PARTS, Bar, make_bars
 from ftc.compiler.plan.plan import Memory
+from ftc.compiler.plan.summary.headline import PARTS, Bar, make_bars
 
 
 def draw_bars(memory: Memory, *, columns: int, plain: bool) -> Iterator[tuple[Bar, str]]:

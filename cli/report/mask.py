@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from ftc.compiler.resolve.mask import MaskedRow
+from ftc.compiler.resolve.data.mask import MaskedRow
 
 _LEARNED: Final = "+"
 _READ: Final = "|"

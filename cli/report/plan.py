@@ -7,12 +7,12 @@ from textwrap import wrap
 from typing import Any, Final
 
 from ftc.compiler.pipeline import Outcome
-from ftc.compiler.plan.headline import headline, say_bytes, say_cost, say_seconds
 from ftc.compiler.plan.plan import Cost, Memory, Plan, Time
 from ftc.compiler.plan.reasons import sentence
+from ftc.compiler.plan.summary.headline import headline, say_bytes, say_cost, say_seconds
+from ftc.fix_patches import write_fixes, write_patch
 from ftc.report.bars import draw_bars, legend
-from ftc.report.machine import VERSION, list_findings
-from ftc.written import write_fixes, write_patch
+from ftc.report.json_output import VERSION, list_findings
 
 _WIDEST: Final = 24
 _MOST_GPUS: Final = 6
@@ -142,6 +142,7 @@ def _say_time(time: Time) -> str:
         "evaluation": time.evaluation_seconds,
         "checkpoints": time.saving_seconds,
         "start": time.loading_seconds,
+        "test split": time.judging_seconds,
     }
     named = ", ".join(f"{part} {say_seconds(size)}" for part, size in parts.items())
     low, high = say_seconds(time.low_seconds), say_seconds(time.high_seconds)
@@ -187,7 +188,7 @@ def _say(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):
-        return ", ".join(value)
+        return ", ".join(map(str, value))
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {_number(number)}" for name, number in value.items())
     if isinstance(value, int):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ftc.compiler.rehearse.stage import Rehearsal, Stage
-from ftc.report.machine import VERSION, list_findings
+from ftc.report.json_output import VERSION, list_findings
 
 
 def rehearsal_data(rehearsal: Rehearsal) -> Mapping[str, Any]:

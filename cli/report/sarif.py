@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ftc import __version__
-from ftc.report.machine import dump
+from ftc.report.json_output import dump
 from ftc.report.subject import Subject
 from ftc.spec.finding import Finding
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ftc.report.machine import VERSION
+from ftc.report.json_output import VERSION
 from ftc.tui.watch.alerts import find_alerts
 from ftc.tui.watch.run import Run
 from ftc.tui.watch.stages import Stage

@@ -1,13 +1,13 @@
 """The rules about the size of an adapter (FTC162 to FTC169)."""
-# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 import math
 from collections.abc import Iterator
 
-from ftc.compiler.checks.case import Case
-from ftc.compiler.checks.rule import Problem, put, rule
+from ftc.compiler.checks.rule import Problem, problem, put, rule
+from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.architecture import count_adapter_parameters
-from ftc.compiler.plan.adapter import hit
+from ftc.compiler.plan.method.adapter import hit
 
 _STRONG = 8.0
 _WEAK = 0.25
@@ -17,8 +17,8 @@ _WEAK = 0.25
 def rank_beyond_matrices(case: Case) -> Iterator[Problem]:
     """What it is: The adapter has as many weights as the matrices that it adapts.
 
-    Why it matters: LoRA saves memory by being small. From that rank on a full fine-tune trains
-    fewer weights, and the adapter can say nothing that the matrices could not.
+    Why it matters: LoRA saves memory by being small. At this rank the adapter has as many weights
+    as a full fine-tune would train, and it cannot represent anything that those matrices cannot.
 
     Example: {"model": "HuggingFaceTB/SmolLM2-135M", "method": {"type": "lora", "rank": 256}}
 
@@ -32,21 +32,21 @@ def rank_beyond_matrices(case: Case) -> Iterator[Problem]:
     adapted = sum(each.count * each.in_features * each.out_features for each in linears)
     added = count_adapter_parameters(shape, targets, d.lora_rank.value)
     if added >= adapted > 0:
-        yield Problem(
-            message=f"an adapter of rank {d.lora_rank.value:,} has {added:,} weights, and the "
-            f"matrices that it adapts {adapted:,}",
-            help="use a smaller rank, 8 to 64 as a rule, or `full`",
-            pointer="/method/rank",
+        yield problem(
+            "/method/rank",
             fix=(put("/method/rank", "auto"),),
+            rank=d.lora_rank.value,
+            added=added,
+            adapted=adapted,
         )
 
 
 @rule("FTC163", "adapter-strength-off-scale", "warning", reads=("plan",), fix_safety="unsafe")
 def adapter_strength_off_scale(case: Case) -> Iterator[Problem]:
-    """What it is: Alpha is many times the rank, or a small part of it.
+    """What it is: Alpha is many times the rank, or a small fraction of it.
 
-    Why it matters: An adapter's change is multiplied by alpha / rank. At 1 or 2 the usual learning
-    rates hold; far from it the run diverges, or hardly learns.
+    Why it matters: An adapter's change is multiplied by alpha / rank. The usual learning rates
+    assume 1 or 2. Far above that the run diverges; far below it hardly learns.
 
     Example: {"method": {"type": "lora", "rank": 8, "alpha": 512}}
 
@@ -58,10 +58,11 @@ def adapter_strength_off_scale(case: Case) -> Iterator[Problem]:
     rank = d.lora_rank.value
     strength = d.lora_alpha.value / (rank if d.rslora is None else math.sqrt(rank))
     if not _WEAK <= strength <= _STRONG:
-        yield Problem(
-            message=f"alpha {d.lora_alpha.value:,} over rank {d.lora_rank.value:,} multiplies the "
-            f"adapter by {strength:g}",
-            help=f"use {2 * d.lora_rank.value:,}, twice the rank, or leave alpha out",
-            pointer="/method/alpha",
+        yield problem(
+            "/method/alpha",
             fix=(put("/method/alpha", "auto"),),
+            alpha=d.lora_alpha.value,
+            rank=d.lora_rank.value,
+            strength=strength,
+            alpha2=2 * d.lora_rank.value,
         )

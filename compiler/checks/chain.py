@@ -1,19 +1,21 @@
 """The rule about chained runs: a model that another bundle is still to make."""
-# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
 
-from ftc.compiler.checks.case import Case
-from ftc.compiler.checks.rule import Problem, rule
+from ftc.compiler.checks.rule import Problem, problem, rule
+from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.resolve.model.chain import name_bundle
 
 
 @rule("FTC562", "first-run-to-come", "warning", reads=("model",))
 def first_run_to_come(case: Case) -> Iterator[Problem]:
-    """What it is: The model is what another bundle makes, and that one has not run to its end.
+    """What it is: The model is the result of another bundle that has not run to its end.
 
-    Why it matters: Runs are chained by two specs: the second one's `model` names the first one's
-    bundle, and its scripts start from `run/merged` there. Until then the plan rests on the lock of
-    the first, and `prepare.py` stops at once, since the model is not there yet.
+    Why it matters: Two specs form a chain: the second one's `model` names the first one's bundle,
+    and its scripts start from `run/merged` there. Until the first bundle has run, the plan uses its
+    lock, and `prepare.py` stops because there is no model. `model` may also name `run/merged` in
+    that bundle.
 
     Example: {"model": "./shop-assistant", "data": "preferences.jsonl", "objective": "dpo"}
 
@@ -21,9 +23,5 @@ def first_run_to_come(case: Case) -> Iterator[Problem]:
      "allow": ["FTC562"]}
     """
     if case.model.origin == "bundle":
-        name = case.spec.model.id.rstrip("/")
-        yield Problem(
-            message=f"the bundle `{name}` has not run to its end, and its result is the model here",
-            help=f"run `{name}/run.sh` before this bundle; until then the plan rests on its lock",
-            pointer="/model/id",
-        )
+        name = name_bundle(case.spec.model.id)
+        yield problem("/model/id", name=name)

@@ -1,19 +1,19 @@
 """The rules about fields of `data` that nothing would read."""
-# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
 
-from ftc.compiler.checks.case import Case
-from ftc.compiler.checks.rule import Problem, put, rule
+from ftc.compiler.checks.rule import Problem, problem, put, rule
+from ftc.compiler.checks.rule_input import Case
 from ftc.spec.pointer import dotted
 from ftc.spec.sources import list_sources
 
 
 @rule("FTC234", "completion-loss-on-plain-text", "warning", reads=("data",))
 def completion_loss_on_plain_text(case: Case) -> Iterator[Problem]:
-    """What it is: The loss is asked for on completions, and the data is plain text.
+    """What it is: The loss is set to completions only, and the data is plain text.
 
-    Why it matters: Plain text has no prompt to leave out: every token is learned.
+    Why it matters: Plain text has no prompt to leave out of the loss: every token is trained on.
 
     Example: {"data": {"source": "book.jsonl", "form": "text"},
      "objective": {"type": "sft", "loss_on": "completion"}}
@@ -23,19 +23,14 @@ def completion_loss_on_plain_text(case: Case) -> Iterator[Problem]:
     """
     said = "/objective/loss_on" in case.spec.said and case.spec.objective.loss_on != "all"
     if said and case.data.form == "text":
-        yield Problem(
-            message="plain text has no completions: the loss is on every token",
-            help="use `all`, or name the prompt and completion columns",
-            pointer="/objective/loss_on",
-            fix=(put("/objective/loss_on", "all"),),
-        )
+        yield problem("/objective/loss_on", fix=(put("/objective/loss_on", "all"),))
 
 
 @rule("FTC290", "last-of-one-answer", "info", reads=("data",))
 def last_of_one_answer(case: Case) -> Iterator[Problem]:
-    """What it is: The loss is asked for on the last turn, and no row has more than one answer.
+    """What it is: The loss is set to the last turn, and no row has more than one answer.
 
-    Why it matters: The last answer is then the only one: `completion` learns the same tokens.
+    Why it matters: The last answer is the only one, so `completion` trains on the same tokens.
 
     Example: {"data": "questions.jsonl", "objective": {"type": "sft", "loss_on": "last_turn"}}
 
@@ -43,38 +38,29 @@ def last_of_one_answer(case: Case) -> Iterator[Problem]:
     """
     last = case.spec.objective.loss_on == "last_turn"
     if last and case.data.form != "text" and not case.data.multi_turn:
-        yield Problem(
-            message="no row has more than one answer: the last one is all that can be learned",
-            help="use `completion`, which says the same",
-            pointer="/objective/loss_on",
-            fix=(put("/objective/loss_on", "completion"),),
-        )
+        yield problem("/objective/loss_on", fix=(put("/objective/loss_on", "completion"),))
 
 
 @rule("FTC235", "system-message-on-plain-text", "warning", reads=("data",))
 def system_message_on_plain_text(case: Case) -> Iterator[Problem]:
     """What it is: The spec has a system message, and the data is plain text.
 
-    Why it matters: There is no conversation to put it at the head of: nothing reads it.
+    Why it matters: There is no conversation that a system message could start, so the field has no
+    effect.
 
     Example: {"data": {"source": "book.jsonl", "form": "text", "system": "Be brief."}}
 
     Use instead: {"data": {"source": "book.jsonl", "form": "text"}}
     """
     if case.spec.data.system is not None and case.data.form == "text":
-        yield Problem(
-            message="plain text has no conversation for a system message",
-            help="remove it, or use data with prompts and answers",
-            pointer="/data/system",
-            fix=({"op": "remove", "path": "/data/system"},),
-        )
+        yield problem("/data/system", fix=({"op": "remove", "path": "/data/system"},))
 
 
 @rule("FTC236", "hub-option-on-file", "warning", reads=("data",))
 def hub_option_on_file(case: Case) -> Iterator[Problem]:
     """What it is: A field about data sets of the Hub is set, and the data is a local file.
 
-    Why it matters: A file has no revision, subset or split: nothing reads the field.
+    Why it matters: A file has no revision, subset or split, so the field has no effect.
 
     Example: {"data": {"source": "tickets.csv", "split": "test"}}
 
@@ -92,9 +78,9 @@ def hub_option_on_file(case: Case) -> Iterator[Problem]:
     for field in ("revision", "subset", "split"):
         for pointer in (f"{place}/{field}" for place in places):
             if pointer in case.spec.said or pointer in said:
-                yield Problem(
-                    message=f"a local file has no {field}: `{dotted(pointer)}` is not read",
-                    help="remove it",
-                    pointer=pointer,
+                yield problem(
+                    pointer,
                     fix=({"op": "remove", "path": pointer},),
+                    field=field,
+                    name=dotted(pointer),
                 )

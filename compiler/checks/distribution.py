@@ -1,21 +1,20 @@
 """The rules about what processes share and what waits elsewhere (FTC425 to FTC428, FTC448, 449)."""
-# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
 
-from ftc.compiler.checks.case import Case
-from ftc.compiler.checks.memory import gib
-from ftc.compiler.checks.rule import Problem, put, rule
+from ftc.compiler.checks.rule import Problem, problem, put, rule
+from ftc.compiler.checks.rule_input import Case
 
 _ZERO = ("zero1", "zero2", "zero3")
 
 
 @rule("FTC425", "offload-without-zero", "error")
 def offload_without_zero(case: Case) -> Iterator[Problem]:
-    """What it is: Something is to wait in the host's memory, and the strategy is `ddp`.
+    """What it is: Something is to be offloaded to the host's memory, and the strategy is `ddp`.
 
-    Why it matters: Offload is a part of DeepSpeed's ZeRO: copies of a model keep everything on
-    their GPU, and the field would be accepted and then ignored.
+    Why it matters: Offloading is a part of DeepSpeed's ZeRO. DDP keeps a whole copy on each GPU,
+    and the field would be accepted and then ignored.
 
     Example: {"distribution": {"strategy": "ddp", "offload": "optimizer"}}
 
@@ -24,19 +23,19 @@ def offload_without_zero(case: Case) -> Iterator[Problem]:
     written = case.spec.distribution
     if written.strategy == "ddp" and written.offload in ("optimizer", "parameters"):
         instead = "zero3" if written.offload == "parameters" else "zero2"
-        yield Problem(
-            message=f"`{written.offload}` cannot be offloaded under `ddp`: its copies are whole",
-            help=f"set `distribution.strategy` to `{instead}`, or leave `offload` out",
-            pointer="/distribution/offload",
+        yield problem(
+            "/distribution/offload",
             fix=(put("/distribution/strategy", instead),),
+            what=written.offload,
+            strategy=instead,
         )
 
 
 @rule("FTC426", "parameters-offloaded-without-zero3", "error")
 def parameters_offloaded_without_zero3(case: Case) -> Iterator[Problem]:
-    """What it is: The weights are to wait in the host's memory under ZeRO-1 or ZeRO-2.
+    """What it is: The weights are to be offloaded to the host's memory under ZeRO-1 or ZeRO-2.
 
-    Why it matters: Only ZeRO-3 fetches weights layer by layer; under the others each process holds
+    Why it matters: Only ZeRO-3 fetches weights layer by layer. Under the others each process holds
     all of them, and DeepSpeed ignores the setting.
 
     Example: {"distribution": {"strategy": "zero2", "offload": "parameters"}}
@@ -45,21 +44,20 @@ def parameters_offloaded_without_zero3(case: Case) -> Iterator[Problem]:
     """
     written = case.spec.distribution
     if written.strategy in ("zero1", "zero2") and written.offload == "parameters":
-        yield Problem(
-            message=f"`{written.strategy}` holds all weights on every GPU and offloads none",
-            help="set `distribution.strategy` to `zero3`, or offload the `optimizer` alone",
-            pointer="/distribution/offload",
+        yield problem(
+            "/distribution/offload",
             fix=(put("/distribution/strategy", "zero3"),),
+            strategy=written.strategy,
         )
 
 
 @rule("FTC427", "qlora-under-zero3", "error", reads=("plan",))
 def qlora_under_zero3(case: Case) -> Iterator[Problem]:
-    """What it is: A base in 4 bits is to be divided by ZeRO-3.
+    """What it is: A 4-bit base is to be divided by ZeRO-3.
 
-    Why it matters: transformers leaves ZeRO-3's divided loading out for quantized models, so each
-    process loads the whole base before it is divided, and the scales of its weights stay whole: the
-    peak is that of ZeRO-2, and every layer is sent around as well.
+    Why it matters: transformers does not support ZeRO-3's divided loading for quantized models.
+    Each process loads the whole base before it is divided, and the quantization scales are never
+    divided. The peak is that of ZeRO-2, and every layer is also sent over the network.
 
     Example: {"method": "qlora", "hardware": "2x RTX-4090", "distribution": "zero3"}
 
@@ -68,10 +66,8 @@ def qlora_under_zero3(case: Case) -> Iterator[Problem]:
     if case.spec.method.type == "qlora" and case.plan.decisions.sharding.value == "zero3":
         offloaded = case.spec.distribution.offload == "parameters"
         fix = [put("/distribution/strategy", "auto")]
-        yield Problem(
-            message="ZeRO-3 divides a base in 4 bits only after each process has loaded all of it",
-            help="leave the distribution to the planner, or use `lora`, which ZeRO-3 divides",
-            pointer="/distribution/offload" if offloaded else "/distribution/strategy",
+        yield problem(
+            "/distribution/offload" if offloaded else "/distribution/strategy",
             fix=(
                 *fix,
                 *([put("/distribution/offload", "auto")] if offloaded else []),
@@ -86,9 +82,9 @@ def qlora_under_zero3(case: Case) -> Iterator[Problem]:
 
 @rule("FTC428", "offload-on-a-cpu", "warning", reads=("hardware",))
 def offload_on_a_cpu(case: Case) -> Iterator[Problem]:
-    """What it is: Something is to wait in the host's memory, and the host is what trains.
+    """What it is: Something is to be offloaded to the host's memory, and the CPU itself trains.
 
-    Why it matters: It is there already: DeepSpeed goes through the motions and saves nothing.
+    Why it matters: Everything is in the host's memory already, so offloading saves nothing.
 
     Example: {"hardware": "2x cpu", "distribution": {"strategy": "zero2", "offload": "optimizer"}}
 
@@ -96,21 +92,16 @@ def offload_on_a_cpu(case: Case) -> Iterator[Problem]:
     """
     written = case.spec.distribution
     if case.hardware.kind == "cpu" and written.offload in ("optimizer", "parameters"):
-        yield Problem(
-            message="a CPU has no other memory to offload from",
-            help="leave `offload` out",
-            pointer="/distribution/offload",
-            fix=(put("/distribution/offload", "none"),),
-        )
+        yield problem("/distribution/offload", fix=(put("/distribution/offload", "none"),))
 
 
 @rule("FTC448", "disk-that-is-not-used", "error", fix_safety="unsafe")
 def disk_that_is_not_used(case: Case) -> Iterator[Problem]:
-    """What it is: A folder for what is offloaded is named, and nothing would go there.
+    """What it is: `nvme_path` names a folder for offloading, and nothing would be written to it.
 
-    Why it matters: Files of a disk are a part of ZeRO-3 (ZeRO-Infinity). DeepSpeed refuses them
-    under ZeRO-1 and ZeRO-2, FSDP and copies of a model have no such thing, and with `offload` as
-    `none` there is nothing to put there.
+    Why it matters: Offloading to a disk is a part of ZeRO-3 (ZeRO-Infinity). DeepSpeed does not
+    allow it under ZeRO-1 and ZeRO-2, and neither FSDP nor DDP has it. With `offload` set to `none`
+    nothing is written either.
 
     Example: {"distribution": {"strategy": "zero2", "offload": "optimizer",
      "nvme_path": "/local_nvme"}}
@@ -122,29 +113,28 @@ def disk_that_is_not_used(case: Case) -> Iterator[Problem]:
     if written.nvme_path is None:
         return
     if written.strategy not in ("auto", "zero3"):
-        yield Problem(
-            message=f"`{written.strategy}` offloads nothing to a disk: ZeRO-3 alone does",
-            help="set `distribution.strategy` to `zero3`, or leave `nvme_path` out",
-            pointer="/distribution/nvme_path",
+        yield problem(
+            "/distribution/nvme_path",
+            message="strategy",
+            help="strategy",
             fix=(put("/distribution/strategy", "zero3"),),
+            strategy=written.strategy,
         )
     elif written.offload == "none":
-        yield Problem(
-            message="nothing is offloaded, and `nvme_path` says where to",
-            help="set `distribution.offload` to `optimizer` or `parameters`, or leave `nvme_path` "
-            "out",
-            pointer="/distribution/nvme_path",
+        yield problem(
+            "/distribution/nvme_path",
+            message="nothing",
+            help="nothing",
             fix=(put("/distribution/nvme_path", None),),
         )
 
 
 @rule("FTC449", "disk-too-small-for-states", "warning", reads=("hardware", "plan"))
 def disk_too_small_for_states(case: Case) -> Iterator[Problem]:
-    """What it is: What is offloaded to a disk needs more room than `hardware.disk_gib` says.
+    """What it is: Offloading to a disk needs more room than `hardware.disk_gib` gives.
 
-    Why it matters: `swap.py` looks at the folder itself and stops before the model is loaded. That
-    is on the machine that is paid for. Where the folder is on a larger disk than the run's, allow
-    this code.
+    Why it matters: The training checks the folder and stops before it loads the model, but by then
+    the machine is already paid for. Allow this code if the folder is on a larger disk than the run.
 
     Example: {"method": "full", "hardware": {"gpu": "A100-80GB", "count": 2, "disk_gib": 100},
      "distribution": {"offload": "optimizer", "nvme_path": "/local_nvme"}}
@@ -154,10 +144,4 @@ def disk_too_small_for_states(case: Case) -> Iterator[Problem]:
     """
     free, kept = case.hardware.disk_free_bytes, case.plan.decisions.nvme_bytes
     if kept is not None and free is not None and kept.value > free:
-        yield Problem(
-            message=f"what is offloaded to the disk needs {gib(kept.value)} and {gib(free)} are "
-            "free",
-            help="use a larger disk, more nodes, or a LoRA, which has fewer states; allow this "
-            "code if `nvme_path` is on another disk",
-            pointer="/hardware/disk_gib",
-        )
+        yield problem("/hardware/disk_gib", need=kept.value, free=free)

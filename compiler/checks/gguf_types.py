@@ -1,30 +1,28 @@
 """The rules about the types of GGUF files (FTC621, FTC660 to FTC662): what a name does not say."""
-# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
 from typing import Final
 
-from ftc.compiler.checks.case import Case
-from ftc.compiler.checks.rule import Problem, rule
+from ftc.compiler.checks.rule import Problem, problem, rule
+from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.knowledge.gguf_types import block_weights, file_type
-from ftc.compiler.plan.gguf_mixture import choose_types, falls_back
-from ftc.compiler.plan.gguf_size import weight_bytes
+from ftc.compiler.plan.gguf.size import choose_types, falls_back, weight_bytes
+from ftc.spec.message import Message
 from ftc.spec.sections import GgufType
 
-_MIB: Final = 2**20
 _SPARED_BITS = 3.0
 _SMALL_PARAMETERS: Final = 7_000_000_000
-_BILLION: Final = 1_000_000_000
 _FEW_TOKENS: Final = 2048  # of the data, per expert that a matrix is computed for
 
 
 @rule("FTC621", "narrow-rows-for-k-quant", "warning", reads=("model",))
 def narrow_rows_for_k_quant(case: Case) -> Iterator[Problem]:
-    """What it is: A type in blocks of 256 is asked for, and 256 does not divide some rows.
+    """What it is: A type with blocks of 256 is requested, and 256 does not divide some rows.
 
-    Why it matters: llama.cpp gives those tensors a larger type with smaller blocks, so that the
-    file is larger than its name says. The plan and the message count with the larger types.
+    Why it matters: llama.cpp stores those tensors in a larger type with smaller blocks, so the file
+    is larger than its name suggests. The plan and the message include this.
 
     Example: {"model": "HuggingFaceTB/SmolLM2-135M", "export": ["Q4_K_M"]}
 
@@ -35,21 +33,19 @@ def narrow_rows_for_k_quant(case: Case) -> Iterator[Problem]:
     if shape is None or not narrow:
         return
     share = _narrow_share(shape, narrow[0])
-    sizes = ", ".join(f"{kind} will have {_megabytes(shape, kind)}" for kind in narrow)
-    yield Problem(
-        message=f"{share:.0%} of the linear weights have rows that 256 does not divide and fall "
-        f"back to other types: {sizes}",
-        help="use Q8_0, or allow FTC621 and expect a larger file",
-        pointer="/export/types",
+    sizes = tuple(
+        Message("phrase.type_will_have", {"kind": kind, "size": _size(shape, kind)})
+        for kind in narrow
     )
+    yield problem("/export/types", share=share, sizes=sizes)
 
 
 @rule("FTC660", "type-of-no-tensor", "warning", reads=("model",))
 def type_of_no_tensor(case: Case) -> Iterator[Problem]:
-    """What it is: No row of the model's layers is a multiple of the blocks of the type asked for.
+    """What it is: No row of the model's layers is a multiple of the block size of the type.
 
-    Why it matters: llama.cpp gives every tensor another type. The file has the name of a type that
-    nothing in it has, its size and its quality are those of the other.
+    Why it matters: llama.cpp stores every tensor in another type. The file has the name of a type
+    that it does not contain, and the size and quality of the other type.
 
     Example: {"model": "./narrow-model", "export": ["Q4_K_M"]}
 
@@ -60,11 +56,12 @@ def type_of_no_tensor(case: Case) -> Iterator[Problem]:
         if shape is not None and _narrow_share(shape, kind) == 1:
             most = _most_common(shape, kind)
             block = block_weights(file_type(kind).tensor)
-            yield Problem(
-                message=f"no row of the layers is a multiple of {block} wide, so that a {kind} "
-                f"file holds {most} instead: {_megabytes(shape, kind)}",
-                help=f"ask for {most}, which is what it would be",
-                pointer=f"/export/types/{place}",
+            yield problem(
+                f"/export/types/{place}",
+                block=block,
+                kind=kind,
+                most=most,
+                size=_size(shape, kind),
             )
 
 
@@ -72,8 +69,9 @@ def type_of_no_tensor(case: Case) -> Iterator[Problem]:
 def importance_from_few_tokens(case: Case) -> Iterator[Problem]:
     """What it is: A type needs an importance matrix, and there are few tokens to compute it from.
 
-    Why it matters: The matrix tells the quantizer which columns of a weight the data excite. From
-    few tokens it is chance, and types of less than three bits are then worse than their name.
+    Why it matters: The matrix tells the quantizer which columns of a weight matter for the data.
+    Computed from few tokens it is mostly chance, and types below three bits then lose more quality
+    than usual.
 
     Example: {"data": "twenty-rows.csv", "export": ["IQ2_XXS"]}
 
@@ -84,20 +82,15 @@ def importance_from_few_tokens(case: Case) -> Iterator[Problem]:
     share = shape.experts / shape.experts_per_token if shape is not None and shape.experts else 1
     tokens = round(case.plan.decisions.train_rows.value * case.data.lengths.mean)
     if needing and tokens < _FEW_TOKENS * share:
-        yield Problem(
-            message=f"{', '.join(needing)} need an importance matrix, and the training rows have "
-            f"about {tokens:,} tokens to compute one from; {round(_FEW_TOKENS * share):,} are few",
-            help="use Q3_K_M or larger, or bring more rows",
-            pointer="/export/types",
-        )
+        yield problem("/export/types", kinds=needing, tokens=tokens, few=round(_FEW_TOKENS * share))
 
 
 @rule("FTC662", "too-few-bits-for-a-small-model", "warning", reads=("model",))
 def too_few_bits_for_a_small_model(case: Case) -> Iterator[Problem]:
-    """What it is: A type of less than three bits a weight is asked for, for a small model.
+    """What it is: A type below three bits per weight is requested for a small model.
 
-    Why it matters: Large models have weights to spare and bear such types; small ones lose what
-    they learned. A smaller loss for the same bytes is a larger type of a smaller model.
+    Why it matters: Large models tolerate such types; small ones lose what they learned. For the
+    same file size, a larger type of a smaller model loses less.
 
     Example: {"model": "Qwen/Qwen2.5-1.5B", "export": ["IQ2_XS"]}
 
@@ -106,12 +99,7 @@ def too_few_bits_for_a_small_model(case: Case) -> Iterator[Problem]:
     low = [k for k in case.spec.export.types if file_type(k).bits_per_weight < _SPARED_BITS]
     parameters = case.model.parameters
     if low and parameters < _SMALL_PARAMETERS:
-        yield Problem(
-            message=f"less than three bits a weight ({', '.join(low)}) are too few for a model of "
-            f"{_count(parameters)} parameters",
-            help="use Q4_K_M, or IQ3_XXS where every byte counts",
-            pointer="/export/types",
-        )
+        yield problem("/export/types", kinds=low, parameters=parameters)
 
 
 def _narrow_share(shape: Shape | None, kind: GgufType) -> float:
@@ -132,12 +120,8 @@ def _most_common(shape: Shape, kind: GgufType) -> str:
     return max(weights, key=lambda name: weights[name])
 
 
-def _count(parameters: int) -> str:
-    return f"{parameters / 1e9:.2g}B" if parameters >= _BILLION else f"{parameters / 1e6:.3g}M"
-
-
-def _megabytes(shape: Shape, kind: GgufType) -> str:
+def _size(shape: Shape, kind: GgufType) -> Message:
     """Return the size of the weights, and how much more it is than the type's own bits."""
     size = weight_bytes(shape, kind)
     more = 8 * size / shape.parameters / file_type(kind).bits_per_weight - 1
-    return f"{size / _MIB:,.0f} MiB ({more:+.0%} against its name)"
+    return Message("phrase.size_against_name", {"size": size, "more": more})

@@ -1,12 +1,13 @@
 """The rules about precision and hardware (FTC320 to FTC339)."""
-# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
 
-from ftc.compiler.checks.case import Case
-from ftc.compiler.checks.rule import Problem, put, rule
-from ftc.compiler.knowledge.accelerators import find_accelerator
+from ftc.compiler.checks.rule import Problem, problem, put, rule
+from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.knowledge.accelerators import LEAST_CAPABILITY, find_accelerator
 from ftc.compiler.knowledge.architecture import supports_sdpa
+from ftc.compiler.resolve.hardware import has_kernels
 
 _SAME_SIZE = 0.03
 
@@ -20,9 +21,9 @@ def _differs(case: Case, name: str) -> bool:
 
 @rule("FTC320", "bf16-without-support", "error", reads=("hardware",), fix_safety="unsafe")
 def bf16_without_support(case: Case) -> Iterator[Problem]:
-    """What it is: The spec asks for bf16 on hardware that does not compute in it.
+    """What it is: The spec asks for bf16 on hardware that does not support it.
 
-    Why it matters: The Trainer refuses to start. NVIDIA GPUs have bf16 from Ampere on.
+    Why it matters: The Trainer does not start. NVIDIA GPUs support bf16 from Ampere on.
 
     Example: {"hardware": "1x T4", "training": {"precision": "bf16"}}
 
@@ -31,11 +32,11 @@ def bf16_without_support(case: Case) -> Iterator[Problem]:
     hardware = case.hardware
     if case.spec.training.precision == "bf16" and not hardware.bf16:
         instead = "fp32" if hardware.kind == "cpu" else "fp16"
-        yield Problem(
-            message=f"{hardware.name} does not compute in bf16",
-            help=f"use `{instead}`, or leave the precision out",
-            pointer="/training/precision",
+        yield problem(
+            "/training/precision",
             fix=(put("/training/precision", instead),),
+            hardware=hardware.name,
+            instead=instead,
         )
 
 
@@ -43,19 +44,14 @@ def bf16_without_support(case: Case) -> Iterator[Problem]:
 def fp16_on_cpu(case: Case) -> Iterator[Problem]:
     """What it is: The spec asks a CPU to train in fp16.
 
-    Why it matters: CPUs have no fp16 arithmetic to speak of, and loss scaling is for GPUs.
+    Why it matters: CPUs have no fast fp16 arithmetic, and loss scaling is only for GPUs.
 
     Example: {"hardware": "cpu", "training": {"precision": "fp16"}}
 
     Use instead: {"hardware": "cpu"}
     """
     if case.spec.training.precision == "fp16" and case.hardware.kind == "cpu":
-        yield Problem(
-            message="a CPU cannot train in fp16",
-            help="use `fp32`, or leave the precision out",
-            pointer="/training/precision",
-            fix=(put("/training/precision", "fp32"),),
-        )
+        yield problem("/training/precision", fix=(put("/training/precision", "fp32"),))
 
 
 @rule("FTC322", "flash-attention-without-support", "error", reads=("hardware",))
@@ -73,18 +69,17 @@ def flash_attention_without_support(case: Case) -> Iterator[Problem]:
         return
     full = case.spec.training.precision == "fp32"
     if full or not case.hardware.flash_attention_2:
-        reason = "fp32" if full else case.hardware.name
-        yield Problem(
-            message=f"FlashAttention-2 does not run on {reason}",
-            help="use `sdpa`, or leave attention out",
-            pointer="/model/attention",
+        yield problem(
+            "/model/attention",
+            message="fp32" if full else "",
             fix=(put("/model/attention", "sdpa"),),
+            hardware=case.hardware.name,
         )
 
 
 @rule("FTC325", "sdpa-without-support", "error", reads=("model",))
 def sdpa_without_support(case: Case) -> Iterator[Problem]:
-    """What it is: The spec asks for SDPA, and transformers does not have it for this model's class.
+    """What it is: The spec asks for SDPA, which transformers does not have for this model class.
 
     Why it matters: Loading the model stops with an error.
 
@@ -94,11 +89,10 @@ def sdpa_without_support(case: Case) -> Iterator[Problem]:
     """
     written = case.spec.model.attention
     if written == "sdpa" and not supports_sdpa(case.model.architecture):
-        yield Problem(
-            message=f"transformers has no SDPA for `{case.model.architecture}`",
-            help="use `eager`, or leave attention out",
-            pointer="/model/attention",
+        yield problem(
+            "/model/attention",
             fix=(put("/model/attention", "eager"),),
+            architecture=case.model.architecture,
         )
 
 
@@ -112,20 +106,18 @@ def ambiguous_gpu(case: Case) -> Iterator[Problem]:
 
     Use instead: {"hardware": "1x A100-80GB"}
     """
-    others = ", ".join(f"`{name}`" for name in case.hardware.also_matches if _differs(case, name))
+    others = [name for name in case.hardware.also_matches if _differs(case, name)]
     if others:
-        yield Problem(
-            message=f"`{case.spec.hardware.gpu}` was taken for {case.hardware.name}",
-            help=f"write it in full if you meant {others}",
-            pointer="/hardware/gpu",
+        yield problem(
+            "/hardware/gpu", name=case.spec.hardware.gpu, hardware=case.hardware.name, names=others
         )
 
 
 @rule("FTC324", "more-processes-than-cores", "warning", reads=("hardware",))
 def more_processes_than_cores(case: Case) -> Iterator[Problem]:
-    """What it is: More training processes are asked of a CPU than it has cores.
+    """What it is: More training processes are requested than the CPU has cores.
 
-    Why it matters: They take turns, and each holds its own copy of the model.
+    Why it matters: The processes share the cores, and each holds its own copy of the model.
 
     Example: {"hardware": {"gpu": "cpu", "count": 64}}
 
@@ -133,11 +125,7 @@ def more_processes_than_cores(case: Case) -> Iterator[Problem]:
     """
     hardware = case.hardware
     if hardware.kind == "cpu" and hardware.cores is not None and hardware.count > hardware.cores:
-        yield Problem(
-            message=f"{hardware.count} processes on {hardware.cores} cores",
-            help="one process uses all cores: leave `hardware.count` out",
-            pointer="/hardware/count",
-        )
+        yield problem("/hardware/count", count=hardware.count, cores=hardware.cores)
 
 
 @rule("FTC326", "unpinned-flash-attention", "warning", reads=("hardware",))
@@ -152,8 +140,25 @@ def unpinned_flash_attention(case: Case) -> Iterator[Problem]:
     Use instead: {"model": {"id": "a/b", "attention": "sdpa"}, "hardware": "1x A100-80GB"}
     """
     if case.spec.model.attention == "flash_attention_2" and case.hardware.flash_attention_2:
-        yield Problem(
-            message="FlashAttention-2 needs `flash-attn`, which requirements.txt does not pin",
-            help="install the build that fits your torch and CUDA, or use `sdpa`",
-            pointer="/model/attention",
+        yield problem("/model/attention")
+
+
+@rule("FTC333", "gpu-older-than-torch", "error", reads=("hardware",))
+def gpu_older_than_torch(case: Case) -> Iterator[Problem]:
+    """What it is: The locked build of torch has no kernels for the GPU.
+
+    Why it matters: It is built with CUDA 13, which starts at compute capability 7.5 (Turing, 2018).
+    On an older GPU, such as V100, P100 or GTX 10xx, the first operation stops with "no kernel image
+    is available for execution on the device". The package index has no other build of that version.
+
+    Example: {"hardware": "1x V100-16GB"}
+
+    Use instead: {"hardware": "1x T4"}
+    """
+    if not has_kernels(case.hardware):
+        yield problem(
+            "/hardware/gpu",
+            hardware=case.hardware.name,
+            capability=f"{case.hardware.compute_capability:.1f}",
+            least="{}.{}".format(*LEAST_CAPABILITY),
         )

@@ -1,12 +1,13 @@
 """The rules about labels: a closed set of answers that can be learned and told apart."""
-# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 import re
 from collections.abc import Iterator
 
-from ftc.compiler.checks.case import Case
-from ftc.compiler.checks.rule import Problem, put, rule
+from ftc.compiler.checks.rule import Problem, problem, put, rule
+from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.metrics import METRICS
+from ftc.spec.message import Message
 
 _FEW_OF_LABEL = 5
 _CONFLICT_SHARE = 0.02
@@ -37,12 +38,12 @@ def rare_label(case: Case) -> Iterator[Problem]:
     rare = [label for label in case.data.labels if label.rows < _FEW_OF_LABEL]
     if rare:
         first = min(rare, key=lambda label: (label.rows, label.name))
-        names = f"`{first.name}` has {first.rows}"
-        more = f", and {len(rare) - 1} more labels have fewer than 5" if len(rare) > 1 else ""
-        yield Problem(
-            message=f"label {names} row{'s' if first.rows != 1 else ''}{more}",
-            help="merge rare labels or collect more rows of them",
-            pointer="/data/source",
+        yield problem(
+            "/data/source",
+            message="more" if len(rare) > 1 else "",
+            label=first.name,
+            rows=first.rows,
+            more=len(rare) - 1,
         )
 
 
@@ -50,18 +51,15 @@ def rare_label(case: Case) -> Iterator[Problem]:
 def single_label(case: Case) -> Iterator[Problem]:
     """What it is: Every row has the same answer.
 
-    Why it matters: The model learns to say it always, and accuracy is 100 % of nothing.
+    Why it matters: The model learns to give that answer always, and an accuracy of 100 % says
+    nothing.
 
     Example: {"data": "one-intent-only.csv"}
 
     Use instead: {"data": "all-intents.csv"}
     """
     if len(case.data.labels) == 1:
-        yield Problem(
-            message=f"every answer is `{case.data.labels[0].name}`",
-            help="check which column holds the answers: `data.columns`",
-            pointer="/data/source",
-        )
+        yield problem("/data/source", label=case.data.labels[0].name)
 
 
 @rule("FTC232", "stratify-without-labels", "error", reads=("data",))
@@ -76,19 +74,15 @@ def stratify_without_labels(case: Case) -> Iterator[Problem]:
     """
     told_apart = case.data.labels or case.data.feedback
     if case.spec.data.splits.stratify is True and not told_apart:
-        yield Problem(
-            message="`stratify` needs labels, and the answers are not a closed set",
-            help='leave it out, or set it to "auto"',
-            pointer="/data/splits/stratify",
-            fix=(put("/data/splits/stratify", "auto"),),
-        )
+        yield problem("/data/splits/stratify", fix=(put("/data/splits/stratify", "auto"),))
 
 
 @rule("FTC233", "accuracy-without-labels", "warning", reads=("data",))
 def accuracy_without_labels(case: Case) -> Iterator[Problem]:
     """What it is: The metric is accuracy or macro-F1, and the answers are free text.
 
-    Why it matters: A free answer counts as right only if it is letter for letter the expected one.
+    Why it matters: A free answer counts as right only if it matches the expected one letter by
+    letter.
 
     Example: {"data": "essays.jsonl", "training": {"evaluation": {"metric": "accuracy"}}}
 
@@ -97,19 +91,15 @@ def accuracy_without_labels(case: Case) -> Iterator[Problem]:
     metric, data = case.spec.training.evaluation.metric, case.data
     of_labels = metric in METRICS and METRICS[metric].of_labels
     if of_labels and not data.labels and data.form != "text":
-        yield Problem(
-            message=f"the metric is `{metric}`, and the answers are not a closed set of labels",
-            help="expect a low number, or use `exact_match`, `numeric_match`, `rouge_l` or `chrf`",
-            pointer="/training/evaluation/metric",
-        )
+        yield problem("/training/evaluation/metric", metric=metric)
 
 
 @rule("FTC242", "contradicting-labels", "warning", reads=("data",))
 def contradicting_labels(case: Case) -> Iterator[Problem]:
     """What it is: The same prompt has different labels in different rows.
 
-    Why it matters: No model can be right on all of them: they bound the accuracy from above, and
-    teach it to be unsure.
+    Why it matters: No model can be right on all of them. They limit the accuracy, and they train
+    the model to be unsure.
 
     Example: {"data": "labelled-by-two-people-without-agreement.csv"}
 
@@ -118,19 +108,14 @@ def contradicting_labels(case: Case) -> Iterator[Problem]:
     data = case.data
     share = data.conflicting_rows / max(1, data.usable_rows)
     if data.labels and data.conflicting_rows >= _CONFLICT_ROWS and share >= _CONFLICT_SHARE:
-        yield Problem(
-            message=f"{data.conflicting_rows:,} rows have a prompt that another row labels "
-            "differently",
-            help="settle which label is right, or join labels that people cannot tell apart",
-            pointer="/data/source",
-        )
+        yield problem("/data/source", count=data.conflicting_rows)
 
 
 @rule("FTC243", "labels-spelt-two-ways", "warning", reads=("data",))
 def labels_spelt_two_ways(case: Case) -> Iterator[Problem]:
-    """What it is: Two labels differ only in capitals, or in what stands between their words.
+    """What it is: Two labels differ only in capital letters or in what separates their words.
 
-    Why it matters: They are two classes to the model and to the test: a right answer in the other
+    Why it matters: The model and the test treat them as two classes: a right answer in the other
     spelling counts as wrong.
 
     Example: {"data": "tickets-with-refund-and-Refund.csv"}
@@ -142,12 +127,11 @@ def labels_spelt_two_ways(case: Case) -> Iterator[Problem]:
         by_spelling.setdefault(_spelling(label.name), []).append(label.name)
     alike = [names for key, names in by_spelling.items() if key and len(names) > 1]
     if alike:
-        shown = "; ".join(" and ".join(f"`{name}`" for name in names) for names in alike[:_SHOWN])
-        more = f", and {len(alike) - _SHOWN} more" if len(alike) > _SHOWN else ""
-        yield Problem(
-            message=f"labels differ only in spelling: {shown}{more}",
-            help="write each label one way in the data",
-            pointer="/data/source",
+        yield problem(
+            "/data/source",
+            message="more" if len(alike) > _SHOWN else "",
+            labels=[Message("phrase.labels", {"names": names}) for names in alike[:_SHOWN]],
+            more=len(alike) - _SHOWN,
         )
 
 
@@ -155,8 +139,9 @@ def labels_spelt_two_ways(case: Case) -> Iterator[Problem]:
 def dominating_label(case: Case) -> Iterator[Problem]:
     """What it is: Nine rows in ten or more have one label.
 
-    Why it matters: A model that always says it is right nine times in ten, and training finds that
-    out first. Accuracy hides it: `report.py` puts the majority class beside the result.
+    Why it matters: A model that always gives this label is right nine times in ten, and training
+    finds that first. Accuracy does not show it: `report.md` lists the majority class beside the
+    result.
 
     Example: {"data": "fraud-one-in-a-thousand.csv"}
 
@@ -167,20 +152,15 @@ def dominating_label(case: Case) -> Iterator[Problem]:
         return
     most, total = max(labels, key=lambda label: label.rows), sum(label.rows for label in labels)
     if most.rows >= _DOMINATING * total:
-        yield Problem(
-            message=f"{most.rows / total:.1%} of rows are labelled `{most.name}`: saying it always "
-            "would be as accurate",
-            help="take fewer rows of it, or more of the others",
-            pointer="/data/source",
-        )
+        yield problem("/data/source", share=most.rows / total, label=most.name)
 
 
 @rule("FTC245", "numbered-labels", "warning", reads=("data",))
 def numbered_labels(case: Case) -> Iterator[Problem]:
-    """What it is: The labels are the numbers from 0 on, as data sets for classifiers store them.
+    """What it is: The labels are numbers from 0 on, as data sets for classifiers store them.
 
-    Why it matters: A language model knows what `refund` means and not what 17 does: with names it
-    starts from what it knows, with numbers from nothing.
+    Why it matters: A language model knows what `refund` means, but not what 17 means. With names it
+    can use what it knows; with numbers it has to learn every label from scratch.
 
     Example: {"data": {"source": "banking77.csv", "columns": {"prompt": "text",
      "completion": "label"}}}
@@ -190,33 +170,31 @@ def numbered_labels(case: Case) -> Iterator[Problem]:
     """
     names = {label.name for label in case.data.labels}
     if len(names) > 1 and names == {str(number) for number in range(len(names))}:
-        yield Problem(
-            message=f"the labels are the numbers 0 to {len(names) - 1}",
-            help="replace them by the names of the classes, or allow FTC245 if the numbers mean "
-            "an amount",
-            pointer="/data/columns/completion"
+        yield problem(
+            "/data/columns/completion"
             if "/data/columns/completion" in case.spec.said
             else "/data/source",
+            last=len(names) - 1,
         )
 
 
 @rule("FTC253", "loss-on-prompts-of-labels", "warning", reads=("data",), fix_safety="unsafe")
 def loss_on_prompts_of_labels(case: Case) -> Iterator[Problem]:
-    """What it is: The answers are labels, and the loss is asked for on every token.
+    """What it is: The answers are labels, and the loss is set to every token.
 
-    Why it matters: Nearly all tokens are then those of prompts: the model learns to write tickets,
-    and hardly to label them.
+    Why it matters: Nearly all tokens are then tokens of prompts: the model learns to write tickets,
+    and hardly learns to label them.
 
     Example: {"data": "tickets.csv", "objective": {"type": "sft", "loss_on": "all"}}
 
     Use instead: {"data": "tickets.csv", "objective": {"type": "sft", "loss_on": "completion"}}
     """
     lengths = case.data.lengths
-    if case.data.labels and case.spec.objective.loss_on == "all":
-        yield Problem(
-            message=f"the loss is on every token, and answers are {lengths.answer_p50} of some "
-            f"{lengths.p50:,}",
-            help="use `completion`",
-            pointer="/objective/loss_on",
+    answered = case.data.form != "text"
+    if answered and case.data.labels and case.spec.objective.loss_on == "all":
+        yield problem(
+            "/objective/loss_on",
             fix=(put("/objective/loss_on", "completion"),),
+            answer=lengths.answer_p50,
+            whole=lengths.p50,
         )

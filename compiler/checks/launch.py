@@ -1,14 +1,14 @@
 """The rules about several nodes and what starts a run on them (FTC345 to FTC351)."""
-# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from ftc.compiler.checks.case import Case
-from ftc.compiler.checks.rule import Problem, rule
+from ftc.compiler.checks.rule import Problem, problem, rule
+from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.skypilot import find_skypilot_name
-from ftc.compiler.plan.known import known
+from ftc.compiler.plan.known_facts import known
 from ftc.compiler.plan.planner import plan_once
 
 _HELPS: Final = 0.95  # of one node's time: less is no gain that an estimate can show
@@ -16,11 +16,11 @@ _HELPS: Final = 0.95  # of one node's time: less is no gain that an estimate can
 
 @rule("FTC345", "nodes-without-a-launcher", "warning", reads=("hardware",))
 def nodes_without_a_launcher(case: Case) -> Iterator[Problem]:
-    """What it is: Several nodes are to train, and nothing starts the run on each of them.
+    """What it is: The run has several nodes, and nothing starts it on each of them.
 
-    Why it matters: `run.sh` then waits for the others until somebody starts it on every node, in a
-    folder that all of them see, with `NODE_RANK` (0, 1, ...) and `MASTER_ADDR` (the address of the
-    first one) in its environment.
+    Why it matters: `run.sh` waits until it has been started on every node, in a folder that all
+    nodes share, with `NODE_RANK` (0, 1, ...) and `MASTER_ADDR` (the address of the first node) in
+    its environment.
 
     Example: {"hardware": {"gpu": "A100-80GB", "count": 8, "nodes": 2}}
 
@@ -28,19 +28,15 @@ def nodes_without_a_launcher(case: Case) -> Iterator[Problem]:
     """
     nodes = case.hardware.nodes
     if nodes > 1 and case.spec.launch.type == "local":
-        yield Problem(
-            message=f"{nodes} nodes, and `launch` is `local`: nothing starts the other nodes",
-            help="start run.sh on each with NODE_RANK and MASTER_ADDR set, or set `launch`",
-            pointer="/hardware/nodes",
-        )
+        yield problem("/hardware/nodes", nodes=nodes)
 
 
 @rule("FTC346", "kubernetes-without-an-image", "error")
 def kubernetes_without_an_image(case: Case) -> Iterator[Problem]:
-    """What it is: The run is to start on Kubernetes, and no container image is named.
+    """What it is: The run is for Kubernetes, and no container image is named.
 
-    Why it matters: A pod runs an image. The training runtime's own has no `trl` and none of the
-    versions that requirements.txt pins.
+    Why it matters: A pod needs an image. The default image of the training runtime has no `trl` and
+    none of the versions that requirements.txt pins.
 
     Example: {"launch": {"type": "kubernetes", "volume": "training"}}
 
@@ -48,19 +44,15 @@ def kubernetes_without_an_image(case: Case) -> Iterator[Problem]:
     """
     launch = case.spec.launch
     if launch.type == "kubernetes" and launch.image is None:
-        yield Problem(
-            message="`launch` is `kubernetes`, and no image is named",
-            help="set `launch.image` to one with Python and what requirements.txt names",
-            pointer="/launch/image",
-        )
+        yield problem("/launch/image")
 
 
 @rule("FTC347", "kubernetes-without-a-volume", "error")
 def kubernetes_without_a_volume(case: Case) -> Iterator[Problem]:
-    """What it is: The run is to start on Kubernetes, and no volume holds it.
+    """What it is: The run is for Kubernetes, and no volume is named.
 
-    Why it matters: The bundle, its data and its checkpoints must be there before a pod starts and
-    after it ends, and be the same for all nodes. What is in a pod goes with it.
+    Why it matters: The bundle, its data and its checkpoints must exist before a pod starts and
+    after it ends, and all nodes must share them. What is stored in a pod is lost with it.
 
     Example: {"launch": {"type": "kubernetes", "image": "train:1"}}
 
@@ -68,20 +60,16 @@ def kubernetes_without_a_volume(case: Case) -> Iterator[Problem]:
     """
     launch = case.spec.launch
     if launch.type == "kubernetes" and launch.volume is None:
-        yield Problem(
-            message="`launch` is `kubernetes`, and no volume holds the bundle",
-            help="set `launch.volume` to the name of a PersistentVolumeClaim",
-            pointer="/launch/volume",
-        )
+        yield problem("/launch/volume")
 
 
 @rule("FTC348", "gpu-unknown-to-skypilot", "error", reads=("hardware",))
 def gpu_unknown_to_skypilot(case: Case) -> Iterator[Problem]:
-    """What it is: SkyPilot is to find a GPU that its catalogs have no name for.
+    """What it is: The GPU has no name in SkyPilot's catalogs.
 
-    Why it matters: It would find no machine: no cloud that it knows rents that GPU.
+    Why it matters: SkyPilot would find no machine: no cloud that it knows rents out that GPU.
 
-    Example: {"hardware": "GTX-1080-Ti", "launch": "skypilot"}
+    Example: {"hardware": "RTX-3060", "launch": "skypilot"}
 
     Use instead: {"hardware": "L4", "launch": "skypilot"}
     """
@@ -89,18 +77,14 @@ def gpu_unknown_to_skypilot(case: Case) -> Iterator[Problem]:
     if case.spec.launch.type != "skypilot" or hardware.kind == "cpu":
         return
     if find_skypilot_name(hardware.name) is None:
-        yield Problem(
-            message=f"SkyPilot has no name for {hardware.name}",
-            help="name a GPU that clouds rent, such as `L4`, `A100-80GB` or `H100`",
-            pointer="/hardware/gpu",
-        )
+        yield problem("/hardware/gpu", hardware=hardware.name)
 
 
 @rule("FTC349", "skypilot-on-several-nodes", "error", reads=("hardware",))
 def skypilot_on_several_nodes(case: Case) -> Iterator[Problem]:
-    """What it is: SkyPilot is to start several nodes.
+    """What it is: The run is for SkyPilot and has several nodes.
 
-    Why it matters: Nodes share a folder with the data and the checkpoints, and SkyPilot's machines
+    Why it matters: Nodes need a shared folder for the data and the checkpoints. SkyPilot's machines
     share none that locks and renames files as a disk does.
 
     Example: {"hardware": {"gpu": "H100", "count": 8, "nodes": 2}, "launch": "skypilot"}
@@ -108,18 +92,15 @@ def skypilot_on_several_nodes(case: Case) -> Iterator[Problem]:
     Use instead: {"hardware": {"gpu": "H100", "count": 8}, "launch": "skypilot"}
     """
     if case.spec.launch.type == "skypilot" and case.hardware.nodes > 1:
-        yield Problem(
-            message="SkyPilot's machines share no folder, which several nodes need",
-            help="take one node with more GPUs, or start it with `slurm` or `kubernetes`",
-            pointer="/hardware/nodes",
-        )
+        yield problem("/hardware/nodes")
 
 
 @rule("FTC350", "spot-without-a-bucket", "warning")
 def spot_without_a_bucket(case: Case) -> Iterator[Problem]:
-    """What it is: A machine that can be taken back trains, and nothing of it is kept elsewhere.
+    """What it is: The run uses a spot machine, and nothing is stored elsewhere.
 
-    Why it matters: Its disk goes with it, checkpoints included: the next machine begins anew.
+    Why it matters: When the machine is preempted, its disk and the checkpoints on it are lost. The
+    next machine starts from the beginning.
 
     Example: {"launch": {"type": "skypilot", "spot": true}}
 
@@ -127,11 +108,7 @@ def spot_without_a_bucket(case: Case) -> Iterator[Problem]:
     """
     launch = case.spec.launch
     if launch.type == "skypilot" and launch.spot and launch.bucket is None:
-        yield Problem(
-            message="a spot machine takes its checkpoints with it when it is taken back",
-            help="set `launch.bucket` to a folder of a bucket, which is mounted as `run/`",
-            pointer="/launch/spot",
-        )
+        yield problem("/launch/spot")
 
 
 @rule(
@@ -141,10 +118,10 @@ def spot_without_a_bucket(case: Case) -> Iterator[Problem]:
     reads=("model", "tokenizer", "data", "hardware", "plan"),
 )
 def nodes_that_do_not_help(case: Case) -> Iterator[Problem]:
-    """What it is: By the plan's own figures one node would train as fast as all of them.
+    """What it is: By the plan's figures, one node would train as fast as all of them.
 
-    Why it matters: Gradients, and under ZeRO-3 weights, go over the network in every step. A small
-    batch, or one GPU per node, leaves little to compute beside that.
+    Why it matters: Gradients, and under ZeRO-3 also weights, are sent over the network in every
+    step. With a small batch, or one GPU per node, there is little computation to hide that.
 
     Example: {"hardware": {"gpu": "L4", "nodes": 4}, "launch": "slurm"}
 
@@ -159,8 +136,11 @@ def nodes_that_do_not_help(case: Case) -> Iterator[Problem]:
         return
     if one.time_seconds * _HELPS <= case.plan.time_seconds:
         ratio = case.plan.time_seconds / one.time_seconds
-        yield Problem(
-            message=f"{case.hardware.nodes} nodes take {ratio:.1f} times as long as one alone",
-            help="leave `hardware.nodes` out, or say how fast the network is in `network_gbit`",
-            pointer="/hardware/nodes",
+        gbit = case.hardware.network_gbit
+        yield problem(
+            "/hardware/nodes",
+            help="" if gbit is None else "slow",
+            nodes=case.hardware.nodes,
+            ratio=ratio,
+            gbit=gbit or 0,
         )

@@ -1,40 +1,34 @@
 """The rules about compiling the model and about rates of their own (FTC327 to FTC329, FTC537)."""
-# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
 
-from ftc.compiler.checks.case import Case
-from ftc.compiler.checks.rule import Problem, put, rule
+from ftc.compiler.checks.rule import Problem, problem, put, rule
+from ftc.compiler.checks.rule_input import Case
 
 
 @rule("FTC327", "compiled-rounded-base", "error")
 def compiled_rounded_base(case: Case) -> Iterator[Problem]:
     """What it is: `training.compile` is set under QLoRA.
 
-    Why it matters: The weights of a rounded base are opened by kernels of bitsandbytes, which
-    `torch.compile` does not look into: there is little left to fuse, and nobody has proven that the
-    pinned versions compute the same.
+    Why it matters: Kernels of bitsandbytes unpack the quantized weights, and `torch.compile` cannot
+    look into them. Little is left to fuse, and the pinned versions have not been tested together.
 
     Example: {"method": "qlora", "training": {"compile": true}}
 
     Use instead: {"method": "lora", "training": {"compile": true}}
     """
     if case.spec.method.type == "qlora" and case.spec.training.compile is True:
-        yield Problem(
-            message="a base in 4 or 8 bits is not compiled",
-            help="leave `training.compile` out, or use `lora`",
-            pointer="/training/compile",
-            fix=(put("/training/compile", False),),
-        )
+        yield problem("/training/compile", fix=(put("/training/compile", False),))
 
 
 @rule("FTC328", "compiled-in-parts", "error", reads=("plan",))
 def compiled_in_parts(case: Case) -> Iterator[Problem]:
     """What it is: `training.compile` is set, and ZeRO-3 divides the weights.
 
-    Why it matters: ZeRO-3 gathers the weights of each module in a hook before it runs. Each hook
-    ends the graph that is being compiled: what remains are pieces of one module, compiled for
-    minutes and hardly faster.
+    Why it matters: ZeRO-3 gathers the weights of each module in a hook before the module runs. Each
+    hook ends the compiled graph, so single modules are compiled, which takes minutes and is hardly
+    faster.
 
     Example: {"distribution": {"strategy": "zero3"}, "training": {"compile": true}}
 
@@ -42,20 +36,15 @@ def compiled_in_parts(case: Case) -> Iterator[Problem]:
     """
     decided = case.plan.decisions
     if decided.compile.value and decided.sharding.value == "zero3":
-        yield Problem(
-            message="ZeRO-3 gathers weights between modules, where a compiled graph ends each time",
-            help="leave `training.compile` out, or set `distribution.strategy` to `zero2`",
-            pointer="/training/compile",
-            fix=(put("/training/compile", False),),
-        )
+        yield problem("/training/compile", fix=(put("/training/compile", False),))
 
 
 @rule("FTC329", "prefetch-without-workers", "error", reads=("plan",))
 def prefetch_without_workers(case: Case) -> Iterator[Problem]:
-    """What it is: Batches are to be prepared ahead, and no loader process prepares any.
+    """What it is: Batches are to be prefetched, and there are no loader processes.
 
-    Why it matters: Without a process of its own each batch is made when the trainer asks for it.
-    The trainer stops over the field before its first step.
+    Why it matters: Without a loader process each batch is made when the trainer asks for it. The
+    trainer stops at this setting before its first step.
 
     Example: {"training": {"loader_prefetch": 4}}
 
@@ -63,10 +52,8 @@ def prefetch_without_workers(case: Case) -> Iterator[Problem]:
     """
     decided = case.plan.decisions
     if decided.loader_prefetch is not None and not decided.loader_workers.value:
-        yield Problem(
-            message="batches are to be prepared ahead, and no loader process prepares any",
-            help="leave `training.loader_prefetch` out, or set `training.loader_workers`",
-            pointer="/training/loader_prefetch",
+        yield problem(
+            "/training/loader_prefetch",
             fix=({"op": "remove", "path": "/training/loader_prefetch"},),
         )
 
@@ -75,8 +62,8 @@ def prefetch_without_workers(case: Case) -> Iterator[Problem]:
 def rate_of_frozen_embeddings(case: Case) -> Iterator[Problem]:
     """What it is: Embeddings have a learning rate, and neither they nor the head are trained.
 
-    Why it matters: An adapter leaves both as they are, and so does a fine-tune of some layers. The
-    field would be accepted and then ignored.
+    Why it matters: An adapter trains neither, and so does a fine-tune of some layers. The field
+    would be accepted and then ignored.
 
     Example: {"method": "lora", "training": {"embedding_learning_rate": 1e-5}}
 
@@ -87,9 +74,8 @@ def rate_of_frozen_embeddings(case: Case) -> Iterator[Problem]:
     rows = bool(spec.model.new_tokens) and spec.method.type != "freeze"
     trained = spec.method.type == "full" or bool(spec.method.also_train) or rows
     if spec.training.embedding_learning_rate is not None and not trained:
-        yield Problem(
-            message=f"`{spec.method.type}` trains no embeddings here, which have a learning rate",
-            help="leave it out, or add `method.also_train`",
-            pointer="/training/embedding_learning_rate",
+        yield problem(
+            "/training/embedding_learning_rate",
             fix=({"op": "remove", "path": "/training/embedding_learning_rate"},),
+            method=spec.method.type,
         )

@@ -1,25 +1,20 @@
 """The rules about memory, disk and sharding (FTC420 to FTC439)."""
-# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
 
-from ftc.compiler.checks.case import Case
-from ftc.compiler.checks.rule import Problem, put, rule
-from ftc.compiler.plan.memory import needed_bytes
-from ftc.compiler.plan.sampling import samples
-from ftc.compiler.plan.stack import GIB
+from ftc.compiler.checks.rule import Problem, problem, put, rule
+from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.plan.memory.peak import needed_bytes
+from ftc.compiler.plan.objective.sampling import samples
+from ftc.spec.message import Message
 
 _TIGHT_SHARE = 0.92
 
 
-def gib(size_bytes: int) -> str:
-    """Return a size in GiB with one decimal, as a person reads it."""
-    return f"{size_bytes / GIB:,.1f} GiB"
-
-
 @rule("FTC420", "does-not-fit", "error", reads=("hardware", "plan"))
 def does_not_fit(case: Case) -> Iterator[Problem]:
-    """What it is: The predicted peak of one process is more than its device has.
+    """What it is: A process needs more memory than its device has, or offloading than the host has.
 
     Why it matters: The run would stop with "out of memory", often only after minutes or at the
     first evaluation.
@@ -31,23 +26,41 @@ def does_not_fit(case: Case) -> Iterator[Problem]:
     memory = case.plan.memory
     if memory.fits is not False or memory.capacity_bytes is None:
         return
-    offers = "; ".join(f"{a.change}: {gib(a.device_bytes)}" for a in case.plan.alternatives)
+    offers = tuple(
+        Message("phrase.offer", {"change": offer.words, "needed": offer.device_bytes})
+        for offer in case.plan.alternatives
+    )
     # a purchase is never a fix that a command makes by itself
     change = next((a for a in case.plan.alternatives if a.kind != "hardware"), None)
     fix = change.fix if change is not None else ()
     same = change is not None and change.kind == "layout"
     same = same and all(step["path"] != "/training/precision" for step in fix)
-    phase = memory.largest_phase.replace("_", " ")
-    yield Problem(
-        message=f"{gib(memory.device_bytes)} are needed at the peak ({phase}), and "
-        f"{case.hardware.name} has {gib(memory.capacity_bytes)} per process",
-        help=f"what would fit: {offers}"
-        if offers
-        else "use more or larger GPUs, or a smaller model",
-        pointer="/hardware/gpu",
+    short = _short_memory(case)
+    of_host = short == "host"
+    yield problem(
+        "/hardware/ram_gib" if of_host else "/hardware/gpu",
+        message=short,
+        help="" if offers else "host" if of_host else "nothing_fits",
         fix=fix,
         fix_safety="safe" if same else "unsafe",
+        needed=case.plan.host_ram_bytes if of_host else memory.device_bytes,
+        phase=Message(f"phase.{memory.largest_phase}"),
+        hardware=case.hardware.name,
+        capacity=(case.hardware.host_ram_bytes or 0) if of_host else memory.capacity_bytes,
+        offers=offers,
     )
+
+
+def _short_memory(case: Case) -> str:
+    """Return which memory is short and why: a variant of the message of FTC420."""
+    memory, hardware = case.plan.memory, case.hardware
+    if hardware.kind == "cpu":
+        return "cpu"
+    if memory.capacity_bytes is not None and memory.device_bytes <= memory.capacity_bytes:
+        return "host"  # the planner offloads only where the host's memory is known
+    # accelerate 1.15 (`fsdp2_prepare_model`) loads on one process alone unless weights have 4 bits
+    divided = case.plan.decisions.sharding.value == "fsdp" and case.spec.method.type == "qlora"
+    return "whole_base" if divided and memory.largest_phase == "load" else ""
 
 
 @rule("FTC421", "tight-fit", "warning", reads=("plan",))
@@ -70,19 +83,21 @@ def tight_fit(case: Case) -> Iterator[Problem]:
         and needed > _TIGHT_SHARE * memory.capacity_bytes
         and (said or decided.micro_batch.value == 1)
     ):
-        yield Problem(
-            message=f"{gib(needed)} of {gib(memory.capacity_bytes)} are needed at the peak",
-            help="leave `training.micro_batch` out, or shorten `data.max_length`",
-            pointer="/training/micro_batch" if said else "/hardware/gpu",
+        yield problem(
+            "/training/micro_batch" if said else "/hardware/gpu",
+            help="" if said else "planned",
+            needed=needed,
+            capacity=memory.capacity_bytes,
         )
 
 
 @rule("FTC422", "host-memory-too-small", "error", reads=("hardware", "plan"))
 def host_memory_too_small(case: Case) -> Iterator[Problem]:
-    """What it is: Loading, merging or what is offloaded needs more host memory than there is.
+    """What it is: Loading, merging or offloading needs more host memory than there is.
 
-    Why it matters: The merge runs on the CPU with the whole model in 16 bits; the system kills it
-    after the training that was paid for. Offloaded states lie there throughout.
+    Why it matters: The merge runs on the CPU with the whole model in 16 bits. The system would kill
+    it after the training, which has been paid for by then. Offloaded states need the memory during
+    the whole training.
 
     Example: {"model": "Qwen/Qwen2.5-72B", "hardware": {"gpu": "H100", "count": 8, "ram_gib": 64}}
 
@@ -93,14 +108,20 @@ def host_memory_too_small(case: Case) -> Iterator[Problem]:
     if (
         ram is not None
         and need > ram
+        and not _is_host_of_420(case)
         and not (case.hardware.kind == "cpu" and case.plan.memory.fits is False)
     ):
-        yield Problem(
-            message=f"the host needs {gib(need)} of memory and has {gib(ram)}",
-            help="use a host with more memory, or "
-            + ("merge on another machine" if offload == "none" else "offload less"),
-            pointer="/hardware/ram_gib",
+        yield problem(
+            "/hardware/ram_gib",
+            help="" if offload == "none" else "offload",
+            needed=need,
+            capacity=ram,
         )
+
+
+def _is_host_of_420(case: Case) -> bool:
+    """Whether FTC420 says already that offloading needs more than the host has."""
+    return case.plan.memory.fits is False and _short_memory(case) == "host"
 
 
 @rule("FTC423", "disk-too-small", "error", reads=("hardware", "plan"))
@@ -115,40 +136,33 @@ def disk_too_small(case: Case) -> Iterator[Problem]:
     """
     free, need = case.hardware.disk_free_bytes, case.plan.disk_bytes
     if free is not None and need > free:
-        yield Problem(
-            message=f"the run needs {gib(need)} of disk and {gib(free)} are free",
-            help="keep fewer checkpoints (`training.keep_checkpoints`), export fewer types, or "
-            "free space",
-            pointer="/hardware/disk_gib",
-        )
+        yield problem("/hardware/disk_gib", needed=need, free=free)
 
 
 @rule("FTC424", "unknown-capacity", "warning", reads=("hardware", "plan"))
 def unknown_capacity(case: Case) -> Iterator[Problem]:
-    """What it is: It is not known how much memory the machine has.
+    """What it is: The amount of the machine's memory is not known.
 
-    Why it matters: Nothing can be said about whether the run fits, and the micro-batch is a guess.
+    Why it matters: It is not possible to say whether the run fits, and the micro-batch is a guess.
 
     Example: {"hardware": "cpu"}
 
     Use instead: {"hardware": {"gpu": "cpu", "ram_gib": 32}}
     """
     if case.plan.memory.capacity_bytes is None:
-        yield Problem(
-            message=f"the run needs {gib(case.plan.memory.device_bytes)} per process, and the "
-            "machine's memory is not known",
-            help="set `hardware.ram_gib`"
-            if case.hardware.kind == "cpu"
-            else "name a GPU of the table",
-            pointer="/hardware",
+        yield problem(
+            "/hardware",
+            help="cpu" if case.hardware.kind == "cpu" else "gpu",
+            needed=case.plan.memory.device_bytes,
         )
 
 
 @rule("FTC430", "indivisible-batch", "error", reads=("hardware", "plan"), fix_safety="unsafe")
 def indivisible_batch(case: Case) -> Iterator[Problem]:
-    """What it is: The global batch is no multiple of processes times micro-batch.
+    """What it is: The global batch is not a multiple of processes times micro-batch.
 
-    Why it matters: No accumulation gives exactly that batch: the run would train on another one.
+    Why it matters: No number of accumulation steps gives exactly that batch, so the run would train
+    with another one.
 
     Example: {"hardware": "2x A100-80GB", "training": {"global_batch": 30, "micro_batch": 4}}
 
@@ -161,22 +175,25 @@ def indivisible_batch(case: Case) -> Iterator[Problem]:
     world = case.plan.decisions.world.value
     unit = world * (1 if micro == "auto" else micro)
     below, above = asked // unit * unit, -(-asked // unit) * unit
-    near = " or ".join(f"{n:,}" for n in (below, above) if n)
-    parts = f"{world} processes" + ("" if micro == "auto" else f" of {micro} rows")
-    yield Problem(
-        message=f"a global batch of {asked:,} cannot be divided among {parts}",
-        help=f"use {near} for `training.global_batch`",
-        pointer="/training/global_batch",
+    yield problem(
+        "/training/global_batch",
         fix=(put("/training/global_batch", case.plan.decisions.global_batch.value),),
+        message="" if micro == "auto" else "micro",
+        help="" if below else "above",
+        batch=asked,
+        world=world,
+        rows=micro,
+        below=below,
+        above=above,
     )
 
 
 @rule("FTC431", "nothing-to-share", "warning", reads=("hardware", "plan"))
 def nothing_to_share(case: Case) -> Iterator[Problem]:
-    """What it is: The spec asks for a distribution strategy, and there is one process.
+    """What it is: The spec asks for a distribution strategy, and there is only one process.
 
-    Why it matters: DDP is then nothing, and ZeRO divides states by one: it costs buffers and time
-    and saves no memory.
+    Why it matters: DDP then has no effect, and ZeRO divides states by one: it costs buffers and
+    time and saves no memory.
 
     Example: {"hardware": "1x A100-80GB", "distribution": "zero3"}
 
@@ -186,9 +203,8 @@ def nothing_to_share(case: Case) -> Iterator[Problem]:
     # FSDP of one process is an error by itself (FTC432)
     shares = strategy not in ("auto", "fsdp") and offload in ("auto", "none")
     if shares and case.plan.decisions.world.value == 1:
-        yield Problem(
-            message=f"`{strategy}` has one process and nothing to share",
-            help="leave `distribution` out, or use more GPUs",
-            pointer="/distribution/strategy",
+        yield problem(
+            "/distribution/strategy",
             fix=(put("/distribution/strategy", "auto"),),
+            strategy=strategy,
         )

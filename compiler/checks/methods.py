@@ -1,14 +1,14 @@
 """The rules about what a method trains and how an adapter begins (FTC150 to 159, 446 to 449)."""
-# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 import re
 from collections.abc import Iterator
 
-from ftc.compiler.checks.case import Case
-from ftc.compiler.checks.rule import Problem, put, rule
+from ftc.compiler.checks.rule import Problem, problem, put, rule
+from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.module_names import ModuleNames, find_module_names
 from ftc.compiler.knowledge.objectives import OBJECTIVES
-from ftc.compiler.plan.adapter import matched
+from ftc.compiler.plan.method.adapter import matched
 from ftc.compiler.resolve.patterns import SlowPatternError, match_texts
 
 _ADAPTERS = ("lora", "qlora")
@@ -23,9 +23,9 @@ def _splits(case: Case) -> bool:
 
 @rule("FTC150", "targets-said-twice", "error", fix_safety="unsafe")
 def targets_said_twice(case: Case) -> Iterator[Problem]:
-    """What it is: Both `method.targets` and `method.target_pattern` say where LoRA's matrices go.
+    """What it is: Both `method.targets` and `method.target_pattern` choose the layers for LoRA.
 
-    Why it matters: PEFT takes one of them. The other would be accepted and then ignored.
+    Why it matters: PEFT uses one of them. The other would be accepted and then ignored.
 
     Example: {"method": {"type": "lora", "targets": "attention", "target_pattern": ".*_proj"}}
 
@@ -33,11 +33,8 @@ def targets_said_twice(case: Case) -> Iterator[Problem]:
     """
     said = case.spec.said
     if "/method/targets" in said and case.spec.method.target_pattern is not None:
-        yield Problem(
-            message="`method.targets` and `method.target_pattern` both choose layers",
-            help="keep one of them",
-            pointer="/method/target_pattern",
-            fix=({"op": "remove", "path": "/method/target_pattern"},),
+        yield problem(
+            "/method/target_pattern", fix=({"op": "remove", "path": "/method/target_pattern"},)
         )
 
 
@@ -58,10 +55,8 @@ def pattern_matches_nothing(case: Case) -> Iterator[Problem]:
     try:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
-        yield Problem(
-            message=f"`method.target_pattern` is no regular expression: {error}",
-            help="write one as Python's `re` reads it, such as `.*(q_proj|v_proj)`",
-            pointer="/method/target_pattern",
+        yield problem(
+            "/method/target_pattern", message="malformed", help="malformed", error=str(error)
         )
         return
     names = find_module_names(case.model.architecture)
@@ -69,19 +64,18 @@ def pattern_matches_nothing(case: Case) -> Iterator[Problem]:
         return
     if shape is not None and not matched(shape, pattern):
         kind = next(iter(names.linears))
-        yield Problem(
-            message=f"`method.target_pattern` matches no linear layer of `{shape.architecture}`",
-            help=f"it must match a whole name, such as `{names.linear(kind, 0)}`",
-            pointer="/method/target_pattern",
+        yield problem(
+            "/method/target_pattern", architecture=shape.architecture, name=names.linear(kind, 0)
         )
 
 
 @rule("FTC167", "endless-pattern", "error", reads=("model",))
 def endless_pattern(case: Case) -> Iterator[Problem]:
-    """What it is: Matching `method.target_pattern` with one name takes longer than seconds.
+    """What it is: Matching `method.target_pattern` with one name takes several seconds.
 
-    Why it matters: A repetition inside a repetition has Python try every way to share the letters
-    between the two. PEFT matches each module with the pattern, so training would never start.
+    Why it matters: With a repetition inside a repetition, Python tries every way to divide the
+    letters between the two. PEFT matches the pattern with every module, so training would never
+    start.
 
     Example: {"method": {"type": "lora", "target_pattern": "(.+)+_projection"}}
 
@@ -91,11 +85,7 @@ def endless_pattern(case: Case) -> Iterator[Problem]:
     if pattern is None or names is None or case.spec.method.type not in _ADAPTERS:
         return
     if _is_slow(pattern, names):
-        yield Problem(
-            message="`method.target_pattern` takes too long to match a single name",
-            help="write it without a repetition inside another, such as `.*(q_proj|v_proj)`",
-            pointer="/method/target_pattern",
-        )
+        yield problem("/method/target_pattern")
 
 
 def _is_slow(pattern: str, names: ModuleNames) -> bool:
@@ -113,8 +103,8 @@ def _is_slow(pattern: str, names: ModuleNames) -> bool:
 def pattern_matches_the_head(case: Case) -> Iterator[Problem]:
     """What it is: `method.target_pattern` matches the output head as well.
 
-    Why it matters: The loss is computed from the head's own weights, and TRL refuses an adapter on
-    it.
+    Why it matters: The loss is computed from the head's own weights, and TRL does not support an
+    adapter on it.
 
     Example: {"method": {"type": "lora", "target_pattern": ".*"}}
 
@@ -129,18 +119,14 @@ def pattern_matches_the_head(case: Case) -> Iterator[Problem]:
     except (re.error, OverflowError, RecursionError, SlowPatternError):  # FTC151 or FTC167 says it
         return
     if hits:
-        yield Problem(
-            message=f"`method.target_pattern` matches the output head, `{names.head}`",
-            help="match the layers alone; `also_train` trains the head whole",
-            pointer="/method/target_pattern",
-        )
+        yield problem("/method/target_pattern", head=names.head)
 
 
 @rule("FTC153", "experts-that-are-not-there", "error", reads=("model",), fix_safety="unsafe")
 def experts_that_are_not_there(case: Case) -> Iterator[Problem]:
-    """What it is: `method.experts` is set, and the model is no mixture of experts that ftc knows.
+    """What it is: `method.experts` is set, and ftc knows no experts in this architecture.
 
-    Why it matters: PEFT looks for the experts' tensors by their names and stops without them.
+    Why it matters: PEFT looks up the experts' tensors by name and stops if there are none.
 
     Example: {"model": "Qwen/Qwen2.5-7B", "method": {"type": "lora", "experts": true}}
 
@@ -149,20 +135,20 @@ def experts_that_are_not_there(case: Case) -> Iterator[Problem]:
     shape = case.model.shape
     asked = case.spec.method.experts and case.spec.method.type in _ADAPTERS
     if asked and (shape is None or not shape.experts):
-        yield Problem(
-            message=f"`{case.model.architecture}` has no experts that ftc knows",
-            help="remove `experts`",
-            pointer="/method/experts",
+        yield problem(
+            "/method/experts",
             fix=({"op": "remove", "path": "/method/experts"},),
+            architecture=case.model.architecture,
         )
 
 
 @rule("FTC154", "experts-beside", "error")
 def experts_beside(case: Case) -> Iterator[Problem]:
-    """What it is: LoRA on experts is combined with dropout, DoRA, or a start that is split off.
+    """What it is: LoRA on experts is combined with dropout, DoRA, `pissa` or `olora`.
 
-    Why it matters: The experts of a layer are one tensor and no modules. PEFT's wrapper of a tensor
-    has no dropout and no DoRA, and an SVD of all experts at once is no part of any of them.
+    Why it matters: The experts of a layer are one tensor and not modules. PEFT's wrapper for a
+    tensor supports neither dropout nor DoRA, and a decomposition of all experts at once is not one
+    of each expert.
 
     Example: {"method": {"type": "lora", "experts": true, "dropout": 0.1}}
 
@@ -178,40 +164,34 @@ def experts_beside(case: Case) -> Iterator[Problem]:
     }
     for name, present in beside.items():
         if present:
-            yield Problem(
-                message=f"`method.{name}` cannot be had on experts",
-                help=f"remove `{name}`, or `experts`",
-                pointer=f"/method/{name}",
-            )
+            yield problem(f"/method/{name}", name=name)
 
 
 @rule("FTC155", "split-of-a-rounded-base", "error", fix_safety="unsafe")
 def split_of_a_rounded_base(case: Case) -> Iterator[Problem]:
-    """What it is: LoRA's start is split off the base (`pissa`, `olora`), and the base is rounded.
+    """What it is: The start of LoRA is split off the base (`pissa`, `olora`), which is quantized.
 
-    Why it matters: PEFT has no SVD of 4-bit weights. Splitting first and rounding what is left
-    would train on a base that nobody has, into which no adapter of the original can be merged.
+    Why it matters: PEFT cannot decompose 4-bit weights. Splitting the weights first and quantizing
+    the rest would train on a base that exists nowhere else, so the adapter could not be merged into
+    the original.
 
     Example: {"method": {"type": "qlora", "init": "pissa"}}
 
     Use instead: {"method": {"type": "lora", "init": "pissa"}}
     """
     if case.spec.method.type == "qlora" and _splits(case):
-        yield Problem(
-            message=f"`{case.spec.method.init}` cannot be split off a base that is rounded",
-            help="use `lora`, or leave `init` out",
-            pointer="/method/init",
-            fix=(put("/method/init", "default"),),
+        yield problem(
+            "/method/init", fix=(put("/method/init", "default"),), init=case.spec.method.init
         )
 
 
 @rule("FTC156", "split-beside", "error", reads=("plan",), fix_safety="unsafe")
 def split_beside(case: Case) -> Iterator[Problem]:
-    """What it is: `pissa` or `olora` beside DoRA, parts that are trained whole, ZeRO-3 or FSDP.
+    """What it is: `pissa` or `olora` is combined with DoRA, whole parts, ZeRO-3 or FSDP.
 
-    Why it matters: What the adapter began as is subtracted from what it became, so that it belongs
-    on the base as it is. PEFT does that to LoRA's matrices alone: sizes, heads and embeddings would
-    be lost. Under ZeRO-3 and FSDP no process has a whole matrix to split or to subtract from.
+    Why it matters: The initial adapter is subtracted from the trained one, so that the result fits
+    the original base. PEFT does that only for LoRA's matrices: DoRA's magnitudes, heads and
+    embeddings would be lost. Under ZeRO-3 and FSDP no process has a whole matrix to split.
 
     Example: {"method": {"type": "lora", "init": "pissa", "dora": true}}
 
@@ -229,11 +209,8 @@ def split_beside(case: Case) -> Iterator[Problem]:
     }
     for name, present in beside.items():
         if present:
-            yield Problem(
-                message=f"`{method.init}` cannot be had beside this `{name}`",
-                help="leave `method.init` out, or change the other",
-                pointer="/method/init",
-                fix=(put("/method/init", "default"),),
+            yield problem(
+                "/method/init", fix=(put("/method/init", "default"),), init=method.init, name=name
             )
 
 
@@ -241,8 +218,8 @@ def split_beside(case: Case) -> Iterator[Problem]:
 def parts_without_names(case: Case) -> Iterator[Problem]:
     """What it is: Layers or parts are to be trained by name, in a model that ftc's table lacks.
 
-    Why it matters: Classes name their layers, embeddings and heads differently, and what is not
-    found by its name is not trained.
+    Why it matters: Architectures name their layers, embeddings and heads differently, and what is
+    not found by name is not trained.
 
     Example: {"model": "org/brand-new-architecture", "method": "freeze"}
 
@@ -252,10 +229,9 @@ def parts_without_names(case: Case) -> Iterator[Problem]:
     known = model.shape is not None and find_module_names(model.architecture) is not None
     if known or not (method.type == "freeze" or (method.also_train and method.type != "full")):
         return
-    yield Problem(
-        message=f"the names of the layers of `{model.architecture}` are not known",
-        help="use `lora` without `also_train`, or `full`",
-        pointer="/method/type" if method.type == "freeze" else "/method/also_train",
+    yield problem(
+        "/method/type" if method.type == "freeze" else "/method/also_train",
+        architecture=model.architecture,
     )
 
 
@@ -263,7 +239,8 @@ def parts_without_names(case: Case) -> Iterator[Problem]:
 def layers_beyond_the_last(case: Case) -> Iterator[Problem]:
     """What it is: `method.layers` asks for layers that the model does not have.
 
-    Why it matters: Nothing of that name is trained. Layers are counted from 0.
+    Why it matters: No layer of that number exists, so it would not be trained. Layers are counted
+    from 0.
 
     Example: {"method": {"type": "freeze", "layers": [31, 32]}}
 
@@ -274,18 +251,14 @@ def layers_beyond_the_last(case: Case) -> Iterator[Problem]:
         return
     asked = method.layers if isinstance(method.layers, int) else max(method.layers) + 1
     if asked > shape.layers:
-        yield Problem(
-            message=f"the model has {shape.layers} layers, from 0 to {shape.layers - 1}",
-            help="use a number up to that, or a list of such numbers",
-            pointer="/method/layers",
-        )
+        yield problem("/method/layers", layers=shape.layers, last=shape.layers - 1)
 
 
 @rule("FTC159", "nothing-is-frozen", "error", reads=("model", "plan"), fix_safety="unsafe")
 def nothing_is_frozen(case: Case) -> Iterator[Problem]:
     """What it is: The method is `freeze`, and every layer, the embeddings and the head are trained.
 
-    Why it matters: That is a full fine-tune but for one vector, under another name.
+    Why it matters: That is a full fine-tune under another name, except for one vector.
 
     Example: {"method": {"type": "freeze", "layers": 28, "also_train": ["embeddings", "head"]}}
 
@@ -296,21 +269,22 @@ def nothing_is_frozen(case: Case) -> Iterator[Problem]:
         return
     parts = set(case.spec.method.also_train)
     if parts >= {"embeddings", "head"} or (parts and shape.tied):
-        yield Problem(
-            message=f"all {shape.layers} layers are trained, and what is outside of them as well",
-            help="use `full`, or name fewer layers",
-            pointer="/method/layers",
-            fix=(put("/method/type", "full"),),
+        unread = [f"/method/{name}" for name in ("layers", "also_train")]
+        removed = [
+            {"op": "remove", "path": pointer} for pointer in unread if pointer in case.spec.said
+        ]
+        yield problem(
+            "/method/layers", fix=(*removed, put("/method/type", "full")), layers=shape.layers
         )
 
 
 @rule("FTC446", "adapter-beyond-llama-cpp", "error", fix_safety="unsafe")
 def adapter_beyond_llama_cpp(case: Case) -> Iterator[Problem]:
-    """What it is: The adapter is to be exported as GGUF, and is more than LoRA's two matrices.
+    """What it is: The adapter is to be exported as GGUF, and it has more than LoRA's two matrices.
 
-    Why it matters: llama.cpp's converter stops at DoRA's sizes, at embeddings and heads, and
-    knows no tensors of experts. It scales by alpha / rank, which rsLoRA does not. The merged model
-    has all of it: GGUF types are not affected.
+    Why it matters: llama.cpp's converter stops at DoRA's magnitudes, embeddings, heads and tensors
+    of experts. It scales by alpha / rank, which rsLoRA does not. GGUF types are not affected: the
+    merged model contains everything.
 
     Example: {"method": {"type": "lora", "dora": true}, "export": {"adapter": true}}
 
@@ -328,20 +302,15 @@ def adapter_beyond_llama_cpp(case: Case) -> Iterator[Problem]:
     }
     for name, present in beyond.items():
         if present:
-            yield Problem(
-                message=f"a GGUF adapter cannot hold what `{name}` trains",
-                help=f"leave `export.adapter` out, or remove `{name}`",
-                pointer="/export/adapter",
-                fix=(put("/export/adapter", False),),
-            )
+            yield problem("/export/adapter", fix=(put("/export/adapter", False),), name=name)
 
 
 @rule("FTC447", "new-tokens-that-stay-untrained", "error", reads=("model",), fix_safety="unsafe")
 def new_tokens_that_stay_untrained(case: Case) -> Iterator[Problem]:
-    """What it is: Tokens are added, and their rows of embeddings or head are not trained.
+    """What it is: Tokens are added, and their rows of the embedding or head are not trained.
 
-    Why it matters: A new token begins near the mean of all others. Unless its row is trained, the
-    model can neither tell it from other new tokens nor write it.
+    Why it matters: A new token starts near the mean of all others. Unless its row is trained, the
+    model can neither distinguish it from other new tokens nor write it.
 
     Example: {"model": {"id": "Qwen/Qwen2.5-7B", "new_tokens": ["<tool>"]}, "method": "freeze"}
 
@@ -356,10 +325,6 @@ def new_tokens_that_stay_untrained(case: Case) -> Iterator[Problem]:
     else:
         missing = shape is None or find_module_names(case.model.architecture) is None
     if missing:
-        yield Problem(
-            message="the rows of the new tokens would not be trained",
-            help="train `embeddings` and `head` by `method.also_train`, or use `full`"
-            if method.type == "freeze"
-            else "use `full`: the names of this architecture's tables are not known",
-            pointer="/model/new_tokens",
+        yield problem(
+            "/model/new_tokens", help="freeze" if method.type == "freeze" else "unknown_names"
         )

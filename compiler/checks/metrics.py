@@ -1,22 +1,22 @@
 """The rules about metrics: what answers are judged by, and the best checkpoint with them."""
-# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
 
-from ftc.compiler.checks.case import Case
-from ftc.compiler.checks.rule import Problem, put, rule
+from ftc.compiler.checks.rule import Problem, problem, put, rule
+from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.metrics import METRICS
-from ftc.compiler.plan.comparison import COMPARING
+from ftc.compiler.plan.objective.comparison import COMPARING
 
 _POINTER = "/training/evaluation/metric"
 
 
 @rule("FTC580", "metric-without-answers", "error", reads=("data",), fix_safety="unsafe")
 def metric_without_answers(case: Case) -> Iterator[Problem]:
-    """What it is: A metric is asked for, and the rows are plain text.
+    """What it is: A metric is set, and the rows are plain text.
 
-    Why it matters: A metric holds what the model answers against what it should have answered;
-    plain text has neither a question nor an answer, so nothing would be measured.
+    Why it matters: A metric compares the model's answer with the expected one. Plain text has
+    neither questions nor answers, so nothing would be measured.
 
     Example: {"data": "novels.jsonl", "training": {"evaluation": {"metric": "rouge_l"}}}
 
@@ -24,20 +24,15 @@ def metric_without_answers(case: Case) -> Iterator[Problem]:
     """
     metric = case.spec.training.evaluation.metric
     if metric in METRICS and case.data.form == "text":
-        yield Problem(
-            message=f"the metric is `{metric}`, and plain text has no answers",
-            help="leave the metric out: loss and perplexity are measured",
-            pointer=_POINTER,
-            fix=(put(_POINTER, "none"),),
-        )
+        yield problem(_POINTER, fix=(put(_POINTER, "none"),), metric=metric)
 
 
 @rule("FTC581", "best-by-no-metric", "error", reads=("data", "plan"))
 def best_by_no_metric(case: Case) -> Iterator[Problem]:
-    """What it is: The best checkpoint is to be chosen by the metric, and there is none.
+    """What it is: The best checkpoint is to be chosen by a metric, and there is none.
 
-    Why it matters: With nothing to choose by, another checkpoint would be kept than the one that
-    was asked for.
+    Why it matters: Without a metric to compare, another checkpoint would be kept than the requested
+    one.
 
     Example: {"data": "chats.jsonl", "training": {"evaluation": {"best_by": "metric"}}}
 
@@ -48,11 +43,8 @@ def best_by_no_metric(case: Case) -> Iterator[Problem]:
     nothing = case.plan.decisions.metric.value == "none" or case.data.form == "text"
     rewarded = case.spec.objective.type in COMPARING  # by the margin of their rewards
     if evaluation.best_by == "metric" and nothing and not rewarded:
-        yield Problem(
-            message="the best checkpoint is chosen by the metric, and nothing is measured",
-            help="name a metric, or let the loss decide",
-            pointer="/training/evaluation/best_by",
-            fix=(put("/training/evaluation/best_by", "loss"),),
+        yield problem(
+            "/training/evaluation/best_by", fix=(put("/training/evaluation/best_by", "loss"),)
         )
 
 
@@ -60,8 +52,8 @@ def best_by_no_metric(case: Case) -> Iterator[Problem]:
 def partial_credit_for_labels(case: Case) -> Iterator[Problem]:
     """What it is: The answers are a closed set of labels, and the metric gives partial credit.
 
-    Why it matters: `refund_request` for `refund_status` is wrong, and shares most of its letters:
-    ROUGE-L and chrF call it a good answer.
+    Why it matters: `refund_request` instead of `refund_status` is wrong, but most of its letters
+    are the same: ROUGE-L and chrF rate it as a good answer.
 
     Example: {"data": "tickets.csv", "training": {"evaluation": {"metric": "chrf"}}}
 
@@ -69,21 +61,36 @@ def partial_credit_for_labels(case: Case) -> Iterator[Problem]:
     """
     metric = case.spec.training.evaluation.metric
     if metric in ("rouge_l", "chrf") and case.data.labels:
-        yield Problem(
-            message=f"the answers are labels, and `{metric}` gives a wrong one partial credit",
-            help="use `accuracy`, or `macro_f1` where labels differ in frequency",
-            pointer=_POINTER,
-            fix=(put(_POINTER, "accuracy"),),
-        )
+        yield problem(_POINTER, fix=(put(_POINTER, "accuracy"),), metric=metric)
+
+
+@rule("FTC577", "samples-without-answers", "error", reads=("data", "plan"), fix_safety="unsafe")
+def samples_without_answers(case: Case) -> Iterator[Problem]:
+    """What it is: Sample answers are requested, but there are no validation rows with answers.
+
+    Why it matters: The model answers validation rows at each evaluation. Without a validation split
+    nothing is evaluated, and plain text has no questions to answer.
+
+    Example: {"data": "novels.jsonl", "training": {"evaluation": {"samples": 3}}}
+
+    Use instead: {"data": "chats.jsonl", "training": {"evaluation": {"samples": 3}}}
+    """
+    pointer = "/training/evaluation/samples"
+    if case.spec.training.evaluation.samples == 0:
+        return
+    if case.data.form == "text":
+        yield problem(pointer, message="text", help="text", fix=(put(pointer, 0),))
+    elif case.plan.decisions.validation_rows.value == 0:
+        yield problem(pointer, fix=(put(pointer, 0),))
 
 
 @rule("FTC583", "answers-from-divided-weights", "warning", reads=("plan",))
 def answers_from_divided_weights(case: Case) -> Iterator[Problem]:
-    """What it is: Checkpoints are chosen by their answers while the weights are divided.
+    """What it is: Answers are generated at each evaluation while the weights are divided.
 
-    Why it matters: Under ZeRO-3 and FSDP each token of an answer gathers all of the weights from
-    all processes, which costs as much traffic as a step of training: evaluation may take longer
-    than training.
+    Why it matters: Under ZeRO-3 and FSDP each token of an answer gathers all weights from all
+    processes. That costs as much traffic as a training step, so evaluation may take longer than
+    training.
 
     Example: {"distribution": {"strategy": "zero3"},
      "training": {"evaluation": {"best_by": "metric", "metric": "rouge_l"}}}
@@ -93,9 +100,9 @@ def answers_from_divided_weights(case: Case) -> Iterator[Problem]:
     decided = case.plan.decisions
     chosen = case.spec.training.evaluation.best_by == "metric" and decided.metric.value != "none"
     name = {"zero3": "ZeRO-3", "fsdp": "FSDP"}.get(decided.sharding.value)
-    if chosen and name is not None:
-        yield Problem(
-            message=f"each token of an answer gathers all weights from all processes ({name})",
-            help="let the loss decide, or lower `training.evaluation.answered_rows`",
-            pointer="/training/evaluation/best_by",
-        )
+    if name is None:
+        return
+    if chosen:
+        yield problem("/training/evaluation/best_by", name=name)
+    if case.spec.training.evaluation.samples:
+        yield problem("/training/evaluation/samples", help="samples", name=name)

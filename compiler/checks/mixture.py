@@ -1,12 +1,12 @@
 """The rules about mixtures: every source must add something, and its weight be one it can have."""
-# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 import math
 from collections.abc import Iterator, Sequence
 
-from ftc.compiler.checks.case import Case
-from ftc.compiler.checks.rule import Problem, rule
-from ftc.compiler.plan.mixture import count_rows, find_capped, label_sources, share_rows
+from ftc.compiler.checks.rule import Problem, problem, rule
+from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.plan.splits import count_rows, find_capped, label_sources, share_rows
 from ftc.spec.sources import list_sources
 
 _LEFT_OUT_SHARE = 0.01
@@ -30,8 +30,8 @@ def _trained(case: Case) -> list[int]:
 def same_source_twice(case: Case) -> Iterator[Problem]:
     """What it is: Two sources of a mixture are the same file, or hold the same bytes.
 
-    Why it matters: Copies are removed, and the second one then adds nothing; where they are kept,
-    its rows count twice, which a weight says more plainly.
+    Why it matters: Copies are removed by default, and the second source then adds nothing. If they
+    are kept, its rows count twice, which a weight expresses more clearly.
 
     Example: {"data": {"sources": ["tickets.csv", "tickets.csv", "chats.jsonl"]}}
 
@@ -40,19 +40,17 @@ def same_source_twice(case: Case) -> Iterator[Problem]:
     """
     sources = list_sources(case.spec.data)
     for place, first in _copies(case).items():
-        yield Problem(
-            message=f"`{sources[place].source}` holds the same bytes as `{sources[first].source}`",
-            help="remove one of them, and give the other a weight if it should count more",
-            pointer=sources[place].pointer,
+        yield problem(
+            sources[place].pointer, name=sources[place].source, other=sources[first].source
         )
 
 
 @rule("FTC217", "idle-source", "warning", reads=("data", "plan"))
 def idle_source(case: Case) -> Iterator[Problem]:
-    """What it is: A source gives an epoch no row.
+    """What it is: An epoch contains no row of a source.
 
-    Why it matters: Its rows are all copies of another source's, or too long, or its weight is less
-    than one row of the epoch: nothing is learned from it.
+    Why it matters: All of its rows are copies of another source's rows or are too long, or its
+    weight is less than one row per epoch. The model learns nothing from it.
 
     Example: {"data": {"sources": [{"source": "tiny.csv", "weight": 1}, {"source": "huge.csv",
     "weight": 100000}]}}
@@ -65,20 +63,16 @@ def idle_source(case: Case) -> Iterator[Problem]:
         source = list_sources(case.spec.data)[place]
         if rows == 0 and place not in copies:
             usable = case.data.sources[place].usable_rows
-            yield Problem(
-                message=f"no row of `{source.source}` is trained on; {usable:,} are usable",
-                help="remove it, or give it a higher weight"
-                if usable
-                else "remove it: its rows are copies of another source's",
-                pointer=source.pointer,
+            yield problem(
+                source.pointer, help="" if usable else "copies", name=source.source, count=usable
             )
 
 
 @rule("FTC218", "weight-beyond-repeats", "warning", reads=("data", "plan"))
 def weight_beyond_repeats(case: Case) -> Iterator[Problem]:
-    """What it is: A source has too few rows for its weight, repeated as often as it allows.
+    """What it is: A source has too few rows for its weight, even when repeated as often as allowed.
 
-    Why it matters: The weights are kept by leaving out rows of the other sources, in every epoch.
+    Why it matters: To keep the weights, rows of the other sources are left out of every epoch.
 
     Example: {"data": {"sources": [{"source": "300-rows.csv", "weight": 1}, {"source":
     "100000-rows.csv", "weight": 1}]}}
@@ -95,21 +89,22 @@ def weight_beyond_repeats(case: Case) -> Iterator[Problem]:
     if left < _LEFT_OUT_SHARE * sum(rows):
         return
     source = sources[place]
-    yield Problem(
-        message=f"`{source.source}` has {rows[place]:,} training rows, and its weight leaves out "
-        f"{left:,} rows of other sources",
-        help=f"set its `max_repeats` to {_needed_repeats(case, rows, place):,}, or lower its "
-        f"weight: now a row of it is in an epoch at most {source.max_repeats}x",
-        pointer=source.at("weight"),
+    yield problem(
+        source.at("weight"),
+        name=source.source,
+        rows=rows[place],
+        count=left,
+        needed=_needed_repeats(case, rows, place),
+        repeats=source.max_repeats,
     )
 
 
 @rule("FTC219", "labels-of-one-source", "warning", reads=("data",))
 def labels_of_one_source(case: Case) -> Iterator[Problem]:
-    """What it is: The sources have labels, and not the same ones.
+    """What it is: The sources have different labels.
 
-    Why it matters: A label that one source writes otherwise is another label to the model, and one
-    that a single source has is told by how that source writes, not by what it says.
+    Why it matters: A label that another source spells differently is another label to the model. A
+    label that only one source has can be predicted from that source's style instead of the content.
 
     Example: {"data": {"sources": ["with-refund.csv", "with-Refunds.csv"]}}
 
@@ -123,11 +118,12 @@ def labels_of_one_source(case: Case) -> Iterator[Problem]:
     alone = sorted(label for label in every if sum(label in own for own in sets) == 1)
     if alone and len(parts) > 1:
         place = next(n for n, own in enumerate(sets) if alone[0] in own)
-        yield Problem(
-            message=f"{len(alone):,} of {len(every):,} labels are in one source alone, such as "
-            f"`{alone[0]}` in `{names[place]}`",
-            help="spell the labels alike in every source, if they mean the same",
-            pointer=list_sources(case.spec.data)[place].pointer,
+        yield problem(
+            list_sources(case.spec.data)[place].pointer,
+            count=len(alone),
+            total=len(every),
+            label=alone[0],
+            name=names[place],
         )
 
 
@@ -135,8 +131,8 @@ def labels_of_one_source(case: Case) -> Iterator[Problem]:
 def files_beyond_one_on_skypilot(case: Case) -> Iterator[Problem]:
     """What it is: The run is for SkyPilot, and its mixture has local files.
 
-    Why it matters: The task carries one file to the cloud, under a name of its own: a mixture would
-    find none of its files there.
+    Why it matters: The task uploads one file under a name of its own. A mixture would not find its
+    files.
 
     Example: {"launch": "skypilot", "data": {"sources": ["tickets.csv", "chats.jsonl"]}}
 
@@ -144,11 +140,7 @@ def files_beyond_one_on_skypilot(case: Case) -> Iterator[Problem]:
     """
     local = [part for part in case.data.sources if part.path is not None]
     if local and case.spec.launch.type == "skypilot":
-        yield Problem(
-            message=f"SkyPilot carries one file of data, and `data.sources` has {len(local):,}",
-            help="put the sources on the Hub, or launch with `slurm` or `kubernetes`",
-            pointer="/data/sources",
-        )
+        yield problem("/data/sources", count=len(local))
 
 
 def _needed_repeats(case: Case, rows: Sequence[int], place: int) -> int:

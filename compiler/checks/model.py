@@ -1,13 +1,22 @@
 """The rules about the model (FTC120 to FTC139): weights that cannot be trained as asked."""
-# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from typing import Any
 
-from ftc.compiler.checks.case import Case
-from ftc.compiler.checks.rule import Problem, put, rule
-from ftc.compiler.plan.adapter import ALL_LINEAR, hit
+from ftc.compiler.checks.rule import Problem, problem, put, rule
+from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.knowledge.causal_types import has_causal_class
+from ftc.compiler.plan.method.adapter import ALL_LINEAR, hit
+from ftc.compiler.resolve.facts import ModelFacts
+from ftc.compiler.resolve.model.weights import number_free
 
+#: "nc" as a word, and the short names of licences for research: Mistral's two and Apple's.
+_NON_COMMERCIAL = re.compile(
+    r"\bnc\b|non-?commercial|\bresearch\b|^(?:mrl|mnpl|apple-amlr|apple-ascl)\b", re.IGNORECASE
+)
 _ADAPTERS = ("lora", "qlora")
 _OUTSIDE_LAYERS = ("lm_head", "embed_tokens", "wte", "embed_out", "word_embeddings")
 
@@ -16,85 +25,72 @@ _OUTSIDE_LAYERS = ("lm_head", "embed_tokens", "wte", "embed_out", "word_embeddin
 def quantized_base(case: Case) -> Iterator[Problem]:
     """What it is: The base's `config.json` says that its weights are already quantized.
 
-    Why it matters: Rounded weights take no gradients, and an adapter trained on them cannot be
-    merged into 16-bit weights that it never saw.
+    Why it matters: Quantized weights take no gradients, and an adapter trained on them does not fit
+    the original 16-bit weights. A model that was published in MXFP4 only, such as gpt-oss, has no
+    such original. transformers makes one: load it with `Mxfp4Config(dequantize=True)` and save it
+    with `save_original_format=False`; without the latter the saved experts cannot be loaded again.
 
     Example: {"model": "TheBloke/Mistral-7B-v0.1-GPTQ"}
 
     Use instead: {"model": "mistralai/Mistral-7B-v0.1"}
     """
     if case.model.quantized is not None:
-        yield Problem(
-            message=f"the base is already quantized ({case.model.quantized})",
-            help="name the 16-bit model that it was made from",
-            pointer="/model/id",
-        )
+        kind = case.model.quantized
+        yield problem("/model/id", help="mxfp4" if kind == "mxfp4" else "", kind=kind)
 
 
 @rule("FTC121", "untrusted-custom-code", "error", reads=("model",))
 def untrusted_custom_code(case: Case) -> Iterator[Problem]:
     """What it is: The model brings its own Python files, and the spec does not trust them.
 
-    Why it matters: transformers refuses to load such a model, so no stage of the bundle would run.
+    Why it matters: transformers does not load such a model, so no stage of the bundle would run.
 
     Example: {"model": "org/model-with-code"}
 
     Use instead: {"model": {"id": "org/model-with-code", "trust_remote_code": true}}
     """
     if case.model.custom_code and not case.spec.model.trust_remote_code:
-        yield Problem(
-            message="the model runs code of its own, which the spec does not trust",
-            help="read that code, then set `model.trust_remote_code`; or choose another model",
-            pointer="/model/id",
-        )
+        yield problem("/model/id")
 
 
 @rule("FTC122", "trusted-custom-code", "warning", reads=("model",))
 def trusted_custom_code(case: Case) -> Iterator[Problem]:
     """What it is: The spec lets the model's repository run its own Python files.
 
-    Why it matters: That code runs with the rights of whoever trains, and what it does to memory
-    and to weights is not in the plan.
+    Why it matters: That code runs with the permissions of the user who trains. The plan does not
+    include what it does to memory and weights.
 
     Example: {"model": {"id": "org/model-with-code", "trust_remote_code": true}}
 
     Use instead: {"model": "Qwen/Qwen2.5-7B-Instruct"}
     """
     if case.model.custom_code and case.spec.model.trust_remote_code:
-        at = case.model.revision or "an unpinned revision"
-        yield Problem(
-            message=f"code of the model's repository will run, at {at}",
-            help="read it at that revision; then allow FTC122",
-            pointer="/model/trust_remote_code",
-        )
+        revision = case.model.revision or ""
+        kind = "" if revision else "unpinned"
+        yield problem("/model/trust_remote_code", message=kind, revision=revision)
 
 
 @rule("FTC123", "facts-from-table", "warning", reads=("model",))
 def facts_from_table(case: Case) -> Iterator[Problem]:
     """What it is: The model's files could not be read, so ftc's own table of models was used.
 
-    Why it matters: The table knows a model as it was published. The repository may have moved on,
-    no revision is pinned, and without its tokenizer lengths are estimated from characters.
+    Why it matters: The table describes a model as it was published. The repository may have
+    changed, no revision is pinned, and without its tokenizer lengths are estimated from characters.
 
     Example: {"model": "Qwen/Qwen2.5-7B-Instruct"}
 
     Use instead: {"model": "./models/Qwen2.5-7B-Instruct"}
     """
     if case.model.origin == "table":
-        yield Problem(
-            message=f"the facts of `{case.model.id}` come from ftc's table, not from its files; "
-            "lengths in tokens are estimates",
-            help="compile once with the Hub within reach, or point `model` to a local folder",
-            pointer="/model/id",
-        )
+        yield problem("/model/id", name=case.model.id)
 
 
 @rule("FTC124", "length-beyond-context", "error", reads=("model",), fix_safety="unsafe")
 def length_beyond_context(case: Case) -> Iterator[Problem]:
-    """What it is: `data.max_length` is larger than the number of positions that the model knows.
+    """What it is: `data.max_length` is larger than the model's context.
 
-    Why it matters: Learned positions fail with an index error; rotary ones give noise beyond the
-    context that they were trained on.
+    Why it matters: Learned positions stop with an index error; rotary positions give noise beyond
+    the context that they were trained on.
 
     Example: {"data": {"source": "a.csv", "max_length": 1000000}}
 
@@ -102,11 +98,11 @@ def length_beyond_context(case: Case) -> Iterator[Problem]:
     """
     length, context = case.spec.data.max_length, case.model.context_tokens
     if length != "auto" and length > context:
-        yield Problem(
-            message=f"`max_length` is {length:,} tokens, the model's context {context:,}",
-            help=f"use at most {context:,}, or leave it out",
-            pointer="/data/max_length",
+        yield problem(
+            "/data/max_length",
             fix=(put("/data/max_length", context),),
+            length=length,
+            context=context,
         )
 
 
@@ -114,55 +110,153 @@ def length_beyond_context(case: Case) -> Iterator[Problem]:
 def unknown_architecture(case: Case) -> Iterator[Problem]:
     """What it is: The model's architecture is not in ftc's table.
 
-    Why it matters: The memory plan rests on a Llama-like stand-in of as many parameters, and LoRA
-    targets are left for PEFT to find: expect errors of tens of percent.
+    Why it matters: The memory plan assumes a Llama-like model with the same number of parameters,
+    and PEFT chooses the LoRA targets. Errors of tens of percent are possible.
 
     Example: {"model": "org/brand-new-architecture"}
 
     Use instead: {"model": "Qwen/Qwen2.5-7B-Instruct"}
     """
-    if case.model.shape is None:
-        yield Problem(
-            message=f"the architecture `{case.model.architecture}` is not in ftc's table",
-            help="leave room in memory: the plan's peak is a rough one",
-            pointer="/model/id",
+    if case.model.shape is None and not _is_unknown_type(case.model):
+        yield problem("/model/id", architecture=case.model.architecture)
+
+
+@rule("FTC136", "type-unknown-to-transformers", "error", reads=("model",))
+def type_unknown_to_transformers(case: Case) -> Iterator[Problem]:
+    """What it is: The pinned transformers has no causal model for the `model_type` of the model.
+
+    Why it matters: Loading stops with "does not recognize this architecture". The model is newer
+    than the pinned version, or its `config.json` was edited. A repository that brings its own code
+    says so in `auto_map`.
+
+    Example: {"model": "org/newer-than-the-pinned-transformers"}
+
+    Use instead: {"model": "Qwen/Qwen2.5-7B-Instruct"}
+    """
+    if _is_unknown_type(case.model):
+        yield problem("/model/id", type=case.model.model_type)
+
+
+@rule("FTC172", "missing-shards", "error", reads=("model",))
+def missing_shards(case: Case) -> Iterator[Problem]:
+    """What it is: The model's folder has some of the safetensors files that its index names.
+
+    Why it matters: A download or a copy was interrupted. Loading the model stops at the first file
+    that is not there.
+
+    Example: {"model": "./half-downloaded"}
+
+    Use instead: {"model": "./downloaded-completely"}
+    """
+    missing = case.model.missing_weights
+    if missing:
+        yield problem("/model/id", name=case.model.id, file=missing[0], count=len(missing))
+
+
+@rule("FTC173", "config-of-other-weights", "error", reads=("model",))
+def config_of_other_weights(case: Case) -> Iterator[Problem]:
+    """What it is: The sizes in the folder's `config.json` are not those of its safetensors weights.
+
+    Why it matters: transformers builds the model from `config.json`. It stops at a matrix of
+    another size. It gives layers that the weights lack random values, and drops those that
+    `config.json` does not count.
+
+    Example: {"model": "./config-of-another-size"}
+
+    Use instead: {"model": "./config-and-weights-of-one-model"}
+    """
+    misfit = case.model.misfit
+    if misfit is not None:
+        yield problem(
+            "/model/id",
+            message="" if misfit.setting else "side",
+            name=case.model.id,
+            setting=misfit.setting,
+            tensor=misfit.tensor,
+            said=misfit.said,
+            held=misfit.held,
         )
+
+
+@rule("FTC137", "non-commercial-licence", "info", reads=("model",))
+def non_commercial_licence(case: Case) -> Iterator[Problem]:
+    """What it is: The licence of the base model excludes commercial use.
+
+    Why it matters: A fine-tuned model is derived from its base, so its licence holds for the result
+    too. Examples are CC BY-NC and the research licences of Qwen and Mistral.
+
+    Example: {"model": "Qwen/Qwen2.5-3B-Instruct"}
+
+    Use instead: {"model": "Qwen/Qwen2.5-1.5B-Instruct"}
+    """
+    licence = case.model.licence
+    if licence is not None and _NON_COMMERCIAL.search(licence):
+        yield problem("/model/id", name=case.model.id, licence=licence)
+
+
+def _is_unknown_type(model: ModelFacts) -> bool:
+    """Tell whether neither transformers nor the repository has the model's code."""
+    known = model.shape is not None or model.custom_code or not model.model_type
+    return not known and not has_causal_class(model.model_type)
 
 
 @rule("FTC127", "targets-match-nothing", "error", reads=("model",), fix_safety="unsafe")
 def targets_match_nothing(case: Case) -> Iterator[Problem]:
-    """What it is: A LoRA target is no linear module of this architecture.
+    """What it is: A LoRA target is not a linear module of this architecture.
 
-    Why it matters: PEFT stops when no target matches, and leaves a name that matches nothing
-    untrained without a word when others do.
+    Why it matters: PEFT stops if no target matches. If other targets match, it silently leaves this
+    one untrained.
 
     Example: {"method": {"type": "lora", "targets": ["q_poj", "v_proj"]}}
 
     Use instead: {"method": {"type": "lora", "targets": ["q_proj", "v_proj"]}}
     """
     targets, shape = case.spec.method.targets, case.model.shape
-    if case.spec.method.type not in _ADAPTERS or shape is None or not isinstance(targets, tuple):
+    if case.spec.method.type not in _ADAPTERS or not isinstance(targets, tuple):
         return
+    names = _last_names(case.model.modules or ()) if shape is None else tuple(shape.linear_shapes)
+    taken = set(targets)
     for index, target in enumerate(targets):
-        if target in (*_OUTSIDE_LAYERS, ALL_LINEAR) or hit(shape, (target,)):
+        if target in (*_OUTSIDE_LAYERS, ALL_LINEAR) or not names or _has(case.model, target):
             continue
-        near = get_close_matches(target, shape.linear_shapes, n=1)
+        near = get_close_matches(target, names, n=1)
         pointer = f"/method/targets/{index}"
-        names = ", ".join(f"`{name}`" for name in shape.linear_shapes)
-        yield Problem(
-            message=f"`{target}` is no linear module of `{shape.architecture}`",
-            help=f"did you mean `{near[0]}`?" if near else f"it has {names}",
-            pointer=pointer,
-            fix=({"op": "replace", "path": pointer, "value": near[0]},) if near else (),
+        fix: tuple[Mapping[str, Any], ...] = ()
+        if near:  # a list holds no name twice
+            renames = {"op": "replace", "path": pointer, "value": near[0]}
+            fix = ({"op": "remove", "path": pointer} if near[0] in taken else renames,)
+            taken.add(near[0])
+        yield problem(
+            pointer,
+            help="near" if near else "",
+            fix=fix,
+            target=target,
+            architecture=case.model.architecture,
+            near=near[0] if near else "",
+            names=names,
         )
+
+
+def _has(model: ModelFacts, target: str) -> bool:
+    """Tell whether PEFT would adapt a module: by its whole name, or by the end of it."""
+    if model.shape is not None:
+        return bool(hit(model.shape, (target,)))
+    end = number_free(target)
+    return any(f".{module}".endswith(f".{end}") for module in model.modules or ())
+
+
+def _last_names(modules: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the last parts of the names of modules inside layers, each once."""
+    inside = (module.rpartition(".")[2] for module in modules if ".*." in module)
+    return tuple(dict.fromkeys(inside))
 
 
 @rule("FTC128", "head-as-target", "error", reads=("model",), fix_safety="unsafe")
 def head_as_target(case: Case) -> Iterator[Problem]:
-    """What it is: A LoRA target is the output head or the token table.
+    """What it is: A LoRA target is the output head or the embedding.
 
-    Why it matters: TRL's fused loss refuses an adapter on `lm_head`; with tied embeddings a merge
-    would change the input table as well.
+    Why it matters: TRL's fused loss does not support an adapter on `lm_head`. With tied embeddings
+    a merge would change the input embedding as well.
 
     Example: {"method": {"type": "lora", "targets": ["q_proj", "lm_head"]}}
 
@@ -171,14 +265,16 @@ def head_as_target(case: Case) -> Iterator[Problem]:
     if case.spec.method.type not in _ADAPTERS or not isinstance(case.spec.method.targets, tuple):
         return
     tied = case.model.shape is not None and case.model.shape.tied
+    alone = set(case.spec.method.targets) <= set(_OUTSIDE_LAYERS)
     for index, target in enumerate(case.spec.method.targets):
         if target in _OUTSIDE_LAYERS:
-            yield Problem(
-                message=f"`{target}` cannot carry an adapter"
-                + (": its weights are tied to the other end of the model" if tied else ""),
-                help="remove it; `all-linear` adapts every layer",
-                pointer=f"/method/targets/{index}",
-                fix=({"op": "remove", "path": f"/method/targets/{index}"},),
+            pointer = f"/method/targets/{index}"
+            without = put("/method/targets", "auto") if alone else {"op": "remove", "path": pointer}
+            yield problem(
+                pointer,
+                message="tied" if tied else "",
+                fix=(without,),
+                target=target,
             )
 
 
@@ -186,56 +282,45 @@ def head_as_target(case: Case) -> Iterator[Problem]:
 def gated_model(case: Case) -> Iterator[Problem]:
     """What it is: The Hub gives this model only to accounts that accepted its terms.
 
-    Why it matters: The machine that trains needs a token of such an account, or the first stage
-    stops at a download.
+    Why it matters: The machine that trains needs a token of such an account. Without it the first
+    stage stops at the download.
 
     Example: {"model": "meta-llama/Llama-3.1-8B-Instruct"}
 
     Use instead: {"model": "./models/Llama-3.1-8B-Instruct"}
     """
     if case.model.gated and case.model.path is None:
-        yield Problem(
-            message=f"`{case.model.id}` is gated on the Hub",
-            help="accept its terms there, and set `HF_TOKEN` where the bundle runs",
-            pointer="/model/id",
-        )
+        yield problem("/model/id", name=case.model.id)
 
 
 @rule("FTC131", "revision-of-a-folder", "warning", reads=("model",))
 def revision_of_a_folder(case: Case) -> Iterator[Problem]:
     """What it is: `model.revision` is set, and the model is a local folder.
 
-    Why it matters: A folder has no revisions: what is in it is used, and its hash goes to the lock.
+    Why it matters: A folder has no revisions: its present content is used, and its hash goes to the
+    lock.
 
     Example: {"model": {"id": "./my-model", "revision": "main"}}
 
     Use instead: {"model": "./my-model"}
     """
     if case.spec.model.revision is not None and case.model.origin == "folder":
-        yield Problem(
-            message="a local folder has no revisions: `model.revision` is not read",
-            help="remove it",
-            pointer="/model/revision",
-            fix=({"op": "remove", "path": "/model/revision"},),
-        )
+        yield problem("/model/revision", fix=({"op": "remove", "path": "/model/revision"},))
 
 
 @rule("FTC132", "needless-trust", "warning", reads=("model",))
 def needless_trust(case: Case) -> Iterator[Problem]:
-    """What it is: The spec trusts code of the model's repository, and none is needed.
+    """What it is: The spec trusts code from the model's repository, and the model needs none.
 
-    Why it matters: The scripts would run whatever Python the repository brings one day.
+    Why it matters: The scripts would run any Python that the repository contains in the future.
 
     Example: {"model": {"id": "Qwen/Qwen2.5-7B-Instruct", "trust_remote_code": true}}
 
     Use instead: {"model": "Qwen/Qwen2.5-7B-Instruct"}
     """
     if case.spec.model.trust_remote_code and not case.model.custom_code:
-        yield Problem(
-            message="the model needs no code of its own to be trusted",
-            help="remove `trust_remote_code`",
-            pointer="/model/trust_remote_code",
-            fix=({"op": "remove", "path": "/model/trust_remote_code"},),
+        yield problem(
+            "/model/trust_remote_code", fix=({"op": "remove", "path": "/model/trust_remote_code"},)
         )
 
 
@@ -243,15 +328,11 @@ def needless_trust(case: Case) -> Iterator[Problem]:
 def folder_without_weights(case: Case) -> Iterator[Problem]:
     """What it is: The model's folder has a config.json and no weights.
 
-    Why it matters: The plan needs none, but the first stage that loads the model stops.
+    Why it matters: The plan needs no weights, but the first stage that loads the model stops.
 
     Example: {"model": "./config-and-tokenizer-only"}
 
     Use instead: {"model": "./config-tokenizer-and-safetensors"}
     """
     if case.model.origin == "folder" and case.model.weights_bytes is None:
-        yield Problem(
-            message=f"`{case.model.id}` holds no weights",
-            help="put the model's safetensors files beside its config.json before training",
-            pointer="/model/id",
-        )
+        yield problem("/model/id", name=case.model.id)

@@ -1,19 +1,19 @@
 """The rules about optimisers, schedules and what is added to the loss (FTC440 to FTC449)."""
-# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
 
-from ftc.compiler.checks.case import Case
-from ftc.compiler.checks.rule import Problem, put, rule
+from ftc.compiler.checks.rule import Problem, problem, put, rule
+from ftc.compiler.checks.rule_input import Case
 
 
 @rule("FTC440", "optimizer-left-behind", "error", reads=("plan",), fix_safety="unsafe")
 def optimizer_left_behind(case: Case) -> Iterator[Problem]:
     """What it is: The optimiser's states are offloaded, and the optimiser is not AdamW.
 
-    Why it matters: Offloaded states are stepped on the CPU, on flat pieces of the weights. AdamW of
-    torch does that. The kernels of bitsandbytes are for the GPU, Adafactor needs matrices, and
-    plain SGD has no states that could be offloaded.
+    Why it matters: Offloaded states are updated on the CPU, on flat slices of the weights. torch's
+    AdamW supports that. The kernels of bitsandbytes need a GPU, Adafactor needs whole matrices, and
+    plain SGD has no states to offload.
 
     Example: {"training": {"optimizer": "lion_8bit"}, "distribution": {"offload": "optimizer"}}
 
@@ -21,20 +21,19 @@ def optimizer_left_behind(case: Case) -> Iterator[Problem]:
     """
     decided = case.plan.decisions
     if decided.offload.value != "none" and decided.optimizer.value != "adamw":
-        yield Problem(
-            message=f"`{decided.optimizer.value}` is no optimiser for states in the host's memory",
-            help="use `adamw`, or set `distribution.offload` to `none`",
-            pointer="/training/optimizer",
+        yield problem(
+            "/training/optimizer",
             fix=(put("/training/optimizer", "adamw"),),
+            optimizer=decided.optimizer.value,
         )
 
 
 @rule("FTC441", "decay-inside-warmup", "error", reads=("plan",), fix_safety="unsafe")
 def decay_inside_warmup(case: Case) -> Iterator[Problem]:
-    """What it is: Warm-up and decay together take more than all steps.
+    """What it is: Warm-up and decay together take more steps than the run has.
 
-    Why it matters: `warmup_stable_decay` rises, stays and falls. With no step left to stay, the
-    rate jumps from the middle of the rise into the fall.
+    Why it matters: `warmup_stable_decay` rises, stays constant and falls. With no constant phase
+    left, the rate jumps from the middle of the rise into the decay.
 
     Example: {"training": {"schedule": "warmup_stable_decay", "warmup": 0.3, "decay": 0.8}}
 
@@ -43,11 +42,8 @@ def decay_inside_warmup(case: Case) -> Iterator[Problem]:
     decided = case.plan.decisions
     warmup, total = decided.warmup_steps.value, decided.total_steps.value
     if decided.decay_steps is not None and warmup + decided.decay_steps.value > total:
-        yield Problem(
-            message=f"{warmup:,} steps of warm-up and {decided.decay_steps.value:,} of decay are "
-            f"more than the run's {total:,}",
-            help="lower `training.warmup` or `training.decay`",
-            pointer="/training/decay",
+        yield problem(
+            "/training/decay", warmup=warmup, decay=decided.decay_steps.value, total=total
         )
 
 
@@ -55,30 +51,25 @@ def decay_inside_warmup(case: Case) -> Iterator[Problem]:
 def smoothed_labels(case: Case) -> Iterator[Problem]:
     """What it is: `training.label_smoothing` is above 0.
 
-    Why it matters: TRL's fused loss never holds all logits. Smoothing needs them, so each step pays
-    a second forward pass and the memory of all logits. The validation loss is smoothed as well, so
-    it cannot be compared with that of other runs.
+    Why it matters: TRL's fused loss never keeps all logits in memory. Smoothing needs them, so each
+    step costs a second forward pass and the memory of all logits. The validation loss is smoothed
+    as well and cannot be compared with that of other runs.
 
     Example: {"training": {"label_smoothing": 0.1}}
 
     Use instead: {"training": {}}
     """
     if case.spec.training.label_smoothing:
-        yield Problem(
-            message="label smoothing pays a second forward pass at every step, and holds all "
-            "logits",
-            help="leave it out, or allow FTC442 where labels are noisy",
-            pointer="/training/label_smoothing",
-            fix=(put("/training/label_smoothing", 0),),
-        )
+        yield problem("/training/label_smoothing", fix=(put("/training/label_smoothing", 0),))
 
 
 @rule("FTC443", "inverse-sqrt-without-warmup", "warning", reads=("plan",), fix_safety="unsafe")
 def inverse_sqrt_without_warmup(case: Case) -> Iterator[Problem]:
     """What it is: The schedule is `inverse_sqrt`, and there is no warm-up.
 
-    Why it matters: The rate falls with the square root of the steps, counted in warm-ups. Without
-    one transformers counts in 10,000 steps, and a fine-tune ends before the rate has fallen.
+    Why it matters: The rate falls with the square root of the steps, in units of the warm-up.
+    Without a warm-up transformers assumes 10,000 steps, and a fine-tune ends before the rate has
+    fallen.
 
     Example: {"training": {"schedule": "inverse_sqrt", "warmup": 0}}
 
@@ -86,12 +77,10 @@ def inverse_sqrt_without_warmup(case: Case) -> Iterator[Problem]:
     """
     decided = case.plan.decisions
     if decided.schedule.value == "inverse_sqrt" and decided.warmup_steps.value == 0:
-        yield Problem(
-            message="without a warm-up `inverse_sqrt` falls over 10,000 steps, and the run has "
-            f"{decided.total_steps.value:,}",
-            help="set `training.warmup`, or use `cosine`",
-            pointer="/training/schedule",
+        yield problem(
+            "/training/schedule",
             fix=(put("/training/warmup", 0.05),),
+            total=decided.total_steps.value,
         )
 
 
@@ -99,8 +88,9 @@ def inverse_sqrt_without_warmup(case: Case) -> Iterator[Problem]:
 def guessed_rate_of_sgd(case: Case) -> Iterator[Problem]:
     """What it is: The optimiser is plain SGD, and no learning rate is set.
 
-    Why it matters: AdamW's steps are as large as its rate, in any model. Those of SGD are as large
-    as the gradients, and no recipe says what fits: the planner takes a hundred times AdamW's rate.
+    Why it matters: The size of AdamW's steps is given by its rate, for any model. The size of SGD's
+    steps depends on the gradients, and there is no usual rate: the planner takes a hundred times
+    AdamW's rate.
 
     Example: {"training": {"optimizer": "sgd"}}
 
@@ -108,19 +98,15 @@ def guessed_rate_of_sgd(case: Case) -> Iterator[Problem]:
     """
     decided = case.plan.decisions
     if decided.optimizer.value == "sgd" and decided.learning_rate.source != "spec":
-        yield Problem(
-            message=f"the learning rate of plain SGD is a guess ({decided.learning_rate.value:g})",
-            help="set `training.learning_rate`, or use `adafactor`, which needs little memory too",
-            pointer="/training/optimizer",
-        )
+        yield problem("/training/optimizer", rate=decided.learning_rate.value)
 
 
 @rule("FTC445", "paged-without-a-gpu", "warning", reads=("hardware",))
 def paged_without_a_gpu(case: Case) -> Iterator[Problem]:
-    """What it is: A paged optimiser is asked of a CPU.
+    """What it is: A paged optimiser is set, and the training runs on a CPU.
 
-    Why it matters: Paged states leave the GPU's memory when it is full. On a CPU there is nowhere
-    to go: they are plain tensors, and nothing is saved.
+    Why it matters: Paged states move out of the GPU's memory when it is full. On a CPU they are
+    plain tensors, and nothing is saved.
 
     Example: {"training": {"optimizer": "paged_adamw_8bit"}, "hardware": "cpu"}
 
@@ -129,9 +115,9 @@ def paged_without_a_gpu(case: Case) -> Iterator[Problem]:
     optimizer = case.spec.training.optimizer
     if optimizer.startswith("paged_") and case.hardware.kind == "cpu":
         without = optimizer.removeprefix("paged_")
-        yield Problem(
-            message=f"`{optimizer}` pages nothing on a CPU",
-            help=f"use `{without}`, which is the same there",
-            pointer="/training/optimizer",
+        yield problem(
+            "/training/optimizer",
             fix=(put("/training/optimizer", without),),
+            optimizer=optimizer,
+            without=without,
         )

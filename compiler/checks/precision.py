@@ -1,10 +1,10 @@
 """The rules about precision, attention and GPUs that work, and work badly (FTC340 to FTC359)."""
-# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
 
-from ftc.compiler.checks.case import Case
-from ftc.compiler.checks.rule import Problem, put, rule
+from ftc.compiler.checks.rule import Problem, problem, put, rule
+from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.architecture import supports_sdpa
 
 _LONG_TOKENS = 1024
@@ -12,10 +12,10 @@ _LONG_TOKENS = 1024
 
 @rule("FTC340", "eager-attention-on-long-rows", "warning", reads=("model", "hardware", "plan"))
 def eager_attention_on_long_rows(case: Case) -> Iterator[Problem]:
-    """What it is: The spec asks for eager attention on long rows, and the model has SDPA.
+    """What it is: The spec asks for eager attention on long rows, and the model supports SDPA.
 
-    Why it matters: Eager attention writes a score for every pair of tokens and every head: its
-    memory grows with the square of the length, and most of its time is spent moving it.
+    Why it matters: Eager attention stores a score for every pair of tokens and every head. Its
+    memory grows with the square of the length, and most of its time goes to moving that memory.
 
     Example: {"model": {"id": "Qwen/Qwen2.5-7B", "attention": "eager"}, "hardware": "1x RTX-4090"}
 
@@ -24,20 +24,15 @@ def eager_attention_on_long_rows(case: Case) -> Iterator[Problem]:
     length = case.plan.decisions.max_length.value
     asked = case.spec.model.attention == "eager" and supports_sdpa(case.model.architecture)
     if asked and case.hardware.kind == "gpu" and length >= _LONG_TOKENS:
-        yield Problem(
-            message=f"eager attention on rows of up to {length:,} tokens",
-            help="use `sdpa`, which gives the same numbers, or leave attention out",
-            pointer="/model/attention",
-            fix=(put("/model/attention", "sdpa"),),
-        )
+        yield problem("/model/attention", fix=(put("/model/attention", "sdpa"),), length=length)
 
 
 @rule("FTC341", "fp32-where-bf16-is", "warning", reads=("hardware",), fix_safety="unsafe")
 def fp32_where_bf16_is(case: Case) -> Iterator[Problem]:
     """What it is: The spec asks for fp32 on a GPU that computes in bf16.
 
-    Why it matters: Weights and activations take twice the memory, and the matrix units that make
-    the GPU fast stand still.
+    Why it matters: Weights and activations take twice the memory, and the GPU's matrix units are
+    not used.
 
     Example: {"hardware": "1x A100-80GB", "training": {"precision": "fp32"}}
 
@@ -45,11 +40,8 @@ def fp32_where_bf16_is(case: Case) -> Iterator[Problem]:
     """
     hardware = case.hardware
     if case.spec.training.precision == "fp32" and hardware.kind == "gpu" and hardware.bf16:
-        yield Problem(
-            message=f"{hardware.name} computes in bf16, several times as fast as in fp32",
-            help="use `bf16`, or leave the precision out",
-            pointer="/training/precision",
-            fix=(put("/training/precision", "bf16"),),
+        yield problem(
+            "/training/precision", fix=(put("/training/precision", "bf16"),), hardware=hardware.name
         )
 
 
@@ -57,9 +49,9 @@ def fp32_where_bf16_is(case: Case) -> Iterator[Problem]:
 def fp16_where_bf16_is(case: Case) -> Iterator[Problem]:
     """What it is: The spec asks for fp16 on a GPU that computes in bf16.
 
-    Why it matters: fp16 ends at 65,504: activations of models that were trained in bf16 overflow,
-    the loss turns to 0 or NaN, and steps are skipped until the scaler finds its place
-    (LLaMA-Factory #7755, #7387). bf16 is as fast and has the range of fp32.
+    Why it matters: fp16 ends at 65,504. Activations of models that were trained in bf16 overflow,
+    the loss becomes 0 or NaN, and steps are skipped until the loss scaler adapts (LLaMA-Factory
+    #7755, #7387). bf16 is as fast and has the range of fp32.
 
     Example: {"hardware": "1x A100-80GB", "training": {"precision": "fp16"}}
 
@@ -67,11 +59,8 @@ def fp16_where_bf16_is(case: Case) -> Iterator[Problem]:
     """
     hardware = case.hardware
     if case.spec.training.precision == "fp16" and hardware.kind == "gpu" and hardware.bf16:
-        yield Problem(
-            message=f"{hardware.name} computes in bf16, and fp16 overflows where bf16 does not",
-            help="use `bf16`, or leave the precision out",
-            pointer="/training/precision",
-            fix=(put("/training/precision", "bf16"),),
+        yield problem(
+            "/training/precision", fix=(put("/training/precision", "bf16"),), hardware=hardware.name
         )
 
 
@@ -79,12 +68,12 @@ def fp16_where_bf16_is(case: Case) -> Iterator[Problem]:
     "FTC343", "gemma-in-fp16", "warning", reads=("model", "hardware", "plan"), fix_safety="unsafe"
 )
 def gemma_in_fp16(case: Case) -> Iterator[Problem]:
-    """What it is: A Gemma model is to be trained in fp16, since the GPU has no bf16.
+    """What it is: A Gemma model is to be trained in fp16, because the GPU has no bf16.
 
-    Why it matters: Gemma's activations go beyond fp16's range: the loss is 0 or NaN from the first
+    Why it matters: Gemma's activations exceed fp16's range: the loss is 0 or NaN from the first
     steps on (LLaMA-Factory #7755: Gemma 3 on a V100).
 
-    Example: {"model": "google/gemma-3-1b-it", "hardware": "1x V100-16GB"}
+    Example: {"model": "google/gemma-3-1b-it", "hardware": "1x T4"}
 
     Use instead: {"model": "google/gemma-3-1b-it", "hardware": "1x L4"}
     """
@@ -92,20 +81,20 @@ def gemma_in_fp16(case: Case) -> Iterator[Problem]:
     if not case.model.model_type.startswith("gemma") or chosen.value != "fp16":
         return
     if not case.hardware.bf16:  # else FTC342 says it of the spec
-        yield Problem(
-            message=f"`{case.model.id}` overflows in fp16, and {case.hardware.name} has no bf16",
-            help="use a GPU with bf16 (Ampere or newer), or `fp32` if memory allows",
-            pointer="/training/precision" if chosen.source == "spec" else "/hardware/gpu",
+        yield problem(
+            "/training/precision" if chosen.source == "spec" else "/hardware/gpu",
             fix=(put("/training/precision", "fp32"),),
+            model=case.model.id,
+            hardware=case.hardware.name,
         )
 
 
 @rule("FTC344", "more-gpus-than-present", "error", reads=("hardware",))
 def more_gpus_than_present(case: Case) -> Iterator[Problem]:
-    """What it is: The spec asks for more GPUs of this machine than it has.
+    """What it is: The spec asks for more GPUs than this machine has.
 
-    Why it matters: One process is started for each, and the first of those without a GPU stops the
-    run ("invalid device ordinal"); the others wait for it until a timeout.
+    Why it matters: One process is started for each GPU. The first process without a GPU stops the
+    run ("invalid device ordinal"), and the others wait for it until a timeout.
 
     Example: {"hardware": {"gpu": "auto", "count": 8}}
 
@@ -113,10 +102,10 @@ def more_gpus_than_present(case: Case) -> Iterator[Problem]:
     """
     present, count = case.hardware.present, case.spec.hardware.count
     if present is not None and count != "auto" and count > present:
-        yield Problem(
-            message=f"{count} GPUs are asked for, and this machine has {present} "
-            f"({case.hardware.name})",
-            help="leave `hardware.count` out, or name the GPU of the machine that will train",
-            pointer="/hardware/count",
+        yield problem(
+            "/hardware/count",
             fix=(put("/hardware/count", "auto"),),
+            count=count,
+            present=present,
+            hardware=case.hardware.name,
         )

@@ -6,7 +6,9 @@ from typing import Final
 from ftc.compiler.checks import (
     adapter,
     chain,
+    chat_template,
     comparison,
+    contents,
     conversion,
     data,
     distribution,
@@ -43,15 +45,15 @@ from ftc.compiler.checks import (
     weights,
 )
 from ftc.compiler.checks.allow import check_allow, find_idle
-from ftc.compiler.checks.case import Case
-from ftc.compiler.checks.pages import ALLOW_PAGES
+from ftc.compiler.checks.explanations import ALLOW_EXPLANATIONS
 from ftc.compiler.checks.rule import Rule
+from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.plan.plan import Plan
+from ftc.compiler.resolve.explanations import EXPLANATIONS as RESOLVE_EXPLANATIONS
 from ftc.compiler.resolve.facts import Facts
-from ftc.compiler.resolve.pages import PAGES as RESOLVE_PAGES
+from ftc.spec.explanation import Explanation
+from ftc.spec.explanations import EXPLANATIONS as SPEC_EXPLANATIONS
 from ftc.spec.finding import Finding
-from ftc.spec.page import Page
-from ftc.spec.pages import PAGES as SPEC_PAGES
 from ftc.spec.sections import Spec
 
 RULES: Final[tuple[Rule, ...]] = tuple(
@@ -63,10 +65,12 @@ RULES: Final[tuple[Rule, ...]] = tuple(
                 adapter,
                 methods,
                 tokenizer,
+                chat_template,
                 vocabulary,
                 data,
                 lengths,
                 rows,
+                contents,
                 mixture,
                 streaming,
                 scores,
@@ -100,10 +104,13 @@ RULES: Final[tuple[Rule, ...]] = tuple(
             for found in vars(module).values()
             if isinstance(found, Rule)
         ),
-        key=lambda each: each.page.code,
+        key=lambda each: each.explanation.code,
     )
 )
-PAGES: Final[tuple[Page, ...]] = (*ALLOW_PAGES, *(each.page for each in RULES))
+EXPLANATIONS: Final[tuple[Explanation, ...]] = (
+    *ALLOW_EXPLANATIONS,
+    *(each.explanation for each in RULES),
+)
 
 
 def run_checks(
@@ -112,21 +119,21 @@ def run_checks(
     plan: Plan | None,
     *,
     others: Sequence[Finding] = (),
-    other_pages: Sequence[Page] = (),
+    other_explanations: Sequence[Explanation] = (),
 ) -> tuple[Finding, ...]:
     """Return what every rule found, by code; a warning whose code the spec allows is left out.
 
     A rule that reads an unknown fact, or a plan that could not be made, is not run. `others` are
-    findings of the floors above, which a spec can allow as well; `other_pages` are their pages.
+    findings of the floors above, which a spec can allow as well; `other_explanations` explain them.
     """
     case = Case(spec=spec, facts=facts, known_plan=plan)
     found = [*others, *(finding for each in RULES for finding in each.findings(case))]
     kept = [f for f in found if f.severity == "error" or f.code not in spec.allow]
-    pages = (*SPEC_PAGES, *RESOLVE_PAGES, *PAGES, *other_pages)
+    explanations = (*SPEC_EXPLANATIONS, *RESOLVE_EXPLANATIONS, *EXPLANATIONS, *other_explanations)
     looked = {
-        each.page.code
+        each.explanation.code
         for each in RULES
-        if each.page.severity != "error" and all(case.has(read) for read in each.reads)
+        if each.explanation.severity != "error" and all(case.has(read) for read in each.reads)
     }
     idle = find_idle(spec.allow, found={finding.code for finding in found}, looked=looked)
-    return (*check_allow(spec.allow, pages), *idle, *kept)
+    return (*check_allow(spec.allow, explanations), *idle, *kept)

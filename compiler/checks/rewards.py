@@ -1,15 +1,16 @@
 """The rules about rewards and answers that are tried (FTC585 to FTC594)."""
-# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from ftc.compiler.checks.case import Case
-from ftc.compiler.checks.rule import Problem, put, rule
-from ftc.compiler.plan.sampling import decide_generations, find_rewards, samples
+from ftc.compiler.checks.rule import Problem, problem, put, rule
+from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.plan.objective.sampling import decide_generations, find_rewards, samples
+from ftc.compiler.resolve.data.rewards import list_rewards
 from ftc.compiler.resolve.facts import RewardFunction
-from ftc.compiler.resolve.rewards import list_rewards
+from ftc.spec.message import Message
 
 _REWARDS: Final = "/objective/rewards"
 _SELDOM: Final = 0.9
@@ -25,10 +26,10 @@ GIVEN: Final = frozenset(
 
 @rule("FTC585", "unusable-reward", "error", reads=("data",))
 def unusable_reward(case: Case) -> Iterator[Problem]:
-    """What it is: A reward names a file that cannot be used, or a pattern that is none.
+    """What it is: A reward names a file that cannot be used, or an invalid pattern.
 
-    Why it matters: The file of functions must be there and be Python, the schema must be a JSON
-    Schema, the pattern a regular expression of Python's. ftc reads them and never runs them.
+    Why it matters: The file of functions must exist and be Python, the schema must be a JSON
+    Schema, and the pattern a Python regular expression. ftc reads them and never runs them.
 
     Example: {"objective": {"type": "grpo", "rewards": [{"regex": "(unclosed"}]}}
 
@@ -36,19 +37,19 @@ def unusable_reward(case: Case) -> Iterator[Problem]:
     """
     found = case.data.rewards
     for fault in found.faults if found else ():
-        yield Problem(
-            message=f"reward {fault.place + 1}: {fault.what}",
-            help="write the path relative to the spec, and repair what is in the file or pattern",
-            pointer=f"{_REWARDS}/{fault.place}",
+        yield problem(
+            f"{_REWARDS}/{fault.place}",
+            place=fault.place + 1,
+            what=Message(fault.key, fault.values),
         )
 
 
 @rule("FTC586", "unclear-reward", "error")
 def unclear_reward(case: Case) -> Iterator[Problem]:
-    """What it is: A reward says nothing, several things at once, or a file without its functions.
+    """What it is: A reward sets no kind, several kinds, or a file without its functions.
 
     Why it matters: Each entry is one of `match`, `regex`, `json_schema` and `functions`; `names`
-    are the functions of that file. The script has one function of each kind, patterns apart.
+    lists the functions of that file. The script has one function of each kind, except for patterns.
 
     Example: {"objective": {"type": "grpo", "rewards": [{"functions": "mine.py"}]}}
 
@@ -67,36 +68,32 @@ def unclear_reward(case: Case) -> Iterator[Problem]:
         named = [kind for kind, value in said.items() if value is not None]
         pointer = f"{_REWARDS}/{place}"
         if len(named) != 1:
-            words = " and ".join(f"`{kind}`" for kind in named) or "nothing"
-            yield Problem(
-                message=f"reward {place + 1} says {words}",
-                help="give each reward one of `match`, `regex`, `json_schema` and `functions`",
-                pointer=pointer,
+            yield problem(
+                pointer,
+                message="words" if named else "nothing",
+                help="words",
+                place=place + 1,
+                words=named,
             )
         elif bool(reward.names) != (named[0] == "functions"):
-            yield Problem(
-                message=f"reward {place + 1} names a file and none of its functions"
-                if not reward.names
-                else f"reward {place + 1} names functions and no file",
-                help="`functions` is the file, and `names` those of its functions that are called",
-                pointer=pointer,
+            yield problem(
+                pointer,
+                message="no_names" if not reward.names else "no_file",
+                help="names",
+                place=place + 1,
             )
         kinds.update([str(reward.match or kind) for kind in named if kind != "regex"])
     for kind, count in kinds.items():
         if count > 1:
-            yield Problem(
-                message=f"there are {count} rewards of the kind `{kind}`",
-                help="keep one, with the weights added, or join them in one file of functions",
-                pointer=_REWARDS,
-            )
+            yield problem(_REWARDS, message="repeated", help="repeated", count=count, kind=kind)
 
 
 @rule("FTC587", "reward-never-given", "error", reads=("data",), fix_safety="unsafe")
 def reward_never_given(case: Case) -> Iterator[Problem]:
-    """What it is: Answers are held against the last number of the data's, which have none.
+    """What it is: Answers are compared by their last number, and the data's answers have none.
 
-    Why it matters: No answer could ever be right: every one gets the same reward, nothing, and
-    nothing is learned.
+    Why it matters: No answer could be right. All answers get the same reward, zero, and nothing is
+    learned.
 
     Example: {"data": "capitals.jsonl", "objective": {"type": "grpo", "rewards": ["numeric"]}}
 
@@ -105,22 +102,22 @@ def reward_never_given(case: Case) -> Iterator[Problem]:
     found = case.data.rewards
     for place, reward in enumerate(list_rewards(case.spec)):
         if found and reward.match == "numeric" and not found.numbered_rows:
-            yield Problem(
-                message="`numeric` compares the last number of an answer, and none of the "
-                f"{found.rows:,} answers looked at has a number",
-                help="use `exact`, or a regular expression",
-                pointer=f"{_REWARDS}/{place}",
+            yield problem(
+                f"{_REWARDS}/{place}",
                 fix=(put(_REWARDS, ["exact"]),) if place == 0 and _alone(case) else (),
+                rows=found.rows,
             )
 
 
 @rule("FTC588", "reward-seldom-given", "warning", reads=("data",))
 def reward_seldom_given(case: Case) -> Iterator[Problem]:
-    """What it is: A reward that not even the data's own answers would get, or only some of them.
+    """What it is: A reward that the data's own answers would never, or seldom, get.
 
-    Why it matters: The model learns from answers that get more than others. What is (almost) never
-    reached is not learned: numbers that many answers lack, a pattern or a schema that none of them
-    fits, long texts that must be hit to the letter.
+    Why it matters: The model learns from answers that get a higher reward than others, and learns
+    nothing from a reward that is almost never given. Examples are numbers that many answers lack, a
+    pattern or a schema that none of them matches, and long texts that must match letter by letter.
+    A pattern beside `numeric` or functions may match none of the data's answers. These look for the
+    result, and leave the text around it to the pattern.
 
     Example: {"data": "essays.jsonl", "objective": {"type": "grpo", "rewards": ["exact"]}}
 
@@ -131,38 +128,39 @@ def reward_seldom_given(case: Case) -> Iterator[Problem]:
     if found is None:
         return
     share = found.numbered_rows / max(1, found.rows)
+    is_format = any(r.match == "numeric" or r.functions for r in list_rewards(case.spec))
     for place, reward in enumerate(find_rewards(case.spec, case.data)):
         pointer = f"{_REWARDS}/{place}" if list_rewards(case.spec) else _REWARDS
         if reward.match == "numeric" and 0 < share < _SELDOM:
-            message = f"only {share:.0%} of the data's answers have a number to compare"
+            kind = "numeric"
         elif reward.match == "exact" and case.data.lengths.answer_p50 > _LONG_TOKENS:
-            message = (
-                f"`exact` wants answers to the letter, and half of them have more than "
-                f"{case.data.lengths.answer_p50:,} tokens"
-            )
+            kind = "exact"
         elif reward.regex is not None:
             rows = found.matched_rows[patterns] if patterns < len(found.matched_rows) else None
             patterns += 1
-            if rows != 0:
+            if rows != 0 or is_format:
                 continue
-            message = f"`{reward.regex}` is found in none of the data's own answers"
+            kind = "regex"
         elif reward.json_schema is not None and found.valid_rows == 0:
-            message = "none of the data's own answers is JSON of that schema"
+            kind = "json_schema"
         else:
             continue
-        yield Problem(
-            message=message,
-            help="reward something that a good answer has and the model sometimes reaches",
-            pointer=pointer,
+        yield problem(
+            pointer,
+            message=kind,
+            share=share,
+            tokens=case.data.lengths.answer_p50,
+            pattern=reward.regex or "",
         )
 
 
 @rule("FTC589", "missing-reward-function", "error", reads=("data",))
 def missing_reward_function(case: Case) -> Iterator[Problem]:
-    """What it is: A named function is not in the file, or cannot be called as rewards are.
+    """What it is: A named function is not in the file, or does not have the signature of a reward.
 
-    Why it matters: The trainer gives every function the answers (`completions`), the prompts, the
-    rows' `answer` and more, all by name: a function takes what it needs, and `**kwargs` the rest.
+    Why it matters: The trainer passes the answers (`completions`), the prompts, the rows' `answer`
+    and more to every function by name. A function takes those that it needs, and `**kwargs` takes
+    the rest.
 
     Example: {"objective": {"type": "grpo",
      "rewards": [{"functions": "mine.py", "names": ["is_breif"]}]}}
@@ -178,21 +176,24 @@ def missing_reward_function(case: Case) -> Iterator[Problem]:
         if reward.functions is None or place in {fault.place for fault in found.faults}:
             continue
         for name in reward.names:
-            if wrong := _misfit(defined.get(name)):
-                yield Problem(
-                    message=f"`{name}` of `{reward.functions}` {wrong}",
-                    help="write `def NAME(completions, answer, **kwargs)` at the top of the file; "
-                    f"by name there are {', '.join(sorted(GIVEN))}",
-                    pointer=f"{_REWARDS}/{place}/names",
+            function = defined.get(name)
+            if wrong := _misfit(function):
+                yield problem(
+                    f"{_REWARDS}/{place}/names",
+                    message=wrong,
+                    name=name,
+                    file=reward.functions,
+                    need=_find_unknown(function),
+                    given=sorted(GIVEN),
                 )
 
 
 @rule("FTC590", "parted-answers", "error", reads=("plan",), fix_safety="unsafe")
 def parted_answers(case: Case) -> Iterator[Problem]:
-    """What it is: The global batch is no multiple of the answers per prompt.
+    """What it is: The global batch is not a multiple of the answers per prompt.
 
-    Why it matters: An answer is worth what it gets beyond the mean of all answers to its prompt, so
-    a step has all of them: the trainer refuses another batch.
+    Why it matters: The advantage of an answer is its reward minus the mean reward of all answers to
+    its prompt, so a step must contain all of them. The trainer does not start with another batch.
 
     Example: {"objective": {"type": "grpo", "num_generations": 8}, "training": {"global_batch": 20}}
 
@@ -202,12 +203,12 @@ def parted_answers(case: Case) -> Iterator[Problem]:
     asked, group = case.spec.training.global_batch, decide_generations(case.spec).value
     planned = case.plan.decisions.global_batch.value
     if samples(case.spec) and asked not in {"auto", planned}:
-        yield Problem(
-            message=f"a batch of {asked:,} answers cannot be divided into groups of {group} and "
-            "equal passes",
-            help=f"use {planned:,} for `training.global_batch`",
-            pointer="/training/global_batch",
+        yield problem(
+            "/training/global_batch",
             fix=(put("/training/global_batch", planned),),
+            asked=asked,
+            group=group,
+            planned=planned,
         )
 
 
@@ -215,8 +216,8 @@ def parted_answers(case: Case) -> Iterator[Problem]:
 def fewer_prompts_than_a_step(case: Case) -> Iterator[Problem]:
     """What it is: A step needs more prompts than the training split has.
 
-    Why it matters: The pinned trainer leaves out prompts that fill no whole step: none would be
-    left, and training would end at once.
+    Why it matters: The pinned trainer leaves out prompts that do not fill a whole step. No prompt
+    would be left, and training would end at once.
 
     Example: {"data": "ten-questions.jsonl", "objective": {"type": "grpo", "num_generations": 8},
      "training": {"global_batch": 256}}
@@ -229,21 +230,22 @@ def fewer_prompts_than_a_step(case: Case) -> Iterator[Problem]:
     decided, group = case.plan.decisions, decide_generations(case.spec).value
     prompts, rows = decided.global_batch.value // group, decided.train_rows.value
     if prompts > rows:
-        yield Problem(
-            message=f"a step of {decided.global_batch.value:,} answers has {prompts:,} prompts, "
-            f"and the training split {rows:,}",
-            help=f"use at most {rows * group:,} in `training.global_batch`, or bring more rows",
-            pointer="/training/global_batch",
+        yield problem(
+            "/training/global_batch",
+            answers=decided.global_batch.value,
+            prompts=prompts,
+            rows=rows,
+            most=rows * group,
         )
 
 
 @rule("FTC592", "best-by-other-than-reward", "error")
 def best_by_other_than_reward(case: Case) -> Iterator[Problem]:
-    """What it is: Something else than the mean reward is to choose the best checkpoint.
+    """What it is: The best checkpoint is to be chosen by something other than the mean reward.
 
-    Why it matters: Answers are tried so that they are rewarded, and the best checkpoint is that of
-    the highest mean reward on validation rows. The loss of tried answers is near zero throughout
-    and says nothing.
+    Why it matters: The training maximises the reward, and the best checkpoint is the one with the
+    highest mean reward on validation rows. The loss of sampled answers stays near zero and carries
+    no information.
 
     Example: {"objective": "grpo", "training": {"evaluation": {"best_by": "metric"}}}
 
@@ -253,22 +255,16 @@ def best_by_other_than_reward(case: Case) -> Iterator[Problem]:
         return
     best_by, pointer = case.spec.training.evaluation.best_by, "/training/evaluation/best_by"
     if best_by == "metric" or pointer in case.spec.said:
-        yield Problem(
-            message="`training.evaluation.best_by` is set, and the best checkpoint is that of the "
-            "highest mean reward",
-            help="leave it out",
-            pointer=pointer,
-            fix=({"op": "remove", "path": pointer},),
-        )
+        yield problem(pointer, fix=({"op": "remove", "path": pointer},))
 
 
 @rule("FTC593", "answers-of-divided-weights", "error", reads=("plan",), fix_safety="unsafe")
 def answers_of_divided_weights(case: Case) -> Iterator[Problem]:
-    """What it is: Answers are to be tried while the weights are divided among processes.
+    """What it is: Answers are sampled while the weights are divided among processes.
 
-    Why it matters: Every token of an answer needs all of the weights. Under ZeRO-3 and FSDP the
-    trainer gathers them on each GPU for that, so what was saved by dividing them is needed again,
-    and the plan's memory would be too low.
+    Why it matters: Every token of an answer needs all weights. Under ZeRO-3 and FSDP the trainer
+    gathers them on each GPU for that, so the memory that dividing them saved is needed again, and
+    the planned memory would be too low.
 
     Example: {"objective": "grpo", "distribution": {"strategy": "zero3"}}
 
@@ -277,13 +273,12 @@ def answers_of_divided_weights(case: Case) -> Iterator[Problem]:
     sharding = case.plan.decisions.sharding.value
     if samples(case.spec) and sharding in ("zero3", "fsdp"):
         name = "FSDP" if sharding == "fsdp" else "ZeRO-3"
-        yield Problem(
-            message=f"each answer is written with all of the weights, and {name} divides them",
-            help="use `zero2`, `lora` or `qlora`, or a smaller model",
-            pointer="/distribution/strategy",
+        yield problem(
+            "/distribution/strategy",
             fix=(put("/distribution/strategy", "zero2"),)
             if case.spec.distribution.strategy in ("zero3", "fsdp")
             else (),
+            name=name,
         )
 
 
@@ -291,8 +286,8 @@ def answers_of_divided_weights(case: Case) -> Iterator[Problem]:
 def no_room_for_an_answer(case: Case) -> Iterator[Problem]:
     """What it is: The longest prompt and the longest answer are longer than the model's context.
 
-    Why it matters: Beyond it the model has never learned where it is in a text: what it writes
-    there is noise, which rewards would judge.
+    Why it matters: Beyond its context the model has not learned any positions: what it writes there
+    is noise, and rewards would score that noise.
 
     Example: {"model": "openai-community/gpt2", "objective": {"type": "grpo",
      "answer_tokens": 2000}}
@@ -305,23 +300,79 @@ def no_room_for_an_answer(case: Case) -> Iterator[Problem]:
     tokens, context = case.plan.decisions.answer_tokens.value, case.model.context_tokens
     prompt = min(case.data.lengths.prompt_max, case.plan.decisions.max_length.value)
     if prompt + tokens > context:
-        yield Problem(
-            message=f"the longest prompt has {prompt:,} tokens and an answer up to {tokens:,}, and "
-            f"the model's context is {context:,}",
-            help=f"set `objective.answer_tokens` to {max(1, context - prompt):,} or less",
-            pointer="/objective/answer_tokens",
+        yield problem(
+            "/objective/answer_tokens",
+            prompt=prompt,
+            tokens=tokens,
+            context=context,
+            most=max(1, context - prompt),
+        )
+
+
+@rule("FTC595", "reward-for-nothing", "warning", reads=("data",))
+def reward_for_nothing(case: Case) -> Iterator[Problem]:
+    r"""What it is: A pattern that matches every text, or whose only reward the empty answer gets.
+
+    Why it matters: A pattern that matches every text gives all answers the same reward, from which
+    nothing is learned. A model that is rewarded for the empty answer learns to give it.
+
+    Example: {"objective": {"type": "grpo", "rewards": [{"regex": "\\d*"}]}}
+
+    Use instead: {"objective": {"type": "grpo", "rewards": [{"regex": "\\d+"}]}}
+    """
+    found = case.data.rewards
+    rewards = list_rewards(case.spec) if samples(case.spec) and found else ()
+    patterns = [place for place, reward in enumerate(rewards) if reward.regex is not None]
+    tried = (found.always_matched, found.empty_matched) if found else ((), ())
+    for place, always, empty in zip(patterns, *tried, strict=False):
+        if always or (empty and len(rewards) == 1):
+            yield problem(
+                f"{_REWARDS}/{place}",
+                message="always" if always else "",
+                pattern=rewards[place].regex or "",
+            )
+
+
+@rule("FTC596", "answers-cut-short", "warning", reads=("data",), fix_safety="unsafe")
+def answers_cut_short(case: Case) -> Iterator[Problem]:
+    """What it is: `objective.answer_tokens` is less than the data's own answers need.
+
+    Why it matters: An answer is cut at this length. Where its result stands at the end, a right
+    answer is then cut before it, and gets no reward.
+
+    Example: {"data": "long-solutions.jsonl", "objective": {"type": "grpo", "answer_tokens": 16}}
+
+    Use instead: {"data": "long-solutions.jsonl", "objective": "grpo"}
+    """
+    pointer, tokens = "/objective/answer_tokens", case.spec.objective.answer_tokens
+    lengths = case.data.lengths
+    if not samples(case.spec) or pointer not in case.spec.said or not isinstance(tokens, int):
+        return
+    if tokens < lengths.answer_p95:
+        yield problem(
+            pointer,
+            fix=({"op": "remove", "path": pointer},),
+            tokens=tokens,
+            median=lengths.answer_p50,
+            most=lengths.answer_p95,
         )
 
 
 def _misfit(function: RewardFunction | None) -> str | None:
     """Return why a function cannot be called as a reward, None where it can."""
     if function is None:
-        return "is not defined at the top of the file"
-    if unknown := [need for need in function.needs if need not in GIVEN]:
-        return f"needs `{unknown[0]}`, which no reward is given"
+        return "undefined"
+    if _find_unknown(function):
+        return "unknown_need"
     if not function.by_name or not function.takes_others:
-        return "has no `**kwargs` for what else it is given by name"
+        return "no_kwargs"
     return None
+
+
+def _find_unknown(function: RewardFunction | None) -> str:
+    """Return the first parameter that no reward is given, "" where all are known."""
+    needs = () if function is None else function.needs
+    return next((need for need in needs if need not in GIVEN), "")
 
 
 def _alone(case: Case) -> bool:

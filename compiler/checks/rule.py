@@ -1,29 +1,53 @@
-"""One rule: a page, what it reads, and the function that looks."""
+"""A rule: its explanation, the facts it reads, and the function that checks them."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ftc.compiler.checks.case import Case, Read
+from ftc.compiler.checks.rule_input import Case, Read
+from ftc.spec.explanation import Explanation
 from ftc.spec.finding import Finding, Safety, Severity
-from ftc.spec.page import Page
+from ftc.spec.message import Value, Values
+from ftc.spec.salvage import known_or_none
 
 HEADINGS: Final = ("What it is", "Why it matters", "Example", "Use instead")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """What a rule found: the parts of a finding that differ from case to case.
-
-    `fix_safety` is the rule's own where it is None.
-    """
+    """What a rule found: the parts of a finding that differ from case to case."""
 
     message: str
     help: str
-    pointer: str = ""
-    fix: tuple[Mapping[str, Any], ...] = ()
-    fix_safety: Safety | None = None
+    pointer: str
+    fix: tuple[Mapping[str, Any], ...]
+    fix_safety: Safety | None
+    values: Values
+
+
+def problem(
+    pointer: str,
+    *,
+    message: str = "",
+    help: str = "",  # noqa: A002 - the finding's field
+    fix: tuple[Mapping[str, Any], ...] = (),
+    fix_safety: Safety | None = None,
+    **values: Value,
+) -> Problem:
+    """Return a problem at a pointer of the long form, with the values of its sentences.
+
+    The sentences are in `spec/messages`: `CODE.message` and `CODE.help`. `message` and `help` name
+    variants of them (`CODE.help.VARIANT`). `fix_safety` is the rule's own where it is None.
+    """
+    return Problem(
+        message=message,
+        help=help,
+        pointer=pointer,
+        fix=fix,
+        fix_safety=fix_safety,
+        values=values,
+    )
 
 
 Check = Callable[[Case], Iterator[Problem]]
@@ -33,21 +57,25 @@ Check = Callable[[Case], Iterator[Problem]]
 class Rule:
     """A rule of the registry; it is run only where everything in `reads` is known."""
 
-    page: Page
+    explanation: Explanation
     reads: tuple[Read, ...]
     check: Check
 
     def findings(self, case: Case) -> tuple[Finding, ...]:
-        """Run the rule; nothing where a fact that it reads is unknown."""
+        """Run the rule; nothing where a fact or a part of the spec that it reads is unknown."""
         if not all(case.has(read) for read in self.reads):
             return ()
-        return tuple(self._finding(problem) for problem in self.check(case))
+        return known_or_none(lambda: tuple(map(self._finding, self.check(case)))) or ()
 
-    def _finding(self, problem: Problem) -> Finding:
-        finding = self.page.finding(
-            message=problem.message, help=problem.help, pointer=problem.pointer, fix=problem.fix
+    def _finding(self, found: Problem) -> Finding:
+        finding = self.explanation.finding(
+            message=found.message,
+            help=found.help,
+            pointer=found.pointer,
+            fix=found.fix,
+            **found.values,
         )
-        safety = problem.fix_safety or self.page.fix_safety
+        safety = found.fix_safety or self.explanation.fix_safety
         return replace(finding, fix_safety=safety)
 
 
@@ -59,18 +87,20 @@ def rule(
     reads: tuple[Read, ...] = (),
     fix_safety: Safety = "safe",
 ) -> Callable[[Check], Rule]:
-    """Make a rule of a function; its docstring is the page, a paragraph to each heading."""
+    """Make a rule of a function; its docstring is the explanation, one paragraph per heading."""
 
     def make(check: Check) -> Rule:
-        text = page_text(inspect.getdoc(check) or "")
-        page = Page(code=code, name=name, severity=severity, text=text, fix_safety=fix_safety)
-        return Rule(page=page, reads=reads, check=check)
+        text = explanation_text(inspect.getdoc(check) or "")
+        explanation = Explanation(
+            code=code, name=name, severity=severity, text=text, fix_safety=fix_safety
+        )
+        return Rule(explanation=explanation, reads=reads, check=check)
 
     return make
 
 
-def page_text(docstring: str) -> str:
-    """Turn "Heading: text" paragraphs into the Markdown of a page, examples into code blocks."""
+def explanation_text(docstring: str) -> str:
+    """Turn "Heading: text" paragraphs into Markdown; examples become code blocks."""
     parts = []
     for paragraph in docstring.split("\n\n"):
         heading, _, text = paragraph.partition(": ")

@@ -1,17 +1,20 @@
-"""The rules about schedule, evaluation and checkpoints (FTC520 to FTC551)."""
-# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+"""The rules about schedule, evaluation and checkpoints (FTC520 to FTC551, and FTC352)."""
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ftc.compiler.checks.case import Case
-from ftc.compiler.checks.rule import Problem, put, rule
-from ftc.compiler.plan.learning_rate import decide_learning_rate
-from ftc.compiler.plan.schedule import FROM_SCRATCH_PARAMETERS
+from ftc.compiler.checks.rule import Problem, problem, put, rule
+from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.plan.batch.sizes import least_rows
+from ftc.compiler.plan.objective.sampling import samples
+from ftc.compiler.plan.schedule.learning_rate import decide_learning_rate
+from ftc.compiler.plan.schedule.rate_bounds import OF_SECOND_MATRICES, find_bounds
+from ftc.compiler.plan.schedule.steps import FROM_SCRATCH_PARAMETERS
 
 _LONG_WARMUP = 0.5
-_OFF_SCALE = 50
 _SEEN_SHARE = 0.9
+_FEW_STEPS = 10
 _BACKWARD_COST = 3  # a training step costs three times what an evaluation of its rows does
 _MANY_EPOCHS = 20
 
@@ -21,11 +24,46 @@ def _is_beyond_rows(case: Case) -> bool:
     return decided.source == "spec" and decided.value > case.plan.decisions.batch_rows > 0
 
 
+def _has_too_many_processes(case: Case) -> bool:
+    """Tell whether the least rows per process are more than the split, or leave it few steps."""
+    d = case.plan.decisions
+    least = d.world.value * least_rows(case.spec)
+    few = d.total_steps.value < _FEW_STEPS and case.spec.training.max_steps is None
+    planned = d.global_batch.source != "spec" and d.global_batch.value <= least
+    return d.world.value > 1 and (least > d.batch_rows or (few and planned))
+
+
+@rule("FTC352", "more-processes-than-rows", "warning", reads=("data", "hardware", "plan"))
+def more_processes_than_rows(case: Case) -> Iterator[Problem]:
+    """What it is: There are so many processes that one row for each is most of the training split.
+
+    Why it matters: Every process reads at least one row per optimiser step. With more processes
+    than rows, some get rows that another one has as well; with nearly as many, an epoch has only a
+    few steps, and the weights hardly change.
+
+    Example: {"data": "640-rows.csv", "hardware": {"gpu": "H100", "count": 8, "nodes": 100}}
+
+    Use instead: {"data": "640-rows.csv", "hardware": "1x H100"}
+    """
+    d = case.plan.decisions
+    rows, least = d.batch_rows, least_rows(case.spec)
+    if rows and not samples(case.spec) and _has_too_many_processes(case):
+        yield problem(
+            "/hardware/count",
+            world=d.world.value,
+            least=d.world.value * least,
+            rows=rows,
+            steps=d.total_steps.value,
+            most=max(1, rows // (_FEW_STEPS * least)),
+        )
+
+
 @rule("FTC520", "early-stopping-without-validation", "error", reads=("data", "plan"))
 def early_stopping_without_validation(case: Case) -> Iterator[Problem]:
-    """What it is: Training should stop early, and no row is held out for validation.
+    """What it is: Early stopping is set, and no row is held out for validation.
 
-    Why it matters: Early stopping watches the validation loss; the Trainer refuses to start.
+    Why it matters: Early stopping watches the validation loss. Without it the Trainer does not
+    start.
 
     Example: {"data": "two-rows.csv", "training": {"early_stopping": 3}}
 
@@ -33,18 +71,15 @@ def early_stopping_without_validation(case: Case) -> Iterator[Problem]:
     """
     decisions = case.plan.decisions
     if case.spec.training.early_stopping is not None and decisions.validation_rows.value == 0:
-        yield Problem(
-            message="early stopping needs validation rows, and there are none",
-            help="bring more rows, or leave `training.early_stopping` out",
-            pointer="/training/early_stopping",
-        )
+        yield problem("/training/early_stopping")
 
 
 @rule("FTC521", "evaluation-after-the-end", "warning", reads=("plan",), fix_safety="unsafe")
 def evaluation_after_the_end(case: Case) -> Iterator[Problem]:
     """What it is: The first evaluation is due after the last step.
 
-    Why it matters: The run ends without one: no loss curve, and no best checkpoint to choose.
+    Why it matters: The run ends without an evaluation: there is no loss curve, and no best
+    checkpoint to choose.
 
     Example: {"training": {"max_steps": 100, "evaluation": {"every_steps": 500}}}
 
@@ -53,11 +88,11 @@ def evaluation_after_the_end(case: Case) -> Iterator[Problem]:
     decisions = case.plan.decisions
     every, total = decisions.eval_steps.value, decisions.total_steps.value
     if every > total:
-        yield Problem(
-            message=f"an evaluation every {every:,} steps never comes in {total:,} steps",
-            help=f"use at most {total:,}, or leave it out",
-            pointer="/training/evaluation/every_steps",
+        yield problem(
+            "/training/evaluation/every_steps",
             fix=(put("/training/evaluation/every_steps", "auto"),),
+            every=every,
+            total=total,
         )
 
 
@@ -74,31 +109,26 @@ def long_warmup(case: Case) -> Iterator[Problem]:
     decisions = case.plan.decisions
     warmup, total = decisions.warmup_steps.value, decisions.total_steps.value
     if case.spec.training.warmup >= _LONG_WARMUP:
-        yield Problem(
-            message=f"warm-up takes {warmup:,} of {total:,} steps",
-            help="a share of 0.03 to 0.1 is usual",
-            pointer="/training/warmup",
-        )
+        yield problem("/training/warmup", warmup=warmup, total=total)
 
 
 @rule("FTC523", "few-steps", "warning", reads=("plan",))
 def few_steps(case: Case) -> Iterator[Problem]:
     """What it is: The run has fewer than ten optimiser steps.
 
-    Why it matters: That is a rehearsal: the weights hardly move.
+    Why it matters: The weights hardly change in so few steps.
 
     Example: {"training": {"global_batch": 4096, "epochs": 1}}
 
     Use instead: {"training": {"global_batch": 32, "epochs": 1}}
     """
     total = case.plan.decisions.total_steps.value
-    if total < 10 and not _is_beyond_rows(case):  # noqa: PLR2004 - the page says it
-        yield Problem(
-            message=f"the run has only {total} optimiser step{'s' if total != 1 else ''}",
-            help="use a smaller `training.global_batch`, more epochs or more rows",
-            pointer="/training/max_steps"
+    if total < _FEW_STEPS and not _is_beyond_rows(case) and not _has_too_many_processes(case):
+        yield problem(
+            "/training/max_steps"
             if case.spec.training.max_steps is not None
             else "/training/global_batch",
+            total=total,
         )
 
 
@@ -106,7 +136,7 @@ def few_steps(case: Case) -> Iterator[Problem]:
 def patience_beyond_run(case: Case) -> Iterator[Problem]:
     """What it is: Early stopping waits for more evaluations than the run has.
 
-    Why it matters: It can never stop anything.
+    Why it matters: It can never stop the run.
 
     Example: {"training": {"early_stopping": 100}}
 
@@ -116,37 +146,62 @@ def patience_beyond_run(case: Case) -> Iterator[Problem]:
     patience = decisions.patience.value
     evaluations = decisions.total_steps.value // decisions.eval_steps.value
     if patience is not None and patience >= evaluations > 0:
-        yield Problem(
-            message=f"early stopping waits {patience} evaluations and the run has {evaluations}",
-            help="use a smaller number, or evaluate more often",
-            pointer="/training/early_stopping",
-        )
+        yield problem("/training/early_stopping", patience=patience, evaluations=evaluations)
 
 
 @rule("FTC526", "learning-rate-off-scale", "warning", reads=("model", "plan"), fix_safety="unsafe")
 def learning_rate_off_scale(case: Case) -> Iterator[Problem]:
-    """What it is: The learning rate is fifty times the usual one, or a fiftieth of it.
+    """What it is: The learning rate is outside the range of sound recipes for this run.
 
-    Why it matters: Method and size say what is usual. Far above, the loss climbs or turns to NaN
-    within a few steps; far below, nothing is learned in the steps that are paid for. A slipped
-    exponent does either.
+    Why it matters: The range depends on the objective, the method, the size of the model and the
+    optimiser. Above it the loss rises or becomes NaN within a few steps, or the model forgets what
+    it knew; below it nothing is learned in the planned steps. A full fine-tune at LoRA's rate, or
+    preferences at the rate of answers, are the usual errors. Under LoRA+ the rate of the B matrices
+    is the learning rate times `method.loraplus_ratio`, and it has a limit too.
 
-    Example: {"method": "full", "training": {"learning_rate": 0.02}}
+    Example: {"method": "full", "training": {"learning_rate": 2e-4}}
 
     Use instead: {"method": "full", "training": {"learning_rate": 2e-5}}
     """
-    if case.spec.training.learning_rate == "auto":
-        return
+    spec, model = case.spec, case.model
     said = case.plan.decisions.learning_rate.value
-    free = replace(case.spec, training=replace(case.spec.training, learning_rate="auto"))
-    usual = decide_learning_rate(free, case.model).value
-    if said >= _OFF_SCALE * usual or said * _OFF_SCALE <= usual:
-        yield Problem(
-            message=f"the learning rate is {said:g}, and {usual:g} is usual for `"
-            f"{case.spec.method.type}` at {case.model.parameters / 1e9:.3g} billion parameters",
-            help="leave it out, or stay within a factor of ten",
-            pointer="/training/learning_rate",
+    free = replace(spec, training=replace(spec.training, learning_rate="auto"))
+    usual, bounds = decide_learning_rate(free, model).value, find_bounds(spec, model)
+    objective, method = spec.objective.type, spec.method.type
+    billions = model.parameters / 1000000000.0
+    off = bounds.times_off(said, usual)
+    if off and spec.training.learning_rate != "auto":
+        yield problem(
+            "/training/learning_rate",
+            message="low" if said < usual else "",
             fix=(put("/training/learning_rate", "auto"),),
+            rate=said,
+            usual=usual,
+            off=off,
+            low=bounds.low,
+            high=bounds.high,
+            objective=objective,
+            method=method,
+            billions=billions,
+        )
+    ratio = spec.method.loraplus_ratio
+    most = OF_SECOND_MATRICES * bounds.high
+    sound = usual if off else said
+    if ratio is not None and method in ("lora", "qlora") and sound * ratio > most:
+        yield problem(
+            "/method/loraplus_ratio",
+            message="loraplus",
+            help="loraplus",
+            rate=sound,
+            ratio=ratio,
+            product=sound * ratio,
+            off=sound * ratio / usual,
+            usual=usual,
+            high=most,
+            most=most / sound,
+            objective=objective,
+            method=method,
+            billions=billions,
         )
 
 
@@ -155,7 +210,7 @@ def batch_beyond_rows(case: Case) -> Iterator[Problem]:
     """What it is: The global batch is larger than the training split.
 
     Why it matters: An epoch is then one optimiser step: the run has as many steps as epochs, and
-    the weights hardly move.
+    the weights hardly change.
 
     Example: {"data": "300-rows.csv", "training": {"global_batch": 512}}
 
@@ -163,21 +218,20 @@ def batch_beyond_rows(case: Case) -> Iterator[Problem]:
     """
     if _is_beyond_rows(case):
         d = case.plan.decisions
-        yield Problem(
-            message=f"a global batch of {d.global_batch.value:,} is larger than the training split "
-            f"({d.batch_rows:,} rows): an epoch is one step",
-            help="leave it out, or use a tenth of the rows at most",
-            pointer="/training/global_batch",
+        yield problem(
+            "/training/global_batch",
             fix=(put("/training/global_batch", "auto"),),
+            batch=d.global_batch.value,
+            rows=d.batch_rows,
         )
 
 
 @rule("FTC528", "rows-never-seen", "info", reads=("data", "plan"))
 def rows_never_seen(case: Case) -> Iterator[Problem]:
-    """What it is: `max_steps` ends the run before every training row was read once.
+    """What it is: `max_steps` ends the run before every training row has been read once.
 
-    Why it matters: Rows that were cleaned, split and paid for are not learned from. That may be
-    meant, for a trial.
+    Why it matters: Some of the prepared rows are never used for training. For a trial run
+    that may be intended.
 
     Example: {"data": "a-million-rows.jsonl", "training": {"max_steps": 100}}
 
@@ -186,11 +240,12 @@ def rows_never_seen(case: Case) -> Iterator[Problem]:
     d = case.plan.decisions
     seen, rows = d.total_steps.value * d.global_batch.value, d.batch_rows
     if case.spec.training.max_steps is not None and seen < _SEEN_SHARE * rows:
-        yield Problem(
-            message=f"{d.total_steps.value:,} steps of {d.global_batch.value:,} rows read "
-            f"{seen / rows:.0%} of the {rows:,} training rows",
-            help="use `training.epochs`, or `data.max_rows` if fewer rows are meant",
-            pointer="/training/max_steps",
+        yield problem(
+            "/training/max_steps",
+            steps=d.total_steps.value,
+            batch=d.global_batch.value,
+            share=seen / rows,
+            rows=rows,
         )
 
 
@@ -198,8 +253,8 @@ def rows_never_seen(case: Case) -> Iterator[Problem]:
 def evaluation_outweighs_training(case: Case) -> Iterator[Problem]:
     """What it is: More time goes to evaluations than to training.
 
-    Why it matters: Ten evaluations in a run draw a loss curve and choose a checkpoint. A hundred
-    draw the same one, and the GPU is paid for each.
+    Why it matters: Ten evaluations in a run are enough to draw a loss curve and choose a
+    checkpoint. A hundred give the same result and cost more GPU time.
 
     Example: {"training": {"evaluation": {"every_steps": 1}}}
 
@@ -213,21 +268,21 @@ def evaluation_outweighs_training(case: Case) -> Iterator[Problem]:
     each = d.train_rows.value / max(1, d.batch_rows)
     trained = _BACKWARD_COST * d.total_steps.value * d.global_batch.value * each
     if measured > trained:
-        yield Problem(
-            message=f"{evaluations:,} evaluations of {d.validation_rows.value:,} rows take about "
-            f"{measured / (measured + trained):.0%} of the run",
-            help="leave `training.evaluation.every_steps` out for about ten in a run",
-            pointer="/training/evaluation/every_steps",
+        yield problem(
+            "/training/evaluation/every_steps",
             fix=(put("/training/evaluation/every_steps", "auto"),),
+            evaluations=evaluations,
+            rows=d.validation_rows.value,
+            share=measured / (measured + trained),
         )
 
 
 @rule("FTC530", "many-epochs", "warning", reads=("model", "plan"), fix_safety="unsafe")
 def many_epochs(case: Case) -> Iterator[Problem]:
-    """What it is: A pretrained model is to read every row more than twenty times.
+    """What it is: A pretrained model reads every row more than twenty times.
 
-    Why it matters: It knows the rows by heart after a few epochs. What it does on others gets worse
-    from then on, and only early stopping, or the best checkpoint, notices.
+    Why it matters: It memorises the rows after a few epochs. Its results on other rows get worse
+    from then on, which only early stopping or the best checkpoint corrects.
 
     Example: {"data": "500-rows.csv", "training": {"epochs": 50}}
 
@@ -239,11 +294,10 @@ def many_epochs(case: Case) -> Iterator[Problem]:
         return
     if d.epochs.value > _MANY_EPOCHS:
         watched = d.validation_rows.value > 0
-        yield Problem(
-            message=f"the model reads every row {d.epochs.value:g} times",
-            help="set `training.early_stopping`, or use 3 to 5 epochs",
-            pointer="/training/epochs",
+        yield problem(
+            "/training/epochs",
             fix=(put("/training/early_stopping", 3),) if watched else (),
+            epochs=d.epochs.value,
         )
 
 
@@ -251,8 +305,8 @@ def many_epochs(case: Case) -> Iterator[Problem]:
 def worse_result_allowed_unseen(case: Case) -> Iterator[Problem]:
     """What it is: `allow_worse` is set, and no row is held out for validation.
 
-    Why it matters: Whether a model got worse is seen on rows that it does not learn from. Without
-    them nothing is compared, and the field is accepted and then ignored.
+    Why it matters: Whether a model got worse is measured on held-out rows. Without them nothing is
+    compared, and the field is accepted and then ignored.
 
     Example: {"data": {"source": "notes.csv", "splits": {"validation": 0}},
      "training": {"evaluation": {"allow_worse": true}}}
@@ -260,9 +314,7 @@ def worse_result_allowed_unseen(case: Case) -> Iterator[Problem]:
     Use instead: {"data": {"source": "notes.csv", "splits": {"validation": 0}}}
     """
     if case.spec.training.evaluation.allow_worse and case.plan.decisions.validation_rows.value == 0:
-        yield Problem(
-            message="a worse result is allowed, and there are no validation rows to see one on",
-            help="leave `training.evaluation.allow_worse` out, or hold rows out for validation",
-            pointer="/training/evaluation/allow_worse",
+        yield problem(
+            "/training/evaluation/allow_worse",
             fix=({"op": "remove", "path": "/training/evaluation/allow_worse"},),
         )

@@ -1,41 +1,45 @@
 """The rules about heads that score (FTC280 to FTC287, FTC570): labels, and what can hold a head."""
-# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections import Counter
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from ftc.compiler.checks.case import Case
-from ftc.compiler.checks.rule import Problem, put, rule
+from ftc.compiler.checks.rule import Problem, problem, put, rule
+from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.score_heads import find_score_class, has_gguf_head
+from ftc.compiler.resolve.data.labels import FEWEST_ROWS_EACH
 from ftc.compiler.resolve.facts import Label
-from ftc.compiler.resolve.labels import MOST_CLASSES
 
 _MANY = 300  # labels, of which people rarely keep apart so many
 
 
 @rule("FTC280", "free-text-as-labels", "error", reads=("data",), fix_safety="unsafe")
 def free_text_as_labels(case: Case) -> Iterator[Problem]:
-    """What it is: The objective is classification, and the answers are no closed set of labels.
+    """What it is: The objective is classification, and the answers are not a closed set of labels.
 
-    Why it matters: The head has one score for each label. Free text has no labels, a label that few
-    rows have is not learned, and most often another column was meant.
+    A closed set has at most 1,000 different values, none of over 80 characters, and at least 5 rows
+    for each on average.
+
+    Why it matters: The head has one score for each label. Free text has no labels, a label with few
+    rows is not learned, and usually another column was meant.
 
     Example: {"data": "essays.jsonl", "objective": "classification"}
 
     Use instead: {"data": "tickets.csv", "objective": "classification"}
     """
     if _classifies(case) and not case.data.labels:
-        column = case.data.completion
-        yield Problem(
-            message=f"the column `{column}` is no closed set of labels: it has more than "
-            f"{MOST_CLASSES:,} different values, one of over 80 characters, or fewer than 5 rows "
-            "for each",
-            help="name the column of the labels in `data.columns.completion`, or use `sft`, which "
-            "writes free text",
-            pointer="/objective/type",
+        data, found = case.data, case.data.open_answers
+        yield problem(
+            "/objective/type",
+            message="" if found is None else found.reason,
             fix=(put("/objective/type", "sft"),),
+            column=data.completion or data.output or "",
+            form=data.form,
+            most=0 if found is None else found.most,
+            number=0 if found is None else found.number,
+            fewest=FEWEST_ROWS_EACH,
         )
 
 
@@ -43,8 +47,8 @@ def free_text_as_labels(case: Case) -> Iterator[Problem]:
 def label_with_too_few_rows(case: Case) -> Iterator[Problem]:
     """What it is: A label has fewer rows than there are splits.
 
-    Why it matters: It is then missing from training, and never learned, or from the test, and never
-    judged. Each split needs a row of each label.
+    Why it matters: The label is then missing from training and not learned, or missing from the
+    test and not measured. Each split needs a row of each label.
 
     Example: {"data": "tickets-with-a-label-seen-once.csv", "objective": "classification"}
 
@@ -56,12 +60,13 @@ def label_with_too_few_rows(case: Case) -> Iterator[Problem]:
     rare = [label for label in case.data.labels if label.rows < needed]
     if _classifies(case) and rare:
         first = min(rare, key=_by_rows)
-        more = f", and {len(rare) - 1} more labels have too few" if len(rare) > 1 else ""
-        yield Problem(
-            message=f"label `{first.name}` has {first.rows} row{'s' if first.rows != 1 else ''} "
-            f"for {needed} splits{more}",
-            help="merge rare labels, collect more rows of them, or take them out of the data",
-            pointer="/data/source",
+        yield problem(
+            "/data/source",
+            message="more" if len(rare) > 1 else "",
+            label=first.name,
+            rows=first.rows,
+            needed=needed,
+            more=len(rare) - 1,
         )
 
 
@@ -69,9 +74,9 @@ def label_with_too_few_rows(case: Case) -> Iterator[Problem]:
 def hundreds_of_labels(case: Case) -> Iterator[Problem]:
     """What it is: There are more than 300 labels.
 
-    Why it matters: Many labels are seldom all told apart by the people who gave them, and a head
-    starts from random numbers for each. Two steps, a group and then a label in it, learn more from
-    as many rows.
+    Why it matters: People who assign so many labels seldom keep all of them apart, and the head
+    starts from random numbers for each. Two steps, first a group and then a label in it, learn more
+    from the same rows.
 
     Example: {"data": "products-with-their-number.csv", "objective": "classification"}
 
@@ -79,18 +84,14 @@ def hundreds_of_labels(case: Case) -> Iterator[Problem]:
     """
     if _classifies(case) and len(case.data.labels) > _MANY:
         rows = sum(label.rows for label in case.data.labels) // len(case.data.labels)
-        yield Problem(
-            message=f"{len(case.data.labels):,} labels have {rows:,} rows each on average",
-            help="check which column holds the labels, or join labels to groups",
-            pointer="/data/source",
-        )
+        yield problem("/data/source", labels=len(case.data.labels), rows=rows)
 
 
 @rule("FTC283", "weight-without-label", "error", reads=("data",), fix_safety="unsafe")
 def weight_without_label(case: Case) -> Iterator[Problem]:
-    """What it is: A class weight names a label that the data do not have, or one label twice.
+    """What it is: A class weight names a label that the data does not have, or a label twice.
 
-    Why it matters: The weight would count for nothing, and a misspelt label trains with weight 1.
+    Why it matters: The weight would have no effect, and a misspelt label trains with weight 1.
 
     Example: {"objective": {"type": "classification", "class_weights":
      [{"label": "fruad", "weight": 10}]}}
@@ -108,18 +109,20 @@ def weight_without_label(case: Case) -> Iterator[Problem]:
             near = get_close_matches(each.label, names, n=1)
             meant = {"label": near[0], "weight": each.weight} if near else None
             is_free = meant is not None and meant["label"] not in counts
-            yield Problem(
-                message=f"no row is labelled `{each.label}`",
-                help=f"did you mean `{near[0]}`?" if near else "remove it: the data lack the label",
-                pointer=pointer,
+            yield problem(
+                pointer,
+                help="near" if near else "",
                 fix=({"op": "replace", "path": pointer, "value": meant},) if is_free else (),
+                label=each.label,
+                near=near[0] if near else "",
             )
         elif each.label in [earlier.label for earlier in said[:index]]:
-            yield Problem(
-                message=f"`{each.label}` has two weights",
-                help="keep one of them",
-                pointer=pointer,
+            yield problem(
+                pointer,
+                message="twice",
+                help="twice",
                 fix=({"op": "remove", "path": pointer},),
+                label=each.label,
             )
 
 
@@ -127,8 +130,8 @@ def weight_without_label(case: Case) -> Iterator[Problem]:
 def labels_lost_to_max_rows(case: Case) -> Iterator[Problem]:
     """What it is: `data.max_rows` leaves fewer rows of a label than there are splits.
 
-    Why it matters: The rows are drawn at random, whatever their label: rare labels are likely to be
-    missing from a split.
+    Why it matters: The rows are drawn at random, regardless of their label, so rare labels are
+    likely to be missing from a split.
 
     Example: {"data": {"source": "tickets.csv", "max_rows": 100}, "objective": "classification"}
 
@@ -142,22 +145,24 @@ def labels_lost_to_max_rows(case: Case) -> Iterator[Problem]:
     lost = [label for label in labels if label.rows * most / total < needed <= label.rows]
     if lost:
         first = min(lost, key=_by_rows)
-        more = f", and of {len(lost) - 1} more labels" if len(lost) > 1 else ""
-        yield Problem(
-            message=f"`max_rows` leaves about {first.rows * most / total:.1f} of {first.rows:,} "
-            f"rows of `{first.name}`{more}, for {needed} splits",
-            help="leave `max_rows` out, or join rare labels",
-            pointer="/data/max_rows",
+        yield problem(
+            "/data/max_rows",
             fix=({"op": "remove", "path": "/data/max_rows"},),
+            message="more" if len(lost) > 1 else "",
+            left=first.rows * most / total,
+            rows=first.rows,
+            label=first.name,
+            more=len(lost) - 1,
+            needed=needed,
         )
 
 
 @rule("FTC285", "model-without-score-head", "error", reads=("model",))
 def model_without_score_head(case: Case) -> Iterator[Problem]:
-    """What it is: transformers has no class that puts a head for scores on this architecture.
+    """What it is: transformers has no classification head for this architecture.
 
-    Why it matters: `AutoModelForSequenceClassification` refuses the model, so that training would
-    stop where it loads it.
+    Why it matters: `AutoModelForSequenceClassification` does not support the model, so training
+    would stop when it loads it.
 
     Example: {"model": "CohereForAI/c4ai-command-r-v01", "objective": "classification"}
 
@@ -166,18 +171,14 @@ def model_without_score_head(case: Case) -> Iterator[Problem]:
     scored = OBJECTIVES[case.spec.objective.type].head == "scores"
     known = find_score_class(case.model.model_type) is not None
     if scored and not known and not case.spec.model.trust_remote_code:
-        yield Problem(
-            message=f"transformers has no head for scores on `{case.model.model_type}` models",
-            help="choose a model of another family, such as Qwen2.5 or Llama 3, or use `sft`",
-            pointer="/model/id",
-        )
+        yield problem("/model/id", type=case.model.model_type)
 
 
 @rule("FTC286", "metric-of-words", "error", reads=(), fix_safety="unsafe")
 def metric_of_words(case: Case) -> Iterator[Problem]:
-    """What it is: A classification is to be judged by a metric of what a model writes.
+    """What it is: A classifier is to be measured by a metric for generated text.
 
-    Why it matters: A head that scores writes nothing. It is right or wrong about a label.
+    Why it matters: A classifier generates no text: it predicts a label, which is right or wrong.
 
     Example: {"objective": "classification", "training": {"evaluation": {"metric": "rouge_l"}}}
 
@@ -185,20 +186,19 @@ def metric_of_words(case: Case) -> Iterator[Problem]:
     """
     metric = case.spec.training.evaluation.metric
     if _classifies(case) and metric not in ("auto", "accuracy", "macro_f1", "none"):
-        yield Problem(
-            message=f"`{metric}` judges what a model writes, and a classification writes nothing",
-            help="use `macro_f1` or `accuracy`, or leave it out",
-            pointer="/training/evaluation/metric",
+        yield problem(
+            "/training/evaluation/metric",
             fix=(put("/training/evaluation/metric", "macro_f1"),),
+            metric=metric,
         )
 
 
 @rule("FTC287", "head-trained-anyway", "warning", reads=())
 def head_trained_anyway(case: Case) -> Iterator[Problem]:
-    """What it is: The spec names the head among what is trained whole, and the objective scores.
+    """What it is: The spec lists the head in `also_train`, and the objective trains one anyway.
 
-    Why it matters: The head that scores is new and always trained. The head that writes words,
-    which is meant elsewhere, is not in the model.
+    Why it matters: The classification head is new and always trained. The language-model head,
+    which the word means elsewhere, is not in the model.
 
     Example: {"objective": "classification", "method": {"type": "lora", "also_train": ["head"]}}
 
@@ -207,21 +207,16 @@ def head_trained_anyway(case: Case) -> Iterator[Problem]:
     parts = case.spec.method.also_train
     if OBJECTIVES[case.spec.objective.type].head == "scores" and "head" in parts:
         kept = [part for part in parts if part != "head"]
-        yield Problem(
-            message="the head that scores is trained whole in any case",
-            help="take `head` out of `also_train`",
-            pointer="/method/also_train",
-            fix=(put("/method/also_train", kept),),
-        )
+        yield problem("/method/also_train", fix=(put("/method/also_train", kept),))
 
 
 @rule("FTC570", "gguf-of-a-score-head", "error", reads=("model",), fix_safety="unsafe")
 def gguf_of_a_score_head(case: Case) -> Iterator[Problem]:
-    """What it is: The result is a head that scores, and a GGUF file of it is asked for.
+    """What it is: The model has a head for scores, and a GGUF file of it is requested.
 
-    Why it matters: llama.cpp's converter leaves such a head out, takes it for another or stops: the
-    file would write words, and has learned to give scores. Where it knows the head, as of BERT,
-    nothing in the bundle could hold the file against the trained model.
+    Why it matters: llama.cpp's converter leaves such a head out, mistakes it for another or stops:
+    the file would generate text, which the model was not trained for. Where the converter supports
+    the head, as for BERT, the bundle cannot compare the file with the trained model.
 
     Example: {"objective": "classification", "export": ["Q4_K_M"]}
 
@@ -235,14 +230,11 @@ def gguf_of_a_score_head(case: Case) -> Iterator[Problem]:
         (case.spec.export.adapter, "/export/adapter", False),
     ):
         if asked:
-            yield Problem(
-                message=f"no stage can verify a GGUF of `{name}`: its scores are no next words"
-                if has_gguf_head(case.model.model_type)
-                else f"llama.cpp has no head for the scores of `{name}`",
-                help="export nothing: the merged 16-bit folder, which `ask.py` reads, is the "
-                "result",
-                pointer=pointer,
+            yield problem(
+                pointer,
+                message="unverified" if has_gguf_head(case.model.model_type) else "no_head",
                 fix=(put(pointer, nothing),),
+                name=name,
             )
 
 

@@ -1,11 +1,11 @@
 """The rules about weights that FSDP divides (FTC432 to FTC439)."""
-# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
 from typing import Final
 
-from ftc.compiler.checks.case import Case
-from ftc.compiler.checks.rule import Problem, put, rule
+from ftc.compiler.checks.rule import Problem, problem, put, rule
+from ftc.compiler.checks.rule_input import Case
 
 _STRATEGY: Final = "/distribution/strategy"
 _WHOLE_TENSORS: Final = frozenset({"adamw", "sgd"})
@@ -19,8 +19,8 @@ def _divided(case: Case) -> bool:
 def fsdp_without_gpus(case: Case) -> Iterator[Problem]:
     """What it is: The strategy is `fsdp`, and there is one GPU or none.
 
-    Why it matters: accelerate takes FSDP up for several GPUs alone. On a CPU it starts plain copies
-    of the model, on one GPU a single process, and says nothing of either.
+    Why it matters: accelerate uses FSDP only with several GPUs. On a CPU it trains plain copies of
+    the model, on one GPU a single process, and reports neither.
 
     Example: {"hardware": "2x cpu", "distribution": "fsdp"}
 
@@ -30,23 +30,16 @@ def fsdp_without_gpus(case: Case) -> Iterator[Problem]:
         return
     alone = case.plan.decisions.world.value == 1
     if alone or case.hardware.kind == "cpu":
-        yield Problem(
-            message="FSDP divides weights among GPUs, and there is one process"
-            if alone
-            else "FSDP divides weights among GPUs; on a CPU accelerate trains copies instead",
-            help="leave `distribution` out, or use two GPUs or more",
-            pointer=_STRATEGY,
-            fix=(put(_STRATEGY, "auto"),),
-        )
+        yield problem(_STRATEGY, message="alone" if alone else "cpu", fix=(put(_STRATEGY, "auto"),))
 
 
 @rule("FTC433", "storage-that-is-not-divided", "error", reads=("plan",))
 def storage_that_is_not_divided(case: Case) -> Iterator[Problem]:
-    """What it is: 4-bit weights under FSDP are packed into another type than what is computed in.
+    """What it is: FSDP is to divide 4-bit weights packed into a type other than the computing one.
 
-    Why it matters: accelerate leaves weights in bytes out of the shards, so that each GPU holds
-    all of them. A type other than the one that is computed in is cast when it is gathered, which
-    turns packed weights into noise.
+    Why it matters: accelerate does not divide weights stored as bytes, so each GPU holds all of
+    them. A type other than that of the computation is cast when it is gathered, which turns packed
+    weights into noise.
 
     Example: {"method": {"type": "qlora", "quant_storage": "uint8"}, "hardware": "2x A100-80GB",
      "distribution": "fsdp"}
@@ -56,21 +49,20 @@ def storage_that_is_not_divided(case: Case) -> Iterator[Problem]:
     decided = case.plan.decisions
     storage = decided.quant_storage
     if _divided(case) and storage is not None and storage.value != decided.precision.value:
-        yield Problem(
-            message=f"FSDP computes in {decided.precision.value}, and 4-bit weights packed into "
-            f"{storage.value} are not divided",
-            help="leave `method.quant_storage` out",
-            pointer="/method/quant_storage",
+        yield problem(
+            "/method/quant_storage",
             fix=(put("/method/quant_storage", "auto"),),
+            precision=decided.precision.value,
+            storage=storage.value,
         )
 
 
 @rule("FTC434", "eight-bits-under-fsdp", "error", reads=("plan",))
 def eight_bits_under_fsdp(case: Case) -> Iterator[Problem]:
-    """What it is: A base in 8 bits (`int8`) is to be divided by FSDP.
+    """What it is: An 8-bit base (`int8`) is to be divided by FSDP.
 
-    Why it matters: Weights of LLM.int8 are signed bytes with scales beside them. FSDP asks for
-    gradients of what it divides, which torch has for floating-point tensors alone.
+    Why it matters: Weights of LLM.int8 are signed bytes with separate scales. FSDP needs gradients
+    for what it divides, and torch has them only for floating-point tensors.
 
     Example: {"method": {"type": "qlora", "quantization": "int8"}, "hardware": "2x A100-80GB",
      "distribution": "fsdp"}
@@ -79,20 +71,15 @@ def eight_bits_under_fsdp(case: Case) -> Iterator[Problem]:
     """
     eight = case.spec.method.type == "qlora" and case.plan.decisions.quant_storage is None
     if _divided(case) and eight:
-        yield Problem(
-            message="FSDP does not divide a base in 8 bits",
-            help="use `nf4`, or `zero2`, which leaves the base whole",
-            pointer="/method/quantization",
-            fix=(put(_STRATEGY, "zero2"),),
-        )
+        yield problem("/method/quantization", fix=(put(_STRATEGY, "zero2"),))
 
 
 @rule("FTC435", "states-without-weights", "error")
 def states_without_weights(case: Case) -> Iterator[Problem]:
-    """What it is: The optimiser alone is to wait in the host's memory under FSDP.
+    """What it is: Only the optimiser is to be offloaded to the host's memory under FSDP.
 
-    Why it matters: FSDP offloads its shards with the gradients and the optimiser's states, or
-    nothing. That is the word `parameters`.
+    Why it matters: FSDP offloads its shards together with the gradients and the optimiser's states,
+    or nothing. `parameters` is the word for that.
 
     Example: {"distribution": {"strategy": "fsdp", "offload": "optimizer"}}
 
@@ -100,20 +87,15 @@ def states_without_weights(case: Case) -> Iterator[Problem]:
     """
     written = case.spec.distribution
     if written.strategy == "fsdp" and written.offload == "optimizer":
-        yield Problem(
-            message="FSDP keeps the optimiser on the host only together with the weights",
-            help="offload `parameters`, or use `zero3`, which offloads the optimiser alone",
-            pointer="/distribution/offload",
-            fix=(put("/distribution/offload", "parameters"),),
-        )
+        yield problem("/distribution/offload", fix=(put("/distribution/offload", "parameters"),))
 
 
 @rule("FTC436", "optimizer-of-whole-tensors", "error", reads=("plan",), fix_safety="unsafe")
 def optimizer_of_whole_tensors(case: Case) -> Iterator[Problem]:
-    """What it is: An optimiser under FSDP that does not work on divided tensors.
+    """What it is: The optimiser does not support the divided tensors of FSDP.
 
-    Why it matters: FSDP hands the optimiser shards (torch's `DTensor`). The kernels of bitsandbytes
-    read plain memory and refuse them; Adafactor's rows and columns are those of whole matrices.
+    Why it matters: FSDP gives the optimiser shards (torch's `DTensor`). The kernels of bitsandbytes
+    need plain memory and stop at them; Adafactor needs the rows and columns of whole matrices.
 
     Example: {"training": {"optimizer": "adamw_8bit"}, "hardware": "2x A100-80GB",
      "distribution": "fsdp"}
@@ -122,20 +104,17 @@ def optimizer_of_whole_tensors(case: Case) -> Iterator[Problem]:
     """
     name = case.plan.decisions.optimizer.value
     if _divided(case) and name not in _WHOLE_TENSORS:
-        yield Problem(
-            message=f"`{name}` does not work on the shards that FSDP makes",
-            help="use `adamw`, whose states FSDP divides, or `zero2`",
-            pointer="/training/optimizer",
-            fix=(put("/training/optimizer", "adamw"),),
+        yield problem(
+            "/training/optimizer", fix=(put("/training/optimizer", "adamw"),), optimizer=name
         )
 
 
 @rule("FTC437", "answers-under-fsdp", "error", reads=("plan",), fix_safety="unsafe")
 def answers_under_fsdp(case: Case) -> Iterator[Problem]:
-    """What it is: Checkpoints are to be chosen by answers, and FSDP divides the weights.
+    """What it is: Checkpoints are to be chosen by generated answers, and FSDP divides the weights.
 
-    Why it matters: Each process answers rows of its own length. A gathering that one process asks
-    for and another does not waits for ever.
+    Why it matters: Each process generates answers of different lengths. When one process asks to
+    gather weights and another does not, the run waits for ever.
 
     Example: {"distribution": "fsdp", "hardware": "2x A100-80GB",
      "training": {"evaluation": {"best_by": "metric", "metric": "rouge_l"}}}
@@ -145,21 +124,18 @@ def answers_under_fsdp(case: Case) -> Iterator[Problem]:
     decided = case.plan.decisions
     chosen = case.spec.training.evaluation.best_by == "metric" and decided.metric.value != "none"
     if _divided(case) and chosen and case.spec.objective.type != "grpo":
-        yield Problem(
-            message="FSDP gathers weights for each token of an answer, and no two are as long",
-            help="let the loss decide: the answers are judged after training as well",
-            pointer="/training/evaluation/best_by",
-            fix=(put("/training/evaluation/best_by", "loss"),),
+        yield problem(
+            "/training/evaluation/best_by", fix=(put("/training/evaluation/best_by", "loss"),)
         )
 
 
 @rule("FTC438", "reference-under-fsdp", "error", reads=("plan",))
 def reference_under_fsdp(case: Case) -> Iterator[Problem]:
-    """What it is: A second model, or a pass before training, is the reference under FSDP.
+    """What it is: Under FSDP the reference is a second model, or a pass before training.
 
-    Why it matters: TRL wraps a second model as one piece: each GPU gathers all of it at every step,
-    which saves nothing. Before training no process but the first has its weights, so that what a
-    reference says then is noise.
+    Why it matters: TRL wraps a second model as one unit: each GPU gathers all of it at every step,
+    which saves no memory. Before training only the first process has its weights, so a reference
+    computed then is noise.
 
     Example: {"objective": "dpo", "method": "full", "hardware": "2x A100-80GB",
      "distribution": "fsdp"}
@@ -169,12 +145,9 @@ def reference_under_fsdp(case: Case) -> Iterator[Problem]:
     """
     reference = case.plan.decisions.reference
     if _divided(case) and reference is not None and reference.value in ("copy", "precomputed"):
-        yield Problem(
-            message="TRL gathers the whole reference on each GPU under FSDP"
-            if reference.value == "copy"
-            else "a reference cannot be computed before FSDP has given each process its weights",
-            help="use `zero3`, or `lora`, whose base is the reference",
-            pointer=_STRATEGY,
+        yield problem(
+            _STRATEGY,
+            message="copy" if reference.value == "copy" else "precomputed",
             fix=(put(_STRATEGY, "zero3"),),
         )
 
@@ -183,8 +156,8 @@ def reference_under_fsdp(case: Case) -> Iterator[Problem]:
 def new_tokens_under_fsdp(case: Case) -> Iterator[Problem]:
     """What it is: An adapter trains the rows of new tokens, and FSDP divides the weights.
 
-    Why it matters: PEFT keeps those rows in a tensor of their own and puts them into a copy of the
-    embedding. AdamW stops at such a tensor in shards: no rule of torch divides its step.
+    Why it matters: PEFT keeps those rows in a separate tensor and inserts them into a copy of the
+    embedding. AdamW stops at such a tensor in shards, because torch cannot divide its step.
 
     Example: {"model": {"id": "Qwen/Qwen2.5-7B", "new_tokens": ["<tool>"]}, "method": "lora",
      "hardware": "2x A100-80GB", "distribution": "fsdp"}
@@ -194,9 +167,4 @@ def new_tokens_under_fsdp(case: Case) -> Iterator[Problem]:
     """
     adapted = case.spec.method.type in ("lora", "qlora")
     if _divided(case) and adapted and case.spec.model.new_tokens:
-        yield Problem(
-            message="the rows of new tokens cannot be trained in shards of FSDP",
-            help="use `zero2`, or train `embeddings` and `head` whole with a full fine-tune",
-            pointer="/model/new_tokens",
-            fix=(put(_STRATEGY, "zero2"),),
-        )
+        yield problem("/model/new_tokens", fix=(put(_STRATEGY, "zero2"),))

@@ -1,11 +1,12 @@
 """The rules about splits: what is held out must be there, and be new to the model."""
-# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
 
-from ftc.compiler.checks.case import Case
-from ftc.compiler.checks.rule import Problem, put, rule
+from ftc.compiler.checks.rule import Problem, problem, put, rule
+from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.resolve.facts import DataFacts
+from ftc.spec.message import Message
 
 _LEAKED_SHARE = 0.10
 _FEWEST_PROBES = 20
@@ -41,10 +42,10 @@ def _leaks(case: Case) -> float:
 
 @rule("FTC226", "empty-split", "warning", reads=("data", "plan"))
 def empty_split(case: Case) -> Iterator[Problem]:
-    """What it is: The validation or the test split will hold no row.
+    """What it is: The validation or the test split will have no rows.
 
-    Why it matters: Without validation no best checkpoint can be chosen; without a test nothing
-    says what the result is worth.
+    Why it matters: Without validation no best checkpoint can be chosen; without a test there is no
+    measure of the result.
 
     Example: {"data": {"source": "tickets.csv", "splits": {"test": 0}}}
 
@@ -56,20 +57,16 @@ def empty_split(case: Case) -> Iterator[Problem]:
         ("test", decisions.test_rows),
     ):
         if count.value == 0 and decisions.train_rows.value > 0:
-            yield Problem(
-                message=f"the {name} split holds no row",
-                help=f"set `data.splits.{name}` to about 0.1, or bring more rows",
-                pointer=f"/data/splits/{name}",
-            )
+            yield problem(f"/data/splits/{name}", split=Message(f"split.{name}"), name=name)
 
 
 @rule("FTC238", "near-copies-across-splits", "warning", reads=("data", "plan"))
 def near_copies_across_splits(case: Case) -> Iterator[Problem]:
-    """What it is: Many rows differ from another one by hardly a word, and splits are drawn by row.
+    """What it is: Many rows are nearly identical to another row, and splits are drawn by row.
 
-    Why it matters: What is measured on a held-out row whose twin was trained on is memory.
-    `prepare.py` never puts rows with one prompt into two splits, but prompts that differ in a name
-    or a number are two prompts to it.
+    Why it matters: A result on a held-out row whose near copy was trained on measures memory.
+    `prepare.py` never puts rows with the same prompt into two splits, but it treats prompts that
+    differ in a name or a number as different prompts.
 
     Example: {"data": "one-template-filled-in-a-thousand-times.csv"}
 
@@ -78,21 +75,15 @@ def near_copies_across_splits(case: Case) -> Iterator[Problem]:
     share = _leaks(case)
     if share:
         twins = case.data.twins
-        yield Problem(
-            message=f"about {share:.0%} of held-out rows will have a near copy in the training "
-            "split, and look easier than new rows are",
-            help=f"row {twins.row:,} has {twins.largest:,} near copies, for one: keep one row of "
-            "each kind, or bring test rows of another source",
-            pointer="/data/source",
-        )
+        yield problem("/data/source", share=share, row=twins.row, count=twins.largest)
 
 
 @rule("FTC239", "dominating-cluster", "warning", reads=("data", "plan"))
 def dominating_cluster(case: Case) -> Iterator[Problem]:
-    """What it is: One row in twenty or more is a near copy of one and the same row.
+    """What it is: At least one row in twenty is a near copy of the same row.
 
-    Why it matters: That row weighs as much as all its copies: the model learns it by heart and
-    repeats it where others belong.
+    Why it matters: Each copy is trained on again, so the model memorises the row and repeats
+    it for other prompts.
 
     Example: {"data": "chats-that-mostly-say-hello.jsonl"}
 
@@ -101,19 +92,16 @@ def dominating_cluster(case: Case) -> Iterator[Problem]:
     twins = case.data.twins
     share = twins.largest / max(1, twins.compared)
     if twins.largest >= _CLUSTER_ROWS and share >= _CLUSTER_SHARE and not _leaks(case):
-        yield Problem(
-            message=f"row {twins.row:,} has {twins.largest:,} near copies, {share:.0%} of the rows",
-            help="keep a few of them",
-            pointer="/data/source",
-        )
+        yield problem("/data/source", row=twins.row, count=twins.largest, share=share)
 
 
 @rule("FTC240", "one-prompt-for-all", "error", reads=("data", "plan"), fix_safety="unsafe")
 def one_prompt_for_all(case: Case) -> Iterator[Problem]:
     """What it is: Every row has the same prompt, and rows are to be held out.
 
-    Why it matters: Rows with one prompt stay together, or the test would ask what was trained on.
-    All of them go to training, and `prepare.py` stops since the other splits are empty.
+    Why it matters: Rows with the same prompt stay in one split; otherwise the test would repeat
+    training rows. All of them go to training, and `prepare.py` stops because the other splits are
+    empty.
 
     Example: {"data": "a-thousand-poems-for-one-prompt.csv"}
 
@@ -123,20 +111,19 @@ def one_prompt_for_all(case: Case) -> Iterator[Problem]:
     d, data = case.plan.decisions, case.data
     held_out = d.validation_rows.value + d.test_rows.value
     if data.prompts == 1 and data.usable_rows > 1 and held_out:
-        yield Problem(
-            message=f"all {data.usable_rows:,} rows have one prompt, and can only be in one split",
-            help="train on the answers as plain text (`data.form`), or hold nothing out",
-            pointer="/data/splits",
+        yield problem(
+            "/data/splits",
             fix=(put("/data/splits/test", 0), put("/data/splits/validation", 0)),
+            rows=data.usable_rows,
         )
 
 
 @rule("FTC241", "dominating-prompt", "warning", reads=("data", "plan"))
 def dominating_prompt(case: Case) -> Iterator[Problem]:
-    """What it is: One prompt has a fifth of the rows or more.
+    """What it is: At least a fifth of the rows have the same prompt.
 
-    Why it matters: Rows with one prompt stay in one split, so that the splits are far from the
-    shares that were asked for, and one question weighs more than all others.
+    Why it matters: Rows with the same prompt stay in one split. The splits are then far from the
+    requested shares, and one prompt has a larger weight than the others.
 
     Example: {"data": "ten-prompts-with-a-hundred-answers-each.csv"}
 
@@ -147,20 +134,15 @@ def dominating_prompt(case: Case) -> Iterator[Problem]:
     held_out = d.validation_rows.value + d.test_rows.value
     many = data.largest_prompt_rows >= _PROMPT_ROWS and share >= _PROMPT_SHARE
     if data.prompts > 1 and held_out and many:
-        yield Problem(
-            message=f"{data.largest_prompt_rows:,} of {data.usable_rows:,} rows have one prompt, "
-            "and stay in one split",
-            help="bring more prompts, or fewer answers to that one",
-            pointer="/data/source",
-        )
+        yield problem("/data/source", count=data.largest_prompt_rows, rows=data.usable_rows)
 
 
 @rule("FTC246", "tiny-test-split", "warning", reads=("data", "plan"))
 def tiny_test_split(case: Case) -> Iterator[Problem]:
     """What it is: The test split has fewer than twenty rows.
 
-    Why it matters: One row more or less is right by chance, and moves the result by several points:
-    two runs cannot be told apart.
+    Why it matters: One row that is right or wrong by chance changes the result by several points,
+    so two runs cannot be compared.
 
     Example: {"data": {"source": "200-rows.csv", "splits": {"test": 0.02}}}
 
@@ -169,9 +151,4 @@ def tiny_test_split(case: Case) -> Iterator[Problem]:
     d = case.plan.decisions
     test, train = d.test_rows.value, d.train_rows.value
     if 0 < test < _TINY_TEST and train >= _FEW_ROWS:
-        yield Problem(
-            message=f"the test split has {test} row{'s' if test > 1 else ''}: each one moves the "
-            f"result by {1 / test:.0%}",
-            help="raise `data.splits.test`, or bring more rows",
-            pointer="/data/splits/test",
-        )
+        yield problem("/data/splits/test", rows=test, share=1 / test)

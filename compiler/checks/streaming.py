@@ -1,11 +1,11 @@
 """The rules about streaming: what it needs, and what is known of data that nobody read whole."""
-# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 import math
 from collections.abc import Iterator
 
-from ftc.compiler.checks.case import Case
-from ftc.compiler.checks.rule import Problem, put, rule
+from ftc.compiler.checks.rule import Problem, problem, put, rule
+from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.resolve.facts import DataFacts
 from ftc.spec.sources import WholeSource, limit_rows, list_sources
 
@@ -17,10 +17,10 @@ def _parts(case: Case) -> list[tuple[WholeSource, DataFacts]]:
 
 @rule("FTC258", "streamed-file", "warning", reads=("data",))
 def streamed_file(case: Case) -> Iterator[Problem]:
-    """What it is: A local file is to be streamed.
+    """What it is: Streaming is set for a local file.
 
-    Why it matters: It is on this disk already, and every stage reads it a part at a time: nothing
-    reads the field.
+    Why it matters: The file is already on this disk, and every stage reads it in parts: the field
+    has no effect.
 
     Example: {"data": {"source": "tickets.csv", "streaming": true, "max_rows": 5000}}
 
@@ -36,20 +36,15 @@ def streamed_file(case: Case) -> Iterator[Problem]:
 
 
 def _unread(pointer: str, name: str) -> Problem:
-    return Problem(
-        message=f"`{name}` is a file of this disk, which is read a part at a time as it is",
-        help="remove `streaming`: it is for data sets of the Hub",
-        pointer=pointer,
-        fix=({"op": "remove", "path": pointer},),
-    )
+    return problem(pointer, fix=({"op": "remove", "path": pointer},), name=name)
 
 
 @rule("FTC259", "endless-stream", "error", reads=("data",), fix_safety="unsafe")
 def endless_stream(case: Case) -> Iterator[Problem]:
-    """What it is: A data set is to be streamed, and nothing says how many of its rows.
+    """What it is: A data set is to be streamed, and the number of rows is not limited.
 
-    Why it matters: Rows are taken over the network until there are `max_rows` of them. Without that
-    number all of the data set would come, which is what streaming is there to avoid, and neither
+    Why it matters: Rows are read over the network until there are `max_rows` of them. Without that
+    number the whole data set would be downloaded, which streaming should avoid, and neither the
     steps nor the held-out rows could be planned.
 
     Example: {"data": {"source": "owner/terabytes-of-text", "streaming": true}}
@@ -64,26 +59,22 @@ def endless_stream(case: Case) -> Iterator[Problem]:
         needed = _needed_rows(case)
         pointer = f"{source.pointer}/max_rows"
         is_long = source.pointer == "/data" or bool(source.said)
-        yield Problem(
-            message=f"`{source.source}` is streamed without a limit: it has about "
-            f"{part.streamed_rows:,} rows",
-            help="set its `max_rows`"
-            + (
-                f" to {needed:,}: what `training.max_steps` reads, and what is held out"
-                if needed
-                else " to how many rows you want to train on"
-            ),
-            pointer=source.at("streaming"),
+        yield problem(
+            source.at("streaming"),
+            help="steps" if needed else "",
             fix=(put(pointer, needed),) if needed and is_long else (),
+            name=source.source,
+            rows=part.streamed_rows,
+            needed=needed or 0,
         )
 
 
 @rule("FTC261", "first-rows-only", "info", reads=("data",))
 def first_rows_only(case: Case) -> Iterator[Problem]:
-    """What it is: A data set is streamed, and its first rows stand for all of it.
+    """What it is: A data set is streamed, and only its first rows were measured.
 
     Why it matters: Columns, lengths, labels, copies and damaged rows were counted in the first rows
-    of a few of its files; the rest may be otherwise. `prepare.py` counts every row that it takes.
+    of a few of its files; the rest may differ. `prepare.py` counts every row that it takes.
 
     Example: {"data": {"source": "owner/terabytes-of-text", "streaming": true, "max_rows": 200000}}
 
@@ -91,21 +82,18 @@ def first_rows_only(case: Case) -> Iterator[Problem]:
     """
     for source, part in _parts(case):
         if part.streamed_rows is not None and part.rows < part.streamed_rows:
-            yield Problem(
-                message=f"what is known of `{source.source}` is that of {part.rows:,} rows, the "
-                f"first of some of its files, of about {part.streamed_rows:,}",
-                help="nothing to do: `prepare.py` counts every row that it takes, and stops if the "
-                "plan was far off",
-                pointer=source.at("streaming"),
+            yield problem(
+                source.at("streaming"), name=source.source, rows=part.rows, all=part.streamed_rows
             )
 
 
 @rule("FTC262", "labels-of-first-rows", "warning", reads=("data",))
 def labels_of_first_rows(case: Case) -> Iterator[Problem]:
-    """What it is: A head is trained to tell labels apart, and the labels are those of first rows.
+    """What it is: A classifier is trained on a stream, and its labels come from the first rows.
 
-    Why it matters: The head has one place for each label that was seen. `prepare.py` stops at a row
-    with another one, and a data set that is sorted by label shows the first of them alone.
+    Why it matters: The head has one score for each label that was found. `prepare.py` stops at a
+    row with another label. The first rows of a data set that is sorted by label show only the first
+    labels.
 
     Example: {"data": {"source": "owner/labelled", "streaming": true, "max_rows": 50000},
      "objective": "classification"}
@@ -117,12 +105,7 @@ def labels_of_first_rows(case: Case) -> Iterator[Problem]:
         return
     for source, part in _parts(case):
         if part.streamed_rows is not None and part.rows < part.streamed_rows:
-            yield Problem(
-                message=f"the {len(case.data.labels):,} labels are those of the first rows of "
-                f"`{source.source}`: a row with another one would stop `prepare.py`",
-                help="leave `streaming` out if the disk holds the data set",
-                pointer=source.at("streaming"),
-            )
+            yield problem(source.at("streaming"), count=len(case.data.labels), name=source.source)
 
 
 def _needed_rows(case: Case) -> int | None:

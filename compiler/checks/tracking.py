@@ -1,12 +1,12 @@
 """The rules about where training is followed (FTC550)."""
-# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 import re
 from collections.abc import Iterator
 from typing import Final
 
-from ftc.compiler.checks.case import Case
-from ftc.compiler.checks.rule import Problem, rule
+from ftc.compiler.checks.rule import Problem, problem, rule
+from ftc.compiler.checks.rule_input import Case
 
 #: What W&B, the Hub, Databricks, GitHub and others begin their keys with, or long hexadecimals.
 _KEY: Final = re.compile(
@@ -17,10 +17,10 @@ _KEY: Final = re.compile(
 
 @rule("FTC550", "key-in-tracking", "error")
 def key_in_tracking(case: Case) -> Iterator[Problem]:
-    """What it is: The name of a project or of a run looks like a key.
+    """What it is: The name of a project or of a run looks like an API key.
 
-    Why it matters: The spec is written into the bundle and into the tracker's table, and is likely
-    to be committed. A key that was in it has to be taken back.
+    Why it matters: The spec is written into the bundle and sent to the tracker, and is likely to be
+    committed. A key that was in it has to be revoked.
 
     Example: {"tracking": {"type": "wandb", "project": "0123456789abcdef0123456789abcdef01234567"}}
 
@@ -29,8 +29,4 @@ def key_in_tracking(case: Case) -> Iterator[Problem]:
     tracking = case.spec.tracking
     for field, value in (("project", tracking.project), ("run", tracking.run)):
         if value is not None and _KEY.fullmatch(value):
-            yield Problem(
-                message=f"`tracking.{field}` looks like a key, and the bundle would show it",
-                help="take the key back if it is one; trackers read theirs from the environment",
-                pointer=f"/tracking/{field}",
-            )
+            yield problem(f"/tracking/{field}", field=field)

@@ -1,11 +1,11 @@
 """The rules about verified exports (FTC650 to FTC659): bounds that hold nothing, or too much."""
-# ruff: noqa: D401 - the docstring of a rule is its page, not a description of the function
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ftc.compiler.checks.case import Case
-from ftc.compiler.checks.rule import Problem, rule
+from ftc.compiler.checks.rule import Problem, problem, rule
+from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.gguf_quality import published
 from ftc.spec.schema import fields
 
@@ -16,7 +16,7 @@ _SECTION = "/export/verify/"
 def verification_without_files(case: Case) -> Iterator[Problem]:
     """What it is: A bound of `export.verify` is set, and no GGUF file is exported.
 
-    Why it matters: Nothing would be held to it: the bound would be accepted and then ignored.
+    Why it matters: There is no file to verify: the bound would be accepted and then ignored.
 
     Example: {"export": {"types": [], "verify": {"max_divergence": 0.05}}}
 
@@ -28,12 +28,7 @@ def verification_without_files(case: Case) -> Iterator[Problem]:
     for name, default in _defaults().items():
         if getattr(export.verify, name) == default or (name == "tokens" and export.adapter):
             continue
-        yield Problem(
-            message=f"`export.verify.{name}` is set, and there is no GGUF file to verify",
-            help="name GGUF types in `export.types`, or remove it",
-            pointer=_SECTION + name,
-            fix=({"op": "remove", "path": _SECTION + name},),
-        )
+        yield problem(_SECTION + name, fix=({"op": "remove", "path": _SECTION + name},), name=name)
 
 
 def _defaults() -> Mapping[str, Any]:
@@ -45,10 +40,10 @@ def _defaults() -> Mapping[str, Any]:
 
 @rule("FTC651", "metric-bound-without-metric", "warning", reads=("plan",))
 def metric_bound_without_metric(case: Case) -> Iterator[Problem]:
-    """What it is: `max_metric_drop` is set, and the test split is judged by no metric.
+    """What it is: `max_metric_drop` is set, and there is no metric on the test split.
 
-    Why it matters: Only answers that are right or wrong, on rows that were held out, can become
-    fewer. Divergence, agreement and perplexity are held to their bounds all the same.
+    Why it matters: The bound limits how many answers on held-out rows become wrong, so it needs a
+    metric. Divergence, agreement and perplexity are still verified.
 
     Example: {"training": {"evaluation": {"metric": "none"}}, "export": {"types": ["Q8_0"],
     "verify": {"max_metric_drop": 0.02}}}
@@ -60,21 +55,19 @@ def metric_bound_without_metric(case: Case) -> Iterator[Problem]:
     if export.verify.max_metric_drop != "auto" and export.types:
         decided = case.plan.decisions
         if decided.max_metric_drop is None:
-            why = "no rows are held out" if not decided.test_rows.value else "there is no metric"
-            yield Problem(
-                message=f"`export.verify.max_metric_drop` is set, and {why} to measure it by",
-                help="remove it: `export.verify.min_agreement` bounds what every model has",
-                pointer=pointer,
+            yield problem(
+                pointer,
+                message="" if decided.test_rows.value else "no_rows",
                 fix=({"op": "remove", "path": pointer},),
             )
 
 
 @rule("FTC652", "bound-beyond-published", "warning")
 def bound_beyond_published(case: Case) -> Iterator[Problem]:
-    """What it is: A bound asks more of a GGUF type than llama.cpp reports of it at 8B.
+    """What it is: A bound is stricter than what llama.cpp reports for the type at 8B.
 
-    Why it matters: The export would probably fail, after the training is paid for. A model that is
-    very sure of its answers can still hold such a bound.
+    Why it matters: The export would probably fail after the training has been paid for. A model
+    that is very sure of its answers can still meet such a bound.
 
     Example: {"export": {"types": ["Q2_K"], "verify": {"max_divergence": 0.01}}}
 
@@ -85,16 +78,13 @@ def bound_beyond_published(case: Case) -> Iterator[Problem]:
         known = published(kind)
         divergence, agreement = verify.max_divergence, verify.min_agreement
         if divergence != "auto" and divergence < known.divergence:
-            said = f"a divergence of {known.divergence:.3g} nats per token, above {divergence:g}"
-            yield _beyond(kind, said, "max_divergence")
+            yield _beyond(kind, "max_divergence", known.divergence, divergence)
         if agreement != "auto" and known.agreement and agreement > known.agreement:
-            said = f"an agreement of {known.agreement:.1%}, below {agreement:.1%}"
-            yield _beyond(kind, said, "min_agreement")
+            yield _beyond(kind, "min_agreement", known.agreement, agreement)
+        ratio = verify.max_perplexity_ratio
+        if ratio != "auto" and ratio < known.perplexity_ratio:
+            yield _beyond(kind, "max_perplexity_ratio", known.perplexity_ratio, ratio)
 
 
-def _beyond(kind: str, said: str, name: str) -> Problem:
-    return Problem(
-        message=f"llama.cpp reports of {kind}, for an 8B model, {said}: the export may fail",
-        help="export a larger type, or set a bound that this type can hold",
-        pointer=_SECTION + name,
-    )
+def _beyond(kind: str, name: str, reported: float, bound: float) -> Problem:
+    return problem(_SECTION + name, message=name, kind=kind, reported=reported, bound=bound)

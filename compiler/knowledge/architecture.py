@@ -14,7 +14,10 @@ __all__ = [
     "count_adapter_parameters",
     "is_convertible",
     "keeps_packed_rows_apart",
+    "linear_sides",
+    "read_quantization",
     "read_shape",
+    "spell_setting",
     "supports_sdpa",
 ]
 
@@ -32,12 +35,12 @@ class LinearShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What the memory formulas need of a model; every count is of parameters, not bytes.
+    """What the memory formulas need to know of a model; all counts are parameters, not bytes.
 
     `parameters` is the exact total with tied weights counted once. `embedding_parameters` holds
     the token table and learned positions, `head_parameters` the output head (0 when tied).
     `expert_parameters` are the fused expert tensors and routers, which are not linear modules.
-    A key of `linear_shapes` is the shortest name that a LoRA target needs to hit that module alone.
+    A key of `linear_shapes` is the shortest LoRA target that matches only that module.
     """
 
     architecture: str
@@ -67,7 +70,7 @@ class Shape:
 
 
 class _Entry(TypedDict):
-    """One line of `architectures.json`; a tensor is the list of the named sizes of its sides."""
+    """One entry of `architectures.json`; a tensor is a list of the names of its dimensions."""
 
     model_type: str
     norm: Literal["rms", "layer"]
@@ -83,11 +86,18 @@ class _Entry(TypedDict):
     repeats_keys: NotRequired[bool]
 
 
-def read_shape(config: Mapping[str, object]) -> Shape | None:
-    """Apply the table's formula to a `config.json`; None when no entry describes this model.
+def read_quantization(config: Mapping[str, object]) -> str | None:
+    """Return the method by which a `config.json` says that the weights are quantized, or None."""
+    said = config.get("quantization_config") or config.get("compression_config")
+    return str(said.get("quant_method", "unknown")) if isinstance(said, dict) else None
 
-    A missing key takes the default of that class's configuration in transformers. A value that
-    makes the formula untrue (a variant of the class, a size that is no positive integer) is None.
+
+def read_shape(config: Mapping[str, object]) -> Shape | None:
+    """Apply the table's formula to a `config.json`; None if no entry describes this model.
+
+    A missing key takes the default of that class's configuration in transformers. The result is
+    None if the formula does not apply (a variant of the class, a size that is not a positive
+    integer).
     """
     name = _name(config)
     if name is None:
@@ -100,8 +110,20 @@ def read_shape(config: Mapping[str, object]) -> Shape | None:
     return None if sizes is None else _shape(name, entry, config, sizes)
 
 
+def linear_sides(architecture: str) -> Mapping[str, tuple[str, str]]:
+    """Return what each linear module's input and output are called in the table."""
+    entry = _table()[architecture]
+    return {name: (i, o) for name, (i, o, _) in entry["linears"].items()}
+
+
+def spell_setting(architecture: str, setting: str, config: Mapping[str, object]) -> str:
+    """Return a setting as this class, and where it can this config, writes it; "" without one."""
+    names = _table()[architecture].get("keys", {}).get(setting, [setting])
+    return next((name for name in (*(n for n in names if n in config), *names)), "")
+
+
 def count_adapter_parameters(shape: Shape, targets: Collection[str], rank: int) -> int:
-    """Parameters of a LoRA adapter: rank x (in + out) per targeted module (arXiv 2106.09685)."""
+    """Count the parameters of a LoRA adapter: rank x (in + out) per module (arXiv 2106.09685)."""
     return sum(
         linear.count * rank * (linear.in_features + linear.out_features)
         for name, linear in shape.linear_shapes.items()
@@ -110,35 +132,35 @@ def count_adapter_parameters(shape: Shape, targets: Collection[str], rank: int) 
 
 
 def is_convertible(architecture: str) -> bool:
-    """Whether the pinned llama.cpp's converter registers this architecture for text models."""
+    """Return whether the converter of the pinned llama.cpp supports this architecture."""
     return architecture in _convertible()
 
 
 def supports_sdpa(architecture: str) -> bool:
-    """Whether the pinned transformers runs this class on PyTorch's own attention kernel.
+    """Return whether the pinned transformers supports PyTorch's SDPA for this class.
 
-    An architecture that the table lacks is taken to be one that does, as most are.
+    An architecture that is not in the table is assumed to support it, as most do.
     """
     entry = _table().get(architecture)
     return entry is None or entry.get("sdpa", True)
 
 
 def repeats_keys(architecture: str) -> bool:
-    """Whether the class brings shared keys and values to SDPA once per query head, or says so.
+    """Return whether the class repeats shared keys and values for SDPA, or sets `enable_gqa`.
 
-    Falcon leaves one key head to be broadcast. No fused kernel of torch 2.13 takes unlike numbers
-    of heads without `enable_gqa` (`check_batch_size_and_num_heads_dense`, sdp_utils_cpp.h), on a
-    GPU as little as on a CPU, and SDPA then runs as plain operations that keep the scores.
+    Falcon leaves one key head to be broadcast. Without `enable_gqa`, no fused kernel of torch 2.13
+    accepts different numbers of heads, on GPU or CPU (`check_batch_size_and_num_heads_dense`,
+    sdp_utils_cpp.h). SDPA then falls back to plain operations, which store the scores.
     """
     entry = _table().get(architecture)
     return entry is None or entry.get("repeats_keys", True)
 
 
 def keeps_packed_rows_apart(architecture: str) -> bool | None:
-    """Whether rows packed into one do not see each other, told apart by position ids alone.
+    """Return whether packed rows do not attend to each other, given only their position ids.
 
-    The pinned transformers makes a mask of blocks of them for most classes; some never pass them on
-    to their masks. None for an architecture that the table lacks.
+    For most classes the pinned transformers makes a block mask from the position ids. Some classes
+    do not pass them on. None for an architecture that is not in the table.
     """
     entry = _table().get(architecture)
     return None if entry is None else entry.get("packs", True)
@@ -157,7 +179,7 @@ def _convertible() -> frozenset[str]:
 
 
 def _name(config: Mapping[str, object]) -> str | None:
-    """Name the entry: the first of `architectures`, or the class that `model_type` stands for."""
+    """Return the name of the entry: the first of `architectures`, or the class of `model_type`."""
     architectures = config.get("architectures")
     if isinstance(architectures, list) and architectures:
         first = architectures[0]
@@ -167,7 +189,7 @@ def _name(config: Mapping[str, object]) -> str | None:
 
 
 def _sizes(entry: _Entry, config: Mapping[str, object]) -> dict[str, int] | None:
-    """Every named size that a tensor of the table can have, or None if one is not a size."""
+    """Return every named size of the table's tensors, or None if one is not a valid size."""
 
     def read(key: str, fallback: int | None = None) -> int | None:
         names = entry.get("keys", {}).get(key, [key])
@@ -209,7 +231,7 @@ def _sizes(entry: _Entry, config: Mapping[str, object]) -> dict[str, int] | None
 def _shape(
     name: str, entry: _Entry, config: Mapping[str, object], sizes: Mapping[str, int]
 ) -> Shape:
-    """Add up the tensors: linears and vectors per layer, then what stands outside the layers."""
+    """Add up the tensors: linears and vectors per layer, then tensors outside the layers."""
     layers, tied = sizes["layers"], _flag(entry, config, "tie_word_embeddings")
     linears = {
         key: LinearShape(in_features=sizes[i], out_features=sizes[o], count=layers)
@@ -253,7 +275,7 @@ def _shape(
 
 
 def _flag(entry: _Entry, config: Mapping[str, object], flag: bool | str) -> bool:
-    """Read a bias or tie: fixed by the table, or the value of the configuration's key it names."""
+    """Return a bias or tie flag: fixed by the table, or the value of a key of the config."""
     if isinstance(flag, bool):
         return flag
     return bool(config.get(flag, entry["defaults"].get(flag, False)))

@@ -1,4 +1,4 @@
-"""What llama.cpp's converter, at the pinned version, does to a tokenizer."""
+"""How llama.cpp's converter, at the pinned version, converts a tokenizer."""
 
 import json
 from collections.abc import Mapping
@@ -18,15 +18,15 @@ __all__ = [
 ]
 
 #: `scores`: the pieces of `tokenizer.model` with their scores. `equal`: the pieces of
-#: `tokenizer.json` under one score. `bpe`: merges, and a pre-tokenizer told by its hash. `stop`: an
-#: error for want of `tokenizer.model`. `other`: a way of this class's own.
+#: `tokenizer.json` with equal scores. `bpe`: merges, and a pre-tokenizer identified by its hash.
+#: `stop`: an error, because `tokenizer.model` is missing. `other`: specific to the class.
 Path = Literal["scores", "equal", "bpe", "stop", "other"]
 
 _FOLDER: Final = "ftc.compiler.knowledge"
 
 
 def check_text() -> str:
-    """Return the text whose tokens tell the converter which pre-tokenizer made them."""
+    """Return the text whose tokens identify the pre-tokenizer."""
     return cast("str", _pre_tokenizers()["check_text"])
 
 
@@ -39,10 +39,11 @@ def pre_tokenizer_name(sha256: str) -> str | None:
 class Converter:
     """What the converter's class for an architecture does.
 
-    `paths` are for a sentencepiece tokenizer with its `tokenizer.model`, for one without, for a
-    byte-level one, and for one whose class is `GPT2Tokenizer`. Reading `tokenizer.model`, it takes
-    over tokens that only `tokenizer.json` has (`reads_added`), and ids that the embedding lacks
-    stop it (`refuses_beyond`). It leaves the output matrix out, tied or not (`drops_head`).
+    `paths` are for a sentencepiece tokenizer with `tokenizer.model`, for one without it, for a
+    byte-level one, and for one whose class is `GPT2Tokenizer`. `reads_added`: when it reads
+    `tokenizer.model`, it also reads tokens that only `tokenizer.json` has. `refuses_beyond`: it
+    stops at ids that the embedding does not have. `drops_head`: it omits the output matrix, tied
+    or not.
     """
 
     paths: tuple[Path, Path, Path, Path]
@@ -57,7 +58,7 @@ class Converter:
         with byte fallback; `name` is the class in `tokenizer_config.json`.
         """
         with_model, without, byte_level, gpt2 = self.paths
-        if name == "GPT2Tokenizer" and gpt2 != byte_level:  # what Phi-4's are told by
+        if name == "GPT2Tokenizer" and gpt2 != byte_level:  # how Phi-4 is recognised
             return gpt2
         if sentencepiece:
             return with_model
@@ -65,23 +66,23 @@ class Converter:
 
 
 def find_converter(architecture: str) -> Converter | None:
-    """Return what is known of an architecture's class; None where there is no class."""
+    """Return the converter's class for an architecture; None if there is none."""
     return _converters().get(architecture)
 
 
 def hides_rotation(architecture: str) -> bool:
-    """Tell whether the converter wants a `rotary_pct` that transformers drops as it reads.
+    """Return whether the converter needs a `rotary_pct` that transformers drops when it reads.
 
     The converter reads config.json by transformers, so that writing the key there is no help;
-    `merge.py` writes it, from `rope_parameters`, where the converter looks by itself.
+    `export.py` writes it, from `rope_parameters`, where the converter looks by itself.
     """
     return architecture == "GPTNeoXForCausalLM"
 
 
 def wanted_keys(architecture: str) -> tuple[str, ...]:
-    """Return the keys of config.json that the converter wants and transformers does not write.
+    """Return the keys of config.json that the converter needs and transformers does not write.
 
-    `merge.py` carries them over from the base model, where its config has them.
+    `export.py` carries them over from the base model, where its config has them.
     """
     if hides_rotation(architecture):
         return ()

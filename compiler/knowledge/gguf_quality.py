@@ -1,4 +1,4 @@
-"""What each GGUF type loses, as llama.cpp publishes it: the yardstick of a verified export."""
+"""The quality loss of each GGUF type, as published by llama.cpp for an 8B model."""
 
 import json
 from collections.abc import Mapping
@@ -14,11 +14,12 @@ __all__ = ["Published", "published"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """An 8B model of one type against its 16 bits, on running text.
+    """An 8B model in one type compared with 16 bits, on running text.
 
-    `divergence` is the mean KL divergence in nats per token, `perplexity_ratio` the perplexity over
-    that of 16 bits, `agreement` the share of tokens at which both find the same one most likely:
-    where none is published, that of the nearest type which diverges more, 0 where there is none.
+    `divergence` is the mean KL divergence in nats per token. `perplexity_ratio` is the perplexity
+    divided by the 16-bit perplexity. `agreement` is the fraction of tokens at which both rank the
+    same token first. If none is published, it is that of the next type with a higher divergence,
+    or 0.
     """
 
     divergence: float

@@ -1,4 +1,4 @@
-"""The file types of the pinned llama.cpp, and the tensor types that they are mixed from."""
+"""The file types of the pinned llama.cpp, and the tensor types that they consist of."""
 
 import json
 from collections.abc import Mapping
@@ -23,10 +23,10 @@ Matrix = Literal["needed", "wanted", "spared"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileType:
-    """What `export.types` names: a mixture that gives most weights the type `tensor`.
+    """A type of `export.types`: a mixture that gives most weights the type `tensor`.
 
-    `bits_per_weight` is of a whole file of Llama 3.1 8B. `matrix`: llama.cpp refuses the type
-    without an importance matrix, it loses clearly less with one, or hardly.
+    `bits_per_weight` is the average over a file of Llama 3.1 8B. `matrix` says whether an
+    importance matrix is required, clearly reduces the loss, or makes hardly any difference.
     """
 
     tensor: str
@@ -35,30 +35,30 @@ class FileType:
 
 
 def file_type(kind: GgufType) -> FileType:
-    """Look up a type of the language."""
+    """Return a type by its name in the spec."""
     return _file_types()[kind]
 
 
 def wants_matrix(kind: GgufType) -> bool:
-    """Whether this type is written with an importance matrix."""
+    """Return whether this type is written with an importance matrix."""
     return file_type(kind).matrix != "spared"
 
 
 def block_weights(tensor_type: str) -> int:
-    """Weights of a row that are quantized together: a row's width must be a multiple of it."""
+    """Return the number of weights in a block; a row's width must be a multiple of it."""
     return int(_table()["tensors"][tensor_type]["block"])
 
 
 def tensor_bytes(tensor_type: str, weights: int) -> int:
-    """Bytes of a tensor whose rows are whole blocks."""
+    """Return the bytes of a tensor whose rows consist of whole blocks."""
     layout = _table()["tensors"][tensor_type]
     return weights // int(layout["block"]) * int(layout["bytes"])
 
 
 def header_bytes_per_token(family: str) -> float:
-    """Bytes that a token of this tokenizer family costs in a file's header; else the most of any.
+    """Return the bytes per token in a file's header; for an unknown family, the maximum of all.
 
-    Text, score and type of the token, and its merges where the family has them.
+    They hold the token's text, score and type, and its merges if the family has them.
     """
     sizes = _table()["vocabularies"]
     return float(sizes.get(family, max(sizes.values())))

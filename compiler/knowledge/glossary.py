@@ -1,4 +1,4 @@
-"""The glossary: what the words of the field mean, in a few sentences and three languages."""
+"""The glossary: the terms of the field, each explained in three languages."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from importlib.resources import files
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One term, the other names it goes by, and its text by language (`en`, `ca`, `es`)."""
+    """One term, its other names, and its text by language (`en`, `ca`, `es`)."""
 
     term: str
     also: tuple[str, ...]
@@ -32,7 +32,7 @@ def all_entries() -> tuple[Entry, ...]:
 
 
 def find_entry(words: str) -> Entry | None:
-    """Return the entry that words name, letter case, spaces and hyphens aside; None for none."""
+    """Return the entry that the words name, or None; ignores case, spaces and hyphens."""
     return _by_name().get(_folded(words)) or _by_name().get(_folded(words).removesuffix("s"))
 
 

@@ -1,7 +1,7 @@
-"""Which models the pinned liger-kernel has Triton kernels for, by the `model_type` of their config.
+"""The models for which the pinned liger-kernel has Triton kernels, by `model_type`.
 
-The keys of its `MODEL_TYPE_TO_APPLY_LIGER_FN` among the architectures of the table; for any other
-model it is accepted and does nothing.
+These are the keys of its `MODEL_TYPE_TO_APPLY_LIGER_FN` that are in the table of architectures.
+For any other model, Liger does nothing.
 """
 
 from typing import Final
@@ -13,5 +13,5 @@ _MODEL_TYPES: Final = frozenset({
 
 
 def has_liger_kernels(model_type: str) -> bool:
-    """Whether Liger replaces layers of this kind of model."""
+    """Return whether Liger replaces layers of this kind of model."""
     return model_type in _MODEL_TYPES

@@ -1,6 +1,6 @@
-"""The locked packages: the files that a bundle may install, by their hashes, and who needs whom.
+"""The locked packages: the hashes of the files that a bundle may install, and dependencies.
 
-The table is that of the package index on the day it was made (`.ci/lock.py`), for one platform.
+The table reflects the package index on the day it was made (`.ci/lock.py`), for one platform.
 """
 
 import functools
@@ -11,11 +11,15 @@ from importlib.resources import files
 from typing import Any, Final
 
 PLATFORM: Final = "linux x86_64"
+#: The dependencies of torch's CPU build; the index's build needs the CUDA packages too.
+CPU_TORCH_NEEDS: Final = (
+    *("filelock", "fsspec", "jinja2", "networkx", "setuptools", "sympy", "typing-extensions"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockedPackage:
-    """`hashes` are the SHA-256 of its wheels, of its source alone where it has no wheel."""
+    """`hashes` are the SHA-256 of its wheels, or of its source if it has no wheel."""
 
     name: str
     version: str
@@ -27,10 +31,12 @@ def list_pythons() -> tuple[str, ...]:
     return tuple(_table()["pythons"])
 
 
-def find_closure(names: Iterable[str]) -> tuple[LockedPackage, ...]:
-    """Return these packages and all that they need, by name; what is not locked is left out.
+def find_closure(names: Iterable[str], *, cpu: bool = False) -> tuple[LockedPackage, ...]:
+    """Return these packages and their dependencies, by name, without packages that are not locked.
 
-    Where one of them wants another version of something than the rest does, all get that one.
+    If one of them needs a different version of a dependency, all get that version. With `cpu`,
+    torch is omitted, because the table does not have its CPU build, and so are the CUDA libraries
+    of the other build.
     """
     wanted = tuple(names)
     packages: Mapping[str, Any] = _table()["packages"]
@@ -42,7 +48,9 @@ def find_closure(names: Iterable[str]) -> tuple[LockedPackage, ...]:
         name = left.pop()
         if name not in found:
             found.add(name)
-            left += packages[name]["needs"]
+            left += CPU_TORCH_NEEDS if cpu and name == "torch" else packages[name]["needs"]
+    if cpu:
+        found.discard("torch")
     return tuple(
         LockedPackage(
             name=name,
@@ -54,7 +62,7 @@ def find_closure(names: Iterable[str]) -> tuple[LockedPackage, ...]:
 
 
 def hash_source(name: str) -> str:
-    """Return the SHA-256 of a package that comes as its source alone."""
+    """Return the SHA-256 of a package that is only published as source."""
     (digest,) = _table()["packages"][name]["hashes"]
     return str(digest)
 

@@ -1,6 +1,6 @@
-"""Metrics: how an answer that the model wrote is held against the right one.
+"""Metrics: how a generated answer is compared with the right one.
 
-All are shares between 0 and 1, and more is better. `templates/answers.py.j2` computes them.
+All are between 0 and 1, and more is better. Modules of `runtime/` with these names compute them.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricEntry:
-    """What people call it, whether it is of labels, and the package that measures it."""
+    """The metric's title, whether it is for labels, and the package that computes it."""
 
     title: str
     of_labels: bool = False

@@ -1,4 +1,4 @@
-"""The table of well-known models, so that a plan can be made with no network and no files."""
+"""The table of well-known models, for plans without network access or files."""
 
 import json
 from collections.abc import Mapping
@@ -7,22 +7,23 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
-from ftc.compiler.knowledge.architecture import Shape, read_shape
+from ftc.compiler.knowledge.architecture import Shape, read_quantization, read_shape
 
 __all__ = ["Model", "all_models", "find_model"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """One model of the Hugging Face Hub, as its repository described it.
+    """One model of the Hugging Face Hub, as described by its repository.
 
     `config` holds the keys of its `config.json` that its `Shape` is computed from. `gated`: the
-    repository asked to accept terms before a download. `languages` are ISO 639-1 codes, coarse.
-    `chat_template` names the markup its tokenizer brings ("none" for a plain base model).
+    terms must be accepted before a download. `languages` are ISO 639-1 codes, coarse.
+    `chat_template` names the format of its chat template ("none" for a plain base model).
     `tokenizer` is a family of `tokenizers.json`. `vocab_tokens` counts the tokenizer's tokens,
-    or the embedding rows where that is not known. `convertible`: llama.cpp's converter takes it.
-    `published_parameters` is the count that is known of it apart from `config`, None where none
-    is; `source` says where `config` was read.
+    or the embedding rows if that is unknown. `quantized` is how its weights are quantized, None if
+    they are not. `convertible`: llama.cpp's converter supports it.
+    `published_parameters` is a published count, independent of `config`, or None. `source` says
+    where `config` was read.
     """
 
     id: str
@@ -38,18 +39,19 @@ class Model:
     published_parameters: int | None
     source: str
     config: Mapping[str, object]
+    quantized: str | None
     shape: Shape
 
 
 def find_model(name: str) -> Model | None:
-    """Look a Hub id up, letter case aside; None when the table does not have it."""
+    """Return the model with a Hub id, ignoring case, or None."""
     facts = _by_id().get(name.strip().casefold())
     return _model(facts) if facts is not None else None
 
 
 @cache
 def all_models() -> tuple[Model, ...]:
-    """Every model of the table, sorted by id."""
+    """Return every model of the table, sorted by id."""
     return tuple(map(_model, _by_id().values()))
 
 
@@ -60,7 +62,7 @@ def _by_id() -> Mapping[str, dict[str, Any]]:
 
 
 def _model(facts: dict[str, Any]) -> Model:
-    """One entry of the table; a broken entry is a defect of ftc and raises."""
+    """Return one entry of the table; raises ValueError for a broken entry."""
     shape = read_shape(facts["config"])
     if shape is None:
         raise ValueError(f"models.json: no architecture reads {facts['id']}")
@@ -78,5 +80,6 @@ def _model(facts: dict[str, Any]) -> Model:
         published_parameters=facts.get("parameters"),
         source=facts["source"],
         config=facts["config"],
+        quantized=read_quantization(facts["config"]),
         shape=shape,
     )

@@ -1,6 +1,6 @@
-"""Where transformers keeps a model's weights: the names of its layers and of the modules in them.
+"""The module names of transformers' models: of the layers and of the modules in them.
 
-The table is written by its test from the real classes (`--update-golden`).
+The test of this table writes it from the real classes (`--update-golden`).
 """
 
 import json
@@ -15,9 +15,9 @@ _PATH: Final = files("ftc.compiler.knowledge") / "module_names.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleNames:
-    """`layers` is the list of layers; `linears` maps a kind of linear module to its name in one.
+    """`layers` is the name of the list of layers; `linears` maps a kind of linear to its name.
 
-    `experts` are the tensors of a layer's experts, which are no modules: (experts, rows, columns).
+    `experts` are the tensors of a layer's experts, which are not modules: (experts, rows, columns).
     """
 
     layers: str
@@ -27,12 +27,12 @@ class ModuleNames:
     experts: tuple[str, ...]
 
     def linear(self, kind: str, layer: int) -> str:
-        """Return the full name of one linear module, as a regular expression must match it."""
+        """Return the full name of one linear module, for matching with a regular expression."""
         return f"{self.layers}.{layer}.{self.linears[kind]}"
 
 
 def find_module_names(architecture: str) -> ModuleNames | None:
-    """Return the names of an architecture of ftc's table, None of another."""
+    """Return the names of an architecture, or None if it is not in the table."""
     return _table().get(architecture)
 
 

@@ -1,7 +1,7 @@
-"""Objectives: what a run teaches, what rows it needs and what it leaves behind.
+"""Objectives: what the model learns, and which rows it needs.
 
-One entry here and one partial, `templates/objectives/<name>.j2`, make an objective; its knobs are
-properties of `/objective` in the schema, each with the objectives that read it (`x-when`).
+One entry here and one partial, `templates/objectives/<name>.j2`, make an objective. Its settings
+are properties of `/objective` in the schema, each with the objectives that read it (`x-when`).
 """
 
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ Head = Literal["tokens", "scores"]
 class Objective:
     """One entry.
 
-    `forms` are the forms of rows that it trains on, in the order in which they are tried; `head` is
-    what the model puts out: the next token, or scores; `sequences` is how many token sequences of
-    one row are in a pass; `packs` says whether its trainer takes several rows of the data in one
-    row of a batch, `splits` whether a row that is too long is split into pieces, none of it cut.
+    `forms` are the forms of rows that it trains on, in the order in which they are tried. `head` is
+    the model's output: the next token, or scores. `sequences` is the number of token sequences per
+    row in a pass. `packs`: its trainer accepts packed rows. `splits`: a row that is too long is
+    split into pieces, not cut.
     """
 
     title: str

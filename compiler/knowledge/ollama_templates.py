@@ -1,9 +1,9 @@
-"""How families of chat templates are written for Ollama, as Go templates over its messages.
+"""Families of chat templates, as Go templates for Ollama.
 
-A template of the table reads `.System` and `.Messages`, as Ollama's documentation has them, and
-leaves out the token at the beginning, which llama.cpp adds by itself. The place OPENING takes what
-a generation prompt writes after the assistant's header; `default` is what stands around the system
-message that a model brings along, written where a conversation has none.
+A template of the table reads Ollama's `.System` and `.Messages`. It leaves out the first token,
+which llama.cpp adds by itself. The placeholder OPENING takes what a generation prompt writes after
+the assistant's header. `default` is the text around the model's own system message, which is used
+if a conversation has none.
 """
 
 import json
@@ -18,7 +18,7 @@ OPENING: Final = "@OPENING@"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """One way of writing conversations; `stop` are the texts that end an answer."""
+    """One chat format; `stop` are the texts that end an answer."""
 
     name: str
     stop: tuple[str, ...]
@@ -42,13 +42,14 @@ def ollama_families() -> Sequence[Family]:
 
 
 def find_ollama_family(name: str) -> Family | None:
-    """Return the family of that name; None where the table has none."""
+    """Return the family of that name, or None."""
     return next((family for family in ollama_families() if family.name == name), None)
 
 
 def is_sayable(text: str) -> bool:
-    """Tell whether a Modelfile can hold a text: Ollama ends it at triple quotes.
+    """Return whether a Modelfile can contain a text.
 
-    And drops in silence whatever is not printable, which includes tabs and wide spaces.
+    Ollama ends a text at triple quotes, and silently drops characters that are not printable,
+    including tabs and wide spaces.
     """
     return '"""' not in text and all(letter.isprintable() or letter == "\n" for letter in text)

@@ -1,4 +1,4 @@
-"""How far a miniature of each architecture comes on a CPU, from its config to an answering GGUF."""
+"""How far a rehearsal of each architecture gets, from its config to a GGUF that answers."""
 
 import json
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ __all__ = ["Rehearsed", "find_rehearsed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsed:
-    """What came of an architecture: the stage that stopped it and why, or None and None."""
+    """The result of an architecture: the stage that failed and why, or None and None."""
 
     stage: str | None
     reason: str | None
 
 
 def find_rehearsed(architecture: str) -> Rehearsed | None:
-    """Return what came of an architecture; None where it was never rehearsed."""
+    """Return the result of an architecture; None if it was never rehearsed."""
     return _table().get(architecture)
 
 

@@ -1,4 +1,4 @@
-"""Heads that score: transformers' classes for them, and what llama.cpp has of them."""
+"""Scoring heads: transformers' classes, and llama.cpp's support for them."""
 
 import json
 from collections.abc import Mapping
@@ -8,21 +8,21 @@ from typing import Any, Final, cast
 
 from ftc.compiler.knowledge.architecture import is_convertible
 
-#: The name of the head in transformers' classes that score with a decoder.
+#: The name of the head in transformers' scoring classes.
 SCORE_HEAD: Final = "score"
 
 
 def find_score_class(model_type: str) -> str | None:
-    """Return the class that `AutoModelForSequenceClassification` makes of a model, None if none."""
+    """Return the class that `AutoModelForSequenceClassification` uses for a model, or None."""
     classes: Mapping[str, str] = _table()["classes"]
     return classes.get(model_type)
 
 
 def has_gguf_head(model_type: str) -> bool:
-    """Tell whether llama.cpp's converter registers the class that scores.
+    """Return whether llama.cpp's converter supports the scoring class.
 
-    It also takes `Qwen3ForSequenceClassification`, as a reranker whose scores are the rows `yes`
-    and `no` of the output matrix: no head that was trained.
+    It also accepts `Qwen3ForSequenceClassification`, but as a reranker whose scores are the rows
+    `yes` and `no` of the output matrix, not a trained head.
     """
     name = find_score_class(model_type)
     return name is not None and is_convertible(name)

@@ -1,4 +1,4 @@
-"""Which steps transformers gives a tokenizer by its class, whatever `tokenizer.json` says."""
+"""The steps that a tokenizer class of transformers sets, overriding `tokenizer.json`."""
 
 import json
 from collections.abc import Mapping
@@ -6,29 +6,29 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final, cast
 
-__all__ = ["find_steps"]
+__all__ = ["find_class_steps", "find_loaded_class"]
 
-#: Classes that take `tokenizer.json` as it is.
+#: Classes that use `tokenizer.json` unchanged.
 _AS_SAVED: Final = frozenset(
     {"TokenizersBackend", "PythonBackend", "PreTrainedTokenizer", "MistralCommonBackend"}
 )
 
 
-def find_steps(
-    model_type: str, tokenizer_class: str | None, *, byte_level: bool
-) -> Mapping[str, Any] | None:
-    """Return the `normalizer` and `pre_tokenizer` that replace those of `tokenizer.json`.
+def find_class_steps(name: str) -> Mapping[str, Any] | None:
+    """Return what a class replaces in `tokenizer.json`; None if the class is unknown.
 
-    None where the file's own are used. Follows `AutoTokenizer.from_pretrained` of the pinned
-    transformers; `byte_level` says whether the file is of that kind.
+    The keys are `normalizer`, `pre_tokenizer`, `decoder`, and `model` (the options of its BPE).
     """
-    name = _loaded_class(model_type, tokenizer_class, byte_level=byte_level)
     steps: Mapping[str, Any] = _table()["steps"]
     return steps.get(name)
 
 
-def _loaded_class(model_type: str, tokenizer_class: str | None, *, byte_level: bool) -> str:
-    """Return the name of the class, without the `Fast` of older names."""
+def find_loaded_class(model_type: str, tokenizer_class: str | None, *, byte_level: bool) -> str:
+    """Return the class that `AutoTokenizer.from_pretrained` chooses, without the suffix `Fast`.
+
+    Follows the pinned transformers. `tokenizer_class` is that of tokenizer_config.json, which some
+    model types ignore. `byte_level` says whether `tokenizer.json` is byte-level.
+    """
     said = None if tokenizer_class is None else tokenizer_class.removesuffix("Fast")
     registered = _table()["registered"].get(model_type)
     distrusted = model_type in _table()["distrusted"]

@@ -1,4 +1,4 @@
-"""How many characters a token stands for, per tokenizer family: lengths without a tokenizer."""
+"""Characters per token for each tokenizer family, to estimate lengths without a tokenizer."""
 
 import json
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ __all__ = ["chars_per_token", "tokenizer_families"]
 
 
 class _Ratio(TypedDict):
-    """`like` names the measured family that one which was not measured takes its ratios from."""
+    """`like` names the measured family whose ratios an unmeasured family uses."""
 
     english: float
     other: float
@@ -19,9 +19,9 @@ class _Ratio(TypedDict):
 
 
 def chars_per_token(family: str, *, english: bool = True) -> float:
-    """Characters per token of prose; an unknown family takes the lowest ratio of the table.
+    """Return the characters per token of prose; for an unknown family, the lowest of the table.
 
-    The lowest ratio gives the most tokens, so that a length is not guessed too short.
+    The lowest ratio gives the most tokens, so that a length is not underestimated.
     """
     ratios = _families()
     known = [ratios[family]] if family in ratios else list(ratios.values())
@@ -29,7 +29,7 @@ def chars_per_token(family: str, *, english: bool = True) -> float:
 
 
 def tokenizer_families() -> tuple[str, ...]:
-    """Name every family of the table."""
+    """Return the names of all families."""
     return tuple(_families())
 
 

@@ -4,45 +4,35 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ftc.compiler.plan.class_weights import decide_class_weights
-from ftc.compiler.plan.comparison import decide_comparison
-from ftc.compiler.plan.curve import decide_curve
-from ftc.compiler.plan.decision import Decision
-from ftc.compiler.plan.frame import Frame
-from ftc.compiler.plan.freezing import decide_new_tokens, decide_parts
-from ftc.compiler.plan.known import KnownFacts
-from ftc.compiler.plan.layout import Layout
-from ftc.compiler.plan.learning_rate import decide_learning_rate
-from ftc.compiler.plan.loop import decide_loop
-from ftc.compiler.plan.padding import (
-    Padding,
-)
-from ftc.compiler.plan.plan import Decisions
-from ftc.compiler.plan.precision import (
-    decide_attention,
+from ftc.compiler.plan.decision import Decision, derived, keep, pass_through
+from ftc.compiler.plan.gguf.verification import decide_verification
+from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.memory.host import decide_nvme
+from ftc.compiler.plan.method.adapter import decide_new_tokens, decide_parts
+from ftc.compiler.plan.method.precision import (
     decide_load_dtype,
-    decide_precision,
     decide_storage,
 )
-from ftc.compiler.plan.sampling import (
-    decide_sampled_tokens,
+from ftc.compiler.plan.objective.comparison import decide_class_weights
+from ftc.compiler.plan.objective.sampling import (
     decide_sampling,
-    samples,
 )
-from ftc.compiler.plan.schedule import Timetable
-from ftc.compiler.plan.sharding import decide_network
-from ftc.compiler.plan.source import derived, keep
+from ftc.compiler.plan.plan import Decisions
+from ftc.compiler.plan.schedule.learning_rate import decide_curve, decide_learning_rate, decide_loop
+from ftc.compiler.plan.schedule.steps import Timetable
+from ftc.compiler.plan.search.layout import Layout
+from ftc.compiler.plan.search.padding import (
+    Padding,
+)
+from ftc.compiler.plan.search.space import Frame, decide_network
 from ftc.compiler.plan.splits import (
-    Splits,
     decide_answer_tokens,
     decide_answered_rows,
     decide_best_by,
     decide_judged_rows,
     decide_metric,
 )
-from ftc.compiler.plan.swap import decide_nvme
-from ftc.compiler.plan.verification import decide_verification
-from ftc.spec.sections import Metric, Spec
+from ftc.spec.sections import Metric
 
 #: The decisions about an adapter, by the field of `Adapter` that holds them.
 _OF_ADAPTER: Final[Mapping[str, str]] = {
@@ -73,30 +63,30 @@ class Decided:
     """What `plan_once` decided before its decisions are gathered."""
 
     frame: Frame
+    job: Job
     layout: Layout
     padding: Padding
-    splits: Splits
     timetable: Timetable
-    world: Decision[int]
-    max_length: Decision[int]
     eval_batch: Decision[int]
 
 
 def gather_decisions(decided: Decided) -> Decisions:
     """Return every decision; what a method or an objective does not have is None."""
-    spec, facts, splits = decided.frame.spec, decided.frame.facts, decided.splits
+    frame = decided.frame
+    spec, facts, splits = frame.spec, frame.facts, frame.splits
     metric = decide_metric(spec, facts.data)
     verification = decide_verification(spec, facts, metric.value, test_rows=splits.test.value)
     return Decisions(
         **_layout(decided),
         **_training(decided),
-        **_objective(spec, facts),
-        **_evaluation(spec, facts, splits, metric),
-        **{name: _held(decided.frame.adapter, field) for name, field in _OF_ADAPTER.items()},
+        **_objective(frame),
+        **_evaluation(frame, metric),
+        **{name: _held(frame.adapter, field) for name, field in _OF_ADAPTER.items()},
         **{name: _held(verification, field) for name, field in _OF_VERIFICATION.items()},
-        trained_layers=_held(decided.frame.freezing, "layers"),
+        trained_layers=_held(frame.freezing, "layers"),
         also_train=decide_parts(spec),
         new_tokens=decide_new_tokens(spec),
+        settings=pass_through(spec),
     )
 
 
@@ -107,25 +97,19 @@ def _held(owner: object, field: str) -> Any:
 
 def _layout(decided: Decided) -> dict[str, Any]:
     frame, layout, padding = decided.frame, decided.layout, decided.padding
-    spec, facts, micro = frame.spec, frame.facts, layout.micro.value
-    batch = frame.batch.decision
-    job = frame.job(
-        layout.sharding.value,
-        checkpointing=layout.checkpointing.value,
-        micro=micro,
-        offload=layout.offload.value,
-    )
+    spec, micro, batch = frame.spec, layout.micro.value, frame.batch.decision
+    precision, sharding = frame.precision.value, layout.sharding.value
     return {
         "sharding": layout.sharding,
         "offload": layout.offload,
-        "nvme_bytes": decide_nvme(job),
-        "world": decided.world,
-        "network": decide_network(facts),
-        "precision": decide_precision(spec, facts.hardware),
-        "load_dtype": decide_load_dtype(spec, frame.precision, layout.sharding.value),
-        "quant_storage": decide_storage(spec, frame.precision, layout.sharding.value),
-        "attention": decide_attention(spec, facts.model),
-        "max_length": decided.max_length,
+        "nvme_bytes": decide_nvme(decided.job),
+        "world": frame.world,
+        "network": decide_network(frame.facts),
+        "precision": frame.precision,
+        "load_dtype": decide_load_dtype(spec, precision, sharding),
+        "quant_storage": decide_storage(spec, precision, sharding),
+        "attention": frame.attention,
+        "max_length": frame.max_length,
         "packing": padding.packing,
         "packed_length": padding.packed_length,
         "packed_rows": padding.packed_rows,
@@ -137,7 +121,7 @@ def _layout(decided: Decided) -> dict[str, Any]:
             "accumulation",
             batch=batch.value,
             micro=micro,
-            world=frame.world,
+            world=frame.world.value,
         ),
         "global_batch": batch,
         "gradient_checkpointing": layout.checkpointing,
@@ -145,7 +129,7 @@ def _layout(decided: Decided) -> dict[str, Any]:
 
 
 def _training(decided: Decided) -> dict[str, Any]:
-    spec, timetable, splits = decided.frame.spec, decided.timetable, decided.splits
+    spec, timetable, splits = decided.frame.spec, decided.timetable, decided.frame.splits
     training = spec.training
     curve, loop = decide_curve(spec, timetable.total_steps.value), decide_loop(spec)
     return {
@@ -158,7 +142,6 @@ def _training(decided: Decided) -> dict[str, Any]:
         "total_steps": timetable.total_steps,
         "eval_steps": timetable.eval_steps,
         "save_steps": timetable.save_steps,
-        "keep_checkpoints": keep(spec, "/training/keep_checkpoints", training.keep_checkpoints),
         "patience": keep(spec, "/training/early_stopping", training.early_stopping),
         "learning_rate": decide_learning_rate(spec, decided.frame.facts.model),
         "embedding_learning_rate": curve.embedding_rate,
@@ -169,19 +152,15 @@ def _training(decided: Decided) -> dict[str, Any]:
         "learning_rate_floor": curve.floor,
         "cycles": curve.cycles,
         "power": curve.power,
-        "weight_decay": keep(spec, "/training/weight_decay", training.weight_decay),
-        "max_grad_norm": keep(spec, "/training/max_grad_norm", training.max_grad_norm),
-        "neftune": curve.neftune,
-        "label_smoothing": curve.label_smoothing,
         "compile": loop.compile,
         "loader_workers": loop.loader_workers,
         "loader_prefetch": loop.loader_prefetch,
-        "seed": keep(spec, "/training/seed", training.seed),
     }
 
 
-def _objective(spec: Spec, facts: KnownFacts) -> dict[str, Any]:
-    comparison, sampling = decide_comparison(spec, facts.data), decide_sampling(spec, facts.data)
+def _objective(frame: Frame) -> dict[str, Any]:
+    spec, data, comparison = frame.spec, frame.facts.data, frame.comparison
+    sampling = decide_sampling(spec, data)
     return {
         "preference_loss": comparison.loss,
         "beta": comparison.beta or sampling.beta,
@@ -189,7 +168,7 @@ def _objective(spec: Spec, facts: KnownFacts) -> dict[str, Any]:
         "pair_smoothing": comparison.smoothing,
         "desirable_weight": comparison.desirable_weight,
         "undesirable_weight": comparison.undesirable_weight,
-        "class_weights": decide_class_weights(spec, facts.data),
+        "class_weights": decide_class_weights(spec, data),
         "rewards": sampling.rewards,
         "num_generations": sampling.generations,
         "temperature": sampling.temperature,
@@ -197,19 +176,14 @@ def _objective(spec: Spec, facts: KnownFacts) -> dict[str, Any]:
     }
 
 
-def _evaluation(
-    spec: Spec, facts: KnownFacts, splits: Splits, metric: Decision[Metric]
-) -> dict[str, Any]:
+def _evaluation(frame: Frame, metric: Decision[Metric]) -> dict[str, Any]:
+    spec, data, splits = frame.spec, frame.facts.data, frame.splits
     harness = spec.training.evaluation.harness
-    if samples(spec):
-        answer_tokens = decide_sampled_tokens(spec, facts.model, facts.data)
-    else:
-        answer_tokens = decide_answer_tokens(facts.data, metric.value)
     return {
         "metric": metric,
         "best_by": decide_best_by(spec),
         "answered_rows": decide_answered_rows(spec, splits),
         "harness": keep(spec, "/training/evaluation/harness", harness) if harness else None,
-        "judged_rows": decide_judged_rows(facts.data, splits.test.value),
-        "answer_tokens": answer_tokens,
+        "judged_rows": decide_judged_rows(data, splits.test.value),
+        "answer_tokens": frame.sampled or decide_answer_tokens(data, metric.value),
     }

@@ -1,26 +1,26 @@
-"""One process's share of a run: everything that its memory follows from."""
+"""One process of a run: everything that its memory depends on."""
 
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.plan.plan import Sharding
-from ftc.compiler.plan.stack import PINNED, Stack
+from ftc.compiler.plan.software import PINNED, Stack
 from ftc.spec.sections import Attention, Offload
 
-# How a frozen base is stored; "int8" is bitsandbytes' LLM.int8. GPTQ is in the model for published
-# runs, no spec asks for it ("gptq-4" has a scale per 128 weights, "gptq-4-row" one per output).
+# How a frozen base is stored; "int8" is bitsandbytes' LLM.int8. GPTQ is here for published runs; no
+# spec can ask for it ("gptq-4" has a scale per 128 weights, "gptq-4-row" one per output).
 Storage = Literal["plain", "int8", "nf4", "nf4-double", "gptq-4", "gptq-4-row"]
-# FSDP1 is in the model for published runs: the language has FSDP2, as `fsdp`.
+# FSDP1 is here for published runs; `fsdp` of a spec is FSDP2.
 Sharing = Sharding | Literal["fsdp1"]
-# What they keep stands in `optimizer.py`; the pinned Trainer's own names are there too.
+# What they keep is in `memory/states.py`, with the names that the pinned Trainer has for them.
 Optimizer = Literal[
     "adamw", "adamw-8bit", "paged-adamw", "paged-adamw-8bit", "lion", "lion-8bit", "paged-lion",
     "paged-lion-8bit", "adafactor", "sgd",
 ]  # fmt: skip
 Objective = Literal["sft", "cpt", "dpo", "kto", "orpo", "reward", "classification", "grpo"]
-# What a preference or a reward is measured against: nothing; a second, frozen model; the base with
-# its adapter switched off; log-probabilities computed before training.
+# Where the reference's log-probabilities come from: none are needed; a second, frozen model; the
+# base with its adapter switched off; they are computed before training.
 Reference = Literal["none", "copy", "adapter_off", "precomputed"]
 
 # Objectives that compare two answers: TRL joins them to one batch of twice the rows.
@@ -29,22 +29,23 @@ PAIRED: Final = frozenset({"dpo", "orpo", "reward"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A training process; `load_bytes` and `compute_bytes` are per number.
+    """A training process. `load_bytes` and `compute_bytes` are the bytes per number.
 
-    `trainable` counts parameters that move (of the whole model, not of this process); `targets`
-    are the linear modules with an adapter, empty under a full fine-tune; `workspace_bytes` is
-    cuBLAS's, inside the torch allocator. `rank`, where known, adds what the adapters' inner
-    products keep. `eval_micro` is the rows of an evaluation's pass, 0 where they are `micro`, and
-    `eval_length_tokens` the length of one, 0 where it is `length_tokens`: packed rows are longer.
+    `trainable` counts the trained parameters of the whole model. `targets` are the linear modules
+    with an adapter, empty under a full fine-tune. `rank`, if known, adds the inner products of the
+    adapters. `frozen_layers` are the layers before the first trained weight, which have no backward
+    pass. `saved_parameters` of `trainable` are trained whole beside an adapter, as copies of the
+    base's (`modules_to_save`); `saves_embedding` says whether the embedding is one of them.
+    `trained_tokens` are the trained rows of an embedding that is otherwise frozen. `trains_head`
+    says whether the output head is trained; None means that it is if `full`.
 
-    `length_tokens` is that of one sequence: prompt and answer, the longer of a pair, a packed row.
-    `answer_tokens` of it are generated, under GRPO alone. `frozen_layers` are the layers before the
-    first trained weight, which no backward pass reaches. `saved_parameters` of `trainable` are
-    trained whole beside an adapter, as copies of the base's (`modules_to_save`), as wide as the
-    adapter is; `saves_embedding` says whether the embedding is among them. `trained_tokens` are
-    rows of the embedding trained beside it. `trains_head` says whether the output head moves, None
-    where that follows from `full`. `smoothed` is label smoothing's loss. `world` counts the
-    processes of all `nodes`. `nvme` says whether what is offloaded goes to a disk.
+    `length_tokens` is the length of one sequence: prompt and answer, the longer of a pair, a packed
+    row. `answer_tokens` of it are generated, under GRPO. `eval_micro` are the rows per pass of an
+    evaluation, 0 for `micro`; `eval_length_tokens` is their length, 0 for `length_tokens`, as
+    packed rows are longer. `smoothed` says whether the loss has label smoothing.
+
+    `world` counts the processes of all `nodes`. `nvme` says whether offloaded states are on a disk.
+    `workspace_bytes` is that of cuBLAS, inside torch's allocator.
     """
 
     shape: Shape
@@ -95,7 +96,7 @@ class Job:
 
     @property
     def backward_layers(self) -> int:
-        """Layers that a backward pass goes through, from the last down to the first that moves."""
+        """Layers with a backward pass, from the last to the first trained one."""
         return self.shape.layers - self.frozen_layers
 
     @property
@@ -115,30 +116,30 @@ class Job:
 
     @property
     def deepspeed(self) -> bool:
-        """Whether DeepSpeed holds an fp32 master of what is trained."""
+        """Whether DeepSpeed keeps an fp32 master of the trained weights."""
         return self.sharding in ("zero1", "zero2", "zero3")
 
     @property
     def states_on_host(self) -> bool:
-        """Whether optimizer states wait in the host's memory, where the optimizer then runs."""
+        """Whether optimizer states are offloaded to the host, where the optimizer then runs."""
         return self.weights_on_host or (self.deepspeed and self.offload != "none")
 
     @property
     def swaps(self) -> bool:
-        """Whether what is offloaded lies in files of a local disk, and the host holds buffers."""
+        """Whether offloaded states are in files of a local disk, with buffers on the host."""
         return self.nvme and self.sharding == "zero3" and self.states_on_host
 
     @property
     def weights_on_host(self) -> bool:
-        """Whether the shards of the weights wait in the host's memory as well."""
+        """Whether the shards of the weights are offloaded to the host as well."""
         return self.sharding in ("zero3", "fsdp") and self.offload == "parameters"
 
     @property
     def gathers(self) -> bool:
-        """Whether each process holds a share of the weights, and gathers them layer by layer."""
+        """Whether each process has a share of the weights, and gathers them layer by layer."""
         return self.sharding == "zero3" or self.fsdp
 
     @property
     def mixed(self) -> bool:
-        """Whether fp32 weights compute in 16 bits, by autocast; FSDP casts its shards instead."""
+        """Whether autocast computes in 16 bits with fp32 weights; FSDP casts its shards instead."""
         return self.full and self.compute_bytes < self.load_bytes and not self.fsdp

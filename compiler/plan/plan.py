@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from ftc.compiler.plan.decision import Decision
+from ftc.spec.message import Message
 from ftc.spec.sections import (
     Attention,
     BestBy,
-    GgufType,
     Init,
     Metric,
     Offload,
@@ -26,25 +26,27 @@ from ftc.spec.sections import (
 
 # fsdp is PyTorch's FSDP2
 Sharding = Literal["single", "ddp", "zero1", "zero2", "zero3", "fsdp"]
-Bounds = Mapping[GgufType, float]
+Bound = float | Literal["measured"]
 # Of a classification: a row of each label counts as much, or so many times as much, as others.
 Weights = Literal["balanced", "none"] | Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decisions:
-    """What was decided, one field each; LoRA's and QLoRA's are None under other methods.
+    """All decisions, one field each; those of LoRA and QLoRA are None under other methods.
 
-    So are a schedule's knobs under other schedules, and noise and smoothing where there is none.
+    The settings of a schedule are None under other schedules. `settings` are fields of the spec
+    that are passed on to the Trainer, by their names in the table of settings.
 
     The last five are None where nothing is exported, `max_metric_drop` also without a metric;
-    bounds map each GGUF type to nats per token, a share, a ratio and a share.
+    bounds are nats per token, a share, a ratio and a share, or measured by the bundle.
 
     Batches count rows, packed ones where rows are packed: `packed_rows` is how many the training
     split gives, `packed_length` the tokens that one holds; `warmup_steps`, `total_steps`,
-    `eval_steps` and `save_steps` count optimiser steps; `world` counts processes; `master_dtype` is
-    the dtype that trained weights are kept in; `nvme_bytes` is what files of each node's disk hold
-    of the model; `validation_rows`, `test_rows` and `train_rows` are what the splits will hold.
+    `eval_steps` and `save_steps` count optimizer steps; `world` counts processes; `master_dtype` is
+    the dtype that trained weights are kept in; `nvme_bytes` are
+    the bytes of offloaded states on each node's disk; `validation_rows`, `test_rows` and
+    `train_rows` are the rows of the splits.
     """
 
     sharding: Decision[Sharding]
@@ -74,7 +76,6 @@ class Decisions:
     total_steps: Decision[int]
     eval_steps: Decision[int]
     save_steps: Decision[int]
-    keep_checkpoints: Decision[int]
     patience: Decision[int | None]
     learning_rate: Decision[float]
     embedding_learning_rate: Decision[float] | None
@@ -85,10 +86,7 @@ class Decisions:
     learning_rate_floor: Decision[float] | None
     cycles: Decision[int] | None
     power: Decision[float] | None
-    weight_decay: Decision[float]
-    max_grad_norm: Decision[float]
-    neftune: Decision[float] | None
-    label_smoothing: Decision[float] | None
+    settings: Mapping[str, Decision[Any]]
     compile: Decision[bool]
     loader_workers: Decision[int]
     loader_prefetch: Decision[int] | None
@@ -109,16 +107,15 @@ class Decisions:
     judged_rows: Decision[int]
     harness: Decision[tuple[str, ...]] | None
     answer_tokens: Decision[int]
-    seed: Decision[int]
     lora_rank: Decision[int] | None
     lora_alpha: Decision[int] | None
     lora_dropout: Decision[float] | None
     lora_targets: Decision[tuple[str, ...]] | None
     verify_tokens: Decision[int] | None
-    max_divergence: Decision[Bounds] | None
-    min_agreement: Decision[Bounds] | None
-    max_perplexity_ratio: Decision[Bounds] | None
-    max_metric_drop: Decision[Bounds] | None
+    max_divergence: Decision[Bound] | None
+    min_agreement: Decision[Bound] | None
+    max_perplexity_ratio: Decision[Bound] | None
+    max_metric_drop: Decision[Bound] | None
     target_pattern: Decision[str] | None
     lora_experts: Decision[bool] | None
     loraplus_ratio: Decision[float] | None
@@ -139,8 +136,14 @@ class Decisions:
 
     def items(self) -> Mapping[str, Decision[Any]]:
         """Return the decisions that were made, by name, in the order of a run."""
-        pairs = ((place.name, getattr(self, place.name)) for place in fields(self))
-        return {name: decision for name, decision in pairs if decision is not None}
+        found: dict[str, Decision[Any]] = {}
+        for place in fields(self):
+            decision = getattr(self, place.name)
+            if place.name == "settings":
+                found |= decision
+            elif decision is not None:
+                found[place.name] = decision
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,9 +169,10 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Time:
-    """The seconds of a run, all stages of the training script, and their honest range.
+    """The seconds of a run, with its evaluation on the test split, and their range.
 
-    `tokens_per_second` counts unpadded tokens of all processes while training.
+    `judging_seconds` are those of the test split. `tokens_per_second` counts unpadded tokens of all
+    processes while training.
     """
 
     total_seconds: float
@@ -178,12 +182,13 @@ class Time:
     evaluation_seconds: float
     saving_seconds: float
     loading_seconds: float
+    judging_seconds: float
     tokens_per_second: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a run costs, in the currency of the spec's price, and the range that its time has."""
+    """The cost of a run in the currency of the spec's price, with the range of its time."""
 
     total: float
     low: float
@@ -196,19 +201,24 @@ Kind = Literal["layout", "method", "data", "hardware"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alternative:
-    """A change that would fit, its peak in bytes, and the patch on the spec that makes it.
+    """A change that would fit in words, its peak in bytes, and the patch on the spec that makes it.
 
     `time_ratio` is the run's time over that of the plan which does not fit, None where unknown;
     `cost` is the run's, None without a price.
     """
 
-    change: str
+    words: Message
     device_bytes: int
     fix: tuple[Mapping[str, Any], ...]
     kind: Kind = "layout"
     time_seconds: float | None = None
     time_ratio: float | None = None
     cost: float | None = None
+
+    @property
+    def change(self) -> str:
+        """The change in English."""
+        return str(self.words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,10 +1,11 @@
 """The reasons of all decisions, in English: one sentence per key."""
 
 from collections.abc import Mapping
+from string import Formatter
 from typing import Any, Final
 
 from ftc.compiler.plan.decision import Because
-from ftc.compiler.plan.stack import GIB
+from ftc.compiler.plan.software import GIB
 
 _ROUGHLY: Final = 0.1  # a time is not known better than to a percent
 
@@ -13,15 +14,16 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "default": "the default of `{field}`",
     "precision.cpu": "CPUs train fastest and safest in fp32",
     "precision.bf16": "{hardware} computes in bf16, which needs no loss scaling",
-    "precision.fp16": "{hardware} has no bf16, so fp16 with loss scaling",
+    "precision.fp16": "{hardware} has no bf16, so training uses fp16 with loss scaling",
     "load.same": "training in {precision} needs no other copy of the weights",
-    "load.frozen": "the frozen base only takes part in {precision} products",
-    "load.quantized": "what is not in 4 bits, and what the 4 bits are computed in: {precision}",
-    "load.deepspeed": "DeepSpeed keeps its own fp32 master beside {precision} weights",
-    "load.fsdp": "each process's shards are an fp32 master; FSDP gathers them in {precision}",
-    "load.master": "the weights are their own fp32 master; autocast computes in {precision}",
-    "attention.eager": "transformers runs {architecture} on no kernel that torch alone brings",
-    "attention.sdpa": "PyTorch's own kernel, which needs nothing installed beyond torch",
+    "load.frozen": "the frozen base is only used in {precision} matrix products",
+    "load.quantized": "{precision} for weights that are not in 4 bits, and for computing with "
+    "those that are",
+    "load.deepspeed": "DeepSpeed keeps its own fp32 master copy of the {precision} weights",
+    "load.fsdp": "the fp32 shards are the master copy; FSDP gathers them in {precision}",
+    "load.master": "the fp32 weights are the master copy; autocast computes in {precision}",
+    "attention.eager": "transformers supports none of torch's attention kernels for {architecture}",
+    "attention.sdpa": "PyTorch's own attention kernel, which needs no other package",
     "max_length.longest": "the longest row has {max} tokens, so none is cut",
     "max_length.longest.estimate": "the longest row has about {max} tokens, estimated from "
     "characters",
@@ -30,126 +32,140 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "max_length.p99.estimate": "99 % of rows have at most about {p99} tokens and the longest "
     "{max}, estimated from characters: {cut_share} of rows are longer than this",
     "max_length.context": "the model's context of {context} tokens; {cut_share} of rows are longer",
-    "max_length.context.estimate": "the model's context of {context} tokens; by an estimate from "
-    "characters {cut_share} of rows are longer",
-    "max_length.pieces": "longer texts are split into pieces of so many tokens; the longest has "
-    "{max}",
-    "packing.faster": "rows have {mean} tokens on average and up to {max}: padded to the longest "
-    "of their batch, an epoch would take {slower_share} longer",
-    "packing.text": "a step then reads about as many tokens of text as any other",
-    "packing.even": "packing rows of {mean} tokens on average and up to {max} would not save a "
-    "tenth of the time",
-    "packing.long": "packed rows of {tokens} tokens would be fewer than four in the {rows} rows of "
-    "a step",
-    "packing.tight": "single rows do not fit in memory, and packed ones are no shorter",
-    "packing.leaks": "the pinned transformers lets packed rows of {architecture} see each other",
-    "packing.unknown": "whether {architecture} keeps packed rows apart is not known",
+    "max_length.context.estimate": "the model's context of {context} tokens; about {cut_share} of "
+    "rows are longer, estimated from characters",
+    "max_length.pieces": "longer texts are split into pieces of this many tokens; the longest "
+    "text has {max}",
+    "packing.fewer": "rows have {mean} tokens on average and at most {max}: padding each step to "
+    "its longest row gives {more_share} more tokens than packing",
+    "packing.text": "packing gives every step about the same number of tokens of text",
+    "packing.even": "rows have {mean} tokens on average and at most {max}: packing would save "
+    "less than a tenth of the tokens",
+    "packing.long": "the {rows} rows of a step would be fewer than four packed rows of {tokens} "
+    "tokens",
+    "packing.tight": "packed rows of {tokens} tokens do not fit in memory, but single rows do",
+    "packing.leaks": "the pinned transformers does not separate packed rows for {architecture}",
+    "packing.unknown": "it is not known whether {architecture} separates packed rows",
     "packing.objective": "the trainer of `{objective}` takes one row at a time",
-    "packing.grouped": "rows are grouped by length, as `training.group_by_length` says",
+    "packing.grouped": "`training.group_by_length` groups rows by length instead",
     "packing.counted": "`{field}` counts single rows",
-    "packed_length": "{fill_share} of it filled by rows of up to {max} tokens",
+    "packed_length": "rows of at most {max} tokens fill {fill_share} of it",
     "packed_rows": "each with {each} rows of the training split on average",
-    "grouping.on": "with the rows of each step drawn at random, and sorted within it, an epoch "
-    "would take {slower_share} longer",
-    "grouping.off": "steps of rows drawn at random, sorted within each, take only {slower_share} "
-    "longer",
-    "grouping.comparing": "trainers that compare answers draw their rows by themselves",
-    "grouping.packed": "packed rows are alike in length",
-    "rows.train": "what is left of {rows} usable rows",
-    "rows.mixture": "what the weights of the sources make of {rows} usable rows",
-    "mixture.rows": "every source gives its rows once",
-    "mixture.whole": "by the weights {weights}: enough for every row to be seen in an epoch",
-    "mixture.capped": "by the weights {weights}: no more, as a row of {name} is in it at most "
-    "{repeats}x",
+    "grouping.on": "rows in random order, sorted only within each step, would have {more_share} "
+    "more tokens in micro-batches of {rows}",
+    "grouping.off": "rows in random order, sorted only within each step, have just {more_share} "
+    "more tokens in micro-batches of {rows}",
+    "grouping.comparing": "trainers that compare answers choose the order of the rows themselves",
+    "grouping.packed": "packed rows have about the same length",
+    "rows.train": "the rest of {rows} usable rows",
+    "rows.mixture": "by the weights of the sources, from {rows} usable rows",
+    "mixture.rows": "every row of every source is used once",
+    "mixture.whole": "by the weights {weights}: an epoch has every row at least once",
+    "mixture.capped": "by the weights {weights}; limited, because an epoch repeats a row of "
+    "{name} at most {repeats} times",
     "rows.share": "{share} of {rows} usable rows",
     "stratify.labels": "each of {labels} labels keeps its share in every split",
     "stratify.feedback": "good and bad answers keep their shares in every split",
     "stratify.none": "the answers are not a closed set of labels",
     "class_weights.even": "all {labels} labels have about as many rows",
-    "class_weights.uneven": "the most common label has {ratio} times the rows of the rarest; each "
-    "counts alike so",
-    "metric.rewards": "of two answers one is the better: how often it is rewarded more, and by how "
-    "much",
-    "metric.classes": "of {labels} labels, each counts alike in it, however rare",
-    "best_by.classes": "what a classification is judged by, after each evaluation for nothing",
-    "rewards.numeric": "{share} of the data's answers have a number: the last one is compared",
-    "rewards.exact": "the data's answers are compared as they are, white space and case aside",
-    "generations.usual": "TRL's default: enough for their mean to say what an answer is worth",
-    "beta.none": "verified rewards need no reference, which would cost a pass",
-    "answer_tokens.sampled": "half as much again as the longest answer of the data, which has "
-    "{tokens} tokens; at least 64, at most 1024",
-    "answer_tokens.room": "what the model's context leaves beside the longest prompt of {prompt} "
-    "tokens",
-    "global_batch.groups": "{group} answers to each of {prompts} prompts: near a hundredth of "
-    "{rows}, between 4 and 16",
+    "class_weights.uneven": "the most common label has {ratio} times the rows of the rarest; with "
+    "weights all labels count the same",
+    "metric.rewards": "how often the better of two answers gets the higher reward, and by how much",
+    "metric.classes": "it gives each of {labels} labels the same weight, however rare",
+    "best_by.classes": "the metric of a classification, which costs nothing extra at an evaluation",
+    "rewards.numeric": "{share} of the answers in the data contain a number; the last one is "
+    "compared",
+    "rewards.exact": "answers are compared with those in the data, ignoring case and white space",
+    "generations.usual": "TRL's default: enough answers for their mean reward to be a baseline",
+    "beta.none": "verifiable rewards need no reference model, which would cost a forward pass",
+    "answer_tokens.sampled": "1.5 times the longest answer in the data, which has {tokens} "
+    "tokens; at least 64, at most 1024",
+    "answer_tokens.sampled.room": "the model's context minus the longest prompt of {prompt} tokens",
+    "answer_tokens.reasoning": "the references are final answers of at most {tokens} tokens, and "
+    "the reasoning before one takes 150 to 300",
+    "answer_tokens.reasoning.room": "the model's context minus the longest prompt of {prompt} "
+    "tokens; reasoning takes 150 to 300",
+    "global_batch.groups": "{group} answers to each of {prompts} prompts: about a hundredth of "
+    "{rows} prompts, between 4 and 16",
     "global_batch.grouped": "the multiple of {unit} answers (whole groups, processes and "
     "micro-batches) nearest to {asked}",
-    "lora_dropout.sampling": "answers are tried and learned by the same weights, so nothing is "
-    "dropped",
-    "grouping.sampling": "prompts are drawn at random, and how long an answer becomes is not known "
-    "before",
-    "learning_rate.sampling_full": "TRL's default for GRPO, and DAPO's: a reward says little of a "
-    "single token",
-    "learning_rate.sampling_adapter": "ten times GRPO's usual rate for all weights, as adapters "
-    "take",
-    "epochs.sampling_few": "{rows} prompts are few; each time other answers to them are tried",
-    "epochs.sampling": "{rows} prompts, of which each is tried once with several answers",
-    "best_by.reward": "the mean reward of answers to the validation rows: the loss of tried "
-    "answers says nothing",
-    "metric.numeric_reward": "what is rewarded, of the likeliest answers to rows that training "
-    "never saw",
-    "metric.exact_reward": "what is rewarded, of the likeliest answers to rows never seen in "
+    "lora_dropout.sampling": "the same weights sample the answers and learn from them, so there "
+    "is no dropout",
+    "grouping.sampling": "prompts are drawn at random, and the length of an answer is not known "
+    "in advance",
+    "learning_rate.sampling_full": "1e-6 at 7B as in the GRPO paper, falling with size^0.4: a "
+    "reward carries little information per token; this model has {parameters}",
+    "learning_rate.sampling_adapter": "1e-5 at 7B, ten times GRPO's rate for all weights, falling "
+    "with size^0.4; this model has {parameters}",
+    "epochs.sampling_few": "{rows} prompts are few; every epoch samples new answers to them",
+    "epochs.sampling": "{rows} prompts; one epoch samples several answers to each of them",
+    "best_by.reward": "the mean reward of answers to the validation rows, because the loss of "
+    "sampled answers does not measure quality",
+    "metric.numeric_reward": "the reward of the most likely answers to rows that are not used in "
     "training",
-    "metric.other_reward": "how often the likeliest answer is the data's own, beside the rewards",
+    "metric.exact_reward": "the reward of the most likely answers to rows that are not used in "
+    "training",
+    "metric.other_reward": "how often the most likely answer equals the answer in the data, "
+    "besides the rewards",
     "metric.labels": "the answers are {labels} labels, so an answer is right or wrong",
-    "answer_tokens.judged": "the longest answer has {tokens} tokens, or more than that",
+    "answer_tokens.judged": "the longest answer has {tokens} tokens or more",
     "judged_rows.all": "every row of the test split",
-    "judged_rows.part": "drawn evenly from {rows}: free text is written token by token",
-    "answered_rows.all": "all {rows} rows of validation, which are fewer than asked for",
-    "metric.none": "free text has no single right answer: loss and perplexity only",
+    "judged_rows.part": "spread evenly over {rows} rows, because free text is generated token by "
+    "token",
+    "answered_rows.all": "all {rows} validation rows, which are fewer than the spec asks for",
+    "metric.none": "free text has no single right answer, so only loss and perplexity are measured",
     "answer_tokens.labels": "the longest label has {characters} characters",
     "answer_tokens.open": "room for a short answer of free text",
     "world.gpu": "one process per GPU of {count}x {hardware}",
     "world.gpu.nodes": "one process per GPU of {nodes} nodes, each with {count}x {hardware}",
     "world.cpu.nodes": "{count} process(es) on each of {nodes} nodes",
-    "network.assumed": "what clouds give a node of eight GPUs at least (AWS p3dn, g5.48xlarge): "
-    "set `hardware.network_gbit` to what yours has",
+    "network.assumed": "the least that clouds give a node of eight GPUs (AWS p3dn, g5.48xlarge); "
+    "set `hardware.network_gbit` to the speed of your network",
     "world.cpu": "a CPU runs one process unless the spec asks for more; here {count}",
-    "global_batch.rows": "near a hundredth of {rows} rows, for about 100 steps an epoch",
-    "global_batch.packed": "packed rows, of about {each} rows each, near a hundredth of {rows} "
-    "rows, for about 100 steps an epoch",
-    "global_batch.whole": "near a hundredth of {rows} rows, as a multiple of {unit}",
-    "global_batch.rounded": "the multiple of {unit} rows (processes x micro-batch) nearest to "
-    "the {asked} asked for",
-    "micro_batch.fastest.slower": "the fastest that fits, with {device_bytes} of {capacity_bytes}; "
-    "with {rows} rows at a time a step takes {slower_share} longer",
+    "global_batch.rows": "about a hundredth of {rows} rows, for about 100 steps per epoch",
+    "global_batch.text": "about {tokens} tokens a step: 100,000 and more suit continued "
+    "pretraining, if {rows} pieces of text still give 32 steps per epoch",
+    "global_batch.packed": "packed rows of about {each} rows each: about a hundredth of {rows} "
+    "rows, for about 100 steps per epoch",
+    "global_batch.whole": "about a hundredth of {rows} rows, as a multiple of {unit}",
+    "global_batch.rounded": "the multiple of {unit} rows (processes x micro-batch) nearest to the "
+    "{asked} asked for",
+    "micro_batch.fastest.slower": "the fastest that fits, with {device_bytes} of "
+    "{capacity_bytes}; with {rows} {rows:row|rows} at a time a step takes {slower_share} longer",
+    "layout.free": "about 8 % of the memory stays free, because predictions miss by 7 % in the "
+    "median: this layout needs {device_bytes} of {capacity_bytes}, the fastest {fastest_bytes}; a "
+    "step takes {slower_share} longer",
+    "micro_batch.full": "the fastest that fits, with {device_bytes} of {capacity_bytes}; leaving "
+    "8 % of the memory free would take {slower_share} longer",
+    "micro_batch.least": "the fastest that fits, with {device_bytes} of {capacity_bytes}: no "
+    "layout leaves 8 % of the memory free",
     "micro_batch.only": "the only one that fits: {device_bytes} of {capacity_bytes}",
-    "micro_batch.whole": "all that a process sees in a step, at once: {device_bytes} of "
+    "micro_batch.whole": "all rows of a process in a step at once: {device_bytes} of "
     "{capacity_bytes}",
-    "micro_batch.whole.slower": "all that a process sees in a step, at once: {device_bytes} of "
-    "{capacity_bytes}; with {rows} rows at a time a step takes {slower_share} longer",
-    "micro_batch.tight": "one that needs {device_bytes} of {capacity_bytes}: nothing smaller is "
-    "left to try",
-    "micro_batch.unknown": "a cautious divisor of {rows} rows, as the memory is not known",
+    "micro_batch.whole.slower": "all rows of a process in a step at once: {device_bytes} of "
+    "{capacity_bytes}; with {rows} {rows:row|rows} at a time a step takes {slower_share} longer",
+    "micro_batch.tight": "the smallest possible; it needs {device_bytes} of {capacity_bytes}",
+    "micro_batch.unknown": "a cautious divisor of {rows} {rows:row|rows}, "
+    "because the memory is not known",
     "accumulation": "global batch {batch} / (micro-batch {micro} x world {world})",
     "checkpointing.off": "activations fit in memory, and keeping them saves recomputing",
     "checkpointing.off.needs": "activations fit in memory, and keeping them saves recomputing",
     "checkpointing.off.slower": "activations fit in memory; with recomputing, a step takes "
     "{slower_share} longer",
-    "checkpointing.on": "recomputing activations needs least memory",
+    "checkpointing.on": "recomputing activations needs the least memory",
     "checkpointing.on.needs": "without it even a micro-batch of {rows} needs {device_bytes}",
     "checkpointing.on.slower": "it makes room for more rows at a time: without it a step takes "
     "{slower_share} longer",
     "sharding.single": "one process",
-    "sharding.ddp": "a whole copy in each of {world} processes",
+    "sharding.ddp": "each of {world} processes has a whole copy",
     "sharding.ddp.needs": "a whole copy fits in each of {world} processes",
     "sharding.ddp.slower": "a whole copy fits in each of {world} processes; under {runner} a step "
     "takes {slower_share} longer",
     "sharding.zero1": "{world} processes divide the optimizer states",
     "sharding.zero1.needs": "{world} processes divide the optimizer states: {runner} needs "
     "{device_bytes}",
-    "sharding.zero1.slower": "{world} processes divide the optimizer states; under {runner} a step "
-    "takes {slower_share} longer",
+    "sharding.zero1.slower": "{world} processes divide the optimizer states; under {runner} a "
+    "step takes {slower_share} longer",
     "sharding.zero2": "{world} processes divide gradients and optimizer states",
     "sharding.zero2.needs": "{world} processes divide gradients and optimizer states: {runner} "
     "needs {device_bytes}",
@@ -160,113 +176,145 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "{device_bytes}",
     "sharding.zero3.slower": "{world} processes divide the weights as well, which makes room; "
     "under {runner} a step takes {slower_share} longer",
-    "sharding.offload": "ZeRO is what can keep states in the host's memory",
-    "sharding.nvme": "ZeRO-3 alone keeps states in files of a disk",
-    "offload.optimizer.nvme": "a step waits for optimizer states once; weights stay in the "
-    "devices' memory",
-    "offload.parameters.nvme": "weights lie on the disk too: the devices' memory does not hold "
-    "them",
-    "nvme.optimizer": "on each node's disk: an fp32 master, its gradient and two moments of each "
-    "trained weight; a step moves {moved_bytes}, at {assumed_gb} GB/s, which is an assumption",
-    "nvme.parameters": "on each node's disk: the weights, and an fp32 master, its gradient and two "
-    "moments of each trained one; a step moves {moved_bytes} of states, at {assumed_gb} GB/s, "
-    "which is an assumption",
+    "sharding.offload": "only ZeRO can keep states in the host's memory",
+    "sharding.nvme": "only ZeRO-3 can keep states on a disk",
+    "offload.optimizer.nvme": "a step reads and writes the optimizer states once; weights stay in "
+    "the devices' memory",
+    "offload.parameters.nvme": "weights are on the disk too, because the devices' memory is too "
+    "small for them",
+    "nvme.optimizer": "on each node's disk: an fp32 master copy, the gradient and two moments of "
+    "each trained weight; a step moves {moved_bytes}, at an assumed {assumed_gb} GB/s",
+    "nvme.parameters": "on each node's disk: the weights, and an fp32 master copy, the gradient "
+    "and two moments of each trained one; a step moves {moved_bytes} of states, at an assumed "
+    "{assumed_gb} GB/s",
     "offload.none": "everything stays in the memory of the devices",
-    "offload.none.slower": "everything stays in the memory of the devices; with states on the host "
-    "a step takes {slower_share} longer",
-    "offload.optimizer": "optimizer states fit in the host's memory and not in the devices'",
-    "offload.optimizer.slower": "optimizer states on the host make room; without, a step takes "
-    "{slower_share} longer",
-    "offload.parameters": "weights and optimizer states fit in the host's memory and not in the "
-    "devices'",
-    "offload.parameters.slower": "weights and optimizer states on the host make room; otherwise a "
+    "offload.none.slower": "everything stays in the memory of the devices; with states on the "
+    "host a step takes {slower_share} longer",
+    "offload.optimizer": "optimizer states fit in the host's memory, but not in the devices'",
+    "offload.optimizer.slower": "keeping optimizer states on the host makes room; without it a "
     "step takes {slower_share} longer",
-    "eval_batch.more": "evaluating keeps nothing for a backward pass: {rows} rows at a time "
-    "need no more memory than training and are faster",
+    "offload.parameters": "weights and optimizer states fit in the host's memory, but not in the "
+    "devices'",
+    "offload.parameters.slower": "keeping weights and optimizer states on the host makes room; "
+    "without it a step takes {slower_share} longer",
+    "eval_batch.more": "evaluation has no backward pass, so {rows} rows at a time need no more "
+    "memory than training, and are faster",
     "eval_batch.same": "as many rows at a time as in training",
-    "epochs.max_steps": "{steps} steps of {per_epoch} an epoch",
-    "epochs.scratch": "{parameters} parameters learn the task from nothing, which takes passes",
-    "epochs.many": "{rows} rows teach in one pass",
-    "epochs.some": "{rows} rows teach in two passes",
-    "epochs.text": "text is read once; up to four times would teach nearly as much as new text",
-    "epochs.few": "{rows} rows are few: three passes",
-    "steps.epochs": "{epochs} epochs of {per_epoch} steps",
+    "epochs.max_steps": "{steps} {steps:step|steps}; an epoch has {per_epoch}",
+    "epochs.scratch": "{parameters} parameters learn the task from scratch, which takes several "
+    "epochs",
+    "epochs.many": "one epoch is enough for {rows} rows",
+    "epochs.some": "two epochs are enough for {rows} rows",
+    "epochs.text": "text is read once; up to four epochs would teach nearly as much as new text",
+    "epochs.few": "{rows} rows are few, so they are read three times",
+    "steps.epochs": "{epochs} {epochs:epoch|epochs} of {per_epoch} {per_epoch:step|steps}",
     "eval_steps.tenth": "ten evaluations in {steps} steps",
-    "eval_steps.epoch": "once an epoch of {per_epoch} steps",
+    "eval_steps.epoch": "once an epoch of {per_epoch} {per_epoch:step|steps}",
     "save_steps.each": "a checkpoint at each evaluation, so that the best one is kept",
-    "save_steps.some": "a checkpoint at every {evaluations} evaluations, to write fewer of them",
-    "warmup_steps": "{share} of {steps} steps",
+    "save_steps.some": "a checkpoint at every {evaluations} evaluations to resume from, and one "
+    "more at each evaluation that is the best so far",
+    "save_steps.alone": "{checkpoints} checkpoints a run, to resume from",
+    "warmup_steps": "{share} of {steps} {steps:step|steps}",
     "compile.off": "compiling takes minutes before the first step, and again for new lengths",
-    "loader_workers.none": "rows are tokens that are mapped from disk: a batch takes milliseconds",
-    "decay_steps": "the last {share} of {steps} steps",
-    "learning_rate.scratch": "{parameters} parameters bear a high rate",
-    "learning_rate.lora": "the rate of QLoRA's experiments up to 13B parameters, "
-    "whatever the batch",
-    "learning_rate.lora_large": "the rate of QLoRA's experiments above 13B parameters, "
-    "whatever the batch",
-    "learning_rate.text_adapter": "half of the rate for answers, as every token of a text is "
+    "loader_workers.none": "tokenized rows are mapped from disk, so a batch takes milliseconds",
+    "decay_steps": "the last {share} of {steps} {steps:step|steps}",
+    "learning_rate.scratch": "a model of {parameters} parameters tolerates a high rate",
+    "learning_rate.lora": "the rate of QLoRA's experiments up to 13B parameters, for any batch "
+    "size",
+    "learning_rate.lora_large": "the rate of QLoRA's experiments above 13B parameters, for any "
+    "batch size",
+    "learning_rate.text_adapter": "half of the rate for answers, because every token of a text is "
     "learned",
-    "learning_rate.full": "2e-5 at 7B, falling with size^0.4 and not scaled with the batch; "
-    "this model has {parameters}",
-    "learning_rate.lion": "{share} of the rate that AdamW would have, {adamw}: Lion's steps are "
-    "all of one size, and its paper takes a third to a tenth",
-    "learning_rate.sgd": "{times} times the rate that AdamW would have, {adamw}: a guess, as "
-    "plain gradients are as small as the model makes them",
-    "learning_rate.reward_full": "the rate of Llama 2's reward models",
-    "learning_rate.reward_adapter": "the rate of TRL's example of a reward model with an adapter",
-    "learning_rate.comparing_full": "5e-7 at 7B, falling with size^0.4: a fortieth of what teaches "
-    "answers, as pairs move a model far; this one has {parameters}",
-    "learning_rate.comparing_adapter": "the rate of Zephyr's adapter: a fortieth of what teaches "
-    "answers, as pairs move a model far",
-    "learning_rate.odds_full": "8e-6 at 7B as in TRL's example, falling with size^0.4: answers are "
-    "learned as well; this one has {parameters}",
-    "learning_rate.odds_adapter": "that of TRL's example, as answers are learned as well",
-    "beta.odds": "what the preference weighs beside the answers, as in ORPO's paper",
-    "weight.one": "{rows} answers of this kind, {others} of the other: the rarer one is weighed up",
+    "learning_rate.full": "2e-5 at 7B, falling with size^0.4 and not scaled with the batch; this "
+    "model has {parameters}",
+    "learning_rate.lion": "{share} of AdamW's rate of {adamw}: Lion's steps all have the same "
+    "size, and its paper uses a third to a tenth",
+    "learning_rate.sgd": "{times} times AdamW's rate of {adamw}: a guess, because SGD does not "
+    "normalize gradients",
+    "learning_rate.reward_full": "1e-5 at 7B as in Llama 2's reward models, falling with "
+    "size^0.4; this model has {parameters}",
+    "learning_rate.reward_adapter": "1e-4 at 7B, ten times the rate for all weights, falling with "
+    "size^0.4; this model has {parameters}",
+    "learning_rate.comparing_full": "5e-7 at 7B, falling with size^0.4: a fortieth of the rate "
+    "for answers, because pairs change a model quickly; this model has {parameters}",
+    "learning_rate.comparing_adapter": "5e-6 at 7B as in Zephyr's recipe, falling with size^0.4: "
+    "a fortieth of the rate for answers, because pairs change a model quickly; this model has "
+    "{parameters}",
+    "learning_rate.odds_full": "8e-6 at 7B as in TRL's example, falling with size^0.4: answers "
+    "are learned as well; this model has {parameters}",
+    "learning_rate.odds_adapter": "8e-5 at 7B as in TRL's example, falling with size^0.4: answers "
+    "are learned as well; this model has {parameters}",
+    "beta.odds": "the weight of the preference beside the answers, as in the ORPO paper",
+    "weight.one": "{rows} answers of this kind and {others} of the other: the rarer kind gets "
+    "more weight",
     "weight.balanced": "{rows} answers of this kind weigh as much as {others} of the other",
-    "beta.usual": "the strength of the DPO paper's experiments",
-    "beta.normalised": "per token and not per answer, so higher than the usual 0.1",
-    "reference.adapter_off": "the base with its adapter switched off: FSDP has all weights in "
+    "beta.usual": "the value in the experiments of the DPO paper",
+    "beta.normalised": "the loss is per token and not per answer, so this is higher than the "
+    "usual 0.1",
+    "reference.adapter_off": "the base with the adapter disabled, because FSDP has all weights in "
     "place only when training begins",
-    "reference.precomputed": "one pass before training in place of one at every step, and no "
+    "reference.precomputed": "one pass before training instead of one at every step, and no "
     "second model in memory",
-    "pair_smoothing.robust": "a tenth of the pairs labelled wrong, as in the robust loss's paper",
-    "pair_smoothing.exo": "the value of EXO's paper",
-    "epochs.comparing": "pairs teach quickly and are learned by heart soon: one pass",
-    "epochs.comparing_few": "{rows} pairs are few: two passes, as more learn them by heart",
-    "lora_dropout.comparing": "off, as the trainer switches it off where answers are compared",
-    "importance.tokens": "enough to know a column's mean square to a few percent",
-    "importance.tokens.experts": "enough for {experts} experts, of which a token is sent to {used}",
-    "lora_rank.small": "a model of {parameters} parameters affords a higher rank",
-    "lora_rank.usual": "the usual rank; {parameters} parameters are many to share it",
+    "pair_smoothing.robust": "assumes that a tenth of the pairs are labelled wrong, as in the "
+    "paper of the robust loss",
+    "pair_smoothing.exo": "the value in the EXO paper",
+    "epochs.comparing": "one epoch, because pairs are learned quickly and then overfitted",
+    "epochs.comparing_few": "{rows} pairs are few, so two epochs; more would overfit",
+    "lora_dropout.comparing": "off, because the trainer disables dropout when it compares answers",
+    "importance.tokens": "enough to measure the mean square of a column to a few percent",
+    "importance.tokens.experts": "enough for {experts} experts, because each token is sent to "
+    "{used} of them",
+    "lora_rank.small": "a model of only {parameters} parameters can use a higher rank",
+    "lora_rank.text": "text teaches an adapter more than answers do, and low ranks learn less of "
+    "it",
+    "lora_rank.usual": "the usual rank for a model of {parameters} parameters",
     "lora_alpha": "twice the rank of {rank}",
-    "lora_alpha.rslora": "divided by the root of the rank of {rank} it is about 2, as without "
-    "rsLoRA",
-    "lora_dropout.experts": "PEFT cannot drop out what experts read",
-    "lora_dropout.dora": "with dropout DoRA keeps copies of all weights that it adapts",
+    "lora_alpha.rslora": "alpha divided by the square root of the rank {rank} is about 2, as "
+    "without rsLoRA",
+    "lora_dropout.experts": "PEFT has no dropout for the inputs of experts",
+    "lora_dropout.dora": "with dropout, DoRA keeps copies of all weights that it adapts",
     "lora_targets.pattern": "the {modules} kinds of linear modules that the pattern matches",
-    "new_tokens": "as many as `{field}` names; each begins near the mean of the others",
-    "trained_layers.quarter": "the last {count} of {layers} layers: a quarter, where answers take "
-    "shape",
-    "lora_targets.all": "all {modules} kinds of linear modules, the head apart",
-    "bound.divergence": "nats per token: {margin} times what llama.cpp publishes for an 8B model, "
-    "as this one has {parameters} parameters, and {nats} for rounding",
-    "bound.agreement": "of tokens: {margin} times the disagreement that llama.cpp publishes for an "
-    "8B model, and {slack_share} for rounding",
-    "bound.perplexity": "over the trained model's: {margin} times the rise that llama.cpp "
-    "publishes for an 8B model, and {slack_share} for chance",
-    "bound.metric": "of answers: the disagreement that llama.cpp publishes for an 8B model, and "
-    "{chance} of {rows} rows for chance",
+    "new_tokens": "the number of tokens in `{field}`; each starts near the mean of the others",
+    "trained_layers.quarter": "the last {count} of {layers} layers: the quarter next to the output",
+    "lora_targets.all": "all {modules} kinds of linear modules except the head",
+    "bound.divergence": "in nats per token: export.py measures the expected cost of each type's "
+    "rounding for this model, and adds a margin",
+    "bound.agreement": "a share of the tokens: export.py measures how many tokens of this model "
+    "each type's rounding is expected to change, and adds a margin",
+    "bound.perplexity": "relative to the trained model: export.py measures the expected cost of "
+    "each type's rounding for this model, and adds a margin",
+    "bound.metric": "a share of the answers: export.py measures the expected cost of each "
+    "type's rounding for this model, and adds three standard errors of the difference on at "
+    "most {rows} rows",
     "lora_targets.unknown": "{architecture} is not in the table, so PEFT finds the linear modules",
     "storage.bytes": "bitsandbytes packs two weights into a byte",
-    "storage.divided": "packed into {precision}, which FSDP computes in: it divides no other type",
-    "quantization.nf4": "16 levels spaced as normally distributed weights are (QLoRA)",
+    "storage.divided": "packed into {precision}, because FSDP shards only the type that it "
+    "computes in",
+    "quantization.nf4": "16 levels, spaced for normally distributed weights (QLoRA)",
 }
 
 
 def sentence(because: Because) -> str:
     """Return the reason as one English line without a final period."""
-    return CATALOGUE[because.key].format(**shown_values(because))
+    return fill(CATALOGUE[because.key], because, shown_values(because))
+
+
+def fill(template: str, because: Because, shown: Mapping[str, str]) -> str:
+    """Return the sentence of a template; `{rows:row|rows}` is the word that fits the number."""
+    values = {name: (because.values[name], text) for name, text in shown.items()}
+    return _Sentence().vformat(template, (), values)
+
+
+class _Sentence(Formatter):
+    """Fills in values that come with their text."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """Return the value's text, or the word for one or for any other number."""
+        number, text = value
+        if not format_spec:
+            return str(text)
+        one, other = format_spec.split("|")
+        return one if number == 1 else other
 
 
 def shown_values(because: Because) -> dict[str, str]:

@@ -1,14 +1,17 @@
-"""How many rows each split will hold."""
+"""Decides the rows of each split, and how many rows of each source an epoch has."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from ftc.compiler.plan.decision import Because, Decision
-from ftc.compiler.plan.mixture import count_rows, decide_mixture, is_weighed
-from ftc.compiler.plan.sampling import find_rewards
-from ftc.compiler.plan.source import decide, derived, keep
+from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.plan.batch.lengths import share_above
+from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
+from ftc.compiler.plan.objective.sampling import find_rewards
+from ftc.compiler.resolve.data.mixture import allot
 from ftc.compiler.resolve.facts import DataFacts
 from ftc.spec.sections import BestBy, Metric, Spec
+from ftc.spec.sources import list_sources, name_sources
 
 _OPEN_ANSWER_TOKENS = 128
 _MOST_JUDGED_ROWS = 256
@@ -28,7 +31,7 @@ class Splits:
 
 
 def decide_splits(spec: Spec, data: DataFacts, max_length_tokens: int) -> Splits:
-    """Rows per split by the spec's shares; a share above zero gets at least one row of three."""
+    """Decide the rows of each split; a share above zero gives at least one row of three or more."""
     parts = count_rows(spec, data, max_length_tokens)
     rows = sum(parts)
     test = _share(spec.data.splits.test, rows)
@@ -55,7 +58,7 @@ def decide_splits(spec: Spec, data: DataFacts, max_length_tokens: int) -> Splits
 
 
 def decide_metric(spec: Spec, data: DataFacts) -> Decision[Metric]:
-    """Accuracy where the answers form a closed set of labels, macro-F1 where a head tells them."""
+    """Decide the metric: accuracy for a closed set of labels, macro-F1 for a classification."""
 
     def derive() -> tuple[Metric, Because]:
         if spec.objective.type == "reward":
@@ -72,7 +75,7 @@ def decide_metric(spec: Spec, data: DataFacts) -> Decision[Metric]:
 
 
 def decide_best_by(spec: Spec) -> Decision[BestBy]:
-    """Return what the best checkpoint is known by; a classification's metric costs nothing."""
+    """Decide what selects the best checkpoint. For a classification the metric costs nothing."""
     pointer = "/training/evaluation/best_by"
     if spec.objective.type == "classification" and pointer not in spec.said:
         return derived("metric", "best_by.classes")
@@ -82,7 +85,7 @@ def decide_best_by(spec: Spec) -> Decision[BestBy]:
 
 
 def decide_answered_rows(spec: Spec, splits: Splits) -> Decision[int] | None:
-    """Return how many validation rows each evaluation answers, None where the loss decides."""
+    """Decide how many validation rows are answered per evaluation; None where the loss selects."""
     evaluation = spec.training.evaluation
     sampled = spec.objective.type == "grpo"
     if (evaluation.best_by == "loss" and not sampled) or spec.objective.type == "classification":
@@ -94,17 +97,17 @@ def decide_answered_rows(spec: Spec, splits: Splits) -> Decision[int] | None:
 
 
 def decide_judged_rows(data: DataFacts, test_rows: int) -> Decision[int]:
-    """Return how many test rows are answered: labels all of them, free text a part."""
+    """Decide how many test rows are answered: all of them for labels, a part for free text."""
     if data.labels or test_rows <= _MOST_JUDGED_ROWS:
         return derived(test_rows, "judged_rows.all")
     return derived(_MOST_JUDGED_ROWS, "judged_rows.part", rows=test_rows)
 
 
 def decide_answer_tokens(data: DataFacts, metric: Metric) -> Decision[int]:
-    """Return how many new tokens evaluation may generate: free text that is judged, to its end.
+    """Decide how many tokens an answer of the evaluation may have.
 
-    Tokenizers take two characters or more per token of ordinary words, so half the characters of
-    the longest label, and some room, hold it.
+    Free text that a metric reads may be as long as the longest answer. A label has at least two
+    characters per token, so half the characters of the longest one, and a margin, are enough.
     """
     if not data.labels:
         longest = min(_MOST_ANSWER_TOKENS, data.lengths.answer_max)
@@ -116,7 +119,7 @@ def decide_answer_tokens(data: DataFacts, metric: Metric) -> Decision[int]:
 
 
 def _rewarded_metric(spec: Spec, data: DataFacts) -> tuple[Metric, Because]:
-    """Judge answers to their end by what is rewarded, and by their letters where that is open."""
+    """Return the metric under rewards: their numeric match where there is one, else exact match."""
     matches = [reward.match for reward in find_rewards(spec, data)]
     if "numeric" in matches:
         return "numeric_match", Because(key="metric.numeric_reward")
@@ -128,3 +131,73 @@ def _share(share: float, rows: int) -> int:
     if share <= 0 or rows < _LEAST_ROWS:
         return 0
     return min(rows - 1, max(1, round(rows * share)))
+
+
+def count_rows(spec: Spec, data: DataFacts, max_length_tokens: int) -> list[int]:
+    """Return the rows of each source without those that are dropped as too long.
+
+    `data.max_rows` takes the same share of every source.
+    """
+    parts = data.sources or (data,)
+    usable = sum(part.usable_rows for part in parts)
+    share = min(1.0, (spec.data.max_rows or usable) / max(1, usable))
+    rows = [round(part.usable_rows * share) for part in parts]
+    if spec.data.cleaning.overlong != "drop" or OBJECTIVES[spec.objective.type].splits:
+        return rows
+    return [
+        n - round(n * share_above(part.lengths, max_length_tokens))
+        for n, part in zip(rows, parts, strict=True)
+    ]
+
+
+def is_weighed(spec: Spec) -> bool:
+    """Tell whether the sources have weights."""
+    return any(source.weight is not None for source in list_sources(spec.data))
+
+
+def label_sources(spec: Spec) -> tuple[str, ...]:
+    """Return a short name for each source; a repeated name gets a number."""
+    names = name_sources([source.source for source in list_sources(spec.data)])
+    return tuple(
+        name if name not in names[:place] else f"{name} ({place + 1})"
+        for place, name in enumerate(names)
+    )
+
+
+def decide_mixture(
+    spec: Spec, data: DataFacts, rows: Sequence[int], *, train_share: float
+) -> Decision[Mapping[str, int]] | None:
+    """Decide the training rows of each source per epoch, with repeats; None for a single source."""
+    if not data.sources:
+        return None
+    sources, names = list_sources(spec.data), label_sources(spec)
+    trained = share_rows(rows, train_share)
+    epoch = allot(
+        trained,
+        [source.weight for source in sources],
+        [source.max_repeats for source in sources],
+    )
+    value = dict(zip(names, epoch, strict=True))
+    if not is_weighed(spec):
+        return derived(value, "mixture.rows")
+    weights = " : ".join(f"{source.weight:g}" for source in sources)
+    if all(n >= whole for n, whole in zip(epoch, trained, strict=True)):
+        return derived(value, "mixture.whole", weights=weights)
+    capped = find_capped(trained, epoch, [source.max_repeats for source in sources])
+    name, repeats = names[capped], sources[capped].max_repeats
+    return derived(value, "mixture.capped", weights=weights, name=name, repeats=repeats)
+
+
+def share_rows(rows: Sequence[int], share: float) -> list[int]:
+    """Return this share of each source's rows; the sum is the same share of all rows."""
+    ends = [round(sum(rows[: place + 1]) * share) for place in range(len(rows))]
+    return [end - start for start, end in pairwise([0, *ends])]
+
+
+def find_capped(rows: Sequence[int], epoch: Sequence[int], repeats: Sequence[int]) -> int:
+    """Return the index of the source whose rows reach their most repeats first."""
+    room = [
+        most * n - seen if n else max(epoch)
+        for n, seen, most in zip(rows, epoch, repeats, strict=True)
+    ]
+    return room.index(min(room))

@@ -1,4 +1,4 @@
-"""The run of the rehearsal's bundle: `run.sh` as it ships, watched, killed once, and gone on."""
+"""The run of the rehearsal's bundle: `run.sh` as it ships, killed once and resumed."""
 
 import os
 import re
@@ -15,47 +15,53 @@ from typing import Final, Self
 
 import psutil
 
+from ftc.compiler.knowledge.bundle_stages import find_record
 from ftc.compiler.rehearse.stage import StageFailed
 
 _POLL_SECONDS: Final = 0.02
-_LONGEST_SECONDS: Final = 1800.0  # of one stage, before it counts as hanging
+_LONGEST_SECONDS: Final = 1800.0  # per stage; a longer stage is taken to hang
 _CAUSE_LINES: Final = 8
-_SAID: Final = re.compile(r"\w+\.(py|sh): ")  # as guard.py and run.sh begin a sentence
+_SAID: Final = re.compile(r"\w+\.(py|sh): ")  # as messages of scripts and of run.sh begin
 _ERROR: Final = re.compile(r"(\[rank\d+\]: )?[\w.]+(Error|Exception|Exit|Interrupt)\b")
 _LAUNCHER: Final = re.compile(r".*(CalledProcessError|ChildFailedError)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """How the end of a stage is seen: in the bundle's folder, and in what this start has said."""
+    """How the end of a stage is detected: a file in the bundle's folder, or text in the output."""
 
     stage: str
     reached: Callable[[Path, str], bool]
 
 
-def done(stage: str, name: str) -> Mark:
-    """Return the mark of a stage that notes `run/done/NAME.json` at its end."""
-    return Mark(stage=stage, reached=lambda bundle, _: _note(bundle, name).is_file())
+def done(stage: str, name: str | None = None) -> Mark:
+    """Return the mark of a rehearsed stage that ends with the bundle's stage `name`, or its own."""
+    return Mark(stage=stage, reached=lambda bundle, _: is_done(bundle, name or stage))
 
 
 def said(stage: str, words: str) -> Mark:
-    """Return the mark of a stage that ends with saying some words."""
+    """Return the mark of a stage that prints these words at its end."""
     return Mark(stage=stage, reached=lambda _, text: words in text)
 
 
+def written(stage: str, name: str) -> Mark:
+    """Return the mark of a stage that writes a file in the bundle's folder at its end."""
+    return Mark(stage=stage, reached=lambda bundle, _: (bundle / name).is_file())
+
+
 def checkpoint(stage: str) -> Mark:
-    """Return the mark of training that has written a checkpoint to its end."""
+    """Return the mark of a training stage that has written a complete checkpoint."""
     files = "run/train/checkpoints/checkpoint-*/manifest.json"
     return Mark(stage=stage, reached=lambda bundle, _: next(bundle.glob(files), None) is not None)
 
 
 def is_done(bundle: Path, name: str) -> bool:
-    """Tell whether a stage has noted its end."""
-    return _note(bundle, name).is_file()
+    """Return whether a stage of the bundle is done."""
+    return find_record(bundle, name) is not None
 
 
 class BundleRun:
-    """One start of `run.sh`: a context that leaves no process behind, however it ends."""
+    """One start of `run.sh`, as a context manager that kills all its processes on exit."""
 
     def __init__(self, bundle: Path, log: Path) -> None:
         self._bundle, self._log = bundle, log
@@ -76,17 +82,17 @@ class BundleRun:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Kill what is left."""
+        """Kill the remaining processes."""
         self.kill()
 
     def text(self) -> str:
-        """Return what this start has said until now."""
+        """Return the output of this start so far."""
         with self._log.open("rb") as stream:
             stream.seek(self._start_bytes)
             return stream.read().decode("utf-8", errors="replace")
 
     def wait_for(self, mark: Mark) -> None:
-        """Return when a stage is over; raises StageFailed when `run.sh` ends before."""
+        """Wait for the end of a stage; raises StageFailed if `run.sh` ends first."""
         limit = time.monotonic() + _LONGEST_SECONDS
         while not mark.reached(self._bundle, self.text()):
             ended = self._process.poll() is not None
@@ -97,12 +103,12 @@ class BundleRun:
             time.sleep(_POLL_SECONDS)
 
     def finish(self) -> None:
-        """Wait for the end of `run.sh`; raises StageFailed unless it ends well."""
+        """Wait for the end of `run.sh`; raises StageFailed unless it succeeds."""
         if self._process.wait(timeout=_LONGEST_SECONDS):
             raise StageFailed(find_cause(self.text()))
 
     def kill(self) -> None:
-        """End every process with SIGKILL, which none of them can answer, and wait for that."""
+        """Kill every process with SIGKILL and wait until all have ended."""
         left = list(_descendants(self._process.pid))
         while left:
             for process in left:
@@ -117,7 +123,7 @@ class BundleRun:
 
 
 def make_environment() -> Mapping[str, str]:
-    """Return the environment of the scripts: this interpreter first, and the converter at hand."""
+    """Return the environment of the scripts: this interpreter first in PATH, and the converter."""
     found = dict(os.environ)
     found["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), found.get("PATH", "")])
     found["TOKENIZERS_PARALLELISM"] = "false"
@@ -130,7 +136,7 @@ def make_environment() -> Mapping[str, str]:
 
 
 def find_cause(text: str) -> str:
-    """Return the sentence in which a script said what is wrong, else the error that it died of."""
+    """Return the message with which a script stopped, or else the exception that ended it."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     spoken = [number for number, line in enumerate(lines) if _SAID.match(line)]
     if spoken:
@@ -139,12 +145,8 @@ def find_cause(text: str) -> str:
     return died[-1] if died else "\n".join(lines[-_CAUSE_LINES:])
 
 
-def _note(bundle: Path, name: str) -> Path:
-    return bundle / "run" / "done" / f"{name}.json"
-
-
 def _descendants(pid: int) -> Iterator[psutil.Process]:
-    """Yield a process and all that came of it, but those that are over."""
+    """Yield a process and its descendants that are still running."""
     try:
         first = psutil.Process(pid)
         family = [first, *first.children(recursive=True)]

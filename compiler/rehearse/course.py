@@ -18,7 +18,7 @@ _WIDTH: Final = 96
 
 @dataclass(slots=True)
 class Course:
-    """The stages so far, and where they happen."""
+    """The stages so far, and the folder that they run in."""
 
     folder: Path
     tell: Tell
@@ -26,7 +26,7 @@ class Course:
 
     @property
     def log(self) -> Path:
-        """The file that keeps what every script says."""
+        """The file that collects the output of every script."""
         return self.folder / "rehearsal.log"
 
     @property
@@ -36,7 +36,7 @@ class Course:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[Callable[[str], None]]:
-        """Time a stage; its body calls what it is given with the result in a few words."""
+        """Time a stage; its body calls the yielded function with the result in a few words."""
         self.tell(name, None)
         began, results = time.monotonic(), [""]
 
@@ -49,7 +49,7 @@ class Course:
         self._note(name, "ok", time.monotonic() - began, results[-1])
 
     def skip(self, name: str, why: str) -> None:
-        """Note a stage that this rehearsal could not show."""
+        """Record a stage that this rehearsal could not run."""
         self._note(name, "not rehearsed", 0.0, why)
 
     def _note(self, name: str, status: Status, seconds: float, result: str) -> None:
@@ -59,22 +59,22 @@ class Course:
 
 
 def make_folder(keep: Path | None) -> Path:
-    """Return an empty folder for a rehearsal: `keep`, or one that will be removed.
+    """Return an empty folder for a rehearsal: `keep`, or a temporary one.
 
-    Raises EnvironmentFailure where `keep` is there and not empty.
+    Raises EnvironmentFailure if `keep` exists and is not empty.
     """
     if keep is None:
         return Path(tempfile.mkdtemp(prefix="ftc-rehearse-")).resolve()
     if keep.exists() and (not keep.is_dir() or next(keep.iterdir(), None) is not None):
         raise EnvironmentFailure(
-            message=f"`{keep}` is there already", help="give `--keep` a new or empty folder"
+            message=f"`{keep}` is not an empty folder", help="give `--keep` a new or empty folder"
         )
     keep.mkdir(parents=True, exist_ok=True)
     return keep.resolve()
 
 
 def clean(folder: Path, *, failed: bool) -> None:
-    """Remove a rehearsal's files; of one that failed the log stays."""
+    """Remove a rehearsal's files, except for the log if the rehearsal failed."""
     for path in folder.iterdir():
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)

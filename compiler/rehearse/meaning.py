@@ -8,31 +8,30 @@ from ftc.compiler.rehearse.stage import Unshown
 from ftc.compiler.resolve.facts import HardwareFacts
 
 MEANINGS: Final[Mapping[str, str]] = {
-    "compile": "the spec does not compile: there is no real run yet",
-    "miniature": "no model of this architecture could be made from its config: the pinned"
-    " transformers would not load the real one either, or ftc has its sizes wrong",
-    "prepare": "the real run would stop here too, before anything is trained: it reads the same"
+    "compile": "the spec does not compile, so there is no real run yet",
+    "miniature": "no model of this architecture could be made from its config: either the pinned"
+    " transformers cannot load the real model, or ftc's table of its sizes is wrong",
+    "prepare": "the real run would stop here too, before training, because it reads the same"
     " data with the same tokenizer",
     "train": "the real run would stop before its first checkpoint",
-    "resume": "a real run that is preempted or killed could not go on from its checkpoint",
-    "merge": "the real run would have trained for nothing until this is repaired: what was trained"
-    " cannot be saved as a 16-bit model",
-    "evaluate": "the real run would have trained, and could not say how well",
-    "convert": "the trained model could not become a GGUF: llama.cpp's converter refuses it",
-    "tokens": "the GGUF would read other tokens than the model was trained on, and answer worse"
-    " than the evaluation says without any error",
-    "quantize": "the real run would have trained, and would end without its GGUF files",
-    "adapter": "the adapter could not be a GGUF by itself, or is another one on its base: the"
-    " merged model's files are not touched by that",
-    "modelfile": "Ollama would read other tokens than the model was trained on",
-    "report": "the real run would have made every file, and could not list them",
-    "compare": "the GGUF would not compute what the trained model computes",
-    "answer": "the GGUF would be there, and could not be asked",
+    "resume": "a real run that is preempted or killed could not resume from its checkpoint",
+    "merge": "the real run would train, but could not save its result as a 16-bit model",
+    "evaluate": "the real run would train, but its result could not be evaluated",
+    "convert": "the trained model could not be converted to GGUF: llama.cpp's converter rejects it",
+    "tokens": "the GGUF file would tokenize text differently from training: without any error, its"
+    " answers would be worse than the evaluation shows",
+    "quantize": "the real run would train, but would end without its GGUF files",
+    "adapter": "the adapter could not be converted to GGUF, or its result differs from the merged"
+    " model; the files of the merged model are not affected",
+    "modelfile": "Ollama would tokenize text differently from training",
+    "report": "the real run would write every file, but could not write its report",
+    "compare": "the output of the GGUF file would differ from the trained model's",
+    "answer": "the GGUF file would be written, but could not answer a question",
 }
 
 
 def find_unshown(plan: Plan, hardware: HardwareFacts) -> Iterator[Unshown]:
-    """Yield what this spec relies on and this rehearsal has not seen."""
+    """Yield what this spec relies on and this rehearsal cannot test."""
     decided = plan.decisions
     precision, world = decided.precision.value, decided.world.value
     yield Unshown(
@@ -40,7 +39,7 @@ def find_unshown(plan: Plan, hardware: HardwareFacts) -> Iterator[Unshown]:
         instead="`ftc plan` computes them from the config",
     )
     yield Unshown(
-        what="what the model learns: the miniature knows nothing",
+        what="what the model learns: the miniature is untrained",
         instead="`evaluate.py` of the real run measures it on the test split",
     )
     if hardware.kind != "gpu":
@@ -48,35 +47,35 @@ def find_unshown(plan: Plan, hardware: HardwareFacts) -> Iterator[Unshown]:
     if precision != "fp32":
         yield Unshown(
             what=f"{precision} kernels: here everything is computed in fp32",
-            instead="`train.py` stops at a loss that is no number",
+            instead="`train.py` stops if the loss is not a finite number",
         )
     if decided.quantization is not None:
         yield Unshown(
-            what="4-bit kernels on CUDA: here the same 4-bit weights are computed with on a CPU",
-            instead="the first step on the GPU runs them; the merge in 16 bits is the same",
+            what="4-bit kernels on CUDA: here the same 4-bit weights are used on a CPU",
+            instead="the first step on the GPU tests them; the merge in 16 bits is the same",
         )
     if decided.offload.value != "none":
         yield Unshown(
-            what="offload: states on their way between GPU and host",
-            instead="the first step moves them; `ftc plan` counts the host's memory",
+            what="offload: the transfer of states between GPU and host",
+            instead="the first step tests it; `ftc plan` counts host memory",
         )
     if decided.attention.value == "flash_attention_2":
         yield Unshown(
             what="FlashAttention: it has no CPU kernels",
-            instead="the first step on the GPU loads it or stops",
+            instead="the first step on the GPU tests it",
         )
     if decided.offload.value == "none":
         yield Unshown(
             what="the optimiser's fused CUDA kernels",
-            instead="the first step on the GPU runs them",
+            instead="the first step on the GPU tests them",
         )
     if hardware.nodes > 1:
         yield Unshown(
-            what=f"the network between {hardware.nodes} nodes: here all processes are on one",
-            instead="the first step runs over it; `ftc plan` counts its speed",
+            what=f"the network between {hardware.nodes} nodes: here all processes run on one",
+            instead="the first step tests it; `ftc plan` uses its speed",
         )
     if world > 1:
         yield Unshown(
-            what=f"NCCL between {world} GPUs: here two processes talk over gloo",
-            instead="the first step on the GPUs runs it; the exchange is the same",
+            what=f"NCCL between {world} GPUs: here two processes communicate over gloo",
+            instead="the first step on the GPUs tests it; the data exchanged are the same",
         )

@@ -1,4 +1,4 @@
-"""The miniature of a model: its `config.json` with small sizes and every switch as it was."""
+"""The miniature of a model: its `config.json` with small sizes, all other settings unchanged."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -7,17 +7,17 @@ from typing import Any, Final
 
 from ftc.compiler.knowledge.architecture import Shape, read_shape
 
-#: Rows of a K-quant's block: a width that it divides is quantized whole, another falls back.
+#: Weights in a block of a K-quant. llama.cpp falls back to another type for other widths.
 BLOCK: Final = 256
 INTERMEDIATE: Final = 512
 EXPERT: Final = 256
 LAYERS: Final = 2
-_WIDEST: Final = 3 * BLOCK  # with a vocabulary of 150,000 tokens still a small model
+_WIDEST: Final = 3 * BLOCK  # still a small model with a vocabulary of 150,000 tokens
 _NARROWEST_HEAD: Final = 16
 _MOST_SHARED: Final = 16  # query heads per key head
 
-#: Layers after which attention repeats itself where the config does not say so; llama.cpp has the
-#: same numbers in its code (`load_swa_pattern`, `n_no_rope_layer_step`).
+#: The period of the attention pattern in layers, for models whose config lacks it. llama.cpp has
+#: the same numbers in its code (`load_swa_pattern`, `n_no_rope_layer_step`).
 _PERIODS: Final[Mapping[str, int]] = {
     "gemma2": 2,
     "gpt_oss": 2,
@@ -30,11 +30,11 @@ _PERIODS: Final[Mapping[str, int]] = {
 _LONGEST_PERIOD: Final = 8
 _OLD_NAMES: Final = frozenset({"gpt2", "gpt_bigcode", "gptj"})
 _OWN_KEY_HEADS: Final = _OLD_NAMES | {"gpt_neo", "gpt_neox", "bloom", "falcon"}
-_FOUR_TIMES_HIDDEN: Final = _OLD_NAMES | {"gpt_neo", "bloom", "falcon"}  # unless they say more
+_FOUR_TIMES_HIDDEN: Final = _OLD_NAMES | {"gpt_neo", "bloom", "falcon"}  # by default
 _ROTATED_SHARES: Final = ("partial_rotary_factor", "rotary_pct")
-#: Classes that read a `head_dim` which their real configs leave out, as llama.cpp does.
+#: Classes that read `head_dim`, as llama.cpp does, although their real configs omit it.
 _FREE_HEADS: Final = frozenset({"llama", "mistral", "mixtral"})
-#: Classes whose `head_dim` llama.cpp does not read: heads together are as wide as the model.
+#: Classes whose `head_dim` llama.cpp ignores: it takes the model's width over the heads.
 _BOUND_HEADS: Final = frozenset({"cohere2"})
 #: Classes whose feed-forward width llama.cpp's converter takes to be four times the model's.
 _BOUND_MLP: Final = frozenset({"phi"})
@@ -42,7 +42,7 @@ _BOUND_MLP: Final = frozenset({"phi"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Heads:
-    """How the miniature attends; `explicit` where `head_dim` does not follow from `hidden`."""
+    """The heads of the miniature; `explicit` if `head_dim` does not follow from `hidden`."""
 
     hidden: int
     heads: int
@@ -52,10 +52,10 @@ class _Heads:
 
 
 def shrink(config: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the config of the miniature; None where ftc does not know the architecture.
+    """Return the config of the miniature; None if ftc does not know the architecture.
 
-    The vocabulary, the context, rotations, norms, biases, ties, soft-caps and multipliers stay.
-    A row width has the same greatest common divisor with 256 as the real one.
+    The vocabulary, context, rotations, norms, biases, ties, soft-caps and multipliers stay.
+    Each row width has the same greatest common divisor with 256 as the real width.
     """
     shape = read_shape(config)
     if shape is None:
@@ -67,30 +67,32 @@ def shrink(config: Mapping[str, Any]) -> dict[str, Any] | None:
     small.update(_experts(shape, config))
     small.update(_lists(config, layers))
     read = read_shape(small)
-    if read is not None and read.head_dim != heads.head_dim:  # a class with a width of its own
+    if read is not None and read.head_dim != heads.head_dim:  # a class with its own width
         small["head_dim"] = heads.head_dim
-    if "query_pre_attn_scalar" in config:  # llama.cpp divides by the head's own width
+    if "query_pre_attn_scalar" in config:  # llama.cpp divides by the head's width
         small["query_pre_attn_scalar"] = heads.head_dim
     if isinstance(config.get("rotary_dim"), int):
         small["rotary_dim"] = min(config["rotary_dim"], heads.head_dim)
     for name in _ROTATED_SHARES:
-        if isinstance(config.get(name), float):  # of a head, whose numbers turn in pairs
+        if isinstance(
+            config.get(name), float
+        ):  # a fraction of a head, whose numbers rotate in pairs
             small[name] = round(config[name] * heads.head_dim / 2) * 2 / heads.head_dim
     return small
 
 
 def shrink_width(real: int, about: int) -> int:
-    """Return a width near `about`, as divisible by the parts of 256 as the real one."""
+    """Return a width near `about` with the same greatest common divisor with 256 as `real`."""
     part = math.gcd(real, BLOCK)
     small = about if part == BLOCK else about + part
     return min(real, small)
 
 
 def _heads(shape: Shape, config: Mapping[str, Any]) -> _Heads:
-    """Keep how many query heads share a key head, and a head's width where it is a switch.
+    """Keep the number of query heads per key head, and a head's width if the code depends on it.
 
-    Where heads together must be as wide as the model (llama.cpp's rule for most families), seven
-    to a key head fit no small width that 256 divides: then the nearest number that does.
+    For most families llama.cpp requires that all heads together are as wide as the model. Seven
+    query heads per key head then fit no small multiple of 256, so the nearest number is used.
     """
     hidden = shrink_width(shape.hidden, BLOCK)
     shared = shape.heads // shape.kv_heads
@@ -112,7 +114,7 @@ def _heads(shape: Shape, config: Mapping[str, Any]) -> _Heads:
 
 
 def _free(shape: Shape, hidden: int) -> _Heads:
-    """Return heads of the real width beside a hidden width of its own."""
+    """Return heads of the real width, independent of the hidden width."""
     part = math.gcd(shape.heads * shape.head_dim, BLOCK)
     whole = (shape.heads, shape.kv_heads)
     counts = _counts(shape, shape.heads // shape.kv_heads)
@@ -124,7 +126,7 @@ def _free(shape: Shape, hidden: int) -> _Heads:
 
 
 def _coupled(shape: Shape, config: Mapping[str, Any], shared: int) -> Iterator[_Heads]:
-    """Yield heads that together are as wide as the model, the narrowest model first."""
+    """Yield heads that together are as wide as the model, starting with the narrowest model."""
     part = math.gcd(shape.hidden, BLOCK)
     for hidden in range(part, shape.hidden + 1, part):
         if hidden < min(shape.hidden, BLOCK * 3 // 4) or math.gcd(hidden, BLOCK) != part:
@@ -144,20 +146,20 @@ def _coupled(shape: Shape, config: Mapping[str, Any], shared: int) -> Iterator[_
 
 
 def _counts(shape: Shape, shared: int) -> Iterator[tuple[int, int]]:
-    """Yield (query heads, key heads) worth trying: several of each where the real one has them."""
+    """Yield (query heads, key heads) to try: several of each if the real model has several."""
     several = (4, 2, 8) if shared == 1 else (2,)
     for kv_heads in (*(n for n in several if n < shape.kv_heads), shape.kv_heads):
         yield shared * kv_heads, kv_heads
 
 
 def _has_factors(config: Mapping[str, Any]) -> bool:
-    """Whether rotations have a factor per pair of a head's numbers."""
+    """Return whether rotations have a factor per pair of a head's numbers."""
     scaling = config.get("rope_scaling") or config.get("rope_parameters")
     return isinstance(scaling, Mapping) and any(isinstance(v, list) for v in scaling.values())
 
 
 def _layers(shape: Shape, config: Mapping[str, Any]) -> int:
-    """Return one whole period of the layers' pattern, and at least two layers."""
+    """Return the number of layers: one full period of the pattern, and at least two."""
     said = (config.get("sliding_window_pattern"), config.get("no_rope_layer_interval"))
     periods = [n for n in said if isinstance(n, int)]
     periods += [_period(config[key]) for key in _patterns(config)]
@@ -171,14 +173,14 @@ def _patterns(config: Mapping[str, Any]) -> list[str]:
 
 
 def _period(pattern: list[Any]) -> int:
-    """Return after how many entries a list repeats itself."""
+    """Return the period of a list in entries."""
     sizes = range(1, len(pattern))
     cycles = (n for n in sizes if all(x == pattern[i % n] for i, x in enumerate(pattern)))
     return next(cycles, len(pattern))
 
 
 def _lists(config: Mapping[str, Any], layers: int) -> dict[str, Any]:
-    """Cut the lists that have an entry per layer."""
+    """Shorten the lists that have one entry per layer."""
     cut: dict[str, Any] = {key: config[key][:layers] for key in _patterns(config)}
     if isinstance(config.get("attention_types"), list):
         kinds = [kind for pattern, _ in config["attention_types"] for kind in pattern]
@@ -187,7 +189,7 @@ def _lists(config: Mapping[str, Any], layers: int) -> dict[str, Any]:
 
 
 def _named(shape: Shape, config: Mapping[str, Any], heads: _Heads, layers: int) -> dict[str, int]:
-    """Return the sizes under the names that this class's config gives them."""
+    """Return the sizes under the names that this class's config uses."""
     old = shape.model_type in _OLD_NAMES
     sizes = {
         _name(config, "n_embd" if old else "hidden_size", "n_embd", "n_embed"): heads.hidden,
@@ -228,7 +230,7 @@ def _name(config: Mapping[str, Any], *names: str) -> str:
 
 
 def _experts(shape: Shape, config: Mapping[str, Any]) -> dict[str, int]:
-    """Keep how many experts answer a token; twice as many are there to choose from."""
+    """Keep the number of experts per token; the model has twice as many experts."""
     if not shape.experts:
         return {}
     many = min(shape.experts, max(4, 2 * shape.experts_per_token))

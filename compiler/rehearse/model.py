@@ -1,4 +1,4 @@
-"""The miniature on disk: its config, the real tokenizer's files, and weights made beside them."""
+"""The miniature on disk: its config, the real tokenizer's files and random weights."""
 
 import json
 import shutil
@@ -12,8 +12,8 @@ from typing import Any, Final
 from ftc.compiler.rehearse.miniature import shrink
 from ftc.compiler.rehearse.stage import StageFailed
 from ftc.compiler.resolve.facts import ModelFacts
-from ftc.compiler.resolve.model_folder import located_folder
-from ftc.compiler.resolve.tokenizer_files import SENTENCEPIECE_FILE, TOKENIZER_FILE
+from ftc.compiler.resolve.model.folder import located_folder
+from ftc.compiler.resolve.model.tokenizer_files import SENTENCEPIECE_FILE, TOKENIZER_FILE
 from ftc.spec.finding import EnvironmentFailure
 
 CONFIG_FILE: Final = "config.json"
@@ -25,7 +25,7 @@ _LONGEST_CAUSE: Final = 6
 def find_files(model: ModelFacts, *, folder: Path) -> Path:
     """Return the folder that holds the real config and tokenizer.
 
-    Raises EnvironmentFailure where only the built-in table knows the model.
+    Raises EnvironmentFailure if the model is only in the built-in table.
     """
     place = None if model.origin == "table" else located_folder(model, folder=folder)
     if place is not None and (place / CONFIG_FILE).is_file():
@@ -34,13 +34,13 @@ def find_files(model: ModelFacts, *, folder: Path) -> Path:
                 return place
     if model.origin == "bundle":
         raise EnvironmentFailure(
-            message=f"`{model.id}` has not run, so that its result cannot be rehearsed with",
+            message=f"`{model.id}` has not run, so there is no result to rehearse with",
             help="rehearse that bundle's own spec, or run it first",
         )
     raise EnvironmentFailure(
-        message=f"a rehearsal needs the config and the tokenizer's files of `{model.id}`, and they"
-        " are not on this machine",
-        help=f'fetch them once, without the weights: `hf download {model.id} --include "*.json"'
+        message=f"a rehearsal needs the config and the tokenizer files of `{model.id}`, which are"
+        " not on this machine",
+        help=f'download them without the weights: `hf download {model.id} --include "*.json"'
         ' "*.model" "*.txt" "*.jinja"`',
     )
 
@@ -48,8 +48,8 @@ def find_files(model: ModelFacts, *, folder: Path) -> Path:
 def make_miniature(place: Path, folder: Path, log: Path, *, trusted: bool) -> str:
     """Write the miniature of the model at `place` into a new folder; return its size in words.
 
-    `trusted`: the model's own code may run. Raises StageFailed where the config cannot be shrunk
-    or no weights come of it.
+    `trusted` allows the model's own code to run. Raises StageFailed if the config cannot be shrunk
+    or the weights cannot be created.
     """
     config = json.loads((place / CONFIG_FILE).read_bytes())
     small = shrink(config)
@@ -64,9 +64,9 @@ def make_miniature(place: Path, folder: Path, log: Path, *, trusted: bool) -> st
 
 
 def run_script(name: str, arguments: list[Path | str], log: Path) -> str:
-    """Run one of the scripts beside this module; return what it printed.
+    """Run one of the scripts beside this module; return its output.
 
-    Raises StageFailed with the last lines of what it said of its failure.
+    Raises StageFailed with the last lines of its error output.
     """
     with as_file(files("ftc.compiler.rehearse") / "scripts" / name) as script:
         done = subprocess.run(
@@ -86,7 +86,7 @@ def run_script(name: str, arguments: list[Path | str], log: Path) -> str:
 
 
 def _copy_small_files(place: Path, folder: Path) -> None:
-    """Copy the tokenizer, the chat template and what else is no weight."""
+    """Copy the tokenizer, the chat template and every other file that contains no weights."""
     for path in sorted(place.iterdir()):
         left_out = path.name in _LEFT_OUT or path.name.endswith((*_WEIGHTS, ".index.json"))
         if path.is_file() and not left_out:

@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.pipeline import Outcome, compile_bundle, write
-from ftc.compiler.plan.known import known
+from ftc.compiler.plan.known_facts import known
 from ftc.compiler.rehearse.bundle_run import (
     BundleRun,
     Mark,
@@ -21,6 +21,7 @@ from ftc.compiler.rehearse.bundle_run import (
     is_done,
     make_environment,
     said,
+    written,
 )
 from ftc.compiler.rehearse.course import Course, clean, make_folder
 from ftc.compiler.rehearse.meaning import MEANINGS, find_unshown
@@ -30,10 +31,10 @@ from ftc.compiler.rehearse.stage import Failure, Rehearsal, StageFailed, Tell
 from ftc.spec.finding import EnvironmentFailure
 from ftc.spec.sections import Spec
 
-#: What the 16-bit GGUF may differ from the merged model by: mean nats per token.
+#: How far the 16-bit GGUF may differ from the merged model: mean nats per token.
 MOST_DIVERGENCE: Final = 0.001
 _RUNS: Final = ("torch", "transformers", "trl", "peft", "accelerate", "datasets", "matplotlib")
-_OF_TORCH: Final = ("adamw", "adafactor", "sgd")  # the others are of bitsandbytes
+_OF_TORCH: Final = ("adamw", "adafactor", "sgd")  # the others are from bitsandbytes
 _CONVERTS: Final = ("llama_cpp", "gguf")
 _MEBI: Final = 2**20
 _QUESTION_LETTERS: Final = 400
@@ -42,7 +43,7 @@ _QUESTION_LETTERS: Final = 400
 def rehearse(source: str, *, keep: Path | None, tell: Tell) -> Rehearsal:
     """Run the whole bundle of a spec on a miniature of its model; `keep` is a folder for its files.
 
-    Raises EnvironmentFailure where this machine lacks what a rehearsal needs.
+    Raises EnvironmentFailure if this machine lacks something that a rehearsal needs.
     """
     folder = make_folder(keep)
     course = Course(folder=folder, tell=tell)
@@ -63,7 +64,7 @@ def rehearse(source: str, *, keep: Path | None, tell: Tell) -> Rehearsal:
 
 
 def _hold_sound(outcome: Outcome, whose: str) -> None:
-    """Raise StageFailed with the first error of a spec."""
+    """Raise StageFailed with the first error of a spec, if it has one."""
     errors = [finding for finding in outcome.findings if finding.severity == "error"]
     if errors:
         more = f", and {len(errors) - 1} more" if len(errors) > 1 else ""
@@ -71,7 +72,7 @@ def _hold_sound(outcome: Outcome, whose: str) -> None:
 
 
 def _run(outcome: Outcome, course: Course) -> None:
-    """Make the miniature and its bundle, then run all of it."""
+    """Make the miniature and its bundle, then run the bundle."""
     spec = outcome.spec
     if spec is None or outcome.document is None or outcome.facts is None:
         raise ValueError("only a compiled outcome can be rehearsed")
@@ -93,7 +94,9 @@ def _run(outcome: Outcome, course: Course) -> None:
     _train(course)
     _judge(spec, course)
     if OBJECTIVES[spec.objective.type].head == "scores":
-        course.skip("convert", "llama.cpp has no such head: the merged folder is the result")
+        course.skip(
+            "convert", "llama.cpp does not support this head: the merged folder is the result"
+        )
     if spec.export.types:
         _compare(course)
     _ask(spec, course)
@@ -115,23 +118,23 @@ def _need_packages(spec: Spec, outcome: Outcome) -> None:
     missing = [name for name in needed if find_spec(name) is None]
     if missing:
         raise EnvironmentFailure(
-            message=f"a rehearsal trains for real, and {', '.join(missing)} cannot be imported",
-            help='install what bundles need: `pip install "ftc[run]"`',
+            message=f"a rehearsal trains, and {', '.join(missing)} cannot be imported",
+            help="run `make install` in a clone of ftc to install what bundles need",
         )
 
 
 def _train(course: Course) -> None:
-    """Start `run.sh`, kill it at its first checkpoint."""
+    """Start `run.sh` and kill it at its first checkpoint."""
     with BundleRun(course.bundle, course.log) as run:
         with course.stage("prepare") as result:
-            run.wait_for(done("prepare", "data"))
+            run.wait_for(done("prepare"))
             result(_count_rows(course.bundle))
         with course.stage("train") as result:
             run.wait_for(checkpoint("train"))
             run.kill()
             result("killed with SIGKILL at its first checkpoint")
     if is_done(course.bundle, "train"):
-        course.skip("resume", "training was over before it could be killed")
+        course.skip("resume", "training ended before it could be killed")
 
 
 def _judge(spec: Spec, course: Course) -> None:
@@ -140,8 +143,10 @@ def _judge(spec: Spec, course: Course) -> None:
         for mark in _marks(spec, course):
             with course.stage(mark.stage) as result:
                 run.wait_for(mark)
-                if mark.stage == "resume" and "going on from" not in run.text():
-                    raise StageFailed("training began anew instead of going on from its checkpoint")
+                if mark.stage == "resume" and "resuming from" not in run.text():
+                    raise StageFailed(
+                        "training started again instead of resuming from its checkpoint"
+                    )
                 result(_result(mark.stage, course.bundle))
         with course.stage("report"):
             run.finish()
@@ -150,21 +155,26 @@ def _judge(spec: Spec, course: Course) -> None:
 def _marks(spec: Spec, course: Course) -> Iterator[Mark]:
     if not is_done(course.bundle, "train"):
         yield done("resume", "train")
-    yield done("merge", "merged")
+    yield done("merge")
     if spec.data.splits.test:
-        yield done("evaluate", "evaluate")
+        yield done("evaluate")
     if spec.export.types:
         yield said("convert", "\nconverted: ")
-        yield said("tokens", " are the same tokens in transformers and in llama.cpp")
-        yield done("quantize", "quantize")
+        yield written("tokens", "run/quantize/tokens.json")
+        yield done("quantize")
     if spec.export.adapter:
-        yield done("adapter", "adapter")
-    if (course.bundle / "modelfile.py").is_file():
-        yield done("modelfile", "modelfile")
+        yield done("adapter")
+    if "modelfile" in _read_stages(course.bundle):
+        yield done("modelfile")
+
+
+def _read_stages(bundle: Path) -> list[str]:
+    """Return the stages that the bundle has."""
+    return list(json.loads((bundle / "plan.json").read_text(encoding="utf-8"))["stages"])
 
 
 def _compare(course: Course) -> None:
-    """Hold what quantize.py measured of the 16-bit GGUF to what rounding stays below."""
+    """Compare what the export measured of the 16-bit GGUF with the largest effect of rounding."""
     with course.stage("compare") as result:
         found = _qualities(course.bundle)["F16"]
         words = (
@@ -173,20 +183,20 @@ def _compare(course: Course) -> None:
         )
         if found["divergence"] >= MOST_DIVERGENCE:
             raise StageFailed(
-                f"the F16 GGUF is not the merged model: {words}; rounding stays below"
-                f" {MOST_DIVERGENCE} nats"
+                f"the F16 GGUF differs from the merged model: {words}; rounding alone stays"
+                f" below {MOST_DIVERGENCE} nats"
             )
         result(words)
 
 
 def _qualities(bundle: Path) -> dict[str, Any]:
-    """Return what quantize.py measured of each file, by type."""
+    """Return what the export measured of each file, by type."""
     text = (bundle / "run" / "quantize" / "quality.json").read_text(encoding="utf-8")
     return {entry["type"]: entry for entry in json.loads(text)["files"]}
 
 
 def _ask(spec: Spec, course: Course) -> None:
-    """Ask the result something that the data asks; a reward model, what an answer is worth."""
+    """Ask the result a question from the data; a reward model scores an answer."""
     row = json.loads(_rows(course.bundle / "run").read_text(encoding="utf-8").splitlines()[0])
     asked = [turn["content"] for turn in row.get("messages", ()) if turn["role"] == "user"]
     question = (asked or [str(row.get("prompt") or "Hello")])[0][:_QUESTION_LETTERS]
@@ -206,11 +216,11 @@ def _ask(spec: Spec, course: Course) -> None:
             stream.write(f"--- ask.py\n{answered.stdout}{answered.stderr}")
         if answered.returncode:
             raise StageFailed(find_cause(answered.stderr) or f"exit code {answered.returncode}")
-        result(f"{len(answered.stdout.strip())} characters, as an untrained model would")
+        result(f"{len(answered.stdout.strip())} characters, from an untrained model")
 
 
 def _rows(run: Path) -> Path:
-    """Return the test split's rows, or the training split's where nothing is held out."""
+    """Return the test split's rows, or the training split's if nothing is held out."""
     for name in ("test", "train"):
         path = run / "data" / f"{name}.jsonl"
         if path.is_file() and path.stat().st_size:
@@ -220,20 +230,23 @@ def _rows(run: Path) -> Path:
 
 def _count_rows(bundle: Path) -> str:
     report = json.loads((bundle / "run" / "data" / "report.json").read_text(encoding="utf-8"))
-    return ", ".join(f"{count} rows in {name}" for name, count in report["splits"].items())
+    tried = report["round_trip"]["rows"]
+    counts = ", ".join(f"{count} rows in {name}" for name, count in report["splits"].items())
+    return f"{counts}; {tried} of them encoded and decoded"
 
 
 def _result(stage: str, bundle: Path) -> str:
-    """Return what a stage came to, from what it wrote."""
+    """Return the result of a stage in a few words, from the files that it wrote."""
     run = bundle / "run"
     if stage == "resume":
         curve = json.loads((run / "train" / "curve.json").read_text(encoding="utf-8"))
-        return f"went on from its checkpoint to step {curve['train'][-1][0]}"
+        return f"resumed from its checkpoint and trained to step {curve['train'][-1][0]}"
     if stage == "evaluate":
         report = json.loads((run / "evaluate" / "report.json").read_text(encoding="utf-8"))
         return f"loss {report['loss']:.2f} on {report['rows']} rows (an untrained model)"
     if stage == "tokens":
-        return "transformers and llama.cpp read every row alike"
+        found = json.loads((run / "quantize" / "tokens.json").read_text(encoding="utf-8"))
+        return _say_compared(found)
     if stage == "quantize":
         return ", ".join(
             f"{kind} {found['bytes'] / _MEBI:,.1f} MiB, KL {found['divergence']:.1e}"
@@ -242,10 +255,36 @@ def _result(stage: str, bundle: Path) -> str:
     if stage == "adapter":
         report = json.loads((run / "quantize" / "adapter.json").read_text(encoding="utf-8"))
         found = report["adapter"]
-        return f"{found['bytes'] / _MEBI:,.1f} MiB, on its base KL {found['divergence']:.1e}"
+        tokens = _say_compared(report["tokens"])
+        return f"{found['bytes'] / _MEBI:,.1f} MiB, KL {found['divergence']:.1e}; {tokens}"
     if stage == "modelfile":
-        return "Ollama would read every row as training did"
+        return _say_modelfile(run)
     return ""
+
+
+def _say_compared(found: Mapping[str, Any]) -> str:
+    """Say on how many rows transformers and llama.cpp were compared; raises StageFailed if none."""
+    rows = found["compared_rows"]
+    if not rows:
+        raise StageFailed("no row was compared with llama.cpp's tokens")
+    words = f"{rows:,} of {rows:,} rows have the same tokens"
+    if found.get("rows_with_tools"):
+        words += f", {found['rows_with_tools']:,} of them with tools"
+    if found.get("later_pieces"):
+        words += f"; {found['later_pieces']:,} later pieces of texts not compared"
+    return words
+
+
+def _say_modelfile(run: Path) -> str:
+    """Say on how many rows the Modelfiles were tested; raises StageFailed if none."""
+    text = (run / "quantize" / "modelfile.json").read_text(encoding="utf-8")
+    found = json.loads(text)["modelfiles"].values()
+    whole = min((entry["whole_rows"] for entry in found), default=0)
+    bare = min((entry["rows_without_their_tools"] for entry in found), default=0)
+    if not whole + bare:
+        raise StageFailed("no row was compared with Ollama's tokens")
+    words = f"Ollama reads {whole:,} rows as in training" if whole else "no row without tools"
+    return words + (f"; {bare:,} rows only up to the first tool call" if bare else "")
 
 
 def _explain(course: Course, cause: str) -> Failure:

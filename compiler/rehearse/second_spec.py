@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any, Final
 
+from ftc.compiler.plan.objective.sampling import find_rewards, samples
 from ftc.compiler.plan.plan import Plan
-from ftc.compiler.plan.sampling import find_rewards, samples
 from ftc.compiler.relocation import relocate_sources
 from ftc.compiler.resolve.facts import DataFacts
 from ftc.spec.document import Document
@@ -18,20 +18,20 @@ from ftc.spec.sources import list_sources
 ROWS: Final = 48
 STEPS: Final = 4
 CHECKPOINT_STEPS: Final = 2
-PROCESSES: Final = 2  # where the real run has several
+PROCESSES: Final = 2  # if the real run has several
 LONGEST_TOKENS: Final = 1024
-_MARGIN_TOKENS: Final = 64  # of answer beside the longest prompt
+_MARGIN_TOKENS: Final = 64  # for the answer, beside the longest prompt
 _HELD_OUT: Final = 0.1
-#: Small, so that a few steps on an untrained model do not teach it to say nothing.
+#: Small, so that a few steps do not teach an untrained model to give empty answers.
 _LEARNING_RATE: Final = 1e-4
 _COMPARED: Final = "F16"
 _TRIED: Final = 4  # answers to a prompt
 _TRIED_TOKENS: Final = 16
 _MOST_REWARDS: Final = 16
-#: What about a third of the texts end with that an untrained model writes.
+#: About a third of the texts that an untrained model writes end with one of these.
 _SOMETIMES: Final = r"[a-m]\W*$"
-#: What an untrained model cannot be held to: it finds many words about as likely. How far its words
-#: drift is judged as for any other; `tokens` are those that so few rows hold.
+#: Limits that an untrained model cannot meet, because it finds many words about as likely. The
+#: divergence is tested as for any other model; `tokens` is what so few rows contain.
 _VERIFY: Final[Mapping[str, Any]] = {
     "max_divergence": "auto",
     "min_agreement": 0,
@@ -44,9 +44,9 @@ _VERIFY: Final[Mapping[str, Any]] = {
 def make_second_spec(
     document: Document, *, spec: Spec, plan: Plan, data: DataFacts, folder: Path
 ) -> dict[str, Any]:
-    """Return the spec of the rehearsal in `folder`, whose model lies in `folder`/model.
+    """Return the spec of the rehearsal in `folder`, with its model in `folder`/model.
 
-    What the plan of the real run decided is said outright, so that it cannot be decided anew.
+    It states the decisions of the real run's plan, so that they are not made a second time.
     """
     second = {section: lengthen(section, value) for section, value in document.data.items()}
     second["model"] = _model(second["model"], spec)
@@ -92,7 +92,7 @@ def _model(written: Mapping[str, Any], spec: Spec) -> dict[str, Any]:
 
 
 def _method(written: Mapping[str, Any], spec: Spec, plan: Plan) -> dict[str, Any]:
-    """Say layers by what the miniature has of them: the last one, and kinds in place of numbers."""
+    """Name layers that the miniature has: the last one, and kinds of modules instead of numbers."""
     method = {key: value for key, value in written.items() if key != "layers"}
     targets = plan.decisions.lora_targets
     if spec.method.target_pattern is not None and targets is not None:
@@ -103,7 +103,7 @@ def _method(written: Mapping[str, Any], spec: Spec, plan: Plan) -> dict[str, Any
 
 def _data(written: Mapping[str, Any], spec: Spec, plan: Plan, facts: DataFacts) -> dict[str, Any]:
     data = {**written, "max_rows": min(ROWS, spec.data.max_rows or ROWS)}
-    if facts.sources:  # each source has a limit of its own, so that none is left out
+    if facts.sources:  # each source has its own limit, so that none is left out
         data.pop("max_rows")
     room = max(LONGEST_TOKENS, facts.lengths.prompt_max + _MARGIN_TOKENS)
     data["max_length"] = min(plan.decisions.max_length.value, room)
@@ -119,7 +119,7 @@ def _data(written: Mapping[str, Any], spec: Spec, plan: Plan, facts: DataFacts) 
 
 
 def _sources(document: Document, spec: Spec, data: DataFacts, folder: Path) -> list[Any]:
-    """Return the sources as they are seen from the folder, each with its part of the few rows."""
+    """Return the sources with paths relative to the folder, each with its share of the few rows."""
     sources = list_sources(spec.data)
     paths = [
         None if part.path is None else _seen_from(document.folder / part.path, folder)
@@ -140,10 +140,10 @@ def _sources(document: Document, spec: Spec, data: DataFacts, folder: Path) -> l
 def _tried(
     document: Document, spec: Spec, plan: Plan, data: DataFacts, folder: Path
 ) -> dict[str, Any]:
-    """Return the objective: fewer and shorter answers, and a reward that some of them get.
+    """Return the objective with fewer and shorter answers, and a reward that some of them get.
 
-    An untrained model's answers hardly ever earn the user's rewards. Where all are worth the same
-    nothing is learned, which the real run would call a failure.
+    An untrained model's answers hardly ever earn the user's rewards. If all answers earn the same
+    reward, nothing is learned, and the real run would fail.
     """
     objective: dict[str, Any] = {"type": spec.objective.type}
     written = document.data.get("objective")
@@ -176,7 +176,7 @@ def _training(written: Mapping[str, Any], spec: Spec, plan: Plan) -> dict[str, A
     if spec.data.splits.validation:
         evaluation["every_steps"] = CHECKPOINT_STEPS
         evaluation["allow_worse"] = (
-            True  # four steps show that a run works, not what it is good for
+            True  # four steps show that a run works, not that the result is good
         )
     if spec.data.splits.test:
         evaluation["metric"] = decided.metric.value
@@ -193,7 +193,7 @@ def _training(written: Mapping[str, Any], spec: Spec, plan: Plan) -> dict[str, A
 
 
 def _seen_from(path: Path, folder: Path) -> str:
-    """Return a path relative to the rehearsal's folder; absolute where none is relative."""
+    """Return a path relative to the rehearsal's folder, or else an absolute one."""
     try:
         relative = PurePath(os.path.relpath(path.absolute(), folder)).as_posix()
     except ValueError:  # another drive on Windows

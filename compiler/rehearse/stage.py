@@ -1,4 +1,4 @@
-"""What a rehearsal leaves: its stages with their times, why it failed, what it could not show."""
+"""The result of a rehearsal: its stages with their times, its failure, what it could not test."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Status = Literal["ok", "failed", "not rehearsed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """One stage that ran; `result` is what it came to, in a few words."""
+    """One stage that ran; `result` describes its result in a few words."""
 
     name: str
     status: Status
@@ -22,9 +22,9 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """Why the rehearsal stopped: the last lines that were said, and what they mean for the run.
+    """Why the rehearsal stopped: the last lines of output, and what the failure means for the run.
 
-    `log` is where everything that was said is kept; None where no script ran yet.
+    `log` is the file with the full output; None if no script ran yet.
     """
 
     stage: str
@@ -35,7 +35,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unshown:
-    """Something of the real run that a CPU cannot show, and what proves it instead."""
+    """A part of the real run that a CPU cannot test, and what tests it instead."""
 
     what: str
     instead: str
@@ -43,9 +43,9 @@ class Unshown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsal:
-    """A rehearsal from its start to its end; `findings` are those of the real spec.
+    """A complete rehearsal; `findings` are those of the real spec.
 
-    `folder` is where the files are kept; None where they were removed.
+    `folder` is where the files are kept; None if they were removed.
     """
 
     name: str | None
@@ -56,8 +56,8 @@ class Rehearsal:
     folder: Path | None
 
 
-class StageFailed(Exception):  # noqa: N818 - it is the stage that failed
-    """A stage ended without what it is for; the text is the cause."""
+class StageFailed(Exception):  # noqa: N818 - the stage failed
+    """A stage failed; the text is the cause."""
 
 
 #: Called when a stage begins (with None) and when it ends.

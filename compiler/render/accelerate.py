@@ -1,4 +1,4 @@
-"""The data of accelerate.yaml: how many processes, on what, sharing how."""
+"""The data of accelerate.yaml: the processes, their devices and how they share the model."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ from ftc.compiler.render.source import BundleSource
 def accelerate_config(source: BundleSource) -> dict[str, Any]:
     """Return what `accelerate launch --config_file` reads.
 
-    On a CPU several plain processes are MULTI_GPU with `use_cpu`: MULTI_CPU would start only one.
-    Which node this is and where the first one listens is said on the command line, by run.sh or
-    node.sh, since it is known only when the run starts.
+    Several processes on a CPU are MULTI_GPU with `use_cpu`: MULTI_CPU would start only one. The
+    rank of the node and the address of the first node are only known when the run starts, so
+    run.sh or node.sh passes them on the command line.
     """
     decided = source.plan.decisions
     sharding = decided.sharding.value
@@ -33,7 +33,7 @@ def accelerate_config(source: BundleSource) -> dict[str, Any]:
         config["deepspeed_config"] = {
             "deepspeed_config_file": "deepspeed.json",
             "zero3_init_flag": sharding == "zero3",
-            # else DeepSpeed's launcher would go to the other nodes by ssh
+            # otherwise DeepSpeed's launcher would use ssh to reach the other nodes
             **({"deepspeed_multinode_launcher": "standard"} if nodes > 1 else {}),
         }
     else:
@@ -45,13 +45,13 @@ def accelerate_config(source: BundleSource) -> dict[str, Any]:
 
 
 def _fsdp_config(source: BundleSource) -> dict[str, Any]:
-    """Return what accelerate's FSDP plugin is told (1.15, `FullyShardedDataParallelPlugin`).
+    """Return the settings of accelerate's FSDP plugin (1.15, `FullyShardedDataParallelPlugin`).
 
-    Each decoder layer is a unit, under the model's own list of layers that are not split. One
-    process reads the weights and the others get their shards of it, but for a base in 4 bits, which
-    accelerate shards from each process's own copy. Layers are recomputed by the Trainer's own
-    setting: FSDP's renames modules, and PEFT 0.21 then saves an adapter of no tensors. Checkpoints
-    are a file per process; train.py gathers the result.
+    Each decoder layer is one unit, according to the model's list of layers that are not split. One
+    process reads the weights and sends the others their shards. A 4-bit base is an exception:
+    accelerate shards it from each process's own copy. Activation checkpointing uses the Trainer's
+    setting, because FSDP's renames modules, and PEFT 0.21 then saves an empty adapter. Checkpoints
+    have one file per process; train.py gathers the result.
     """
     offload = source.plan.decisions.offload.value
     return {

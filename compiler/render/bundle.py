@@ -4,29 +4,44 @@ import json
 from typing import Any
 
 import yaml
-from jinja2 import Environment
 
 from ftc.compiler.render.artifacts import ARTIFACTS, Artifact
-from ftc.compiler.render.context import make_context
-from ftc.compiler.render.environment import make_environment
+from ftc.compiler.render.comment_wrapping import wrap_comments
+from ftc.compiler.render.context import make_context, neutralize
+from ftc.compiler.render.environment import make_environment, make_script_environment
 from ftc.compiler.render.file import RenderedFile
-from ftc.compiler.render.layout import lay_out
+from ftc.compiler.render.find_uses import find_uses
+from ftc.compiler.render.readme import readme_context
+from ftc.compiler.render.runtime_modules import carry_modules
 from ftc.compiler.render.source import BundleSource
-from ftc.compiler.render.uses import Uses, find_uses
+from ftc.compiler.render.unused import remove_unused
+from ftc.compiler.render.uses import Uses
 
 __all__ = ["BundleSource", "render_bundle"]
 
 
 def render_bundle(source: BundleSource) -> tuple[RenderedFile, ...]:
-    """Return the files of the bundle in the table's order; the lock is the write stage's."""
+    """Return the files of the table, in its order, then the modules that the scripts import.
+
+    The write stage adds the lock.
+    """
     uses = find_uses(source)
     context = make_context(source, uses)
-    environment = make_environment()
-    return tuple(
-        _render(artifact, source, uses, context, environment)
-        for artifact in ARTIFACTS
-        if artifact.when(uses)
-    )
+    artifacts = [artifact for artifact in ARTIFACTS if artifact.when(uses)]
+    scripts = {
+        artifact.name: _render(artifact, source, uses, context)
+        for artifact in artifacts
+        if artifact.language in ("python", "shell")
+    }
+    modules = carry_modules(scripts.values())
+    context |= readme_context(source, artifacts, modules)
+    rest = {
+        artifact.name: _render(artifact, source, uses, context)
+        for artifact in artifacts
+        if artifact.name not in scripts
+    }
+    rendered = scripts | rest
+    return (*(rendered[artifact.name] for artifact in artifacts), *modules)
 
 
 def _render(
@@ -34,12 +49,17 @@ def _render(
     source: BundleSource,
     uses: Uses,
     context: dict[str, Any],
-    environment: Environment,
 ) -> RenderedFile:
     data = artifact.data(source) if artifact.data else None
+    neutral = None
     if artifact.template:
-        text = environment.get_template(artifact.template).render(context)
-        text = lay_out(text) if artifact.language == "python" else text
+        is_script = artifact.language == "python"
+        environment = make_script_environment() if is_script else make_environment()
+        template = environment.get_template(artifact.template)
+        text = template.render(context)
+        if is_script:
+            text = wrap_comments(remove_unused(text))
+            neutral = remove_unused(template.render(neutralize(context)))
     elif artifact.text:
         text = artifact.text(source, uses)
     elif artifact.language == "yaml":
@@ -52,4 +72,5 @@ def _render(
         language=artifact.language,
         data=data,
         executable=artifact.executable,
+        neutral=neutral,
     )

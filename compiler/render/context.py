@@ -1,4 +1,4 @@
-"""The context of the templates: values are literals, reasons comments, choices booleans."""
+"""The context of the templates: values as literals, reasons as comments, choices as booleans."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -6,16 +6,16 @@ from typing import Any, Final
 from ftc.compiler.knowledge.gguf_types import wants_matrix
 from ftc.compiler.knowledge.locked_packages import hash_source
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.plan.batch.lengths import share_above
 from ftc.compiler.plan.decision import Decision
-from ftc.compiler.plan.importance import importance_reason, importance_tokens
-from ftc.compiler.plan.lengths import share_above
+from ftc.compiler.plan.gguf.verification import importance_reason, importance_tokens
+from ftc.compiler.plan.memory.peak import shape_of
 from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.plan.reasons import sentence
-from ftc.compiler.plan.size import shape_of
+from ftc.compiler.render.forms import form_words
 from ftc.compiler.render.launch import launch_words
 from ftc.compiler.render.method import method_values
 from ftc.compiler.render.modelfile import modelfile_context
-from ftc.compiler.render.readme import readme_context
 from ftc.compiler.render.rewards import reward_values
 from ftc.compiler.render.source import BundleSource, find_context_tokens
 from ftc.compiler.render.sources import source_values
@@ -30,7 +30,7 @@ _OPEN_ANSWER_TOKENS: Final = 512
 
 
 def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
-    """Return `value`, `why`, `uses`, `word`, `template` (partials) and the README's tables."""
+    """Return `value`, `why`, `uses`, `word`, and `template` (partials)."""
     decided = source.plan.decisions.items()
     return {
         "uses": uses,
@@ -39,13 +39,25 @@ def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
         "word": {
             "restarts": Word(str(_RESTARTS)),
             **launch_words(source),
+            **form_words(uses),
+            "metric": Word(source.plan.decisions.metric.value),
         },
         "template": {
-            "form": f"forms/{source.facts.data.form}.j2",
             "objective": f"objectives/{source.spec.objective.type}.j2",
         },
         "modelfile": modelfile_context(source),
-        **readme_context(source, uses),
+    }
+
+
+def neutralize(context: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a context with an ellipsis for every value and one sentence for every reason.
+
+    Which values exist, and so which lines a template renders, stays the same.
+    """
+    return {
+        **context,
+        "value": dict.fromkeys(context["value"], Literal(...)),
+        "why": dict.fromkeys(context["why"], Comment("a reason")),
     }
 
 
@@ -54,7 +66,7 @@ def _literals(values: Mapping[str, Any]) -> dict[str, Literal]:
 
 
 def _decided_values(source: BundleSource) -> dict[str, Any]:
-    """Return the plan's numbers as the scripts' libraries spell them."""
+    """Return the plan's values in the spelling of the scripts' libraries."""
     plan = source.plan
     decisions = plan.decisions
     values = {name: decision.value for name, decision in decisions.items().items()}
@@ -69,7 +81,6 @@ def _decided_values(source: BundleSource) -> dict[str, Any]:
         **method_values(source),
         "ladder": _ladder(source),
         "planned_bytes": plan.memory.reserved_bytes if gpu else plan.memory.device_bytes,
-        "host_bytes": plan.host_ram_bytes,
         "overlong_share": round(_overlong_share(source.facts.data, values["max_length"]), 4),
         "merged_dtype": _merged_dtype(source),
         "asked_tokens": min(_OPEN_ANSWER_TOKENS, room // 2)
@@ -80,13 +91,13 @@ def _decided_values(source: BundleSource) -> dict[str, Any]:
 
 
 def _storage(decided: Decisions) -> dict[str, str]:
-    """Return torch's name of the type that 4-bit weights are packed into."""
+    """Return torch's name of the storage type of 4-bit weights."""
     storage = decided.quant_storage
     return {} if storage is None else {"quant_storage": _DTYPES.get(storage.value, storage.value)}
 
 
 def _spec_values(source: BundleSource) -> dict[str, Any]:
-    """Return what the user, the model and the data bring."""
+    """Return the values of the spec, the model and the data."""
     spec, facts = source.spec, source.facts
     data = facts.data
     return {
@@ -95,41 +106,39 @@ def _spec_values(source: BundleSource) -> dict[str, Any]:
         "model_revision": facts.model.revision,
         "data": data.source if source.data_path is None else source.data_path,
         **source_values(source),
+        "planned_sha256": tuple(part.sha256 for part in data.sources or (data,)),
+        "planned_rows": tuple(part.usable_rows for part in data.sources or (data,)),
+        "planned_p95": data.lengths.p95,
         "data_revision": data.revision,
         "data_files": data.files,
         "delimiter": data.delimiter,
         "encoding": data.encoding,
-        "messages": data.messages,
-        "prompt": data.prompt,
-        "completion": data.completion,
-        "instruction": data.instruction,
-        "input": data.input,
-        "output": data.output,
-        "text": data.text,
-        "tools": data.tools,
-        "chosen": data.chosen,
-        "rejected": data.rejected,
-        "label": data.label,
         **reward_values(source),
         "labels": tuple(label.name for label in data.labels),
-        "tracker": spec.tracking.type,
-        "tracked_project": spec.tracking.project or spec.name,
-        "tracked_run": spec.tracking.run or spec.name,
         "system": spec.data.system,
         "max_rows": spec.data.max_rows,
         "new_tokens": spec.model.new_tokens,
-        "test_share": spec.data.splits.test,
-        "validation_share": spec.data.splits.validation,
+        "split_shares": _split_shares(source),
         "types": spec.export.types,
         "predicted_bytes": dict(source.plan.export_bytes),
         "weighed_types": tuple(kind for kind in spec.export.types if wants_matrix(kind)),
         "sdist_sha256": hash_source("llama-cpp-python"),
         "importance_tokens": importance_tokens(shape_of(facts.model)),
-        "modelfiles": (
-            *(("Modelfile",) if spec.export.types else ()),
-            *(("Modelfile.adapter",) if spec.export.adapter else ()),
+        "modelfile_endings": (
+            *(("",) if spec.export.types else ()),
+            *((".adapter",) if spec.export.adapter else ()),
         ),
     }
+
+
+def _split_shares(source: BundleSource) -> dict[str, float]:
+    """Return the shares of the splits that have rows, training apart."""
+    shares, decided = source.spec.data.splits, source.plan.decisions
+    named = {
+        "test": (shares.test, decided.test_rows.value),
+        "validation": (shares.validation, decided.validation_rows.value),
+    }
+    return {name: share for name, (share, rows) in named.items() if rows > 0}
 
 
 def _reasons(decided: Mapping[str, Decision[Any]]) -> dict[str, Comment]:
@@ -137,7 +146,7 @@ def _reasons(decided: Mapping[str, Decision[Any]]) -> dict[str, Comment]:
 
 
 def _more_reasons(source: BundleSource) -> dict[str, Comment]:
-    """Return the reasons of what the scripts need and no decision holds."""
+    """Return the reasons of values that are not decisions."""
     estimate = source.facts.data.lengths.estimate
     counted = "estimated from characters" if estimate else "counted with the model's tokenizer"
     base = source.facts.model.dtype
@@ -159,20 +168,19 @@ def _more_reasons(source: BundleSource) -> dict[str, Comment]:
         "predicted_bytes": Comment("by the types that llama.cpp gives the tensors"),
         "weighed_types": Comment("these lose clearly less, or are not to be had without"),
         "importance_tokens": Comment(sentence(importance_reason(shape_of(source.facts.model)))),
-        "host_memory": Comment("the plan's memory of the host"),
         "memory": Comment(f"the plan's peak of one process, in the phase: {phase}"),
     }
 
 
 def _ladder(source: BundleSource) -> tuple[tuple[int, int], ...]:
-    """Return the rows to train with, the decided one first."""
+    """Return (micro-batch, accumulation) pairs to try, the decided one first."""
     decided = source.plan.decisions
     first = (decided.micro_batch.value, decided.accumulation.value)
     return (first, *(row for row in source.plan.ladder if row != first))
 
 
 def _overlong_share(data: DataFacts, max_length: int) -> float:
-    """Return the share of usable rows that are longer, each row counted once."""
+    """Return the fraction of usable rows that are longer, each row counted once."""
     parts = data.sources or (data,)
     rows = sum(part.usable_rows for part in parts)
     longer = (part.usable_rows * share_above(part.lengths, max_length) for part in parts)
@@ -180,5 +188,5 @@ def _overlong_share(data: DataFacts, max_length: int) -> float:
 
 
 def _merged_dtype(source: BundleSource) -> str:
-    """Return bfloat16 where the base is; float16 has more digits for what was float32."""
+    """Return bfloat16 for a bfloat16 base; float16 keeps more digits of a float32 base."""
     return "bfloat16" if source.facts.model.dtype == "bfloat16" else "float16"

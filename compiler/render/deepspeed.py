@@ -3,22 +3,22 @@
 from typing import Any, Final
 
 from ftc.compiler.knowledge.architecture import Shape
+from ftc.compiler.plan.memory.host import STATE_BUFFERS, SUB_GROUP, WEIGHT_BUFFERS, largest_shard
 from ftc.compiler.plan.plan import Sharding
-from ftc.compiler.plan.stack import PINNED
-from ftc.compiler.plan.swap import STATE_BUFFERS, SUB_GROUP, WEIGHT_BUFFERS, largest_shard
+from ftc.compiler.plan.software import PINNED
 from ftc.compiler.render.source import BundleSource
 
 _STAGES: Final[dict[Sharding, int]] = {"zero1": 1, "zero2": 2, "zero3": 3}
-_WEIGHTS_TOO: Final = 3  # the stage that divides the weights as well
+_WEIGHTS_TOO: Final = 3  # the stage that shards the weights too
 
 
 def deepspeed_config(source: BundleSource) -> dict[str, Any]:
     """Return DeepSpeed's settings; "auto" takes the number that train.py gives the Trainer.
 
-    A bucket larger than what it carries would only take memory. Without
+    A bucket larger than its content would waste memory. Without
     `stage3_gather_16bit_weights_on_model_save` ZeRO-3 cannot save a model. An offloaded optimizer
-    is torch's fused AdamW on the CPU: DeepSpeed's own is compiled when training starts, which needs
-    a CUDA toolkit beside the GPU.
+    is torch's fused AdamW on the CPU: DeepSpeed compiles its own when training starts, which needs
+    a CUDA toolkit.
     """
     bucket = min(PINNED.bucket_elements, source.plan.trainable_parameters)
     decided = source.plan.decisions
@@ -57,12 +57,12 @@ def deepspeed_config(source: BundleSource) -> dict[str, Any]:
 
 
 def _swapped(source: BundleSource, shape: Shape) -> dict[str, Any]:
-    """Return what says that states, and weights too where asked, lie in files of a local disk.
+    """Return the settings that keep optimizer states, and optionally weights, on a local disk.
 
-    The run's own folder there, since DeepSpeed empties what it finds. Weights that are used again
-    soon would keep their buffers until then: with a reuse distance of 0 they are given back. They
-    are not read ahead: DeepSpeed 0.19 then asks twice for a matrix where a forward pass turns into
-    a backward one, and stops (`__prefetch_nvme_param_partitions`).
+    Each run has its own folder, because DeepSpeed deletes what it finds there. A reuse distance of
+    0 frees the buffers of weights that are used again soon. Prefetching is off: with it, DeepSpeed
+    0.19 requests a matrix twice between forward and backward pass, and stops
+    (`__prefetch_nvme_param_partitions`).
     """
     spec, world = source.spec, source.plan.decisions.world.value
     disk = {"device": "nvme", "nvme_path": f"{spec.distribution.nvme_path}/{spec.name}"}

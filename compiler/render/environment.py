@@ -1,4 +1,4 @@
-"""The Jinja environment: it prints only the types of `values`, and refuses everything else."""
+"""The Jinja environment: prints only the types of `values`, and raises for anything else."""
 
 import os
 import sys
@@ -12,6 +12,7 @@ import jinja2
 from jinja2 import Environment, FileSystemBytecodeCache, FunctionLoader, StrictUndefined, Undefined
 from jinja2.bccache import Bucket
 
+from ftc.compiler.render.unused import UNDEFINED
 from ftc.compiler.render.values import Comment, Literal, Markdown, ModelfileText, Word
 
 
@@ -20,17 +21,17 @@ class BareValueError(TypeError):
 
 
 class _Kept(FileSystemBytecodeCache):
-    """Compiled templates on disk; what cannot be read or written costs time alone."""
+    """Compiled templates on disk; a file that cannot be read or written is ignored."""
 
     def load_bytecode(self, bucket: Bucket) -> None:
-        """Read a template, if it was compiled of the same text."""
+        """Read a compiled template, if its source is unchanged."""
         try:
             super().load_bytecode(bucket)
-        except Exception:  # noqa: BLE001 - a damaged file can raise all that unpickling can
+        except Exception:  # noqa: BLE001 - unpickling a damaged file can raise anything
             bucket.reset()
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        """Keep a template."""
+        """Save a compiled template."""
         with suppress(OSError):
             super().dump_bytecode(bucket)
 
@@ -50,8 +51,17 @@ def make_environment() -> Environment:
     )
 
 
+@cache
+def make_script_environment() -> Environment:
+    """Return the environment for Python scripts, which are rendered with unused constants.
+
+    It prints the name of an undefined value, for `remove_unused` to find.
+    """
+    return make_environment().overlay(finalize=_finalize_script)
+
+
 def _keep_compiled() -> _Kept | None:
-    """Keep compiled templates where Python keeps the bytecode of this module, if it does so."""
+    """Return a cache beside the bytecode of this module, or None if Python writes none."""
     folder = Path(cache_from_source(__file__)).parent
     if sys.dont_write_bytecode or not os.access(folder, os.W_OK):
         return None
@@ -66,9 +76,16 @@ def _read_template(name: str) -> str | None:
 
 
 def _finalize(value: Any) -> str:
-    """Let whole tokens through; an undefined name raises its own error."""
+    """Return whole tokens unchanged; an undefined name raises its own error."""
     if isinstance(value, Literal | Comment | Word | Markdown | ModelfileText):
         return str(value)
     if isinstance(value, Undefined):
         return str(value)
     raise BareValueError(f"a template printed a bare {type(value).__name__}: {value!r}")
+
+
+def _finalize_script(value: Any) -> str:
+    """Return whole tokens unchanged, and the marked name of what is undefined."""
+    if isinstance(value, Undefined):
+        return f"{UNDEFINED}{value._undefined_name}"  # noqa: SLF001 - for those who print it
+    return _finalize(value)

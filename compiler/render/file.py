@@ -3,16 +3,22 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-# "copy" is a file of the user's, byte for byte, which nothing of ftc wrote or answers for
-Language = Literal["python", "shell", "json", "yaml", "markdown", "modelfile", "text", "copy"]
+# "copy" is an unchanged file of the user, "runtime" an unchanged module of ftc.runtime
+Language = Literal[
+    "python", "shell", "json", "yaml", "markdown", "modelfile", "text", "copy", "runtime"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedFile:
-    """`name` is relative to the bundle; `data` is what a JSON, YAML or Modelfile holds."""
+    """`name` is relative to the bundle; `data` is the content of a JSON, YAML or Modelfile.
+
+    `neutral` is the text of a Python script that was rendered without any values.
+    """
 
     name: str
     text: str
     language: Language
     data: Any = None
     executable: bool = False
+    neutral: str | None = None

@@ -1,4 +1,4 @@
-"""What a launcher's files say: the words of slurm.sh, the data of k8s.yaml and sky.yaml."""
+"""The content of a launcher's files: the words of slurm.sh, the data of k8s.yaml and sky.yaml."""
 
 import math
 from pathlib import PurePosixPath
@@ -7,21 +7,21 @@ from typing import Any, Final
 from ftc.compiler.knowledge.skypilot import find_skypilot_name
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.values import Word
+from ftc.runtime.exit_codes import PREEMPTED
 
 _MIB: Final = 2**20
 _GIB: Final = 2**30
-#: Cores per GPU: its process, and those that load data and save; clusters have eight and more.
+#: Cores per GPU: its process, and those that load data and save. Clusters have eight or more.
 _CORES_PER_GPU: Final = 4
-_SPARE: Final = 1.25  # a job over its memory is killed: a quarter more than the plan says
+_SPARE: Final = 1.25  # a quarter more than planned: a job that exceeds its memory is killed
 _WORKSPACE: Final = "/workspace"
-_PREEMPTED: Final = 75  # of survival.py: saved, and told to stop
 #: Starts again after an end that is no loss of the machine, which SkyPilot counts by itself.
 _RESTARTS: Final = 5
 _SAVING_SECONDS: Final = 120
 
 
 def launch_words(source: BundleSource) -> dict[str, Word]:
-    """Return what run.sh and slurm.sh print; of the spec, words that the schema's patterns hold."""
+    """Return the words of run.sh and slurm.sh; those from the spec match the schema's patterns."""
     launch, hardware = source.spec.launch, source.facts.hardware
     processes = max(1, hardware.count)
     cores = processes * _CORES_PER_GPU if hardware.kind == "gpu" else processes
@@ -42,8 +42,8 @@ def launch_words(source: BundleSource) -> dict[str, Word]:
 def trainjob(source: BundleSource) -> dict[str, Any]:
     """Return the TrainJob of Kubeflow Trainer 2 (`trainer.kubeflow.org/v1alpha1`).
 
-    The volume is mounted at /workspace and holds the bundle in a folder of the run's name; local
-    data, or a model's folder, lie in /workspace/inputs under their own names.
+    The volume is mounted at /workspace. It contains the bundle in a folder with the run's name;
+    local data and a local model are in /workspace/inputs under their own names.
     """
     spec, hardware = source.spec, source.facts.hardware
     launch = spec.launch
@@ -51,8 +51,7 @@ def trainjob(source: BundleSource) -> dict[str, Any]:
     memory = f"{math.ceil(_SPARE * source.plan.host_ram_bytes / _GIB)}Gi"
     requests: dict[str, Any] = {"memory": memory}
     if hardware.kind == "gpu":
-        vendor = "amd.com/gpu" if hardware.compute_capability is None else "nvidia.com/gpu"
-        limits: dict[str, Any] = {vendor: hardware.count}
+        limits: dict[str, Any] = {"nvidia.com/gpu": hardware.count}
     else:
         limits = {"cpu": max(1, hardware.count)}
     trainer: dict[str, Any] = {
@@ -81,14 +80,14 @@ def trainjob(source: BundleSource) -> dict[str, Any]:
 
 
 def _pod(source: BundleSource) -> dict[str, Any]:
-    """Return what a node's pod mounts, and the few rights that it has.
+    """Return the mounts and the restricted permissions of a node's pod.
 
-    Images with PyTorch start as root, so that `runAsNonRoot` would refuse most of them.
+    PyTorch images run as root, so `runAsNonRoot` would reject most of them.
     """
     claim = {"claimName": source.spec.launch.volume}
     volumes: list[dict[str, Any]] = [
         {"name": "workspace", "persistentVolumeClaim": claim},
-        # NCCL and the data loaders speak through shared memory, of which a pod has 64 MiB
+        # NCCL and the data loaders use shared memory; a pod has 64 MiB by default
         {"name": "shared-memory", "emptyDir": {"medium": "Memory"}},
     ]
     mounts = [
@@ -96,7 +95,7 @@ def _pod(source: BundleSource) -> dict[str, Any]:
         {"name": "shared-memory", "mountPath": "/dev/shm"},  # noqa: S108 - a mount
     ]
     disk = source.spec.distribution.nvme_path
-    if disk is not None:  # the node's own, and what lies there is gone with the pod
+    if disk is not None:  # the node's disk; its content is lost with the pod
         volumes.append({"name": "offloaded", "emptyDir": {}})
         mounts.append({"name": "offloaded", "mountPath": disk})
     return {
@@ -117,14 +116,14 @@ def _pod(source: BundleSource) -> dict[str, Any]:
 
 
 def _moved_data(source: BundleSource) -> list[str]:
-    """Return the place in the volume of the data's file, or of the folder of a mixture's files."""
+    """Return the path in the volume of the data file, or of the folder of a mixture's files."""
     if any(source.data_paths):
         return ["--data", f"{_WORKSPACE}/inputs"]
     return _moved("--data", source.data_path)
 
 
 def _moved(option: str, path: str | None) -> list[str]:
-    """Return an option with the place in the volume of what lies elsewhere here.
+    """Return an option with the path in the volume of a local file or folder.
 
     Kubernetes replaces `$(NAME)` in arguments, unless the dollar sign is doubled.
     """
@@ -135,10 +134,10 @@ def _moved(option: str, path: str | None) -> list[str]:
 
 
 def sky_task(source: BundleSource) -> dict[str, Any]:
-    """Return the task that SkyPilot reads, checked with the loader of 0.14.
+    """Return the task for SkyPilot, tested with the loader of 0.14.
 
-    Local data and a local model travel to fixed names, which the run is told of; shell inside of it
-    has no text of the spec.
+    Local data and a local model are copied to fixed names, which are passed to the run. The shell
+    commands in the task contain no text of the spec.
     """
     launch, hardware, plan = source.spec.launch, source.facts.hardware, source.plan
     swapped = plan.decisions.nvme_bytes.value if plan.decisions.nvme_bytes is not None else 0
@@ -149,7 +148,7 @@ def sky_task(source: BundleSource) -> dict[str, Any]:
         "use_spot": launch.spot,
         "job_recovery": {
             "max_restarts_on_errors": _RESTARTS,
-            "recover_on_exit_codes": [_PREEMPTED],
+            "recover_on_exit_codes": [PREEMPTED],
         },
     }
     if hardware.kind == "gpu":
@@ -175,14 +174,14 @@ def sky_task(source: BundleSource) -> dict[str, Any]:
         "num_nodes": 1,
         "resources": resources,
         **({"file_mounts": mounts} if mounts else {}),
-        # given on the command line where a model asks for it: --secret HF_TOKEN
+        # passed on the command line for gated models: --secret HF_TOKEN
         "envs": {"HF_TOKEN": ""},
         "setup": _SETUP,
         "run": f"{run}\n",
     }
 
 
-_SYSTEM_GIB: Final = 50  # of the machine's own disk: the system, Python and its packages
+_SYSTEM_GIB: Final = 50  # disk space for the system, Python and its packages
 _SETUP: Final = (
     "python3 -m venv --system-site-packages .venv\n"
     ".venv/bin/python -m pip install -r requirements.txt\n"

@@ -1,4 +1,4 @@
-"""What PEFT and train.py call the weights that move: names of modules, of tensors, of layers."""
+"""The names of the trained weights for PEFT and train.py: modules, tensors and layers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,16 +6,16 @@ from typing import Any
 from ftc.compiler.knowledge.module_names import ModuleNames, find_module_names
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.score_heads import SCORE_HEAD
-from ftc.compiler.plan.adapter import ALL_LINEAR
-from ftc.compiler.plan.freezing import trains_embedding, trains_head
-from ftc.compiler.plan.size import shape_of
+from ftc.compiler.plan.memory.peak import shape_of
+from ftc.compiler.plan.method.adapter import ALL_LINEAR, trains_embedding, trains_head
 from ftc.compiler.render.source import BundleSource
 
 
 def method_values(source: BundleSource) -> Mapping[str, Any]:
-    """Return LoRA's targets, what is trained whole beside it, and the prefixes of trained names.
+    """Return LoRA's targets, the modules trained in full, and the prefixes of trained names.
 
-    Names of an architecture that the table lacks are left out: rules refuse what needs them.
+    For an architecture that is not in the table, names are omitted; rules reject specs that need
+    them.
     """
     decided = source.plan.decisions
     targets: Any = decided.lora_targets.value if decided.lora_targets else ()
@@ -48,9 +48,10 @@ def _names(source: BundleSource, names: ModuleNames) -> dict[str, Any]:
 
 
 def token_tables(source: BundleSource) -> tuple[str, ...]:
-    """Return the tables of which an adapter trains the new tokens' rows alone.
+    """Return the tables of which an adapter trains only the new tokens' rows.
 
-    Those that `also_train` trains whole are not among them; PEFT trains a tied head with its table.
+    Tables that `also_train` trains in full are not included. PEFT trains a tied head with its
+    table.
     """
     spec, shape = source.spec, shape_of(source.facts.model)
     names = find_module_names(source.facts.model.architecture)

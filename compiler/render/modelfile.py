@@ -1,28 +1,27 @@
-"""The Modelfile: what Ollama is told of the GGUF files."""
+"""The Modelfile: the settings of the GGUF files for Ollama."""
 
 from collections.abc import Mapping
-from importlib.resources import files
 from typing import Any, Final
 
 from ftc.compiler.knowledge.ollama_templates import find_ollama_family, is_sayable
+from ftc.compiler.render.find_uses import renders_template
 from ftc.compiler.render.source import BundleSource, find_context_tokens
-from ftc.compiler.render.uses import renders_template
 from ftc.compiler.render.values import ModelfileText, Word
-from ftc.compiler.resolve.ollama import write_template
+from ftc.compiler.resolve.chat_template.ollama import write_template
 
-#: Rows without a chat template: each text on its line, as prepare.py writes them.
+#: Rows without a chat template: each text on its own line, as prepare.py writes them.
 _PLAIN: Final = "{{ if .System }}{{ .System }}\n{{ end }}{{ .Prompt }}\n"
-_TEXT: Final = "{{ .Prompt }}"  # the beginning of a text, as it is
+_TEXT: Final = "{{ .Prompt }}"  # the start of a text, unchanged
 
 
 def modelfile_data(source: BundleSource) -> Mapping[str, Any]:
-    """Return what the Modelfile of the merged model says, as its parser reads it back."""
+    """Return the content of the merged model's Modelfile, as its parser returns it."""
     first, *_ = source.spec.export.types
     return {"from": f"./run/quantize/{source.spec.name}-{first}.gguf", **_conversation(source)}
 
 
 def adapter_modelfile_data(source: BundleSource) -> Mapping[str, Any]:
-    """Return what the Modelfile of the adapter says: the base that it was held against, and it."""
+    """Return the content of the adapter's Modelfile: the base model and the adapter."""
     return {
         "from": f"./run/quantize/{source.spec.name}-base-F16.gguf",
         "adapter": f"./run/quantize/{source.spec.name}-adapter.gguf",
@@ -31,7 +30,7 @@ def adapter_modelfile_data(source: BundleSource) -> Mapping[str, Any]:
 
 
 def modelfile_context(source: BundleSource) -> Mapping[str, Any]:
-    """Return what both templates of Modelfiles print; None where there is nothing to say."""
+    """Return the context of both Modelfile templates; a value is None if it is omitted."""
     said = _conversation(source)
     return {
         "name": Word(source.spec.name),
@@ -43,13 +42,8 @@ def modelfile_context(source: BundleSource) -> Mapping[str, Any]:
     }
 
 
-def read_go_template() -> str:
-    """Return the module that evaluates Go templates: a bundle carries it as it is."""
-    return (files("ftc.compiler.resolve") / "go_template.py").read_text(encoding="utf-8")
-
-
 def _conversation(source: BundleSource) -> dict[str, Any]:
-    """Return template, system message and parameters, where there are such."""
+    """Return the template, system message and parameters, if there are any."""
     said: dict[str, Any] = {"stop": [], "num_ctx": str(find_context_tokens(source))}
     ollama, system = source.facts.tokenizer.ollama, source.spec.data.system
     if not renders_template(source):

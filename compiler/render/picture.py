@@ -1,17 +1,16 @@
-"""The memory of a plan as a picture: the same bars as the text, in a self-contained SVG."""
+"""The memory of a plan as a picture: the same bars as in the text, in a self-contained SVG."""
 
 from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Final
 
-from ftc.compiler.plan.bars import PARTS, Bar, make_bars
-from ftc.compiler.plan.headline import headline, say_bytes
 from ftc.compiler.plan.plan import Plan
+from ftc.compiler.plan.summary.headline import PARTS, Bar, headline, make_bars, say_bytes
 
 _WIDTH: Final = 760
-_LEFT, _RIGHT = 120, 90  # room for the phases' names and for their sizes
+_LEFT, _RIGHT = 120, 90  # space for the names and sizes of the phases
 _TOP, _STEP, _HEIGHT = 56, 30, 20
-# colours that stay apart in greyscale and under the usual colour deficiencies (Okabe and Ito)
+# distinct in greyscale and for people with colour blindness (Okabe and Ito)
 _COLOURS: Final[Mapping[str, str]] = {
     "static": "#0072b2",
     "gradients": "#d55e00",

@@ -32,6 +32,9 @@ PINS: Final[Mapping[str, str]] = {
     "trackio": "0.43.0",
 }
 
+#: The size of llama-cpp-python's source package.
+SDIST_MB: Final = 77
+
 _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "peft": lambda uses: uses.lora,
     "bitsandbytes": lambda uses: uses.qlora or uses.bnb_optimizer,
@@ -41,16 +44,25 @@ _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "gguf": lambda uses: uses.converted,
     "lm-eval": lambda uses: uses.harness,
     "jsonschema": lambda uses: uses.reward_schema,
-    # a writer without TensorBoard itself, which is wanted where the run is looked at
+    # only the writer; TensorBoard itself is needed where the run is viewed
     "tensorboardx": lambda uses: uses.tensorboard,
     "wandb": lambda uses: uses.wandb,
     "mlflow-skinny": lambda uses: uses.mlflow,
     "trackio": lambda uses: uses.trackio,
-    # of lm-eval: other versions have metadata that pip refuses one by one
+    # of lm-eval: pip rejects the metadata of other versions one by one
     "pytablewriter": lambda uses: uses.harness,
     "rouge-score": lambda uses: uses.rouge_l and (uses.answered or uses.best_by_metric),
     "sacrebleu": lambda uses: uses.chrf and (uses.answered or uses.best_by_metric),
 }
+
+
+def llama_cpp_command() -> str:
+    """Return the command that installs llama.cpp's bindings, which are only published as source.
+
+    GGML_NATIVE=OFF: on some processors, a native build of llama.cpp crashes.
+    """
+    pin = f"llama-cpp-python=={PINS['llama-cpp-python']}"
+    return f'CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install {pin}'
 
 
 def requirements(uses: Uses) -> str:
@@ -59,19 +71,22 @@ def requirements(uses: Uses) -> str:
 
 
 def requirements_lock(uses: Uses) -> str:
-    """Return those pins with all that they need, each with the hashes of its files.
+    """Return those pins with all dependencies, each with the hashes of its files.
 
-    A pin that was never locked stands without a hash, which pip refuses by its name.
+    A pin that was never locked has no hash; pip rejects it and names it. Without a GPU torch is
+    omitted, because its CPU build is installed before, from a separate index.
     """
     needed = _needed(uses)
-    locked = find_closure(needed)
+    locked = find_closure(needed, cpu=uses.cpu)
     pythons = list_pythons()
     lines = [
         "# requirements.txt and all that it needs, with the SHA-256 of every file that may come:",
         f"# {PLATFORM}, CPython {pythons[0]} to {pythons[-1]}, from the public package index.",
-        "#   pip install --require-hashes -r requirements.lock",
     ]
-    names = {package.name for package in locked}
+    if uses.cpu:
+        lines.append(f"# Install the CPU build of torch {PINS['torch']} first: see README.md.")
+    lines.append("#   pip install --require-hashes -r requirements.lock")
+    names = {package.name for package in locked} | ({"torch"} if uses.cpu else set())
     lines += [f"{name}=={PINS[name]}" for name in needed if name not in names]
     for package in locked:
         lines.append(f"{package.name}=={package.version} \\")

@@ -1,13 +1,16 @@
 """The tables of a bundle's README: the plan, its memory, its decisions and its files."""
 
-from collections.abc import Iterable, Mapping
+import ast
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ftc.compiler.plan.headline import say_cost
+from ftc.compiler.knowledge.locked_packages import list_pythons
 from ftc.compiler.plan.reasons import sentence
-from ftc.compiler.render.artifacts import ARTIFACTS
+from ftc.compiler.plan.summary.headline import say_cost
+from ftc.compiler.render.artifacts import Artifact
+from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.render.pins import SDIST_MB
 from ftc.compiler.render.source import BundleSource
-from ftc.compiler.render.uses import Uses
 from ftc.compiler.render.values import Markdown
 from ftc.compiler.resolve.facts import DataFacts
 
@@ -16,15 +19,28 @@ _MIB = 2**20
 _MINUTE = 60
 
 
-def readme_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
-    """Return `title`, `facts`, `memory`, `decisions` and `files`, all of them Markdown."""
+def readme_context(
+    source: BundleSource, artifacts: Sequence[Artifact], modules: Sequence[RenderedFile]
+) -> dict[str, Any]:
+    """Return the title, the versions to install and the tables, all as Markdown."""
+    files = [(artifact.name, artifact.about) for artifact in artifacts]
+    shared = [(module.name, _summary(module.text)) for module in modules if module.text]
+    pythons = list_pythons()
     return {
         "title": Markdown(source.spec.name),
+        "pythons": Markdown(f"{pythons[0]} to {pythons[-1]}"),
+        "sdist_mb": Markdown(str(SDIST_MB)),
         "facts": _rows(_facts(source)),
         "memory": _rows(_memory(source)),
         "decisions": _rows(_decisions(source)),
-        "files": _rows((item.name, item.about) for item in ARTIFACTS if item.when(uses)),
+        "files": _rows(files + shared),
     }
+
+
+def _summary(source: str) -> str:
+    """Return the first line of a module's docstring, in lower case and without its full stop."""
+    first = (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0].removesuffix(".")
+    return first[:1].lower() + first[1:]
 
 
 def _rows(rows: Iterable[tuple[str, ...]]) -> list[tuple[Markdown, ...]]:
@@ -32,7 +48,7 @@ def _rows(rows: Iterable[tuple[str, ...]]) -> list[tuple[Markdown, ...]]:
 
 
 def _facts(source: BundleSource) -> Iterable[tuple[str, str]]:
-    """Yield what the run is, in the order in which people ask."""
+    """Yield the facts of the run, the most important first."""
     facts, plan = source.facts, source.plan
     decided = plan.decisions
     revision = f" at {facts.model.revision}" if facts.model.revision else ""
@@ -42,7 +58,7 @@ def _facts(source: BundleSource) -> Iterable[tuple[str, str]]:
     for part in facts.data.sources or (facts.data,):
         yield "data", _data(part)
     share = plan.trainable_parameters / facts.model.parameters
-    moving = f"{_count(plan.trainable_parameters)} parameters move ({share:.2%})"
+    moving = f"{_count(plan.trainable_parameters)} parameters are trained ({share:.2%})"
     yield "method", f"{source.spec.method.type}: {moving}"
     machine = f"{facts.hardware.count}x {facts.hardware.name}"
     nodes = facts.hardware.nodes
@@ -54,7 +70,7 @@ def _facts(source: BundleSource) -> Iterable[tuple[str, str]]:
             f" {decided.accumulation.value} passes x {decided.world.value} process(es)"
         ),
     )
-    yield "steps", f"{decided.total_steps.value:,} of about {plan.tokens_per_step:,} tokens"
+    yield "steps", f"{decided.total_steps.value:,}, about {plan.tokens_per_step:,} tokens each"
     if plan.time_seconds is not None:
         yield "training time", f"about {_duration(plan.time_seconds)}"
     if plan.cost is not None:
@@ -88,7 +104,7 @@ def _memory(source: BundleSource) -> Iterable[tuple[str, str]]:
 
 
 def _decisions(source: BundleSource) -> Iterable[tuple[str, str, str, str]]:
-    """Yield name, value, who decided, and why."""
+    """Yield the name, value, source and reason of each decision."""
     for name, decision in source.plan.decisions.items().items():
         value = decision.value
         shown = str(value)
@@ -104,7 +120,7 @@ def _bound(number: float) -> str:
 
 
 def _size(size_bytes: int) -> str:
-    """Return a size as people say it: GiB from one on, MiB below."""
+    """Return a size in GiB, or in MiB below one GiB."""
     if size_bytes >= _GIB:
         return f"{size_bytes / _GIB:,.1f} GiB"
     return f"{size_bytes / _MIB:,.1f} MiB"

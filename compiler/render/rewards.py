@@ -1,16 +1,16 @@
-"""What rewards.py is rendered with: weights in the order of its functions, patterns and names."""
+"""The constants for GRPO's rewards: weights in the order of the functions, patterns and names."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from ftc.compiler.plan.sampling import find_rewards, samples
+from ftc.compiler.plan.objective.sampling import find_rewards, samples
 from ftc.compiler.render.source import BundleSource
 
 
 def reward_values(source: BundleSource) -> Mapping[str, Any]:
-    """Return the values of its constants; all empty where no answers are tried.
+    """Return the values of its constants; all empty if no answers are generated.
 
-    Its functions come in this order: exact, numeric, patterns, the JSON Schema, the user's own.
+    The order of its functions: exact, numeric, patterns, the JSON Schema, the user's functions.
     """
     spec = source.spec
     found = find_rewards(spec, source.facts.data) if samples(spec) else ()

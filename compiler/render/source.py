@@ -1,10 +1,10 @@
-"""What a bundle is rendered from: a spec, its facts and its plan, paths relative to it."""
+"""The source of a bundle: a spec, its facts and its plan, with paths relative to the bundle."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ftc.compiler.plan.known import KnownFacts
+from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.plan import Plan
 from ftc.spec.sections import Spec
 
@@ -13,12 +13,12 @@ _LEAST_CONTEXT_TOKENS: Final = 2048
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundleSource:
-    """`written` is the user's spec, its paths already relative to the bundle.
+    """`written` is the user's spec, with paths relative to the bundle.
 
-    `data_path` and `model_path` are relative to the bundle in POSIX form, None on the Hub;
-    `data_paths` is that of each source of a mixture, and `data_path` then None;
-    `chat_template` is the text of the template that the spec names, None without one; so are
-    `reward_functions`, a Python file's text as it is, and `answer_schema`, a JSON Schema.
+    `data_path` and `model_path` are relative to the bundle in POSIX form, or None on the Hub.
+    `data_paths` has one path per source of a mixture; `data_path` is then None. `chat_template`,
+    `reward_functions` (a Python file) and `answer_schema` (a JSON Schema) are the texts of the
+    files that the spec names, or None.
     """
 
     spec: Spec
@@ -34,6 +34,6 @@ class BundleSource:
 
 
 def find_context_tokens(source: BundleSource) -> int:
-    """Return the room that ask.py and Ollama give a question and its answer."""
+    """Return the context length that ask.py and Ollama use for a question and its answer."""
     wanted = max(_LEAST_CONTEXT_TOKENS, 2 * source.plan.decisions.max_length.value)
     return min(source.facts.model.context_tokens, wanted)

@@ -1,13 +1,13 @@
-"""What the Trainer calls an optimiser and a schedule, and the options that it gives them."""
+"""The Trainer's names of an optimiser and a schedule, and their options."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ftc.compiler.plan.curve import job_word
-from ftc.compiler.plan.optimizer import RULES
+from ftc.compiler.plan.memory.states import RULES
 from ftc.compiler.plan.plan import Decisions
+from ftc.compiler.plan.schedule.learning_rate import job_word
 
-#: transformers' `SchedulerType`, where its name is another.
+#: transformers' `SchedulerType`, if its name differs.
 _NAMES: Final = {"constant": "constant_with_warmup"}
 
 
@@ -31,7 +31,7 @@ def schedule_reasons(decided: Decisions) -> tuple[Any, ...]:
 
 
 def _options(decided: Decisions) -> dict[str, float]:
-    """Return what `get_scheduler` hands to the schedule (transformers 5.23 `optimization.py`)."""
+    """Return the options that `get_scheduler` passes on (transformers 5.23 `optimization.py`)."""
     floor = decided.learning_rate_floor.value if decided.learning_rate_floor else 0.0
     if decided.power is not None:
         return {"power": decided.power.value, "lr_end": floor * decided.learning_rate.value}

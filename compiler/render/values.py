@@ -8,36 +8,34 @@ from typing import Any
 
 from ftc.compiler.knowledge.ollama_templates import is_sayable
 
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]+")
+#: Control characters, separators of lines, halves of characters, and letters that cannot be seen.
+_UNPRINTABLE = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u115f\u1160\u2028\u2029\u3164\ufeff\uffa0\ud800-\udfff]+"
+)
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _LITERAL_CHARS = 72
-_LINE_CHARS = 96
 # The last three begin what GitHub's Markdown makes a link of by itself.
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~&$!@]|:(?=/)|(?<=www)\.", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A Python literal: the right-hand side of a constant and nothing else."""
+    """A Python literal, allowed only as the right-hand side of a constant."""
 
     value: Any
 
     def __str__(self) -> str:
-        """Return ASCII source whose evaluation gives the value back; a long list is wrapped."""
+        """Return ASCII source that evaluates to the value; a long list has one item per line."""
         line = python_literal(self.value)
         if len(line) <= _LITERAL_CHARS or not isinstance(self.value, tuple | list):
             return line
-        lines = [""]
-        for item in map(python_literal, self.value):
-            if lines[-1] and len(lines[-1]) + len(item) > _LINE_CHARS:
-                lines.append("")
-            lines[-1] += f" {item}," if lines[-1] else f"    {item},"
+        lines = (f"    {python_literal(item)}," for item in self.value)
         return "\n".join(["[", *lines, "]"])
 
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """One line of prose behind a `# `: control characters and line separators become spaces."""
+    """One line of text after a `# `: control characters and line separators become spaces."""
 
     text: str
 
@@ -48,9 +46,9 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a closed table of ftc's own, an integer, or a name that the schema holds to this.
+    """A word of one of ftc's closed tables, an integer, or a name with a pattern in the schema.
 
-    No blank, quote or other sign that a shell reads is in it, and none begins an option.
+    It contains no blank, quote or other shell character, and does not start with a dash.
     """
 
     text: str
@@ -66,19 +64,19 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Markdown:
-    """Text inside a line of Markdown, with everything that Markdown or HTML would read escaped."""
+    """Text inside a line of Markdown, with all Markdown and HTML syntax escaped."""
 
     text: str
 
     def __str__(self) -> str:
-        """Return the text on one line; what would be a link, markup or a cell's end is escaped."""
+        """Return the text on one line, with links, markup and cell separators escaped."""
         line = " ".join(_UNPRINTABLE.sub(" ", self.text).split())
         return _MARKUP.sub(r"\\\g<0>", line).replace("\\<", "&lt;")
 
 
 @dataclass(frozen=True, slots=True)
 class ModelfileText:
-    """A value of a Modelfile in its triple quotes, for which Ollama has no escape."""
+    """A value of a Modelfile in triple quotes, which Ollama cannot escape."""
 
     text: str
 
@@ -95,6 +93,8 @@ def python_literal(value: Any) -> str:
     """Return ASCII Python source for a JSON-like value; raises TypeError for any other type."""
     if value is None or isinstance(value, bool | int):
         return repr(value)
+    if value is Ellipsis:  # the placeholder for values in a neutral script
+        return "..."
     if isinstance(value, float):
         if not math.isfinite(value):
             raise TypeError(f"no literal for {value!r}")

@@ -1,38 +1,59 @@
-"""The facts a plan rests on: each is known, or unknown with the finding that says why.
+"""The facts that a plan depends on: each is known, or unknown with the finding that says why.
 
-All of them are frozen and hold plain values, so that the lock stores them as JSON and reads them
-back unchanged. Nothing in them is an absolute path or a time.
+All of them are frozen and have plain values, so that the lock can store them as JSON and read them
+back unchanged. They contain no absolute path and no time.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from ftc.compiler.knowledge.architecture import Shape
+from ftc.runtime.round_trip import RoundTrip
 from ftc.spec.finding import Finding
 from ftc.spec.sections import FileFormat, Form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
-    """A fact that could not be had, and why."""
+    """A fact that is not known, and why."""
 
     finding: Finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misfit:
+    """A size that config.json says and the weights do not have.
+
+    `setting` is the key of config.json, empty where several make up the size; `tensor` has the
+    size `held`.
+    """
+
+    setting: str
+    tensor: str
+    said: int
+    held: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFacts:
     """What the model's config and index files say; weights are never read.
 
-    `origin` is where the facts came from; `revision` the commit on the Hub (None for a folder);
-    `path` the folder relative to the spec, in POSIX form (None on the Hub);
+    `origin` is where the facts come from: `hub` for files of the Hub, whether they were downloaded
+    now or before, and `table` for the built-in table; `revision` the commit on the Hub (None for a
+    folder); `path` the folder relative to the spec, in POSIX form (None on the Hub);
     `config_sha256` of the bytes of config.json (of the table's entry when from the table).
     `unwritten_keys` are those that the GGUF converter wants and config.json does not have.
     `pickled` says whether all weights are pickles; None where no list of files was at hand.
+    `licence` and `gated` are None where neither the folder, the Hub nor the table says them.
+    `modules` are those that have weights, where no `shape` lists them, with `*` for the number of
+    a layer; None where neither headers nor an index name them. `missing_weights` are the files of
+    its index that a folder lacks, empty where it has none of them. `misfit` is the first size of a
+    folder's weights that does not fit its config.json.
     """
 
     id: str
-    origin: Literal["folder", "cache", "hub", "table", "bundle"]
+    origin: Literal["folder", "hub", "table", "bundle"]
     path: str | None
     revision: str | None
     config_sha256: str
@@ -47,14 +68,17 @@ class ModelFacts:
     quantized: str | None
     custom_code: bool
     licence: str | None
-    gated: bool
+    gated: bool | None
     unwritten_keys: tuple[str, ...]
     pickled: bool | None = None
+    modules: tuple[str, ...] | None = None
+    missing_weights: tuple[str, ...] = ()
+    misfit: Misfit | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OllamaFacts:
-    """How Ollama writes what the chat template renders, or the `obstacle` in the way.
+    """How Ollama writes what the chat template renders, or the `obstacle` to that.
 
     `family` is a name of the table of Ollama's templates. `default_system` is the system message
     that the template brings along, `opening` what it writes for an answer to begin with, `begun`
@@ -90,6 +114,11 @@ class ConversionFacts:
     unlisted: tuple[str, ...]
 
 
+#: What a chat template may leave out: a turn that others follow, the last question, a system
+#: message's tools, calls, results, and what a generation prompt would open an answer with.
+Unwritten = Literal["question", "earlier_turn", "tools", "calls", "results", "opening"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenizerFacts:
     """What the tokenizer's files say.
@@ -105,6 +134,9 @@ class TokenizerFacts:
     where `exact` is false. `split_markers` are control markers that the template writes and the
     tokenizer cuts into pieces. `two_templates`: the model's folder has a `chat_template.jinja` and
     another template in tokenizer_config.json, which transformers does not read then.
+    `loaded_class` is the class that transformers loads for `tokenizer.json`. Of the spec's new
+    tokens `existing_tokens` are in the vocabulary already, and `template_tokens` in the template.
+    `unwritten` names what the template leaves out of a conversation: see `probe_template`.
     """
 
     exact: bool
@@ -127,6 +159,10 @@ class TokenizerFacts:
     ollama: OllamaFacts | None = None
     split_markers: tuple[str, ...] = ()
     two_templates: bool = False
+    loaded_class: str | None = None
+    existing_tokens: tuple[str, ...] = ()
+    template_tokens: tuple[str, ...] = ()
+    unwritten: tuple[Unwritten, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,8 +200,22 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OpenAnswers:
+    """Why answers are no closed set of labels: the `number` found and the `most` there may be.
+
+    `values` compares distinct values, `length` the characters of the first value that is too long,
+    `rows` has all rows as `number` and the values that share them as `most`; `form` says that the
+    rows have no column of answers, and both are 0.
+    """
+
+    reason: Literal["form", "values", "length", "rows"]
+    number: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Twins:
-    """Near copies: rows that share nine tenths of their words, those of most rows apart.
+    """Near copies: rows that share nine tenths of their words, common words excluded.
 
     `probes` rows were drawn with a fixed seed and each was compared with `compared` rows; rows of
     fewer than five such words are not drawn. `counts` holds (near copies, probes with so many),
@@ -181,7 +231,7 @@ class Twins:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preferences:
-    """Answers that are compared, in tokens (estimated where `Lengths.estimate` says so).
+    """The lengths of compared answers in tokens (estimates where `Lengths.estimate` is true).
 
     `longer_share` is the share of pairs whose chosen answer is longer, equals left out.
     """
@@ -195,7 +245,7 @@ class Preferences:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feedback:
-    """How many of the answers that cleaning leaves were found good, and bad."""
+    """How many of the answers, after cleaning, are rated good and bad."""
 
     desirable_rows: int
     undesirable_rows: int
@@ -203,7 +253,7 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewardFunction:
-    """A function that a user's file defines, and what a call must give it.
+    """A reward function in a user's file, and the arguments that it needs.
 
     `takes_others` says whether it has a `**kwargs`, `by_name` that all can be given by their names.
     """
@@ -216,26 +266,105 @@ class RewardFunction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewardFault:
-    """Why a reward cannot be given: `place` is its number in the spec's list, from 0."""
+    """Why a reward cannot be computed: `place` is its number in the spec's list, from 0.
+
+    `key` and `values` are those of a sentence of `spec/messages`.
+    """
 
     place: int
-    what: str
+    key: str
+    values: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewardFacts:
-    """What rewards would give the data's own answers, of which `rows` were looked at.
+    """What the rewards give for the data's own answers; `rows` of them were tried.
 
     `numbered_rows` hold a number; `matched_rows` has an entry for each regular expression, in the
-    order of the spec; `valid_rows` are JSON of the schema, None without one.
+    order of the spec; `valid_rows` are JSON of the schema, None without one. `always_matched` and
+    `empty_matched` say, in the same order, whether one matches any text, and the empty one.
     """
 
     rows: int
     numbered_rows: int
     matched_rows: tuple[int, ...] = ()
+    always_matched: tuple[bool, ...] = ()
+    empty_matched: tuple[bool, ...] = ()
     valid_rows: int | None = None
     functions: tuple[RewardFunction, ...] = ()
     faults: tuple[RewardFault, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Markers:
+    """Rows that hold what a chat template writes: markers of turns, or special tokens.
+
+    `foreign_rows` hold markers of turns that this tokenizer does not keep whole, 0 where it is not
+    at hand. `opened_rows` have a prompt that ends with words such as `Assistant:`.
+    """
+
+    turn_rows: int = 0
+    turn_markers: tuple[str, ...] = ()
+    special_rows: int = 0
+    special_tokens: tuple[str, ...] = ()
+    foreign_rows: int = 0
+    opened_rows: int = 0
+    opening: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolUse:
+    """How many rows call tools, and in how many the calls do not fit what is declared.
+
+    `described_rows` declare tools that their messages name as well. `unoffered_rows` call tools
+    and declare none, `undeclared_rows` call one that is not among those declared; `incomplete_rows`
+    have a call without a required argument. Of these names the commonest are kept.
+    """
+
+    call_rows: int
+    result_rows: int
+    declaring_rows: int
+    described_rows: int
+    unoffered_rows: int
+    undeclared_rows: int
+    undeclared: tuple[str, ...]
+    incomplete_rows: int
+    incomplete: tuple[str, ...]
+    unmatched_rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leak:
+    """How many prompts hold their own answer: at their `end`, or behind the words `before` it."""
+
+    kind: Literal["label", "answer", "end"]
+    rows: int
+    looked_rows: int
+    before: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """What the texts of rows hold that they should not; the numbers are of `looked_rows` rows.
+
+    `missing_answers` and `missing_prompts` count texts such as `nan`. `echo_rows` have the question
+    as their answer, and the answers of `begun_rows` begin with it. `contradicting_rows` repeat a
+    prompt and its answers with the opposite preference. `secrets` and `personal` count rows by
+    kind.
+    """
+
+    looked_rows: int = 0
+    markers: Markers = Markers()
+    missing_answers: Mapping[str, int] = field(default_factory=dict)
+    missing_prompts: Mapping[str, int] = field(default_factory=dict)
+    tool_use: ToolUse | None = None
+    leak: Leak | None = None
+    echo_rows: int = 0
+    begun_rows: int = 0
+    contradicting_rows: int = 0
+    secrets: Mapping[str, int] = field(default_factory=dict)
+    personal: Mapping[str, int] = field(default_factory=dict)
+    personal_looked_rows: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,10 +379,16 @@ class DataFacts:
     file is very large). A text file is read with `encoding` and errors replaced; `delimiter` is a
     csv file's, None otherwise; `files` are the names in a Hub data set that were read.
 
+    `open_answers` says why a classification has no labels; it is None for every other objective.
+    `absent_tokens` are those of the spec's new tokens that no row holds; none where not every row
+    was read.
+
     `faults` says why rows are malformed. `lost_rows` hold U+FFFD, `control_rows` a control
     character. `prompts` counts the distinct prompts, `largest_prompt_rows` the rows of the most
     frequent one, `conflicting_rows` those whose prompt came before with another answer.
     `languages` maps codes to their share of the sampled rows whose language shows, most first.
+    `round_trip` says what some of the rows lose when the tokenizer encodes and decodes them, as
+    transformers loads it; its second tokenizer is `tokenizer.json` as saved. None: not tried.
 
     Of a data set that is streamed only the first rows of a few files were looked at, and all counts
     are theirs; `streamed_rows` is then about how many rows there are, None where all were read.
@@ -302,6 +437,7 @@ class DataFacts:
     labels: tuple[Label, ...]
     delimiter: str | None = None
     files: tuple[str, ...] = ()
+    absent_tokens: tuple[str, ...] = ()
     tools: str | None = None
     calls: bool = False
     chosen: str | None = None
@@ -311,6 +447,9 @@ class DataFacts:
     feedback: Feedback | None = None
     rewards: RewardFacts | None = None
     streamed_rows: int | None = None
+    open_answers: OpenAnswers | None = None
+    round_trip: RoundTrip | None = None
+    contents: Contents = Contents()
     sources: "tuple[DataFacts, ...]" = ()
 
 
@@ -318,8 +457,10 @@ class DataFacts:
 class HardwareFacts:
     """The machine that the bundle is for, or each of `nodes` like it.
 
-    `count` is of one node, `network_gbit` what it sends to the others, None where nobody said.
+    `count` is that of one node, `network_gbit` its bandwidth to the others, None if unknown.
     `memory_bytes` is what the driver reports per GPU, 0 on a CPU; `link` how GPUs talk.
+    `disk_free_bytes` is the value of the spec or, for a check only, the free space on this machine,
+    which is not stored in the lock.
     `also_matches` are other accelerators that the spec's words could have meant; `present` counts
     the GPUs of this machine where they were looked at, None otherwise.
     """
@@ -351,7 +492,7 @@ class HardwareFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """Everything known of one spec; what is noteworthy in known facts is a rule's to say."""
+    """Everything known about one spec; rules report what is wrong with known facts."""
 
     model: ModelFacts | Unknown
     tokenizer: TokenizerFacts | Unknown

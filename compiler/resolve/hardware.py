@@ -1,24 +1,28 @@
 """Hardware facts: a GPU by its name in the accelerator table, or what this machine has."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import psutil
 
-from ftc.compiler.knowledge.accelerators import Accelerator, find_accelerator, suggest
-from ftc.compiler.resolve import pages
+from ftc.compiler.knowledge.accelerators import (
+    LEAST_CAPABILITY,
+    Accelerator,
+    find_accelerator,
+    find_other_maker,
+    suggest,
+)
+from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.facts import HardwareFacts, Unknown
-from ftc.compiler.resolve.said import patch_field
+from ftc.compiler.resolve.patches import patch_field
 from ftc.spec.finding import Finding
 from ftc.spec.sections import Hardware, Spec
 
 _GIB: Final = 1024**3
 #: The first compute capability with bf16 in hardware and FlashAttention 2 (NVIDIA's Ampere).
 _AMPERE: Final = 8.0
-#: Free space is rounded down to a multiple of this.
-_DISK_STEP_GIB: Final = 10
 
 Link = Literal["nvlink", "pcie", "none"]
 
@@ -37,18 +41,49 @@ def resolve_hardware(spec: Spec) -> HardwareFacts | Unknown:
     said = spec.hardware
     word = said.gpu.strip().casefold()
     if word == "cpu":
-        return _cpu(said, origin="spec")
+        return measure_disk(_cpu(said, origin="spec"))
     if word == "auto":
         gpus = read_gpus()
-        return _present(said, gpus) if gpus else _cpu(said, origin="machine")
+        return measure_disk(_present(said, gpus) if gpus else _cpu(said, origin="machine"))
     match = find_accelerator(said.gpu)
     if match is None:
         return Unknown(finding=_unknown_name(spec))
     return _named(said, match.accelerator, match.ambiguous)
 
 
+def has_kernels(facts: HardwareFacts) -> bool:
+    """Tell whether the locked torch has kernels for the GPU; a CPU needs none."""
+    capability = facts.compute_capability
+    return capability is None or capability >= _capability(LEAST_CAPABILITY)
+
+
+def measure_disk(facts: HardwareFacts) -> HardwareFacts:
+    """Return the facts with the free disk space here, if they are of this machine and have none.
+
+    Free space changes all the time, so it is measured for each check and not stored in the lock.
+    """
+    is_this_machine = facts.origin == "machine" or facts.kind == "cpu"
+    if facts.disk_free_bytes is not None or not is_this_machine:
+        return facts
+    return replace(facts, disk_free_bytes=psutil.disk_usage(str(Path.cwd())).free)
+
+
+def describe_device(device: Accelerator, count: int) -> dict[str, Any]:
+    """Return the fields of HardwareFacts that a data sheet gives, for so many in one host."""
+    return {
+        "name": device.name,
+        "memory_bytes": device.memory_bytes,
+        "compute_capability": _capability(device.compute_capability),
+        "bf16": device.bf16,
+        "flash_attention_2": device.flash_attention_2,
+        "bf16_tflops": device.bf16_tflops,
+        "bandwidth_gb_s": device.bandwidth_gb_s,
+        "link": link_of(device, count),
+    }
+
+
 def read_gpus() -> tuple[Gpu, ...]:
-    """Ask NVIDIA's driver for the GPUs of this machine; none without a driver."""
+    """Return the GPUs that NVIDIA's driver reports; none without a driver."""
     import pynvml  # noqa: PLC0415 - needed for `auto` only
 
     try:
@@ -76,21 +111,13 @@ def _read_gpu(nvml: Any, index: int) -> Gpu:
 
 
 def _named(said: Hardware, device: Accelerator, others: tuple[str, ...]) -> HardwareFacts:
-    """Return a GPU as its data sheet has it; of its host only what the spec says is known."""
+    """Return a GPU from its data sheet, with what the spec says about its host."""
     count = 1 if said.count == "auto" else said.count
-    capability = device.compute_capability
     return HardwareFacts(
-        name=device.name,
+        **describe_device(device, count),
         kind="gpu",
         origin="spec",
         count=count,
-        memory_bytes=device.memory_bytes,
-        compute_capability=None if capability is None else _capability(capability),
-        bf16=device.bf16,
-        flash_attention_2=device.flash_attention_2,
-        bf16_tflops=device.bf16_tflops,
-        bandwidth_gb_s=device.bandwidth_gb_s,
-        link=_link(device, count),
         host_ram_bytes=_bytes(said.ram_gib),
         disk_free_bytes=_bytes(said.disk_gib),
         cores=None,
@@ -101,7 +128,7 @@ def _named(said: Hardware, device: Accelerator, others: tuple[str, ...]) -> Hard
 
 
 def _present(said: Hardware, gpus: Sequence[Gpu]) -> HardwareFacts:
-    """Return the GPUs of this machine: as many as are like the first one, with its least memory."""
+    """Return the GPUs of this machine that have the name of the first, with the least memory."""
     alike = [gpu for gpu in gpus if gpu.name == gpus[0].name]
     capability = alike[0].compute_capability
     match = find_accelerator(alike[0].name)
@@ -118,9 +145,9 @@ def _present(said: Hardware, gpus: Sequence[Gpu]) -> HardwareFacts:
         flash_attention_2=capability >= _AMPERE,
         bf16_tflops=device.bf16_tflops if device is not None else None,
         bandwidth_gb_s=device.bandwidth_gb_s if device is not None else None,
-        link=_link(device, count),
+        link=link_of(device, count),
         host_ram_bytes=_ram(said),
-        disk_free_bytes=_disk(said),
+        disk_free_bytes=_bytes(said.disk_gib),
         cores=_cores(),
         also_matches=(),
         present=len(alike),
@@ -144,7 +171,7 @@ def _cpu(said: Hardware, *, origin: Literal["spec", "machine"]) -> HardwareFacts
         bandwidth_gb_s=None,
         link="none",
         host_ram_bytes=_ram(said),
-        disk_free_bytes=_disk(said),
+        disk_free_bytes=_bytes(said.disk_gib),
         cores=_cores(),
         also_matches=(),
         nodes=said.nodes,
@@ -152,15 +179,15 @@ def _cpu(said: Hardware, *, origin: Literal["spec", "machine"]) -> HardwareFacts
     )
 
 
-def _link(device: Accelerator | None, count: int) -> Link:
-    """Return how the GPUs talk; AMD's fabric is to its GPUs what NVLink is to NVIDIA's."""
-    if count < 2:  # noqa: PLR2004 - one GPU has nobody to talk to
+def link_of(device: Accelerator | None, count: int) -> Link:
+    """Return how so many GPUs of one host are connected."""
+    if count < 2:  # noqa: PLR2004 - one GPU has no connection
         return "none"
-    return "pcie" if device is None or device.link == "pcie" else "nvlink"
+    return "pcie" if device is None else device.link
 
 
 def _capability(version: Sequence[int]) -> float:
-    """Write a compute capability as one number: (8, 9) is 8.9."""
+    """Return a compute capability as one number: (8, 9) is 8.9."""
     return float(f"{version[0]}.{version[1]}")
 
 
@@ -169,18 +196,10 @@ def _bytes(gib: float | None) -> int | None:
 
 
 def _ram(said: Hardware) -> int:
-    """Return the spec's memory, else this machine's, in whole GiB so that it is the same twice."""
+    """Return the memory of the spec, else of this machine, in whole GiB so that it is stable."""
     if said.ram_gib is not None:
         return round(said.ram_gib * _GIB)
     return round(psutil.virtual_memory().total / _GIB) * _GIB
-
-
-def _disk(said: Hardware) -> int:
-    """Return the spec's space, else what is free here, rounded down to be the same twice."""
-    if said.disk_gib is not None:
-        return round(said.disk_gib * _GIB)
-    free = psutil.disk_usage(str(Path.cwd())).free // _GIB
-    return (free // _DISK_STEP_GIB * _DISK_STEP_GIB if free >= _DISK_STEP_GIB else free) * _GIB
 
 
 def _cores() -> int | None:
@@ -191,12 +210,16 @@ def _cores() -> int | None:
 
 def _unknown_name(spec: Spec) -> Finding:
     name = spec.hardware.gpu
-    near = suggest(name)
-    listed = " or ".join(f"`{word}`" for word in near)
-    instead = 'write a name such as `A100-80GB`, `"auto"` for this machine, or `"cpu"`'
-    return pages.NO_GPU_NAME.finding(
-        message=f"no GPU is known as `{name}`",
-        help=f"did you mean {listed}? else {instead}" if near else instead,
+    other = find_other_maker(name)
+    if other is not None:
+        return explanations.NO_CUDA.finding(
+            message=other.kind, pointer="/hardware/gpu", name=name, maker=other.maker
+        )
+    guess = suggest(name)
+    return explanations.NO_GPU_NAME.finding(
+        help="near" if guess.names else "",
         pointer="/hardware/gpu",
-        fix=patch_field(spec, "hardware", "gpu", near[0]) if near else (),
+        fix=patch_field(spec, "hardware", "gpu", guess.names[0]) if guess.same_chip else (),
+        name=name,
+        near=guess.names,
     )

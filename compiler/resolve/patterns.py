@@ -1,7 +1,7 @@
-"""Regular expressions of a spec, matched in bounded time: Python's own engine can take for ever.
+"""Regular expressions of a spec, matched in bounded time.
 
-What is cheap by its shape is matched here. Anything else is matched by another process, which ends
-with its time: the engine is the one that the run will use, so what is slow here is slow there.
+An expression that is cheap by its form is matched in this process. Others are matched in another
+process with a time limit: the run uses the same engine, so that what is slow here is slow there.
 """
 
 import functools
@@ -27,13 +27,13 @@ _MATCH: Final = (
 
 
 class SlowPatternError(Exception):
-    """Matching the pattern takes longer than any pattern of use does."""
+    """Matching the pattern takes too long."""
 
 
 def match_texts(pattern: str, texts: tuple[str, ...], way: Way) -> tuple[bool, ...]:
     """Return which of the texts match; raises re.error, OverflowError, RecursionError as `re` does.
 
-    Raises SlowPatternError after a few seconds, and at once when asked again.
+    Raises SlowPatternError after a few seconds, and at once the next time.
     """
     found = _match(pattern, texts, way)
     if found is None:
@@ -62,7 +62,7 @@ def _match(pattern: str, texts: tuple[str, ...], way: Way) -> tuple[bool, ...] |
 
 
 def _is_cheap(pattern: str, texts: tuple[str, ...]) -> bool:
-    """Whether no repetition stands in another, and so few that all ways to match can be tried."""
+    """Whether repetitions are not nested, and few enough to try all ways to match."""
     if _NESTED.search(pattern):
         return False
     repeats = len(_REPEATS.findall(pattern)) + 1

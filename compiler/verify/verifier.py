@@ -6,19 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ftc.compiler.render.file import RenderedFile
-from ftc.compiler.verify.keys import find_unknown
-from ftc.compiler.verify.modelfile import ModelfileError, read_modelfile
-from ftc.compiler.verify.pages import (
+from ftc.compiler.verify.explanations import (
     CHANGED_DATA,
     CONTROL_CHARACTER,
     UNKNOWN_KEY,
     UNPARSABLE,
     UNSAFE_SHELL,
 )
+from ftc.compiler.verify.keys import find_unknown
+from ftc.compiler.verify.modelfile import ModelfileError, read_modelfile
 from ftc.compiler.verify.python import verify_python
 from ftc.spec.finding import Finding
 
-_REPORT = "report this as a defect of ftc, with the spec"
 _UNPRINTABLE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
 _SETTINGS = {"accelerate.yaml": "accelerate", "deepspeed.json": "deepspeed"}
 
@@ -29,7 +28,7 @@ def verify_files(files: Sequence[RenderedFile]) -> tuple[Finding, ...]:
 
 
 def _verify(file: RenderedFile) -> Iterator[Finding]:
-    if file.language == "copy":
+    if file.language in {"copy", "runtime"}:
         return
     yield from _verify_characters(file)
     match file.language:
@@ -49,18 +48,14 @@ def _verify_characters(file: RenderedFile) -> Iterator[Finding]:
     if found := _UNPRINTABLE.search(file.text):
         line = file.text.count("\n", 0, found.start()) + 1
         yield CONTROL_CHARACTER.finding(
-            message=f"`{file.name}`, line {line}: holds the character U+{ord(found.group()):04X}",
-            help=_REPORT,
+            file=file.name, line=line, character=f"U+{ord(found.group()):04X}"
         )
 
 
 def _verify_shell(file: RenderedFile) -> Iterator[Finding]:
     for number, line in enumerate(file.text.split("\n"), start=1):
         if not line.isascii():
-            yield UNSAFE_SHELL.finding(
-                message=f"`{file.name}`, line {number}: holds a byte outside of printable ASCII",
-                help=_REPORT,
-            )
+            yield UNSAFE_SHELL.finding(file=file.name, line=number)
 
 
 def _verify_data(file: RenderedFile) -> Iterator[Finding]:
@@ -69,18 +64,13 @@ def _verify_data(file: RenderedFile) -> Iterator[Finding]:
         data = json.loads(file.text) if file.language == "json" else _load_yaml(file.text)
     except (ValueError, RecursionError) as error:
         why = ascii(str(error).partition("\n")[0])[1:-1]
-        yield UNPARSABLE.finding(message=f"`{file.name}` cannot be read back: {why}", help=_REPORT)
+        yield UNPARSABLE.finding(file=file.name, reason=why)
         return
     if (place := _difference(data, file.data)) is not None:
-        yield CHANGED_DATA.finding(
-            message=f"`{file.name}` reads back differently at `{place or '/'}`", help=_REPORT
-        )
+        yield CHANGED_DATA.finding(file=file.name, place=place or "/")
     if library := _SETTINGS.get(file.name):
         for key in find_unknown(library, data):
-            yield UNKNOWN_KEY.finding(
-                message=f"`{file.name}` sets `{key}`, which the pinned {library} does not know",
-                help=_REPORT,
-            )
+            yield UNKNOWN_KEY.finding(file=file.name, key=key, library=library)
 
 
 def _verify_modelfile(file: RenderedFile) -> Iterator[Finding]:
@@ -89,12 +79,10 @@ def _verify_modelfile(file: RenderedFile) -> Iterator[Finding]:
         data = read_modelfile(file.text)
     except ModelfileError as error:
         why = ascii(str(error))[1:-1]
-        yield UNPARSABLE.finding(message=f"`{file.name}` cannot be read back: {why}", help=_REPORT)
+        yield UNPARSABLE.finding(file=file.name, reason=why)
         return
     if (place := _difference(data, file.data)) is not None:
-        yield CHANGED_DATA.finding(
-            message=f"`{file.name}` reads back differently at `{place or '/'}`", help=_REPORT
-        )
+        yield CHANGED_DATA.finding(file=file.name, place=place or "/")
 
 
 def _load_yaml(text: str) -> Any:

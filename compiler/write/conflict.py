@@ -1,83 +1,72 @@
 """The conflict: files on disk that are not ftc's to replace, all of them at once."""
 
-from collections.abc import Iterable
-from pathlib import Path
+import os
+from collections.abc import Collection
+from pathlib import Path, PurePosixPath
+from shlex import quote
 
-from ftc.compiler.write.disk import FOLDER, LINK, state
-from ftc.compiler.write.pages import EDITED, IN_THE_WAY, LINKED
+from ftc.compiler.write.disk import FOLDER, LINK, state, typed
+from ftc.compiler.write.explanations import EDITED, IN_THE_WAY, LINKED
 from ftc.spec.finding import EnvironmentFailure, Finding
+from ftc.spec.message import Message
 
 
 class Conflict(EnvironmentFailure):
-    """Files that the user owns are in the way; `findings` names each, and nothing was changed."""
+    """Files that the user owns are in the way; `findings` names each, and nothing was changed.
+
+    The exit code is 1, as for any finding that is an error.
+    """
+
+    exit_code = 1
 
     def __init__(self, findings: tuple[Finding, ...]) -> None:
         count = len(findings)
-        what = "a file is" if count == 1 else f"{count} files are"
+        one = ".one" if count == 1 else ""
         super().__init__(
-            message=f"{what} in the way of the bundle, and nothing was written",
-            help="move them away, or pass `--force` to replace those that can be replaced",
+            message=Message(f"failure.conflict.message{one}", {"count": count}),
+            help=Message("failure.conflict.help"),
         )
         self.findings = findings
 
 
-def find_conflict(folder: Path, name: str, *, owned: str | None, force: bool) -> Finding | None:
+def find_conflict(
+    folder: Path, name: str, *, owned: Collection[str], removes: bool, force: bool
+) -> Finding | None:
     """Say why the file `name` may not be replaced or removed, or None when it may.
 
-    `owned` is the state in which ftc left it (see `disk.state`), None when ftc never wrote it.
+    `owned` are the states (see `disk.state`) in which ftc may have left the file, none when it
+    never wrote it; `removes` says that the bundle no longer has a file of this name.
     """
-    if parent := _blocked_parent(folder, name):
-        return _parent_finding(folder, parent, name)
+    for parent in reversed(PurePosixPath(name).parents[:-1]):
+        match state(folder / parent):
+            case None | "folder":
+                continue
+            case "link":
+                return LINKED.finding(message="parent", help="parent", file=str(parent), name=name)
+            case _:
+                return IN_THE_WAY.finding(message="parent", help="parent", file=str(parent))
     now = state(folder / name)
-    if now is None or now == owned:
+    if now is None or now in owned:
         return None
     if now == FOLDER:
-        return IN_THE_WAY.finding(
-            message=f"`{name}` is a folder, and the bundle needs a file of that name",
-            help="move the folder away, or compile into another folder with `-o`",
-        )
+        return IN_THE_WAY.finding(message="folder", help="folder", file=name)
     if force:
         return None
     if now == LINK:
-        return LINKED.finding(
-            message=f"`{name}` is a symbolic link",
-            help="remove the link, or pass `--force` to put a real file in its place",
-        )
-    if owned is None:
-        return IN_THE_WAY.finding(
-            message=f"`{name}` is in the way and was not written by ftc",
-            help="move it away, or pass `--force` to replace it",
-        )
+        return LINKED.finding(file=name)
+    if not owned:
+        return IN_THE_WAY.finding(file=name)
+    if removes:
+        return EDITED.finding(message="removed", help="removed", file=name)
     return EDITED.finding(
-        message=f"`{name}` was edited since ftc wrote it",
-        help="move it away to keep it, or pass `--force` to give up the edit",
+        file=name,
+        folder=quote(beside := _beside(folder)),
+        mine=quote(f"{typed(folder)}/{name}"),
+        other=quote(f"{beside}/{name}"),
     )
 
 
-def hold(findings: Iterable[Finding | None]) -> None:
-    """Raise Conflict with every finding there is; return when there is none."""
-    found = tuple(finding for finding in findings if finding is not None)
-    if found:
-        raise Conflict(found)
-
-
-def _blocked_parent(folder: Path, name: str) -> str | None:
-    """Return the first step on the way to `name` that is a link or a file."""
-    parts = name.split("/")[:-1]
-    for count in range(1, len(parts) + 1):
-        parent = "/".join(parts[:count])
-        if state(folder / parent) not in {None, FOLDER}:
-            return parent
-    return None
-
-
-def _parent_finding(folder: Path, parent: str, name: str) -> Finding:
-    if (folder / parent).is_symlink():
-        return LINKED.finding(
-            message=f"`{parent}` is a symbolic link, and `{name}` lies behind it",
-            help=f"remove the link `{parent}`",
-        )
-    return IN_THE_WAY.finding(
-        message=f"`{parent}` is a file, and the bundle needs a folder of that name",
-        help=f"move the file `{parent}` away, or compile into another folder with `-o`",
-    )
+def _beside(folder: Path) -> str:
+    """Return the folder beside the bundle to compile into, to compare the two."""
+    whole = Path(os.path.abspath(folder))  # noqa: PTH100 - `.` and `..` have no name of their own
+    return typed(whole.parent / f"{whole.name}.new")

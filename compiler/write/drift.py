@@ -1,17 +1,25 @@
 """The drift: how the files on disk differ from what the spec compiles to."""
 
-import contextlib
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from ftc.compiler.render.file import RenderedFile
 from ftc.compiler.write.disk import FOLDER, LINK, DiskFailure, state
+from ftc.compiler.write.explanations import (
+    EDITED,
+    IN_THE_WAY,
+    LINKED,
+    MISSING,
+    OTHER_FTC,
+    OUTDATED,
+    STALE,
+)
 from ftc.compiler.write.lock import LOCK_NAME, Lock, dump_lock, hash_text, read_lock
-from ftc.compiler.write.pages import EDITED, IN_THE_WAY, LINKED, MISSING, OTHER_FTC, OUTDATED, STALE
 from ftc.spec.finding import Finding
+from ftc.spec.message import Message, reason_of
 
 Kind = Literal["missing", "edited", "outdated", "stale", "other_ftc", "linked", "folder"]
 
@@ -48,30 +56,21 @@ def find_drift(folder: Path, files: Sequence[RenderedFile], lock: Lock) -> tuple
 def _compare(
     folder: Path, name: str, text: str | None, old: Lock | None, new: Lock
 ) -> Drift | None:
-    with _readable(name):
-        now = state(folder / name)
-    if (now is None and text is None) or (text is not None and now == hash_text(text)):
-        return None
-    kind = _kind(name, now, text, old, new)
-    with _readable(name):
-        diff = "" if now in {LINK, FOLDER} else _diff(folder / name, name, text)
-    return Drift(
-        name=name,
-        kind=kind,
-        finding=_finding(name, kind, old, new),
-        diff=diff,
-    )
-
-
-@contextlib.contextmanager
-def _readable(name: str) -> Iterator[None]:
+    path = folder / name
     try:
-        yield
+        now = state(path)
+        if now == (None if text is None else hash_text(text)):
+            return None
+        diff = "" if now in {LINK, FOLDER} else _diff(path, name, text)
     except OSError as error:
         raise DiskFailure(
-            message=f"`{name}` cannot be read: {(error.strerror or '').lower()}",
-            help="make the file readable, then check again",
+            message=Message(
+                "failure.unreadable.message", {"name": name, "reason": reason_of(error)}
+            ),
+            help=Message("failure.unreadable.help"),
         ) from error
+    kind = _kind(name, now, text, old, new)
+    return Drift(name=name, kind=kind, finding=_finding(name, kind, old, new), diff=diff)
 
 
 def _kind(name: str, now: str | None, text: str | None, old: Lock | None, new: Lock) -> Kind:
@@ -90,39 +89,22 @@ def _kind(name: str, now: str | None, text: str | None, old: Lock | None, new: L
 
 
 def _finding(name: str, kind: Kind, old: Lock | None, new: Lock) -> Finding:
-    again = "run `ftc compile` without `--check`"
     match kind:
         case "missing":
-            return MISSING.finding(message=f"`{name}` is not in the bundle", help=again)
+            return MISSING.finding(file=name)
         case "linked":
-            return LINKED.finding(
-                message=f"`{name}` is a symbolic link", help=f"remove the link, then {again}"
-            )
+            return LINKED.finding(help="check", file=name)
         case "folder":
-            return IN_THE_WAY.finding(
-                message=f"`{name}` is a folder", help=f"move the folder away, then {again}"
-            )
+            return IN_THE_WAY.finding(message="check", help="check", file=name)
         case "edited":
-            return EDITED.finding(
-                message=f"`{name}` was edited since ftc wrote it",
-                help=f"undo the edit, or {again} and with `--force` to give it up",
-            )
+            return EDITED.finding(message="check", help="check", file=name)
         case "stale":
-            return STALE.finding(
-                message=f"`{name}` is no longer a part of this bundle",
-                help=f"{again}, which removes it",
-            )
+            return STALE.finding(file=name)
         case "outdated":
-            return OUTDATED.finding(
-                message=f"the spec now compiles to another `{name}`", help=again
-            )
+            return OUTDATED.finding(file=name)
         case "other_ftc":
             before = old.ftc if old else "another version"
-            return OTHER_FTC.finding(
-                message=f"`{name}` was compiled by ftc {before}, and ftc {new.ftc} "
-                "writes it differently",
-                help=f"check with ftc {before}, or {again}",
-            )
+            return OTHER_FTC.finding(file=name, before_version=before, new_version=new.ftc)
 
 
 def _diff(path: Path, name: str, text: str | None) -> str:

@@ -3,8 +3,8 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -12,14 +12,17 @@ import msgspec
 
 from ftc.compiler.plan.decision import Decision
 from ftc.compiler.render.file import RenderedFile
-from ftc.compiler.resolve.facts import Facts, ModelFacts, Unknown
-from ftc.compiler.write.sections import FACTS, Fact, canonical_hash, section_hashes
-from ftc.spec.finding import EnvironmentFailure
+from ftc.compiler.resolve.facts import DataFacts, Facts, HardwareFacts, ModelFacts, Unknown
+from ftc.compiler.resolve.resolver import FACTS, Fact, canonical_hash, section_hashes
+from ftc.compiler.write.explanations import CHANGED_SINCE
+from ftc.spec.finding import EnvironmentFailure, Finding
+from ftc.spec.message import Message, Value, reason_of
 from ftc.spec.sections import Spec
 
 LOCK_NAME = "ftc.lock.json"
 LOCK_VERSION = 1
 
+_SHOWN_LETTERS = 60
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -57,7 +60,9 @@ def make_lock(
 ) -> Lock:
     """Return the lock of a bundle about to be written; a fact that is unknown is left out."""
     found = {name: getattr(facts, name) for name in FACTS}
-    known = {name: fact for name, fact in found.items() if not isinstance(fact, Unknown)}
+    known = {
+        name: _settled(fact, spec) for name, fact in found.items() if not isinstance(fact, Unknown)
+    }
     hashes = section_hashes(spec)
     return Lock(
         lock=LOCK_VERSION,
@@ -89,9 +94,9 @@ def read_lock(folder: Path) -> Lock | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except UnicodeDecodeError as error:
-        raise _damaged("it is not UTF-8 text") from error
+        raise _damaged("lock.not_utf8") from error
     except OSError as error:
-        raise _damaged(f"it cannot be read ({error.strerror})") from error
+        raise _damaged("lock.unreadable", reason=reason_of(error)) from error
     return parse_lock(text)
 
 
@@ -100,22 +105,25 @@ def parse_lock(text: str) -> Lock:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise _damaged("it is not JSON") from error
+        raise _damaged("lock.not_json") from error
     if not isinstance(data, dict):
-        raise _damaged("it is not a JSON object")
+        raise _damaged("lock.no_object")
     version = data.get("lock")
     if isinstance(version, int) and version > LOCK_VERSION:
         raise LockFailure(
-            message=f"`{LOCK_NAME}` has lock version {version}, and this ftc reads {LOCK_VERSION}",
-            help="install the ftc that wrote it, or delete the file and compile again",
+            message=Message(
+                "failure.lock_version.message",
+                {"file": LOCK_NAME, "version": version, "own_version": LOCK_VERSION},
+            ),
+            help=Message("failure.lock_version.help"),
         )
     if unknown := sorted(set(data) - {field.name for field in fields(Lock)}):
-        raise _damaged(f"the key `{ascii(unknown[0])[1:-1]}` does not belong in it")
+        raise _damaged("lock.unknown_key", name=ascii(unknown[0])[1:-1])
     try:
         lock = msgspec.convert(data, Lock)
     except msgspec.ValidationError as error:
-        raise _damaged(ascii(str(error))[1:-1]) from error
-    _hold_sane(lock)
+        raise _damaged("lock.wrong_type", detail=ascii(str(error))[1:-1]) from error
+    _require_sane(lock)
     return lock
 
 
@@ -135,13 +143,76 @@ def locked_facts(lock: Lock, spec: Spec) -> Mapping[str, Fact]:
         except msgspec.ValidationError:
             continue
         if not isinstance(fact, ModelFacts) or fact.parameters > 0:
-            found[name] = fact
+            found[name] = _settled(fact, spec)
     return found
+
+
+def find_stale(kept: Mapping[str, Fact], folder: Path) -> tuple[Finding, ...]:
+    """Return a warning for each local file whose bytes are not those that the lock knows.
+
+    `kept` are the facts taken from the lock, `folder` that of the spec. A file that is absent gives
+    no warning: the lock stands in for it.
+    """
+    found: list[Finding] = []
+    model, data = kept.get("model"), kept.get("data")
+    if isinstance(model, ModelFacts) and model.path is not None:
+        config = folder / model.path / "config.json"
+        if _differs(config, model.config_sha256):
+            found.append(CHANGED_SINCE.finding(message="model", pointer="/model/id"))
+    parts = (data.sources or (data,)) if isinstance(data, DataFacts) else ()
+    for place, part in enumerate(parts):
+        if part.path is not None and _differs(folder / part.path, part.sha256):
+            pointer = "/data/source" if part is data else f"/data/sources/{place}"
+            found.append(CHANGED_SINCE.finding(pointer=pointer, name=part.source))
+    return tuple(found)
+
+
+def list_changes(old: Lock, new: Lock) -> tuple[str, ...]:
+    """Return one sentence for each fact and decision that differs, in the order of a run."""
+    sentences: list[str] = []
+    if old.ftc != new.ftc:
+        sentences.append(f"compiled by ftc {new.ftc}, before by ftc {old.ftc}")
+    sentences += _compare(old.facts, new.facts)
+    before, after = (
+        {name: decision["value"] for name, decision in lock.decisions.items()}
+        for lock in (old, new)
+    )
+    sentences += _compare(before, after)
+    if list(old.requirements) != list(new.requirements):
+        lost, gained = (
+            json.dumps(sorted(set(one.requirements) - set(other.requirements)))
+            for one, other in ((old, new), (new, old))
+        )
+        sentences.append(f"`requirements` lost {lost} and gained {gained}")
+    return tuple(sentences)
+
+
+def _compare(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """Yield a sentence per leaf; a list is a leaf, since its items have no names."""
+    for name in (*new, *(name for name in old if name not in new)):
+        path = f"{prefix}{name}"
+        if name not in old:
+            yield f"`{path}` is new"
+        elif name not in new:
+            yield f"`{path}` is gone"
+        elif isinstance(old[name], dict) and isinstance(new[name], dict):
+            yield from _compare(old[name], new[name], f"{path}.")
+        elif old[name] != new[name]:
+            before, after = (json.dumps(value, sort_keys=True) for value in (old[name], new[name]))
+            short = max(len(before), len(after)) <= _SHOWN_LETTERS
+            yield f"`{path}` was {before} and is {after}" if short else f"`{path}` changed"
 
 
 def hash_text(text: str) -> str:
     """Return the SHA-256 of a file with this text, in hexadecimal."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _differs(path: Path, sha256: str) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() != sha256
 
 
 def is_inside(name: str) -> bool:
@@ -152,29 +223,38 @@ def is_inside(name: str) -> bool:
     return not (strange or path.is_absolute() or {"", ".", ".."} & set(parts))
 
 
+def _settled(fact: Fact, spec: Spec) -> Fact:
+    """Return the fact without free disk space that was measured: it differs at every compile."""
+    if isinstance(fact, HardwareFacts) and spec.hardware.disk_gib is None:
+        return replace(fact, disk_free_bytes=None)
+    return fact
+
+
 def _plain(value: Any) -> Any:
     return json.loads(msgspec.json.encode(value, order="deterministic"))
 
 
-def _hold_sane(lock: Lock) -> None:
+def _require_sane(lock: Lock) -> None:
     """Refuse a lock whose names lead out of the bundle or whose parts disagree."""
     if lock.lock != LOCK_VERSION:
-        raise _damaged(f"there is no lock version {lock.lock}")
+        raise _damaged("lock.no_version", version=lock.lock)
     for name in lock.files:
         if not is_inside(name):
-            raise _damaged(f"the file name `{ascii(name)[1:-1]}` leads out of the bundle")
+            raise _damaged("lock.outside", name=ascii(name)[1:-1])
     for digest in (lock.spec_sha256, *lock.sections.values(), *lock.files.values()):
         if not _SHA256.fullmatch(digest):
-            raise _damaged(f"`{ascii(digest[:64])[1:-1]}` is not a SHA-256")
+            raise _damaged("lock.no_digest", name=ascii(digest[:64])[1:-1])
     if set(lock.sections) != set(lock.facts) or not set(lock.facts) <= set(FACTS):
-        raise _damaged("`sections` and `facts` do not name the same facts")
+        raise _damaged("lock.other_facts")
     for name, decision in lock.decisions.items():
         if not isinstance(decision, dict) or set(decision) != {"value", "source"}:
-            raise _damaged(f"the decision `{ascii(name)[1:-1]}` is not a value and its source")
+            raise _damaged("lock.no_decision", name=ascii(name)[1:-1])
 
 
-def _damaged(why: str) -> LockFailure:
+def _damaged(key: str, **values: Value) -> LockFailure:
+    """Return the failure, with the key of its reason and the values of that sentence."""
+    reason = Message(key, values)
     return LockFailure(
-        message=f"`{LOCK_NAME}` is damaged: {why}",
-        help="restore it from version control, or delete it and compile again",
+        message=Message("failure.lock_damaged.message", {"file": LOCK_NAME, "reason": reason}),
+        help=Message("failure.lock_damaged.help"),
     )

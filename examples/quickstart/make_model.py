@@ -3,9 +3,9 @@
     python make_model.py              # writes model/ beside this script
     python make_model.py --out DIR
 
-It needs torch, transformers and sentencepiece, and gives the same bytes for the same seed. What
-looks fussy keeps one promise: the model converts to GGUF exactly, so that llama.cpp reads every
-message as the same tokens as transformers does.
+It needs torch, transformers and sentencepiece, and writes the same bytes for the same seed. Many
+details serve one purpose: the model converts to GGUF exactly, so that llama.cpp and transformers
+tokenize every message identically.
 """
 
 import argparse
@@ -50,7 +50,7 @@ CHAT_TEMPLATE = (
 
 
 def read_texts() -> list[str]:
-    """Collect what the tokenizer learns from: each message, and each intent where it occurs."""
+    """Collect the texts for the tokenizer: each message, and each occurrence of an intent."""
     with TICKETS.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     filled = [row for row in rows if row["message"].strip()]

@@ -1,4 +1,4 @@
-"""Write tickets.csv: support messages in three languages, with the blemishes of real files.
+"""Write tickets.csv: support messages in three languages, with the defects of real files.
 
     python make_tickets.py
 
@@ -73,7 +73,7 @@ def expand(rng: random.Random, pattern: str, phrases: Phrases, values: dict[str,
 
 
 def compose(rng: random.Random, phrases: Phrases, common: Phrases, intent: Phrases) -> str:
-    """Write one message: what is asked, and what people put around it."""
+    """Write one message: the request, with greetings and other phrases around it."""
     patterns = [rng.choice(intent["ask"])]
     if happens(rng, 0.45):
         patterns.append(rng.choice(intent["more"]))
@@ -88,11 +88,11 @@ def compose(rng: random.Random, phrases: Phrases, common: Phrases, intent: Phras
     return separator.join(expand(rng, pattern, phrases, values) for pattern in patterns)
 
 
-# -- blemishes -------------------------------------------------------------------------------------
+# -- defects ---------------------------------------------------------------------------------------
 
 
 def mistype(rng: random.Random, text: str) -> str:
-    """One to three slips of the finger: a letter left out, doubled, or swapped with the next."""
+    """Make one to three typing errors: a letter omitted, doubled, or swapped with the next."""
     for _ in range(rng.randint(1, 3)):
         at = rng.randrange(1, max(2, len(text) - 2))
         here, after = text[at : at + 1], text[at + 1 : at + 2]
@@ -120,7 +120,7 @@ def hurry(rng: random.Random, text: str) -> str:
 
 
 def damage(rng: random.Random, text: str) -> str:
-    """Change the message as careless exports do: stray whitespace, UTF-8 read as Latin-1."""
+    """Damage the message like a careless export: stray whitespace, UTF-8 read as Latin-1."""
     if happens(rng, 0.05):
         text = rng.choice(["  ", "\t", "\n"]) + text + rng.choice(["", "  ", "\n", "\r\n"])
     if happens(rng, 0.03):

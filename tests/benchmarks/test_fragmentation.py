@@ -1,11 +1,11 @@
-"""The tape of a training step, and the plan's reserve held against its replay."""
+"""The tape of a training step, and the plan's reserve compared with its replay."""
 
 import pytest
 
 from benchmarks.fragmentation import METHODS, Method, planned_jobs, replay_job
 from benchmarks.tape import read_layer, replay
-from ftc.compiler.plan.activations import layer_bytes
-from ftc.compiler.plan.phases import phases
+from ftc.compiler.plan.memory.activations import layer_bytes
+from ftc.compiler.plan.memory.phases import phases
 
 EVERY = 50  # models of the table
 
@@ -20,7 +20,7 @@ def test_a_layers_tape_keeps_what_the_plan_says(method: Method) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_tapes_peak_is_the_plans(method: Method) -> None:
-    """Two accounts of the same step: one by formulas, one by what comes and goes.
+    """Two models of the same step agree: the formulas, and the sequence of allocations.
 
     A full fine-tune's differ by autocast's copies of weights, which the tape does not have.
     """
@@ -31,7 +31,7 @@ def test_the_tapes_peak_is_the_plans(method: Method) -> None:
 
 
 def test_the_plan_reserves_what_the_replay_does() -> None:
-    """Nine of ten runs at least; `python -m benchmarks.fragmentation` prints them all."""
+    """At least nine of ten runs; `python -m benchmarks.fragmentation` prints all."""
     runs = [
         run
         for method in METHODS

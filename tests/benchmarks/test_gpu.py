@@ -1,4 +1,4 @@
-"""The measurement of a GPU, as far as a machine without one can show it."""
+"""The GPU benchmark, as far as it can be tested without a GPU."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_every_case_has_a_shape_and_a_name() -> None:
-    """Three sizes, three methods, both ways of activations, short and long rows."""
+    """Three sizes, three methods, with and without checkpointing, short and long rows."""
     assert {case.shape for case in CASES} == {"0.5B", "3B", "8B"} == SHAPES.keys() - {"tiny"}
     assert {case.method for case in CASES} == {"full", "lora", "qlora"}
     assert {case.checkpointing for case in CASES} == {False, True}
@@ -26,7 +26,7 @@ def test_every_case_has_a_shape_and_a_name() -> None:
 
 @pytest.mark.skipif(bool(read_gpus()), reason="this machine has a GPU")
 def test_without_a_gpu_it_is_one_sentence(tmp_path: Path) -> None:
-    """Exit code 3, and no ledger is touched."""
+    """Exit code 3, and the ledger is not changed."""
     ledger = tmp_path / "ledger.json"
     command = [sys.executable, "-m", "benchmarks.gpu", "--ledger", str(ledger)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -36,7 +36,7 @@ def test_without_a_gpu_it_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_the_ledger_grows_and_its_table_names_what_did_not_run(tmp_path: Path) -> None:
-    """Entries keep their machine; a share off is predicted over measured."""
+    """Entries keep their machine; an error is relative to the measured value."""
     ledger = tmp_path / "ledger.json"
     figures = {"allocated_bytes": 100, "reserved_bytes": 110, "tokens_per_second": 5.0}
     said = {**figures, "allocated_bytes": 102}
@@ -52,7 +52,7 @@ def test_the_ledger_grows_and_its_table_names_what_did_not_run(tmp_path: Path) -
 
 @pytest.mark.prove
 def test_a_tiny_bundle_is_measured_on_this_cpu(tmp_path: Path) -> None:
-    """The bundle trains for real; a CPU has neither an allocator's figure nor a driver's."""
+    """The bundle really trains; a CPU has no figures of an allocator or a driver."""
     make_model(tmp_path / "model", TINY.shape)
     entry = measure(TINY, tmp_path, hardware="cpu")
     assert "measured" in entry, entry

@@ -1,4 +1,4 @@
-"""The replay of PyTorch's caching allocator: sizes as its source has them."""
+"""The replay of PyTorch's caching allocator: sizes as in its source."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,7 +23,7 @@ def test_requests_are_rounded_and_come_from_segments_of_their_pool() -> None:
 
 
 def test_the_smallest_block_that_is_large_enough_is_taken_and_split() -> None:
-    """What remains of a large block is kept where it is above 1 MiB."""
+    """The rest of a large block is kept if it is above 1 MiB."""
     heap = Heap()
     large, small = heap.take(100 * MIB), heap.take(40 * MIB)
     heap.give(large)
@@ -36,7 +36,7 @@ def test_the_smallest_block_that_is_large_enough_is_taken_and_split() -> None:
 
 
 def test_a_larger_request_cannot_use_two_smaller_segments() -> None:
-    """The reason for fragmentation, and what expandable segments cure."""
+    """The cause of fragmentation, which expandable segments avoid."""
     reserved = {}
     for expandable in (False, True):
         heap = Heap(expandable=expandable)
@@ -48,7 +48,7 @@ def test_a_larger_request_cannot_use_two_smaller_segments() -> None:
 
 
 def test_free_segments_go_back_before_a_full_device_is_overrun() -> None:
-    """Whole ones only."""
+    """Only completely free segments are released."""
     heap = Heap(capacity_bytes=100 * MIB)
     heap.give(heap.take(60 * MIB))
     heap.take(80 * MIB)
@@ -58,7 +58,7 @@ def test_free_segments_go_back_before_a_full_device_is_overrun() -> None:
 
 @given(st.lists(st.tuples(st.integers(1, 64 * MIB), st.integers(0, 5)), max_size=60), st.booleans())
 def test_nothing_is_lost(requests: list[tuple[int, int]], expandable: bool) -> None:
-    """Taken and free bytes add up to what is reserved, and all that is given back is free."""
+    """Allocated and free bytes add up to the reserved bytes; released blocks are free."""
     heap, held = Heap(expandable=expandable), []
     for size, gone in requests:
         held.append(heap.take(size))

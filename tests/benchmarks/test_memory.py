@@ -11,7 +11,7 @@ ROWS = Path(__file__).parent / "rows.json"  # one published row of each family a
 
 
 def run(path: Path) -> subprocess.CompletedProcess[str]:
-    """Run the benchmark on a file, as a person does."""
+    """Run the benchmark on a file, as a user does."""
     command = [sys.executable, "-m", "benchmarks.memory", str(path)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
@@ -46,7 +46,7 @@ def test_every_bound_holds_on_one_row_of_each_family() -> None:
 
 
 def test_a_measurement_that_is_five_percent_higher_breaks_a_bound(tmp_path: Path) -> None:
-    """The first row is held to 3 %."""
+    """The first row has a bound of 3 %."""
     exact = json.loads(ROWS.read_text(encoding="utf-8"))[0]["peak_bytes"]
     done = run_rows(tmp_path, {"peak_bytes": round(exact * 1.05)})
     assert done.returncode == 1
@@ -54,14 +54,14 @@ def test_a_measurement_that_is_five_percent_higher_breaks_a_bound(tmp_path: Path
 
 
 def test_what_is_said_to_fit_must_not_have_run_out_of_memory(tmp_path: Path) -> None:
-    """A row that says OOM where the model sees room is a broken bound of its own."""
+    """A row that ran out of memory but fits by the model breaks a separate bound."""
     done = run_rows(tmp_path, {}, {"peak_bytes": None, "peak_as_printed": "OOM"})
     assert done.returncode == 1
-    assert "1 runs said to fit did not" in done.stdout.splitlines()[-1]
+    assert "1 runs predicted to fit did not" in done.stdout.splitlines()[-1]
 
 
 def test_what_is_not_covered_is_counted_by_its_reason(tmp_path: Path) -> None:
-    """No row is dropped in silence, and a file with nothing to predict is no success."""
+    """No row is dropped silently, and a file with nothing to predict fails."""
     done = run_rows(tmp_path, {}, {"seq_len": None}, {"model": "nobody/knows"})
     assert done.returncode == 0, done.stdout
     assert "not covered,    1 rows: the lengths of the rows are not published" in done.stdout
@@ -70,12 +70,12 @@ def test_what_is_not_covered_is_counted_by_its_reason(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_no_list_of_rows_is_a_usage_error(tmp_path: Path) -> None:
-    """Said in one line, without a traceback."""
+    """The error is one line, without a traceback."""
     path = tmp_path / "no.json"
     path.write_text('{"rows": []}', encoding="utf-8")
     done = run(path)
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].endswith("is no list of objects")
+    assert done.stderr.splitlines()[-1].endswith("is not a list of objects")
 
 
 def test_models_are_found_as_people_write_them(tmp_path: Path) -> None:
@@ -86,6 +86,6 @@ def test_models_are_found_as_people_write_them(tmp_path: Path) -> None:
 
 
 def test_a_method_that_is_not_modelled_is_named(tmp_path: Path) -> None:
-    """Another adapter is no LoRA."""
+    """Other adapters are not LoRA."""
     done = run_rows(tmp_path, {}, {"method": "vera"})
     assert "not covered,    1 rows: the method is not modelled: vera" in done.stdout

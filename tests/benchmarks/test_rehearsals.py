@@ -1,4 +1,4 @@
-"""The matrix of families: published configs, tokenizers by name, and the page of results."""
+"""The model families: published configs, tokenizers by name, and the report."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -35,13 +35,13 @@ def stage(name: str, status: str = "ok") -> Mapping[str, object]:
 
 
 def outcome(family: Family, failure: Mapping[str, object] | None) -> Rehearsed:
-    """Return what came of a family."""
+    """Return the result of a family."""
     data = {"stages": [stage("compile"), stage("compare")], "failure": failure}
     return Rehearsed(family=family, data=data, seconds=61.0, said="")
 
 
 def test_the_families_that_people_train_are_there() -> None:
-    """Each with a config whose parameter count is the published one, where that is known."""
+    """Each config gives the published parameter count, if one is known."""
     assert {family.config["architectures"][0] for family in FAMILIES.values()} >= WANTED
     for family in FAMILIES.values():
         shape, known = read_shape(family.config), find_model(family.model)
@@ -51,7 +51,7 @@ def test_the_families_that_people_train_are_there() -> None:
 
 
 def test_a_stand_in_is_called_one() -> None:
-    """What is neither rebuilt nor Mistral's own is named for what it is."""
+    """A tokenizer that is neither rebuilt nor Mistral's is marked as a stand-in."""
     for family in FAMILIES.values():
         real = family.tokenizer in KINDS or family.tokenizer.startswith("mistral")
         assert (describe_tokenizer(family.tokenizer) == "real") == real
@@ -59,13 +59,13 @@ def test_a_stand_in_is_called_one() -> None:
 
 
 def test_the_page_says_how_far_each_goes() -> None:
-    """One that stops is named with its cause, and is no success unless the compiler says so."""
+    """A failed family is listed with its cause, and fails unless the compiler expects it."""
     whole = outcome(FAMILIES["mixtral"], None)
     failure = {"stage": "convert", "cause": "no such key\nmore", "meaning": "m", "log": None}
     page = report([whole, outcome(FAMILIES["falcon"], failure)])
     assert "| mixtral | mistralai/Mixtral-8x7B-v0.1 | lora, 8x H100-SXM5-80GB, zero3 |" in page
     assert "* **falcon** stopped at convert: no such key" in page
-    assert "| the whole way | F16: KL 1e-07 | 61 |" in page
+    assert "| passed | F16: KL 1e-07 | 61 |" in page
     assert as_foretold(whole)
     stopping = replace(FAMILIES["falcon"], config={"architectures": ["StoppedForCausalLM"]})
     assert as_foretold(outcome(stopping, failure))
@@ -83,7 +83,7 @@ def test_the_page_names_what_is_offloaded() -> None:
 @pytest.mark.prove_all
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_family_comes_as_far_as_the_compiler_says(name: str, tmp_path: Path, sdist: Path) -> None:
-    """Every family, from its published config to a GGUF that answers, or to where it must stop."""
+    """Every family, from its published config to a GGUF that answers, or to its known failure."""
     write_family(FAMILIES[name], tmp_path, sdist=sdist)
     found = rehearse(FAMILIES[name], tmp_path, sdist=sdist)
     assert as_foretold(found), found.said[-3000:]

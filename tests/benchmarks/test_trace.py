@@ -1,4 +1,4 @@
-"""The plan's activations against what transformers' own classes keep."""
+"""The plan's activations compared with those of transformers' classes."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def trace(*names: str) -> subprocess.CompletedProcess[str]:
-    """Run the trace of such architectures."""
+    """Run the trace of these architectures."""
     command = [sys.executable, "-m", "benchmarks.trace", *names]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
@@ -26,7 +26,7 @@ def test_the_plan_meets_the_trace_within_two_percent() -> None:
 
 
 def test_what_has_no_sdpa_is_traced_in_its_eager_form() -> None:
-    """Scores of three kinds: as they are, capped, and with sinks beside experts."""
+    """Three kinds of attention scores: plain, capped, and with sinks (and experts)."""
     pytest.importorskip("transformers")
     names = ("BloomForCausalLM", "GPTJForCausalLM", "GPTNeoForCausalLM")
     done = trace(*names, "Gemma2ForCausalLM", "GptOssForCausalLM")
@@ -45,7 +45,7 @@ def test_shared_keys_and_many_experts_are_traced_as_they_are() -> None:
 
 
 def test_an_architecture_that_cannot_be_traced_is_named() -> None:
-    """One that the table lacks; a run with nothing traced is no success."""
+    """An unknown architecture is an error; a run that traces nothing fails."""
     pytest.importorskip("transformers")
     done = trace("NobodysForCausalLM")
     assert done.returncode == 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.plan.alternatives import _EDITS
+from ftc.compiler.plan.summary.alternatives import _EDITS
 
 Call = Callable[..., Any]
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"

@@ -8,13 +8,16 @@ from typing import Any
 
 from ftc.repair import repair
 from ftc.spec.finding import Finding
+from tests.messages import say
 
 TEXT = '{\n  "nmae": "a",\n  "export": ["Q8_0", "Q8_0"],\n  "method": "lroa"\n}\n'
 
 
 def finding(code: str, *fix: dict[str, Any]) -> Finding:
     """Return a finding that only its fix matters of."""
-    return Finding(code=code, name="n", severity="error", message="m", help="h", fix=fix)
+    return Finding(
+        code=code, name="n", severity="error", problem=say("m"), remedy=say("h"), fix=fix
+    )
 
 
 RENAME = finding("FTC031", {"op": "move", "from": "/nmae", "path": "/name"})

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ftc.patch import PatchError, apply_patch
+from ftc.spec.patch import PatchError, apply_patch
 from ftc.spec.pointer import join
 from ftc.splice import find_spans, splice
 

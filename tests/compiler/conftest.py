@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from ftc.compiler.knowledge.architecture import read_shape
-from ftc.compiler.plan.known import KnownFacts, known
+from ftc.compiler.plan.known_facts import KnownFacts, known
 from ftc.compiler.resolve.facts import (
     DataFacts,
     Facts,
@@ -20,6 +20,7 @@ from ftc.compiler.resolve.facts import (
     Unknown,
 )
 from ftc.spec.finding import Finding
+from ftc.spec.message import Message
 from ftc.spec.normal import normalise
 from ftc.spec.sections import Spec
 
@@ -31,7 +32,13 @@ _KINDS: Mapping[str, Any] = {
     "hardware": HardwareFacts,
 }
 _UNKNOWN = Unknown(
-    finding=Finding(code="FTC100", name="x", severity="error", message="gone", help="look")
+    finding=Finding(
+        code="FTC100",
+        name="x",
+        severity="error",
+        problem=Message("FTC100.message", {"name": "gone"}),
+        remedy=Message("FTC100.help"),
+    )
 )
 
 Build = Callable[[Mapping[str, Any]], tuple[Spec, Facts]]

@@ -95,3 +95,9 @@ def test_a_wish_that_nothing_meets_gives_an_empty_list() -> None:
     assert all(
         "languages" in each.lacks for each in list_models(replace(wish(None), languages=("xx",)))
     )
+
+
+def test_a_quantized_model_is_never_proposed() -> None:
+    """It fits in memory, and FTC120 refuses it."""
+    found = {each.model.id: each for each in list_models(wish("8x H200"))}
+    assert found["openai/gpt-oss-20b"].lacks == ("16_bit_weights",)

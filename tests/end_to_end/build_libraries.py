@@ -1,6 +1,6 @@
 """Builds the libraries' own classes from the generated files of a folder of bundles.
 
-    python build_libraries.py tests/golden
+    python build_libraries.py FOLDER
 
 Prints one JSON object: for each bundle, what accelerate, TRL, PEFT and DeepSpeed made of it. It
 runs in a process of its own, because importing these libraries changes the one that does.
@@ -29,7 +29,6 @@ from transformers import LlamaConfig, TrainingArguments
 from transformers.integrations.deepspeed import HfTrainerDeepSpeedConfig
 
 STEPS = 100
-MODULES = ("answers", "labels", "rewards")  # of a bundle, that its settings read
 LAUNCH = ("distributed_type", "num_processes", "mixed_precision", "use_cpu", "deepspeed_config")
 
 
@@ -44,16 +43,15 @@ def constants(tree: ast.Module) -> dict[str, Any]:
     return found
 
 
-def read_names(bundle: Path, tree: ast.Module) -> dict[str, Any]:
-    """Return what the settings of train.py refer to: constants, the first batch, and modules."""
+def read_names(tree: ast.Module) -> dict[str, Any]:
+    """Return what the settings of train.py refer to: constants, and a session's first batch."""
     found = constants(tree)
-    found["row"], (found["micro_batch"], found["accumulation"]) = 0, found["LADDER"][0]
-    for module in MODULES:
-        path = bundle / f"{module}.py"
-        if path.is_file():
-            others = constants(ast.parse(path.read_text(encoding="utf-8")))
-            found[module] = SimpleNamespace(**others)
-    return found
+    micro_batch, accumulation = found["LADDER"][0]
+    tracker = SimpleNamespace(arguments=lambda: {"report_to": "none"})
+    session = SimpleNamespace(
+        row=0, micro_batch=micro_batch, accumulation=accumulation, tracker=tracker
+    )
+    return {**found, "session": session}
 
 
 def find_call(tree: ast.Module, name: str) -> ast.Call | None:
@@ -65,10 +63,10 @@ def find_call(tree: ast.Module, name: str) -> ast.Call | None:
 def build(call: ast.Call, builder: type, names: dict[str, Any], **instead: Any) -> Any:
     """Make the call with the script's constants; `instead` replaces what needs its machine."""
     scope = {**names, "max": max, "args": SimpleNamespace(model="")}
-    written = {
-        str(word.arg): eval(compile(ast.Expression(word.value), "train.py", "eval"), scope)  # noqa: S307
-        for word in call.keywords
-    }
+    written: dict[str, Any] = {}
+    for word in call.keywords:
+        value = eval(compile(ast.Expression(word.value), "train.py", "eval"), scope)  # noqa: S307
+        written |= value if word.arg is None else {word.arg: value}
     return builder(**{**written, **instead})
 
 
@@ -143,12 +141,12 @@ def read_fsdp(path: Path) -> dict[str, Any] | None:
 def describe(bundle: Path, scratch: str) -> dict[str, Any]:
     """Build everything that a bundle configures, on a machine that has no GPU."""
     tree = ast.parse((bundle / "train.py").read_text(encoding="utf-8"))
-    names = read_names(bundle, tree)
+    names = read_names(tree)
     launch = load_config_from_file(str(bundle / "accelerate.yaml"))
     call, settings_class = find_settings(tree)
     instead: dict[str, Any] = {"output_dir": scratch, "use_cpu": True}
     if "ANSWERS_PER_PROMPT" in names:  # a group is tried by all processes, and here is one
-        passes = names["accumulation"] * launch.num_processes
+        passes = names["session"].accumulation * launch.num_processes
         instead |= {"gradient_accumulation_steps": passes}
     settings = build(call, settings_class, names, **instead)
     adapter_call = find_call(tree, "LoraConfig")

@@ -15,7 +15,7 @@ from transformers import AutoModelForCausalLM
 
 from tests.end_to_end.stages import run_stage
 
-STAGES = ("prepare.py", "train.py", "merge.py", "evaluate.py", "report.py")
+STAGES = ("prepare.py", "train.py", "export.py --merge", "evaluate.py")
 
 
 def is_frozen(trainer: Any, source: Path) -> bool:
@@ -38,7 +38,7 @@ def is_frozen(trainer: Any, source: Path) -> bool:
 
 def judge(bundle: Path) -> dict[str, Any]:
     """Return what became of one bundle."""
-    names = {stage: run_stage(bundle, stage) for stage in STAGES}
+    names = {stage: run_stage(bundle, *stage.split()) for stage in STAGES}
     training = names["train.py"]
     curve = json.loads((bundle / "run/train/curve.json").read_text(encoding="utf-8"))
     report = json.loads((bundle / "run/evaluate/report.json").read_text(encoding="utf-8"))

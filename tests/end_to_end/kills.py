@@ -37,15 +37,15 @@ SPECS: dict[str, dict[str, Any]] = {
 }
 #: In the order of a run, so that each kill meets work that is not done yet.
 STAGES = (
-    *("prepare.py", "train.py", "checkpoint", "train.py", "checkpoint"),
-    *("merge.py", "quantize.py", "quantize.py"),
+    *("prepare", "train", "checkpoint", "train", "checkpoint"),
+    *("merge", "quantize", "quantize"),
 )
 SPAN_SECONDS = {
-    "prepare.py": 6.0,
-    "train.py": 20.0,
+    "prepare": 6.0,
+    "train": 20.0,
     "checkpoint": 0.1,
-    "merge.py": 8.0,
-    "quantize.py": 15.0,
+    "merge": 8.0,
+    "quantize": 15.0,
 }
 STEPS, EVERY, ROWS = 24, 6, 200
 PRODUCTS = ("train/model/*.safetensors", "merged/*.safetensors", "quantize/*.gguf", "data/*.jsonl")
@@ -113,6 +113,15 @@ def kill_along(bundle: Path, stages: Sequence[str], draw: random.Random) -> Iter
             yield Kill(aim=stage, seconds=seconds, struck=struck, half_checkpoint=half)
 
 
+def _name_stage(words: Sequence[str]) -> str:
+    """Return the stage that a command runs, "" for a command that runs none."""
+    scripts = [word for word in words if word.endswith(".py")]
+    name = Path(scripts[-1]).stem if scripts else ""
+    if name == "export":
+        return "merge" if "--merge" in words else "quantize"
+    return name
+
+
 def _checkpoints(bundle: Path) -> Iterator[Path]:
     return (bundle / "run/train/checkpoints").glob("checkpoint-*")
 
@@ -126,7 +135,7 @@ def _wait_for(bundle: Path, stage: str, mark: str, started: subprocess.Popen[byt
         if stage == "checkpoint":
             if set(_checkpoints(bundle)) - before:
                 return
-        elif any(stage in words for _, words in _find(mark)):
+        elif any(stage == _name_stage(words) for _, words in _find(mark)):
             return
         time.sleep(0.01)
     raise AssertionError(bundle.with_suffix(".log").read_text(encoding="utf-8")[-3000:])
@@ -147,11 +156,11 @@ def _find(mark: str) -> list[tuple[int, list[str]]]:
 
 
 def _kill_all(mark: str) -> str:
-    """Kill every process of a run at once; return the script that was at work, if any was."""
+    """Kill every process of a run at once; return the stage that was running, or ""."""
     struck = ""
     while found := _find(mark):
         for number, words in found:
-            struck = next((word for word in words if word.endswith(".py")), struck)
+            struck = _name_stage(words) or struck
             try:
                 os.kill(number, signal.SIGKILL)
             except ProcessLookupError:

@@ -5,10 +5,11 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICKSTART = ROOT / "examples" / "quickstart"
@@ -34,22 +35,34 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return this environment with the tested interpreter's folder first on PATH."""
     own = str(Path(sys.executable).parent)
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    offline = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-    return {**kept, **offline, "PATH": f"{own}{os.pathsep}{os.environ['PATH']}", **(extra or {})}
+    fixed = {
+        "HF_HUB_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "OMP_WAIT_POLICY": "passive",  # threads that wait sleep, so that two trainings share cores
+    }
+    return {**kept, **fixed, "PATH": f"{own}{os.pathsep}{os.environ['PATH']}", **(extra or {})}
 
 
 def run(*command: str | Path, cwd: Path, extra: Mapping[str, str] | None = None) -> Ended:
-    """Run a command to its end."""
-    done = subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        env=environment(extra),
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-        timeout=LIMIT_SECONDS,
-    )
-    return Ended(code=done.returncode, out=done.stdout, err=done.stderr)
+    """Run a command to its end; output goes to files, so no process left behind blocks this."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        done = subprocess.run(
+            [str(part) for part in command],
+            cwd=cwd,
+            env=environment(extra),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            check=False,
+            timeout=LIMIT_SECONDS,
+        )
+        said = [_read(each) for each in (out, err)]
+    return Ended(code=done.returncode, out=said[0], err=said[1])
+
+
+def _read(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode().replace("\r\n", "\n")
 
 
 def compile_spec(folder: Path, spec: Mapping[str, Any], *, name: str = "spec.json") -> Path:

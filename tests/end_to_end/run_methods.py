@@ -59,7 +59,7 @@ def judge(bundle: Path) -> dict[str, Any]:
     trained = answers(names["trainer"].model, rows)
     weights = names["trainer"].model.parameters()
     moving = {name for name, weight in names["model"].named_parameters() if weight.requires_grad}
-    run_stage(bundle, "merge.py")
+    run_stage(bundle, "export.py", "--merge")
     base = AutoModelForCausalLM.from_pretrained(names["source"], dtype=torch.float32)
     merged = AutoModelForCausalLM.from_pretrained(bundle / "run/merged", dtype=torch.float32)
     base_rows = base.get_input_embeddings().num_embeddings
@@ -90,7 +90,11 @@ def judge(bundle: Path) -> dict[str, Any]:
         "trainable": sum(weight.numel() for weight in weights if weight.requires_grad),
         "optimizer": type(names["trainer"].optimizer.optimizer).__name__,
         "peaks": peaks(names["trainer"]),
-        "rate": [log["learning_rate"] for log in names["history"] if "learning_rate" in log],
+        "rate": [
+            log["learning_rate"]
+            for log in names["trainer"].state.log_history
+            if "learning_rate" in log
+        ],
     }
 
 

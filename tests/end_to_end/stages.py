@@ -16,12 +16,26 @@ def run_stage(bundle: Path, stage: str, *arguments: str) -> dict[str, Any]:
     os.chdir(bundle)
     sys.argv = [stage, *arguments]
     sys.path.insert(0, str(bundle))
+    names: dict[str, Any] = {}
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            return runpy.run_path(stage, run_name="__main__")
+            names = runpy.run_path(stage, run_name="__main__")
+    except SystemExit as ended:
+        if ended.code or ended.__traceback__ is None:
+            raise
+        trace = ended.__traceback__
+        while trace.tb_next:
+            trace = trace.tb_next
+        names = dict(trace.tb_frame.f_globals)
     finally:
         sys.path.pop(0)
-        own = {path.stem: sys.modules.pop(path.stem, None) for path in bundle.glob("*.py")}
-        held = getattr(getattr(own["guard"], "lock", None), "file", None)
-        if held is not None:
-            held.close()  # a process that ends would let go of the folder
+        for path in bundle.glob("*.py"):
+            sys.modules.pop(path.stem, None)
+        for name in [name for name in sys.modules if name.split(".")[0] == "runtime"]:
+            del sys.modules[name]
+        stage_run: Any = getattr(sys.excepthook, "__self__", None)  # of a `Run` that began
+        if hasattr(stage_run, "release_lock"):
+            stage_run.finish()
+            stage_run.release_lock()
+            sys.excepthook = sys.__excepthook__
+    return names

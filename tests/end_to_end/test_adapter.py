@@ -1,6 +1,5 @@
 """The adapter by itself as GGUF: on its base it is the trained model, or nothing is written."""
 
-import json
 import shutil
 import sys
 from pathlib import Path
@@ -9,11 +8,23 @@ import pytest
 
 from ftc.compiler.verify.modelfile import read_modelfile
 from tests.end_to_end.conftest import write_table
-from tests.end_to_end.process import Ended, compile_spec, read_json, run
+from tests.end_to_end.process import compile_spec, read_json, run
 
 pytestmark = pytest.mark.prove
 
-safetensors = pytest.importorskip("safetensors.torch")
+pytest.importorskip("llama_cpp")
+
+# A converter that runs the real one, and what one of them does to the adapter afterwards.
+CONVERTER = """
+import subprocess, sys
+subprocess.run([sys.executable, "REAL", *sys.argv[1:]], check=True)
+"""
+NEGATE = """
+from gguf import GGUFReader
+for tensor in GGUFReader(sys.argv[sys.argv.index("--outfile") + 1], "r+").tensors:
+    if tensor.name.endswith("lora_b"):
+        tensor.data[:] = -tensor.data
+"""
 
 
 @pytest.fixture(scope="module")
@@ -48,11 +59,6 @@ def copied(bundle: Path, tmp_path: Path) -> Path:
     return tmp_path / "triage"
 
 
-def convert(folder: Path) -> Ended:
-    """Run the stage."""
-    return run(sys.executable, "adapter.py", cwd=folder)
-
-
 def test_the_adapter_on_its_base_is_the_trained_model(bundle: Path) -> None:
     """The base alone is something else, the files are those that the Modelfile names."""
     found = read_json(bundle / "run/quantize/adapter.json")
@@ -68,43 +74,26 @@ def test_the_adapter_on_its_base_is_the_trained_model(bundle: Path) -> None:
     assert "<|assistant|>" in said["template"]
     assert sorted(path.name for path in (bundle / "run/quantize").iterdir()) == [
         "adapter.json",
+        "modelfile.json",
         "triage-adapter.gguf",
         "triage-base-F16.gguf",
     ]
     assert not (bundle / "Modelfile").exists()
 
 
-def test_another_adapter_is_no_trained_model(copied: Path) -> None:
-    """Weights that are not those that were merged are found, and no file is left."""
-    path = copied / "run/train/model/adapter_model.safetensors"
-    weights = safetensors.load_file(path)
-    changed = {name: -tensor if "lora_B" in name else tensor for name, tensor in weights.items()}
-    safetensors.save_file(changed, path)
+def test_another_adapter_is_no_trained_model(bundle: Path, copied: Path, tmp_path: Path) -> None:
+    """A converter that writes other weights is found out, and no file is left."""
+    (real,) = (bundle / "run/tools").glob("llama.cpp-*")
+    tools = tmp_path / "llama.cpp"
+    tools.mkdir()
+    for name in ("convert_hf_to_gguf.py", "convert_lora_to_gguf.py"):
+        change = NEGATE if "lora" in name else ""
+        text = CONVERTER.replace("REAL", str(real / name)) + change
+        (tools / name).write_text(text, encoding="utf-8")
 
-    ended = convert(copied)
+    ended = run(sys.executable, "export.py", "--llama-cpp", tools, cwd=copied)
 
     assert ended.code == 1, ended.said
     assert "nats per token from the merged model" in ended.said
+    assert ended.err.count("export.py: ") == 1
     assert list((copied / "run/quantize").iterdir()) == []
-
-
-def test_what_cannot_be_converted_is_one_sentence(copied: Path) -> None:
-    """A kind of adapter that GGUF has no place for, a file cut off, and no adapter at all."""
-    folder = copied / "run/train/model"
-    path = folder / "adapter_config.json"
-    right = json.loads(path.read_text(encoding="utf-8"))
-    said = []
-    for key, value in (("use_dora", True), ("modules_to_save", ["lm_head"]), ("use_rslora", True)):
-        path.write_text(json.dumps({**right, key: value}), encoding="utf-8")
-        said.append((key, convert(copied)))
-    path.write_text(json.dumps(right), encoding="utf-8")
-    weights = folder / "adapter_model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:-100])
-    said.append(("cut off", convert(copied)))
-    weights.unlink()
-    said.append(("run train.py", convert(copied)))
-
-    for words, ended in said:
-        assert ended.code == 1, ended.said
-        assert words in ended.err
-        assert len(ended.err.strip().splitlines()) == 1, ended.said

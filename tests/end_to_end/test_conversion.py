@@ -197,7 +197,7 @@ def test_merging_leaves_one_chat_template(model: Path, whole_run: WholeRun, tmp_
     write_json(base / "tokenizer_config.json", {**settings, "chat_template": "another"})
     assert gguf.SpecialVocab(base).chat_template == "another", "what the converter takes"
 
-    done = run(sys.executable, "merge.py", "--model", base, cwd=bundle)
+    done = run(sys.executable, "export.py", "--merge", "--model", base, cwd=bundle)
 
     assert done.code == 0, done.said
     template = (base / "chat_template.jinja").read_text(encoding="utf-8")

@@ -15,6 +15,8 @@ import pytest
 from tests.end_to_end.process import compile_spec, read_json, run, train
 
 STEPS = 8
+ROWS = 1 + 65  # a line of names, and rows of which 52 are trained on and 6 are validated
+SAME = 1e-6  # share of a loss of the same weights
 TOLERANCE = 1e-4  # nats per token, at every step; ZeRO-3 measured at 2.1e-5, copies at 1e-6
 SPEC: dict[str, Any] = {
     "model": "./model",
@@ -33,11 +35,14 @@ SPEC: dict[str, Any] = {
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory, model: Path, tickets: list[list[str]]) -> Path:
-    """Return a folder with the model and enough rows for the steps."""
+    """Return a folder with the model and rows for an epoch of seven steps, the last not filled.
+
+    The rows of validation fill no batches of two processes either.
+    """
     folder = tmp_path_factory.mktemp("deepspeed")
     (folder / "model").symlink_to(model)
     with (folder / "tickets.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows(tickets[:121])
+        csv.writer(file).writerows(tickets[:ROWS])
     return folder
 
 
@@ -107,6 +112,8 @@ def hold_equal(alone: dict[str, list[list[float]]], together: dict[str, list[lis
         for (step, one), (other_step, other) in zip(alone[name], together[name], strict=True):
             assert step == other_step
             assert abs(one - other) < TOLERANCE, (name, step, one, other)
+    before, together_before = alone["validation"][0][1], together["validation"][0][1]
+    assert together_before == pytest.approx(before, rel=SAME)
 
 
 def test_zero2_on_two_processes(folder: Path, alone: dict[str, list[list[float]]]) -> None:

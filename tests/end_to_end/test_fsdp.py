@@ -79,7 +79,7 @@ def test_a_full_fine_tune_in_shards(folder: Path) -> None:
     shutil.rmtree(bundle / "run/train/checkpoints/checkpoint-4")
     (bundle / "run/done/train.json").unlink()
     resumed = train(bundle, SHIM)
-    assert "going on from run/train/checkpoints/checkpoint-2" in resumed.out, resumed.said
+    assert "resuming from run/train/checkpoints/checkpoint-2" in resumed.out, resumed.said
     assert losses(bundle)[-1] == whole[-1]
     assert read_model(bundle) == model
 
@@ -106,7 +106,7 @@ def test_copies_in_place_of_shards_are_told(folder: Path) -> None:
     ended = train(bundle, SHIM)
 
     assert ended.code != 0
-    assert "post-condition failed: the processes divide every weight, and " in ended.err
+    assert "post-condition failed: the processes divide every weight, but " in ended.err
     assert "training loss" not in ended.out
 
 

@@ -102,7 +102,7 @@ def test_a_streamed_data_set_is_trained_on(tmp_path: Path, model: Path) -> None:
         ended = run("python", "prepare.py", cwd=bundle, extra=online)
         read = hub.served_bytes - looked
         _kill_when_rows_come(killed, hub, online)
-        half = (killed / "run/done/data.json").exists()
+        half = (killed / "run/done/prepare.json").exists()
         again = run("python", "prepare.py", cwd=killed, extra=online)
     trained = train(bundle)  # the hub is gone: what is trained on is here
 

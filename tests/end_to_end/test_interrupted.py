@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ftc.runtime.exit_codes import PREEMPTED
 from tests.end_to_end.kills import kill_along
 from tests.end_to_end.process import compile_spec, environment, run, train
 
@@ -18,7 +19,6 @@ pytestmark = pytest.mark.prove
 STEPS = 40
 EVERY = 8
 WAIT_SECONDS = 120
-PREEMPTED = 75
 WEIGHTS = "run/train/model/model.safetensors"
 
 
@@ -95,7 +95,7 @@ def test_killed_with_half_a_checkpoint(prepared: Path, uninterrupted: bytes) -> 
     """Killed in three stages, the newest checkpoint cut short, it ends in the same weights."""
     unprepared = shutil.ignore_patterns("run")
     bundle = Path(shutil.copytree(prepared, prepared.with_name("killed"), ignore=unprepared))
-    early = list(kill_along(bundle, ["prepare.py"], random.Random(1)))  # noqa: S311
+    early = list(kill_along(bundle, ["prepare"], random.Random(1)))  # noqa: S311
     started = start(bundle)
     wait_for(bundle, f"step {3 * EVERY + 2} of")
     os.kill(find_trainer(bundle), signal.SIGKILL)
@@ -104,18 +104,18 @@ def test_killed_with_half_a_checkpoint(prepared: Path, uninterrupted: bytes) -> 
     weights = half / "model.safetensors"
     with weights.open("rb+") as file:
         file.truncate(weights.stat().st_size // 2)
-    late = list(kill_along(bundle, ["merge.py"], random.Random(1)))  # noqa: S311
+    late = list(kill_along(bundle, ["merge"], random.Random(1)))  # noqa: S311
 
     again = run("./run.sh", cwd=bundle)
 
     assert code == 1
-    assert [kill.struck for kill in early + late] == ["prepare.py", "merge.py"]
+    assert [kill.struck for kill in early + late] == ["prepare", "merge"]
     killed = bundle.with_suffix(".log").read_text(encoding="utf-8")
-    assert "ended without a word after step" in killed
-    assert f"saved is run/train/checkpoints/{half.name}; ./run.sh goes on from there" in killed
+    assert "without an error message, as if killed by signal 9" in killed
+    assert f"./run.sh resumes from run/train/checkpoints/{half.name}\n" in killed
     assert again.code == 0, again.said
-    assert "data: done already" in again.out
-    assert f"going on from run/train/checkpoints/{whole.name}\n" in killed
+    assert "prepare: already done" in again.out
+    assert f"resuming from run/train/checkpoints/{whole.name}\n" in killed
     assert (bundle / WEIGHTS).read_bytes() == uninterrupted
 
 
@@ -133,6 +133,6 @@ def test_told_to_stop(prepared: Path, uninterrupted: bytes) -> None:
     assert code == PREEMPTED
     assert len(kept) == 2
     assert again.code == 0, again.said
-    assert "going on from run/train/checkpoints/checkpoint-" in again.out
+    assert "resuming from run/train/checkpoints/checkpoint-" in again.out
     assert f"checkpoint-{2 * EVERY}\n" not in again.out
     assert (bundle / WEIGHTS).read_bytes() == uninterrupted

@@ -1,4 +1,4 @@
-"""Every golden loads in the classes of the libraries that will read it.
+"""Every example loads in the classes of the libraries that will read it.
 
 The processes, the batch and the numbers that arrive there are those of the lock. Left out, since
 this machine may have no GPU: whether the GPU can do bf16 (SFTConfig is built with `use_cpu`), and
@@ -13,42 +13,39 @@ from typing import Any
 
 import pytest
 
-from tests.end_to_end.process import ROOT, read_json, run
+from tests.end_to_end.process import ROOT, run
+from tests.golden_bundles import EXAMPLES, read_decisions, write_bundle
 
-GOLDEN = ROOT / "tests" / "golden"
-BUNDLES = sorted(path.parent.name for path in GOLDEN.glob("*/train.py"))
+BUNDLES = sorted(EXAMPLES)
 STAGES = {"zero1": 1, "zero2": 2, "zero3": 3}
 KINDS = {"single": "NO", "ddp": "MULTI_GPU", "fsdp": "FSDP", **dict.fromkeys(STAGES, "DEEPSPEED")}
 
 
 @pytest.fixture(scope="module")
-def built() -> Mapping[str, Any]:
-    """Return what the libraries made of every golden, from one process."""
+def built(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+    """Return what the libraries made of every example, from one process."""
     pytest.importorskip("deepspeed")
+    bundles = tmp_path_factory.mktemp("bundles")
+    for name in BUNDLES:
+        write_bundle(name, bundles / name)
     script = Path(__file__).with_name("build_libraries.py")
-    ended = run(sys.executable, script, GOLDEN, cwd=ROOT, extra={"DS_ACCELERATOR": "cpu"})
+    ended = run(sys.executable, script, bundles, cwd=ROOT, extra={"DS_ACCELERATOR": "cpu"})
     assert ended.code == 0, ended.said
     made: Mapping[str, Any] = json.loads(ended.out.splitlines()[-1])
     return made
 
 
-def decided(name: str) -> dict[str, Any]:
-    """Return the decided values of a golden."""
-    lock = read_json(GOLDEN / name / "ftc.lock.json")
-    return {key: decision["value"] for key, decision in lock["decisions"].items()}
-
-
 def test_there_are_goldens(built: Mapping[str, Any]) -> None:
     """One process, LoRA and ZeRO-3 are among what is proven."""
     assert sorted(built) == BUNDLES
-    assert {"single", "zero3"} <= {decided(name)["sharding"] for name in BUNDLES}
+    assert {"single", "zero3"} <= {read_decisions(name)["sharding"] for name in BUNDLES}
     assert any(bundle["adapter"] for bundle in built.values())
 
 
 @pytest.mark.parametrize("name", BUNDLES)
 def test_accelerate_reads_the_launch(built: Mapping[str, Any], name: str) -> None:
     """Accelerate sees the processes, the kind of run and the precision that were planned."""
-    launch, values = built[name]["launch"], decided(name)
+    launch, values = built[name]["launch"], read_decisions(name)
     precision = {"fp32": "no"}.get(values["precision"], values["precision"])
     zero = values["sharding"] in STAGES
 
@@ -61,7 +58,7 @@ def test_accelerate_reads_the_launch(built: Mapping[str, Any], name: str) -> Non
 @pytest.mark.parametrize("name", BUNDLES)
 def test_the_trainer_takes_the_settings(built: Mapping[str, Any], name: str) -> None:
     """TRL and PEFT accept every argument, and keep the decided numbers."""
-    settings, values = built[name]["settings"], decided(name)
+    settings, values = built[name]["settings"], read_decisions(name)
 
     assert settings["micro_batch"] == values["micro_batch"]
     assert settings["accumulation"] == values["accumulation"]
@@ -77,7 +74,7 @@ def test_the_trainer_takes_the_settings(built: Mapping[str, Any], name: str) -> 
 @pytest.mark.parametrize("name", BUNDLES)
 def test_accelerate_makes_its_fsdp_plugin(built: Mapping[str, Any], name: str) -> None:
     """What the launcher tells its processes makes the plugin that was planned; others have none."""
-    plugin, values = built[name]["fsdp"], decided(name)
+    plugin, values = built[name]["fsdp"], read_decisions(name)
     if values["sharding"] != "fsdp":
         assert plugin is None
         return
@@ -94,7 +91,7 @@ def test_accelerate_makes_its_fsdp_plugin(built: Mapping[str, Any], name: str) -
 @pytest.mark.parametrize("name", BUNDLES)
 def test_deepspeed_takes_its_file(built: Mapping[str, Any], name: str) -> None:
     """DeepSpeed accepts the file once the Trainer has filled it in; other runs have none."""
-    deepspeed, values = built[name]["deepspeed"], decided(name)
+    deepspeed, values = built[name]["deepspeed"], read_decisions(name)
     stage = STAGES.get(values["sharding"])
     if stage is None:
         assert deepspeed is None

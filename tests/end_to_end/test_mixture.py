@@ -15,7 +15,6 @@ pytestmark = pytest.mark.prove
 
 STEPS, EVERY = 8, 4
 WAIT_SECONDS = 120
-PATIENT = {"OMP_WAIT_POLICY": "passive"}  # as in run.sh
 WEIGHTS = "run/train/model/model.safetensors"
 
 
@@ -100,7 +99,7 @@ def test_killed_and_resumed(prepared: Path) -> None:
     """After SIGKILL the training ends in the same bits: what it reads lies in run/data."""
     whole = Path(shutil.copytree(prepared, prepared.with_name("undisturbed")))
     launch = ("accelerate", "launch", "--config_file", "accelerate.yaml", "train.py")
-    trained = run(*launch, cwd=whole, extra=PATIENT)
+    trained = run(*launch, cwd=whole)
     assert trained.code == 0, trained.said
     bundle = Path(shutil.copytree(prepared, prepared.with_name("killed")))
     started = start(bundle)
@@ -108,7 +107,7 @@ def test_killed_and_resumed(prepared: Path) -> None:
     os.kill(find_trainer(bundle), signal.SIGKILL)
     code = started.wait(WAIT_SECONDS)
 
-    again = run(*launch, cwd=bundle, extra=PATIENT)
+    again = run(*launch, cwd=bundle)
 
     assert code == 1
     assert again.code == 0, again.said

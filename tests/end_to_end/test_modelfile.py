@@ -27,8 +27,8 @@ WRONG: Mapping[str, Callable[[str], str]] = {
 
 
 def judge(folder: Path) -> Ended:
-    """Run the stage that holds the Modelfile to the rows."""
-    return run(sys.executable, "modelfile.py", cwd=folder)
+    """Run the stage that compares the Modelfile with the rows; the others are done."""
+    return run(sys.executable, "export.py", cwd=folder)
 
 
 @pytest.fixture
@@ -36,17 +36,18 @@ def copied(whole_run: WholeRun, tmp_path: Path) -> Path:
     """Return a copy of the bundle that ran, which a test may change."""
     assert whole_run.ended.code == 0, whole_run.ended.said
     folder = tmp_path / "triage"
-    ignored = shutil.ignore_patterns("merged", "train", "tools", "reference", "*Q4_K_M.gguf")
-    shutil.copytree(whole_run.bundle, folder, ignore=ignored, symlinks=True)
+    shutil.copytree(whole_run.bundle, folder, symlinks=True)
+    (tmp_path / "model").symlink_to(whole_run.bundle.parent / "model")
     return folder
 
 
 def test_the_run_has_held_its_modelfile(whole_run: WholeRun) -> None:
     """The stage ran behind the quantization, on every row of the test split."""
-    said = whole_run.ended.said
-    assert re.search(r"by Modelfile Ollama reads all \d+ rows as training did", said)
+    out = whole_run.ended.out
+    assert re.search(r"with Modelfile Ollama reads all \d+ rows as training did", out)
 
 
+@pytest.mark.prove
 def test_a_wrong_modelfile_is_caught(copied: Path) -> None:
     """One sentence and an error, whatever is wrong; and the right one is sound again."""
     path = copied / "Modelfile"
@@ -57,7 +58,7 @@ def test_a_wrong_modelfile_is_caught(copied: Path) -> None:
         path.write_text(text, encoding="utf-8")
         ended = judge(copied)
         assert ended.code == 1, (what, ended.said)
-        assert "modelfile.py: " in ended.said, what
+        assert "export.py: " in ended.said, what
         assert "Traceback" not in ended.said, ended.said
     path.write_text(right, encoding="utf-8")
     assert judge(copied).code == 0

@@ -66,7 +66,7 @@ def resumed(prepared: Path, sdist: Path) -> Path:
     assert started.wait(WAIT_SECONDS) == 1
     again = run("./run.sh", cwd=bundle, extra={"FTC_LLAMA_CPP_SDIST": str(sdist)})
     assert again.code == 0, again.said
-    assert f"going on from run/train/checkpoints/checkpoint-{2 * EVERY}\n" in again.out
+    assert f"resuming from run/train/checkpoints/checkpoint-{2 * EVERY}\n" in again.out
     return bundle
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.end_to_end.conftest import INTENTS, STEPS, WholeRun
 from tests.end_to_end.process import read_json, read_rows, run, train
 
-STAGES = ("data", "train", "merged", "evaluate", "quantize", "modelfile")
+STAGES = ("prepare", "train", "merge", "evaluate", "quantize", "modelfile")
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -21,7 +21,14 @@ def moved(whole_run: WholeRun, tmp_path: Path) -> Path:
 
 
 #: What each start writes anew: the lock's file, and what report.py says.
-OF_EVERY_START = {".lock", "report.md", "curve.png", "exit_code.json", "stages.jsonl"}
+OF_EVERY_START = {
+    ".lock",
+    "report.md",
+    "curve.png",
+    "digests.json",
+    "exit_code.json",
+    "stages.jsonl",
+}
 
 
 def outputs(bundle: Path) -> dict[str, tuple[int, int]]:
@@ -95,6 +102,21 @@ def test_the_trained_model_is_far_above_chance(whole_run: WholeRun) -> None:
     assert report["accuracy"] > 1.5 * report["majority_class"]
 
 
+def test_the_base_is_judged_on_the_same_rows(whole_run: WholeRun) -> None:
+    """Before and after stand side by side with a verdict, and the answers can be read."""
+    report = read_json(whole_run.bundle / "run/evaluate/report.json")
+    told = read_rows(whole_run.bundle / "run/evaluate/predictions.jsonl")
+    page = (whole_run.bundle / "run/report.md").read_text(encoding="utf-8")
+    low, high = report["intervals"]["accuracy"]
+
+    assert report["base"]["loss"] > 10 * report["loss"]
+    assert report["base"]["accuracy"] < low < report["accuracy"] < high
+    assert report["changes"]["accuracy"]["verdict"] == "better"
+    assert sum(row["score"] for row in told) == pytest.approx(report["accuracy"] * len(told))
+    assert all(row["prompt"] and row["base_said"] is not None for row in told)
+    assert "The trained model is better than the model before training" in page
+
+
 def test_each_gguf_answers_as_the_trained_model(whole_run: WholeRun) -> None:
     """Q8_0 is all but the trained model, Q4_K_M close to it, on the same tokens."""
     files = read_json(whole_run.bundle / "run/quantize/quality.json")["files"]
@@ -127,7 +149,8 @@ def test_a_second_start_repeats_nothing(whole_run: WholeRun) -> None:
     again = run("./run.sh", cwd=whole_run.bundle)
 
     assert again.code == 0, again.said
-    assert re.findall(r"^(\w+): done already", again.out, re.MULTILINE) == list(STAGES)
+    done = re.findall(r"^(\w+): already done", again.out, re.MULTILINE)
+    assert list(dict.fromkeys(done)) == list(STAGES)
     assert outputs(whole_run.bundle) == before
 
 
@@ -138,13 +161,13 @@ def test_a_moved_bundle_goes_on(whole_run: WholeRun, moved: Path) -> None:
 
     lost = run(sys.executable, "prepare.py", cwd=moved)
     prepared = run(sys.executable, "prepare.py", "--data", data, "--model", model, cwd=moved)
-    merged = run(sys.executable, "merge.py", "--model", model, cwd=moved)
+    merged = run(sys.executable, "export.py", "--merge", "--model", model, cwd=moved)
 
     assert lost.code == 1
     assert "give its path with --data" in lost.err
     assert "Traceback" not in lost.err
-    assert "data: done already" in prepared.out, prepared.said
-    assert "merged: done already" in merged.out, merged.said
+    assert "prepare: already done" in prepared.out, prepared.said
+    assert "merge: already done" in merged.out, merged.said
     assert outputs(moved) == before
 
 
@@ -177,10 +200,10 @@ def test_a_changed_constant_repeats_what_depends_on_it(whole_run: WholeRun, move
         sys.executable, "prepare.py", "--data", folder / "tickets.csv", *model, cwd=moved
     )
     trained = train(moved, *model)
-    merged = run(sys.executable, "merge.py", *model, cwd=moved)
+    merged = run(sys.executable, "export.py", "--merge", *model, cwd=moved)
 
-    assert "data: done already" in prepared.out, prepared.said
-    assert "kept in train-1" in trained.out, trained.said
+    assert "prepare: already done" in prepared.out, prepared.said
+    assert "is in train-1" in trained.out, trained.said
     assert read_json(moved / "run/train/curve.json")["train"][-1][0] == 5
-    assert "merged: done in" in merged.out, merged.said
+    assert "merge: done in" in merged.out, merged.said
     assert (moved / "run/train-1/model/model.safetensors").is_file()

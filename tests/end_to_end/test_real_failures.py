@@ -44,7 +44,7 @@ def compile_without(
     path = write_spec(folder, THEMES[theme])
     add_to(path, **edits)
     assert run_ftc(["compile", str(path)]) == 1
-    others = tuple(rule for rule in registry.RULES if rule.page.code != code)
+    others = tuple(rule for rule in registry.RULES if rule.explanation.code != code)
     monkeypatch.setattr(registry, "RULES", others)
     assert run_ftc(["compile", str(path)]) == 0
     return folder / "triage"
@@ -99,7 +99,7 @@ def test_a_prompt_fills_the_whole_window(tmp_path: Path, monkeypatch: pytest.Mon
     path = write_spec(tmp_path, THEMES["H"])
     add_to(path, data=data)
     assert run_ftc(["compile", str(path)]) == 1
-    others = tuple(r for r in registry.RULES if r.page.code not in {"FTC221", "FTC224"})
+    others = tuple(r for r in registry.RULES if r.explanation.code not in {"FTC221", "FTC224"})
     monkeypatch.setattr(registry, "RULES", others)
     assert run_ftc(["compile", str(path)]) == 0
 

@@ -94,7 +94,7 @@ def test_it_was_the_bundle_that_ran(llama: Rehearsed) -> None:
     """The scripts of a bundle, killed at a checkpoint, gone on, with the model's own switches."""
     log = llama.folder / "rehearsal.log"
     assert (llama.bundle / "run" / "report.md").is_file()
-    assert "going on from run/train/checkpoints/checkpoint-2" in log.read_text(encoding="utf-8")
+    assert "resuming from run/train/checkpoints/checkpoint-2" in log.read_text(encoding="utf-8")
     config = read_json(llama.bundle / "run" / "merged" / "config.json")
     assert config["num_attention_heads"] // config["num_key_value_heads"] == 4
     assert "llama3" in json.dumps(config), "the rotation is scaled as in the model"
@@ -128,7 +128,7 @@ def test_a_damaged_gguf_is_caught(llama: Rehearsed, tmp_path: Path) -> None:
     damaged = Path(shutil.copy(made / sound["file"], tmp_path / "damaged.gguf"))
     tensors = {tensor.name: tensor for tensor in gguf.GGUFReader(damaged, "r+").tensors}
     tensors["blk.1.attn_k.weight"].data[:] = 0
-    done = run(sys.executable, "fidelity.py", damaged, cwd=llama.bundle)
+    done = run(sys.executable, "-m", "runtime.fidelity", damaged, cwd=llama.bundle)
     assert done.code == 0, done.said
     assert json.loads(done.out)["divergence"] > MOST_DIVERGENCE
 
@@ -136,16 +136,17 @@ def test_a_damaged_gguf_is_caught(llama: Rehearsed, tmp_path: Path) -> None:
 def test_a_tokenizer_that_does_not_fit_stops_it(gemma: Rehearsed, sdist: Path) -> None:
     """A `tokenizer.model` of equal scores, which every converter takes, reads other tokens."""
     pieces = pytest.importorskip("sentencepiece.sentencepiece_model_pb2")
-    path = gemma.bundle / "run" / "merged" / "tokenizer.model"
+    path = gemma.bundle.parent / "model" / "tokenizer.model"  # which the merge carries over
     proto = pieces.ModelProto()
     proto.ParseFromString(path.read_bytes())
     for piece in proto.pieces[600:]:
         piece.score = 0.0
     path.write_bytes(proto.SerializeToString())
+    (gemma.bundle / "run/done/train.json").unlink()  # as if it had been so before training
     extra = {"FTC_LLAMA_CPP_SDIST": str(sdist)}
-    done = run(sys.executable, "quantize.py", cwd=gemma.bundle, extra=extra)
+    done = run(sys.executable, "export.py", cwd=gemma.bundle, extra=extra)
     assert done.code == 1, done.said
-    assert "quantize.py: llama.cpp reads " in done.err
+    assert "export.py: llama.cpp reads " in done.err
 
 
 def test_a_template_that_rewrites_turns_stops_it(tmp_path: Path, sdist: Path) -> None:

@@ -80,7 +80,7 @@ def test_rare_labels_count_as_much(classified: Classified) -> None:
     assert decided["metric"]["value"] == "macro_f1"
     assert 10 < min(label["train"] for label in labels) < 25
     assert all(label["test"] and label["validation"] for label in labels)
-    assert "share / max(1, count)" in (classified.bundle / "labels.py").read_text()
+    assert "labels.balance(found)" in (classified.bundle / "train.py").read_text()
     best = classified.read("train/curve.json")["best_step"]
     said = dict(re.findall(r"step (\d+) of .*: validation macro-F1 ([\d.]+)", classified.ended.out))
     assert said[str(best)] == max(said.values())

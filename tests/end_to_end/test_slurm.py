@@ -112,9 +112,9 @@ def test_preempted_queued_again_and_finished(cluster: Cluster, bundle: Path) -> 
 
     assert shown["JobState"] == "COMPLETED", said[-3000:]
     assert int(shown["Restarts"]) == 1
-    assert "slurm.sh: saved; back into the queue" in said
-    assert "going on from run/train/checkpoints/checkpoint-" in said
-    assert "data: done already" in said
+    assert "slurm.sh: the checkpoint is saved; the job is requeued" in said
+    assert "resuming from run/train/checkpoints/checkpoint-" in said
+    assert "prepare: already done" in said
     steps = [step for step, _ in read_json(bundle / "run/train/curve.json")["train"]]
     assert steps == list(range(steps[0], STEPS + 1, steps[0]))  # each logged once, of both starts
     assert (bundle / "run/report.md").is_file()

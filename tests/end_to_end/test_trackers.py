@@ -116,7 +116,7 @@ def _compile(folder: Path, tracker: str) -> Path:
             "max_steps": STEPS,
             "global_batch": 8,
             "learning_rate": 0.002,
-            "evaluation": {"every_steps": EVERY},
+            "evaluation": {"every_steps": EVERY, "samples": 2},
         },
         "tracking": {"type": tracker, **(NAMES if tracker != "tensorboard" else {})},
         "export": [],
@@ -163,6 +163,19 @@ def test_every_training_was_stopped_and_went_on(followed: Followed) -> None:
         assert begun[1]["micro_batch"] < begun[0]["micro_batch"]
 
 
+def test_sample_answers_are_logged_at_each_evaluation(followed: Followed) -> None:
+    """The same two validation rows each time, with what the model said by then."""
+    for bundle in followed.bundles.values():
+        rows = read_rows(bundle / "run/train/log.jsonl")
+        found = {row["step"]: row["samples"] for row in rows if row.get("event") == "samples"}
+        held_out = read_rows(bundle / "run/data/validation.jsonl")[:2]
+        assert set(found) == {0, EVERY, STEPS}
+        for samples in found.values():
+            assert [each["answer"] for each in samples] == [row["answer"] for row in held_out]
+            assert all(each["prompt"] for each in samples)
+        assert any(each["said"] for each in found[STEPS])
+
+
 def test_tensorboard_reads_the_run(followed: Followed) -> None:
     """Its own reader finds every scalar of training and validation, and the rate."""
     bundle = followed.bundles["tensorboard"]
@@ -173,10 +186,12 @@ def test_tensorboard_reads_the_run(followed: Followed) -> None:
         "events.Reload()\n"
         "scalars = {tag: {e.step: e.value for e in events.Scalars(tag)}\n"
         "           for tag in events.Tags()['scalars']}\n"
-        "print(json.dumps(scalars))\n",
+        "texts = {tag: [e.step for e in events.Tensors(tag)] for tag in events.Tags()['tensors']}\n"
+        "print(json.dumps(scalars | texts))\n",
         bundle / "run/train/tensorboard",
     )
 
+    assert found["samples/text_summary"] == [0, EVERY, STEPS]
     assert same(found["train/loss"], bundle)
     assert same(found["eval/loss"], bundle, "eval_loss")
     assert len(found["train/learning_rate"]) == STEPS
@@ -202,6 +217,8 @@ def test_an_mlflow_server_has_the_run(followed: Followed) -> None:
     assert params["learning_rate"] == "0.002"
     assert same(curve("loss"), bundle)
     assert same(curve("eval_loss"), bundle, "eval_loss")
+    listed = _get(f"{api}/artifacts/list?run_id={run_id}&path=samples")["files"]
+    assert {each["path"] for each in listed} == {f"samples/step-{n}.md" for n in (0, EVERY, STEPS)}
 
 
 def _get(address: str, body: Mapping[str, Any] | None = None) -> Any:

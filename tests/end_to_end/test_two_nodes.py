@@ -135,7 +135,7 @@ def test_two_nodes_learn_what_one_machine_learns(folder: Path, nodes: tuple[str,
 
     assert first.code == 0, first.said
     assert second.code == 0, second.said
-    assert "node 1 waits for 10.77.0.1" in second.out
+    assert "node 1 waits until training starts on 10.77.0.1" in second.out
     assert "x 2 processes" in first.out
     assert (bundle / "run/merged/config.json").is_file()
     assert (bundle / "run/report.md").is_file()

@@ -3,7 +3,7 @@
 python weigh_columns.py OUT MOE
 
 Takes run/merged with columns as uneven as those of a large model, converts it, and measures the
-columns with the bundle's importance.py, and by hooks on the transformers model. Quantizes with and
+columns with runtime/importance.py, and by hooks on the transformers model. Quantizes with and
 without what was measured, and says how far each file's next tokens are from the 16-bit file's. The
 same columns are then compared in a mixture of experts whose folder is MOE. Prints JSON.
 """
@@ -24,13 +24,14 @@ import torch
 from transformers import AutoModelForCausalLM
 
 sys.path.insert(0, str(Path.cwd()))
-import importance  # type: ignore[import-not-found]
-import reader  # type: ignore[import-not-found]
+from runtime import gguf_file, importance  # noqa: TID251 - those of the bundle
+from runtime.run import Run  # noqa: TID251
 
 OUT, MOE = Path(sys.argv[1]), Path(sys.argv[2])
 COMPARED = ("IQ1_S", "Q2_K", "IQ3_S", "IQ4_XS")
 JUDGED = 24  # rows of the test split
-importance.TOKENS = 2048  # of the training rows: quick, and more than the columns
+TOKENS = 2048  # of the training rows: quick, and more than the columns
+RUN = Run(Path.cwd(), stage="quantize", script="export.py")
 WEIGHTS = {
     "blk.0.attn_q.weight": "model.layers.0.self_attn.q_proj",
     "blk.0.ffn_down.weight": "model.layers.0.mlp.down_proj",
@@ -103,15 +104,15 @@ def quantize(source: Path, kind: str, matrix: Mapping[bytes, Any] | None) -> Pat
     settings = llama_cpp.llama_model_quantize_default_params()
     settings.ftype = getattr(llama_cpp, f"LLAMA_FTYPE_MOSTLY_{kind}")
     if matrix is not None:
-        importance.hand_over(settings, matrix)
+        settings.imatrix = importance.make_entries(matrix)
     names = os.fsencode(source), os.fsencode(out)
     return None if llama_cpp.llama_model_quantize(*names, ctypes.byref(settings)) else out
 
 
 def logits_of(path: Path, rows: Iterable[list[int]]) -> Any:
     """Return the log-probabilities of every next token of these rows."""
-    llm = reader.load(path, 512)
-    parts = [part.copy() for ids in rows for part in reader.read(llm, ids, len(ids))]
+    llm = gguf_file.load(RUN, path, 512, on_gpu=False)
+    parts = [part.copy() for ids in rows for part in gguf_file.read(RUN, llm, ids, len(ids))]
     llm.close()
     logits = np.concatenate(parts).astype(np.float64)
     logits -= logits.max(axis=1, keepdims=True)
@@ -125,10 +126,11 @@ def error(ours: Any, theirs: Any) -> float:
 
 def main() -> None:
     """Print what was found."""
-    rows = importance.draw_rows()
+    everything = RUN.read_rows(Path.cwd() / "run/data/train.jsonl")
+    rows = importance.draw_rows(everything, TOKENS)
     folder = make_uneven(Path("run/merged"), OUT / "uneven")
     source = convert(folder, OUT / "source.gguf")
-    matrix = importance.measure(source)
+    matrix = importance.measure(RUN, source, rows)
     seen = watch(folder, WEIGHTS.values(), rows)
     errors = {k: error(matrix[k.encode()], seen[name]) for k, name in WEIGHTS.items()}
     tested = Path("run/data/test.jsonl").read_text().splitlines()[:JUDGED]
@@ -143,7 +145,7 @@ def main() -> None:
             else float((np.exp(true) * (true - logits_of(file, judged))).sum(axis=1).mean())
             for name, file in files.items()
         }
-    mixture = importance.measure(convert(MOE, OUT / "moe.gguf"))
+    mixture = importance.measure(RUN, convert(MOE, OUT / "moe.gguf"), rows)
     block = watch(MOE, ["model.layers.0.mlp"], rows)["model.layers.0.mlp"]
     gates = mixture[b"blk.0.ffn_gate_exps.weight"].reshape(-1, len(block))
     found = {
@@ -152,7 +154,7 @@ def main() -> None:
         "experts": len(gates),
         "expert_errors": [error(gate, block) for gate in gates],
         "unreached": importance.weigh(
-            np.array([[4.0, 0.0], [0.0, 0.0]]), np.array([2, 0])
+            RUN, np.array([[4.0, 0.0], [0.0, 0.0]]), np.array([2, 0])
         ).tolist(),
         "refused": quantize(OUT / "moe.gguf", "IQ2_XXS", mixture) is None,
     }

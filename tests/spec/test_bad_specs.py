@@ -1,14 +1,16 @@
-"""Every bad spec gives exactly the findings beside it: code, place, message, help and fix."""
+"""Every bad spec gives exactly its expected findings: code, position, message, help and fix."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ftc.spec.explanations import EXPLANATIONS
 from ftc.spec.finding import Finding
 from ftc.spec.load import load_document
-from ftc.spec.pages import PAGES
 from ftc.spec.validate import validate
 
 FOLDER = Path(__file__).resolve().parents[1] / "bad_specs"
@@ -27,21 +29,35 @@ def findings_of(path: Path) -> tuple[Finding, ...]:
 def test_findings(path: Path, update_golden: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The findings are those of the expected file, in the order of the text."""
     monkeypatch.chdir(FOLDER)
-    found = [asdict(finding) for finding in findings_of(path)]
+    found = findings_of(path)
     # what the language itself repairs is spelling: no repair of it is a guess
-    assert {finding.pop("fix_safety") for finding in found} == {"safe"}
-    told = json.dumps(found, indent=2, ensure_ascii=True) + "\n"
+    assert {finding.fix_safety for finding in found} == {"safe"}
+    told = json.dumps([_tell(finding) for finding in found], indent=2, ensure_ascii=True) + "\n"
     expected = path.with_name(f"{path.stem}.expected.json")
     if update_golden:
         expected.write_text(told, encoding="utf-8")
     assert expected.read_text(encoding="utf-8") == told
 
 
+def _tell(finding: Finding) -> Mapping[str, Any]:
+    position = finding.position
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "severity": finding.severity,
+        "message": finding.message,
+        "help": finding.help,
+        "pointer": finding.pointer,
+        "position": None if position is None else asdict(position),
+        "fix": finding.fix,
+    }
+
+
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.name)
 def test_style(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Messages start small and end without a period; codes have a page and their page's name."""
     monkeypatch.chdir(FOLDER)
-    names = {page.code: page.name for page in PAGES}
+    names = {page.code: page.name for page in EXPLANATIONS}
     for finding in findings_of(path):
         assert finding.name == names[finding.code]
         assert finding.help
@@ -56,7 +72,7 @@ def test_style(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_page_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each code is raised by a bad spec here, apart from those that no file can show."""
+    """Each code is raised by a bad spec here, except for those that no file can raise."""
     monkeypatch.chdir(FOLDER)
     raised = {finding.code for path in SPECS for finding in findings_of(path)}
     elsewhere = {
@@ -68,4 +84,4 @@ def test_every_page_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
         "FTC015",
         "FTC019",
     }  # test_load, readers
-    assert {page.code for page in PAGES} - raised == elsewhere
+    assert {page.code for page in EXPLANATIONS} - raised == elsewhere

@@ -1,4 +1,4 @@
-"""The excerpt: a line and a caret, whatever the line holds."""
+"""The excerpt: a line and a caret, for any content of the line."""
 
 import unicodedata
 
@@ -35,7 +35,7 @@ def test_excerpt(text: str, line: int, column: int, expected: str) -> None:
 
 
 def test_long_line_is_cut_around_the_caret() -> None:
-    """Both ends of a long line are left out, and the caret still points at its letter."""
+    """Both ends of a long line are cut, and the caret still points at its character."""
     shown, caret = excerpt("a" * 500 + "X" + "b" * 500, Position(line=1, column=501)).split("\n")
     assert len(shown) <= 106
     assert shown.startswith("1 | …")
@@ -44,7 +44,7 @@ def test_long_line_is_cut_around_the_caret() -> None:
 
 
 def test_start_of_a_long_line() -> None:
-    """Nothing is cut before the caret where it stands at the start."""
+    """Nothing is cut before a caret at the start."""
     shown, caret = excerpt("X" + "b" * 500, Position(line=1, column=1), width=10).split("\n")
     assert shown == "1 | Xbbbbbbbbb…"
     assert caret == "  | ^"
@@ -53,7 +53,7 @@ def test_start_of_a_long_line() -> None:
 @settings(deadline=None)
 @given(st.text(max_size=200), st.integers(0, 200), st.integers(1, 40))
 def test_any_text(text: str, offset: int, width: int) -> None:
-    """Any text gives two lines that a terminal prints as they are."""
+    """Any text gives two lines without control characters."""
     shown, caret = excerpt(
         text, Lines.of(text).position(min(offset, len(text))), width=width
     ).split("\n")

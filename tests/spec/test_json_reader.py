@@ -1,4 +1,4 @@
-"""The JSON reader agrees with the standard library's, knows places, and survives anything."""
+"""The JSON reader agrees with the standard library, has positions, and never crashes."""
 
 import json
 import math
@@ -61,7 +61,7 @@ def test_any_text(text: str) -> None:
 @settings(deadline=None)
 @given(VALUES)
 def test_every_value_has_its_place(value: Any) -> None:
-    """What starts at a value's place is the value."""
+    """The text at a value's position is the value."""
     text = json.dumps(value, indent=1, ensure_ascii=False)
     reading, lines = read_json(text), Lines.of(text)
 
@@ -81,7 +81,7 @@ def test_every_value_has_its_place(value: Any) -> None:
 
 
 def test_keys_have_places() -> None:
-    """A key is found in its object, escaped or not."""
+    """The position of a key is found, escaped or not."""
     reading = read_json('{"a/b": {\n  "~": 1}}')
     assert reading.positions["/a~1b"].key == Position(line=1, column=2)
     assert reading.positions["/a~1b/~0"].key == Position(line=2, column=3)
@@ -90,7 +90,7 @@ def test_keys_have_places() -> None:
 
 @pytest.mark.parametrize("opening", ["[", '{"a":', '[{"a":'])
 def test_nesting_10000_deep(opening: str) -> None:
-    """Depth is a finding, never a RecursionError."""
+    """Deep nesting is a finding, never a RecursionError."""
     (finding,) = read_json(opening * 10_000).findings
     assert finding.code == "FTC008"
 
@@ -103,20 +103,20 @@ def test_nesting_64_deep() -> None:
 
 @pytest.mark.parametrize("number", ["1" * 5000, "-" + "9" * 5000, "0." + "1" * 5000])
 def test_number_of_5000_digits(number: str) -> None:
-    """A number without end is a finding, with its place."""
+    """A very long number is a finding, with its position."""
     (finding,) = read_json(f'{{"seed": {number}}}').findings
     assert (finding.code, finding.position) == ("FTC015", Position(line=1, column=10))
 
 
 def test_endless_values() -> None:
-    """The 10,001st value is a finding, with its place."""
+    """The 10,001st value is a finding, with its position."""
     assert not read_json("[" + "1," * 9_998 + "1]").findings
     (finding,) = read_json("[" + "1," * 9_999 + "1]").findings
     assert (finding.code, finding.position) == ("FTC019", Position(line=1, column=20_000))
 
 
 def test_long_number_is_read() -> None:
-    """1,000 characters are read exactly."""
+    """A number of 1,000 characters is read exactly."""
     assert read_json("7" * 1000).data == int("7" * 1000)
 
 
@@ -135,7 +135,7 @@ def test_long_number_is_read() -> None:
     ],
 )
 def test_goes_on_after_a_mistake(text: str, data: Any) -> None:
-    """A mistake that hides nothing is noted and read over."""
+    """A mistake after which the text is still clear is reported, and reading continues."""
     reading = read_json(text)
     assert reading.findings
     assert not reading.stopped
@@ -143,7 +143,7 @@ def test_goes_on_after_a_mistake(text: str, data: Any) -> None:
 
 
 def test_findings_are_bounded() -> None:
-    """A text full of mistakes ends after 50 of them."""
+    """Reading stops after 50 mistakes."""
     reading = read_json("[" + "NaN," * 10_000 + "1]")
     assert len(reading.findings) == 50
     assert reading.stopped

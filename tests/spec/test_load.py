@@ -1,4 +1,4 @@
-"""Loading: one finding for each way in which a file is no spec."""
+"""Loading: one finding for each way in which a file is not a spec."""
 
 import io
 import os
@@ -22,7 +22,7 @@ def only(source: str) -> Finding:
 
 
 def loaded(source: str) -> Document:
-    """Return the document of a sound source."""
+    """Return the document of a valid source."""
     document = load_document(source)
     assert isinstance(document, Document)
     return document
@@ -34,25 +34,25 @@ def pipe(monkeypatch: pytest.MonkeyPatch, raw: bytes) -> None:
 
 
 def test_missing(tmp_path: Path) -> None:
-    """A name without a file is said to be one."""
+    """A name without a file is reported."""
     finding = only(str(tmp_path / "spce.json"))
     assert (finding.code, finding.position) == ("FTC001", None)
 
 
 def test_folder(tmp_path: Path) -> None:
-    """A folder is no spec."""
+    """A folder is not a spec."""
     assert only(str(tmp_path)).code == "FTC003"
 
 
 @pytest.mark.parametrize("name", ["a\0b.json", "x" * 300 + ".json"])
 def test_name_that_the_system_refuses(name: str) -> None:
-    """What cannot be opened for another reason is unreadable."""
+    """A file that cannot be opened for another reason is unreadable."""
     assert only(name).code == "FTC002"
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs the rights of Unix")
 def test_forbidden(tmp_path: Path) -> None:
-    """A file without the right to read it is unreadable; root, who may read all, becomes nobody."""
+    """A file without the right to read it is unreadable; if root, the test runs as nobody."""
     path = tmp_path / "spec.json"
     path.write_text("{}")
     path.chmod(0)
@@ -79,7 +79,7 @@ def test_file_of_100_mb_is_not_read(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero")
 def test_endless_file() -> None:
-    """A device that never ends is larger than 1 MiB."""
+    """An endless device is larger than 1 MiB."""
     assert only("/dev/zero").code == "FTC005"
 
 
@@ -118,7 +118,7 @@ def test_line_endings_of_windows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a.yaml", "a.YML", "a.Yaml"])
 def test_yaml_by_name(tmp_path: Path, name: str) -> None:
-    """The ending chooses the language."""
+    """The file extension chooses the format."""
     (tmp_path / name).write_text("seed: 7")
     assert loaded(str(tmp_path / name)).data == {"seed": 7}
 
@@ -138,7 +138,7 @@ def test_endless_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_json_spec_imports_no_yaml() -> None:
-    """A JSON spec pays for neither the YAML reader nor, when sound, for reading twice."""
+    """A JSON spec does not load the YAML reader and, if valid, is read only once."""
     import subprocess  # noqa: PLC0415
 
     code = (

@@ -21,22 +21,22 @@ KNOWN = ("learning_rate", "weight_decay", "zero2", "zero3", "Q4_K_M", "Q4_K_S")
     ],
 )
 def test_nearest(word: str, meant: str | None) -> None:
-    """A slip of the pen is understood, and nothing is read into another word."""
+    """A typing error is recognised; a different word is not."""
     assert nearest(word, KNOWN) == meant
 
 
 def test_certain() -> None:
-    """An edit is offered only where no other word comes near."""
+    """A fix is offered only if no other word is similar."""
     assert is_certain("lerning_rate", "learning_rate", KNOWN)
     assert is_certain("q4_k_m", "Q4_K_M", KNOWN)
     assert not is_certain("zero9", "zero2", KNOWN)
 
 
 def test_quote() -> None:
-    """A value is shown short, on one line, with nothing that a terminal acts on."""
+    """A value is shown cut to one line, without control characters."""
     assert quote("a\x1b`\n") == '`"a\\u001b\'\\n"`'
     assert quote("é\u202e") == '`"é\\u202e"`'
-    assert len(quote("x" * 1_000_000)) == 62
-    assert quote([1]) == "a list"
+    assert len(str(quote("x" * 1_000_000))) == 62
+    assert str(quote([1])) == "a list"
     assert quote(None) == "`null`"
-    assert len(quote(10**1000)) == 62
+    assert len(str(quote(10**1000))) == 62

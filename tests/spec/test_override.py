@@ -1,4 +1,4 @@
-"""Overrides: single values replaced for a what-if."""
+"""Overrides: single values that are replaced."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The schema is sound, annotated everywhere, and says what `sections` says."""
+"""The schema is valid, fully annotated, and consistent with `sections`."""
 
 import types
 from dataclasses import fields as dataclass_fields
@@ -9,6 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ftc.spec.expectation import expectation, types_of, words_of
+from ftc.spec.message import Message
 from ftc.spec.normal import normalise
 from ftc.spec.schema import Field, Schema, branches, fields, object_form, read_planned, read_schema
 from ftc.spec.sections import Spec
@@ -51,7 +52,7 @@ def test_annotations(field: Field) -> None:
 
 @every_field
 def test_default_and_examples_are_valid(field: Field) -> None:
-    """A field that may be left out says what it then is; what it shows is allowed."""
+    """An optional field has a default; defaults and examples are valid."""
     assert ("default" in field.schema) is not field.required
     if "default" in field.schema:
         assert accepts(field.schema, field.schema["default"])
@@ -61,7 +62,7 @@ def test_default_and_examples_are_valid(field: Field) -> None:
 
 @every_field
 def test_closed_and_bounded(field: Field) -> None:
-    """Objects are closed, numbers have both bounds, texts and lists have an end."""
+    """Objects are closed, numbers have both bounds, texts and lists have a maximum length."""
     for branch in branches(field.schema):
         kinds = types_of(branch) if "type" in branch else ()
         if "object" in kinds:
@@ -79,7 +80,7 @@ def test_closed_and_bounded(field: Field) -> None:
 
 @every_field
 def test_short_form_is_a_field(field: Field) -> None:
-    """A short form stands for one field of its section, which judges it alike."""
+    """A short form sets one field of its section, with the same rules."""
     if "x-short" in field.schema:
         inner = object_form(field.schema)
         assert inner is not None
@@ -94,7 +95,7 @@ def test_mirrors_the_sections() -> None:
 
 
 def walk_sections(section: type, prefix: str, seen: set[str]) -> None:
-    """Hold each field of a dataclass beside the property of its name."""
+    """Compare each field of a dataclass with the property of the same name."""
     by_name = {field.name: field for field in FIELDS}
     hints = get_type_hints(section)
     for inner in dataclass_fields(section):
@@ -147,7 +148,7 @@ def test_defaults_make_a_spec() -> None:
 
 
 def test_chosen_defaults() -> None:
-    """The defaults that are a choice are these."""
+    """These are the defaults that are a choice."""
     spec = to_spec(SMALLEST)
     assert (spec.objective.type, spec.objective.loss_on) == ("sft", "completion")
     assert (spec.method.type, spec.method.dropout) == ("lora", 0.05)
@@ -162,13 +163,13 @@ def test_chosen_defaults() -> None:
 
 
 def test_planned_is_not_there() -> None:
-    """What is planned is no field and no value yet, and its section exists."""
+    """A planned name is not yet a field or a value, and its section exists."""
     planned = read_planned()
     pointers = {field.pointer: field for field in FIELDS}
-    for pointer, advice in planned["keys"].items():
+    for pointer in planned["keys"]:
         assert pointer not in pointers
         assert pointer.rpartition("/")[0] in {"", *pointers}
-        assert advice[0].islower()
+        assert str(Message(f"planned.{pointer}"))[0].islower()
     for pattern, words in planned["values"].items():
         field = pointers[pattern.removesuffix("/*")]
         known = words_of(field.schema)
@@ -179,7 +180,7 @@ def test_planned_is_not_there() -> None:
 
 
 def test_no_two_aliases_in_one_section() -> None:
-    """An alias stands for one field of its section, and is not itself one."""
+    """An alias means one field of its section, and is not a field itself."""
     for parent in {field.pointer.rpartition("/")[0] for field in FIELDS}:
         siblings = [field for field in FIELDS if field.pointer.rpartition("/")[0] == parent]
         own = {field.pointer.rpartition("/")[2] for field in siblings}

@@ -1,4 +1,4 @@
-"""Sources: one is a mixture of one, and an item says what the section would."""
+"""Sources: one source is a mixture of one, and items have the section's fields."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def test_one_source_is_the_section() -> None:
 
 
 def test_an_item_goes_before_the_section() -> None:
-    """What the item leaves out is the section's, columns role by role, and so is its pointer."""
+    """A field that the item leaves out is taken from the section, as is its pointer."""
     first, second = sources_of(
         {
             "sources": [
@@ -49,7 +49,7 @@ def test_an_item_goes_before_the_section() -> None:
 
 
 def test_names_are_as_short_as_they_can_be() -> None:
-    """Files of one name are told apart by their folders; a file that is there twice is one name."""
+    """Files with the same name are distinguished by folder; a repeated file has one name."""
     assert name_sources(["x/a.csv", "y/b.csv"]) == ("a.csv", "b.csv")
     assert name_sources(["x/a.csv", "y/a.csv"]) == ("x/a.csv", "y/a.csv")
     assert name_sources(["x/a.csv", "x/a.csv"]) == ("a.csv", "a.csv")

@@ -14,12 +14,14 @@ from jsonschema import Draft202012Validator
 from ftc.spec.document import Document
 from ftc.spec.finding import Finding
 from ftc.spec.json_reader import read_json
+from ftc.spec.message import Message
 from ftc.spec.normal import normalise, said
 from ftc.spec.pointer import split
 from ftc.spec.schema import fields, read_planned, read_schema
 from ftc.spec.sections import Spec
 from ftc.spec.validate import locate, validate
 from ftc.spec.violations import _TRANSLATIONS, find_violations
+from tests.messages import say
 
 FULL: dict[str, Any] = {
     "name": "support",
@@ -64,7 +66,7 @@ CONFLICTS = {"FTC050", "FTC051", "FTC052", "FTC053", "FTC054", "FTC213", "FTC214
 
 
 def document_of(data: Any) -> Document:
-    """Return a document that says the data, through the reader."""
+    """Return a document with the data, using the reader."""
     text = json.dumps(data, ensure_ascii=False)
     reading = read_json(text)
     assert not reading.findings
@@ -74,7 +76,7 @@ def document_of(data: Any) -> Document:
 
 
 def changed(changes: list[tuple[list[str], Any]]) -> dict[str, Any]:
-    """Return a good spec with values put at some of its fields."""
+    """Return a valid spec with some of its fields replaced."""
     data = copy.deepcopy(FULL)
     for path, value in changes:
         inner: Any = data
@@ -87,11 +89,11 @@ def changed(changes: list[tuple[list[str], Any]]) -> dict[str, Any]:
 
 
 def judge(data: Any) -> Spec | tuple[Finding, ...]:
-    """Validate data, and hold the result against the schema."""
+    """Validate data, and compare the result with the schema."""
     document = document_of(data)
     judged = validate(document)
     found = () if isinstance(judged, Spec) else judged
-    null = {("FTC033", "/data/source")} if says_null(data) else set()  # as if it were not there
+    null = {("FTC033", "/data/source")} if says_null(data) else set()  # treated as missing
     clean = all(f.code in CONFLICTS or (f.code, f.pointer) in null for f in found)
     assert clean is valid_by_schema(data)
     for finding in judged if isinstance(judged, tuple) else ():
@@ -182,7 +184,7 @@ def follow(data: Any, pointer: str) -> Any:
     ],
 )
 def test_hardware(written: str, gpu: str, count: int | str) -> None:
-    """A count is parsed off the front, however it is written."""
+    """A count at the start is parsed in any spelling."""
     spec = judge({**FULL, "hardware": written})
     assert isinstance(spec, Spec)
     assert (spec.hardware.gpu, spec.hardware.count) == (gpu, count)
@@ -226,13 +228,13 @@ def test_whole_numbers_written_as_floats() -> None:
 
 @pytest.mark.parametrize("name", ["a", "a-b", "0", "a" * 63])
 def test_good_names(name: str) -> None:
-    """A name is small letters, digits and hyphens inside."""
+    """A name has lowercase letters, digits and inner hyphens."""
     assert isinstance(judge({**FULL, "name": name}), Spec)
 
 
 @pytest.mark.parametrize("name", ["", "-a", "a-", "A", "a_b", "a" * 64, "a\n", "é"])
 def test_bad_names(name: str) -> None:
-    """Everything else is no name."""
+    """Everything else is rejected."""
     judged = validate(document_of({**FULL, "name": name}))
     assert isinstance(judged, tuple)
     assert [(it.code, it.pointer) for it in judged] == [("FTC037", "/name")]
@@ -240,7 +242,7 @@ def test_bad_names(name: str) -> None:
 
 @pytest.mark.parametrize("version", [0, 2, 3, -1, 10**30])
 def test_other_version(version: int) -> None:
-    """A spec of another version gets one finding, whatever else it says."""
+    """A spec of another version gets exactly one finding."""
     judged = validate(document_of({"ftc": version, "x": {}}))
     assert isinstance(judged, tuple)
     assert [it.code for it in judged] == ["FTC031"]
@@ -249,14 +251,16 @@ def test_other_version(version: int) -> None:
 
 def test_every_planned_thing_is_refused_by_name() -> None:
     """Each entry of the table gives its own finding with its own advice."""
-    for pointer, advice in read_planned()["keys"].items():
+    for pointer in read_planned()["keys"]:
         path = pointer[1:].split("/")
+        advice = str(Message(f"planned.{pointer}"))
         judged = validate(document_of(changed([(path, {})])))
         assert isinstance(judged, tuple)
         assert ("FTC040", pointer, advice) in {(it.code, it.pointer, it.help) for it in judged}
     for pattern, words in read_planned()["values"].items():
         path = pattern.removesuffix("/*")[1:].split("/")
-        for word, advice in words.items():
+        for word in words:
+            advice = str(Message(f"planned.{pattern}.{word}"))
             value = [word] if pattern.endswith("/*") else word
             judged = validate(document_of(changed([(path, value)])))
             assert isinstance(judged, tuple)
@@ -264,9 +268,9 @@ def test_every_planned_thing_is_refused_by_name() -> None:
 
 
 def test_locate_maps_long_pointers() -> None:
-    """A finding on the long form is shown where the short form stands."""
+    """A finding on the long form has the position of the short form."""
     document = document_of(FULL)
-    finding = Finding(code="FTC999", name="n", severity="error", message="m", help="h")
+    finding = Finding(code="FTC999", name="n", severity="error", problem=say("m"), remedy=say("h"))
     for long, written in {
         "/hardware/count": "/hardware",
         "/hardware/gpu": "/hardware",
@@ -296,14 +300,14 @@ def test_locate_maps_long_pointers() -> None:
 )
 @pytest.mark.timeout(20)
 def test_work_is_bounded(data: dict[str, Any]) -> None:
-    """A spec of 9,000 mistakes is judged in seconds, with at most 110 findings."""
+    """A spec with 9,000 mistakes is checked in seconds, with at most 110 findings."""
     judged = validate(document_of({**FULL, **data}))
     assert isinstance(judged, tuple)
     assert 1 <= len(judged) <= 110
 
 
 def test_every_keyword_of_the_schema_has_words() -> None:
-    """Whatever the schema forbids is told in a sentence."""
+    """Every violation of the schema gives a sentence."""
     silent = {"$schema", "$id", "$ref", "$defs", "properties", "items", "title", "description"}
     silent |= {"default", "examples"}
     silent |= {"if", "not", "then"}  # of one key beside another one, which `consistency` tells
@@ -326,7 +330,7 @@ def test_every_keyword_of_the_schema_has_words() -> None:
 
 
 def test_an_empty_reward_is_told() -> None:
-    """An object that has to say something, and says nothing."""
+    """An object with a missing required choice."""
     objective = {"type": "grpo", "rewards": [{}]}
 
     found = list(find_violations({"objective": objective}))
@@ -335,11 +339,32 @@ def test_an_empty_reward_is_told() -> None:
 
 
 def test_a_field_that_another_objective_reads_as_well() -> None:
-    """`answered_rows` is read where the metric chooses, and with `grpo` in any case."""
+    """`answered_rows` is read if the metric chooses, and always with `grpo`."""
     evaluation = {"evaluation": {"answered_rows": 32}}
     tried = {**FULL, "objective": "grpo", "method": "lora", "training": evaluation}
     assert isinstance(validate(document_of(tried)), Spec)
 
     found = validate(document_of({**FULL, "training": evaluation}))
+    assert not isinstance(found, Spec)
+    assert [each.code for each in found] == ["FTC050"]
+
+
+@pytest.mark.parametrize(
+    ("objective", "dropout", "is_read"),
+    [("cpt", 0, True), ("cpt", 0.1, True), ("dpo", 0, False), ("orpo", 0, False), ("sft", 0, True)],
+)
+def test_a_planned_value_is_no_error(objective: str, dropout: float, is_read: bool) -> None:
+    """`cpt` reads dropout, and trainers of pairs have none; the plan sees what it may read."""
+    said = {**FULL, "objective": objective, "method": {"type": "lora", "dropout": dropout}}
+    said["training"] = {}
+    spec = validate(document_of(said))
+    assert isinstance(spec, Spec), spec
+    assert ("/method/dropout" in spec.said) is is_read
+
+
+def test_a_value_that_nothing_reads_is_an_error() -> None:
+    """Dropout would be accepted and then ignored."""
+    said = {**FULL, "objective": "dpo", "method": {"type": "lora", "dropout": 0.1}, "training": {}}
+    found = validate(document_of(said))
     assert not isinstance(found, Spec)
     assert [each.code for each in found] == ["FTC050"]

@@ -1,4 +1,4 @@
-"""The YAML reader knows the core schema of YAML 1.2, knows places, and survives anything."""
+"""The YAML reader follows YAML 1.2's core schema, has positions, and never crashes."""
 
 import json
 from typing import Any
@@ -69,7 +69,7 @@ def test_scalars(text: str, value: Any) -> None:
 
 
 def test_keys_are_text() -> None:
-    """A key is what is written."""
+    """A key is read as written."""
     assert read_yaml("on: 1\n2: 3\nnull: 4\n").data == {"on": 1, "2": 3, "null": 4}
 
 
@@ -79,7 +79,7 @@ def test_merge_key_is_a_key() -> None:
 
 
 def test_places() -> None:
-    """Keys and values have places, whichever way they are written."""
+    """Keys and values have positions in every notation."""
     positions = read_yaml("data:\n  source: a.csv\nexport:\n  - F16\n  - {a: b}\n").positions
     assert positions["/data/source"].key == Position(line=2, column=3)
     assert positions["/data/source"].value == Position(line=2, column=11)
@@ -87,13 +87,13 @@ def test_places() -> None:
 
 
 def test_separators_end_no_line() -> None:
-    """Lines are counted by line feeds, as editors do."""
+    """Lines are counted by line feeds, as in editors."""
     assert read_yaml('a: "x\u2028y\x85z"\nb: 1\n').positions["/b"].value.line == 2
 
 
 @pytest.mark.parametrize("opening", ["[", "- ", "{a: ", "? "])
 def test_nesting_10000_deep(opening: str) -> None:
-    """Depth is a finding, never a RecursionError."""
+    """Deep nesting is a finding, never a RecursionError."""
     codes = [finding.code for finding in read_yaml(opening * 10_000).findings]
     assert len(codes) == 1
     assert codes[0] in {"FTC008", "FTC024"}
@@ -106,14 +106,14 @@ def test_nesting_64_deep() -> None:
 
 
 def test_endless_values() -> None:
-    """The 10,001st value is a finding, with its place."""
+    """The 10,001st value is a finding, with its position."""
     assert not read_yaml("- a\n" * 9_999).findings
     (finding,) = read_yaml("- a\n" * 10_000).findings
     assert (finding.code, finding.position) == ("FTC019", Position(line=10_000, column=3))
 
 
 def test_billion_laughs() -> None:
-    """Aliases are refused and stand for nothing."""
+    """Aliases are rejected and have no value."""
     lines = ["a0: &a0 [x, x]"] + [f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40)]
     reading = read_yaml("\n".join(lines))
     assert {finding.code for finding in reading.findings} == {"FTC021"}
@@ -122,19 +122,19 @@ def test_billion_laughs() -> None:
 
 @pytest.mark.parametrize("number", ["1" * 5000, "0x" + "f" * 5000, "1." + "0" * 5000])
 def test_number_of_5000_digits(number: str) -> None:
-    """A number without end is a finding."""
+    """A very long number is a finding."""
     assert [it.code for it in read_yaml(f"seed: {number}").findings] == ["FTC015"]
 
 
 def test_lone_surrogate() -> None:
-    """Half a character is a finding."""
+    """A lone surrogate is a finding."""
     assert [it.code for it in read_yaml('a: "\\ud83d"').findings] == ["FTC016"]
 
 
 @settings(deadline=None)
 @given(st.lists(st.sampled_from([*WORDS, *MARKS]), max_size=25).map("".join) | st.text(max_size=30))
 def test_any_text(text: str) -> None:
-    """Any text gives data that JSON can say, or findings with places."""
+    """Any text gives JSON-compatible data, or findings with positions."""
     reading = read_yaml(text)
     json.dumps(reading.data, allow_nan=False)
     assert all(finding.position is not None for finding in reading.findings)
@@ -160,7 +160,7 @@ def test_any_text(text: str) -> None:
     )
 )
 def test_reads_json_as_json(value: Any) -> None:
-    """JSON on one line is YAML that says the same."""
+    """One line of JSON is YAML with the same value."""
     reading = read_yaml(json.dumps(value))
     assert not reading.findings
     assert reading.data == value

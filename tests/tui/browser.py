@@ -1,4 +1,4 @@
-"""A real browser without a window, driven over its own debugging protocol."""
+"""A real headless browser, driven over its debugging protocol."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ _PATIENCE_SECONDS = 40.0
 
 @dataclass(slots=True)
 class Visit:
-    """What a browser did at an address: where it asked, what came over sockets, what it showed."""
+    """What a browser did at an address: its requests, socket messages and screen."""
 
     asked: list[str] = field(default_factory=list)
     received: bytearray = field(default_factory=bytearray)
@@ -26,7 +26,7 @@ class Visit:
 
 @contextmanager
 def open_browser(folder: Path) -> Iterator[str]:
-    """Yield the debugging address of a fresh browser with a profile of its own."""
+    """Yield the debugging address of a new browser with its own profile."""
     command = [str(CHROMIUM), "--headless=new", "--no-sandbox", "--disable-gpu"]
     command += ["--remote-debugging-port=0", f"--user-data-dir={folder}", "about:blank"]
     with subprocess.Popen(
@@ -44,7 +44,7 @@ def open_browser(folder: Path) -> Iterator[str]:
 
 
 async def visit(debugging: str, address: str, until: bytes) -> Visit:
-    """Open an address, and stay until some bytes have come over a socket and were drawn."""
+    """Open an address, and wait until bytes have arrived over a socket and were drawn."""
     import aiohttp  # noqa: PLC0415 - comes with the extra that serves
 
     seen = Visit()

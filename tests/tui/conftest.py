@@ -1,4 +1,4 @@
-"""A folder with data to talk about, and a session in it that keeps to the built-in table."""
+"""A folder with data, and a session in it that only uses the built-in table."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ ROWS = 240
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder with `tickets.csv`, with no Hub and a shelf of its own."""
+    """Return a folder with `tickets.csv`, without a Hub, and with separate saved state."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -30,7 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def session(folder: Path) -> Session:
-    """Return a session in English that has begun."""
+    """Return a started session in English."""
     talk = Session(observer=Observer(folder=folder), voice=Voice(language="en"))
     talk.start()
     return talk

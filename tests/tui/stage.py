@@ -1,4 +1,4 @@
-"""A stage for the assistant: it is played without a terminal, and what it shows is read as text."""
+"""Runs the assistant without a terminal, and reads its screen as text."""
 
 import asyncio
 import io
@@ -20,7 +20,7 @@ Part = Callable[[Assistant, Any], Awaitable[None]]
 
 
 def play(session: Session, part: Part, size: tuple[int, int] = SMALL) -> Assistant:
-    """Open the assistant on a session, play a part, and return it after the end."""
+    """Open the assistant on a session, run a scenario, and return it after the end."""
     app = Assistant(session)
     app.animation_level = "none"
 
@@ -57,7 +57,7 @@ async def say(app: Assistant, pilot: Any, *messages: str) -> None:
 
 
 def seen(app: Assistant) -> str:
-    """Return the letters on the screen, line by line, without colours."""
+    """Return the text on the screen, line by line, without colours."""
     width, height = app.size
     console = Console(
         width=width, height=height, file=io.StringIO(), force_terminal=True, record=True

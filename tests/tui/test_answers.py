@@ -1,4 +1,4 @@
-"""A bare answer: what a message says because a field was asked."""
+"""A bare answer: the meaning of a message when a field was asked."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ from ftc.tui.answers import understand
     ],
 )
 def test_the_question_says_what_is_meant(asked: str, text: str, changes: dict[str, Any]) -> None:
-    """Where words alone leave it open; what they say outright goes before."""
+    """The question resolves ambiguous words; explicit words take precedence."""
     reading = understand(text, {}, asked)
     assert {change.pointer: change.value for change in reading.changes} == changes
 
@@ -33,7 +33,7 @@ def test_the_question_says_what_is_meant(asked: str, text: str, changes: dict[st
 @pytest.mark.parametrize("asked", ["/name", "/data/source", "/export/types", "/model/id"])
 @pytest.mark.parametrize(("text", "kind"), [("undo", "undo"), ("why?", "why"), ("quit", "quit")])
 def test_a_request_is_never_an_answer(asked: str, text: str, kind: str) -> None:
-    """Whatever is asked, one can go back, ask why and leave."""
+    """Undo, `why` and quit work at every question."""
     request = understand(text, {}, asked).request
     assert request is not None
     assert request.kind == kind
@@ -45,7 +45,7 @@ def test_talk_is_no_answer() -> None:
 
 
 def test_an_answer_that_the_schema_refuses_is_kept_apart() -> None:
-    """So that the chat can say what the field takes."""
+    """The chat can then say which values the field accepts."""
     reading = understand("-3", {}, "/training/epochs")
     assert reading.changes == ()
     assert [change.value for change in reading.refused] == [-3]

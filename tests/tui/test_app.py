@@ -1,4 +1,4 @@
-"""The screen, played key by key: whole conversations, focus, waiting, colours and sizes."""
+"""The screen, tested key by key: whole conversations, focus, waiting, colours and sizes."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ EVERYTHING = "llama 3.1 8b on my 4090, tickets.csv, I need a q4 gguf for ollama"
 
 @pytest.fixture
 def opening(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Session]:
-    """Return what makes a session that has not begun, in the folder with data."""
+    """Return a function that makes a session that has not started, in the folder with data."""
     from ftc.tui.opening import make_session  # noqa: PLC0415 - after the environment
 
     monkeypatch.chdir(folder)
@@ -40,7 +40,7 @@ def opening(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Sessi
 def test_a_conversation_ends_in_a_bundle(
     opening: Callable[[], Session], folder: Path, size: tuple[int, int]
 ) -> None:
-    """One sentence, two answers, one key; what was written compiles to the same bytes."""
+    """One sentence, two answers, one key; the written spec compiles to the same bytes."""
 
     async def part(app: Assistant, pilot: Any) -> None:
         assert "Which data do you train on?" in seen(app)
@@ -62,7 +62,7 @@ def test_a_conversation_ends_in_a_bundle(
 def test_answers_one_by_one_with_the_keyboard_alone(
     opening: Callable[[], Session], folder: Path
 ) -> None:
-    """Arrows, Enter and a digit, repairs too: nobody has to type a word, or to touch a mouse."""
+    """Arrows, Enter and digits are enough, for fixes too: no typing and no mouse are needed."""
 
     async def part(app: Assistant, pilot: Any) -> None:
         for _ in range(12):
@@ -85,7 +85,7 @@ def test_answers_one_by_one_with_the_keyboard_alone(
 
 
 def test_a_click_answers_too(opening: Callable[[], Session]) -> None:
-    """Whatever a key does, the mouse does."""
+    """The mouse can do what the keys can."""
 
     async def part(app: Assistant, pilot: Any) -> None:
         await pilot.click(Offers, offset=(4, 1))
@@ -96,7 +96,7 @@ def test_a_click_answers_too(opening: Callable[[], Session]) -> None:
 
 
 def test_letters_go_to_the_message_wherever_the_focus_is(opening: Callable[[], Session]) -> None:
-    """Who scrolls and then types loses no letter."""
+    """Typing after scrolling loses no character."""
 
     async def part(app: Assistant, pilot: Any) -> None:
         app.query_one("#transcript").focus()
@@ -107,7 +107,7 @@ def test_letters_go_to_the_message_wherever_the_focus_is(opening: Callable[[], S
 
 
 def test_every_part_is_reached_with_tab(opening: Callable[[], Session]) -> None:
-    """Going round with Tab meets the conversation, the answers, the message and the side."""
+    """Tab cycles through the conversation, the answers, the input and the panel."""
 
     async def part(app: Assistant, pilot: Any) -> None:
         met = set()
@@ -120,7 +120,7 @@ def test_every_part_is_reached_with_tab(opening: Callable[[], Session]) -> None:
 
 
 def test_a_small_screen_has_tabs(opening: Callable[[], Session]) -> None:
-    """F6 turns to the other one; what is said turns back, so that no reply goes unseen."""
+    """F6 opens the other tab; a message returns to the conversation, so its reply is visible."""
 
     async def part(app: Assistant, pilot: Any) -> None:
         assert not app.query_one(Side).display or not app.query_one(Side).region
@@ -137,7 +137,7 @@ def test_a_small_screen_has_tabs(opening: Callable[[], Session]) -> None:
 def test_escape_stops_waiting_and_changes_nothing(
     opening: Callable[[], Session], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While a look hangs, a key costs less than 50 ms; Escape is answered, and so is leaving.
+    """While a lookup hangs, a key takes less than 50 ms; Escape and quitting work.
 
     What a key costs is time of this process alone, since others may be at work on the machine.
     """
@@ -156,7 +156,7 @@ def test_escape_stops_waiting_and_changes_nothing(
         await pilot.press(*"cpu", "enter")
         await asyncio.sleep(0.7)
         await pilot.pause()
-        assert "Working on it, 1 s so far; Escape stops waiting." in seen(app)
+        assert "Working for 1 s; press Escape to stop waiting." in seen(app)
         for letter in "hello":
             began = time.process_time()
             await pilot.press(letter)
@@ -180,7 +180,7 @@ def test_escape_stops_waiting_and_changes_nothing(
 def test_what_is_typed_meanwhile_is_taken_up_in_turn(
     opening: Callable[[], Session], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second message neither overtakes the first nor drops it."""
+    """A second message is answered after the first; neither is lost."""
     looks = Observer.look
 
     def look(observer: Observer, draft: Draft) -> Situation:
@@ -202,7 +202,7 @@ def test_what_is_typed_meanwhile_is_taken_up_in_turn(
     ("failure", "told"),
     [
         (EnvironmentFailure(message="the disk is full", help="make room"), "the disk is full"),
-        (ZeroDivisionError(), "That was a defect of ftc (ZeroDivisionError); nothing was"),
+        (ZeroDivisionError(), "This is a bug in ftc (ZeroDivisionError); nothing was"),
     ],
 )
 def test_a_reply_that_fails_is_a_sentence(
@@ -211,7 +211,7 @@ def test_a_reply_that_fails_is_a_sentence(
     failure: Exception,
     told: str,
 ) -> None:
-    """The session stays as it was, and goes on."""
+    """The session does not change, and continues."""
 
     def fail(session: Session, text: str) -> None:
         del session, text
@@ -229,7 +229,7 @@ def test_a_reply_that_fails_is_a_sentence(
 
 
 def test_the_colours_are_remembered(opening: Callable[[], Session]) -> None:
-    """Whichever theme was chosen last is there at the next start; an unknown one is not."""
+    """The last theme is used at the next start; an unknown theme is ignored."""
 
     async def choose(app: Assistant, pilot: Any) -> None:
         app.theme = "ansi-light"
@@ -271,14 +271,14 @@ def test_every_action_has_its_key_in_the_help(opening: Callable[[], Session]) ->
 
 
 def test_leaving_keeps_the_draft(opening: Callable[[], Session]) -> None:
-    """The next start offers to go on."""
+    """The next start offers to continue."""
 
     async def leave(app: Assistant, pilot: Any) -> None:
         await say(app, pilot, "tickets.csv")
         await pilot.press("ctrl+q")
 
     async def return_(app: Assistant, pilot: Any) -> None:
-        assert "Go on with it?" in seen(app)
+        assert "Continue with it?" in seen(app)
         await say(app, pilot, "yes")
         assert app.session.draft.get("/data/source") == "tickets.csv"
 

@@ -1,4 +1,4 @@
-"""What is offered: each answer with its plan, its reason, and the method that it needs."""
+"""Offered answers: each with its plan, its reason, and the method that it needs."""
 
 import time
 from pathlib import Path
@@ -22,7 +22,7 @@ def offered(session: Session, text: str) -> dict[str, Option]:
 
 
 def test_a_model_that_fits_only_quantized_brings_qlora_along(session: Session) -> None:
-    """Taking it sets both, and the plan that was shown is the one that comes out."""
+    """Choosing it sets both, and gives the plan that was shown."""
     options = offered(session, "tickets.csv, a 3060")
     methods = {
         label: {change.pointer: change.value for change in option.changes}.get("/method/type")
@@ -49,7 +49,7 @@ def test_a_method_that_was_said_stays(session: Session) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_each_model_says_why_it_is_there(session: Session, language: str) -> None:
-    """And the first one, what a larger device would change; in the person's language."""
+    """The first one also says what a larger device would change, in the user's language."""
     session.voice = Voice(language=language)  # type: ignore[arg-type]  # one of LANGUAGES
     options = list(offered(session, "tickets.csv, a 4090").values())
     why = [session.consequence(option) for option in options]
@@ -61,7 +61,7 @@ def test_each_model_says_why_it_is_there(session: Session, language: str) -> Non
 
 
 def test_without_hardware_nothing_is_said_to_train_in_a_day(session: Session) -> None:
-    """The first model is the largest of all, and says how to do better."""
+    """The first model is the largest of all, and its reason says what to set first."""
     session.reply("tickets.csv")
     first = next(iter(offered(session, "which model do you recommend?").values()))
     assert first.plan is None
@@ -69,7 +69,7 @@ def test_without_hardware_nothing_is_said_to_train_in_a_day(session: Session) ->
 
 
 def test_an_answer_with_a_plan_comes_at_once(folder: Path) -> None:
-    """Under 100 ms once the file was read; the best of five, with room for a slow machine."""
+    """Under 100 ms once the file was read; the best of five runs."""
     session = Session(observer=Observer(folder=folder), voice=Voice(language="en"))
     session.start()
     session.reply("llama 3.1 8b on my 4090, tickets.csv, q4, qlora, call it a")
@@ -84,7 +84,7 @@ def test_an_answer_with_a_plan_comes_at_once(folder: Path) -> None:
 
 
 def test_what_fits_already_is_not_cut_short(session: Session) -> None:
-    """Cheaper is less time, or less memory in hardly more; rows are never cut for it."""
+    """Cheaper means less time, or less memory in similar time; rows are never truncated."""
     session.reply("qwen3 4b, tickets.csv, a 4090, q4, lora, call it a")
     plan = session.situation.plan
     assert plan is not None
@@ -102,7 +102,7 @@ def test_what_fits_already_is_not_cut_short(session: Session) -> None:
 def test_what_only_the_plan_reads_does_not_change_the_data(
     folder: Path, said: dict[str, object]
 ) -> None:
-    """So the file is not read again for it: facts are the same with it and without."""
+    """The facts do not depend on it, so the file is not read again."""
     data = [{"source": "tickets.csv"}, {"source": "tickets.csv", **said}]
     looked = [Observer(folder=folder).look(read_draft({"data": each})).data for each in data]
     assert looked[0] is not None

@@ -1,4 +1,4 @@
-"""Whatever is written can be read: letters against what is behind them, in each kind of theme."""
+"""All text is readable: contrast of text and background in each kind of theme."""
 
 import re
 from collections.abc import Awaitable, Callable, Iterator
@@ -25,7 +25,7 @@ READABLE: Final = {"default", "bright_white", "white", "black", "bright_black"}
 
 
 def luminance(colour: Rgb) -> float:
-    """Return the relative luminance, as the guidelines define it."""
+    """Return the relative luminance, as defined by WCAG."""
     parts = [part / 255 for part in colour]
     red, green, blue = (
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
@@ -40,7 +40,7 @@ def contrast(first: Rgb, second: Rgb) -> float:
 
 
 def words(app: Assistant) -> Iterator[Segment]:
-    """Yield what holds letters or digits of the screen on top; dimmed is what lies behind it."""
+    """Yield the widgets with text on the top screen; screens behind it are dimmed."""
     for strip in app.screen._compositor.render_strips():
         for segment in strip:
             if re.search(r"\w", segment.text) and segment.style is not None:
@@ -48,7 +48,7 @@ def words(app: Assistant) -> Iterator[Segment]:
 
 
 def faint(app: Assistant) -> list[tuple[str, float]]:
-    """Return the words that do not stand out, each with its contrast."""
+    """Return the words with too little contrast, each with its ratio."""
     found = []
     for segment in words(app):
         style = segment.style
@@ -63,7 +63,7 @@ def faint(app: Assistant) -> list[tuple[str, float]]:
 
 
 def coloured(app: Assistant) -> set[tuple[str, str]]:
-    """Return the pairs of a terminal's colours that words are written in."""
+    """Return the pairs of terminal colours that text uses."""
     pairs = set()
     for segment in words(app):
         assert segment.style is not None
@@ -76,7 +76,7 @@ def _name(colour: Color | None) -> str:
 
 
 def visit(session: Session, look: Look) -> None:
-    """Go through the main screens, and look at each."""
+    """Visit the main screens, and check each."""
 
     async def part(app: Assistant, pilot: Any) -> None:
         await look(app, pilot)
@@ -105,7 +105,7 @@ async def send(app: Assistant, pilot: Any, text: str) -> None:
 
 
 def test_words_stand_out(session: Session) -> None:
-    """On every main screen: by the ratio asked of text, or in the colours of the terminal.
+    """On every main screen: by WCAG's ratio for text, or in the terminal's colours.
 
     A terminal's foreground stands on its background; any other pair was chosen as a pair.
     """
@@ -124,7 +124,7 @@ def test_words_stand_out(session: Session) -> None:
 
 
 def test_words_stand_out_without_colours(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """NO_COLOR turns every colour into a grey of its brightness."""
+    """NO_COLOR turns every colour into a grey of the same brightness."""
     monkeypatch.setenv("NO_COLOR", "1")
 
     async def look(app: Assistant, pilot: Any) -> None:
@@ -136,13 +136,13 @@ def test_words_stand_out_without_colours(session: Session, monkeypatch: pytest.M
 
 
 def test_faint_words_are_found() -> None:
-    """The measure tells black on white from grey on grey."""
+    """The measure distinguishes black on white from grey on grey."""
     assert contrast((0, 0, 0), (255, 255, 255)) == pytest.approx(21)
     assert contrast((121, 121, 121), (39, 39, 39)) < ENOUGH
 
 
 def test_the_picture_of_a_theme_is_kept(session: Session, tmp_path: Path) -> None:
-    """The palette's command for it writes the screen as SVG."""
+    """The palette's command writes the screen as SVG."""
 
     async def part(app: Assistant, pilot: Any) -> None:
         titles = [command.title for command in app.get_system_commands(app.screen)]

@@ -1,4 +1,4 @@
-"""The dialogue by itself: drafts and findings in, the next question out; nothing is looked up."""
+"""The dialogue: from drafts and findings to the next question, without lookups."""
 
 from itertools import permutations
 from typing import Any
@@ -12,6 +12,7 @@ from ftc.tui.draft import Draft, read_draft, written
 from ftc.tui.session import Session
 from ftc.tui.situation import Situation
 from ftc.tui.understanding.reading import Change
+from tests.messages import say
 
 ANSWERS = {
     "/data/source": "tickets.csv",
@@ -25,7 +26,7 @@ CALM = Situation()
 
 
 def answered(*pointers: str) -> Draft:
-    """Return a draft that has the answers of these fields."""
+    """Return a draft with the answers of these fields."""
     changes = [Change(pointer=each, value=ANSWERS[each], words="") for each in pointers]
     return Draft().changed(changes)
 
@@ -33,7 +34,8 @@ def answered(*pointers: str) -> Draft:
 def finding(pointer: str, severity: Severity = "error", **more: Any) -> Finding:
     """Return a finding about a field."""
     return Finding(
-        code="FTC000", name="some-rule", severity=severity, message="is wrong", help="mend it",
+        code="FTC000", name="some-rule", severity=severity, problem=say("is wrong"),
+        remedy=say("put it right"),
         pointer=pointer, **more,
     )  # fmt: skip
 
@@ -46,14 +48,14 @@ def asked(draft: Draft, *findings: Finding) -> str:
 
 
 def test_an_ordinary_case_is_six_questions() -> None:
-    """Every one of them is a field of the language, in the order that the schema gives."""
+    """Each is a field of the schema, in the schema's order."""
     assert set(asked_pointers()) == set(ANSWERS)
     assert len(asked_pointers()) <= 6
     assert set(asked_pointers()) <= {field.pointer for field in fields()}
 
 
 def test_questions_come_in_the_schemas_order() -> None:
-    """One after the other, until nothing is left."""
+    """One after the other, until none is left."""
     draft = Draft()
     for pointer in asked_pointers():
         assert asked(draft) == pointer
@@ -63,25 +65,25 @@ def test_questions_come_in_the_schemas_order() -> None:
 
 @pytest.mark.parametrize("known", list(permutations(ANSWERS, 2)), ids=" ".join)
 def test_what_is_known_is_not_asked(known: tuple[str, ...]) -> None:
-    """Whichever two are said first, in whichever order, the first of the others is next."""
+    """After any two answers in any order, the first of the other fields is asked."""
     left = [pointer for pointer in asked_pointers() if pointer not in known]
     assert asked(answered(*known)) == left[0]
 
 
 def test_no_gguf_is_an_answer() -> None:
-    """An empty list was said: it is not asked again."""
+    """An empty list is an answer: it is not asked again."""
     draft = answered(*ANSWERS).changed((Change(pointer="/export/types", value=[], words=""),))
     assert next_step(draft, CALM) == Done()
 
 
 def test_a_spec_that_was_loaded_is_asked_what_it_lacks() -> None:
-    """Short forms count as said."""
+    """Short forms count as set."""
     draft = read_draft({"model": "a/b", "data": "c.csv", "hardware": "2x RTX 4090"})
     assert asked(draft) == "/method/type"
 
 
 def test_an_error_about_what_was_said_comes_first() -> None:
-    """Before the questions, and with the finding that says what is wrong."""
+    """Errors come before questions, with their finding."""
     wrong = finding("/data/source")
     step = next_step(answered("/data/source"), Situation(findings=(wrong,)))
     assert isinstance(step, Question)
@@ -89,14 +91,14 @@ def test_an_error_about_what_was_said_comes_first() -> None:
 
 
 def test_of_several_errors_the_one_about_what_was_said_is_asked() -> None:
-    """An error in a section that nobody spoke of waits."""
+    """An error in a section that is not set is not asked about."""
     draft = answered("/model/id")
     assert asked(draft, finding("/training/epochs"), finding("/model/id")) == "/model/id"
 
 
 @pytest.mark.parametrize("severity", ["warning", "info"])
 def test_warnings_hold_up_nothing(severity: Severity) -> None:
-    """They are shown beside the conversation."""
+    """Warnings are shown beside the conversation."""
     draft = answered(*ANSWERS)
     assert next_step(draft, Situation(findings=(finding("/data", severity),))) == Done()
 
@@ -113,12 +115,12 @@ def test_warnings_hold_up_nothing(severity: Severity) -> None:
     ],
 )
 def test_a_finding_asks_for_a_field(pointer: str, question: str) -> None:
-    """Its own, or the nearest around it; a section asks for what its short form says."""
+    """Its own field, or the nearest enclosing one; a section asks for its short form's field."""
     assert asked(answered(*ANSWERS), finding(pointer)) == question
 
 
 def test_a_repair_is_offered_as_an_answer() -> None:
-    """Taking it makes the change of the fix and nothing else."""
+    """Choosing it makes only the change of the fix."""
     fix = ({"op": "replace", "path": "/training/epochs", "value": 2},)
     draft = answered(*ANSWERS)
     step = next_step(draft, Situation(findings=(finding("/training/epochs", fix=fix),)))
@@ -130,7 +132,7 @@ def test_a_repair_is_offered_as_an_answer() -> None:
 
 
 def test_a_repair_takes_a_field_out() -> None:
-    """A removal leaves the field to the plan."""
+    """Removing a field leaves it to the plan."""
     draft = answered(*ANSWERS).changed((Change(pointer="/method/rank", value=8, words=""),))
     fix = ({"op": "remove", "path": "/method/rank"},)
     step = next_step(draft, Situation(findings=(finding("/method/rank", fix=fix),)))
@@ -139,7 +141,7 @@ def test_a_repair_takes_a_field_out() -> None:
 
 
 def test_a_repair_of_a_short_form_is_spelled_out() -> None:
-    """A fix writes as a person would; the draft keeps the long form."""
+    """A fix uses short forms; the draft keeps the long form."""
     fix = ({"op": "replace", "path": "/hardware", "value": "2x RTX-3090"},)
     step = next_step(answered(*ANSWERS), Situation(findings=(finding("/hardware", fix=fix),)))
     assert isinstance(step, Question)
@@ -148,7 +150,7 @@ def test_a_repair_of_a_short_form_is_spelled_out() -> None:
 
 
 def test_a_repair_that_moves_things_is_not_offered() -> None:
-    """Only what adds, replaces or removes is a change of a draft."""
+    """Only adding, replacing or removing is a change of a draft."""
     fix = ({"op": "move", "path": "/method/rank", "from": "/method/r"},)
     step = next_step(answered(*ANSWERS), Situation(findings=(finding("/method/rank", fix=fix),)))
     assert isinstance(step, Question)
@@ -156,13 +158,13 @@ def test_a_repair_that_moves_things_is_not_offered() -> None:
 
 
 def test_the_next_step_is_a_value() -> None:
-    """The same draft and situation give the same step: nothing is remembered between."""
+    """The same draft and situation give the same step: there is no state."""
     draft, situation = answered("/model/id"), Situation(findings=(finding("/model/id"),))
     assert next_step(draft, situation) == next_step(draft, situation)
 
 
 def test_a_model_that_is_too_large_asks_for_the_method(session: Session) -> None:
-    """Before another machine is asked for: one of the methods may fit, and is what ftc takes."""
+    """The method is asked before the hardware: one may fit, and ftc suggests it."""
     session.reply("mistral 7b on my 3060, tickets.csv")
     step = session.step
     assert isinstance(step, Question)

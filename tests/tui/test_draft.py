@@ -11,7 +11,7 @@ def change(pointer: str, value: object) -> Change:
 
 
 def test_a_draft_is_written_in_short_forms_and_in_the_schemas_order() -> None:
-    """One key alone is the short form, a GPU with its count a text of both."""
+    """A single key becomes the short form; a GPU with its count becomes one text."""
     draft = Draft().changed(
         [
             change("/export/types", ["Q4_K_M"]),
@@ -43,28 +43,28 @@ def test_what_is_written_reads_back() -> None:
 
 
 def test_none_takes_a_field_out_and_empty_sections_with_it() -> None:
-    """Saying no to a field leaves it to the plan again."""
+    """Removing a field leaves it to the plan again."""
     draft = Draft().changed([change("/training/early_stopping", 3)])
     assert draft.has("/training")
     assert not draft.changed([change("/training/early_stopping", None)]).has("/training")
 
 
 def test_a_value_that_is_said_is_no_longer_ftcs_choice() -> None:
-    """`chosen` follows who said the value last."""
+    """`chosen` reflects who set the value last."""
     draft = Draft().changed([change("/method/type", "lora")], chosen=True)
     assert draft.chosen == {"/method/type"}
     assert draft.changed([change("/method/type", "full")]).chosen == frozenset()
 
 
 def test_a_draft_is_never_changed_in_place() -> None:
-    """Undo holds the old value."""
+    """Undo restores the old value."""
     first = Draft().changed([change("/hardware/gpu", "cpu")])
     first.changed([change("/hardware/count", 2)])
     assert written(first) == {"hardware": "cpu"}
 
 
 def test_several_sources_take_the_place_of_one() -> None:
-    """A spec says one source or several: each takes back the other, and no stand-in joins them."""
+    """A spec has `source` or `sources`: each removes the other, without a placeholder."""
     one = Draft().changed([Change(pointer="/data/source", value="a.csv", words="a.csv")])
     several = one.changed([Change(pointer="/data/sources", value=["a.csv", "b.csv"], words="")])
 

@@ -1,4 +1,4 @@
-"""Questions for a yes or a no: the planner answers, and the draft stays as it is."""
+"""Yes-or-no questions: the planner answers, and the draft does not change."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ EVERYTHING = "llama 3.1 8b on my 4090, tickets.csv, I need a q4 gguf for ollama"
 
 
 def ask(session: Session, question: str) -> list[str]:
-    """Return what is said to a question, which must change nothing."""
+    """Return the reply to a question, which must not change the draft."""
     before = session.draft
     told = [line.text for line in session.reply(question)]
     assert session.draft == before, question
@@ -23,32 +23,32 @@ def ask(session: Session, question: str) -> list[str]:
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
-        ("should I use QLoRA?", "There is no need. With method.type = qlora: fits with "),
-        ("do I need two GPUs?", "There is no need. With hardware.count = 2: fits with "),
+        ("should I use QLoRA?", "It is not needed. With method.type = qlora: fits with "),
+        ("do I need two GPUs?", "It is not needed. With hardware.count = 2: fits with "),
         ("is a 3060 enough?", "No. With hardware.gpu = RTX-3060: does not fit: "),
         ("should I use full fine-tuning?", "No. With method.type = full: does not fit: "),
-        ("should I use bf16?", "It is so already: fits with "),
+        ("should I use bf16?", "It already is: fits with "),
         ("do I need a GPU?", "Without a GPU: "),
-        ("is a 3090 enough?", "There is no need. With hardware.gpu = RTX-3090: fits with "),
-        ("would an H100 be better?", "Either will do. With hardware.gpu = H100-SXM5-80GB: fits "),
+        ("is a 3090 enough?", "Either works. With hardware.gpu = RTX-3090: fits with "),
+        ("would an H100 be better?", "Either works. With hardware.gpu = H100-SXM5-80GB: fits "),
     ],
 )
 def test_the_planner_answers(session: Session, question: str, answer: str) -> None:
-    """With the figures of both, and nothing noted."""
+    """The reply has the figures of both plans, and notes nothing."""
     session.reply(EVERYTHING)
     told = ask(session, question)
     assert told[0].startswith(answer)
-    assert told[0].startswith("It is so") or told[1].startswith("As it is: fits with ")
+    assert told[0].startswith("It already is") or told[1].startswith("Currently: fits with ")
 
 
 def test_what_is_quicker_is_said_to_be(session: Session) -> None:
-    """Where training takes long enough to tell."""
+    """Training must take long enough to compare."""
     session.reply(f"{EVERYTHING}, qlora, 90 epochs")
-    assert ask(session, "is lora better?")[0].startswith("It would be quicker. With ")
+    assert ask(session, "is lora better?")[0].startswith("That would be faster. With ")
 
 
 def test_what_does_not_fit_makes_a_change_needed(session: Session) -> None:
-    """Yes where the draft does not fit and the change does; not enough where neither does."""
+    """Yes if the draft does not fit and the change does; not enough if neither fits."""
     session.reply("llama 3.1 8b on a 3060, tickets.csv, full fine-tuning, q4")
     assert ask(session, "should I use QLoRA?")[0].startswith("Yes. With method.type = qlora: fits")
     two = ask(session, "do I need two GPUs?")
@@ -56,7 +56,7 @@ def test_what_does_not_fit_makes_a_change_needed(session: Session) -> None:
 
 
 def test_what_is_wise_is_taken_on_a_yes(session: Session) -> None:
-    """A proposal, as of a language model; a no, or a verdict against it, changes nothing."""
+    """A useful change is proposed; a no, or a negative answer, changes nothing."""
     session.reply("llama 3.1 8b on a 3060, tickets.csv, q4")
     ask(session, "should I use QLoRA?")
     session.reply("yes")
@@ -67,8 +67,8 @@ def test_what_is_wise_is_taken_on_a_yes(session: Session) -> None:
 
 
 def test_what_a_rule_forbids_is_said(session: Session) -> None:
-    """The finding that the change would bring is the answer."""
-    session.reply("llama 3.1 8b on a V100-32GB, tickets.csv, q4")
+    """The finding that the change would cause is the answer."""
+    session.reply("llama 3.1 8b on a Quadro RTX 8000, tickets.csv, q4")
     told = ask(session, "should I use bf16?")
     assert any(
         line.startswith("No. With training.precision = bf16: error[FTC320]") for line in told
@@ -76,10 +76,10 @@ def test_what_a_rule_forbids_is_said(session: Session) -> None:
 
 
 def test_alternatives_become_the_question(session: Session) -> None:
-    """Each with its plan; a number takes it."""
+    """Each has its plan; a number chooses it."""
     session.reply(EVERYTHING)
     told = ask(session, "lora or qlora?")
-    assert told[-1] == "What each comes to:"
+    assert told[-1] == "The options compared:"
     assert isinstance(session.step, Question)
     assert [option.changes[0].value for option in session.step.options] == ["lora", "qlora"]
     session.reply("2")
@@ -87,23 +87,23 @@ def test_alternatives_become_the_question(session: Session) -> None:
 
 
 def test_a_size_and_a_model_are_other_requests(session: Session) -> None:
-    """What would bring the peak under it; the shortlist."""
+    """Changes that bring the peak below a size; the shortlist of models."""
     session.reply(EVERYTHING)
-    assert ask(session, "is 80 GB enough?")[0].startswith("It does already: the peak is ")
-    assert ask(session, "is 12 GB enough?")[0] == "These changes would make it fit:"
-    assert ask(session, "should I take a bigger model?")[0].startswith("Of the models in the table")
+    assert ask(session, "is 80 GB enough?")[0].startswith("It already fits: the peak is ")
+    assert ask(session, "is 12 GB enough?")[0] == "With one of these changes it would fit:"
+    assert ask(session, "should I take a bigger model?")[0].startswith("These models in the table")
 
 
 def test_what_no_plan_tells_is_not_guessed(session: Session) -> None:
-    """Nor is it taken for a wish; a term is explained anyway, and the question asked again."""
+    """It is not taken as a change; a term is explained, and the question is asked again."""
     assert ask(session, "should I use QLoRA?")[0].startswith("QLoRA: ")
     told = ask(session, "should I buy a dog?")
-    assert told[0] == "That I cannot tell from a plan. Nothing was changed."
+    assert told[0] == "A plan cannot answer that. Nothing was changed."
     assert told[-1].startswith("Which data")
 
 
 def test_compiling_is_no_answer(session: Session) -> None:
-    """Whether to do something that writes files is not the planner's to say, nor done."""
+    """A question about an action that writes files is not answered, and nothing is done."""
     ask(session, "should I compile?")
     assert session.finished is None
 
@@ -119,7 +119,7 @@ def test_what_is_said_beside_a_question_is_noted(session: Session) -> None:
 @pytest.mark.parametrize(
     ("language", "question", "answer"),
     [
-        ("en", "do I need two GPUs?", "There is no need. With "),
+        ("en", "do I need two GPUs?", "It is not needed. With "),
         ("ca", "necessito dues GPU?", "No cal. Amb "),
         ("ca", "hauria de fer servir QLoRA?", "No cal. Amb "),
         ("es", "¿necesito dos GPU?", "No hace falta. Con "),
@@ -129,7 +129,7 @@ def test_what_is_said_beside_a_question_is_noted(session: Session) -> None:
 def test_questions_are_answered_in_three_languages(
     folder: Path, language: Language, question: str, answer: str
 ) -> None:
-    """In the language of the voice, the draft untouched."""
+    """In the language of the voice, without changing the draft."""
     talk = Session(observer=Observer(folder=folder), voice=Voice(language=language))
     talk.start()
     talk.reply(EVERYTHING)

@@ -1,4 +1,4 @@
-"""The second layer of understanding, with a random model in a file made here: it never harms."""
+"""The language model reader, tested with a random model: it does no harm."""
 
 import sys
 import threading
@@ -25,7 +25,7 @@ Make = Callable[[int], ModelReader]
 
 @pytest.fixture(scope="module")
 def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
-    """Return what opens a random model with a context of so many tokens."""
+    """Return a function that opens a random model with a given context."""
     pytest.importorskip("llama_cpp", reason="needs the extra `run`")
     pytest.importorskip("gguf", reason="needs the extra `run`")
     from tests.tui.tiny_gguf import write_tiny  # noqa: PLC0415 - needs the extra
@@ -41,7 +41,7 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
 
 @pytest.fixture
 def talkative(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the model say at least three changes, whatever it would say itself."""
+    """Force the model to write at least three changes."""
     schema: Any = dict(answer_schema())
     changes = {**schema["properties"]["changes"], "minItems": 3}
     full = {**schema, "properties": {"changes": changes}}
@@ -76,7 +76,7 @@ def test_whatever_it_says_is_a_valid_change(
 
 
 def test_a_prompt_that_does_not_fit_is_a_sentence(make: Make, folder: Path) -> None:
-    """The context is the model's own, however small."""
+    """The context is the model's, however small."""
     reader = make(256)
     assert reader.llm.n_ctx() == 256
     talk = Session(observer=Observer(folder=folder), understanders=(WORDS_ALONE, reader))
@@ -88,7 +88,7 @@ def test_a_prompt_that_does_not_fit_is_a_sentence(make: Make, folder: Path) -> N
 
 @pytest.mark.usefixtures("talkative")
 def test_time_and_a_stop_end_a_reading(make: Make) -> None:
-    """Both leave nothing behind but the excuse, and the model reads on afterwards."""
+    """Both set only the excuse, and the model can read again afterwards."""
     reader = make(8192)
     reader.patience_seconds = 0.0
     assert reader.read("flumph", {}).empty
@@ -103,7 +103,7 @@ def test_time_and_a_stop_end_a_reading(make: Make) -> None:
 
 
 def test_a_second_message_waits_for_its_turn(make: Make) -> None:
-    """The library must not be entered twice: who comes too early is told so."""
+    """The library is not reentrant: a second message is told to wait."""
     reader = make(8192)
     reader.patience_seconds = 0.05
     with reader.turn:
@@ -115,7 +115,7 @@ def test_a_second_message_waits_for_its_turn(make: Make) -> None:
 def test_a_missing_or_broken_file_is_a_sentence(
     content: bytes | None, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """On the command line too, with exit code 3 and nothing of llama.cpp's own noise."""
+    """On the command line too, with exit code 3 and without llama.cpp's log."""
     if content is not None:
         pytest.importorskip("llama_cpp", reason="needs the extra `run`")
         (tmp_path / "m.gguf").write_bytes(content)
@@ -129,7 +129,7 @@ def test_a_missing_or_broken_file_is_a_sentence(
 def test_without_the_library_it_says_what_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And how to get it."""
+    """The message says how to install it."""
     (tmp_path / "m.gguf").write_bytes(b"GGUF")
     monkeypatch.setitem(sys.modules, "llama_cpp", None)
     with pytest.raises(EnvironmentFailure, match="llama-cpp-python, which is not installed"):

@@ -1,4 +1,4 @@
-"""A large file is read aside: keys are answered meanwhile, waiting ends, and a sample is named."""
+"""A large file is read in the background: keys work, waiting can be stopped, sampling is shown."""
 
 import asyncio
 import json
@@ -10,9 +10,9 @@ import pytest
 from textual.events import Key
 from textual.widgets import Input
 
-from ftc.compiler.resolve import data
-from ftc.compiler.resolve.data import LARGE_BYTES
-from ftc.tui import situation
+from ftc.compiler.resolve import resolver
+from ftc.compiler.resolve.data import facts as data
+from ftc.compiler.resolve.data.facts import LARGE_BYTES
 from ftc.tui.app import Assistant
 from ftc.tui.session import Session
 from ftc.tui.widgets.busy import Busy
@@ -25,7 +25,7 @@ _PATIENCE_SECONDS = 600.0
 
 
 def write_large(path: Path, *, size_bytes: int, row_chars: int) -> None:
-    """Write rows, no two alike, until the file has its size."""
+    """Write distinct rows until the file has its size."""
     words = "where is my parcel, the card has not arrived, please refund the order "
     filling = (words * (row_chars // len(words) + 1))[:row_chars]
     with path.open("w", encoding="utf-8") as file:
@@ -40,7 +40,7 @@ def write_large(path: Path, *, size_bytes: int, row_chars: int) -> None:
 
 
 async def type_meanwhile(app: Assistant, *, at_most: int) -> list[float]:
-    """Type while a reply is under way; return how many seconds each letter took to be there."""
+    """Type while a reply is in progress; return the seconds that each character took."""
     message = app.query_one("#message", Input)
     seconds: list[float] = []
     while app.query_one(Busy).active and len(seconds) < at_most:
@@ -54,7 +54,7 @@ async def type_meanwhile(app: Assistant, *, at_most: int) -> list[float]:
 
 
 async def idle(app: Assistant) -> None:
-    """Wait until nothing is under way; unlike the pilot, without asking for an idle processor."""
+    """Wait until no reply is in progress; unlike the pilot, do not wait for an idle CPU."""
     async with asyncio.timeout(_PATIENCE_SECONDS):
         while app.query_one(Busy).active:  # noqa: ASYNC110 - the widget has no event for it
             await asyncio.sleep(0.01)
@@ -71,7 +71,7 @@ async def send(app: Assistant, text: str) -> None:
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the list of files that were read, in the order of the beginnings."""
+    """Return the list of files that were read, in order of their start."""
     files: list[str] = []
     real = data.resolve_data
 
@@ -79,7 +79,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         files.append(spec.data.source)
         return real(spec, **rest)
 
-    monkeypatch.setattr(situation, "resolve_data", resolve)
+    monkeypatch.setattr(resolver, "resolve_data", resolve)
     return files
 
 
@@ -99,7 +99,7 @@ def read_while_typing(session: Session, *, keys: int, share: float) -> None:
         await idle(app)
         await settle(app, pilot)
         assert app.session.draft.get("/data/source") == "large.jsonl"
-        assert "lengths are those of 20,000 rows" in " ".join(seen(app).split())
+        assert "lengths are measured on 20,000 random rows" in " ".join(seen(app).split())
 
     play(session, part, LARGE)
 
@@ -107,10 +107,10 @@ def read_while_typing(session: Session, *, keys: int, share: float) -> None:
 def test_keys_are_answered_while_a_large_file_is_read(
     session: Session, folder: Path, reads: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Waiting ends at once, and asking again joins the reading that goes on."""
+    """Waiting stops at once, and asking again joins the read in progress."""
     size = 12 * 1024 * 1024
     assert size < LARGE_BYTES < GIGABYTE
-    monkeypatch.setattr("ftc.compiler.resolve.data.LARGE_BYTES", size - 1)
+    monkeypatch.setattr("ftc.compiler.resolve.data.facts.LARGE_BYTES", size - 1)
     write_large(folder / "large.jsonl", size_bytes=size, row_chars=400)
     read_while_typing(session, keys=12, share=0.8)
     assert reads == ["large.jsonl"]
@@ -120,7 +120,7 @@ def test_keys_are_answered_while_a_large_file_is_read(
 def test_keys_are_answered_while_a_gigabyte_is_read(
     session: Session, folder: Path, reads: list[str]
 ) -> None:
-    """Of some hundred keys 99 in a hundred within 50 ms."""
+    """99 % of some hundred keys take less than 50 ms."""
     path = folder / "large.jsonl"
     write_large(path, size_bytes=GIGABYTE, row_chars=1000)
     try:
@@ -132,7 +132,7 @@ def test_keys_are_answered_while_a_gigabyte_is_read(
 
 @pytest.mark.prove_all
 def test_a_terminal_stays_alive_while_a_gigabyte_is_read(folder: Path, tmp_path: Path) -> None:
-    """Letters come up in a real terminal; Escape stops waiting, and leaving does not wait."""
+    """Characters appear in a real terminal; Escape stops waiting, and quitting does not wait."""
     path = folder / "large.jsonl"
     write_large(path, size_bytes=GIGABYTE, row_chars=1000)
     terminal = Terminal(tmp_path)

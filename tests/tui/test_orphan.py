@@ -1,4 +1,4 @@
-"""A conversation whose server died does not stay behind."""
+"""A conversation ends when its server dies."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ print(child.pid, flush=True)
 
 
 def test_it_ends_with_the_server_that_started_it(folder: Path) -> None:
-    """The process is gone soon after the one that reads it."""
+    """The process ends soon after its parent."""
     environment = {**os.environ, "TEXTUAL_DRIVER": DRIVER, "COLUMNS": "80", "ROWS": "24"}
     command = [sys.executable, "-c", SERVER]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""A Hub that was silent is asked again when somebody says so, and not before."""
+"""A failed Hub lookup is repeated only when the user asks for it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ KNOWN = "Qwen/Qwen2.5-0.5B-Instruct"
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[LocalHub]:
-    """Run a local hub that refuses everything, with an empty cache."""
+    """Run a local hub that rejects everything, with an empty cache."""
     monkeypatch.setenv("HF_HOME", str(folder.parent / "hf"))
     for name in ("HF_HUB_CACHE", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_TOKEN"):
         monkeypatch.delenv(name, raising=False)
@@ -40,7 +40,7 @@ def begin(folder: Path, language: Language = "en") -> Session:
 
 
 def origin(talk: Session) -> tuple[str, bool]:
-    """Return where the model's facts are from, and whether the data's lengths are estimates."""
+    """Return the origin of the model's facts, and whether the data's lengths are estimates."""
     model, data = talk.situation.model, talk.situation.data
     assert model is not None
     assert data is not None
@@ -48,7 +48,7 @@ def origin(talk: Session) -> tuple[str, bool]:
 
 
 def test_a_silent_hub_is_not_asked_at_every_message(folder: Path, hub: LocalHub) -> None:
-    """What could not be had stays so while the person says other things."""
+    """A failed lookup is not repeated for other messages."""
     talk = begin(folder)
     talk.reply(f"{TINY} on tickets.csv, a 4090")
     count = len(hub.requests)
@@ -60,12 +60,12 @@ def test_a_silent_hub_is_not_asked_at_every_message(folder: Path, hub: LocalHub)
 
 
 def test_the_answer_on_offer_asks_again(folder: Path, hub: LocalHub) -> None:
-    """It stands first; once the hub answers, the model is known."""
+    """It is the first answer; once the hub responds, the model is known."""
     talk = begin(folder)
     talk.reply(f"{TINY} on tickets.csv, a 4090")
     assert isinstance(talk.step, Question)
     assert talk.step.trouble is not None
-    assert talk.label(talk.options[0]) == f"Ask again for {TINY}"
+    assert talk.label(talk.options[0]) == f"Look up {TINY} again"
     talk.reply("1")
     assert talk.situation.model is None
     hub.failing = 0
@@ -81,7 +81,7 @@ def test_the_answer_on_offer_asks_again(folder: Path, hub: LocalHub) -> None:
     [("en", "try again"), ("ca", "torna-ho a provar"), ("es", "inténtalo de nuevo")],
 )
 def test_saying_so_asks_again(folder: Path, hub: LocalHub, language: Language, text: str) -> None:
-    """In three languages; what was found is told."""
+    """In three languages; the result is shown."""
     talk = begin(folder, language)
     talk.reply(f"{TINY} on tickets.csv, a 4090")
     hub.failing = 0
@@ -92,7 +92,7 @@ def test_saying_so_asks_again(folder: Path, hub: LocalHub, language: Language, t
 
 
 def test_facts_of_the_table_give_way_to_the_hub(folder: Path, hub: LocalHub) -> None:
-    """A well-known model is planned from the table meanwhile, and from its files after a retry."""
+    """A well-known model is planned from the table at first, and from its files after a retry."""
     talk = begin(folder)
     talk.reply(f"{KNOWN} on tickets.csv, a 4090")
     assert origin(talk) == ("table", True)
@@ -102,7 +102,7 @@ def test_facts_of_the_table_give_way_to_the_hub(folder: Path, hub: LocalHub) -> 
 
 
 def test_saying_the_model_again_asks_again(folder: Path, hub: LocalHub) -> None:
-    """As people do who think that they mistyped it."""
+    """Entering the same name again repeats the lookup."""
     talk = begin(folder)
     talk.reply(f"{TINY} on tickets.csv, a 4090")
     hub.failing = 0

@@ -1,4 +1,4 @@
-"""What the screens look like: every letter of them at two sizes, committed beside this file.
+"""The screens: all of their text at two sizes, committed beside this file.
 
 `pytest tests/tui/test_screens.py --update-golden` writes them anew; the difference is read before
 it is committed. Colours are not in them: what a screen says, it says in letters.
@@ -6,8 +6,10 @@ it is committed. Colours are not in them: what a screen says, it says in letters
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 
 from ftc.compiler.resolve import hardware
@@ -49,12 +51,13 @@ def test_a_screen_is_as_committed(
     monkeypatch: pytest.MonkeyPatch,
     update_golden: bool,
 ) -> None:
-    """Letter by letter; the cursor does not blink and nothing moves."""
+    """The text is identical; the cursor does not blink and nothing moves."""
     language, messages, keys = PLAYED[name]
     monkeypatch.chdir(folder)
     # this machine is an answer on offer: it is the same one everywhere
     monkeypatch.setattr(hardware, "_ram", lambda _: 24 * 2**30)
-    monkeypatch.setattr(hardware, "_disk", lambda _: 100 * 2**30)
+    disk = SimpleNamespace(free=100 * 2**30)
+    monkeypatch.setattr(psutil, "disk_usage", lambda _: disk)
     monkeypatch.setattr(hardware, "_cores", lambda: 2)
     monkeypatch.setattr(hardware, "read_gpus", tuple)
     session = make_session(Path(), language=language, spec=None)
@@ -80,7 +83,7 @@ def test_a_screen_is_as_committed(
 def test_without_colours_the_screen_says_the_same(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """NO_COLOR changes no letter, and leaves nothing but shades of grey."""
+    """NO_COLOR changes no text, and leaves only shades of grey."""
     monkeypatch.chdir(folder)
     monkeypatch.setenv("NO_COLOR", "1")
     session = make_session(Path(), language="en", spec=None)
@@ -97,12 +100,12 @@ def test_without_colours_the_screen_says_the_same(
 
 
 def _colours(picture: str) -> set[str]:
-    """Return the colours of a picture that are no shade of grey."""
+    """Return the colours of a picture that are not shades of grey."""
     found = {colour.lower() for colour in re.findall(r"#[0-9a-fA-F]{6}\b", picture)}
     return {each for each in found if len({each[1:3], each[3:5], each[5:7]}) > 1}
 
 
 def test_a_committed_screen_belongs_to_a_test() -> None:
-    """No file is left behind, and none is missing."""
+    """There are no unused files, and none is missing."""
     wanted = {f"{name}-{width}x{height}.txt" for name in PLAYED for width, height in (SMALL, LARGE)}
     assert {path.name for path in SCREENS.iterdir()} == wanted

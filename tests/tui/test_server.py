@@ -1,4 +1,4 @@
-"""The assistant in a browser: who gets it, and that nothing of it comes from elsewhere."""
+"""The assistant in a browser: access control, and no content from other hosts."""
 
 import asyncio
 import importlib
@@ -25,7 +25,7 @@ server = importlib.import_module("ftc.tui.server")
 
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
-    """Start `ftc chat --serve` in a folder and yield the address that it says."""
+    """Start `ftc chat --serve` in a folder and yield the address that it prints."""
     with subprocess.Popen(
         [sys.executable, "-m", "ftc", "chat", "--serve", "--lang", "en"],
         cwd=folder,
@@ -42,7 +42,7 @@ def serving(folder: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return the address of an assistant that is served."""
+    """Return the address of a served assistant."""
     with serving(tmp_path_factory.mktemp("served")) as address:
         yield address
 
@@ -64,14 +64,14 @@ def ask(address: str, path: str, cookie: str = "") -> tuple[int, str, dict[str, 
     ["/", "/ws", "/static/js/textual.js", "/wrong/", "/wrong/ws", "/download/key", "/%C3%A9/"],
 )
 def test_no_token_no_answer(address: str, path: str) -> None:
-    """Neither the page, nor its scripts, nor the socket that talks."""
+    """The rule applies to the page, its scripts and the socket."""
     status, text, _ = ask(address, path)
     assert status == 403
     assert "token" in text
 
 
 def test_the_address_is_new_and_this_machines(address: str) -> None:
-    """The token cannot be guessed, and only the loopback listens."""
+    """The token cannot be guessed, and the server listens only on the loopback."""
     parts = urlsplit(address)
     assert parts.hostname == "127.0.0.1"
     assert len(parts.path.strip("/")) >= 32
@@ -83,7 +83,7 @@ def test_the_address_is_new_and_this_machines(address: str) -> None:
 
 
 def test_nothing_comes_from_elsewhere(address: str) -> None:
-    """The page and all that it loads name no other place; the browser is told to ask none."""
+    """The page and its files refer to no other host, and a policy blocks other hosts."""
     root = urlsplit(address).path
     status, page, headers = ask(address, root)
     assert status == 200
@@ -102,7 +102,7 @@ def test_nothing_comes_from_elsewhere(address: str) -> None:
 
 
 def test_downloads_need_the_cookie_of_the_page(address: str) -> None:
-    """What the assistant hands out goes to whoever opened the page."""
+    """Files that the assistant delivers go to the browser with the page."""
     _, _, headers = ask(address, urlsplit(address).path)
     cookie = headers["Set-Cookie"].partition(";")[0]
     assert "HttpOnly" in headers["Set-Cookie"]
@@ -110,7 +110,7 @@ def test_downloads_need_the_cookie_of_the_page(address: str) -> None:
 
 
 def test_a_port_that_is_taken_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    """So is one that does not exist, which click knows."""
+    """A port that does not exist is rejected by click."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert run(["chat", "--serve", "--port", str(port)]) == 3
@@ -121,7 +121,7 @@ def test_a_port_that_is_taken_is_a_sentence(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_without_the_extra_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One sentence, and how to get it."""
+    """One sentence, and how to install it."""
     monkeypatch.setitem(sys.modules, "textual_serve.server", None)
     with pytest.raises(EnvironmentFailure, match="textual-serve, which is not installed"):
         server.listen(0)
@@ -130,7 +130,7 @@ def test_without_the_extra_it_says_what_is_missing(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.prove
 def test_a_browser_shows_the_first_question(folder: Path, tmp_path: Path) -> None:
-    """It asks this machine alone, gets the question over the socket, and draws something."""
+    """It only contacts this machine, receives the question over the socket, and draws it."""
     browser = pytest.importorskip("tests.tui.browser")
     if browser.CHROMIUM is None:
         pytest.skip("needs chromium")

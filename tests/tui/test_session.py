@@ -1,4 +1,4 @@
-"""Whole conversations, without a screen: messages in, the draft and the bundle out."""
+"""Whole conversations without a screen: from messages to the draft and the bundle."""
 
 import json
 from pathlib import Path
@@ -8,8 +8,8 @@ import pytest
 from ftc.spec.validate import to_spec
 from ftc.tui.dialogue import Done, Question, asked_pointers
 from ftc.tui.draft import Draft, written
+from ftc.tui.saved_state import Kept, find_kept, keep
 from ftc.tui.session import Session
-from ftc.tui.shelf import Kept, find_kept, keep
 from ftc.tui.understanding.reading import Change, Reading
 from ftc.tui.voice import LANGUAGES, Voice
 
@@ -17,7 +17,7 @@ EVERYTHING = "llama 3.1 8b on my 4090, tickets.csv, I need a q4 gguf for ollama"
 
 
 def asked(session: Session) -> str | None:
-    """Return the field that is asked for now."""
+    """Return the field of the current question."""
     return session.step.pointer if isinstance(session.step, Question) else None
 
 
@@ -27,7 +27,7 @@ def spec(session: Session) -> dict[str, object]:
 
 
 def test_one_sentence_leaves_two_questions(session: Session) -> None:
-    """What a sentence says is not asked again."""
+    """Fields that a sentence sets are not asked."""
     session.reply(EVERYTHING)
     assert asked(session) == "/method/type"
     session.reply("lora")
@@ -66,23 +66,23 @@ def test_each_answer_says_what_it_leads_to(session: Session) -> None:
 
 
 def test_not_knowing_takes_the_first_that_fits_and_says_why(session: Session) -> None:
-    """The choice is marked as ftc's own."""
+    """The choice is marked as ftc's."""
     session.reply(EVERYTHING)
     lines = session.reply("I don't know")
-    assert lines[0].text.startswith("Then I take method.type = ")
+    assert lines[0].text.startswith("I chose method.type = ")
     assert any(line.text.startswith("Because: fits") for line in lines)
     assert "/method/type" in session.draft.chosen
 
 
 def test_a_correction_changes_the_count_alone(session: Session) -> None:
-    """The sentence "no, two of them" speaks of the GPUs."""
+    """The sentence "no, two of them" refers to the GPUs."""
     session.reply(EVERYTHING)
     session.reply("no, two of them")
     assert spec(session)["hardware"] == "2x RTX-4090"
 
 
 def test_undo_and_redo_walk_the_drafts(session: Session) -> None:
-    """Each step back is a step forward again, until something else is said."""
+    """Each undo can be redone, until another change is made."""
     session.reply("tickets.csv")
     session.reply("3 epochs")
     session.reply("undo")
@@ -91,11 +91,11 @@ def test_undo_and_redo_walk_the_drafts(session: Session) -> None:
     assert spec(session)["training"] == {"epochs": 3}
     session.reply("undo")
     session.reply("5 epochs")
-    assert session.reply("redo")[0].text == "There is nothing to do again."
+    assert session.reply("redo")[0].text == "There is nothing to redo."
 
 
 def test_starting_again_can_be_undone(session: Session) -> None:
-    """Nothing that was said is lost."""
+    """Undo restores the old draft."""
     session.reply(EVERYTHING)
     before = spec(session)
     session.reply("start again")
@@ -105,7 +105,7 @@ def test_starting_again_can_be_undone(session: Session) -> None:
 
 
 def test_a_file_that_is_not_there_is_asked_for_again(session: Session) -> None:
-    """The finding stands above the question."""
+    """The finding is shown above the question."""
     lines = session.reply("nowhere.csv")
     assert lines[1].kind == "trouble"
     assert "nowhere.csv" in lines[1].text
@@ -113,7 +113,7 @@ def test_a_file_that_is_not_there_is_asked_for_again(session: Session) -> None:
 
 
 def test_columns_that_show_nothing_are_asked_for(session: Session) -> None:
-    """With the file's own columns as answers, each once; then the conversation goes on."""
+    """The file's columns are the answers, each once; then the conversation continues."""
     rows = "".join(f"{n},{n % 3},x\n" for n in range(40))
     (session.observer.folder / "odd.csv").write_text(f"foo,bar,baz\n{rows}", encoding="utf-8")
     session.reply("odd.csv")
@@ -131,27 +131,27 @@ def test_columns_that_show_nothing_are_asked_for(session: Session) -> None:
 
 
 def test_what_would_fit_is_offered(session: Session) -> None:
-    """Where the method was said and does not fit: changes that do, and no machine that does not."""
+    """If the given method does not fit: only changes and machines that fit are offered."""
     session.reply("mistral 7b, tickets.csv, 2x A100-80GB, full fine-tune with zero2, no gguf")
     assert "FTC420" in {finding.code for finding in session.situation.findings}
     assert len(session.options) >= 3
     assert all(option.plan and option.plan.memory.fits for option in session.options)
-    assert session.ask()[-1].text == "Which of these, or what else should change?"
+    assert session.ask()[-1].text.startswith("Which of these changes do you want, ")
     session.reply("1")
     assert session.situation.plan is not None
     assert session.situation.plan.memory.fits
 
 
 def test_a_greeting_is_no_data(session: Session) -> None:
-    """Nor is a folder offered that is named like a file."""
+    """A folder named like a file is not offered."""
     (session.observer.folder / "folder.csv").mkdir()
-    assert session.reply("hello")[0].text.startswith("Tell me about your fine-tune")
+    assert session.reply("hello")[0].text.startswith("Describe your fine-tune")
     assert spec(session) == {}
     assert [option.label for option in session.options] == ["tickets.csv"]
 
 
 def test_several_models_that_fit_the_words_are_offered(session: Session) -> None:
-    """The person chooses by number."""
+    """The user chooses by number."""
     session.reply("llama 3.1")
     assert [option.label for option in session.options] == [
         "meta-llama/Llama-3.1-8B-Instruct",
@@ -162,18 +162,18 @@ def test_several_models_that_fit_the_words_are_offered(session: Session) -> None
 
 
 def test_what_if_changes_nothing_until_it_is_taken(session: Session) -> None:
-    """Both plans are said, and a yes applies the other."""
+    """Both plans are shown, and a yes applies the change."""
     session.reply(EVERYTHING)
     before = spec(session)
     lines = session.reply("what if I had two A100s with 80GB")
     assert spec(session) == before
-    assert lines[0].text.startswith("As it is: ")
+    assert lines[0].text.startswith("Currently: ")
     session.reply("yes")
     assert spec(session)["hardware"] == "2x A100-SXM4-80GB"
 
 
 def test_making_it_fit_offers_only_what_fits(session: Session) -> None:
-    """Every offer is below the amount that was named."""
+    """Every offer is below the given size."""
     session.reply(EVERYTHING)
     session.reply("lora")
     session.reply("make it fit in 12 GB")
@@ -185,8 +185,8 @@ def test_making_it_fit_offers_only_what_fits(session: Session) -> None:
 @pytest.mark.parametrize(
     ("question", "told"),
     [
-        ("what is ZeRO-3", "ZeRO-3 (DeepSpeed) divides the weights"),
-        ("why bf16", "The plan has precision = bf16"),
+        ("what is ZeRO-3", "ZeRO-3 (DeepSpeed) shards the weights"),
+        ("why bf16", "The plan uses precision = bf16"),
         ("why not full fine-tuning", "With method.type = full: does not fit"),
         ("FTC220", "FTC220 ("),
         ("what is the learning rate", "The learning rate is how far"),
@@ -200,7 +200,7 @@ def test_it_explains(session: Session, question: str, told: str) -> None:
 
 
 def test_the_conversation_ends_in_a_bundle(session: Session, folder: Path) -> None:
-    """The spec that was saved is the draft, and the bundle is there."""
+    """The saved spec is the draft, and the bundle exists."""
     session.reply(EVERYTHING)
     session.reply("qlora")
     session.reply("call it triage")
@@ -214,7 +214,7 @@ def test_the_conversation_ends_in_a_bundle(session: Session, folder: Path) -> No
 def test_compiling_too_soon_asks_on(session: Session, folder: Path) -> None:
     """Nothing is written while a question is open."""
     session.reply("tickets.csv")
-    assert session.reply("compile")[0].text == "One thing first."
+    assert session.reply("compile")[0].text == "Please answer this first."
     assert not (folder / "spec.json").exists()
 
 
@@ -230,7 +230,7 @@ def test_a_spec_of_somebody_else_is_left_alone(session: Session, folder: Path) -
 
 
 def test_a_spec_is_loaded_to_be_changed(session: Session, folder: Path) -> None:
-    """It is saved over itself, being its own."""
+    """Its own file is overwritten."""
     old = {"name": "a", "model": "Qwen/Qwen3-4B", "data": "tickets.csv", "hardware": "cpu"}
     (folder / "old.json").write_text(json.dumps(old), encoding="utf-8")
     session.reply("load old.json")
@@ -241,7 +241,7 @@ def test_a_spec_is_loaded_to_be_changed(session: Session, folder: Path) -> None:
 
 
 def test_a_proposal_waits_for_a_yes(session: Session) -> None:
-    """What an unsure reader reads is shown first, and another message drops it."""
+    """The changes of an unsure reader are proposed, and another message drops them."""
     session.understanders = (Guess(),)
     session.reply("something vague")
     assert session.proposal
@@ -252,7 +252,7 @@ def test_a_proposal_waits_for_a_yes(session: Session) -> None:
 
 
 class Guess:
-    """A reader that always says two epochs, and is never sure."""
+    """A reader that always returns two epochs, and is never sure."""
 
     sure = False
 
@@ -275,14 +275,14 @@ def test_a_draft_is_kept_and_offered_again(folder: Path, session: Session) -> No
 
 
 def test_an_empty_draft_is_not_kept(folder: Path) -> None:
-    """Nor is what cannot be read back."""
+    """An unreadable state is ignored."""
     keep(folder, Kept(draft=Draft(), transcript=()))
     assert find_kept(folder) is None
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_language_leads_to_the_same_spec(session: Session, language: str) -> None:
-    """Understanding takes all three, whichever is spoken."""
+    """All three languages are understood in every language."""
     session.voice = Voice(language=language)  # type: ignore[arg-type]  # one of LANGUAGES
     session.reply("qwen3 4b, tickets.csv, una 4090, gguf q4, sense early stopping")
     session.reply("lora")
@@ -291,7 +291,7 @@ def test_every_language_leads_to_the_same_spec(session: Session, language: str) 
 
 
 def test_a_value_that_no_field_takes_is_said_and_left_out(session: Session) -> None:
-    """What else the sentence said is taken."""
+    """The rest of the sentence is applied."""
     lines = session.reply("dropout 5 and 3 epochs")
     assert lines[0].kind == "trouble"
     assert "`method.dropout` cannot be `5`" in lines[0].text
@@ -299,7 +299,7 @@ def test_a_value_that_no_field_takes_is_said_and_left_out(session: Session) -> N
 
 
 def test_a_part_of_a_section_may_be_said_before_its_name(session: Session) -> None:
-    """A length before the data, a revision before the model: nothing is wrong with that."""
+    """A length before the data, or a revision before the model, is not an error."""
     lines = session.reply("max length 2048")
     assert [line.kind for line in lines] == ["said", "question"]
     assert spec(session) == {"data": {"max_length": 2048}}
@@ -308,7 +308,7 @@ def test_a_part_of_a_section_may_be_said_before_its_name(session: Session) -> No
 
 
 def test_a_length_in_steps_takes_the_place_of_epochs(session: Session) -> None:
-    """The later of two that cannot stand together is meant."""
+    """The later of two conflicting values is used."""
     session.reply("3 epochs")
     session.reply("stop at 500 steps")
     assert spec(session) == {"training": {"max_steps": 500}}

@@ -1,4 +1,4 @@
-"""Real ends of a conversation: a terminal that tmux draws, a pipe, and a dumb terminal."""
+"""Conversations in real environments: a tmux terminal, a pipe, and a dumb terminal."""
 
 import json
 import os
@@ -16,7 +16,7 @@ _PATIENCE_SECONDS = 60.0
 
 
 class Terminal:
-    """A terminal of 80 by 24 in a tmux server of its own."""
+    """A terminal of 80 by 24 in its own tmux server."""
 
     def __init__(self, folder: Path) -> None:
         self.tmux = ["tmux", "-f", os.devnull, "-S", str(folder / "tmux")]
@@ -28,7 +28,7 @@ class Terminal:
         ).stdout
 
     def wait_for(self, text: str) -> str:
-        """Return the screen once a text is on it."""
+        """Wait for a text, and return the screen."""
         until = time.monotonic() + _PATIENCE_SECONDS
         screen = ""
         while time.monotonic() < until:
@@ -39,12 +39,12 @@ class Terminal:
         pytest.fail(f"{text!r} never came:\n{screen}")
 
     def is_alive(self) -> bool:
-        """Whether what was started still runs: the server ends with its last session."""
+        """Return whether the command still runs: the server ends with its last session."""
         done = subprocess.run([*self.tmux, "list-sessions"], check=False, capture_output=True)
         return done.returncode == 0
 
     def end(self) -> None:
-        """End the server, if it is there."""
+        """End the server, if it exists."""
         subprocess.run([*self.tmux, "kill-server"], check=False, capture_output=True)
 
     def type(self, text: str) -> None:
@@ -56,7 +56,7 @@ class Terminal:
 @pytest.mark.prove
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 def test_a_conversation_in_a_real_terminal(folder: Path, tmp_path: Path) -> None:
-    """Typed and read like a person would; the spec that it saved compiles to the same bytes."""
+    """Typed and read like a user would; the saved spec compiles to the same bytes."""
     terminal = Terminal(tmp_path)
     command = " ".join([*FTC, "chat", "--lang", "en"])
     terminal.do("new-session", "-d", "-x", "80", "-y", "24", "-c", str(folder), command)
@@ -67,7 +67,7 @@ def test_a_conversation_in_a_real_terminal(folder: Path, tmp_path: Path) -> None
         terminal.type("lora")
         terminal.wait_for("What should this fine-tune be called?")
         terminal.type("triage")
-        terminal.wait_for("That is all I need.")
+        terminal.wait_for("I have all I need.")
         terminal.do("send-keys", "F9")
         terminal.wait_for("Next: cd triage && ./run.sh")
     finally:
@@ -81,7 +81,7 @@ def test_a_conversation_in_a_real_terminal(folder: Path, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("arguments", [(), ("chat",), ("chat", "--plain", "--lang", "en")])
 def test_a_pipe_gets_numbered_questions(arguments: tuple[str, ...], folder: Path) -> None:
-    """So does `ftc` alone; not one letter moves the cursor, and nothing is said on stderr."""
+    """So does plain `ftc`; no character moves the cursor, and nothing is printed to stderr."""
     said = subprocess.run(
         [*FTC, *arguments],
         cwd=folder,
@@ -101,7 +101,7 @@ def test_a_pipe_gets_numbered_questions(arguments: tuple[str, ...], folder: Path
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_a_dumb_terminal_gets_lines(folder: Path) -> None:
-    """A terminal at every end, which cannot move its cursor: no escape is written to it."""
+    """With a dumb terminal, no escape sequence is written."""
     import pty  # noqa: PLC0415 - not on Windows
 
     ours, theirs = pty.openpty()

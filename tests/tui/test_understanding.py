@@ -1,4 +1,4 @@
-"""What people say and what it is taken for: a table of utterances, and what holds of any text."""
+"""Understanding: a table of utterances with their readings, and properties of any text."""
 
 import json
 import time
@@ -41,7 +41,7 @@ talk = st.one_of(
 
 
 def is_right(entry: dict[str, Any]) -> bool:
-    """Whether an utterance sets what it says and nothing else, and is the request that it is."""
+    """Return whether an utterance gives exactly the expected changes and request."""
     reading = understand(entry["say"], entry.get("draft", {}), entry.get("asked"))
     sets = {change.pointer: change.value for change in reading.changes}
     wanted = entry.get("request")
@@ -54,7 +54,7 @@ def is_right(entry: dict[str, Any]) -> bool:
 
 
 def test_nineteen_of_twenty_are_understood() -> None:
-    """Of the whole table at least 95 %, of each language at least 93 %; the rest are named."""
+    """At least 95 % of the table and 93 % of each language; the failures are listed."""
     wrong = [entry["say"] for entry in TABLE if not is_right(entry)]
     assert len(TABLE) - len(wrong) >= 0.95 * len(TABLE), wrong
     for language in LANGUAGES:
@@ -65,19 +65,19 @@ def test_nineteen_of_twenty_are_understood() -> None:
 
 @pytest.mark.parametrize("entry", SOUND, ids=lambda entry: f"{entry['lang']}: {entry['say']}")
 def test_an_utterance(entry: dict[str, Any]) -> None:
-    """Each of the table says what it says there."""
+    """Each utterance of the table has the expected reading."""
     assert is_right(entry)
 
 
 @pytest.mark.parametrize("entry", KNOWN, ids=lambda entry: f"{entry['lang']}: {entry['say']}")
 def test_what_is_known_to_be_misread(entry: dict[str, Any]) -> None:
-    """Each has a reason, and is taken off the list once it is read."""
+    """Each has a reason, and must be removed from the list once it is understood."""
     assert entry["reason"]
     assert not is_right(entry)
 
 
 def violations(reading: Reading) -> list[str]:
-    """Return what the schema refuses of a draft with all that was read."""
+    """Return the schema's errors on a draft with all changes of a reading."""
     spec = completed(Draft().changed(reading.changes))
     return [finding.message for finding in find_violations(spec)]
 
@@ -88,7 +88,7 @@ def violations(reading: Reading) -> list[str]:
 @example("call it - and context 3 tokens")
 @settings(max_examples=150, deadline=None)
 def test_any_text_leaves_a_valid_spec(text: str) -> None:
-    """No text raises; what the schema would refuse is told apart from what it takes."""
+    """No text raises; changes that the schema rejects are kept apart."""
     reading = read(text, {})
     assert violations(reading) == []
     assert not any(admits(change.pointer, change.value) for change in reading.refused)
@@ -97,7 +97,7 @@ def test_any_text_leaves_a_valid_spec(text: str) -> None:
 @given(st.text(max_size=200))
 @settings(max_examples=100)
 def test_folding_keeps_the_length(text: str) -> None:
-    """A place in the folded text is the same place in what was written."""
+    """Positions in the folded text are positions in the original."""
     assert len(fold(text)) == len(text)
 
 
@@ -139,7 +139,7 @@ def test_an_utterance_is_read_in_time() -> None:
     ],
 )
 def test_what_the_schema_refuses_is_not_applied(text: str, pointer: str) -> None:
-    """It is kept apart, so that the chat can say what the field takes."""
+    """It is kept apart, so that the chat can say what the field accepts."""
     reading = read(text, {})
     assert reading.changes == ()
     assert [change.pointer for change in reading.refused] == [pointer]

@@ -1,4 +1,4 @@
-"""A random llama of some thousand weights as a GGUF file: it says nothing, at once."""
+"""A random Llama with a few thousand weights as a GGUF file, which answers nothing quickly."""
 
 from pathlib import Path
 

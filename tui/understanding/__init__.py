@@ -1,1 +1,1 @@
-"""What a person means: a message in English, Catalan or Spanish in, changes to a spec out."""
+"""Reading messages: from a message in English, Catalan or Spanish to changes of a spec."""

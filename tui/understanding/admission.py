@@ -1,4 +1,4 @@
-"""Admission: whether a field takes a value, by the field's own schema."""
+"""Admission: whether a field accepts a value, by the field's schema."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from ftc.spec.schema import branches, fields
 
 
 def admits(pointer: str, value: Any) -> bool:
-    """Whether the schema takes a value at a field; None takes the field out and is always taken."""
+    """Return whether the schema accepts a value for a field; None (removal) is always accepted."""
     if value is None:
         return True
     return any(_fits(schema, value) for schema in branches(_schemas()[pointer]))

@@ -1,4 +1,4 @@
-"""GGUF types: which are wanted, and which no longer; and whether the adapter goes with them."""
+"""GGUF types: which are wanted, which are removed, and whether the adapter is exported too."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.reading import Change
 
-#: Every type by its own name, however its parts are joined; then by the short names people use.
+#: Every type by its name with any separators, then by its common short names.
 _NAMES: Final = [
     *(
         (kind.lower().replace("_", "[ _-]?"), kind)
@@ -30,9 +30,9 @@ _USUAL: Final = "Q4_K_M"
 
 
 def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
-    """Yield the list of types that the message leaves; `have` is the draft's.
+    """Yield the new list of types; `have` is the draft's list.
 
-    Named types replace the list, unless they are said to be added; denied ones leave it.
+    Named types replace the list, or are added if the message says so. Denied types are removed.
     """
     more = _MORE.search(message.folded) is not None
     for match in message.take(_ADAPTER):
@@ -56,14 +56,14 @@ _Found = tuple[int, int, str, bool]
 
 
 def _find(message: Message) -> Iterator[_Found]:
-    """Yield the place of each type that is named, the type, and whether it is denied."""
+    """Yield each named type with its position, and whether it is denied."""
     for pattern, kind in _TYPES:
         for match in message.take(pattern):
             yield *match.span(), kind, message.denied(match.start())
 
 
 def _find_bits(message: Message) -> Iterator[_Found]:
-    """Yield the types that are named by their bits, which mean one only where GGUF is spoken of."""
+    """Yield the types that are named by their bits, if the message is about GGUF."""
     for match in message.take(_BITS):
         yield *match.span(), WORDS["bits"][match["bits"]], message.denied(match.start())
 

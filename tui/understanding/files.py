@@ -22,7 +22,7 @@ _QUOTED: Final = re.compile(
     r"\s*(?:=|:|is|of|to|a|es|de|sera|saying|que (?:digui|diga|diu|dice))?\s*"
     rf"(?P<quote>{_QUOTES})"
 )
-#: What closes a quotation; an apostrophe inside a word does not.
+#: The end of a quotation; an apostrophe inside a word does not end it.
 _CLOSING: Final = {"\u201c": "\u201d", "\u00ab": "\u00bb", "'": r"'(?!\w)"}
 _NAME: Final = re.compile(
     rf"\b{any_of(WORDS['called'])}\s*:?\s*"
@@ -82,7 +82,7 @@ def read_files(message: Message) -> Iterator[Change]:
 
 
 def read_texts(message: Message) -> Iterator[Change]:
-    """Yield the system message and the run's name, which are quoted or close the sentence."""
+    """Yield the system message and the run's name, if quoted or at the end of the sentence."""
     for match in list(_SYSTEM.finditer(message.folded)):
         opening = _QUOTED.match(message.folded, match.end())
         if opening is None:
@@ -100,7 +100,7 @@ def read_texts(message: Message) -> Iterator[Change]:
 
 
 def read_columns(message: Message) -> Iterator[Change]:
-    """Yield which column holds what, the column's name as it was written."""
+    """Yield the column of each role, with its name as written."""
     for role, pattern in _COLUMNS:
         for match in message.take(pattern):
             column = message.written[match.start("column") : match.end("column")]

@@ -1,11 +1,15 @@
-"""Hardware: a GPU's name with or without a count, and a count alone that speaks of it."""
+"""Hardware: a GPU's name with or without a count, and a count alone."""
 
 import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
-from ftc.compiler.knowledge.accelerators import all_accelerators, find_accelerator
+from ftc.compiler.knowledge.accelerators import (
+    all_accelerators,
+    find_accelerator,
+    find_other_maker,
+)
 from ftc.tui.understanding.lexicon import NUMBER, NUMBER_WORDS
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.numbers import read_number
@@ -30,14 +34,18 @@ _NODES: Final = re.compile(
 _JOINING: Final = re.compile(r"\b(?:de|of|with|con|amb|d)\b")
 _LONGEST_NAME: Final = 6
 _LONGEST_COUNT: Final = 60
-_ALONE: Final = frozenset({"5000", "6000", "8000", "4000", "2000", "4500", "titan"})
+_LONGEST_OTHER: Final = 3
+_SHORTEST_OTHER: Final = 5  # "m2" is also a square metre
+_ALONE: Final = frozenset({"5000", "6000", "8000", "4000", "2000", "4500", "titan"}) | {
+    *("1060", "1070", "1080"),
+}
 _MAKERS: Final = frozenset({"rtx", "quadro", "nvidia", "geforce", "ada", "gtx", "titan", "pro"})
 _NOT_AT_AN_END: Final = frozenset(NUMBER_WORDS) | {"de", "of", "with", "con", "amb", "d", "and"}
 _MOST: Final = 1024
 
 
 def read_hardware(message: Message) -> Iterator[Change]:
-    """Yield the nodes, the GPU and how many of it; counts only where they are said."""
+    """Yield the nodes, the GPU and its count; counts only if they are given."""
     for match in message.take(_NODES):
         nodes = _count(match["number"])
         if nodes is not None and nodes > 1 and not message.denied(match.start()):
@@ -67,7 +75,7 @@ def read_hardware(message: Message) -> Iterator[Change]:
 
 
 def _names(message: Message) -> Iterator[tuple[int, int, str]]:
-    """Yield the place and the table's name of each GPU, the longest name first."""
+    """Yield the position and the table's name of each GPU, the longest name first."""
     position = 0
     while True:
         words = [(m.start(), m.end(), m[0]) for m in _WORD.finditer(message.folded, position)]
@@ -93,17 +101,28 @@ def _at(message: Message, words: list[tuple[int, int, str]]) -> tuple[int, int, 
         match = find_accelerator(_JOINING.sub(" ", text))
         if match is not None:
             return start, end, match.accelerator.name
+    return _at_other(message, words)
+
+
+def _at_other(message: Message, words: list[tuple[int, int, str]]) -> tuple[int, int, str] | None:
+    """Return the name of an accelerator that is not NVIDIA's; a check says that it has no CUDA."""
+    for length in range(min(_LONGEST_OTHER, len(words)), 0, -1):
+        start, end = words[0][0], words[length - 1][1]
+        text = message.folded[start:end]
+        long = len(text) >= _SHORTEST_OTHER and re.search(r"[a-z].*\d", text)
+        if long and find_other_maker(text, whole=True) is not None:
+            return start, end, message.words(start, end)
     return None
 
 
 def _singular(word: str) -> str:
-    """Return "a100" for "a100s": an L40S is a chip of its own."""
+    """Return "a100" for "a100s"; an L40S is a different chip."""
     return word[:-1] if word.endswith("s") and word[:-1] in _chips() - {"l40"} else word
 
 
 @cache
 def _chips() -> frozenset[str]:
-    """Return the words with which a GPU is named: those of the table that have a digit."""
+    """Return the words that name a GPU: the table's words that contain a digit."""
     names = " ".join(fold(device.name) for device in all_accelerators())
     words = set(re.split(r"[^a-z0-9]+", names))
     chips = {word for word in words if re.search(r"\d", word) and not word.endswith("gb")}

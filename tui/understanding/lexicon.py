@@ -1,7 +1,7 @@
 """The words for what a spec can say, in English, Catalan and Spanish, from `words.json`.
 
-Each is a pattern over small letters without accents. All three languages are read at once,
-whichever is spoken: people mix them.
+Each is a pattern over lowercase letters without accents. All three languages are always read,
+because people mix them.
 """
 
 import json
@@ -31,7 +31,7 @@ NUMBER: Final = (
 
 
 def any_of(entry: Mapping[str, Any]) -> str:
-    """Return one pattern for the words of all languages of an entry."""
+    """Return one pattern for an entry's words in all languages."""
     words = (word for language in LANGUAGES for word in entry[language])
     return f"(?:{'|'.join(words)})"
 

@@ -1,4 +1,4 @@
-"""A message while it is read: folded letter by letter, with what was understood crossed out."""
+"""A message while it is read: folded letter by letter, with the understood parts crossed out."""
 
 import re
 import unicodedata
@@ -16,13 +16,13 @@ _CLAUSE_END: Final = re.compile(
 
 
 def fold(text: str) -> str:
-    """Return small letters without accents, one for each character of `text`."""
+    """Return lowercase letters without accents, one for each character of `text`."""
     return "".join(unicodedata.normalize("NFD", letter)[0].lower()[0] for letter in text)
 
 
 @dataclass(slots=True)
 class Message:
-    """What a person wrote; readers take from it, and what one took no other sees."""
+    """A user's message; each reader crosses out what it takes, and later readers do not see it."""
 
     written: str
     folded: str = field(init=False)
@@ -31,7 +31,7 @@ class Message:
         self.folded = fold(self.written)
 
     def take(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
-        """Yield each match in the folded text, crossing it out once the reader goes on."""
+        """Yield each match in the folded text, and cross it out when the reader continues."""
         position = 0
         while match := pattern.search(self.folded, position):
             yield match
@@ -39,22 +39,22 @@ class Message:
             position = max(match.end(), position + 1)
 
     def cross_out(self, start: int, end: int) -> None:
-        """Hide a stretch from all later readers."""
+        """Hide a range from all later readers."""
         end = min(end, len(self.folded))
         self.folded = self.folded[:start] + _CROSSED * (end - start) + self.folded[end:]
 
     def words(self, start: int, end: int) -> str:
-        """Return a stretch as it was written."""
+        """Return a range as it was written."""
         return self.written[start:end].strip()
 
     def denied(self, start: int) -> bool:
-        """Whether the clause before `start` says no to what follows it."""
+        """Return whether the clause before `start` negates what follows."""
         clause = self.folded[max(0, start - _LONGEST_CLAUSE) : start]
         ends = [match.end() for match in _CLAUSE_END.finditer(clause)]
         return NEGATORS.search(clause[ends[-1] if ends else 0 :]) is not None
 
     def rest(self) -> str:
-        """Return what nobody took."""
+        """Return what no reader took."""
         kept = zip(self.written, self.folded, strict=True)
         text = "".join(" " if mark == _CROSSED else letter for letter, mark in kept)
         return " ".join(text.split()).strip(" ,.;:!?")

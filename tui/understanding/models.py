@@ -1,4 +1,4 @@
-"""Models: a Hub id, a folder, or a name of the table as people say it ("llama 3.1 8b")."""
+"""Models: a Hub id, a folder, or an informal name of a known model ("llama 3.1 8b")."""
 
 import re
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ _PART: Final = re.compile(
     r"\d+(?:\.\d+)?[bm]\b|\d+x\d+b|v\d+(?:\.\d+)?|\d+(?:\.\d+)?k|[a-z]+|\d+(?:\.\d+)?"
 )
 _SPLIT: Final = re.compile(r"[\s\-_/]*|\s+(?:de|of)\s+")
-#: A size beside the name ("the small one, 2b") tells models apart that the name alone does not.
+#: A size beside the name ("the small one, 2b") distinguishes models with the same name.
 _SIZE: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+)?[bm]\b")
 #: Spanish says "se llama" for "is called".
 _IS_CALLED: Final = re.compile(r"\b(?:se|me|te|lo|la) $")
@@ -34,7 +34,7 @@ _FAMILIES: Final = frozenset(
      "croissantllm", "deepseek", "ministral", "solar", "stablelm", "aya", "hermes", "tulu",
      "distilgpt", "openhermes"}
 )  # fmt: skip
-#: Words that say nothing where they stand in an id of the table.
+#: Words in an id of the table that are ignored.
 _MUTE: Final = frozenset({"hf", "meta", "it", "instruct", "chat", "base", "pt"})
 _TUNED: Final = frozenset({"it", "instruct", "chat", "instruction", "tuned"})
 _BASE: Final = frozenset({"base", "pt", "pretrained"})
@@ -42,9 +42,9 @@ _MOST_CHOICES: Final = 6
 
 
 def read_models(message: Message) -> Iterator[Change | Choice]:
-    """Yield the model that the message names, or the few that its words fit.
+    """Yield the model that the message names, or the models that its words match.
 
-    Of a model's tuned and plain form the tuned one is meant unless "base" is said.
+    The instruction-tuned form of a model is meant unless the message says "base".
     """
     yield from _read_ids(message)
     for match in message.take(_FOLDER):
@@ -79,7 +79,7 @@ def _read_ids(message: Message) -> Iterator[Change]:
 
 
 def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...]] | None:
-    """Return the longest run of words from a family's name on that some model's id carries."""
+    """Return the longest run of words that starts a family's name and matches a model's id."""
     parts = [(m.start(), m.end(), m[0]) for m in _PART.finditer(message.folded)]
     for index, (start, _, word) in enumerate(parts):
         if word not in _FAMILIES or (start and message.folded[start - 1].isalpha()):
@@ -114,7 +114,7 @@ def _fitting(said: list[str]) -> list[Model]:
 
 
 def _best(models: list[Model], said: list[str]) -> tuple[Model, ...]:
-    """Return the models whose ids say least beside the words said; one size, the tuned form."""
+    """Return the models whose ids have the fewest other words; one size, the tuned form."""
     wanted = set(said) - _TUNED - _BASE
     extra = {model.id: len(_parts(model.id) - wanted - _MUTE) for model in models}
     fewest = min(extra.values(), default=0)
@@ -129,5 +129,5 @@ def _best(models: list[Model], said: list[str]) -> tuple[Model, ...]:
 
 @cache
 def _parts(name: str) -> frozenset[str]:
-    """Return the words of an id: of its name, not of its owner."""
+    """Return the words of an id's name, without its owner."""
     return frozenset(_PART.findall(fold(name.partition("/")[2]).replace("_", ".")))

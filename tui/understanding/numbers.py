@@ -10,9 +10,9 @@ _KILO: Final = 1024
 
 
 def read_number(text: str, *, kilo: int = _KILO) -> float | None:
-    """Return the number that folded text writes, None where it writes none.
+    """Return the number in a folded text, or None if it is not a number.
 
-    A comma or a point before exactly three digits separates thousands where the whole number has
+    A comma or a point before exactly three digits separates thousands if the whole number has
     that form and more than one digit is not zero ("1,000"); "0,125" and "1.5" are fractions.
     """
     text = " ".join(text.split())

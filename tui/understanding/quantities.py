@@ -12,7 +12,7 @@ from ftc.tui.understanding.reading import Change
 _QUANTITIES: Final = {pointer: any_of(words) for pointer, words in WORDS["quantities"].items()}
 _OF: Final = r"(?:\s*(?:=|:|of|to|at|is|a|de|en|d')\s*|\s+)"
 _LINK: Final = r"(?:(?:of|de|as|com a?|como|para|per a) |d')?(?:the |el |la )?"
-#: "every 50 steps" says how often, not how many.
+#: "every 50 steps" is a frequency, not a count.
 _OFTEN: Final = r"(?<!every )(?<!each )(?<!cada )"
 _BEFORE: Final[Mapping[str, re.Pattern[str]]] = {
     pointer: re.compile(rf"\b{_OFTEN}(?P<number>{NUMBER})[\s-]*{_LINK}{words}\b")
@@ -22,7 +22,7 @@ _AFTER: Final[Mapping[str, re.Pattern[str]]] = {
     pointer: re.compile(rf"\b{words}{_OF}(?P<number>{NUMBER}\s*%?)")
     for pointer, words in _QUANTITIES.items()
 }
-#: A number after these words says how many; before other words it says something of its own.
+#: A number after these words is a count; before other words it means something else.
 _SHARE: Final = re.compile(
     r"\b(?P<number>\d+(?:[.,]\d+)?)\s*%\s*(?:(?:of |de )?(?:the |les |las |los )?"
     r"(?:data|rows|dades|files|datos|filas)?\s*"
@@ -52,7 +52,7 @@ _TERA: Final = re.compile(r"\d\s*ti?b\b")
 
 
 def read_quantities(message: Message) -> Iterator[Change]:
-    """Yield what numbers with a word beside them set."""
+    """Yield the changes of numbers with a word beside them."""
     yield from _read_shares(message)
     patience = False
     for pointer in _QUANTITIES:
@@ -84,7 +84,7 @@ def _read_shares(message: Message) -> Iterator[Change]:
 
 
 def _shared(what: str) -> str:
-    """Return the field of a share that is for `what`."""
+    """Return the field of a fraction for `what`."""
     if what.startswith(_WARMUP):
         return "/training/warmup"
     return "/data/splits/validation" if what.startswith(_VALIDATION) else "/data/splits/test"
@@ -98,7 +98,7 @@ def _share(pointer: str, match: re.Match[str], message: Message) -> Change:
 
 
 def _value(pointer: str, text: str, around: str) -> int | float | None:
-    """Return a number for a field, None where it cannot be one; `around` holds its unit."""
+    """Return the value of a field, or None if the text is not valid; `around` contains the unit."""
     percent = text.rstrip().endswith("%")
     kilo = _KILO_TOKENS if pointer == "/data/max_length" else _KILO
     number = read_number(text.rstrip(" %"), kilo=kilo)

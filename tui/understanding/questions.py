@@ -1,4 +1,4 @@
-"""Questions that ask for a yes or a no: what they ask about is weighed, and changes nothing."""
+"""Yes-or-no questions: the planner answers them, and they change nothing."""
 
 import re
 from typing import Final
@@ -15,9 +15,9 @@ _ABOUT: Final = r"(?P<about>[^?\n]*?)"
 _END: Final = rf"(?:[\s,]+{any_of(_QUESTION['tail'])})*[\s,]*"
 _STOP: Final = r"(?:\?|[.!;](?=\s|$)|$)"
 _FEW_WORDS: Final = r"[\w.+-]+(?: [\w.+-]+){0,2}"
-#: "should I ...": asks, whatever stands at the end.
+#: "should I ...": a question, even without a question mark.
 _ASKS: Final = rf"{_BEGIN}{any_of(_QUESTION['asks'])}\b{_ABOUT}{_END}{_STOP}"
-#: "necessito ...?": asks before a question mark alone.
+#: "necessito ...?": a question only with a question mark.
 _ASKS_IF_MARKED: Final = rf"{_BEGIN}{any_of(_QUESTION['asks_if_marked'])}\b{_ABOUT}{_END}\?"
 #: "is ... enough".
 _IS_JUDGED: Final = (
@@ -38,7 +38,7 @@ _VERB: Final = re.compile(rf"^[\s,]*(?:{any_of(_QUESTION['verb'])}\b\s*)*")
 
 
 def take_question(message: Message) -> str | None:
-    """Return what the first such question asks about, crossing all of them out; None for none."""
+    """Return the topic of the first such question, or None; cross out all of them."""
     about: str | None = None
     for pattern in _PATTERNS:
         for match in message.take(pattern):

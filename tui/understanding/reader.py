@@ -1,4 +1,4 @@
-"""The deterministic reader: which readers see a message, and in which order."""
+"""The deterministic reader: the readers of a message, in their order."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,14 +19,14 @@ from ftc.tui.understanding.requests import read_request
 from ftc.tui.understanding.words import read_words
 
 _CORRECTION: Final = re.compile(rf"^\s*{any_of(WORDS['correct'])}\b[,:]?\s+(?=\S)")
-#: Fields of which any value displaces others, and the word that stands for it.
+#: Fields of which any value removes others, and the word that stands for them.
 _KIND: Final = {"/training/epochs": "any", "/training/max_steps": "any"}
 _KNOBS: Final = (
     *("/method/rank", "/method/alpha", "/method/dropout", "/method/targets"),
     *("/method/target_pattern", "/method/experts", "/method/rslora", "/method/dora"),
     *("/method/init", "/method/double_quantization", "/method/quantization"),
 )
-#: What a value leaves no room for, which the language would refuse beside it.
+#: The fields that a value removes, because a spec may not have both.
 _DISPLACES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("/training/epochs", "any"): ("/training/max_steps",),
     ("/training/max_steps", "any"): ("/training/epochs",),
@@ -36,17 +36,16 @@ _DISPLACES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("/method/type", "qlora"): ("/method/layers",),
     ("/method/quantization", "int8"): ("/method/double_quantization",),
 }
-#: A longer text was pasted: beside a quoted system message, what follows is not read.
+#: The longest text that is read; a quoted system message may be longer.
 _LONGEST: Final = 1000
 _LONGEST_QUOTED: Final = 8000
 
 
 def read(text: str, draft: Mapping[str, Any]) -> Reading:
-    """Return what a message says of a fine-tune; `draft` is the spec's long form so far.
+    """Return the reading of a message; `draft` is the spec's long form so far.
 
-    What a question asks about is no change but a request, beside what the rest of the message says.
-    Changes are in the order of the readers; of two for one field the later one in the message's own
-    order is not known, so that the reader's last is kept.
+    A question becomes a request, not a change. Changes are in the order of the readers, not of the
+    message. If a field has two changes, the last one of that order is kept.
     """
     message = Message(text[:_LONGEST_QUOTED])
     request = read_request(message)
@@ -78,7 +77,7 @@ def read(text: str, draft: Mapping[str, Any]) -> Reading:
 
 
 def _displaced(said: Sequence[Change], draft: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield what leaves the draft because it cannot stand beside what was said later."""
+    """Yield the fields of the draft that conflict with a later change."""
     own = {each.pointer for each in said}
     for change in said:
         value = _KIND.get(change.pointer, str(change.value))
@@ -91,12 +90,12 @@ def _displaced(said: Sequence[Change], draft: Mapping[str, Any]) -> Iterator[Cha
 
 @dataclass(frozen=True, slots=True)
 class WordReader:
-    """The deterministic reader as one that a session can ask."""
+    """The deterministic reader, for a session."""
 
     sure: bool = True
 
     def read(self, text: str, draft: Mapping[str, Any]) -> Reading:
-        """Return what the words of a message say."""
+        """Return the reading of a message's words."""
         return read(text, draft)
 
 
@@ -104,14 +103,14 @@ WORDS_ALONE: Final = WordReader()
 
 
 def strip_correction(text: str) -> str:
-    """Return a message without the "no," that corrects what was before it."""
+    """Return a message without a leading "no," that corrects an earlier message."""
     message = Message(text)
     _strike_correction(message)
     return message.written[len(message.folded) - len(message.folded.lstrip("\0")) :]
 
 
 def _strike_correction(message: Message) -> None:
-    """Cross out a "no," that corrects what was before, so that it denies nothing after it."""
+    """Cross out a "no," that corrects an earlier message, so that it negates nothing."""
     match = _CORRECTION.match(message.folded)
     if match:
         message.cross_out(*match.span())

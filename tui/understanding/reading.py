@@ -1,4 +1,4 @@
-"""What was understood of a message: changes to the draft, a request, and what stayed open."""
+"""The reading of a message: changes to the draft, a request, and what was not understood."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,9 +13,9 @@ RequestKind = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One value of the draft: a pointer into the long form, and the words that said it.
+    """One value of the draft: a pointer into the long form, and the words that set it.
 
-    A value of None takes the field out of the draft, so that it is planned again.
+    A value of None removes the field from the draft, so that it is planned again.
     """
 
     pointer: str
@@ -25,7 +25,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """Something to do that changes nothing by itself; `about` is what it is asked of."""
+    """A request that changes nothing by itself; `about` is its topic."""
 
     kind: RequestKind
     about: str = ""
@@ -33,7 +33,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Words that fit several values of a field: the person has to choose."""
+    """Words that match several values of a field: the user has to choose."""
 
     pointer: str
     values: tuple[str, ...]
@@ -42,9 +42,9 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """All that a message was taken for; `rest` holds the words that nothing read.
+    """The result of reading a message; `rest` holds the words that no reader took.
 
-    `refused` holds changes that the schema does not take, such as a dropout of 5.
+    `refused` holds changes that the schema rejects, such as a dropout of 5.
     """
 
     changes: tuple[Change, ...] = ()
@@ -55,16 +55,16 @@ class Reading:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing was understood."""
+        """Return whether nothing was understood."""
         return not (self.changes or self.request or self.choices or self.refused)
 
 
 class Understander(Protocol):
-    """Reads messages; what one that is not `sure` reads is proposed, not applied."""
+    """Reads messages; if it is not `sure`, its changes are proposed, not applied."""
 
     @property
     def sure(self) -> bool:
-        """Whether what it reads may be applied unasked."""
+        """Whether its changes may be applied without asking."""
 
     def read(self, text: str, draft: Mapping[str, Any]) -> Reading:
-        """Return what a message says; `draft` is the long form of what was said so far."""
+        """Return the reading of a message; `draft` is the spec's long form so far."""

@@ -1,4 +1,4 @@
-"""Requests: what a message asks to be done or said, beside what it changes."""
+"""Requests: what a message asks ftc to do or show, beside its changes."""
 
 import re
 from typing import Final, cast
@@ -12,7 +12,7 @@ from ftc.tui.voice import LANGUAGES
 _WHOLE: Final = tuple(
     (kind, re.compile(any_of(words))) for kind, words in WORDS["requests"].items()
 )
-#: Requests about something, which the rest of the message names.
+#: Requests with a topic, which the rest of the message names.
 _ABOUT: Final = tuple(
     (kind, re.compile(pattern))
     for kind, words in WORDS["requests_about"].items()
@@ -24,7 +24,7 @@ _POLITE: Final = re.compile(rf"^{any_of(WORDS['polite'])}[, ]+|[, ]+{any_of(WORD
 
 
 def read_request(message: Message) -> Request | None:
-    """Return what the message as a whole asks for; None where it says rather than asks."""
+    """Return the request that the whole message makes, or None."""
     text, start = _trimmed(message)
     for kind, pattern in _WHOLE:
         if pattern.fullmatch(text):
@@ -38,7 +38,7 @@ def read_request(message: Message) -> Request | None:
 
 
 def _read_several(text: str) -> Request | None:
-    """Return the last of several requests, such as "ok, compile it"; None if a part is none."""
+    """Return the last of several requests, such as "ok, compile it"; None if a part is not one."""
     parts = _PARTS.split(text)
     kinds = [kind for part in parts for kind, pattern in _WHOLE if pattern.fullmatch(part)]
     if len(parts) == 1 or len(kinds) != len(parts):
@@ -47,7 +47,7 @@ def _read_several(text: str) -> Request | None:
 
 
 def _trimmed(message: Message) -> tuple[str, int]:
-    """Return the folded message without what surrounds it, and where that begins."""
+    """Return the folded message without surrounding punctuation, and its start."""
     text = message.folded
     bare = text.strip(" \t\n.!?,;:\u00bf\u00a1") or text.strip()
     start = text.find(bare)

@@ -12,7 +12,7 @@ _PATTERNS: Final = tuple(
     (entry["pointer"], re.compile(rf"(?<![\w-]){any_of(entry)}(?![\w-])"), entry["value"])
     for entry in WORDS["values"]
 )
-#: What a denied word leaves: the other of two, or a field to be planned again.
+#: The value for a negated word: the other of two, or None to plan the field again.
 _OTHERWISE: Final = {
     ("/method/type", "lora"): "full",
     ("/method/type", "full"): "lora",
@@ -30,7 +30,7 @@ _OTHERWISE: Final = {
 
 
 def read_words(message: Message) -> Iterator[Change]:
-    """Yield what single words set; a word that is said to be unwanted sets the opposite."""
+    """Yield the changes of single words; a negated word sets the opposite."""
     settled: set[str] = set()
     for pointer, pattern, value in _PATTERNS:
         for match in message.take(pattern):

@@ -16,8 +16,8 @@ from textual.widgets import Footer, OptionList, Static
 from textual.widgets.option_list import Option as Row
 
 from ftc.spec.finding import EnvironmentFailure
-from ftc.tui.aside import aside
-from ftc.tui.shelf import find_theme
+from ftc.tui.background import run_in_background
+from ftc.tui.saved_state import find_theme
 from ftc.tui.watch.alerts import find_alerts
 from ftc.tui.watch.curve import CurvePane
 from ftc.tui.watch.run import Run, Watched
@@ -34,7 +34,7 @@ _EVERY_SECONDS: Final = 1.0
 
 
 class Watch(App[None]):
-    """Reads the files of the runs once a second, aside; leaving it does not touch a run."""
+    """Reads the files of the runs once a second, in the background; quitting touches no run."""
 
     CSS_PATH = "watch.tcss"
     TITLE = "ftc watch"
@@ -93,7 +93,7 @@ class Watch(App[None]):
     async def _look(self) -> None:
         """Read what is new, on a thread: a disk far away may take its time."""
         try:
-            runs = await aside(partial(_look_at, self.watched, self.clock))
+            runs = await run_in_background(partial(_look_at, self.watched, self.clock))
         except EnvironmentFailure as failure:
             self._warn(f"{failure.message}: {failure.help}")
             return

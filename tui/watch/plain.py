@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, TextIO
 
-from ftc.compiler.plan.headline import say_seconds
+from ftc.compiler.plan.summary.headline import say_seconds
 from ftc.tui.watch.alerts import find_alerts
 from ftc.tui.watch.chart import draw
 from ftc.tui.watch.run import Run, Watched
@@ -77,6 +77,9 @@ def _news(before: Run, now: Run) -> Iterator[str]:
                 left = now.left_seconds
                 rest = "" if left is None else f", {say_seconds(left)} left"
                 yield f"step {step:,}{total}: {words} {value:.4f}{rest}"
+    stopped = now.training.stopped_early
+    if stopped and stopped != before.training.stopped_early:
+        yield stopped
     ways = {stage.name: stage.status for stage in before.stages}
     for stage in now.stages:
         if ways.get(stage.name) != stage.status and stage.status in ("running", "done"):

@@ -1,4 +1,4 @@
-"""A run as it is now: what its bundle's files say, put together."""
+"""The present state of a run, read from the files of its bundle."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from ftc.tui.watch.training import Training, read_training
 
 STAGES_NAME: Final = "run/stages.jsonl"
 LOG_NAME: Final = "run/train/log.jsonl"
-#: Between two stages nothing runs for the moment that Python takes to start.
+#: No stage runs between two stages, while Python starts.
 _BETWEEN_SECONDS: Final = 20.0
 
 State = Literal["waiting", "running", "stopped", "failed", "gone", "done"]
@@ -46,12 +46,12 @@ class Run:
 
     @property
     def total_steps(self) -> int | None:
-        """The steps of the Trainer where it has begun, of the plan before."""
+        """The steps of the Trainer, or of the plan before it starts."""
         return self.training.steps or self.expected.steps
 
     @property
     def left_seconds(self) -> float | None:
-        """What training has still to take at its present pace; None when it does not run."""
+        """The time that training still needs at its present pace; None if it is not running."""
         pace, total = self.training.pace_seconds, self.total_steps
         if pace is None or total is None or not self.is_training:
             return None
@@ -65,7 +65,7 @@ class Run:
 
 
 class Watched:
-    """One bundle whose files are read again and again, each from where it was left."""
+    """One bundle whose files are read repeatedly, each from where the last reading ended."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -74,7 +74,7 @@ class Watched:
         self._read: Training | None = None
 
     def look(self, now: float) -> Run:
-        """Return the run as it is at a time; raises EnvironmentFailure where there is no bundle."""
+        """Return the state of the run; raises EnvironmentFailure if there is no bundle."""
         plan = read_object(self.folder / PLAN_NAME)
         if plan is None and not (self.folder / STAGES_NAME).is_file():
             raise _no_bundle(self.folder)
@@ -102,7 +102,7 @@ class _Log:
         self._mark = Mark()
 
     def read(self) -> bool:
-        """Take in what was added, and say whether anything was."""
+        """Read what was added; return whether anything was."""
         try:
             reading = read_records(self.path, self._mark)
         except OSError as error:
@@ -168,14 +168,14 @@ def _no_bundle(folder: Path) -> EnvironmentFailure:
     if not folder.is_dir():
         return EnvironmentFailure(
             message=f"there is no folder `{folder}`",
-            help="name the folder of a bundle: the one with run.sh in it",
+            help="give the folder of a bundle, which contains run.sh",
         )
     if (folder / PLAN_NAME).is_file():
         return EnvironmentFailure(
             message=f"`{folder / PLAN_NAME}` is damaged: it is not a JSON object",
-            help="compile the bundle again: `ftc compile` writes the file anew",
+            help="compile the bundle again with `ftc compile`, which rewrites the file",
         )
     return EnvironmentFailure(
-        message=f"`{folder}` is no bundle: it has neither {PLAN_NAME} nor {STAGES_NAME}",
-        help="name the folder with run.sh in it; one of an older ftc: compile it again",
+        message=f"`{folder}` is not a bundle: it has neither {PLAN_NAME} nor {STAGES_NAME}",
+        help="give the folder that contains run.sh; if an older ftc compiled it, compile it again",
     )

@@ -1,4 +1,4 @@
-"""The stages of a run, as the scripts noted that they began and how they ended."""
+"""The stages of a run, from the events that the scripts log."""
 
 import socket
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Final, Literal
 from ftc.tui.watch.records import Record
 from ftc.tui.watch.values import count, number, text
 
-#: A process that began so much later than its note is another one, with the same number.
+#: A process that started this long after the event is another one with the same id.
 _CLOCK_SECONDS: Final = 10.0
 
 Status = Literal["waiting", "running", "done", "stopped", "failed", "gone"]
@@ -17,11 +17,11 @@ _ENDS: Final[Mapping[str, Status]] = {"done": "done", "stopped": "stopped", "fai
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """One script of the run; `gone` is one whose process ended without a word.
+    """One stage of the run; `gone` means that its process ended without logging an end.
 
-    `seconds` are what it took, or has taken so far; `sentence` and `code` are how it ended.
-    `order` counts what was noted of all stages, so that clocks need not agree. `elsewhere` names
-    the machine that it runs on, where that is not this one.
+    `seconds` is the time it took, or has taken so far; `sentence` and `code` describe its end.
+    `order` counts the events of all stages, so that clocks may differ. `elsewhere` is the machine
+    that it runs on, if that is not this one.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Stage:
 def read_stages(
     records: Iterable[Record], expected: Sequence[str], now: float
 ) -> tuple[Stage, ...]:
-    """Return every stage, in the order of the run; what the run has besides comes last."""
+    """Return every stage in the order of the plan; stages that it does not have come last."""
     latest: dict[str, Stage] = {name: Stage(name=name) for name in expected}
     processes: dict[str, tuple[int, float]] = {}
     for order, record in enumerate(records):
@@ -62,7 +62,7 @@ def read_stages(
 
 
 def _end(stage: Stage, order: int, record: Record, status: Status) -> Stage:
-    """Return a stage that ended; one that found itself done keeps the seconds of its work."""
+    """Return a stage that ended; if it was skipped as done, it keeps the seconds of its work."""
     took, at = number(record, "seconds"), number(record, "time") or 0.0
     if took is None and (status != "done" or stage.seconds is None) and stage.began is not None:
         took = max(0.0, at - stage.began)
@@ -78,7 +78,7 @@ def _end(stage: Stage, order: int, record: Record, status: Status) -> Stage:
 
 
 def _look(stage: Stage, process: tuple[int, float] | None, now: float) -> Stage:
-    """Return a stage that runs with the time it has taken, or as gone."""
+    """Return a running stage with the time it has taken, or as gone."""
     if stage.status != "running" or stage.began is None:
         return stage
     alive = bool(stage.elsewhere) or (process is not None and _is_alive(*process))
@@ -93,7 +93,7 @@ def _look(stage: Stage, process: tuple[int, float] | None, now: float) -> Stage:
 
 
 def _is_alive(pid: int, noted: float) -> bool:
-    """Whether the process that noted itself then is still there."""
+    """Return whether the process that logged its start at that time is still running."""
     import psutil  # noqa: PLC0415 - for a stage that has not ended
 
     if pid <= 0:

@@ -7,11 +7,13 @@ from statistics import median
 from typing import Final
 
 from ftc.tui.watch.records import Record
-from ftc.tui.watch.values import count, number
+from ftc.tui.watch.values import count, number, text
 
 #: The stretch that the pace is taken from: evaluations and checkpoints are in it, as in the rest.
 _WINDOW_SECONDS: Final = 900.0
 _RECENT: Final = 12
+#: The share of prompts whose answers all got the same reward, as GRPO's trainer logs it.
+_EQUAL_SHARE: Final = "frac_reward_zero_std"
 #: Of a record, what is no measurement.
 _FRAME: Final = frozenset({"time", "step", "steps", "epoch", "event", "micro_batch", "processes"})
 
@@ -24,7 +26,9 @@ class Training:
 
     `attempts` counts the starts; `micro_batch` is the rows of a pass in this one. `pace_seconds`
     are those of a step, over the last stretch; gaps are between two records of this attempt; `lost`
-    are the steps at which the loss was not a number.
+    are the steps at which the loss was not a number. `best_by` is the measurement of an evaluation
+    that the best checkpoint is chosen by. `warning` is the last one of training itself, unless what
+    it warns of has ended; `stopped_early` says why training stopped before its last step.
     """
 
     steps: int | None = None
@@ -39,6 +43,17 @@ class Training:
     last_time: float | None = None
     longest_gap_seconds: float = 0.0
     lost: tuple[int, ...] = ()
+    best_by: str = "loss"
+    higher_is_better: bool = False
+    warning: str = ""
+    stopped_early: str = ""
+
+    @property
+    def best(self) -> tuple[int, float] | None:
+        """The step and the value of the best evaluation after the first step."""
+        points = [point for point in self.curves.get(f"eval_{self.best_by}", ()) if point[0] > 0]
+        choose = max if self.higher_is_better else min
+        return choose(points, key=lambda point: point[1], default=None)
 
 
 def read_training(records: Iterable[Record], tokens_per_step: int | None) -> Training:
@@ -58,6 +73,7 @@ def read_training(records: Iterable[Record], tokens_per_step: int | None) -> Tra
         attempt.append(record)
         kept.setdefault(step, {}).update(record)
     pace = _find_pace(attempt)
+    best_by, higher = _find_best_by(kept)
     return Training(
         steps=_latest(kept.values(), "steps"),
         step=last,
@@ -72,7 +88,36 @@ def read_training(records: Iterable[Record], tokens_per_step: int | None) -> Tra
         last_time=_newest(attempt, "time"),
         longest_gap_seconds=_find_gap(attempt),
         lost=tuple(at for at, said in kept.items() if said.get("loss", 0.0) is None),
+        best_by=best_by,
+        higher_is_better=higher,
+        warning=_find_warning(kept),
+        stopped_early=next(
+            (said for each in kept.values() if (said := text(each, "stopped_early"))), ""
+        ),
     )
+
+
+def _find_best_by(kept: Mapping[int, Record]) -> tuple[str, bool]:
+    """Return what the best checkpoint is chosen by, and whether more of it is better.
+
+    A log of an older bundle does not say: then it is the reward where answers are tried.
+    """
+    for said in kept.values():
+        if name := text(said, "best_by"):
+            return name.removeprefix("eval_"), said.get("higher_is_better") is True
+    tried = any("eval_reward" in said for said in kept.values())
+    return ("reward", True) if tried else ("loss", False)
+
+
+def _find_warning(kept: Mapping[int, Record]) -> str:
+    """Return the last warning, unless rewards have differed since."""
+    found = ""
+    for step in sorted(kept):
+        share = number(kept[step], _EQUAL_SHARE)
+        if share is not None and share < 1:
+            found = ""
+        found = text(kept[step], "warning") or found
+    return found
 
 
 def _find_curves(kept: Mapping[int, Record]) -> Mapping[str, Curve]:

@@ -1,11 +1,11 @@
-"""A run in words: the same lines for the screen, for a pipe and for a screen reader."""
+"""A run in words: the same lines for the screen, a pipe and a screen reader."""
 
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ftc.compiler.plan.headline import say_bytes, say_seconds
+from ftc.compiler.plan.summary.headline import say_bytes, say_seconds
 from ftc.tui.watch.run import Run, State
 from ftc.tui.watch.stages import Stage, Status
 
@@ -25,13 +25,13 @@ _PLAIN_MARKS: Final[Mapping[Status, str]] = {
     "failed": "x",
     "gone": "x",
 }
-#: What goes on from where a run was left; it is the same for every way to end.
-_GO_ON: Final = "./run.sh goes on from there"
+#: What to do after an interruption of any kind.
+_RESUME: Final = "./run.sh resumes it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One line of a run: what it is, its value, and what was planned or `""`."""
+    """One line about a run: its name, its value, and the plan's value or `""`."""
 
     name: str
     value: str
@@ -44,26 +44,26 @@ class Fact:
 
 
 def headline(run: Run) -> str:
-    """Return the one line that says how a run is."""
+    """Return one line with the state of a run."""
     return f"{run.name}: {say_state(run)}"
 
 
 def say_state(run: Run) -> str:
-    """Return what a run does, or how it ended."""
+    """Return what a run is doing, or how it ended."""
     current = run.current
     if current is None:
-        return "has not begun: ./run.sh starts it"
+        return "not started: ./run.sh starts it"
     if run.state == "running":
         return _say_running(run, current)
     if run.state == "done":
         took = sum(stage.seconds or 0.0 for stage in run.stages)
-        return f"done, in {say_seconds(took)} of work"
+        return f"done in {say_seconds(took)}"
     return _say_end(run.state, current)
 
 
 def _say_running(run: Run, current: Stage) -> str:
     if current.status != "running":
-        return f"{current.name} is done, the next stage begins"
+        return f"{current.name} is done; the next stage is starting"
     if run.is_training and run.total_steps:
         share = run.training.step / run.total_steps
         return f"{current.name}, step {run.training.step:,} of {run.total_steps:,} ({share:.0%})"
@@ -74,16 +74,16 @@ def _say_end(state: State, current: Stage) -> str:
     code = f" with exit code {current.code}" if current.code else ""
     why = f": {current.sentence}" if current.sentence else ""
     if state == "gone":
-        return f"{current.name} was killed, or its machine went down; {_GO_ON}"
+        return f"{current.name} was killed, or its machine stopped; {_RESUME}"
     if state == "failed":
         return f"{current.name} failed{code}{why}"
     if current.status == "done":
-        return f"stopped after {current.name}; {_GO_ON}"
-    return f"{current.name} was stopped{code}{why or f'; {_GO_ON}'}"
+        return f"stopped after {current.name}; {_RESUME}"
+    return f"{current.name} was stopped{code}{why or f'; {_RESUME}'}"
 
 
 def say_stages(run: Run, *, plain: bool) -> str:
-    """Return all stages in one line, each with a mark of how it is and its time."""
+    """Return all stages in one line, each with a mark for its state, and its time."""
     marks = _PLAIN_MARKS if plain else _MARKS
     return "  ".join(
         f"{marks[stage.status]} {stage.name}"
@@ -93,7 +93,7 @@ def say_stages(run: Run, *, plain: bool) -> str:
 
 
 def find_facts(run: Run) -> tuple[Fact, ...]:
-    """Return the lines of a run that has begun to train; of any other, what is planned of it."""
+    """Return the lines about a run: its training, or before that its plan."""
     return tuple(_facts(run) if run.training.attempts else _plans(run))
 
 
@@ -132,16 +132,19 @@ def _facts(run: Run) -> Iterator[Fact]:
         )
     if run.left_seconds is not None:
         yield Fact(name="time left", value=say_seconds(run.left_seconds), planned=_plan_left(run))
-        yield Fact(name="trained by", value=_say_moment(run.now, run.left_seconds))
+        yield Fact(name="training ends", value=_say_moment(run.now, run.left_seconds))
     if run.evaluation and run.evaluated_step is not None:
         yield Fact(name="evaluation", value=_say_evaluation(run))
-    best = min(training.curves.get("eval_loss", ()), key=lambda point: point[1], default=None)
+    best = training.best
     if best is not None and best[0] != run.evaluated_step:
-        yield Fact(name="best", value=f"step {best[0]:,}: loss {best[1]:.4f}")
+        name = training.best_by.replace("_", " ")
+        yield Fact(name="best", value=f"step {best[0]:,}: {name} {best[1]:.4f}")
+    if training.stopped_early:
+        yield Fact(name="stopped early", value=training.stopped_early)
 
 
 def _plan_left(run: Run) -> str:
-    """Return what is left by the plan: its share of the time for the steps that are left."""
+    """Return the planned time for the steps that are left."""
     low, high, total = run.expected.low_seconds, run.expected.high_seconds, run.total_steps
     if low is None or high is None or not total:
         return ""
@@ -150,32 +153,33 @@ def _plan_left(run: Run) -> str:
 
 
 def _say_span(low: float, high: float) -> str:
-    """Return two durations as one where they are the same in words."""
+    """Return two durations, or one if they are the same in words."""
     first, last = say_seconds(low), say_seconds(high)
     return first if first == last else f"{first} to {last}"
 
 
 def _say_moment(now: float, seconds: float) -> str:
-    """Return when so much time will have passed, by this machine's clock."""
+    """Return the moment after so many seconds, by this machine's clock."""
     today, then = time.localtime(now), time.localtime(now + seconds)
     same_day = today[:3] == then[:3]
     return time.strftime("%H:%M" if same_day else "%Y-%m-%d %H:%M", then)
 
 
 def _say_evaluation(run: Run) -> str:
-    """Return the measurements of the last evaluation that say how good the model is."""
+    """Return the measurements of the last evaluation that describe the model's quality."""
     clock = ("runtime", "samples_per_second", "steps_per_second", "num_tokens")
     shown = [
         f"{name.replace('_', ' ')} {value:.4f}"
         for name, value in run.evaluation.items()
         if not name.endswith(clock)
     ]
-    shown.sort(key=lambda part: not part.startswith("loss"))
+    chosen = run.training.best_by.replace("_", " ")
+    shown.sort(key=lambda part: not part.startswith(f"{chosen} "))
     return f"step {run.evaluated_step:,}: {', '.join(shown[:_MOST_MEASUREMENTS])}"
 
 
 def say_progress(run: Run, columns: int) -> str:
-    """Return a bar as long as so many letters, full at the last step; "" before the first."""
+    """Return a bar of so many characters, full at the last step; "" before the first step."""
     if not run.training.attempts or not run.total_steps:
         return ""
     full = round(columns * min(1.0, run.training.step / run.total_steps))

@@ -1,1 +1,1 @@
-"""What the assistant's screen is made of."""
+"""The widgets of the assistant's screen."""

@@ -1,4 +1,4 @@
-"""The bundle that was written: its files in a list, and the one that is chosen beside it."""
+"""The written bundle: a list of its files, and the selected file beside it."""
 
 from typing import ClassVar
 
@@ -18,7 +18,7 @@ _FIRST = "README.md"
 
 
 class BundleScreen(ModalScreen[None]):
-    """A viewer of the files; nothing in it can be edited."""
+    """A read-only viewer of the files."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "OK")]
 
@@ -38,7 +38,7 @@ class BundleScreen(ModalScreen[None]):
             yield TextArea("", read_only=True, show_line_numbers=True, id="file")
 
     def on_mount(self) -> None:
-        """Begin with the file that explains the others."""
+        """Show the README first."""
         rows, names = self.query_one("#files", OptionList), self.finished.files
         rows.highlighted = names.index(_FIRST) if _FIRST in names else 0
         rows.focus()

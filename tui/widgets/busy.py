@@ -1,4 +1,4 @@
-"""The line that says that something is under way, for how long, and what ends it."""
+"""The line that shows that a reply is in progress, for how long, and how to stop it."""
 
 from itertools import cycle
 from time import monotonic
@@ -15,7 +15,7 @@ _UNNOTICED_SECONDS: Final = 0.3
 
 
 class Busy(Static):
-    """Hidden while nothing is under way, and for as long as nobody would notice."""
+    """Hidden while nothing is in progress, and for the first moments of a reply."""
 
     def __init__(self, voice: Voice) -> None:
         super().__init__("", id="busy", markup=False)
@@ -25,23 +25,23 @@ class Busy(Static):
         self.timer: Timer | None = None
 
     def on_mount(self) -> None:
-        """Wait for something to do."""
+        """Start hidden."""
         self.display = False
         self.timer = self.set_interval(_STEP_SECONDS, self._step, pause=True)
 
     @property
     def active(self) -> bool:
-        """Whether something is under way."""
+        """Whether a reply is in progress."""
         return self.began is not None
 
     def begin(self) -> None:
-        """Something is under way from now on."""
+        """Show from now on that a reply is in progress."""
         self.began = monotonic()
         if self.timer is not None:
             self.timer.resume()
 
     def end(self) -> None:
-        """Nothing is under way any more."""
+        """Hide the line."""
         self.began = None
         self.display = False
         if self.timer is not None:

@@ -1,4 +1,4 @@
-"""The help screen: every action with its key, from the one table."""
+"""The help screen: every action with its key, from the table of actions."""
 
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from ftc.tui.voice import Voice
 
 
 class HelpScreen(ModalScreen[None]):
-    """What can be pressed and what can be said; any way out leads back."""
+    """All keys and commands; any key that closes it returns to the conversation."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f1,q", "dismiss", "OK")]
 

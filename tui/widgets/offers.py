@@ -8,7 +8,7 @@ from textual.widgets.option_list import Option as Row
 
 
 class Offers(OptionList):
-    """Answers with what each leads to; hidden while there are none."""
+    """Answers with their consequences; hidden while there are none."""
 
     class Chosen(Message):
         """An answer was chosen; `index` counts from 0."""
@@ -18,7 +18,7 @@ class Offers(OptionList):
             self.index = index
 
     def offer(self, answers: tuple[str, ...], suggested: int | None) -> None:
-        """Show answers, the one that ftc would take under the cursor."""
+        """Show answers, with the cursor on ftc's suggestion."""
         self.clear_options()
         self.add_options(
             Row(Content(f"{number}. {answer}")) for number, answer in enumerate(answers, start=1)
@@ -28,13 +28,13 @@ class Offers(OptionList):
             self.highlighted = suggested or 0
 
     def on_key(self, event: Key) -> None:
-        """Take a number as the answer that it stands before."""
+        """Choose the answer with the typed number."""
         if event.key.isdecimal() and 1 <= int(event.key) <= self.option_count:
             event.stop()
             event.prevent_default()
             self.post_message(self.Chosen(int(event.key) - 1))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Tell which answer it was."""
+        """Post which answer was chosen."""
         event.stop()
         self.post_message(self.Chosen(event.option_index))

@@ -1,4 +1,4 @@
-"""Beside the conversation: the spec as it grows, the memory against the GPU, time, findings."""
+"""The panel beside the conversation: the spec, memory and time, and findings."""
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -9,17 +9,17 @@ from ftc.tui.view import View
 
 
 class Side(VerticalScroll):
-    """Three blocks, each with a title, rewritten at every answer."""
+    """Three blocks, each with a title, updated after every answer."""
 
     can_focus = True
 
     def compose(self) -> ComposeResult:
-        """Make the blocks, empty."""
+        """Create the empty blocks."""
         for name in ("spec", "memory", "findings"):
             yield Static("", id=name, markup=False)
 
     def show(self, view: View) -> None:
-        """Show what follows from the draft now."""
+        """Show the current state of the draft."""
         for name, title, text in (
             ("spec", view.titles["spec"], view.spec),
             ("memory", view.titles["memory"], view.memory),

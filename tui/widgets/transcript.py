@@ -1,4 +1,4 @@
-"""The conversation so far, one block for each thing said."""
+"""The conversation so far, one block per line."""
 
 from textual.containers import VerticalScroll
 from textual.widgets import Static
@@ -9,12 +9,12 @@ _NEAR_THE_END = 3
 
 
 class Transcript(VerticalScroll):
-    """Lines said, the newest last; it follows them while the reader is at the end."""
+    """The lines, the newest last; it scrolls with them while the view is at the end."""
 
     can_focus = True
 
     def add(self, lines: tuple[Line, ...]) -> None:
-        """Show more lines."""
+        """Append lines."""
         follows = self.max_scroll_y - self.scroll_y <= _NEAR_THE_END
         for line in lines:
             mark = "> " if line.who == "you" else ""

@@ -30,8 +30,8 @@ from ftc.compiler.knowledge.architecture import (
     repeats_keys,
     supports_sdpa,
 )
-from ftc.compiler.plan.activations import layer_bytes
 from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.memory.activations import layer_bytes
 from ftc.spec.sections import Attention
 
 _BOUND: Final = 0.02

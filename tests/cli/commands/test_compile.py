@@ -1,21 +1,17 @@
 """`ftc compile`."""
 
 import json
+import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from ftc.compiler.pipeline import STAGES
-from ftc.compiler.write.disk import state
-from ftc.compiler.write.journal import (
-    JOURNAL_NAME,
-    STAGING_NAME,
-    Change,
-    staged_path,
-    write_journal,
-)
+from ftc.compiler.write.bundle import RECORD_NAME, STAGING_NAME
 from ftc.compiler.write.lock import hash_text
 
 Call = Callable[..., Any]
@@ -38,17 +34,19 @@ def test_what_it_prints(call: Call, spec_file: Path, monkeypatch: pytest.MonkeyP
     assert lines[0].startswith("triage/ ")
     assert "  + train.py" in lines
     assert lines[-3:] == ["next:", "  pip install -r triage/requirements.txt", "  triage/run.sh"]
-    on_disk = {path.name for path in (spec_file.parent / "triage").iterdir() if path.is_file()}
+    folder = spec_file.parent / "triage"
+    files = (path for path in folder.rglob("*") if path.is_file())
+    on_disk = {path.relative_to(folder).as_posix() for path in files}
     assert on_disk == {line.split()[-1] for line in lines if line.startswith("  + ")}
 
 
 def test_a_second_compile_changes_nothing(call: Call, spec_file: Path, bundle: Path) -> None:
     """Bytes are equal, and the report says so."""
-    before = {path: path.read_bytes() for path in bundle.iterdir()}
+    before = {path: path.read_bytes() for path in bundle.rglob("*") if path.is_file()}
     result = call("compile", spec_file, "--format", "json")
     data = json.loads(result.out)
     assert (data["files"]["created"], data["files"]["replaced"]) == ([], [])
-    assert {path: path.read_bytes() for path in bundle.iterdir()} == before
+    assert {path: path.read_bytes() for path in before} == before
 
 
 def test_output(call: Call, spec_file: Path, tmp_path: Path) -> None:
@@ -88,16 +86,41 @@ def test_check_shows_a_changed_spec(call: Call, spec_file: Path, bundle: Path) -
     assert bundle.is_dir()
 
 
-def test_an_edit_is_not_overwritten(call: Call, spec_file: Path, bundle: Path) -> None:
-    """The file is named and left alone, exit code 3; `--force` gives the edit up."""
+def test_an_edit_is_not_overwritten(
+    call: Call, spec_file: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a finding that names the file and the commands to merge; `--force` gives it up."""
     edited = bundle / "train.py"
     edited.write_text("mine\n")
-    result = call("compile", spec_file)
-    assert result.code == 3
-    assert "train.py" in result.err
+    monkeypatch.chdir(spec_file.parent)
+    result = call("compile", "spec.json")
+    assert (result.code, result.out) == (1, "nothing was written\n")
+    assert "error[FTC910] edited-file: `train.py` was edited" in result.err
+    data = json.loads(call("compile", "spec.json", "--format", "json").out)
+    assert (data["files"], data["folder"]) == (None, "triage")
+    (finding,) = (one for one in data["findings"] if one["code"] == "FTC910")
     assert edited.read_text() == "mine\n"
+    beside, compare = re.findall("`(-o .*?|diff .*?)`", finding["help"])
+    assert call("compile", "spec.json", *beside.split()).code == 0
+    shown = subprocess.run(compare.split(), capture_output=True, text=True, check=False).stdout
+    assert "-mine\n" in shown
+    assert "+import argparse\n" in shown
     assert call("compile", spec_file, "--force").code == 0
     assert edited.read_text() != "mine\n"
+
+
+def test_an_edit_is_named_from_inside_the_bundle(
+    call: Call, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder is then `.`, and the one to compile into beside it still has a name."""
+    (bundle / "train.py").write_text("mine\n")
+    monkeypatch.chdir(bundle)
+    for output in ((), ("-o", ".")):
+        result = call("compile", "spec.json", *output, "--format", "json")
+        assert result.code == 1, result.err
+        (finding,) = (one for one in json.loads(result.out)["findings"] if one["code"] == "FTC910")
+        assert f"-o {bundle}.new`" in finding["help"]
+        assert f"`diff -u ./train.py {bundle}.new/train.py`" in finding["help"]
 
 
 def test_errors_write_nothing(call: Call, spec_file: Path) -> None:
@@ -142,12 +165,11 @@ def test_only_a_compile_finishes_an_interrupted_write(
     call: Call, spec_file: Path, bundle: Path
 ) -> None:
     """Every other command leaves it as it lies; `--force` gives up an edit made since."""
-    staging, journal = bundle / STAGING_NAME, bundle / JOURNAL_NAME
-    train = bundle / "train.py"
-    change = Change(name="train.py", before=state(train), after=hash_text("new\n"))
+    staging, record = bundle / STAGING_NAME, bundle / RECORD_NAME
     staging.mkdir()
-    staged_path(bundle, 0).write_text("new\n")
-    write_journal(bundle, [change])
+    (staging / "0").write_text("new\n")
+    record.write_text(json.dumps({"train.py": [hash_text("new\n")]}))
+    train = bundle / "train.py"
     train.write_text("mine\n")
     for command in (("check",), ("plan",), ("compile", "--stop-after", "verify")):
         result = call(command[0], spec_file, *command[1:])
@@ -155,10 +177,15 @@ def test_only_a_compile_finishes_an_interrupted_write(
     checked = call("compile", spec_file, "--check")
     assert (checked.code, "interrupted" in checked.err) == (3, True)
     blocked = call("compile", spec_file)
-    assert (blocked.code, "`train.py` was edited" in blocked.err) == (3, True), blocked.err
-    assert (journal.exists(), train.read_text()) == (True, "mine\n")
+    assert (blocked.code, "`train.py` was edited" in blocked.err) == (1, True), blocked.err
+    assert (record.exists(), train.read_text()) == (True, "mine\n")
+    train.write_text("new\n")
+    assert call("compile", spec_file, "--stop-after", "write").code == 0
+    assert not record.exists()
+    record.write_text(json.dumps({"train.py": [hash_text("new\n")]}))
+    train.write_text("mine\n")
     assert call("compile", spec_file, "--force").code == 0
-    assert not journal.exists()
+    assert not record.exists()
     assert not staging.exists()
     assert call("compile", spec_file, "--check").code == 0
 
@@ -205,3 +232,26 @@ def test_a_name_that_no_disk_takes(call: Call, spec_file: Path) -> None:
     """It is the world that fails, in a sentence."""
     result = call("compile", spec_file, "-o", "n" * 300)
     assert (result.code, "too long" in result.err) == (3, True), result.err
+
+
+@pytest.mark.parametrize("hardware", ["cpu", "auto"])
+def test_free_disk_space_is_in_no_file(
+    call: Call, spec_file: Path, monkeypatch: pytest.MonkeyPatch, hardware: str
+) -> None:
+    """Space that comes and goes changes the findings of this machine, and no byte of the bundle."""
+    spec_file.write_text(json.dumps(json.loads(spec_file.read_text()) | {"hardware": hardware}))
+    free = psutil.disk_usage("/")
+    monkeypatch.setattr("ftc.compiler.resolve.hardware.read_gpus", tuple)
+    for name, size in (("a", 900 * 2**30), ("b", 500 * 2**30 + 7)):
+        here = free._replace(free=size)
+        monkeypatch.setattr(psutil, "disk_usage", lambda _, here=here: here)
+        assert call("compile", spec_file, "-o", spec_file.parent / name).code == 0
+    assert _read_all(spec_file.parent / "a") == _read_all(spec_file.parent / "b")
+    monkeypatch.setattr(psutil, "disk_usage", lambda _: free._replace(free=1))
+    again = call("compile", spec_file, "-o", spec_file.parent / "a")
+    assert (again.code, "FTC423" in again.err) == (1, True), again.err
+    assert call("compile", spec_file, "-o", spec_file.parent / "a", "--check").code == 0
+
+
+def _read_all(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}

@@ -173,3 +173,11 @@ def test_installed_packages_are_held_against_the_pins(
     assert "torch" not in said
     data = json.loads(call("doctor", "--format", "json").out)["packages"]
     assert data["deepspeed"] == {"pinned": PINS["deepspeed"], "installed": None}
+
+
+def test_a_gpu_without_kernels_is_told(ask: Ask) -> None:
+    """The section can be pasted, and FTC333 will refuse it."""
+    old: Card = ("Tesla V100-SXM2-16GB", 17_059_545_088, 0, (7, 0))
+    assert ask(old, T4)["hardware"]["gpu"] == "T4"
+    data = ask(old)
+    assert data["notes"] == ["the locked torch has no kernels for Tesla V100-SXM2-16GB (FTC333)"]

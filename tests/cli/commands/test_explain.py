@@ -9,9 +9,9 @@ import click
 import jsonschema
 import pytest
 
-from ftc.catalogue import PAGES
 from ftc.compiler.knowledge.glossary import all_entries, find_entry
-from ftc.spec.page import Page
+from ftc.explanations import EXPLANATIONS
+from ftc.spec.explanation import Explanation
 from ftc.spec.schema import fields
 
 Call = Callable[..., Any]
@@ -21,13 +21,13 @@ KNOWN = re.compile(r"FTC[0-69]\d\d")  # no floor has 700 or 800
 
 def test_codes_are_unique_and_in_range() -> None:
     """No two pages share a code or a name, whichever floor they come from."""
-    assert len({page.code for page in PAGES}) == len(PAGES)
-    assert len({page.name for page in PAGES}) == len(PAGES)
-    assert all(KNOWN.fullmatch(page.code) for page in PAGES)
+    assert len({page.code for page in EXPLANATIONS}) == len(EXPLANATIONS)
+    assert len({page.name for page in EXPLANATIONS}) == len(EXPLANATIONS)
+    assert all(KNOWN.fullmatch(page.code) for page in EXPLANATIONS)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.code)
-def test_every_page_has_its_parts(call: Call, page: Page) -> None:
+@pytest.mark.parametrize("page", EXPLANATIONS, ids=lambda page: page.code)
+def test_every_page_has_its_parts(call: Call, page: Explanation) -> None:
     """What, why, an example, and what to use instead; by code and by name, in any case."""
     result = call("explain", page.code.lower())
     assert result.code == 0
@@ -55,7 +55,7 @@ def test_did_you_mean(call: Call) -> None:
 def test_the_list(call: Call) -> None:
     """Every code and every field, as text and as JSON."""
     terms = [entry.term for entry in all_entries()]
-    names = [page.code for page in PAGES] + [field.name for field in fields()] + terms
+    names = [page.code for page in EXPLANATIONS] + [field.name for field in fields()] + terms
     lines = call("explain", "--list").out.splitlines()
     assert len(lines) == len(names)
     assert all(line.startswith(f"{name} ") for line, name in zip(lines, names, strict=True))
@@ -89,3 +89,21 @@ def test_the_schema_is_one(call: Call) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"name": "a", "model": "m", "data": "d", "extra": 1}, schema)
+
+
+@pytest.mark.parametrize(
+    ("topic", "field"),
+    [("packing", "data.packing"), ("warmup", "training.warmup"), ("beta", "objective.beta")],
+)
+def test_a_field_is_found_by_its_last_name(call: Call, topic: str, field: str) -> None:
+    """Where only one field has that name."""
+    result = call("explain", topic)
+    assert result.code == 0, result.err
+    assert result.out.startswith(f"{field} ")
+
+
+def test_fields_that_share_their_last_name_are_listed(call: Call) -> None:
+    """None of them is chosen."""
+    result = call("explain", "label_smoothing")
+    assert result.code == 2
+    assert "`objective.label_smoothing`, `training.label_smoothing`" in " ".join(result.err.split())

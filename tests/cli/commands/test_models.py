@@ -104,7 +104,12 @@ def test_the_languages_of_the_data_count(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--hardware", "Foo 9000"), "no GPU is known as `Foo 9000`"),
+        (("--hardware", "Foo 9000"), "there is no known GPU named `Foo 9000`"),
+        (("--hardware", "V100-16GB"), "the locked torch has no kernels for V100-SXM2-16GB"),
+        (
+            ("--hardware", "MI300X"),
+            "AMD GPUs are not supported: `MI300X` has no CUDA, which the locked torch needs",
+        ),
         (("--data", "nowhere.csv"), "there is no file `nowhere.csv`"),
     ],
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ftc.patch import apply_patch
+from ftc.spec.patch import apply_patch
 
 Call = Callable[..., Any]
 BIG = {"model": "Qwen/Qwen2.5-7B-Instruct", "method": "full", "hardware": "H100-SXM5-80GB"}
@@ -42,7 +42,7 @@ CASES: Mapping[str, Mapping[str, Any]] = {
         "data": {"max_length": 16384},
     },
     "max_length ": {**TIGHT, "data": {"max_length": 32768}},
-    "gradient checkpointing and ": {
+    "gradient checkpointing, ": {
         "model": "Qwen/Qwen2.5-7B-Instruct",
         "hardware": {"gpu": "A10G", "ram_gib": 64},
         "method": "full",

@@ -19,7 +19,7 @@ def test_a_model_without_its_files(call: Call, spec_file: Path) -> None:
     assert result.out == ""
     assert result.err.startswith("compile ")
     sentence, helps = result.err.splitlines()[-2:]
-    assert sentence.startswith("ftc: a rehearsal needs the config and the tokenizer's files of")
+    assert sentence.startswith("ftc: a rehearsal needs the config and the tokenizer files of")
     assert "hf download" in helps
 
 

@@ -57,7 +57,7 @@ def test_lines_say_what_the_screen_says(call: Call, tmp_path: Path) -> None:
     assert lines[0] == "triage: train was stopped with exit code 75: told to stop"
     assert "  memory         13.0 GiB (planned 14.0 GiB)" in lines
     assert sum("⠤" in line or "⠒" in line for line in lines) > 2
-    assert "next: has not begun: ./run.sh starts it" in lines
+    assert "next: not started: ./run.sh starts it" in lines
 
 
 def test_a_folder_that_is_no_bundle(call: Call, tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_folder_that_is_no_bundle(call: Call, tmp_path: Path) -> None:
     for arguments in ((), ("--once",), ("--format", "json")):
         result = call("watch", tmp_path, *arguments)
         assert result.code == 3
-        assert "is no bundle" in result.err
+        assert "is not a bundle" in result.err
         assert "Traceback" not in result.err
 
 

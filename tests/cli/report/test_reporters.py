@@ -10,6 +10,7 @@ import pytest
 from ftc.report import REPORTERS
 from ftc.report.subject import Subject
 from ftc.spec.finding import Finding, Position
+from tests.messages import say
 
 TEXT = '{\n  "nmae": "a"\n}\n'
 SUBJECT = Subject(name="dir/a spec.json", text=TEXT)
@@ -18,14 +19,20 @@ FINDINGS = (
         code="FTC031",
         name="unknown-key",
         severity="error",
-        message="there is no key `nmae`",
-        help="did you mean `name`? 100%",
+        problem=say("there is no key `nmae`"),
+        remedy=say("did you mean `name`? 100%"),
         pointer="/nmae",
         position=Position(line=2, column=3),
         fix=({"op": "move", "from": "/nmae", "path": "/name"},),
     ),
-    Finding(code="FTC120", name="no-licence", severity="warning", message="m\x1b[2J", help="h"),
-    Finding(code="FTC121", name="noted", severity="info", message="m", help="h"),
+    Finding(
+        code="FTC120",
+        name="no-licence",
+        severity="warning",
+        problem=say("m\x1b[2J"),
+        remedy=say("h"),
+    ),
+    Finding(code="FTC121", name="noted", severity="info", problem=say("m"), remedy=say("h")),
 )
 
 
@@ -69,8 +76,8 @@ def at(
         code=code,
         name="wrong",
         severity="warning" if code == "FTC120" else "error",
-        message=message,
-        help=remedy,
+        problem=say(message),
+        remedy=say(remedy),
         pointer=pointer,
         position=Position(line=line, column=column),
     )

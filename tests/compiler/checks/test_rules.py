@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.checks.registry import PAGES, RULES, run_checks
+from ftc.compiler.checks.registry import EXPLANATIONS, RULES, run_checks
 from ftc.compiler.checks.rule import HEADINGS, Rule
-from ftc.compiler.plan.known import known
+from ftc.compiler.plan.known_facts import known
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.resolve.facts import Facts
 from ftc.spec.finding import Finding
 from ftc.spec.load import load_document
+from ftc.spec.message import read_messages
 from ftc.spec.sections import Spec
 from ftc.spec.validate import validate
 
@@ -46,7 +47,7 @@ def test_a_rule_raises(build: Build, code: str, case: Mapping[str, Any]) -> None
     """The finding is there, says what is expected, and points into the spec."""
     found = _of(code, _findings(build, case["edits"]))
     assert found
-    page = next(page for page in PAGES if page.code == code)
+    page = next(page for page in EXPLANATIONS if page.code == code)
     assert any(case["says"] in finding.message for finding in found), found[0].message
     for finding in found:
         assert (finding.name, finding.severity) == (page.name, page.severity)
@@ -69,15 +70,15 @@ def test_a_warning_can_be_allowed(build: Build, code: str, case: Mapping[str, An
     if code in {"FTC070", "FTC071", "FTC072"}:
         return
     found = _findings(build, {**case["edits"], "/spec/allow": [code]})
-    error = next(page for page in PAGES if page.code == code).severity == "error"
+    error = next(page for page in EXPLANATIONS if page.code == code).severity == "error"
     assert bool(_of(code, found)) == error
     assert bool(_of("FTC071", found)) == error
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.page.code)
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.explanation.code)
 def test_a_rule_reads_what_it_declares(build: Build, rule: Rule) -> None:
     """Without a fact that it does not declare it raises all the same; without one it does, not."""
-    path = FOLDER / f"{rule.page.code}.json"
+    path = FOLDER / f"{rule.explanation.code}.json"
     edits = json.loads(path.read_text(encoding="utf-8"))["raises"][0]["edits"]
     spec, facts = build(edits)
     every = known(facts)
@@ -86,9 +87,9 @@ def test_a_rule_reads_what_it_declares(build: Build, rule: Rule) -> None:
     for name in FACTS:
         kept = {k: v for k, v in edits.items() if not k.startswith(f"/facts/{name}/")}
         _, without = build({**kept, f"/facts/{name}": None})
-        raised = _of(rule.page.code, run_checks(spec, without, plan))
+        raised = _of(rule.explanation.code, run_checks(spec, without, plan))
         assert bool(raised) == (name not in rule.reads), name
-    raised = _of(rule.page.code, run_checks(spec, facts, None))
+    raised = _of(rule.explanation.code, run_checks(spec, facts, None))
     assert bool(raised) == ("plan" not in rule.reads)
 
 
@@ -131,9 +132,9 @@ def test_nothing_is_wrong_with_the_base(build: Build) -> None:
 
 def test_every_rule_has_cases_and_a_page() -> None:
     """A rule without a case is not tested, one without a page not explained."""
-    codes = [page.code for page in PAGES]
+    codes = [page.code for page in EXPLANATIONS]
     assert len(codes) == len(set(codes))
-    assert len({page.name for page in PAGES}) == len(codes)
+    assert len({page.name for page in EXPLANATIONS}) == len(codes)
     assert {path.stem for path in FOLDER.glob("FTC*.json")} == set(codes)
     for path in FOLDER.glob("FTC*.json"):
         case = json.loads(path.read_text(encoding="utf-8"))
@@ -141,7 +142,7 @@ def test_every_rule_has_cases_and_a_page() -> None:
         assert case["silent"], path.name
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.code)
+@pytest.mark.parametrize("page", EXPLANATIONS, ids=lambda page: page.code)
 def test_a_page_has_every_heading(page: Any) -> None:
     """What, why, an example and what to use instead, in that order; the examples are JSON."""
     places = [page.text.find(f"**{heading}") for heading in HEADINGS]
@@ -236,3 +237,52 @@ def _fixed(edits: Mapping[str, Any], found: Finding) -> dict[str, Any]:
         else:
             after[pointer] = step["value"]
     return after
+
+
+def test_every_phase_of_the_memory_plan_has_its_word(build: Build) -> None:
+    """FTC420 names the phase with the peak: training's own, a reference's and generation."""
+    sampled = _case_of("FTC594")
+    compared = {**_case_of("FTC270"), "/spec/objective/reference": "adapter_off"}
+    phases = set[str]()
+    for edits in ({}, sampled, compared):
+        spec, facts = build(edits)
+        every = known(facts)
+        assert every is not None
+        phases |= set(make_plan(spec, every).memory.phases)
+    assert {"reference", "generation"} <= phases
+    assert {f"phase.{phase}" for phase in phases} <= set(read_messages("en"))
+
+
+def _case_of(code: str) -> Mapping[str, Any]:
+    cases = json.loads((FOLDER / f"{code}.json").read_text(encoding="utf-8"))
+    edits: Mapping[str, Any] = cases["raises"][0]["edits"]
+    return edits
+
+
+@pytest.mark.parametrize(
+    ("code", "edits", "help_says", "never"),
+    [
+        (
+            "FTC351",
+            {"/facts/hardware/network_gbit": 1},
+            "a network faster than 1 Gbit/s",
+            "network_gbit",
+        ),
+        ("FTC351", {"/facts/hardware/network_gbit": None}, "network_gbit", "faster"),
+        (
+            "FTC421",
+            {"/spec/training/micro_batch": "auto", "/facts/hardware/memory_bytes": 17824114278},
+            "a GPU with more memory",
+            "micro_batch",
+        ),
+    ],
+)
+def test_a_help_names_only_what_can_help(
+    build: Build, code: str, edits: Mapping[str, Any], help_says: str, never: str
+) -> None:
+    """No field is asked for that is set, and none is blamed that the spec leaves out."""
+    case = _case_of(code)
+    found = _of(code, _findings(build, {**case, **edits}))
+    assert found, [each.code for each in _findings(build, {**case, **edits})]
+    assert help_says in found[0].help
+    assert never not in found[0].help

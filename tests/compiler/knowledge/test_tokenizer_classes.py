@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.tokenizer_classes import find_steps
+from ftc.compiler.knowledge.tokenizer_classes import find_class_steps, find_loaded_class
 from tests.tiny_tokenizers import byte_level_tokenizer
 
 FOLDER = Path(__file__).parents[3] / "compiler" / "knowledge"
@@ -19,6 +19,8 @@ CLASSES = (
     *("GPT2Tokenizer", "GPTNeoXTokenizer", "Qwen2Tokenizer", "Qwen3_5Tokenizer"),
     *("CohereTokenizer", "RobertaTokenizer", "BartTokenizer", "CLIPTokenizer"),
 )
+#: What changes how a BPE looks tokens up, its vocabulary aside.
+OPTIONS = ("unk_token", "fuse_unk", "byte_fallback", "ignore_merges")
 
 
 @pytest.fixture(scope="module")
@@ -50,9 +52,10 @@ def test_the_table_is_the_real_registry(auto: Any, *, update_golden: bool) -> No
 
 
 def steps(tokenizer_class: Any) -> dict[str, Any]:
-    """Return what a tokenizer of this class does before it looks anything up."""
+    """Return what a tokenizer of this class does around its vocabulary, and its BPE's options."""
     made = json.loads(tokenizer_class().backend_tokenizer.to_str())
-    return {key: made[key] for key in ("normalizer", "pre_tokenizer")}
+    found = {key: made[key] for key in ("normalizer", "pre_tokenizer", "decoder")}
+    return {**found, "model": {key: made["model"][key] for key in OPTIONS}}
 
 
 def cases() -> Iterator[tuple[str, str | None]]:
@@ -82,7 +85,8 @@ def test_the_steps_are_those_of_the_loaded_tokenizer(
     real = json.loads(loaded.backend_tokenizer.to_str())
     saved = json.loads((folder / "tokenizer.json").read_bytes())
 
-    expected = find_steps(model_type, name, byte_level=True) or saved
+    loaded_class = find_loaded_class(model_type, name, byte_level=True)
+    expected = find_class_steps(loaded_class) or saved
 
     assert real["pre_tokenizer"] == expected["pre_tokenizer"]
     assert real["normalizer"] == expected["normalizer"]

@@ -42,7 +42,7 @@ def listen(_level: int, text: bytes, _data: Any) -> None:
 
 
 def save(config: dict[str, Any], folder: Path) -> None:
-    """Save a random model in 16 bits, as merge.py does."""
+    """Save a random model in 16 bits, as export.py does."""
     sizes = {k: v for k, v in config.items() if k not in {"architectures", "model_type"}}
     library: Any = transformers
     settings = library.AutoConfig.for_model(config["model_type"], **sizes)

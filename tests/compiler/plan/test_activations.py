@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from ftc.compiler.knowledge.architecture import read_shape
-from ftc.compiler.plan.activations import layer_bytes
-from ftc.compiler.plan.extras import router_bytes
 from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.memory.activations import layer_bytes, router_bytes
 
 
 def make_job(architecture: str, **config: object) -> Job:

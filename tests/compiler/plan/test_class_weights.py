@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.plan.class_weights import decide_class_weights
+from ftc.compiler.plan.objective.comparison import decide_class_weights
 from ftc.compiler.plan.planner import make_plan
 from tests.compiler.conftest import BuildKnown
 

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.plan.known import KnownFacts
+from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import make_plan
+from ftc.compiler.plan.schedule.learning_rate import decide_learning_rate
 from ftc.spec.sections import Spec
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
@@ -82,6 +83,33 @@ def test_rates_are_those_of_the_recipes(
 ) -> None:
     """Zephyr's for a model held to a reference, TRL's for ORPO; this base has 7.6 billion."""
     assert plan_of(build_known, edits).decisions.learning_rate.value == rate
+
+
+@pytest.mark.parametrize("objective", ["dpo", "kto", "orpo", "grpo", "reward"])
+@pytest.mark.parametrize("method", ["full", "lora"])
+def test_every_rate_falls_with_the_size(
+    build_known: BuildKnown, objective: str, method: str
+) -> None:
+    """By size^0.4 up to 70B, to one digit, and the reason names the size."""
+    decided = []
+    for parameters in (500_000_000, 7_000_000_000, 70_000_000_000):
+        edits = {"/spec/objective/type": objective, "/spec/method/type": method}
+        spec, facts = build_known({**edits, "/facts/model/parameters": parameters})
+        decided.append(decide_learning_rate(spec, facts.model))
+        assert decided[-1].because.values["parameters"] == parameters
+    small, middle, large = (decision.value for decision in decided)
+    assert small > middle
+    assert middle / large == pytest.approx(10**0.4, rel=0.3)
+
+
+def test_the_reference_is_asked_of_the_rows_that_are_read(build_known: BuildKnown) -> None:
+    """Three steps of a batch cost less before training than an epoch does."""
+    some, all_rows = (
+        plan_of(build_known, {**DPO, "/spec/training/max_steps": steps}) for steps in (3, 5000)
+    )
+    assert some.time is not None
+    assert all_rows.time is not None
+    assert some.time.loading_seconds < all_rows.time.loading_seconds
 
 
 def test_dropout_is_off_where_the_trainer_switches_it_off(build_known: BuildKnown) -> None:

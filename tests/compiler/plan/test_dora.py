@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from ftc.compiler.knowledge.architecture import Shape, read_shape
-from ftc.compiler.plan.adapter import adapter_parameters
 from ftc.compiler.plan.job import Job
-from ftc.compiler.plan.phases import parts_of_phases
+from ftc.compiler.plan.memory.phases import parts_of_phases
+from ftc.compiler.plan.method.adapter import adapter_parameters
 
 CONFIG: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"],

@@ -6,8 +6,8 @@ import pytest
 
 from ftc.compiler.knowledge.models import all_models
 from ftc.compiler.plan.job import Job
-from ftc.compiler.plan.phases import phases
-from ftc.compiler.plan.stack import PLAIN_4_48
+from ftc.compiler.plan.memory.phases import phases
+from ftc.compiler.plan.software import PLAIN_4_48
 
 
 def make_job(name: str, micro: int) -> Job:

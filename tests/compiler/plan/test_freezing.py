@@ -3,12 +3,11 @@
 import pytest
 
 from ftc.compiler.knowledge.architecture import Shape
-from ftc.compiler.plan.adapter import decide_adapter, matched
-from ftc.compiler.plan.freezing import decide_freezing
-from ftc.compiler.plan.known import KnownFacts
-from ftc.compiler.plan.phases import parts_of_phases
+from ftc.compiler.plan.known_facts import KnownFacts
+from ftc.compiler.plan.memory.peak import shape_of
+from ftc.compiler.plan.memory.phases import parts_of_phases
+from ftc.compiler.plan.method.adapter import decide_adapter, decide_freezing, matched
 from ftc.compiler.plan.planner import make_frame, make_plan
-from ftc.compiler.plan.size import shape_of
 from ftc.spec.sections import Spec
 from tests.compiler.conftest import BuildKnown
 

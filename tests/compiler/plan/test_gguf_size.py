@@ -14,9 +14,8 @@ import pytest
 from ftc.compiler.knowledge.architecture import Shape, is_convertible, read_shape
 from ftc.compiler.knowledge.gguf_types import file_type
 from ftc.compiler.knowledge.models import find_model
-from ftc.compiler.plan.gguf_mixture import choose_types
-from ftc.compiler.plan.gguf_size import predict_bytes
-from ftc.compiler.plan.gguf_tensors import list_tensors
+from ftc.compiler.plan.gguf.size import choose_types, predict_bytes
+from ftc.compiler.plan.gguf.tensors import list_tensors
 from ftc.compiler.resolve.facts import TokenizerFacts
 from ftc.spec.sections import GgufType
 

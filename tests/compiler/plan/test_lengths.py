@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.plan.known import KnownFacts
-from ftc.compiler.plan.lengths import decide_max_length, round_up, share_above
+from ftc.compiler.plan.batch.lengths import decide_max_length, round_up, share_above
+from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.spec.sections import Spec
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
@@ -42,10 +42,10 @@ def test_max_length(
 
 
 def test_share_above(build_known: BuildKnown) -> None:
-    """The share is never too low: a bin that reaches beyond the edge counts in full."""
+    """The share is never too low: a bin counts in full, and a percentile bounds what is above."""
     lengths = build_known({})[1].data.lengths
     assert share_above(lengths, 500) == 0
-    assert share_above(lengths, 499) == pytest.approx(280 / 5000)
+    assert share_above(lengths, 499) == pytest.approx(1 / 100)
     assert share_above(lengths, 384) == pytest.approx(280 / 5000)
     assert share_above(lengths, 256) == pytest.approx(1000 / 5000)
     assert share_above(lengths, 1) == 1

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ftc.compiler.plan.job import Job
-from ftc.compiler.plan.objective import whole_bytes
+from ftc.compiler.plan.memory.passes import whole_bytes
 from tests.compiler.plan.test_optimizer import full
 
 TOKENS, WORDS, HIDDEN = 512, 4096, 8

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ftc.compiler.plan.known import KnownFacts
+from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.plan.reasons import sentence
 from ftc.spec.sections import Spec
@@ -34,7 +34,7 @@ def test_without_weights_rows_are_seen_once(build_known: BuildKnown) -> None:
 
     assert decided.mixture.value == {"a.csv": 800, "b.csv": 160}
     assert decided.train_rows.value == 960
-    assert sentence(decided.mixture.because) == "every source gives its rows once"
+    assert sentence(decided.mixture.because) == "every row of every source is used once"
 
 
 def test_weights_repeat_the_smaller_source(build_known: BuildKnown) -> None:
@@ -53,7 +53,7 @@ def test_repeats_have_an_end(build_known: BuildKnown) -> None:
     decided = mixed(build_known, weighed)
 
     assert decided.mixture.value == {"a.csv": 320, "b.csv": 320}
-    assert "a row of b.csv is in it at most 2x" in sentence(decided.mixture.because)
+    assert "repeats a row of b.csv at most 2 times" in sentence(decided.mixture.because)
 
 
 def test_a_limit_of_the_whole_draws_from_all(build_known: BuildKnown) -> None:

@@ -9,15 +9,15 @@ from ftc.compiler.knowledge.accelerators import find_accelerator
 from ftc.compiler.knowledge.architecture import count_adapter_parameters
 from ftc.compiler.knowledge.models import all_models
 from ftc.compiler.knowledge.objectives import OBJECTIVES
-from ftc.compiler.plan.bars import PARTS
-from ftc.compiler.plan.generation import cache_bytes
 from ftc.compiler.plan.job import Job
-from ftc.compiler.plan.memory import measure, needed_bytes
-from ftc.compiler.plan.objective import NEEDS, blind_passes, scored_shape, sequences_of
-from ftc.compiler.plan.phases import parts_of_phases, phases
-from ftc.compiler.plan.roofline import generation_seconds, operations, passes
-from ftc.compiler.plan.stack import LIGER
-from ftc.compiler.plan.time import step_seconds
+from ftc.compiler.plan.memory.activations import cache_bytes
+from ftc.compiler.plan.memory.passes import NEEDS, blind_passes, scored_shape, sequences_of
+from ftc.compiler.plan.memory.peak import measure, needed_bytes
+from ftc.compiler.plan.memory.phases import parts_of_phases, phases
+from ftc.compiler.plan.software import LIGER
+from ftc.compiler.plan.summary.headline import PARTS
+from ftc.compiler.plan.time.roofline import generation_seconds, operations, passes
+from ftc.compiler.plan.time.run import step_seconds
 from ftc.compiler.resolve.facts import HardwareFacts
 
 SHAPE = next(model.shape for model in all_models() if model.id == "Qwen/Qwen2.5-7B")

@@ -6,11 +6,17 @@ from typing import Any, get_args
 import pytest
 
 from ftc.compiler.knowledge.architecture import Shape, read_shape
-from ftc.compiler.plan.adapter import adapter_parameters
-from ftc.compiler.plan.disk import checkpoint_bytes, host_ram_bytes
 from ftc.compiler.plan.job import Job, Optimizer
-from ftc.compiler.plan.optimizer import RULES, master_bytes, moment_bytes, paged_bytes, step_bytes
-from ftc.compiler.plan.phases import phases
+from ftc.compiler.plan.memory.host import checkpoint_bytes, host_ram_bytes
+from ftc.compiler.plan.memory.phases import phases
+from ftc.compiler.plan.memory.states import (
+    RULES,
+    master_bytes,
+    moment_bytes,
+    paged_bytes,
+    step_bytes,
+)
+from ftc.compiler.plan.method.adapter import adapter_parameters
 
 CONFIG: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"],

@@ -1,6 +1,5 @@
 """Packed rows, counted from a histogram of lengths."""
 
-import runpy
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ftc.compiler.plan.known import KnownFacts
-from ftc.compiler.plan.packing import count_bins, pack_lengths, packed_share
+from ftc.compiler.plan.batch.lengths import count_bins, pack_lengths, packed_share
+from ftc.compiler.plan.known_facts import KnownFacts
+from ftc.runtime.packing import fill
 from ftc.spec.sections import Spec
 
 ROOT = Path(__file__).resolve().parents[3]
-PACKING = runpy.run_path(str(ROOT / "templates" / "packing.py.j2"))  # no value is put into it
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
 HISTOGRAM = st.lists(
     st.tuples(st.integers(1, 64), st.integers(1, 40)),
@@ -43,7 +42,7 @@ def test_the_bundle_packs_as_the_plan_counts(sizes: list[int]) -> None:
 
     Of two packed rows that are as full, either may take the next: how full all are stays the same.
     """
-    packed = PACKING["fill"](sizes, 64)
+    packed = fill(sizes, 64)
 
     full = sorted(sum(sizes[row] for row in rows) for rows in packed)
     assert full == sorted(map(sum, one_by_one(sizes, 64)))

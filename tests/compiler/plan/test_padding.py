@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ftc.compiler.plan.known import KnownFacts
+from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.plan.reasons import sentence
 from ftc.spec.sections import Spec
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
+Machine = tuple[str, int, int]  # kind, GiB of memory, devices
 GIB = 2**30
 AUTO: Mapping[str, Any] = {"/spec/data/packing": "auto"}
 # Nine short rows for each long one.
@@ -45,7 +46,7 @@ def test_uneven_rows_are_packed(build_known: BuildKnown) -> None:
     assert d.packed_length is not None
     assert d.packed_rows is not None
     assert not d.group_by_length.value
-    assert "an epoch would take" in sentence(d.packing.because)
+    assert "padding each step to its longest row" in sentence(d.packing.because)
     tokens = d.packed_rows.value * d.packed_length.value
     assert 0.9 < 70.0 * d.train_rows.value / tokens <= 1.0
     assert packed.time is not None
@@ -89,7 +90,7 @@ def test_grouping_is_for_what_cannot_be_packed(build_known: BuildKnown) -> None:
     few = {"/spec/training/global_batch": 4, "/spec/training/micro_batch": 4}
     grouped = plan_of(build_known, UNEVEN, leaks, few).decisions.group_by_length
     assert (grouped.value, grouped.source) == (True, "derived")
-    assert "sorted within it" in sentence(grouped.because)
+    assert "sorted only within each step" in sentence(grouped.because)
     said = {"/spec/training/group_by_length": False}
     assert not plan_of(build_known, UNEVEN, leaks, few, said).decisions.group_by_length.value
     many = {"/spec/training/global_batch": 64, "/spec/training/micro_batch": 4}
@@ -114,6 +115,61 @@ def test_tight_memory_packs_to_the_longest_row(build_known: BuildKnown) -> None:
     tight = plan_of(build_known, UNEVEN, small).decisions
     assert roomy is not None
     assert tight.packed_length is None or tight.packed_length.value <= roomy.value
+
+
+def arrangement(build: BuildKnown, edits: Mapping[str, Any], machine: Machine) -> tuple[Any, ...]:
+    """Return the global batch, and what is decided of the order of rows on this machine."""
+    kind, gib, count = machine
+    hardware = {
+        "/facts/hardware/kind": kind,
+        "/facts/hardware/count": count,
+        "/facts/hardware/memory_bytes": gib * GIB,
+    }
+    d = plan_of(build, edits, hardware).decisions
+    length = d.packed_length and d.packed_length.value
+    return d.global_batch.value, d.packing.value, d.group_by_length.value, length
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.integers(400, 200_000),
+    data=st.tuples(st.integers(1, 400), st.floats(0, 1)),
+    kind=st.tuples(
+        st.sampled_from(["sft", "cpt", "classification"]),
+        st.sampled_from(["auto", "best-fit", "none"]),
+    ),
+    said=st.sampled_from([{}, {"global_batch": 8}, {"global_batch": 64}]),
+)
+def test_more_processes_form_the_same_steps(
+    build_known: BuildKnown,
+    rows: int,
+    data: tuple[int, float],
+    kind: tuple[str, str],
+    said: Mapping[str, int],
+) -> None:
+    """Rows are packed, grouped or neither by the data and the global batch, on 1, 2 or 4 devices.
+
+    With little memory rows are packed shorter, but whether they are packed does not change.
+    """
+    (short, share), (objective, packing) = data, kind
+    pairs = [[short, round(5000 * share)], [512, 5000 - round(5000 * share)]]
+    histogram = [pair for pair in pairs if pair[1]]
+    edits = {
+        "/facts/data/usable_rows": rows,
+        "/facts/data/lengths/histogram": histogram,
+        "/facts/data/lengths/mean": min(sum(edge * n for edge, n in pairs) / 5000, 500.0),
+        "/spec/objective/type": objective,
+        "/spec/data/packing": packing,
+        **({"/facts/data/form": "text"} if objective == "cpt" else {}),
+        **{f"/spec/training/{name}": value for name, value in said.items()},
+    }
+    first, *others = (arrangement(build_known, edits, ("gpu", 141, n)) for n in (1, 2, 4))
+    assert [found[1:] for found in others] == [first[1:]] * 2
+    if objective != "cpt" and packing != "best-fit":  # a step of one packed row is not divided
+        assert {found[0] for found in others} == {first[0]}
+    alone, *more = (arrangement(build_known, edits, ("gpu", 16, n)) for n in (1, 2, 4))
+    assert {found[1:3] for found in (alone, *more)} == {first[1:3]}
+    assert arrangement(build_known, edits, ("cpu", 141, 2))[1:] == first[1:]
 
 
 @settings(max_examples=60, deadline=None)

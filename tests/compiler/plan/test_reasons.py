@@ -13,6 +13,8 @@ from ftc.compiler.plan.reasons import CATALOGUE, sentence
 ZERO = ("zero1", "zero2", "zero3")
 COMPOSED = {
     "world.": ("gpu", "cpu", "gpu.nodes", "cpu.nodes"),
+    "answer_tokens.sampled": (".room",),
+    "answer_tokens.reasoning": (".room",),
     "checkpointing.on": (".needs", ".slower"),
     "checkpointing.off": (".needs", ".slower"),
     "sharding.": tuple(f"{z}{e}" for z in ("ddp", *ZERO) for e in ("", ".needs", ".slower")),
@@ -25,7 +27,7 @@ COMPOSED = {
 def _written() -> set[str]:
     """Every string of the planner that is, or composes, a key."""
     found: set[str] = set()
-    for path in Path(next(iter(ftc.compiler.plan.__path__))).glob("*.py"):
+    for path in Path(next(iter(ftc.compiler.plan.__path__))).rglob("*.py"):
         if path.name == "reasons.py":
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -38,7 +40,7 @@ def _written() -> set[str]:
 def _keys_of_calls() -> set[str]:
     """Collect the literal keys given to `Because` and `derived`."""
     keys: set[str] = set()
-    for path in Path(next(iter(ftc.compiler.plan.__path__))).glob("*.py"):
+    for path in Path(next(iter(ftc.compiler.plan.__path__))).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
                 continue
@@ -82,6 +84,8 @@ def test_every_sentence_is_used() -> None:
             "1.5 GiB of unknown",
         ),
         ("learning_rate.scratch", {"parameters": 3_712_000}, "3.71M parameters"),
+        ("steps.epochs", {"epochs": 1, "per_epoch": 12}, "1 epoch of 12 steps"),
+        ("steps.epochs", {"epochs": 3, "per_epoch": 1}, "3 epochs of 1 step"),
         ("rows.share", {"share": 0.1, "rows": 5000}, "10 % of 5,000"),
     ],
 )

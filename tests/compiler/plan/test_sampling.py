@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.plan.known import known
+from ftc.compiler.plan.known_facts import known
+from ftc.compiler.plan.objective.sampling import arrange_groups, decide_group_batch
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import make_plan
-from ftc.compiler.plan.sampling import arrange_groups, decide_group_batch
-from ftc.compiler.plan.time import pass_tokens
+from ftc.compiler.plan.reasons import sentence
+from ftc.compiler.plan.time.run import pass_tokens
 from ftc.compiler.resolve.facts import Facts
 from ftc.spec.sections import Spec
 
@@ -45,7 +46,7 @@ def test_a_smaller_pass_saves_no_padding(build: Build) -> None:
     every = known(facts)
     assert every is not None
     batch = decide_group_batch(spec, train_rows=4000, world=1)
-    rows = arrange_groups(spec, every, batch, rows=4000, max_length=500)
+    rows = arrange_groups(spec, every.data, batch, rows=4000, max_length=500, answer_tokens=200)
 
     passes = {micro: pass_tokens(rows, micro=micro, world=1, step=128) for micro in (1, 16, 128)}
 
@@ -63,8 +64,34 @@ def test_an_epoch_leaves_out_what_fills_no_step(build: Build) -> None:
 
 def test_answers_are_as_long_as_the_data_ask_for(build: Build) -> None:
     """Half as long again as the longest, 64 at least; the spec's number wins."""
-    assert plan(build).decisions.answer_tokens.value == 64
+    spec, facts = build({**GRPO, "/facts/data/lengths/answer_max": 40})
+    every = known(facts)
+    assert every is not None
+    assert make_plan(spec, every).decisions.answer_tokens.value == 64
     assert plan(build, objective__answer_tokens=300).decisions.answer_tokens.value == 300
+
+
+@pytest.mark.parametrize(("context", "tokens"), [(32768, 256), (600, 600)])
+def test_final_answers_leave_room_for_reasoning(build: Build, context: int, tokens: int) -> None:
+    """References of one number get 256 tokens, or what the context leaves; the reason says so."""
+    edits = {"/facts/data/lengths/answer_max": 3, "/facts/model/context_tokens": context}
+    spec, facts = build({**GRPO, **edits})
+    every = known(facts)
+    assert every is not None
+
+    decided = make_plan(spec, every).decisions.answer_tokens
+
+    assert decided.value == min(tokens, context - every.data.lengths.prompt_max)
+    assert "reasoning" in sentence(decided.because)
+
+
+def test_exact_words_need_no_reasoning(build: Build) -> None:
+    """An answer that has to equal one word has no room for reasoning before it."""
+    words = {"/facts/data/rewards": {"rows": 1000, "numbered_rows": 0}}
+    spec, facts = build({**GRPO, **words, "/facts/data/lengths/answer_max": 3})
+    every = known(facts)
+    assert every is not None
+    assert make_plan(spec, every).decisions.answer_tokens.value == 64
 
 
 def test_answers_take_memory(build: Build) -> None:

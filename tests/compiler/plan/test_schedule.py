@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ftc.compiler.plan.schedule import steps_per_epoch
+from ftc.compiler.plan.planner import make_plan
+from ftc.compiler.plan.schedule.steps import count_saves, steps_per_epoch
+from tests.compiler.conftest import BuildKnown
 
 
 @pytest.mark.parametrize(
@@ -49,3 +51,14 @@ def test_the_trainer_counts_the_same_steps(tmp_path: Path) -> None:
         assert values[1] == per_epoch
         assert values[-1] == total
         assert arguments.get_warmup_steps(total) == math.ceil(0.03 * total)
+
+
+def test_what_is_saved_is_counted_and_said(build_known: BuildKnown) -> None:
+    """With rows held out every evaluation may be the best one; without, one resumes only."""
+    edits = {"/spec/training/max_steps": 300, "/spec/training/evaluation/every_steps": 5}
+    held = make_plan(*build_known(edits)).decisions.save_steps
+    alone = make_plan(*build_known({**edits, "/facts/data/usable_rows": 2})).decisions.save_steps
+    assert (held.value, held.because.key) == (15, "save_steps.some")
+    assert (alone.value, alone.because.key) == (15, "save_steps.alone")
+    assert count_saves(300, save_steps=15, eval_steps=5, validated=True) == 60
+    assert count_saves(300, save_steps=15, eval_steps=5, validated=False) == 20

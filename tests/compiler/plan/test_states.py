@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.plan.known import KnownFacts
-from ftc.compiler.plan.offload import pinned_bytes
+from ftc.compiler.plan.known_facts import KnownFacts
+from ftc.compiler.plan.memory.host import pinned_bytes
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import make_plan
 from ftc.spec.sections import Spec

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from ftc.compiler.knowledge.architecture import Shape
-from ftc.compiler.plan.known import KnownFacts
+from ftc.compiler.plan.known_facts import KnownFacts
+from ftc.compiler.plan.memory.host import largest_shard
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import plan_once
 from ftc.compiler.plan.reasons import sentence
-from ftc.compiler.plan.swap import largest_shard
 from ftc.spec.sections import Spec
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
@@ -47,7 +47,7 @@ def test_a_disk_holds_sixteen_bytes_a_weight_and_the_weights(
     assert weights is not None
     assert abs(states.value - 16 * parameters / nodes) <= 1
     assert abs(weights.value - 18 * parameters / nodes) <= 1
-    assert "assumption" in sentence(states.because)
+    assert "assumed" in sentence(states.because)
 
 
 @pytest.mark.parametrize("kept", ["optimizer", "parameters"])

@@ -1,4 +1,4 @@
-"""A model's folder as one has it who has not fetched the weights: config and tokenizer."""
+"""A model's folder without weights: config and tokenizer."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ SpecMaker = Callable[..., Path]
 
 @pytest.fixture
 def make_spec(tmp_path: Path) -> SpecMaker:
-    """Return what writes a spec on such a folder and on 200 short rows."""
+    """Return a function that writes a spec with such a folder and 200 short rows."""
 
     def make(**sections: Any) -> Path:
         model = tmp_path / "model"

@@ -1,4 +1,4 @@
-"""The run of a bundle: watched by its marks, killed with all that it started, and its cause."""
+"""The run of a bundle: its marks, killing all its processes, and the cause of a failure."""
 
 import os
 import time
@@ -22,7 +22,7 @@ def start(folder: Path, script: str) -> BundleRun:
 
 
 def test_nothing_survives_a_kill(tmp_path: Path) -> None:
-    """Not even what has a session of its own, as the launcher of training has."""
+    """Processes with their own session, such as the launcher of training, are killed too."""
     with start(tmp_path, SLEEPER) as run:
         run.wait_for(said("train", "begun"))
         while not (child := tmp_path / "child").is_file() or not child.read_text().strip():
@@ -34,11 +34,11 @@ def test_nothing_survives_a_kill(tmp_path: Path) -> None:
 
 
 def test_marks_are_waited_for(tmp_path: Path) -> None:
-    """A note in the bundle, and words that this start said; words of an earlier start are old."""
+    """A file in the bundle, or output of this start; output of an earlier start is ignored."""
     (tmp_path / "rehearsal.log").write_text("later\n")
-    script = "mkdir -p run/done\necho {} >run/done/data.json\nsleep 0.2\necho later\n"
+    script = "mkdir -p run/done\necho {} >run/done/prepare.json\nsleep 0.2\necho later\n"
     with start(tmp_path, script) as run:
-        run.wait_for(done("prepare", "data"))
+        run.wait_for(done("prepare"))
         assert "later" not in run.text()
         run.wait_for(said("merge", "later"))
         run.finish()
@@ -46,14 +46,14 @@ def test_marks_are_waited_for(tmp_path: Path) -> None:
 
 def test_an_early_end_is_a_failure(tmp_path: Path) -> None:
     """The cause is what the script said last in words."""
-    script = "echo noise\necho 'merge.py: run/train/model is missing' >&2\nexit 1\n"
+    script = "echo noise\necho 'export.py: run/train/model is missing' >&2\nexit 1\n"
     run = start(tmp_path, script)
-    with run, pytest.raises(StageFailed, match=r"merge\.py: run/train/model is missing"):
-        run.wait_for(done("merge", "merged"))
+    with run, pytest.raises(StageFailed, match=r"export\.py: run/train/model is missing"):
+        run.wait_for(done("merge"))
 
 
 def test_a_bad_exit_after_the_last_mark_is_a_failure(tmp_path: Path) -> None:
-    """`run.sh` must end well, whatever its stages noted."""
+    """`run.sh` must succeed, whatever its stages recorded."""
     run = start(tmp_path, "echo report.py: no table >&2\nexit 3\n")
     with run, pytest.raises(StageFailed, match="no table"):
         run.finish()
@@ -62,7 +62,7 @@ def test_a_bad_exit_after_the_last_mark_is_a_failure(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "cause"),
     [
-        ("a\nquantize.py: llama.cpp's converter failed:\nboom\n", "converter failed:\nboom"),
+        ("a\nexport.py: llama.cpp's converter failed:\nboom\n", "converter failed:\nboom"),
         ("Traceback:\n  File x\nValueError: no such thing\n", "ValueError: no such thing"),
         (
             "RuntimeError: too few rows\nsubprocess.CalledProcessError: Command 'x' died\n",
@@ -73,6 +73,6 @@ def test_a_bad_exit_after_the_last_mark_is_a_failure(tmp_path: Path) -> None:
     ],
 )
 def test_the_cause_is_the_sentence(text: str, cause: str) -> None:
-    """A script's own sentence, else the error it died of and not its launcher's, else the end."""
+    """A script's message, else its own exception (not the launcher's), else the last lines."""
     assert find_cause(text).endswith(cause)
     assert find_cause(text).count(os.linesep) <= cause.count("\n")

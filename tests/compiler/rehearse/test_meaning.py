@@ -1,4 +1,4 @@
-"""What a rehearsal could not show: what this spec relies on, and nothing that it does not."""
+"""What a rehearsal cannot test: only the features that the spec uses."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ftc.compiler.pipeline import check
-from ftc.compiler.plan.known import known
+from ftc.compiler.plan.known_facts import known
 from ftc.compiler.rehearse.meaning import find_unshown
 
 SpecMaker = Callable[..., Path]
@@ -15,7 +15,7 @@ WORDS = ("kernels", "NCCL", "network", "FlashAttention", "4-bit", "offload", "fu
 
 
 def unshown(path: Path) -> list[str]:
-    """Return what could not be shown of a spec; each says how it is proven instead."""
+    """Return what cannot be tested of a spec; each entry names another test."""
     outcome = check(str(path))
     assert outcome.plan is not None
     assert outcome.facts is not None
@@ -53,7 +53,7 @@ def unshown(path: Path) -> list[str]:
 def test_what_a_cpu_cannot_show(
     make_spec: SpecMaker, sections: dict[str, Any], named: list[str]
 ) -> None:
-    """Each is named where the spec uses it, and only there; sizes and learning always are."""
+    """Each is listed only if the spec uses it; sizes and learning are always listed."""
     said = unshown(make_spec(**sections))
     assert "the real sizes" in said[0]
     assert "learns" in said[1]

@@ -1,4 +1,4 @@
-"""The miniature: every architecture keeps its switches, its ratios and what divides its rows."""
+"""The miniature: every architecture keeps its settings, ratios and row divisors."""
 
 import json
 import math
@@ -39,13 +39,13 @@ def shapes(config: Mapping[str, Any]) -> tuple[Shape, Shape]:
 
 
 def part(width: int) -> int:
-    """Return the part of 256 that divides a row."""
+    """Return the greatest common divisor of a row and 256."""
     return math.gcd(width, BLOCK)
 
 
 @pytest.mark.parametrize("name", sorted(CONFIGS))
 def test_every_architecture_has_a_miniature(name: str) -> None:
-    """Rows divide as they did, many heads stay many, and the rest of the config stays."""
+    """Row divisors and multiple heads are kept, and so is the rest of the config."""
     config = CONFIGS[name]
     real, small = shapes(config)
     assert part(small.hidden) == part(real.hidden)
@@ -63,7 +63,7 @@ def test_every_architecture_has_a_miniature(name: str) -> None:
 
 @pytest.mark.parametrize("model", all_models(), ids=lambda model: model.id)
 def test_every_known_model_has_a_small_one(model: Any) -> None:
-    """At most 40 M parameters beside the embeddings, and key heads shared by about as many."""
+    """At most 40 M parameters without embeddings, and a similar number of queries per key head."""
     real, small = shapes(model.config)
     assert small.parameters - small.embedding_parameters - small.head_parameters < 40e6
     assert small.layers <= 8
@@ -98,7 +98,7 @@ LLAMA: Mapping[str, Any] = {
 
 
 def test_an_8b_llama() -> None:
-    """The shape that most specs have: 256 wide, four query heads to a key head."""
+    """The most common shape: 256 wide, four query heads per key head."""
     small = shrink(LLAMA)
     assert small is not None
     assert (small["hidden_size"], small["num_hidden_layers"]) == (256, 2)
@@ -107,7 +107,7 @@ def test_an_8b_llama() -> None:
 
 
 def test_a_ratio_that_256_does_not_divide() -> None:
-    """Seven query heads to a key head cannot be 256 wide together: a width of its own, or eight."""
+    """Seven query heads per key head cannot be 256 wide: another head width, or eight heads."""
     sizes = {"hidden_size": 3584, **_heads(28, 4)}
     small = shrink({**LLAMA, **sizes})
     assert small is not None
@@ -126,7 +126,7 @@ def _heads(heads: int, kv_heads: int) -> dict[str, int]:
 
 
 def test_factors_of_rotation_keep_the_width_of_a_head() -> None:
-    """A factor per pair of a head's numbers fits no other head."""
+    """A factor per pair of a head's numbers requires the real head width."""
     scaling = {"rope_type": "longrope", "short_factor": [1.0] * 64, "long_factor": [2.0] * 64}
     small = shrink({**LLAMA, "rope_scaling": scaling})
     assert small is not None
@@ -135,7 +135,7 @@ def test_factors_of_rotation_keep_the_width_of_a_head() -> None:
 
 
 def test_heads_that_llama_cpp_takes_to_be_as_wide_as_the_model() -> None:
-    """A width of their own in the config is made to fit, where the loader does not read it."""
+    """A head width in the config is adapted if the loader does not read it."""
     cohere = {"architectures": ["Cohere2ForCausalLM"], "model_type": "cohere2", "head_dim": 128}
     small = shrink({**LLAMA, **cohere})
     assert small is not None
@@ -144,7 +144,7 @@ def test_heads_that_llama_cpp_takes_to_be_as_wide_as_the_model() -> None:
 
 @pytest.mark.parametrize(("share", "small"), [(0.4, 0.40625), (0.25, 0.25), (1.0, 1.0)])
 def test_a_rotated_share_is_whole_pairs(share: float, small: float) -> None:
-    """What is rotated of a narrower head is an even number, as near to the real share as can be."""
+    """A narrower head rotates an even number of values, close to the real fraction."""
     phi = {"architectures": ["PhiForCausalLM"], "model_type": "phi", **_heads(32, 32)}
     config = shrink({**LLAMA, **phi, "hidden_size": 2560, "partial_rotary_factor": share})
     assert config is not None

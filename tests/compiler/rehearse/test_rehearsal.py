@@ -1,4 +1,4 @@
-"""The rehearsal up to the first script: what is missing is one sentence, and nothing stays."""
+"""The rehearsal before its first script: one sentence per problem, and no files remain."""
 
 import json
 import tempfile
@@ -9,7 +9,7 @@ import pytest
 
 import ftc.compiler.rehearse.rehearsal as module
 from ftc.compiler.rehearse.rehearsal import rehearse
-from ftc.compiler.rehearse.stage import Stage
+from ftc.compiler.rehearse.stage import Stage, StageFailed
 from ftc.spec.finding import EnvironmentFailure
 
 SpecMaker = Callable[..., Path]
@@ -27,11 +27,11 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def silent(_name: str, _stage: Stage | None) -> None:
-    """Hear nothing."""
+    """Ignore progress."""
 
 
 def test_a_spec_that_does_not_compile_stops_there(make_spec: SpecMaker, scratch: Path) -> None:
-    """Its finding is the cause; nothing is made and nothing stays."""
+    """Its finding is the cause, and no files remain."""
     told: list[tuple[str, Stage | None]] = []
     path = make_spec(data={"source": "nowhere.csv"})
     found = rehearse(str(path), keep=None, tell=lambda *event: told.append(event))
@@ -44,7 +44,7 @@ def test_a_spec_that_does_not_compile_stops_there(make_spec: SpecMaker, scratch:
 
 
 def test_a_model_of_the_table_alone_needs_its_files(make_spec: SpecMaker, scratch: Path) -> None:
-    """One sentence says which files, and how to get them without the weights."""
+    """One sentence names the files, and how to download them without the weights."""
     columns = {"prompt": "prompt", "completion": "completion"}
     path = make_spec(
         model="Qwen/Qwen2.5-0.5B-Instruct", data={"source": "tickets.csv", "columns": columns}
@@ -60,23 +60,23 @@ def test_a_model_of_the_table_alone_needs_its_files(make_spec: SpecMaker, scratc
 def test_without_what_trains_it_says_so(
     make_spec: SpecMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An ftc without its extra compiles, and does not rehearse."""
+    """Without its extra, ftc compiles but does not rehearse."""
     monkeypatch.setattr(module, "find_spec", lambda name: None if name == "trl" else object())
     with pytest.raises(EnvironmentFailure, match="trl cannot be imported") as failure:
         rehearse(str(make_spec()), keep=None, tell=silent)
-    assert "ftc[run]" in failure.value.help
+    assert "`make install`" in failure.value.help
 
 
 def test_a_folder_in_use_is_not_taken(make_spec: SpecMaker, tmp_path: Path) -> None:
     """`--keep` writes into a new folder or an empty one."""
-    with pytest.raises(EnvironmentFailure, match="is there already"):
+    with pytest.raises(EnvironmentFailure, match="is not an empty folder"):
         rehearse(str(make_spec()), keep=tmp_path, tell=silent)
 
 
 def test_an_architecture_without_a_formula_stops_at_the_miniature(
     make_spec: SpecMaker, scratch: Path
 ) -> None:
-    """The user learns it before anything is made."""
+    """The error comes before any file is written."""
     path = make_spec()
     config = path.parent / "model" / "config.json"
     named = {**json.loads(config.read_text()), "architectures": ["UnheardOfForCausalLM"]}
@@ -92,3 +92,31 @@ def test_an_architecture_without_a_formula_stops_at_the_miniature(
 def _one_tensor() -> bytes:
     header = json.dumps({"w": {"dtype": "BF16", "shape": [2, 2], "data_offsets": [0, 8]}}).encode()
     return len(header).to_bytes(8, "little") + header + bytes(8)
+
+
+def test_the_tokens_stage_says_what_was_compared(tmp_path: Path) -> None:
+    """The number of rows, and of rows with tools; it fails if there are none."""
+    path = tmp_path / "run" / "quantize" / "tokens.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"compared_rows": 12, "rows_with_tools": 9}))
+    assert module._result("tokens", tmp_path) == (
+        "12 of 12 rows have the same tokens, 9 of them with tools"
+    )
+    path.write_text(json.dumps({"compared_rows": 0}))
+    with pytest.raises(StageFailed, match="no row was compared"):
+        module._result("tokens", tmp_path)
+
+
+def test_the_modelfile_stage_says_what_was_compared(tmp_path: Path) -> None:
+    """Rows with tools count up to the first call; the minimum over the Modelfiles is used."""
+    path = tmp_path / "run" / "quantize" / "modelfile.json"
+    path.parent.mkdir(parents=True)
+    some = {"whole_rows": 4, "rows_without_their_tools": 3}
+    none = {"whole_rows": 0, "rows_without_their_tools": 0}
+    path.write_text(json.dumps({"modelfiles": {"Modelfile": some}}))
+    assert module._result("modelfile", tmp_path) == (
+        "Ollama reads 4 rows as in training; 3 rows only up to the first tool call"
+    )
+    path.write_text(json.dumps({"modelfiles": {"Modelfile": some, "Modelfile.adapter": none}}))
+    with pytest.raises(StageFailed, match="no row was compared"):
+        module._result("modelfile", tmp_path)

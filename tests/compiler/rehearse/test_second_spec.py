@@ -1,11 +1,11 @@
-"""The rehearsal's own spec: what was decided stays, and what costs is small."""
+"""The rehearsal's spec: decisions are kept, and sizes are small."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ftc.compiler.pipeline import check
-from ftc.compiler.plan.known import known
+from ftc.compiler.plan.known_facts import known
 from ftc.compiler.rehearse.second_spec import ROWS, STEPS, make_second_spec
 from ftc.spec.document import Document
 from ftc.spec.sections import Spec
@@ -15,7 +15,7 @@ SpecMaker = Callable[..., Path]
 
 
 def rehearsed(path: Path) -> tuple[dict[str, Any], Spec]:
-    """Return the second spec as data and as the language reads it."""
+    """Return the second spec as data and as a typed spec."""
     outcome = check(str(path))
     assert outcome.document is not None
     assert outcome.spec is not None
@@ -34,7 +34,7 @@ def rehearsed(path: Path) -> tuple[dict[str, Any], Spec]:
 
 
 def test_a_lora_on_one_gpu(make_spec: SpecMaker) -> None:
-    """One process, few rows and steps, a 16-bit file beside the wanted ones, method as it was."""
+    """One process, few rows and steps, an additional 16-bit file, the same method."""
     path = make_spec(method={"type": "lora", "rank": 8}, export=["Q4_K_M"], training={"epochs": 3})
     data, spec = rehearsed(path)
     assert data["model"] == {"id": "./model"}
@@ -48,7 +48,7 @@ def test_a_lora_on_one_gpu(make_spec: SpecMaker) -> None:
 
 
 def test_what_shares_a_model_is_shared_by_two(make_spec: SpecMaker) -> None:
-    """The strategy that the plan chose for eight GPUs is said for two processes."""
+    """The strategy that the plan chose for eight GPUs is set for two processes."""
     path = make_spec(
         method="full", hardware="8x H100-SXM5-80GB", distribution="zero3", export=["Q8_0"]
     )
@@ -66,7 +66,7 @@ def test_nothing_to_export_stays_nothing(make_spec: SpecMaker) -> None:
 
 
 def test_splits_that_are_off_stay_off(make_spec: SpecMaker) -> None:
-    """A share of nothing stays nothing; a small share becomes rows enough to measure."""
+    """A fraction of zero stays zero; a small fraction becomes enough rows to measure."""
     splits = {"test": 0, "validation": 0.02}
     _, spec = rehearsed(make_spec(data={"source": "tickets.csv", "splits": splits}))
     assert (spec.data.splits.test, spec.data.splits.validation) == (0, 0.1)
@@ -74,7 +74,7 @@ def test_splits_that_are_off_stay_off(make_spec: SpecMaker) -> None:
 
 
 def test_paths_are_seen_from_the_rehearsal(make_spec: SpecMaker) -> None:
-    """A chat template of the user's own is found again."""
+    """The path of the user's chat template is adapted."""
     path = make_spec(model={"id": "./model", "chat_template": "own.jinja"})
     (path.parent / "own.jinja").write_text("{% for m in messages %}{{ m['content'] }}{% endfor %}")
     data, _ = rehearsed(path)
@@ -82,7 +82,7 @@ def test_paths_are_seen_from_the_rehearsal(make_spec: SpecMaker) -> None:
 
 
 def test_a_four_bit_base_stays_four_bit(make_spec: SpecMaker) -> None:
-    """The method is the real one, with what the user said of it."""
+    """The method is the real one, with the user's settings."""
     method = {"type": "qlora", "rank": 8, "double_quantization": False}
     data, spec = rehearsed(make_spec(method=method, export=["Q8_0"]))
     assert data["method"] == method
@@ -90,20 +90,20 @@ def test_a_four_bit_base_stays_four_bit(make_spec: SpecMaker) -> None:
 
 
 def test_numbers_of_layers_are_left_to_the_miniature(make_spec: SpecMaker) -> None:
-    """It has few layers: its last quarter is trained."""
+    """The miniature has few layers, of which the last quarter is trained."""
     data, _ = rehearsed(make_spec(method={"type": "freeze", "layers": [1], "also_train": ["head"]}))
     assert data["method"] == {"type": "freeze", "also_train": ["head"]}
 
 
 def test_a_pattern_becomes_the_kinds_that_it_matches(make_spec: SpecMaker) -> None:
-    """Numbers of layers that the miniature lacks would match nothing."""
+    """Layer numbers that the miniature does not have would match nothing."""
     pattern = r".*layers\.1\.self_attn\.(q|v)_proj"
     data, _ = rehearsed(make_spec(method={"type": "lora", "target_pattern": pattern}))
     assert data["method"]["target_pattern"] == r".*\.(q_proj|v_proj)"
 
 
 def test_what_waits_on_the_host_waits_there(make_spec: SpecMaker) -> None:
-    """The offload that the plan took for eight GPUs is said for two processes."""
+    """The offload that the plan chose for eight GPUs is set for two processes."""
     sharded = {"strategy": "zero3", "offload": "parameters"}
     path = make_spec(method="full", hardware="8x H100-SXM5-80GB", distribution=sharded)
     _, spec = rehearsed(path)
@@ -112,7 +112,7 @@ def test_what_waits_on_the_host_waits_there(make_spec: SpecMaker) -> None:
 
 
 def test_an_untrained_model_is_judged_by_its_divergence(make_spec: SpecMaker) -> None:
-    """What only a trained model can be held to is let go, whatever the real spec wants."""
+    """Limits that only a trained model can meet are dropped."""
     own = {"types": ["Q4_K_M"], "verify": {"min_agreement": 0.99, "max_divergence": 0.01}}
     _, spec = rehearsed(make_spec(export=own))
     assert spec.export.verify.max_divergence == "auto"
@@ -129,7 +129,7 @@ def test_a_rehearsal_is_started_here(make_spec: SpecMaker) -> None:
 
 
 def test_every_source_is_rehearsed(make_spec: SpecMaker) -> None:
-    """Of a mixture each source gives a few rows, from where it lies, by the weight that it has."""
+    """Each source of a mixture gives a few rows, with an adapted path and its weight."""
     sources = [
         {"source": "tickets.csv", "weight": 2},
         {"source": "more.csv", "weight": 1, "max_rows": 5},

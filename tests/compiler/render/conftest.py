@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.compiler.conftest import BuildKnown
-from tests.compiler.render.stage_folders import NAMES
+from tests.compiler.render.stage_folders import NAMES, write_scripts
 from tests.compiler.render.test_bundle import CPU, FULL, render
 
 
@@ -13,6 +13,5 @@ from tests.compiler.render.test_bundle import CPU, FULL, render
 def bundle(build_known: BuildKnown, tmp_path: Path) -> Path:
     """Return a folder with the shared modules of a bundle that trains on one process."""
     files = render(build_known, {**FULL, **CPU})
-    for name in NAMES:
-        (tmp_path / f"{name}.py").write_text(files[f"{name}.py"].text, encoding="utf-8")
+    write_scripts(tmp_path, files, *NAMES)
     return tmp_path

@@ -2,14 +2,15 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from ftc.compiler.render.file import RenderedFile
 from tests.end_to_end.process import Ended, run
 
 #: The modules that every stage of a bundle shares.
-NAMES = ("guard", "journal", "killed", "survival")
+NAMES: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -20,8 +21,23 @@ def apart(*names: str) -> Iterator[None]:
         yield
     finally:
         sys.excepthook = hook
-        for name in names:
-            sys.modules.pop(name, None)
+        forget(*names)
+
+
+def forget(*names: str) -> None:
+    """Forget imported modules of a bundle: those named, and the package `runtime`."""
+    shared = [name for name in sys.modules if name.partition(".")[0] == "runtime"]
+    for name in (*names, *shared):
+        sys.modules.pop(name, None)
+
+
+def write_scripts(folder: Path, files: Mapping[str, RenderedFile], *names: str) -> None:
+    """Write the scripts of these names that a bundle has, and its modules of `runtime/`."""
+    for name, file in files.items():
+        if name.startswith("runtime/") or name.removesuffix(".py") in names:
+            path = folder / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(file.text, encoding="utf-8")
 
 
 def write_checkpoint(folder: Path, step: int, best: str | None = None) -> Path:
@@ -39,23 +55,3 @@ def run_in(bundle: Path, code: str) -> Ended:
     """Run Python in the bundle's folder, as a stage."""
     (bundle / "stage.py").write_text(code, encoding="utf-8")
     return run(sys.executable, "stage.py", cwd=bundle)
-
-
-def run_cases(bundle: Path, *cases: str) -> list[Ended]:
-    """Run Python in copies of one process that has imported what training imports."""
-    (bundle / "stage.py").write_text(
-        "import os, sys, traceback, types\nimport torch, survival\n"
-        "for number, code in enumerate(sys.argv[1:]):\n"
-        "    if os.fork() == 0:\n"
-        "        os.dup2(os.open(f'{number}.err', os.O_CREAT | os.O_WRONLY), 2)\n"
-        "        try:\n            exec(code)\n"
-        "        except BaseException:\n            traceback.print_exc()\n"
-        "        os._exit(99)\n"
-        "    print(os.waitstatus_to_exitcode(os.wait()[1]))\n",
-        encoding="utf-8",
-    )
-    done = run(sys.executable, "stage.py", *cases, cwd=bundle)
-    assert done.code == 0, done.said
-    codes = map(int, done.out.split())
-    errors = [(bundle / f"{number}.err").read_text() for number in range(len(cases))]
-    return [Ended(code=code, out="", err=err) for code, err in zip(codes, errors, strict=True)]

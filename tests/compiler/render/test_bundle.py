@@ -1,6 +1,7 @@
 """Bundles of many kinds: scripts that parse, pass ruff, keep their size and hold no more."""
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -11,12 +12,13 @@ from typing import Any
 import pytest
 import yaml
 
-from ftc.compiler.plan.known import KnownFacts
+from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.render.bundle import BundleSource, render_bundle
 from ftc.compiler.render.file import RenderedFile
 from ftc.compiler.verify.verifier import verify_files
 from ftc.spec.sections import Spec
+from tests.compiler.render.stage_folders import write_scripts
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
 
@@ -208,9 +210,7 @@ def test_verifies(files: dict[str, RenderedFile]) -> None:
 
 def test_passes_ruff(files: dict[str, RenderedFile], tmp_path: Path) -> None:
     """No unused name, no unsorted import, no long line, no known trap."""
-    for name, file in files.items():
-        if file.language == "python":
-            (tmp_path / name).write_text(file.text, encoding="utf-8")
+    write_scripts(tmp_path, files, *(name.removesuffix(".py") for name in files))
     command = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--quiet"]
     command += ["--select", "E,F,I,B,UP", "--line-length", "100"]
 
@@ -220,12 +220,12 @@ def test_passes_ruff(files: dict[str, RenderedFile], tmp_path: Path) -> None:
 
 
 def test_keeps_its_size(files: dict[str, RenderedFile]) -> None:
-    """train.py is read in one sitting, and guard.py beside it."""
-    sizes = {name: file.text.count("\n") for name, file in files.items()}
+    """Scripts stay short enough to be read at once."""
+    sizes = {name: file.text.count("\n") for name, file in files.items() if "/" not in name}
 
+    assert max(size for name, size in sizes.items() if name.endswith(".py")) <= 220
     assert sizes["train.py"] <= 200
-    assert sizes["guard.py"] <= 250
-    assert sizes["survival.py"] <= 400
+    assert sizes["run.sh"] < 40
 
 
 def test_shell_is_sound(files: dict[str, RenderedFile], tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_every_constant_is_read(files: dict[str, RenderedFile]) -> None:
     """No script carries a constant that neither it nor a script that imports it uses."""
     everything = "".join(file.text for file in files.values() if file.language == "python")
     for file in files.values():
-        if file.language == "python" and file.name != "guard.py":
+        if file.language == "python":
             names = {
                 target.id
                 for node in ast.parse(file.text).body
@@ -256,23 +256,27 @@ def test_every_constant_is_read(files: dict[str, RenderedFile]) -> None:
             assert unread == shared, file.name
 
 
-@pytest.mark.parametrize("name", ["guard.py", "survival.py"])
-def test_every_shared_function_is_used(files: dict[str, RenderedFile], name: str) -> None:
-    """A shared module holds only what the scripts of this bundle call, or what those call."""
-    everything = "".join(file.text for file in files.values() if file.language == "python")
-    for node in ast.parse(files[name].text).body:
-        if isinstance(node, ast.FunctionDef):
-            assert len(re.findall(rf"\b{node.name}\b", everything)) > 1, node.name
-
-
 def test_run_sh_runs_stages_that_are_there(files: dict[str, RenderedFile]) -> None:
     """Every script that run.sh and the README name is in the bundle, and the reverse."""
     text = "\n".join(files[name].text for name in files if name.endswith(".py"))
+    stages = files["run.sh"].text.partition("STAGES\n")[2]
     imported = {f"{name}.py" for name in re.findall(r"^import (\w+)$", text, re.MULTILINE)}
-    scripts = {name for name in files if name.endswith(".py")} - {"ask.py"} - imported
+    own = {name for name in files if name.endswith(".py") and "/" not in name}
+    scripts = own - {"ask.py"} - imported
 
-    assert set(re.findall(r"\b(\w+\.py)\b", files["run.sh"].text)) - {"survival.py"} == scripts
+    assert set(re.findall(r"\b(\w+\.py)\b", stages)) == scripts
     assert scripts <= set(re.findall(r"\b(\w+\.py)\b", files["README.md"].text))
+
+
+def test_run_sh_runs_the_stages_of_the_plan(files: dict[str, RenderedFile]) -> None:
+    """Those that have a script of their own, in the order of `ftc watch`."""
+    planned = json.loads(files["plan.json"].text)["stages"]
+    commands = files["run.sh"].text.partition("STAGES\n")[2].replace("./node.sh", "train.py")
+    run = [name.removesuffix(".py") for name in re.findall(r"\b\w+\.py\b", commands)]
+
+    assert [name for name in run if name in planned] == [name for name in planned if name in run]
+    assert run[:2] == planned[:2] == ["prepare", "train"]
+    assert ("evaluate" in run) == ("evaluate" in planned)
 
 
 def test_requirements_are_what_is_imported(files: dict[str, RenderedFile]) -> None:
@@ -282,7 +286,7 @@ def test_requirements_are_what_is_imported(files: dict[str, RenderedFile]) -> No
 
     assert ("peft" in pins) == ("from peft" in train)
     assert ("deepspeed" in pins) == ("deepspeed.json" in files)
-    assert ("llama-cpp-python" in pins) == ("converter.py" in files)
+    assert ("llama-cpp-python" in pins) == ("runtime/converter.py" in files)
 
 
 def find_loads(files: Mapping[str, RenderedFile]) -> list[tuple[str, set[str]]]:
@@ -319,22 +323,22 @@ def test_no_code_of_a_model_runs_untold(files: dict[str, RenderedFile]) -> None:
 
 
 def test_processes_agree(files: dict[str, RenderedFile]) -> None:
-    """accelerate.yaml starts as many processes as guard.py speaks for."""
+    """If accelerate.yaml starts several processes, train.py expects them."""
     config = yaml.safe_load(files["accelerate.yaml"].text)
 
     several = config["num_processes"] > 1 or config["distributed_type"] == "DEEPSPEED"
-    assert ("RANK" in files["guard.py"].text) == several
+    assert ("runtime.distributed" in files["train.py"].text) == several
 
 
 def test_a_config_says_what_the_converter_reads(build_known: BuildKnown) -> None:
     """Falcon's one key head and GPT-NeoX's rotated share, in their bundles and in no other."""
     names = ("a Falcon with one key head", "an adapter of a GPT-NeoX", "lora on one gpu")
-    falcon, neox, other = (render(build_known, VARIANTS[name])["merge.py"].text for name in names)
+    falcon, neox, other = (render(build_known, VARIANTS[name])["export.py"].text for name in names)
 
-    assert 'config["num_kv_heads"] = 1' in falcon
-    assert "rotary_pct" in neox
-    assert "num_kv_heads" not in neox + other
-    assert "rotary_pct" not in falcon + other
+    assert "use_one_key_head" in falcon
+    assert "name_rotary_share" in neox
+    assert "use_one_key_head" not in neox + other
+    assert "name_rotary_share" not in falcon + other
 
 
 def test_template_is_carried_as_it_is(build_known: BuildKnown) -> None:
@@ -345,4 +349,4 @@ def test_template_is_carried_as_it_is(build_known: BuildKnown) -> None:
 
     assert files["chat_template.jinja"].text == template
     assert "chat_template.jinja" in files["prepare.py"].text
-    assert "chat_template.jinja" in files["merge.py"].text
+    assert "chat_template.jinja" in files["export.py"].text

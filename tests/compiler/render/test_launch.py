@@ -13,7 +13,7 @@ import yaml
 
 from ftc.compiler.knowledge.accelerators import all_accelerators
 from ftc.compiler.knowledge.skypilot import skypilot_names
-from ftc.compiler.plan.known import KnownFacts
+from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.render.bundle import BundleSource, render_bundle
 from ftc.compiler.render.file import RenderedFile

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.plan.known import KnownFacts
+from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.render.bundle import BundleSource, render_bundle
 from ftc.compiler.render.file import RenderedFile
-from ftc.compiler.resolve.go_template import render_go
-from ftc.compiler.resolve.ollama import collate
+from ftc.compiler.resolve.chat_template.ollama import collate
 from ftc.compiler.verify.modelfile import read_modelfile
 from ftc.compiler.verify.verifier import verify_files
+from ftc.runtime.go_template import render_go
 from ftc.spec.sections import Spec
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
@@ -50,8 +50,8 @@ def test_it_names_the_files_and_says_the_template(build_known: BuildKnown) -> No
     assert render_go(said["template"], collate(ASKED)) == (
         "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
     )
-    assert "run modelfile.py " in files["run.sh"].text
-    assert "go_template.py" in files
+    assert "ollama.check_modelfiles" in files["export.py"].text
+    assert "runtime/go_template.py" in files
 
 
 @pytest.mark.parametrize("obstacle", ["unknown", "date", "bos"])
@@ -63,8 +63,8 @@ def test_another_template_has_no_line(build_known: BuildKnown, obstacle: str) ->
 
     assert "template" not in said
     assert said["stop"] == []
-    assert "modelfile.py" not in files
-    assert "modelfile.py" not in files["run.sh"].text
+    assert "ollama" not in files["export.py"].text
+    assert "runtime/ollama.py" not in files
 
 
 def test_rows_without_a_template_are_asked_as_they_were_written(build_known: BuildKnown) -> None:
@@ -142,7 +142,8 @@ def test_an_adapter_has_a_modelfile_of_its_own(build_known: BuildKnown) -> None:
     assert said["template"] == read_modelfile(both["Modelfile"].text)["template"]
     assert read_modelfile(alone["Modelfile.adapter"].text) == said
     assert "Modelfile" not in alone
-    assert "quantize.py" not in alone
-    for name in ("adapter.py", "converter.py", "fidelity.py", "reader.py"):
-        assert name in alone
+    for name in ("adapter_export", "converter", "fidelity", "gguf_file"):
+        assert f"runtime/{name}.py" in alone
+    for name in ("quantizing", "rounding", "gguf_report"):
+        assert f"runtime/{name}.py" not in alone
     assert "llama-cpp-python" in alone["requirements.txt"].text

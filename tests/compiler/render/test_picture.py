@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from ftc.compiler.plan.known import KnownFacts
+from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.render.picture import draw_plan
 from ftc.spec.sections import Spec

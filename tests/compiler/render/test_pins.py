@@ -3,29 +3,32 @@
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from importlib.metadata import requires, version
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
-from ftc.compiler.knowledge.locked_packages import find_closure
-from ftc.compiler.plan.known import KnownFacts
+from ftc.compiler.knowledge.locked_packages import CPU_TORCH_NEEDS, find_closure
+from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.render.bundle import BundleSource, render_bundle
-from ftc.compiler.render.pins import PINS
+from ftc.compiler.render.pins import PINS, SDIST_MB
 from ftc.spec.sections import Spec
 
 ROOT = Path(__file__).parents[3]
+RenderTexts = Callable[[Mapping[str, Any]], dict[str, str]]
 RenderRequirements = Callable[[Mapping[str, Any]], tuple[str, str]]
 
 
 @pytest.fixture
-def render_requirements(
+def render_texts(
     build_known: Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]],
-) -> RenderRequirements:
-    """Give requirements.txt and requirements.lock of the base spec with edits."""
+) -> RenderTexts:
+    """Give the files of the base spec with edits."""
 
-    def render(edits: Mapping[str, Any]) -> tuple[str, str]:
+    def render(edits: Mapping[str, Any]) -> dict[str, str]:
         spec, facts = build_known(edits)
         source = BundleSource(
             spec=spec,
@@ -36,14 +39,24 @@ def render_requirements(
             model_path=None,
             chat_template=None,
         )
-        texts = {file.name: file.text for file in render_bundle(source)}
+        return {file.name: file.text for file in render_bundle(source)}
+
+    return render
+
+
+@pytest.fixture
+def render_requirements(render_texts: RenderTexts) -> RenderRequirements:
+    """Give requirements.txt and requirements.lock of the base spec with edits."""
+
+    def render(edits: Mapping[str, Any]) -> tuple[str, str]:
+        texts = render_texts(edits)
         return texts["requirements.txt"], texts["requirements.lock"]
 
     return render
 
 
 def test_pins_are_those_of_the_extras() -> None:
-    """`ftc[run,gpu,trackers]` and a bundle's requirements.txt give the same packages."""
+    """The extras `run`, `gpu` and `trackers` give the packages of a bundle's requirements.txt."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     pinned = dict(
@@ -103,3 +116,53 @@ def test_the_lock_of_a_bundle_is_closed(render_requirements: RenderRequirements)
     assert "llama-cpp-python==" in locked
     assert "nvidia-cublas==" in locked
     assert "llama-cpp-python==" not in with_more
+
+
+CPU: Mapping[str, Any] = {
+    "/spec/hardware/gpu": "cpu",
+    "/facts/hardware/kind": "cpu",
+    "/facts/hardware/name": "cpu",
+    "/facts/hardware/count": 1,
+    "/facts/hardware/memory_bytes": 0,
+    "/facts/hardware/host_ram_bytes": 2**36,
+}
+
+
+def test_a_bundle_for_the_cpu_locks_no_cuda(render_requirements: RenderRequirements) -> None:
+    """Torch is installed before, and its needs are locked; what else needs CUDA keeps it."""
+    _, usual = render_requirements({})
+    text, lock = render_requirements(CPU)
+    heads = {line.split("==")[0] for line in lock.splitlines() if "==" in line}
+    cuda = {head for head in heads if head.startswith(("nvidia", "cuda", "triton"))}
+
+    assert "torch==" in text
+    assert (cuda, "torch" in heads) == (set(), False)
+    assert {"sympy", "networkx", "filelock", "transformers"} <= heads
+    assert "Install the CPU build of torch" in lock
+    assert "Install the CPU build" not in usual
+    both = find_closure(["torch", "liger-kernel"], cpu=True)
+    assert "triton" in {package.name for package in both}
+
+
+def test_what_the_cpu_build_of_torch_needs() -> None:
+    """As its own metadata says, where this environment has that build."""
+    if not version("torch").endswith("+cpu"):
+        pytest.skip("this is torch's build for GPUs")
+    needs = (Requirement(line) for line in requires("torch") or ())
+    found = {need.name for need in needs if need.marker is None or need.marker.evaluate()}
+
+    assert found == set(CPU_TORCH_NEEDS)
+
+
+def test_the_readme_says_what_to_install(render_texts: RenderTexts, sdist: Path) -> None:
+    """The compiler and the converter's download where something is converted, and only there."""
+    with_gguf = render_texts({})["README.md"]
+    without = render_texts({**CPU, "/spec/export/types": []})["README.md"]
+    adapter = render_texts({"/spec/export/types": [], "/spec/export/adapter": True})["README.md"]
+    parts = ("C++ compiler", "-DGGML_NATIVE=OFF", "FTC_LLAMA_CPP_SDIST", f"({SDIST_MB} MB)")
+
+    for part in parts:
+        assert [part in text for text in (with_gguf, adapter, without)] == [True, True, False], part
+    assert ["--index-url" in text for text in (with_gguf, without)] == [False, True]
+    assert all("needs Python 3.11 to 3.13" in text for text in (with_gguf, without))
+    assert round(sdist.stat().st_size / 10**6) == SDIST_MB

@@ -1,16 +1,18 @@
-"""The generated rewards.py rewards what its functions' names say, and carries the user's own."""
+"""The rewards of evaluate.py: functions in the order of their weights, the user's own included."""
 
+import ast
 import hashlib
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
-from runpy import run_path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from ftc.compiler.pipeline import Outcome, compile_bundle
+from ftc.runtime import rewards as runtime_rewards
+from ftc.runtime import schema_reward
 from tests.test_properties import BASE, CONFIG, put, write_model
 
 OWN = b'def shouts(completions, **kwargs):\r\n\treturn [float("!" in c) for c in completions]\r\n'
@@ -42,81 +44,58 @@ def compile_rewards(folder: Path, *rewards: Any) -> Outcome:
     return outcome
 
 
-def run_rewards(
-    folder: Path, out: Path, monkeypatch: pytest.MonkeyPatch, *rewards: Any
-) -> Mapping[str, Any]:
-    """Return the generated module, run beside what the bundle carries for it."""
-    for file in compile_rewards(folder, *rewards).files:
-        if file.name in {"rewards.py", "reward_functions.py", "answer_schema.json"}:
-            (out / file.name).write_bytes(file.text.encode())
-    monkeypatch.syspath_prepend(str(out))
-    monkeypatch.delitem(sys.modules, "reward_functions", raising=False)
-    found = run_path(str(out / "rewards.py"))
-    assert len(found["WEIGHTS"]) == len(found["FUNCTIONS"])
-    assert all(path.is_file() for path in found["FILES"])
-    return found
+def take_rewards(folder: Path, out: Path, *rewards: Any) -> Mapping[str, Any]:
+    """Return the constants of the rewards in evaluate.py, run beside the files that they need."""
+    files = {file.name: file.text for file in compile_rewards(folder, *rewards).files}
+    (out / "answer_schema.json").write_text(files.get("answer_schema.json", ""), encoding="utf-8")
+    names: dict[str, Any] = {
+        "HERE": out,
+        "rewards": runtime_rewards,
+        "schema_reward": schema_reward,
+    }
+    if "reward_functions.py" in files:
+        own: dict[str, Any] = {}
+        exec(files["reward_functions.py"], own)  # noqa: S102 - the test's own functions
+        names["reward_functions"] = SimpleNamespace(**own)
+    for node in ast.parse(files["evaluate.py"]).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).startswith("REWARD"):
+            exec(ast.unparse(node), names)  # noqa: S102 - constants of a rendered script
+    assert len(names["REWARDS"]) == len(names["REWARD_WEIGHTS"])
+    return names
 
 
-def test_exact_forgives_white_space_and_case(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """More or less than the reference is not forgiven."""
-    found = run_rewards(folder, tmp_path, monkeypatch, "exact")
-    (exact,) = found["FUNCTIONS"]
+def test_functions_come_in_the_order_of_their_weights(folder: Path, tmp_path: Path) -> None:
+    """Exact, numeric, patterns; what a pattern says is a constant, quotes and all."""
+    rewards = (
+        {"regex": "['\"]\\)", "weight": -0.5},
+        {"match": "numeric", "weight": 2},
+        "exact",
+        {"regex": r"^\d+$"},
+    )
+    found = take_rewards(folder, tmp_path, *rewards)
 
-    said, right = [" The\nEnd", "the ends", "end"], ["the end", "the end", "the end"]
-    assert exact(completions=said, answer=right, prompts=["?"] * 3) == [1.0, 0.0, 0.0]
-
-
-def test_numeric_compares_the_last_number(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Commas, signs and trailing words are read; an answer without a number gets nothing."""
-    found = run_rewards(folder, tmp_path, monkeypatch, {"match": "numeric", "weight": 2})
-    (numeric,) = found["FUNCTIONS"]
-
-    said = ["3 and 4 make 7.0 apples", "7 or 8", "seven", "-1,200", "none"]
-    right = ["#### 7", "7", "7", "-1200", "nor here"]
-    assert numeric(completions=said, answer=right, log_metric=print) == [1.0, 0.0, 0.0, 1.0, 0.0]
-    assert found["WEIGHTS"] == [2.0]
-
-
-def test_patterns_are_each_a_function(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What a pattern says is a constant, quotes and all; white space at the ends is left out."""
-    rewards = ({"regex": r"^\d+$"}, {"regex": "['\"]\\)", "weight": -0.5})
-    found = run_rewards(folder, tmp_path, monkeypatch, *rewards)
-    first, second = found["FUNCTIONS"]
-
-    assert first(completions=["12\n", "12 apples"], answer=["", ""]) == [1.0, 0.0]
-    assert second(completions=["f('a')", "f(a)"]) == [1.0, 0.0]
-    assert [first.__name__, second.__name__] == ["regex_1", "regex_2"]
-    assert found["WEIGHTS"] == [1.0, -0.5]
+    names = [one.__name__ for one in found["REWARDS"]]
+    assert names == ["exact", "numeric", "regex_1", "regex_2"]
+    assert found["REWARD_WEIGHTS"] == [1.0, 2.0, -0.5, 1.0]
+    assert found["REWARDS"][2](completions=["f('a')", "f(a)"]) == [1.0, 0.0]
 
 
 @pytest.mark.parametrize("schema", ["answer.json", {"type": "integer"}])
-def test_json_is_held_to_its_schema(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, schema: Any
-) -> None:
-    """From a file or from the spec; what surrounds the JSON makes it none."""
-    found = run_rewards(folder, tmp_path, monkeypatch, {"json_schema": schema})
-    (valid_json,) = found["FUNCTIONS"]
+def test_a_schema_comes_from_a_file_or_the_spec(folder: Path, tmp_path: Path, schema: Any) -> None:
+    """The bundle carries it as answer_schema.json."""
+    (valid_json,) = take_rewards(folder, tmp_path, {"json_schema": schema})["REWARDS"]
 
-    said = ["42", " 42\n", '"42"', "The answer: 42", "[" * 5000]
-    assert valid_json(completions=said) == [1.0, 1.0, 0.0, 0.0, 0.0]
+    assert valid_json(completions=["42", '"42"']) == [1.0, 0.0]
 
 
-def test_functions_of_the_user_come_last(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_functions_of_the_user_come_last(folder: Path, tmp_path: Path) -> None:
     """They are called by the names that the spec gives, weights in step with them."""
     own = {"functions": "own.py", "names": ["shouts"], "weight": 0.2}
-    found = run_rewards(folder, tmp_path, monkeypatch, own, "numeric")
+    found = take_rewards(folder, tmp_path, own, "numeric")
 
-    assert [f.__name__ for f in found["FUNCTIONS"]] == ["numeric", "shouts"]
-    assert found["FUNCTIONS"][1](completions=["Hey!", "hey"], answer=["", ""]) == [1.0, 0.0]
-    assert found["WEIGHTS"] == [1.0, 0.2]
+    assert [f.__name__ for f in found["REWARDS"]] == ["numeric", "shouts"]
+    assert found["REWARDS"][1](completions=["Hey!", "hey"], answer=["", ""]) == [1.0, 0.0]
+    assert found["REWARD_WEIGHTS"] == [1.0, 0.2]
 
 
 def test_a_file_of_functions_is_carried_byte_for_byte(folder: Path) -> None:
@@ -129,7 +108,7 @@ def test_a_file_of_functions_is_carried_byte_for_byte(folder: Path) -> None:
     assert outcome.lock.files["reward_functions.py"] == hashlib.sha256(OWN).hexdigest()
     written = files["spec.json"].data["objective"]["rewards"]
     assert written == [{"functions": "reward_functions.py", "names": ["shouts"]}]
-    assert "is somebody's code, copied as it is" in files["README.md"].text
+    assert "is an unchanged copy" in files["README.md"].text
 
 
 def test_a_file_of_functions_is_never_run(folder: Path) -> None:
@@ -143,5 +122,6 @@ def test_a_run_without_rewards_has_no_such_file(folder: Path) -> None:
     """Nothing of another run's rewards is left in a bundle."""
     names = {file.name for file in compile_rewards(folder, "numeric").files}
 
-    assert "rewards.py" in names
-    assert not names & {"reward_functions.py", "answer_schema.json"}
+    assert "runtime/rewards.py" in names
+    unused = {"reward_functions.py", "answer_schema.json", "runtime/schema_reward.py"}
+    assert not names & unused

@@ -4,15 +4,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ftc.compiler.resolve.data import resolve_data
+from ftc.compiler.resolve.data.facts import resolve_data
 from ftc.compiler.resolve.facts import DataFacts, TokenizerFacts, Unknown
-from ftc.compiler.resolve.model import resolve_model
-from ftc.compiler.resolve.tokenizer import resolve_tokenizer
+from ftc.compiler.resolve.model.facts import resolve_model
+from ftc.compiler.resolve.tokenizer.facts import resolve_tokenizer
 from ftc.spec.finding import Finding
 from ftc.spec.sections import Spec
+from tests.messages import say
 
 NO_TOKENIZER = Unknown(
-    finding=Finding(code="FTC113", name="x", severity="error", message="gone", help="look")
+    finding=Finding(
+        code="FTC113", name="x", severity="error", problem=say("gone"), remedy=say("look")
+    )
 )
 CHAT = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
 

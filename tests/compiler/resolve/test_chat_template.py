@@ -13,13 +13,12 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.resolve.chat_template import (
+from ftc.compiler.resolve.chat_template.rendering import (
     ChatTemplate,
     ChatTemplateError,
     compile_chat_template,
 )
-from ftc.compiler.resolve.markers import mask_generated
-from ftc.compiler.resolve.tokenizer import probe_template
+from ftc.compiler.resolve.tokenizer.facts import mask_generated, probe_template
 from tests.tiny_tokenizers import sentencepiece_tokenizer
 
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from ftc.compiler.knowledge.converter import check_text, pre_tokenizer_name
-from ftc.compiler.resolve.conversion import read_conversion
 from ftc.compiler.resolve.facts import ConversionFacts
-from ftc.compiler.resolve.tokenizer_files import load_tokenizer, read_tokenizer_config
+from ftc.compiler.resolve.model.tokenizer_files import load_tokenizer, read_tokenizer_config
+from ftc.compiler.resolve.tokenizer.conversion import read_conversion
 from tests.real_tokenizers import real_tokenizer
 from tests.tiny_tokenizers import byte_level_tokenizer, sentencepiece_tokenizer
 

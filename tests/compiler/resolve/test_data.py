@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.resolve.data import resolve_data
+from ftc.compiler.resolve.data.facts import resolve_data
 from ftc.compiler.resolve.facts import Label, Unknown
 from tests.compiler.resolve.resolving import CHAT, NO_TOKENIZER, chat_rows, exact, known, unknown
 
@@ -44,9 +44,10 @@ def test_every_kind_of_malformed_row_is_named(make_spec: Any, tmp_path: Path) ->
     facts = known(make_spec(data={"source": "chat.jsonl"}), tmp_path)
     assert facts.faults == {
         "no_list": 2,
-        "no_turn": 2,
+        "no_turn": 1,
         "order": 1,
         "unanswered": 1,
+        "unknown_role": 1,
         "unreadable": 1,
     }
     assert facts.malformed_rows == sum(facts.faults.values())
@@ -251,6 +252,30 @@ def test_missing_columns_are_suggested(make_spec: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("prompt", "completion", "fixed"),
+    [
+        ("txt", "intent", {"prompt": "text"}),
+        ("intent", "txt", {"completion": "text"}),
+        ("txt", "categry", {"prompt": "text", "completion": "category"}),
+        ("txt", "text", {}),
+        ("txt", "texts", {"completion": "text"}),
+    ],
+)
+def test_no_column_is_suggested_for_two_roles(
+    make_spec: Any, tmp_path: Path, prompt: str, completion: str, fixed: dict[str, str]
+) -> None:
+    """Every missing column is named at once, and each column goes to one role."""
+    (tmp_path / "data.csv").write_text("text,category\na,b\n", encoding="utf-8")
+    columns = {"prompt": prompt, "completion": completion}
+    finding = unknown(make_spec(data={"source": "data.csv", "columns": columns}), tmp_path)
+    assert finding.code == "FTC205"
+    for name in {prompt, completion} - {"text"}:
+        assert f"`{name}`" in finding.message
+    found = {patch["path"].rsplit("/")[-1]: patch["value"] for patch in finding.fix}
+    assert found == fixed
+
+
+@pytest.mark.parametrize(
     ("name", "content", "code"),
     [
         ("rows.csv", b"", "FTC204"),
@@ -350,10 +375,10 @@ def test_local_folders_need_no_hub_library(make_spec: Any, model_folder: Path) -
     program = """
 import sys
 from pathlib import Path
-from ftc.compiler.resolve.data import resolve_data
+from ftc.compiler.resolve.data.facts import resolve_data
 from ftc.compiler.resolve.hardware import resolve_hardware
-from ftc.compiler.resolve.model import resolve_model
-from ftc.compiler.resolve.tokenizer import resolve_tokenizer
+from ftc.compiler.resolve.model.facts import resolve_model
+from ftc.compiler.resolve.tokenizer.facts import resolve_tokenizer
 from ftc.spec.load import load_document
 from ftc.spec.validate import validate
 spec = validate(load_document("spec.json"))
@@ -401,6 +426,15 @@ def test_files_without_columns(
     assert (finding.code, says in finding.message) == ("FTC204", True), finding.message
 
 
+def test_a_lacking_column_is_named_for_the_objective(make_spec: Any, tmp_path: Path) -> None:
+    """Pairs lack `rejected`; nobody needs a completion."""
+    (tmp_path / "pairs.csv").write_text("prompt,chosen\na,b\n")
+    finding = unknown(make_spec(data="pairs.csv", objective={"type": "dpo"}), tmp_path)
+    assert finding.code == "FTC206"
+    assert finding.message.startswith("`dpo` needs the columns `rejected`, and `pairs.csv` has")
+    assert "completion" not in finding.help
+
+
 def test_a_needed_column_that_is_there_twice(make_spec: Any, tmp_path: Path) -> None:
     """Either might be meant, so neither is taken; a column that nothing reads may be double."""
     path = tmp_path / "data.csv"
@@ -415,7 +449,7 @@ def test_a_needed_column_that_is_there_twice(make_spec: Any, tmp_path: Path) -> 
 def test_what_is_no_regular_file(make_spec: Any, tmp_path: Path) -> None:
     """A device is there, and is not said to be missing."""
     finding = unknown(make_spec(data={"source": "/dev/null", "format": "csv"}), tmp_path)
-    assert "no regular file" in finding.message
+    assert "not a regular file" in finding.message
 
 
 def test_one_answer_for_all(make_spec: Any, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tokenizers import Tokenizer
 from tokenizers.models import BPE, Unigram
 
-from ftc.compiler.resolve.gguf_vocabulary import count_gguf_bytes
+from ftc.compiler.resolve.tokenizer.conversion import count_gguf_bytes
 
 WORDS = ("a", "b", "ab", "ñ", "abñ", "<|end|>")
 MERGES = (("a", "b"), ("ab", "ñ"))

@@ -47,6 +47,14 @@ def test_an_unknown_gpu_gets_suggestions_and_a_fix(make_spec: Any) -> None:
     assert found.finding.fix[0]["value"] == {**long, "gpu": value.removeprefix("2x ")}
 
 
+@pytest.mark.parametrize("name", ["GTX 1660", "Quadro P6000", "RTX 9999"])
+def test_another_gpu_is_never_a_fix(make_spec: Any, name: str) -> None:
+    """Only another spelling of the GPU that is named is offered, and as an unsafe fix."""
+    found = resolve_hardware(make_spec(hardware=name))
+    assert isinstance(found, Unknown)
+    assert (found.finding.fix, found.finding.fix_safety) == ((), "unsafe")
+
+
 def test_cpu_is_this_machine(make_spec: Any) -> None:
     """A processor has memory, cores and no GPU memory; the count is of processes."""
     facts = known(resolve_hardware(make_spec(hardware={"gpu": "cpu", "count": 2})))
@@ -84,3 +92,20 @@ def test_auto_takes_the_gpus_that_are_there(
 def test_reading_gpus_never_fails() -> None:
     """With a driver or without one the answer is a tuple."""
     assert isinstance(hardware.read_gpus(), tuple)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("M2 Max", "Apple GPUs are not supported"),
+        ("8x MI300X", "AMD GPUs are not supported"),
+        ("TPU v5e-8", "Google accelerators are not supported"),
+    ],
+)
+def test_an_accelerator_without_cuda_is_refused(make_spec: Any, name: str, said: str) -> None:
+    """The finding names its maker, and no name of the table is offered as a repair."""
+    found = resolve_hardware(make_spec(hardware=name))
+    assert isinstance(found, Unknown)
+    assert found.finding.code == "FTC334"
+    assert said in found.finding.message
+    assert found.finding.fix == ()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.resolve.mixture import allot
+from ftc.compiler.resolve.data.mixture import allot
 from ftc.spec.sections import Spec
 from ftc.spec.validate import to_spec
 from tests.compiler.resolve.resolving import known, unknown
@@ -43,6 +43,18 @@ def test_sources_have_facts_of_their_own(folder: Path) -> None:
     assert (facts.prompt, facts.completion, facts.messages) == ("prompt", "completion", "messages")
     assert facts.labels == ()  # conversations have none
     assert sum(rows for _, rows in facts.lengths.histogram) == pytest.approx(90, abs=2)
+
+
+def test_new_tokens_that_no_row_holds(folder: Path) -> None:
+    """Each source is searched, and a token in one of them is there; so is one that is always said.
+
+    `box` is in the pairs, `story` only in a source that is not named.
+    """
+    model = {"id": "./m", "new_tokens": ["box", "hello", "story", "<sys>"]}
+    sources = {"sources": ["pairs.csv", "chats.jsonl"], "system": "<sys> Be short."}
+    facts = known(to_spec({"name": "x", "model": model, "data": sources}), folder)
+    assert [part.absent_tokens for part in facts.sources] == [("hello", "story"), ("box", "story")]
+    assert facts.absent_tokens == ("story",)
 
 
 def test_copies_of_an_earlier_source_are_copies(folder: Path) -> None:

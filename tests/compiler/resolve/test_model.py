@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.resolve.data import resolve_data
+from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.resolve.data.facts import resolve_data
 from ftc.compiler.resolve.facts import ModelFacts, TokenizerFacts, Unknown
-from ftc.compiler.resolve.model import resolve_model
-from ftc.compiler.resolve.tokenizer import reload_tokenizer, resolve_tokenizer
+from ftc.compiler.resolve.model.facts import facts_from_table, resolve_model
+from ftc.compiler.resolve.resolver import NOT_SAID
+from ftc.compiler.resolve.tokenizer.facts import reload_tokenizer, resolve_tokenizer
 from ftc.spec.sections import Spec
 
 COMMIT = "a" * 40
@@ -92,16 +94,126 @@ def test_an_architecture_outside_the_table_is_counted_by_its_headers(
     assert code(resolve_model(make_spec(), folder=model_folder.parent)) == "FTC111"
 
 
+def test_the_modules_of_an_unknown_architecture(make_spec: Any, model_folder: Path) -> None:
+    """Headers name those with matrices, an index all that have weights; the table is better."""
+    tensors = {
+        "model.layers.0.attn.wq.weight": ("BF16", [4, 4]),
+        "model.layers.1.attn.wq.weight": ("BF16", [4, 4]),
+        "model.layers.0.attn.wq.bias": ("BF16", [4]),
+        "model.layers.0.norm.weight": ("BF16", [4]),
+    }
+    path = model_folder / "model.safetensors"
+    write_safetensors(path, tensors)
+    assert known(make_spec(), model_folder.parent).modules is None
+    edit_config(model_folder, architectures=["NovelForCausalLM"], model_type="novel")
+    assert known(make_spec(), model_folder.parent).modules == ("model.layers.*.attn.wq",)
+    path.unlink()
+    index = {"metadata": {"total_size": 64}, "weight_map": dict.fromkeys(tensors, "x.safetensors")}
+    (model_folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    facts = known(make_spec(), model_folder.parent)
+    assert facts.modules == ("model.layers.*.attn.wq", "model.layers.*.norm")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "licence"),
+    [
+        ("README.md", "---\nlicense: cc-by-nc-4.0\ntags: [a]\n---\n# A\n", "cc-by-nc-4.0"),
+        ("README.md", "---\nlicense: other\nlicense_name: mrl\n---\n", "mrl"),
+        ("README.md", '---\r\nlicense: "mit"\r\n---\r\n', "mit"),
+        ("README.md", "# A\nlicense: mit\n", None),
+        (
+            "LICENSE",
+            "\n  Qwen RESEARCH LICENSE AGREEMENT\n\nText\n",
+            "Qwen RESEARCH LICENSE AGREEMENT",
+        ),
+        ("LICENSE", "", None),
+    ],
+)
+def test_the_licence_of_a_folder(
+    make_spec: Any, model_folder: Path, name: str, text: str, licence: str | None
+) -> None:
+    """The front matter of its README says it, else the first line of its LICENSE."""
+    (model_folder / name).write_bytes(text.encode())
+    assert known(make_spec(), model_folder.parent).licence == licence
+
+
+LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 988097824\n"
+
+
+@pytest.mark.parametrize("kept", [0.1, 0.9], ids=["in the header", "in the tensors"])
+def test_truncated_weights_are_told_with_both_sizes(
+    make_spec: Any, model_folder: Path, kept: float
+) -> None:
+    """The architecture is in the table, so nothing else needs the weights."""
+    path = model_folder / "model.safetensors"
+    write_safetensors(path, {"a": ("BF16", [10, 30]), "b": ("BF16", [10, 30])})
+    whole = path.read_bytes()
+    assert known(make_spec(), model_folder.parent).weights_bytes == len(whole)
+    path.write_bytes(whole[: int(kept * len(whole))])
+    found = resolve_model(make_spec(), folder=model_folder.parent)
+    assert isinstance(found, Unknown)
+    assert found.finding.code == "FTC135"
+    assert "`model.safetensors` of `./model` is truncated" in found.finding.message
+    assert f"has {int(kept * len(whole)):,} bytes" in found.finding.message
+    if kept > 0.5:
+        assert f"says {len(whole):,}" in found.finding.message
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["model-00001-of-00002.safetensors", "pytorch_model.bin", "tokenizer.json", "tokenizer.model"],
+)
+def test_a_pointer_of_git_lfs_is_named(make_spec: Any, model_folder: Path, name: str) -> None:
+    """A clone without git-lfs: with the size of the pointer and of the file."""
+    (model_folder / name).write_text(LFS)
+    found = resolve_model(make_spec(), folder=model_folder.parent)
+    assert isinstance(found, Unknown)
+    assert found.finding.code == "FTC134"
+    assert f"`{name}` of `./model` is a pointer of git-lfs" in found.finding.message
+    assert f"{len(LFS)} bytes instead of 988,097,824" in found.finding.message
+
+
+def test_several_pointers_are_one_finding(make_spec: Any, model_folder: Path) -> None:
+    """The weights are named, and the others are counted."""
+    for name in ("model.safetensors", "tokenizer.json", "tokenizer.model"):
+        (model_folder / name).write_text(LFS)
+    found = resolve_model(make_spec(), folder=model_folder.parent)
+    assert isinstance(found, Unknown)
+    said = "`model.safetensors` of `./model` and 2 other files are pointers"
+    assert said in found.finding.message
+
+
+def test_data_that_is_a_pointer_of_git_lfs_is_named(make_spec: Any, tmp_path: Path) -> None:
+    """It is not taken for a table of one column."""
+    (tmp_path / "rows.csv").write_text(LFS)
+    found = resolve_data(make_spec(data="rows.csv"), folder=tmp_path, tokenizer=NOT_SAID)
+    assert isinstance(found, Unknown)
+    assert found.finding.code == "FTC134"
+    assert "988,097,824" in found.finding.message
+
+
 def test_a_sharded_model_is_read_through_its_index(make_spec: Any, model_folder: Path) -> None:
     """Shards add up; where one is missing the index's total stands in."""
     edit_config(model_folder, architectures=["NovelForCausalLM"], model_type="novel")
     shards = {"a": "x-1.safetensors", "b": "x-2.safetensors"}
     index = {"metadata": {"total_size": 64}, "weight_map": shards}
     (model_folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert known(make_spec(), model_folder.parent).missing_weights == ()
     write_safetensors(model_folder / "x-1.safetensors", {"a": ("BF16", [5])})
-    assert known(make_spec(), model_folder.parent).parameters == 32
+    facts = known(make_spec(), model_folder.parent)
+    assert (facts.parameters, facts.missing_weights) == (32, ("x-2.safetensors",))
     write_safetensors(model_folder / "x-2.safetensors", {"b": ("BF16", [6])})
-    assert known(make_spec(), model_folder.parent).parameters == 11
+    facts = known(make_spec(), model_folder.parent)
+    assert (facts.parameters, facts.missing_weights) == (11, ())
+
+
+@pytest.mark.parametrize("data", [b"", b"<!DOCTYPE html><html></html>", b"\0" * 64])
+def test_what_is_no_safetensors_file_is_told(
+    make_spec: Any, model_folder: Path, data: bytes
+) -> None:
+    """The table counts the parameters, and loading would still stop at the file."""
+    (model_folder / "model.safetensors").write_bytes(data)
+    assert code(resolve_model(make_spec(), folder=model_folder.parent)) == "FTC111"
 
 
 @pytest.mark.parametrize(
@@ -136,6 +248,29 @@ def test_quantized_and_custom_models_are_told(make_spec: Any, model_folder: Path
     assert known(make_spec(), model_folder.parent).custom_code
 
 
+@pytest.mark.parametrize(
+    ("key", "method"),
+    [
+        ("quantization_config", "mxfp4"),
+        ("quantization_config", "fp8"),
+        ("compression_config", "compressed-tensors"),
+    ],
+)
+def test_how_weights_are_quantized(
+    make_spec: Any, model_folder: Path, key: str, method: str
+) -> None:
+    """Every key under which transformers finds a method."""
+    edit_config(model_folder, **{key: {"quant_method": method}})
+    assert known(make_spec(), model_folder.parent).quantized == method
+
+
+def test_the_table_knows_what_is_published_quantized() -> None:
+    """gpt-oss has no 16-bit original: its experts are in MXFP4."""
+    entry = find_model("openai/gpt-oss-20b")
+    assert entry is not None
+    assert facts_from_table(entry, entry.id).quantized == "mxfp4"
+
+
 def test_folders_that_are_no_models(make_spec: Any, tmp_path: Path) -> None:
     """A missing folder, an adapter, a GGUF, an empty folder and broken JSON are told apart."""
     folder = tmp_path / "model"
@@ -163,7 +298,7 @@ def test_folders_that_are_no_models(make_spec: Any, tmp_path: Path) -> None:
 def test_the_hub_gives_a_pinned_commit(
     make_spec: Any, tmp_path: Path, hub: Any, model_files: dict[str, bytes]
 ) -> None:
-    """Small files are fetched and weights never; the second time the cache answers offline."""
+    """Small files are fetched and weights never; the second time nothing is asked."""
     weights = {"model.safetensors": b"x" * 1000, "modeling.py": b"raise SystemExit"}
     hub.add("models/owner/tiny", model_files | weights, cardData={"license": "mit"})
     spec = make_spec(model="owner/tiny")
@@ -179,7 +314,7 @@ def test_the_hub_gives_a_pinned_commit(
     assert reload_tokenizer(spec, tokenizer, folder=tmp_path) is not None
     count = len(hub.requests)
     pinned = known(make_spec(model={"id": "owner/tiny", "revision": COMMIT}), tmp_path)
-    assert (pinned.origin, pinned.revision) == ("cache", COMMIT)
+    assert pinned == facts
     assert len(hub.requests) == count
 
 
@@ -193,11 +328,11 @@ def test_the_cache_answers_where_the_hub_does_not(
     """Offline by wish and offline by accident both fall back on the cache; half of it is told."""
     hub.add("models/owner/tiny", model_files)
     spec = make_spec(model="owner/tiny")
-    known(spec, tmp_path)
+    facts = known(spec, tmp_path)
     hub.failing = 503
-    assert known(spec, tmp_path).origin == "cache"
+    assert known(spec, tmp_path) == facts
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert known(spec, tmp_path).origin == "cache"
+    assert known(spec, tmp_path) == facts
     (tmp_path / f"hf/hub/models--owner--tiny/snapshots/{COMMIT}/config.json").unlink()
     assert code(resolve_model(spec, folder=tmp_path)) == "FTC110"
 

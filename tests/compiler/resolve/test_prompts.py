@@ -1,7 +1,7 @@
 """What repeats: examples, and prompts with another answer."""
 
-from ftc.compiler.resolve.example import Example
-from ftc.compiler.resolve.prompts import PromptCount
+from ftc.compiler.resolve.data.prompts import PromptCount
+from ftc.compiler.resolve.rows.example import Example
 
 
 def pair(prompt: str, answer: str) -> Example:

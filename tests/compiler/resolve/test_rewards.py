@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.resolve.example import Example
+from ftc.compiler.resolve.data.rewards import measure_rewards
 from ftc.compiler.resolve.facts import RewardFacts
-from ftc.compiler.resolve.rewards import measure_rewards
+from ftc.compiler.resolve.rows.example import Example
+from ftc.spec.message import Message
 from ftc.spec.validate import to_spec
 
 ANSWERS = ("it is 4", "7 apples", "no idea", '{"sum": 3}')
@@ -68,13 +69,13 @@ def test_functions_are_parsed_and_not_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("reward", "what"),
     [
-        ({"regex": "(a"}, "is no regular expression"),
-        ({"functions": "gone.py", "names": ["f"]}, "`gone.py` cannot be read"),
-        ({"functions": "broken.py", "names": ["f"]}, "is no Python"),
-        ({"functions": "bytes.py", "names": ["f"]}, "is no UTF-8 text"),
-        ({"json_schema": "broken.py"}, "is no JSON"),
-        ({"json_schema": {"type": "sum"}}, "is no JSON Schema"),
-        ({"json_schema": "list.json"}, "must be an object"),
+        ({"regex": "(a"}, "is not a regular expression"),
+        ({"functions": "gone.py", "names": ["f"]}, "`gone.py` does not exist or cannot be read"),
+        ({"functions": "broken.py", "names": ["f"]}, "is not Python"),
+        ({"functions": "bytes.py", "names": ["f"]}, "is not UTF-8 text"),
+        ({"json_schema": "broken.py"}, "is not JSON"),
+        ({"json_schema": {"type": "sum"}}, "is not a JSON Schema"),
+        ({"json_schema": "list.json"}, "which is an object"),
     ],
 )
 def test_what_cannot_be_used_is_said(tmp_path: Path, reward: Any, what: str) -> None:
@@ -85,5 +86,5 @@ def test_what_cannot_be_used_is_said(tmp_path: Path, reward: Any, what: str) -> 
     found = measure(tmp_path, {"regex": "apples"}, reward)
 
     assert [fault.place for fault in found.faults] == [1]
-    assert what in found.faults[0].what
+    assert what in str(Message(found.faults[0].key, found.faults[0].values))
     assert found.matched_rows == (1,)

@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import pytest
 
-from ftc.compiler.resolve.roles import Roles, Unassigned, assign_roles
+from ftc.compiler.resolve.rows.roles import Roles, Unassigned, assign_roles
 from ftc.spec.sections import Columns
 
 NONE: dict[str, str | None] = dict.fromkeys(field.name for field in fields(Columns))
@@ -82,6 +82,8 @@ def test_what_cannot_be_assigned_says_why() -> None:
     """A missing column, unknown names, and a role the form lacks are told apart."""
     missing = assign_roles(["a", "b"], named=named(prompt="c"), form="auto")
     assert missing == Unassigned(problem="missing", roles=("prompt",), form=None)
+    both = assign_roles(["a", "b"], named=named(prompt="c", completion="d"), form="auto")
+    assert both == Unassigned(problem="missing", roles=("prompt", "completion"), form=None)
     unknown = assign_roles(["a", "b"], named=named(), form="auto")
     assert unknown == Unassigned(problem="unrecognised", roles=(), form=None)
     chat = assign_roles(["a", "b"], named=named(), form="chat")

@@ -49,9 +49,27 @@ def test_labels_that_are_written_are_few(
     assert len(known(make_spec(**SCORED), tmp_path).labels) == labels
 
 
-def test_free_text_is_no_label(make_spec: Any, tmp_path: Path) -> None:
-    """Too many different ones, or too few rows of each."""
-    write(tmp_path, [f"text {n} of {i},label {n}" for n in range(1001) for i in range(5)])
-    assert known(make_spec(**SCORED), tmp_path).labels == ()
-    write(tmp_path, [f"text {n} of {i},label {n}" for n in range(40) for i in range(4)])
-    assert known(make_spec(**SCORED), tmp_path).labels == ()
+@pytest.mark.parametrize(
+    ("rows", "reason", "number", "most"),
+    [
+        (
+            [f"text {n} of {i},label {n}" for n in range(1001) for i in range(5)],
+            "values",
+            1001,
+            1000,
+        ),
+        ([f"text {n} of {i},label {n}" for n in range(40) for i in range(4)], "rows", 160, 40),
+        (["a,b", f"c,{'d' * 81}", "e,f"], "length", 81, 80),
+    ],
+)
+def test_free_text_is_no_label(  # noqa: PLR0917 - a case has four parts
+    make_spec: Any, tmp_path: Path, rows: list[str], reason: str, number: int, most: int
+) -> None:
+    """The facts say which limit the answers break, and nothing of it to another objective."""
+    write(tmp_path, rows)
+    data = known(make_spec(**SCORED), tmp_path)
+    assert data.labels == ()
+    assert data.open_answers is not None
+    found = data.open_answers
+    assert (found.reason, found.number, found.most) == (reason, number, most)
+    assert known(make_spec(), tmp_path).open_answers is None

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from ftc.compiler.resolve.first_rows import BYTES, FILES
+from ftc.compiler.resolve.data.stream import BYTES, FILES
 from tests.compiler.resolve.resolving import known, unknown
 
 ROWS = 12_000

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ftc.compiler.resolve.facts import TokenizerFacts, Unknown
-from ftc.compiler.resolve.model import resolve_model
-from ftc.compiler.resolve.tokenizer import reload_tokenizer, resolve_tokenizer
+from ftc.compiler.resolve.model.facts import resolve_model
+from ftc.compiler.resolve.tokenizer.facts import reload_tokenizer, resolve_tokenizer
 from ftc.spec.sections import Spec
 
 
@@ -158,3 +158,33 @@ def test_an_unknown_model_is_the_only_cause(make_spec: Any, tmp_path: Path) -> N
     """The tokenizer of a model that is not there is unknown for the same reason."""
     model = resolve_model(make_spec(), folder=tmp_path)
     assert resolve_tokenizer(make_spec(), folder=tmp_path, model=model) is model
+
+
+def test_new_tokens_that_are_there_already(make_spec: Any, model_folder: Path) -> None:
+    """Those of the vocabulary, and those that the template writes."""
+    edit(model_folder, chat_template="<plan>{{ messages[0].content }}")
+    model = {"id": "./model", "new_tokens": ["</s>", "<plan>", "<tool>"]}
+    facts = known(make_spec(model=model), model_folder.parent)
+    assert facts.existing_tokens == ("</s>",)
+    assert facts.template_tokens == ("<plan>",)
+
+
+ZEPHYR = (
+    "{% for message in messages %}{{ '<|' + message['role'] + '|>\n' + message['content'] "
+    "+ eos_token + '\n' }}{% if loop.last and add_generation_prompt %}{{ '<|assistant|>\n' }}"
+    "{% endif %}{% endfor %}"
+)
+
+
+def test_a_template_is_probed_where_no_token_is_at_hand(
+    make_spec: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A template that adds `eos_token` refuses nothing only because the table has no tokens."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "none"))
+    (tmp_path / "zephyr.jinja").write_text(ZEPHYR, encoding="utf-8")
+    spec = make_spec(model={"id": "HuggingFaceH4/zephyr-7b-beta", "chat_template": "zephyr.jinja"})
+    facts = known(spec, tmp_path)
+    assert not facts.exact
+    assert facts.closes_answer is None
+    assert (facts.accepts_system, facts.prefix_stable) == (True, True)

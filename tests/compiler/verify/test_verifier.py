@@ -9,8 +9,8 @@ import yaml
 
 from ftc.compiler.render.file import Language, RenderedFile
 from ftc.compiler.render.values import Literal
+from ftc.compiler.verify.explanations import EXPLANATIONS
 from ftc.compiler.verify.keys import find_unknown
-from ftc.compiler.verify.pages import PAGES
 from ftc.compiler.verify.verifier import verify_files
 
 SCRIPT = '''\
@@ -41,8 +41,16 @@ trainer.train()
 '''
 
 
-def _file(name: str, text: str, language: Language = "python", data: Any = None) -> RenderedFile:
-    return RenderedFile(name=name, text=text, language=language, data=data)
+def _file(
+    name: str,
+    text: str,
+    language: Language = "python",
+    data: Any = None,
+    neutral: str | None = None,
+) -> RenderedFile:
+    """Return a file whose text has no values, unless `neutral` says what it is without them."""
+    neutral = text if neutral is None else neutral
+    return RenderedFile(name=name, text=text, language=language, data=data, neutral=neutral)
 
 
 def _codes(*files: RenderedFile) -> list[str]:
@@ -72,19 +80,6 @@ def test_good_files_have_no_finding() -> None:
         ("FTC900", 'PATTERN = "\\d"'),
         ("FTC901", "print(nothing_defines_this)"),
         ("FTC901", "def f():\n    print(a)\n    a = 1"),
-        ("FTC902", 'NAME = "a"; print()'),
-        ("FTC902", 'NAME = "a" + str(1)'),
-        ("FTC902", 'NAME = "a".join([])'),
-        ("FTC902", 'NAME = ["a", str(1)]'),
-        ("FTC902", 'NAME = {"a": 1, **dict()}'),
-        ("FTC902", 'NAME = "a" or print()'),
-        ("FTC902", 'NAME = ("a", print())[0]'),
-        ("FTC902", 'NAME = "a" if print() else "b"'),
-        ("FTC902", 'NAME = f"{print()}"'),
-        ("FTC902", 'NAME: str = "a" + str(1)'),
-        ("FTC902", "NAME = 1 + print()"),
-        ("FTC902", 'NAME = "caf\u00e9"'),
-        ("FTC902", "caf\u00e9 = 1"),
         ("FTC902", "# -*- coding: utf-7 -*-"),
         ("FTC903", "# a\u2028print()"),
         ("FTC903", "# a\x85b"),
@@ -105,6 +100,58 @@ def test_bad_python_is_named(code: str, line: str) -> None:
     assert all("`script.py`, line " in finding.message for finding in found)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        'NAME = "a"; print()',
+        'NAME = "a"\nprint()',
+        'NAME = "a" + str(1)',
+        'NAME = "a".join([])',
+        'NAME = ["a", str(1)]',
+        'NAME = {"a": 1, **dict()}',
+        'NAME = "a" or print()',
+        'NAME = ("a", print())[0]',
+        'NAME = "a" if print() else "b"',
+        'NAME = f"{print()}"',
+        "NAME = 1 + print()",
+        "NAME = print()",
+        'OTHER = "a"',
+        'NAME = OTHER = "a"',
+        "pass",
+        "",
+    ],
+)
+def test_a_value_is_one_literal_of_its_constant(line: str) -> None:
+    """Whatever a value adds to a script or takes from it, besides one literal, is found."""
+    file = _file("script.py", f"{line}\nprint(1)\n", neutral="NAME = ...\nprint(1)\n")
+    assert _codes(file) == ["FTC902"]
+
+
+@pytest.mark.parametrize(
+    "neutral",
+    [
+        "print(...)",
+        '"""Train ...."""',
+        'print(f"{...}")',
+        "def f(a=...):\n    return a",
+        "if ...:\n    pass",
+        "from ... import a",
+    ],
+)
+def test_a_value_stands_in_a_constant_only(neutral: str) -> None:
+    """A value in any other place of a template is found, whatever it is."""
+    file = _file("script.py", neutral.replace("...", "1") + "\n", neutral=f"{neutral}\n")
+    assert "FTC902" in _codes(file) or "FTC900" in _codes(file)
+
+
+@pytest.mark.parametrize(
+    "text", ['NAME = "a"', "NAME = -1.5", 'NAME = [\n    "a",\n]  # why: print()', "NAME = None"]
+)
+def test_literals_and_comments_are_free(text: str) -> None:
+    """A constant can be any literal, over several lines, with any reason beside it."""
+    assert _codes(_file("script.py", f"{text}\n# x; print()\n", neutral="NAME = ...\n")) == []
+
+
 @pytest.mark.parametrize("text", ["\x00", "\ud800", "x" * 10 + "(" * 5000, "-" * 100_000 + "1"])
 def test_hopeless_python_is_a_finding(text: str) -> None:
     """Null bytes, half surrogates and nesting beyond the parser end in findings too."""
@@ -115,7 +162,8 @@ def test_rendered_literals_pass() -> None:
     """What `Literal` prints is a whole literal, whatever the value."""
     values = ["'''\"\"\"", "\u2028\n\r\x00", "{{ }}", "${x}`y`", -1.5, [1, ["a"]], {"a;b": None}]
     lines = [f"A{i} = {Literal(value)}\n" for i, value in enumerate(values)]
-    assert verify_files((_file("x.py", "".join(lines)),)) == ()
+    neutral = "".join(f"A{i} = ...\n" for i in range(len(values)))
+    assert verify_files((_file("x.py", "".join(lines), neutral=neutral),)) == ()
 
 
 @pytest.mark.parametrize(
@@ -174,10 +222,10 @@ def test_shell_is_ascii() -> None:
 
 def test_pages_are_complete() -> None:
     """Codes are in their range and unique, and each page has its four parts."""
-    codes = [page.code for page in PAGES]
+    codes = [page.code for page in EXPLANATIONS]
     assert codes == sorted(set(codes))
     assert all("FTC900" <= code <= "FTC909" for code in codes)
-    for page in PAGES:
+    for page in EXPLANATIONS:
         for part in ("What it is.", "Why it matters.", "Example.", "Use instead."):
             assert f"**{part}**" in page.text
 

@@ -10,12 +10,22 @@ from pathlib import Path
 import pytest
 
 from ftc.compiler.render.file import RenderedFile
-from ftc.compiler.write.bundle import Written, finish_interrupted, write_bundle
-from ftc.compiler.write.claim import ClaimFailure
+from ftc.compiler.write.bundle import (
+    RECORD_NAME,
+    STAGING_NAME,
+    Written,
+    write_bundle,
+)
 from ftc.compiler.write.conflict import Conflict
-from ftc.compiler.write.disk import DiskFailure
-from ftc.compiler.write.journal import JOURNAL_NAME, STAGING_NAME, JournalFailure
-from ftc.compiler.write.lock import LOCK_NAME, Lock, LockFailure, dump_lock, read_lock
+from ftc.compiler.write.disk import BundleInUse, DiskFailure
+from ftc.compiler.write.lock import (
+    LOCK_NAME,
+    Lock,
+    LockFailure,
+    dump_lock,
+    hash_text,
+    read_lock,
+)
 
 MakeLock = Callable[..., Lock]
 Write = Callable[..., Written]
@@ -118,10 +128,14 @@ def test_edited_and_foreign_files_are_named_together(tmp_path: Path, write: Writ
     before = _on_disk(bundle)
     with pytest.raises(Conflict) as caught:
         write(NEW)
-    assert caught.value.exit_code == 3
+    assert caught.value.exit_code == 1
     assert "3 files are in the way" in caught.value.message
     found = {(finding.code, finding.message.split("`")[1]) for finding in caught.value.findings}
     assert found == {("FTC910", "train.py"), ("FTC910", "gone.json"), ("FTC911", "more.py")}
+    said = {finding.message.split("`")[1]: finding for finding in caught.value.findings}
+    assert "would overwrite" in said["train.py"].message
+    assert "would remove" in said["gone.json"].message
+    assert "diff" not in said["gone.json"].help, "a new bundle has no such file to compare with"
     assert _on_disk(bundle) == before
     assert write(NEW, force=True).removed == ("gone.json",)
     assert _on_disk(bundle) == NEW
@@ -242,7 +256,7 @@ def test_second_compile_at_the_same_time_fails(tmp_path: Path, write: Write) -> 
     write(OLD)
     holder = os.open(tmp_path / "b", os.O_RDONLY)
     fcntl.flock(holder, fcntl.LOCK_EX)
-    with pytest.raises(ClaimFailure, match="another `ftc compile`"):
+    with pytest.raises(BundleInUse, match="another `ftc compile`"):
         write(NEW)
     os.close(holder)
     assert _on_disk(tmp_path / "b") == OLD
@@ -257,7 +271,7 @@ def test_folder_given_as_a_dot_has_its_name_said(
     monkeypatch.chdir(tmp_path)
     holder = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(holder, fcntl.LOCK_EX)
-    with pytest.raises(ClaimFailure, match=f"writing to `{tmp_path.name}`"):
+    with pytest.raises(BundleInUse, match=f"writing to `{tmp_path.name}`"):
         write_bundle(Path(), _files(OLD), lock_of(()), force=False)
     os.close(holder)
 
@@ -287,27 +301,43 @@ def test_lock_of_another_bundle_cannot_remove_outside(tmp_path: Path, write: Wri
 
 
 @pytest.mark.parametrize(
-    "journal",
+    "record",
     [
         "",
-        "{}",
-        '[{"name": "../victim", "before": null, "after": null}]',
-        '[{"name": "/tmp/victim", "before": null, "after": null}]',
-        '[{"name": "train.py", "before": null, "after": "new"}]',
-        '[{"name": "train.py", "before": null, "after": "' + "0" * 64 + '"}]',
+        "[]",
+        "[" * 100_000,
+        '{"../victim": ["' + "0" * 64 + '"]}',
+        '{"/tmp/victim": ["' + "0" * 64 + '"]}',
+        '{"train.py": null}',
     ],
 )
-def test_planted_journal_is_not_followed(tmp_path: Path, write: Write, journal: str) -> None:
-    """A journal that makes no sense, or leads outside, stops the write."""
+def test_damaged_record_counts_as_none(tmp_path: Path, write: Write, record: str) -> None:
+    """What is malformed, or leads out of the bundle, is not followed, and edits stay."""
     write(OLD)
     (tmp_path / "victim").write_text("old\n")
-    (tmp_path / "b" / JOURNAL_NAME).write_text(journal)
-    for attempt in (lambda: write(NEW), lambda: finish_interrupted(tmp_path / "b")):
-        with pytest.raises(JournalFailure):
-            attempt()
+    (tmp_path / "b" / RECORD_NAME).write_text(record)
+    (tmp_path / "b" / "train.py").write_text("mine\n")
+    with pytest.raises(Conflict):
+        write(NEW)
+    assert (tmp_path / "b" / "train.py").read_text() == "mine\n"
+    write(NEW, force=True)
     assert (tmp_path / "victim").exists()
-    (tmp_path / "b" / JOURNAL_NAME).unlink()
-    assert _on_disk(tmp_path / "b") == OLD
+    assert not (tmp_path / "b" / RECORD_NAME).exists()
+    assert _on_disk(tmp_path / "b") == NEW
+
+
+def test_record_that_is_a_link_is_not_read(tmp_path: Path, write: Write) -> None:
+    """A link under the record's name is replaced, and what it points at stays."""
+    write(OLD)
+    train, elsewhere = tmp_path / "b" / "train.py", tmp_path / "elsewhere.json"
+    train.write_text("mine\n")
+    elsewhere.write_text(json.dumps({"train.py": [hash_text("mine\n")]}))
+    (tmp_path / "b" / RECORD_NAME).symlink_to(elsewhere)
+    with pytest.raises(Conflict):
+        write(NEW)
+    write(NEW, force=True)
+    assert elsewhere.exists()
+    assert _on_disk(tmp_path / "b") == NEW
 
 
 def test_planted_staging_link_is_not_followed(tmp_path: Path, write: Write) -> None:

@@ -10,8 +10,8 @@ import pytest
 from ftc.compiler.render.file import RenderedFile
 from ftc.compiler.write.bundle import write_bundle
 from ftc.compiler.write.drift import find_drift
+from ftc.compiler.write.explanations import EXPLANATIONS
 from ftc.compiler.write.lock import LOCK_NAME, Lock, LockFailure
-from ftc.compiler.write.pages import PAGES
 
 MakeLock = Callable[..., Lock]
 
@@ -116,9 +116,9 @@ def test_damaged_lock_is_said(folder: Path, lock_of: MakeLock) -> None:
 
 def test_pages_are_complete() -> None:
     """Codes are in their range and unique, and each page has its four parts."""
-    codes = [page.code for page in PAGES]
+    codes = [page.code for page in EXPLANATIONS]
     assert codes == sorted(set(codes))
     assert all("FTC910" <= code <= "FTC919" for code in codes)
-    for page in PAGES:
+    for page in EXPLANATIONS:
         for part in ("What it is.", "Why it matters.", "Example.", "Use instead."):
             assert f"**{part}**" in page.text

@@ -12,15 +12,21 @@ from typing import Any
 import pytest
 
 from ftc.compiler.render.file import RenderedFile
-from ftc.compiler.write.bundle import finish_interrupted, write_bundle
+from ftc.compiler.write.bundle import (
+    RECORD_NAME,
+    STAGING_NAME,
+    UnfinishedWrite,
+    require_finished,
+    write_bundle,
+)
 from ftc.compiler.write.conflict import Conflict
 from ftc.compiler.write.disk import DiskFailure
-from ftc.compiler.write.journal import JOURNAL_NAME, STAGING_NAME
 from ftc.compiler.write.lock import Lock
 
 MakeLock = Callable[..., Lock]
 
 OLD = {"a.py": "old a\n", "b.py": "old b\n", "gone.py": "gone\n", "run.sh": "#!/bin/sh\n"}
+OTHER = {"a.py": "other a\n", "b.py": "new b\n", "more.py": "more\n"}
 NEW = {"a.py": "new a\n", "b.py": "new b\n", "made.py": "made\n", "run.sh": "#!/bin/sh\n# 2\n"}
 # What Python reports before it does something to the disk.
 EVENTS = frozenset({"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree"})
@@ -37,7 +43,7 @@ def _on_disk(folder: Path) -> dict[str, str]:
     return {
         path.name: path.read_text()
         for path in sorted(folder.iterdir())
-        if path.is_file() and path.name != JOURNAL_NAME
+        if path.is_file() and path.name != RECORD_NAME
     }
 
 
@@ -96,47 +102,68 @@ def bundle(tmp_path: Path, lock_of: MakeLock) -> Bundle:
 
 
 def test_killed_at_any_point(bundle: Bundle) -> None:
-    """SIGKILL before each touch of the disk: the next start finds old or new, never a mixture."""
+    """After SIGKILL before any disk operation, the bundle is complete or marked unfinished."""
     outcomes: list[str] = []
     for count in range(1, 200):
         bundle.write(OLD)
-
-        def act(count: int = count) -> None:
-            _signal_at(bundle.folder, count, signal.SIGKILL)
-            bundle.write(NEW)
-
-        code = _in_child(act)
+        code = _killed_at(bundle, count)
         if code == COMPLETED:
             break
-        assert code == -signal.SIGKILL
-        complete = (bundle.folder / JOURNAL_NAME).exists()
-        if not complete:
-            assert _on_disk(bundle.folder) in (bundle.old, bundle.new)
-        assert finish_interrupted(bundle.folder) == complete
-        assert _on_disk(bundle.folder) in (bundle.old, bundle.new)
-        assert {path.name for path in bundle.folder.iterdir()} == set(_on_disk(bundle.folder))
-        outcomes.append("new" if _on_disk(bundle.folder) == bundle.new else "old")
+        found = _on_disk(bundle.folder)
+        if (bundle.folder / RECORD_NAME).exists():
+            with pytest.raises(UnfinishedWrite):
+                require_finished(bundle.folder)
+            outcomes.append("between")
+        else:
+            require_finished(bundle.folder)
+            assert found in (bundle.old, bundle.new)
+            outcomes.append("new" if found == bundle.new else "old")
     assert code == COMPLETED
-    assert {"old", "new"} == set(outcomes)
-    assert sorted(outcomes, reverse=True) == outcomes, "once new, always new"
+    assert list(dict.fromkeys(outcomes)) == ["old", "between", "new"]
     assert len(outcomes) > 15
 
 
-def test_killed_and_then_compiled_again(bundle: Bundle) -> None:
-    """Writing again after a kill, without a word between, ends in the new bundle."""
+@pytest.mark.parametrize("texts", [OLD, NEW, OTHER], ids=["as before", "the same", "another"])
+def test_killed_and_then_compiled_again(bundle: Bundle, texts: dict[str, str]) -> None:
+    """The next compile, of whatever spec, replaces what a killed one left, without `force`."""
+    bundle.write(texts)
+    whole = _on_disk(bundle.folder)
     for count in range(1, 200, 2):
         bundle.write(OLD)
-
-        def act(count: int = count) -> None:
-            _signal_at(bundle.folder, count, signal.SIGKILL)
-            bundle.write(NEW)
-
-        code = _in_child(act)
-        bundle.write(NEW)
-        assert _on_disk(bundle.folder) == bundle.new
+        code = _killed_at(bundle, count)
+        bundle.write(texts)
+        assert _on_disk(bundle.folder) == whole
+        assert {path.name for path in bundle.folder.iterdir()} == set(whole)
         if code == COMPLETED:
             break
     assert code == COMPLETED
+
+
+def test_killed_twice(bundle: Bundle) -> None:
+    """The files of two killed compiles are replaced, those of the first one included."""
+    bundle.write(OTHER)
+    whole = _on_disk(bundle.folder)
+    for count in range(1, 200, 4):
+        bundle.write(OLD)
+        _killed_while_replacing(bundle)
+        code = _killed_at(bundle, count, {**OTHER, "b.py": "third b\n"})
+        bundle.write(OTHER)
+        assert _on_disk(bundle.folder) == whole
+        if code == COMPLETED:
+            break
+    assert code == COMPLETED
+
+
+def _killed_at(bundle: Bundle, count: int, texts: dict[str, str] = NEW) -> int:
+    """Write in a process that is killed before its `count`-th touch of the folder."""
+
+    def act() -> None:
+        _signal_at(bundle.folder, count, signal.SIGKILL)
+        bundle.write(texts)
+
+    code = _in_child(act)
+    assert code in {COMPLETED, -signal.SIGKILL}
+    return code
 
 
 def test_interrupted_at_any_point(bundle: Bundle) -> None:
@@ -155,8 +182,7 @@ def test_interrupted_at_any_point(bundle: Bundle) -> None:
         if codes[-1] == COMPLETED:
             break
         assert codes[-1] == INTERRUPTED
-        finish_interrupted(bundle.folder)
-        assert _on_disk(bundle.folder) in (bundle.old, bundle.new)
+        require_finished(bundle.folder)
     assert codes[-1] == COMPLETED
     assert len(codes) > 15
 
@@ -174,7 +200,7 @@ def test_file_size_limit_is_a_full_disk(bundle: Bundle) -> None:
 
 
 def _killed_while_replacing(bundle: Bundle) -> None:
-    """Leave a complete journal of which one replacement has been made."""
+    """Leave a bundle in which one of the files has been replaced."""
 
     def act() -> None:
         renames = 0
@@ -183,7 +209,7 @@ def _killed_while_replacing(bundle: Bundle) -> None:
             nonlocal renames
             if event == "os.rename" and STAGING_NAME in str(arguments[0]):
                 renames += 1
-                if renames == 3:  # the journal's own, `a.py`, and before `b.py`
+                if renames == 3:  # the record's own, `a.py`, and before `b.py`
                     os.kill(os.getpid(), signal.SIGKILL)
 
         sys.addaudithook(hook)
@@ -195,14 +221,14 @@ def _killed_while_replacing(bundle: Bundle) -> None:
 
 
 def test_edit_after_a_kill_is_not_lost(bundle: Bundle) -> None:
-    """A file edited between the kill and the next start is named, and the journal waits."""
+    """A file edited between the kill and the next compile is named, and the record stays."""
     _killed_while_replacing(bundle)
     (bundle.folder / "b.py").write_text("my own\n")
-    for attempt in (lambda: finish_interrupted(bundle.folder), lambda: bundle.write(NEW)):
+    for _ in range(2):
         with pytest.raises(Conflict) as caught:
-            attempt()
+            bundle.write(NEW)
         assert [finding.message for finding in caught.value.findings] == [
-            "`b.py` was edited since ftc wrote it"
+            "`b.py` was edited since ftc wrote it, and compiling would overwrite the edit"
         ]
     assert (bundle.folder / "b.py").read_text() == "my own\n"
     bundle.write(NEW, force=True)
@@ -226,5 +252,5 @@ def test_replacement_that_fails_is_finished_next_time(
     with pytest.raises(DiskFailure, match="the next `ftc compile` finishes the write"):
         bundle.write(NEW)
     monkeypatch.undo()
-    assert finish_interrupted(bundle.folder)
+    bundle.write(NEW)
     assert _on_disk(bundle.folder) == bundle.new

@@ -13,20 +13,21 @@ from hypothesis import strategies as st
 
 from ftc.compiler.render.file import RenderedFile
 from ftc.compiler.resolve.facts import Facts, Unknown
+from ftc.compiler.resolve.resolver import section_hashes
+from ftc.compiler.write.explanations import OUTDATED
 from ftc.compiler.write.lock import (
     LOCK_NAME,
     Lock,
     LockFailure,
     dump_lock,
     is_inside,
+    list_changes,
     locked_facts,
     make_lock,
     parse_lock,
     read_lock,
 )
-from ftc.compiler.write.movement import moved
-from ftc.compiler.write.pages import OUTDATED
-from ftc.compiler.write.sections import section_hashes
+from ftc.spec.message import Language, Message
 from ftc.spec.sections import Spec
 
 MakeLock = Callable[..., Lock]
@@ -102,7 +103,7 @@ def test_lock_of_real_facts(lock_of: MakeLock, spec: Spec, facts: Facts, tmp_pat
 
 def test_unknown_facts_are_left_out(spec: Spec, facts: Facts) -> None:
     """A fact that could not be had is not locked, and so is looked for again."""
-    finding = OUTDATED.finding(message="no", help="no")
+    finding = OUTDATED.finding(file="train.py")
     less = replace(facts, data=Unknown(finding=finding))
     lock = make_lock(ftc="1", spec=spec, facts=less, decisions={}, requirements=(), files=())
     assert set(lock.facts) == {"model", "tokenizer", "hardware"}
@@ -155,7 +156,7 @@ def test_facts_of_another_shape_are_resolved_again(lock_of: MakeLock, spec: Spec
         ("{}", "missing required field `lock`"),
         ('{"lock": 2}', "lock version 2"),
         ('{"lock": "1"}', "Expected `int`"),
-        ('{"lock": 1, "x\\u2028": 1}', "the key `x\\u2028`"),
+        ('{"lock": 1, "x\\u2028": 1}', "the unknown key `x\\u2028`"),
     ],
 )
 def test_damaged_lock_is_one_sentence(tmp_path: Path, text: str, said: str) -> None:
@@ -217,8 +218,8 @@ def test_moved_says_each_fact_and_decision(lock_of: MakeLock) -> None:
     """Values that are short are shown, long ones only named, and equal ones not at all."""
     old = lock_of((), ftc="0.0.9", rank=8)
     new = lock_of((), ftc="0.1.0", patience=3)
-    assert moved(old, old) == ()
-    assert moved(old, new) == (
+    assert list_changes(old, old) == ()
+    assert list_changes(old, new) == (
         "compiled by ftc 0.1.0, before by ftc 0.0.9",
         "`patience` is new",
         "`rank` is gone",
@@ -230,9 +231,19 @@ def test_moved_says_each_fact_and_decision(lock_of: MakeLock) -> None:
         facts={**new.facts, "model": model, "data": data},
         requirements=["torch==2.13.0", "trl==1.17.0"],
     )
-    assert moved(new, other) == (
+    assert list_changes(new, other) == (
         f'`model.revision` was "{"a" * 40}" and is "{"b" * 40}"',
         "`data.columns` changed",
         "`data.rows` was 100 and is 101",
         '`requirements` lost ["trl==1.16.0"] and gained ["trl==1.17.0"]',
     )
+
+
+@pytest.mark.parametrize(("language", "said"), [("ca", "no és JSON"), ("es", "no es JSON")])
+def test_damage_is_said_in_every_language(tmp_path: Path, language: Language, said: str) -> None:
+    """The reason is a sentence of the catalogue as well."""
+    (tmp_path / LOCK_NAME).write_text("{", encoding="utf-8")
+    with pytest.raises(LockFailure) as caught:
+        read_lock(tmp_path)
+    assert isinstance(caught.value.problem, Message)
+    assert said in caught.value.problem.render(language)

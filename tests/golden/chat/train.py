@@ -3,45 +3,45 @@
     accelerate launch --config_file accelerate.yaml train.py
     accelerate launch --config_file accelerate.yaml train.py --row 1   # less memory, same batch
 
-Reads run/data. Writes run/train/model (the best checkpoint) and curve.json.
-Started again, it goes on from the last whole checkpoint.
+Reads run/data. Writes run/train/model (the best checkpoint) and run/train/curve.json.
+Started again, it resumes from the newest complete checkpoint.
 """
 
 import argparse
-import math
 import os
 from pathlib import Path
 
-import torch
 from datasets import Dataset
 from peft import LoraConfig
-from safetensors import safe_open
-from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback
-from transformers.trainer_callback import EarlyStoppingCallback
+from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import SFTConfig, SFTTrainer
 
-import gain
-import grouping
-import guard
-import survival
+from runtime.adapters import find_fault
+from runtime.best import BestCheckpoint
+from runtime.distributed import DistributedSession
+from runtime.run import Run
+from runtime.steps import order_rows
+from runtime.tracking import open_tracker
+from runtime.validation_loss import average_loss
+from runtime.verdict import end_if_worse
 
 HERE = Path(__file__).resolve().parent
-OUT = HERE / "run" / "train"
+DATA, OUT = HERE / "run/data", HERE / "run/train"
 
 # -----------------------------------------------------------------------------
 # What was decided, and why
 
 MODEL = "HuggingFaceTB/SmolLM2-1.7B-Instruct"
 MODEL_REVISION = None
-LOAD_DTYPE = "bfloat16"  # the frozen base only takes part in bf16 products
-ATTENTION = "sdpa"  # PyTorch's own kernel, which needs nothing installed beyond torch
+LOAD_DTYPE = "bfloat16"  # the frozen base is only used in bf16 matrix products
+ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
 LORA_RANK = 32  # set by `method.rank` in the spec
 LORA_ALPHA = 64  # twice the rank of 32
 LORA_DROPOUT = 0.05  # the default of `method.dropout`
 LORA_TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj"]  # set by `method.targets` in the spec
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
-# all that a process sees in a step, at once: 6.5 GiB of 23.6 GiB; with 1 rows at a time a step
-# takes 15 % longer
+# all rows of a process in a step at once: 6.5 GiB of 23.6 GiB; with 1 row at a time a step takes 16
+# % longer
 LADDER = [[2, 1], [1, 2]]
 EVAL_BATCH = 2  # as many rows at a time as in training
 # activations fit in memory; with recomputing, a step takes 38 % longer
@@ -66,110 +66,108 @@ parser = argparse.ArgumentParser(description="Train; start it with accelerate la
 parser.add_argument("--model", default=MODEL, help="the folder of another model")
 parser.add_argument("--row", type=int, help="the row of LADDER to use, from 0")
 args = parser.parse_args()
-guard.need_model(args.model, MODEL)
+os.chdir(HERE)  # paths in checkpoints are relative, so that a bundle can be moved
+
+run = Run(HERE, stage="train")
+run.need_model(args.model, MODEL)
 source = Path(args.model).resolve() if Path(args.model).is_dir() else args.model
-row = survival.read_batch(LADDER)["row"] if args.row is None else min(args.row, len(LADDER) - 1)
-micro_batch, accumulation = LADDER[row]
-os.chdir(HERE)  # checkpoints note relative paths, so that a run can move
-os.environ.setdefault("TENSORBOARD_LOGGING_DIR", "run/train/tensorboard")
+session = DistributedSession(
+    run,
+    ladder=LADDER,
+    row=args.row,
+    planned_bytes=PLANNED_BYTES,
+    keep=KEEP_CHECKPOINTS,
+    tracker=open_tracker(run),
+)
 
 config = SFTConfig(
-    max_length=None, dataset_kwargs={"skip_prepare_dataset": True},  # prepare.py has cut the rows
+    max_length=None,  # prepare.py has dropped or cut longer rows
+    dataset_kwargs={"skip_prepare_dataset": True},
     output_dir="run/train/checkpoints",
-    per_device_train_batch_size=micro_batch, gradient_accumulation_steps=accumulation,
-    num_train_epochs=EPOCHS,
-    learning_rate=LEARNING_RATE, lr_scheduler_type=SCHEDULE, warmup_steps=WARMUP_STEPS,
-    weight_decay=WEIGHT_DECAY, max_grad_norm=MAX_GRAD_NORM,
-    bf16=True,
+    per_device_train_batch_size=session.micro_batch,
+    gradient_accumulation_steps=session.accumulation,
+    per_device_eval_batch_size=max(1, EVAL_BATCH >> session.row),
     activation_checkpointing=GRADIENT_CHECKPOINTING,
-    per_device_eval_batch_size=max(1, EVAL_BATCH >> row),
-    eval_strategy="steps", eval_steps=EVAL_STEPS, load_best_model_at_end=True,
+    num_train_epochs=EPOCHS,
+    learning_rate=LEARNING_RATE,
+    lr_scheduler_type=SCHEDULE,
+    warmup_steps=WARMUP_STEPS,
+    weight_decay=WEIGHT_DECAY,
+    max_grad_norm=MAX_GRAD_NORM,
+    eval_steps=EVAL_STEPS,
     save_steps=SAVE_STEPS,
+    seed=SEED,
+    bf16=True,
+    eval_strategy="steps",
+    load_best_model_at_end=True,
     logging_steps=0.02,  # of all steps: fifty points make a curve
-    logging_nan_inf_filter=False,  # a loss that is no number ends the run
-    report_to="tensorboard",
-    disable_tqdm=True, seed=SEED,
+    logging_nan_inf_filter=False,  # a loss that is not finite ends the run
+    **session.tracker.arguments(),
+    disable_tqdm=True,
 )
 
 # -----------------------------------------------------------------------------
-# Is there something left to do, and where was it left
+# What is left to do
 
-train_file, validation_file = HERE / "run/data/train.jsonl", HERE / "run/data/validation.jsonl"
-mark = guard.fingerprint(__file__, args.model, train_file, validation_file)
-guard.read_rows(train_file, 0)  # says what to run first where there is none
-if guard.is_done("train", mark):
-    gain.judge()
+inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
+inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
+with config.main_process_first(local=False):  # the others read its digests of large files
+    is_left = session.begin(*inputs)
+if not is_left:
+    end_if_worse(run)
     raise SystemExit
-with config.main_process_first(local=False):
-    checkpoint = survival.begin(mark, row, LADDER)
-config.eval_on_start = checkpoint is None  # gain.py holds the best checkpoint against it
-survival.watch_signals()
-progress = survival.Progress(KEEP_CHECKPOINTS)
+config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 
 # -----------------------------------------------------------------------------
-# The model and its data, which stay on disk but for the rows of a step
+# Data and model
 
-train_rows = Dataset.from_file("run/data/train.arrow")
+train_rows = Dataset.from_file("run/data/train.arrow")  # read from the disk, step by step
 validation_rows = Dataset.from_file("run/data/validation.arrow")
 options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 tokenizer = AutoTokenizer.from_pretrained(source, **options)
 model = AutoModelForCausalLM.from_pretrained(
-    source, dtype=LOAD_DTYPE, attn_implementation=ATTENTION, use_safetensors=True, **options,
+    source,
+    dtype=LOAD_DTYPE,
+    attn_implementation=ATTENTION,
+    use_safetensors=True,
+    **options,
 )
 adapter = LoraConfig(
-    task_type="CAUSAL_LM", target_modules=LORA_TARGETS,
-    r=LORA_RANK, lora_alpha=LORA_ALPHA, lora_dropout=LORA_DROPOUT,
+    task_type="CAUSAL_LM",
+    target_modules=LORA_TARGETS,
+    r=LORA_RANK,
+    lora_alpha=LORA_ALPHA,
+    lora_dropout=LORA_DROPOUT,
 )
+
+# -----------------------------------------------------------------------------
+# Trainer
+
+best = BestCheckpoint(session, patience=PATIENCE)
 trainer = SFTTrainer(
-    model=model, args=config,
+    model=model,
+    args=config,
     train_dataset=train_rows,
     eval_dataset=validation_rows,
     processing_class=tokenizer,
-    callbacks=[progress, EarlyStoppingCallback(PATIENCE)],
+    callbacks=[session, best],
     peft_config=adapter,
 )
-trainer.remove_callback(PrinterCallback)
-trainer._get_train_sampler = lambda *_: grouping.Grouped(trainer)  # rows of a pass are as long
-progress.attend(trainer)
-guard.say(f"a step is {micro_batch} rows x {accumulation} passes x {config.world_size} processes")
+order_rows(trainer, by_length=True)
+average_loss(trainer, by_token=True)
+best.attach(trainer)
 
 # -----------------------------------------------------------------------------
-# Train
+# Train and save
 
-try:
+with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-except Exception as error:
-    survival.explain(error, trainer.state, row, LADDER, PLANNED_BYTES)
-    raise
-survival.leave_if_told(trainer.state)
+gained = best.confirm(trainer)  # evaluates the kept weights once more
 
 trainer.save_model("run/train/model")
 config.distributed_state.wait_for_everyone()
-if guard.RANK != 0:
+if run.rank != 0:
     raise SystemExit
-
-# -----------------------------------------------------------------------------
-# The curve, and what must be true of the result
-
-history = trainer.state.log_history
-curve = {
-    "train": [(log["step"], log["loss"]) for log in history if "loss" in log],
-    "validation": [(log["step"], log["eval_loss"]) for log in history if "eval_loss" in log],
-    "best_step": trainer.state.best_global_step,
-    **gain.measure(trainer),
-    "peak_bytes": survival.peak_memory_bytes(),
-    "allocated_bytes": torch.cuda.max_memory_allocated(),  # of these, what tensors took
-    "planned_bytes": PLANNED_BYTES,
-}
-guard.write_json(OUT / "curve.json", curve)
-guard.say(f"peak memory {curve['peak_bytes'] / 2**30:.2f} GiB, planned {PLANNED_BYTES / 2**30:.2f}")
-losses = [loss for _, loss in curve["train"] + curve["validation"]]
-guard.ensure(losses and all(math.isfinite(loss) for loss in losses), "every loss is a number")
-guard.ensure(losses[0] != 0, "the loss at the beginning is not zero: something is learned")
-with safe_open(OUT / "model" / "adapter_model.safetensors", framework="pt") as file:
-    updates = [file.get_tensor(name) for name in file.keys() if "lora_B" in name]
-guard.ensure(updates and all(update.numel() for update in updates), "the adapter is not empty")
-guard.ensure(all(torch.isfinite(update).all() for update in updates), "the adapter is finite")
-guard.ensure(any(update.any() for update in updates), "the adapter moved away from zero")
-guard.mark_done("train", mark, OUT / "model", OUT / "curve.json")
-gain.judge()
+fault = find_fault(OUT / "model")
+session.finish(trainer, fault=fault, **gained)
+end_if_worse(run)

@@ -2,38 +2,29 @@
 
     python ask.py "my card has not arrived"
 
-Prints the likeliest labels, at most five, and how likely each is.
+Prints the most likely labels, at most five, and how likely each is.
 """
 
 import argparse
 from pathlib import Path
 
-import torch
-from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-import guard
+from runtime.run import Run
 
 HERE = Path(__file__).resolve().parent
-
-# -----------------------------------------------------------------------------
-# Arguments
 
 parser = argparse.ArgumentParser(description="Ask the fine-tuned model for a label.")
 parser.add_argument("text")
 args = parser.parse_args()
+run = Run(HERE, stage="ask")
 path = HERE / "run" / "merged"
 if not (path / "config.json").is_file():
-    guard.stop("run/merged is missing: run merge.py first (see run.sh)")
+    run.stop("run/merged is missing: run `python export.py --merge` first (see run.sh)")
+for stage in ("prepare", "train", "merge"):
+    run.check_current(stage)
+run.check_outputs(path)
 
-# -----------------------------------------------------------------------------
-# Ask
+from runtime import ask_scores  # noqa: E402 - imports torch, which a wrong call need not wait for
 
-tokenizer = AutoTokenizer.from_pretrained(path)
-model = AutoModelForSequenceClassification.from_pretrained(
-    path, dtype="auto", use_safetensors=True
-)
-with torch.inference_mode():
-    scores = model(**tokenizer(args.text.strip(), return_tensors="pt")).logits[0].float()
-shares, numbers = scores.softmax(-1).topk(min(5, len(scores)))
-for share, number in zip(shares.tolist(), numbers.tolist(), strict=True):
-    print(f"{share:6.1%}  {model.config.id2label[number]}")
+model, tokenizer = ask_scores.load(path)
+for label, share in ask_scores.rank_labels(model, tokenizer, args.text.strip()):
+    print(f"{share:6.1%}  {label}")

@@ -1,9 +1,10 @@
-"""Judge the result on the test split, whose rows training never saw.
+"""Judge the trained model on the test split, which training never saw.
 
     python evaluate.py
-    python evaluate.py --model ../base   # the same rows with another model; only printed
+    python evaluate.py --model ../other   # the same rows with another model; only printed
 
-Reads run/merged and run/data. Writes run/evaluate/report.json and predictions.jsonl.
+Reads run/merged and run/data. Writes run/evaluate: report.json, labels.jsonl with the numbers of
+each label, and predictions.jsonl with the label of each row. Then writes run/report.md.
 """
 
 import argparse
@@ -11,11 +12,10 @@ import math
 from collections import Counter
 from pathlib import Path
 
-import torch
-from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-import guard
-import labels
+from runtime import label_metrics, metrics
+from runtime.files import write_json, write_rows
+from runtime.report import write_report
+from runtime.run import Run
 
 HERE = Path(__file__).resolve().parent
 MERGED = HERE / "run" / "merged"
@@ -24,92 +24,75 @@ OUT = HERE / "run" / "evaluate"
 # -----------------------------------------------------------------------------
 # What was decided, and why
 
-ATTENTION = "sdpa"  # PyTorch's own kernel, which needs nothing installed beyond torch
+ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
 DTYPE = "auto"  # as the weights are saved
-BATCH_ROWS = 16
+DEVICE = "auto"  # spread over the GPUs if one is too small
 
 # -----------------------------------------------------------------------------
-# Arguments
+# Arguments, and whether there is something to do
 
 parser = argparse.ArgumentParser(description="Judge the model on the test split.")
 parser.add_argument("--model", type=Path, default=MERGED, help="the folder of the model to judge")
 args = parser.parse_args()
-if not (args.model / "config.json").is_file():
-    guard.stop(f"{args.model} holds no model: run merge.py first (see run.sh)")
-
+run = Run(HERE, stage="evaluate")
 test_file = HERE / "run/data/test.jsonl"
-is_result = args.model.resolve() == MERGED
+is_result = args.model.resolve() == MERGED.resolve()
+if not (args.model / "config.json").is_file():
+    run.stop(f"{args.model} contains no model: run the stages before this one (see run.sh)")
 if is_result:
-    guard.lock()
-    mark = guard.fingerprint(__file__, MERGED, test_file)
-    if guard.is_done("evaluate", mark):
+    run.begin()
+    for stage in ("prepare", "train", "merge"):
+        run.check_current(stage)
+    inputs = [MERGED, test_file, HERE / "run/data/train.jsonl", HERE / "run/data/labels.jsonl"]
+    identity = run.identify(*inputs)
+    if run.is_done(identity):
         raise SystemExit
 
 # -----------------------------------------------------------------------------
-# The model
+# Judge one model at a time on the same rows, the shortest first
+
+from transformers import AutoModelForSequenceClassification, AutoTokenizer  # noqa: E402 - slow
+
+from runtime import judging, label_scores  # noqa: E402
 
 tokenizer = AutoTokenizer.from_pretrained(args.model)
-device = "auto"  # spread over the GPUs if one is too small
-model = AutoModelForSequenceClassification.from_pretrained(
-    args.model,
-    dtype=DTYPE,
-    attn_implementation=ATTENTION,
-    device_map=device,
-    use_safetensors=True,
-)
-model.eval()
-pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
-rows = guard.read_rows(test_file)
-rows.sort(key=lambda row: len(row["input_ids"]))
-batches = [rows[i : i + BATCH_ROWS] for i in range(0, len(rows), BATCH_ROWS)]
-
-
-def stack(lists, value, left=False):
-    """Pad lists of tokens to one tensor."""
-    width = max(map(len, lists))
-    fill = [[value] * (width - len(item)) for item in lists]
-    padded = [f + item if left else item + f for f, item in zip(fill, lists, strict=True)]
-    return torch.tensor(padded, device=model.device)
-
-
-# -----------------------------------------------------------------------------
-# The label of a row is the likeliest one; the loss is the mean over the rows
-
-nats, predictions = 0.0, []
-with torch.inference_mode():
-    for batch in batches:
-        ids = stack([row["input_ids"] for row in batch], pad)
-        reads = stack([[1] * len(row["input_ids"]) for row in batch], 0)
-        logits = model(input_ids=ids, attention_mask=reads).logits.float()
-        numbers = torch.tensor([row["label"] for row in batch], device=logits.device)
-        nats += torch.nn.functional.cross_entropy(logits, numbers, reduction="sum").item()
-        predictions += [model.config.id2label[number] for number in logits.argmax(-1).tolist()]
-loss = nats / len(rows)
-
-known = Counter(row["answer"] for row in guard.read_rows(HERE / "run/data/train.jsonl"))
+pad = judging.choose_padding(tokenizer)
+rows = sorted(run.read_rows(test_file), key=lambda row: len(row["input_ids"]))
 right = [row["answer"] for row in rows]
+known = Counter(row["answer"] for row in run.read_rows(HERE / "run/data/train.jsonl"))
 common = [known.most_common(1)[0][0]] * len(rows)
+
+# The label of a row is the likeliest one; the loss is the mean over the rows.
+model = judging.load(
+    args.model,
+    kind=AutoModelForSequenceClassification,
+    dtype=DTYPE,
+    attention=ATTENTION,
+    device=DEVICE,
+)
+after = label_scores.predict(model, rows, pad)
+measured = label_metrics.measure(after["said"], right, first="macro_f1")
+measured["loss"] = metrics.loss(after["nats"], [1] * len(rows))
+baseline = label_metrics.measure(common, right, first="macro_f1")  # the head knew no label before
 report = {
     "rows": len(rows),
-    "loss": loss,
-    **labels.measure(predictions, right),
+    **metrics.describe(measured, baseline, "always the most common label"),
     "chance": 1 / len(known),
-    "majority_class": labels.measure(common, right)["accuracy"],
-    "majority_macro_f1": labels.measure(common, right)["macro_f1"],
+    "majority_class": baseline["accuracy"].value,
+    "majority_macro_f1": baseline["macro_f1"].value,
     "labels": len(known),
 }
 
 # -----------------------------------------------------------------------------
-# Say it, and write it
+# Print and write
 
-for name, number in report.items():
-    guard.say(f"{name:>16}  {number:,}" if isinstance(number, int) else f"{name:>16}  {number:.4f}")
-guard.ensure(math.isfinite(loss), "the test loss is a number")
+for line in metrics.lines(report):
+    run.say(line)
+run.ensure(math.isfinite(report["loss"]), "the test loss is a finite number")
 if is_result:
-    guard.write_json(OUT / "report.json", report)
-    told = [
-        {"prompt": row["prompt"], "answer": row["answer"], "said": said}
-        for row, said in zip(rows, predictions, strict=True)
-    ]
-    guard.write_rows(OUT / "predictions.jsonl", told)
-    guard.mark_done("evaluate", mark, OUT / "report.json", OUT / "predictions.jsonl")
+    write_json(OUT / "report.json", report)
+    write_rows(OUT / "labels.jsonl", label_metrics.by_label(after["said"], right))
+    write_rows(OUT / "predictions.jsonl", label_metrics.list_predictions(rows, after["said"]))
+    written = ("report.json", "labels.jsonl", "predictions.jsonl")
+    run.mark_done(identity, *(OUT / name for name in written))
+    write_report(run)

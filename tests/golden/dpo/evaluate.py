@@ -1,19 +1,20 @@
-"""Judge the result on the test split, whose rows training never saw.
+"""Judge the trained model, and the model before training, on the test split.
 
     python evaluate.py
-    python evaluate.py --model ../base   # the same rows with another model; only printed
+    python evaluate.py --model ../other   # the same rows with another model; only printed
 
-Reads run/merged and run/data/test.jsonl. Writes run/evaluate/report.json.
+Reads run/merged, the base model and run/data. Writes run/evaluate: report.json, and
+predictions.jsonl with the margin of each pair. Then writes run/report.md.
 """
 
 import argparse
 import math
 from pathlib import Path
 
-import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
-
-import guard
+from runtime import metrics, preferences
+from runtime.files import write_json, write_rows
+from runtime.report import write_report
+from runtime.run import Run
 
 HERE = Path(__file__).resolve().parent
 MERGED = HERE / "run" / "merged"
@@ -24,129 +25,86 @@ OUT = HERE / "run" / "evaluate"
 
 BASE = "HuggingFaceTB/SmolLM2-1.7B-Instruct"
 BASE_REVISION = None
-BETA = 0.1  # the strength of the DPO paper's experiments
-ATTENTION = "sdpa"  # PyTorch's own kernel, which needs nothing installed beyond torch
+BETA = 0.1  # the value in the experiments of the DPO paper
+ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
 DTYPE = "auto"  # as the weights are saved
-BATCH_ROWS = 16
-NOT_LEARNED = -100
+DEVICE = "auto"  # spread over the GPUs if one is too small
 
 # -----------------------------------------------------------------------------
-# Arguments
+# Arguments, and whether there is something to do
 
 parser = argparse.ArgumentParser(description="Judge the model on the test split.")
 parser.add_argument("--model", type=Path, default=MERGED, help="the folder of the model to judge")
-parser.add_argument("--base", default=BASE, help="another folder to compare with")
+parser.add_argument("--base", default=BASE, help="the folder of the model before training")
 args = parser.parse_args()
-if not (args.model / "config.json").is_file():
-    guard.stop(f"{args.model} holds no model: run merge.py first (see run.sh)")
-guard.need_model(args.base, BASE)
-
+run = Run(HERE, stage="evaluate")
 test_file = HERE / "run/data/test.jsonl"
-is_result = args.model.resolve() == MERGED
+is_result = args.model.resolve() == MERGED.resolve()
+if not (args.model / "config.json").is_file():
+    run.stop(f"{args.model} contains no model: run the stages before this one (see run.sh)")
+if args.base != BASE and not (Path(args.base) / "config.json").is_file():
+    run.stop(f"{args.base} has no config.json: --base takes the folder of a model")
 if is_result:
-    guard.lock()
-    mark = guard.fingerprint(__file__, MERGED, test_file)
-    if guard.is_done("evaluate", mark):
+    run.begin()
+    for stage in ("prepare", "train", "merge"):
+        run.check_current(stage)
+    identity = run.identify(MERGED, test_file, args.base)
+    if run.is_done(identity):
         raise SystemExit
 
 # -----------------------------------------------------------------------------
-# The model
+# Judge one model at a time on the same rows, the shortest first
+
+from transformers import AutoTokenizer  # noqa: E402 - slow
+
+from runtime import judging  # noqa: E402
 
 tokenizer = AutoTokenizer.from_pretrained(args.model)
-device = "auto"  # spread over the GPUs if one is too small
-model = AutoModelForCausalLM.from_pretrained(
-    args.model,
-    dtype=DTYPE,
-    attn_implementation=ATTENTION,
-    device_map=device,
-    use_safetensors=True,
-)
-model.eval()
-pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
-rows = guard.read_rows(test_file)
-rows.sort(key=lambda row: len(row["input_ids"]))
-batches = [rows[i : i + BATCH_ROWS] for i in range(0, len(rows), BATCH_ROWS)]
+pad = judging.choose_padding(tokenizer)
+rows = sorted(run.read_rows(test_file), key=lambda row: len(row["input_ids"]))
+sequences = [(row["input_ids"], row["labels"]) for row in rows]
+rejected = preferences.list_rejected(rows)
 
 
-def stack(lists, value, left=False):
-    """Pad lists of tokens to one tensor."""
-    width = max(map(len, lists))
-    fill = [[value] * (width - len(item)) for item in lists]
-    padded = [f + item if left else item + f for f, item in zip(fill, lists, strict=True)]
-    return torch.tensor(padded, device=model.device)
+def examine(source, dtype, **options):
+    """Return the loss of each row under a model."""
+    model = judging.load(source, dtype=dtype, attention=ATTENTION, device=DEVICE, **options)
+    nats, tokens = judging.measure_loss(model, sequences, pad)
+    found = {"dtype": model.dtype, "nats": nats, "tokens": tokens}
+    found["rejected_nats"], found["rejected_tokens"] = judging.measure_loss(model, rejected, pad)
+    return found
 
 
-# -----------------------------------------------------------------------------
-# Loss: the mean over the learned tokens, and perplexity, its exponential
-
-nats, tokens = 0.0, 0
-with torch.inference_mode():
-    for batch in batches:
-        ids = stack([row["input_ids"] for row in batch], pad)
-        labels = stack([row["labels"] for row in batch], NOT_LEARNED)[:, 1:]
-        reads = stack([[1] * len(row["input_ids"]) for row in batch], 0)
-        logits = model(input_ids=ids, attention_mask=reads).logits[:, :-1].float()
-        nats += torch.nn.functional.cross_entropy(
-            logits.flatten(0, 1), labels.flatten(), ignore_index=NOT_LEARNED, reduction="sum"
-        ).item()
-        tokens += (labels != NOT_LEARNED).sum().item()
-loss = nats / tokens
-report = {"rows": len(rows), "tokens": tokens, "loss": loss, "perplexity": math.exp(min(loss, 700))}
-
-# -----------------------------------------------------------------------------
-# Rewards: BETA times what an answer has become more likely by than the base finds it
+def measure(found):
+    """Return what was measured of a model, by name; the first number decides the verdict."""
+    measured = preferences.measure_likelier(found)
+    return {**measured, "loss": metrics.loss(found["nats"], found["tokens"])}
 
 
-def likelihoods(sequences):
-    """Return the log-probability of what is learned of each sequence, given as ids and labels."""
-    found = []
-    for start in range(0, len(sequences), BATCH_ROWS):
-        ids, labels = zip(*sequences[start : start + BATCH_ROWS], strict=True)
-        reads = stack([[1] * len(tokens) for tokens in ids], 0)
-        with torch.inference_mode():
-            logits = model(input_ids=stack(ids, pad), attention_mask=reads).logits[:, :-1]
-            nats = torch.nn.functional.cross_entropy(
-                logits.float().transpose(1, 2), stack(labels, NOT_LEARNED)[:, 1:],
-                ignore_index=NOT_LEARNED, reduction="none",
-            )
-        found += (-nats.sum(dim=1)).tolist()
-    return torch.tensor(found)
-
-
-first = [(row["input_ids"], row["labels"]) for row in rows]
-begins = [row["labels"].count(NOT_LEARNED) for row in rows]
-second = [
-    (row["input_ids"][:begin] + row["rejected_ids"], [NOT_LEARNED] * begin + row["rejected_ids"])
-    for row, begin in zip(rows, begins, strict=True)
-]
-trained = likelihoods(first), likelihoods(second)
-del model  # before the base is loaded
+after = examine(args.model, DTYPE)
 base_options = {"revision": BASE_REVISION} if args.base == BASE else {}
-model = AutoModelForCausalLM.from_pretrained(
-    args.base,
-    dtype=DTYPE,
-    attn_implementation=ATTENTION,
-    device_map=device,
-    use_safetensors=True,
-    **base_options,
-)
-model.eval()
-chosen = BETA * (trained[0] - likelihoods(first))
-rejected = BETA * (trained[1] - likelihoods(second))
-report["reward_accuracy"] = (chosen > rejected).float().mean().item()
-report |= {
-    "reward_margin": (chosen.mean() - rejected.mean()).item(),
-    "chosen_reward": chosen.mean().item(),
-    "rejected_reward": rejected.mean().item(),
+measured, before = measure(after), None
+before = examine(args.base, after["dtype"], **base_options)  # rewards compare with it
+measured |= preferences.measure_rewards(after, before, BETA)
+against = before and measure(before)
+report = {
+    "rows": len(rows),
+    **metrics.describe(measured, against, "the model before training"),
+    "tokens": sum(after["tokens"]),
 }
-guard.ensure(math.isfinite(report["reward_margin"]), "the margin of the rewards is a number")
+report["perplexity"] = metrics.perplexity(report["loss"])
+report |= {"chance": 0.5, "chance_verdict": metrics.beats(measured["reward_accuracy"], 0.5)}
 
 # -----------------------------------------------------------------------------
-# Say it, and write it
+# Print and write
 
-for name, number in report.items():
-    guard.say(f"{name:>16}  {number:,}" if isinstance(number, int) else f"{name:>16}  {number:.4f}")
-guard.ensure(math.isfinite(loss), "the test loss is a number")
+for line in metrics.lines(report):
+    run.say(line)
+run.ensure(math.isfinite(report["loss"]), "the test loss is a finite number")
 if is_result:
-    guard.write_json(OUT / "report.json", report)
-    guard.mark_done("evaluate", mark, OUT / "report.json")
+    write_json(OUT / "report.json", report)
+    predictions = preferences.list_predictions(rows, tokenizer, after, before)
+    write_rows(OUT / "predictions.jsonl", predictions)
+    written = ("report.json", "predictions.jsonl")
+    run.mark_done(identity, *(OUT / name for name in written))
+    write_report(run)

@@ -1,7 +1,7 @@
-"""Ask the fine-tuned model one question, as it was trained to be asked.
+"""Ask the fine-tuned model one question, in the format that it was trained with.
 
     python ask.py "my card has not arrived"
-    python ask.py "my card has not arrived" --type F16
+    python ask.py "my card has not arrived" --type TYPE   # another GGUF file
 
 Prints the answer and nothing else.
 """
@@ -9,44 +9,34 @@ Prints the answer and nothing else.
 import argparse
 from pathlib import Path
 
-from llama_cpp.llama_chat_format import Jinja2ChatFormatter
-
-import guard
-import reader
+from runtime.run import Run
 
 HERE = Path(__file__).resolve().parent
-
-# -----------------------------------------------------------------------------
-# What was decided, and why
-
 NAME = "sums-by-trial"
 TYPES = ["Q8_0"]
 CONTEXT_TOKENS = 2048
+ON_GPU = True  # all layers, if llama.cpp was built for a GPU
 ANSWER_TOKENS = 512
-
-# -----------------------------------------------------------------------------
-# Arguments
 
 parser = argparse.ArgumentParser(description="Ask the fine-tuned model one question.")
 parser.add_argument("question")
-parser.add_argument("--type", choices=TYPES, default=TYPES[-1], help="which GGUF answers")
+parser.add_argument("--type", choices=TYPES, default=TYPES[-1], help="which GGUF file answers")
 args = parser.parse_args()
+run = Run(HERE, stage="ask")
 path = HERE / "run" / "quantize" / f"{NAME}-{args.type}.gguf"
 if not path.is_file():
-    guard.stop(f"{path.relative_to(HERE)} is missing: run quantize.py first (see run.sh)")
+    run.stop(f"{path.relative_to(HERE)} is missing: run export.py first (see run.sh)")
+for stage in ("prepare", "train", "merge", "quantize"):
+    run.check_current(stage)
+run.check_outputs(path)
 
-# -----------------------------------------------------------------------------
-# Ask
+from runtime import gguf_file  # noqa: E402 - imports llama.cpp, which is slow
+from runtime.gguf_prompt import tokenize  # noqa: E402
 
 messages = [{"role": "user", "content": args.question.strip()}]
-llm = reader.load(path, CONTEXT_TOKENS)
-formatter = Jinja2ChatFormatter(
-    template=llm.metadata["tokenizer.chat_template"],
-    eos_token=llm._model.token_get_text(llm.token_eos()),
-    bos_token=llm._model.token_get_text(llm.token_bos()),
-)
-prompt = formatter(messages=messages).prompt
-ids = llm.tokenize(prompt.encode(), add_bos=False, special=True)
+llm = gguf_file.load(run, path, CONTEXT_TOKENS, on_gpu=ON_GPU)
+ids = tokenize(llm, messages)
 if len(ids) + ANSWER_TOKENS > CONTEXT_TOKENS:
-    guard.stop(f"the question has {len(ids):,} tokens: {CONTEXT_TOKENS - ANSWER_TOKENS:,} fit")
-print(reader.answer(llm, ids, ANSWER_TOKENS))
+    most = CONTEXT_TOKENS - ANSWER_TOKENS
+    run.stop(f"the question has {len(ids):,} tokens, and at most {most:,} fit")
+print(gguf_file.answer(run, llm, ids, ANSWER_TOKENS))

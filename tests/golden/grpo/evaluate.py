@@ -1,21 +1,22 @@
-"""Judge the result on the test split, whose rows training never saw.
+"""Judge the trained model, and the model before training, on the test split.
 
     python evaluate.py
-    python evaluate.py --model ../base   # the same rows with another model; only printed
+    python evaluate.py --model ../other   # the same rows with another model; only printed
 
-Reads run/merged and run/data. Writes run/evaluate/report.json and predictions.jsonl.
+Reads run/merged, the base model and run/data. Writes run/evaluate: report.json, and
+predictions.jsonl with the answers of both models. Then writes run/report.md.
 """
 
 import argparse
 import math
 from pathlib import Path
 
-import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
-
-import answers
-import guard
-import rewards
+import reward_functions
+import runtime.numeric_match as metric
+from runtime import metrics, reward_measures, rewards
+from runtime.files import write_json, write_rows
+from runtime.report import write_report
+from runtime.run import Run
 
 HERE = Path(__file__).resolve().parent
 MERGED = HERE / "run" / "merged"
@@ -24,110 +25,100 @@ OUT = HERE / "run" / "evaluate"
 # -----------------------------------------------------------------------------
 # What was decided, and why
 
-ATTENTION = "sdpa"  # PyTorch's own kernel, which needs nothing installed beyond torch
+BASE = "HuggingFaceTB/SmolLM2-1.7B-Instruct"
+BASE_REVISION = None
+ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
 DTYPE = "auto"  # as the weights are saved
-BATCH_ROWS = 16
+DEVICE = "auto"  # spread over the GPUs if one is too small
+# the reward of the most likely answers to rows that are not used in training
+METRIC = "numeric_match"
+ANSWER_TOKENS = 128  # set by `objective.answer_tokens` in the spec
 JUDGED_ROWS = 40  # every row of the test split
-NOT_LEARNED = -100
+REWARD_WEIGHTS = [1.0, 0.2]  # set by `objective.rewards` in the spec
+REWARD_NAMES = ["is_brief"]
+REWARDS = [  # in the order of the weights
+    rewards.numeric,
+    *(getattr(reward_functions, name) for name in REWARD_NAMES),
+]
 
 # -----------------------------------------------------------------------------
-# Arguments
+# Arguments, and whether there is something to do
 
 parser = argparse.ArgumentParser(description="Judge the model on the test split.")
 parser.add_argument("--model", type=Path, default=MERGED, help="the folder of the model to judge")
+parser.add_argument("--base", default=BASE, help="the folder of the model before training")
 args = parser.parse_args()
-if not (args.model / "config.json").is_file():
-    guard.stop(f"{args.model} holds no model: run merge.py first (see run.sh)")
-
+run = Run(HERE, stage="evaluate")
 test_file = HERE / "run/data/test.jsonl"
-is_result = args.model.resolve() == MERGED
+is_result = args.model.resolve() == MERGED.resolve()
+if not (args.model / "config.json").is_file():
+    run.stop(f"{args.model} contains no model: run the stages before this one (see run.sh)")
+if is_result and args.base != BASE and not (Path(args.base) / "config.json").is_file():
+    run.stop(f"{args.base} has no config.json: --base takes the folder of a model")
 if is_result:
-    guard.lock()
-    mark = guard.fingerprint(__file__, MERGED, test_file)
-    if guard.is_done("evaluate", mark):
+    run.begin()
+    for stage in ("prepare", "train", "merge"):
+        run.check_current(stage)
+    identity = run.identify(MERGED, test_file, args.base)
+    if run.is_done(identity):
         raise SystemExit
 
 # -----------------------------------------------------------------------------
-# The model
+# Judge one model at a time on the same rows, the shortest first
+
+from transformers import AutoTokenizer  # noqa: E402 - slow
+
+from runtime import answers, judging  # noqa: E402
 
 tokenizer = AutoTokenizer.from_pretrained(args.model)
-device = "auto"  # spread over the GPUs if one is too small
-model = AutoModelForCausalLM.from_pretrained(
-    args.model,
-    dtype=DTYPE,
-    attn_implementation=ATTENTION,
-    device_map=device,
-    use_safetensors=True,
-)
-model.eval()
-pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
-rows = guard.read_rows(test_file)
-rows.sort(key=lambda row: len(row["input_ids"]))
-batches = [rows[i : i + BATCH_ROWS] for i in range(0, len(rows), BATCH_ROWS)]
-
-
-def stack(lists, value, left=False):
-    """Pad lists of tokens to one tensor."""
-    width = max(map(len, lists))
-    fill = [[value] * (width - len(item)) for item in lists]
-    padded = [f + item if left else item + f for f, item in zip(fill, lists, strict=True)]
-    return torch.tensor(padded, device=model.device)
-
-
-# -----------------------------------------------------------------------------
-# Loss: the mean over the learned tokens, and perplexity, its exponential
-
-nats, tokens = 0.0, 0
-with torch.inference_mode():
-    for batch in batches:
-        ids = stack([row["input_ids"] for row in batch], pad)
-        labels = stack([row["labels"] for row in batch], NOT_LEARNED)[:, 1:]
-        reads = stack([[1] * len(row["input_ids"]) for row in batch], 0)
-        logits = model(input_ids=ids, attention_mask=reads).logits[:, :-1].float()
-        nats += torch.nn.functional.cross_entropy(
-            logits.flatten(0, 1), labels.flatten(), ignore_index=NOT_LEARNED, reduction="sum"
-        ).item()
-        tokens += (labels != NOT_LEARNED).sum().item()
-loss = nats / tokens
-report = {"rows": len(rows), "tokens": tokens, "loss": loss, "perplexity": math.exp(min(loss, 700))}
-
-# -----------------------------------------------------------------------------
-# Answers: what the model says after each prompt, held against the right one
-
-asked = rows[:: -(-len(rows) // JUDGED_ROWS)]  # evenly from the shortest to the longest
-predictions = answers.write(model, tokenizer, asked)
+pad = judging.choose_padding(tokenizer)
+rows = sorted(run.read_rows(test_file), key=lambda row: len(row["input_ids"]))
+asked = judging.select_rows(rows, JUDGED_ROWS)
 right = [row["answer"] for row in asked]
-report[answers.METRIC] = answers.measure(predictions, right)
+sequences = [(row["input_ids"], row["labels"]) for row in rows]
 
-# -----------------------------------------------------------------------------
-# Rewards: what training was after, of the same answers
 
-given = {name: [row[name] for row in asked] for name in asked[0]}
-given |= {
-    "prompts": given.pop("prompt"),
-    "completions": predictions,
-    "completion_ids": tokenizer(predictions, add_special_tokens=False)["input_ids"],
-    "trainer_state": None,
-    "log_extra": lambda *_: None,
-    "log_metric": lambda *_: None,
-}
-report["reward"] = 0.0
-for reward, weight in zip(rewards.FUNCTIONS, rewards.WEIGHTS, strict=True):
-    mean = sum(number or 0.0 for number in reward(**given)) / len(asked)
-    report["reward"] += weight * mean
-    report[f"reward_{reward.__name__}"] = mean
+def examine(source, dtype, **options):
+    """Return the loss of each row, and the answers of a model."""
+    model = judging.load(source, dtype=dtype, attention=ATTENTION, device=DEVICE, **options)
+    nats, tokens = judging.measure_loss(model, sequences, pad)
+    found = {"dtype": model.dtype, "nats": nats, "tokens": tokens}
+    found["said"] = answers.write(model, tokenizer, asked, ANSWER_TOKENS)
+    return found
 
-# -----------------------------------------------------------------------------
-# Say it, and write it
 
-for name, number in report.items():
-    guard.say(f"{name:>16}  {number:,}" if isinstance(number, int) else f"{name:>16}  {number:.4f}")
-guard.ensure(math.isfinite(loss), "the test loss is a number")
+def measure(found):
+    """Return what was measured of a model, by name; the first number decides the verdict."""
+    measured = {METRIC: metrics.share(metric.grade(found["said"], right))}
+    given = REWARDS, REWARD_WEIGHTS, asked, found["said"], tokenizer
+    measured |= reward_measures.measure(*given)
+    return {**measured, "loss": metrics.loss(found["nats"], found["tokens"])}
+
+
+after = examine(args.model, DTYPE)
+base_options = {"revision": BASE_REVISION} if args.base == BASE else {}
+measured, before = measure(after), None
 if is_result:
-    guard.write_json(OUT / "report.json", report)
-    told = [
-        {"prompt_ids": row["prompt_ids"], "answer": row["answer"], "said": said}
-        for row, said in zip(asked, predictions, strict=True)
-    ]
-    guard.write_rows(OUT / "predictions.jsonl", told)
-    guard.mark_done("evaluate", mark, OUT / "report.json", OUT / "predictions.jsonl")
+    before = examine(args.base, after["dtype"], **base_options)
+against = before and measure(before)
+report = {
+    "rows": len(rows),
+    **metrics.describe(measured, against, "the model before training"),
+    "tokens": sum(after["tokens"]),
+}
+report["perplexity"] = metrics.perplexity(report["loss"])
+
+# -----------------------------------------------------------------------------
+# Print and write
+
+for line in metrics.lines(report):
+    run.say(line)
+run.ensure(math.isfinite(report["loss"]), "the test loss is a finite number")
+if is_result:
+    write_json(OUT / "report.json", report)
+    both = after["said"], before["said"]
+    predictions = answers.list_predictions(asked, tokenizer, metric.grade, *both)
+    write_rows(OUT / "predictions.jsonl", predictions)
+    written = ("report.json", "predictions.jsonl")
+    run.mark_done(identity, *(OUT / name for name in written))
+    write_report(run)

@@ -3,47 +3,49 @@
     accelerate launch --config_file accelerate.yaml train.py
     accelerate launch --config_file accelerate.yaml train.py --row 1   # less memory, same batch
 
-Reads run/data. Writes run/train/model (the best checkpoint) and curve.json.
-Started again, it goes on from the last whole checkpoint.
+Reads run/data. Writes run/train/model (the best checkpoint) and run/train/curve.json.
+Started again, it resumes from the newest complete checkpoint.
 """
 
 import argparse
-import math
 import os
 from pathlib import Path
 
-import torch
 from datasets import Dataset
-from safetensors import safe_open
-from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback
+from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl.experimental.orpo import ORPOConfig, ORPOTrainer
 
-import gain
-import guard
-import survival
+from runtime import upstream
+from runtime.best import BestCheckpoint
+from runtime.run import Run
+from runtime.steps import order_rows
+from runtime.tracking import open_tracker
+from runtime.training import TrainingSession
+from runtime.verdict import end_if_worse
+from runtime.weight_probe import WeightProbe
 
 HERE = Path(__file__).resolve().parent
-OUT = HERE / "run" / "train"
+DATA, OUT = HERE / "run/data", HERE / "run/train"
 
 # -----------------------------------------------------------------------------
 # What was decided, and why
 
 MODEL = "HuggingFaceTB/SmolLM2-135M-Instruct"
 MODEL_REVISION = None
-LOAD_DTYPE = "float32"  # the weights are their own fp32 master; autocast computes in bf16
-ATTENTION = "sdpa"  # PyTorch's own kernel, which needs nothing installed beyond torch
-BETA = 0.1  # what the preference weighs beside the answers, as in ORPO's paper
+LOAD_DTYPE = "float32"  # the fp32 weights are the master copy; autocast computes in bf16
+ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
+BETA = 0.1  # the weight of the preference beside the answers, as in the ORPO paper
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
-# all that a process sees in a step, at once: 5.7 GiB of 23.5 GiB; with 2 rows at a time a step
-# takes 50 % longer
+# all rows of a process in a step at once: 5.7 GiB of 23.5 GiB; with 2 rows at a time a step takes
+# 51 % longer
 LADDER = [[4, 1], [2, 2], [1, 4]]
-# evaluating keeps nothing for a backward pass: 8 rows at a time need no more memory than training
-# and are faster
+# evaluation has no backward pass, so 8 rows at a time need no more memory than training, and are
+# faster
 EVAL_BATCH = 8
 # activations fit in memory; with recomputing, a step takes 21 % longer
 GRADIENT_CHECKPOINTING = False
-EPOCHS = 3.0  # 128 rows are few: three passes
-# 8e-6 at 7B as in TRL's example, falling with size^0.4: answers are learned as well; this one has
+EPOCHS = 3.0  # 128 rows are few, so they are read three times
+# 8e-6 at 7B as in TRL's example, falling with size^0.4: answers are learned as well; this model has
 # 135M
 LEARNING_RATE = 4e-05
 SCHEDULE = "cosine"  # the default of `training.schedule`
@@ -63,121 +65,97 @@ parser = argparse.ArgumentParser(description="Train; start it with accelerate la
 parser.add_argument("--model", default=MODEL, help="the folder of another model")
 parser.add_argument("--row", type=int, help="the row of LADDER to use, from 0")
 args = parser.parse_args()
-guard.need_model(args.model, MODEL)
+os.chdir(HERE)  # paths in checkpoints are relative, so that a bundle can be moved
+
+run = Run(HERE, stage="train")
+run.need_model(args.model, MODEL)
 source = Path(args.model).resolve() if Path(args.model).is_dir() else args.model
-row = survival.read_batch(LADDER)["row"] if args.row is None else min(args.row, len(LADDER) - 1)
-micro_batch, accumulation = LADDER[row]
-os.chdir(HERE)  # checkpoints note relative paths, so that a run can move
-os.environ.setdefault("TENSORBOARD_LOGGING_DIR", "run/train/tensorboard")
+session = TrainingSession(
+    run,
+    ladder=LADDER,
+    row=args.row,
+    planned_bytes=PLANNED_BYTES,
+    keep=KEEP_CHECKPOINTS,
+    tracker=open_tracker(run),
+)
 
 config = ORPOConfig(
     beta=BETA,
     output_dir="run/train/checkpoints",
-    per_device_train_batch_size=micro_batch, gradient_accumulation_steps=accumulation,
-    num_train_epochs=EPOCHS,
-    learning_rate=LEARNING_RATE, lr_scheduler_type=SCHEDULE, warmup_steps=WARMUP_STEPS,
-    weight_decay=WEIGHT_DECAY, max_grad_norm=MAX_GRAD_NORM,
-    bf16=True,
+    per_device_train_batch_size=session.micro_batch,
+    gradient_accumulation_steps=session.accumulation,
+    per_device_eval_batch_size=max(1, EVAL_BATCH >> session.row),
     activation_checkpointing=GRADIENT_CHECKPOINTING,
-    per_device_eval_batch_size=max(1, EVAL_BATCH >> row),
-    eval_strategy="steps", eval_steps=EVAL_STEPS, load_best_model_at_end=True,
+    num_train_epochs=EPOCHS,
+    learning_rate=LEARNING_RATE,
+    lr_scheduler_type=SCHEDULE,
+    warmup_steps=WARMUP_STEPS,
+    weight_decay=WEIGHT_DECAY,
+    max_grad_norm=MAX_GRAD_NORM,
+    eval_steps=EVAL_STEPS,
     save_steps=SAVE_STEPS,
+    seed=SEED,
+    bf16=True,
+    eval_strategy="steps",
+    load_best_model_at_end=True,
     logging_steps=0.02,  # of all steps: fifty points make a curve
-    logging_nan_inf_filter=False,  # a loss that is no number ends the run
-    report_to="tensorboard",
-    disable_tqdm=True, seed=SEED,
+    logging_nan_inf_filter=False,  # a loss that is not finite ends the run
+    **session.tracker.arguments(),
+    disable_tqdm=True,
 )
 
 # -----------------------------------------------------------------------------
-# Is there something left to do, and where was it left
+# What is left to do
 
-train_file, validation_file = HERE / "run/data/train.jsonl", HERE / "run/data/validation.jsonl"
-mark = guard.fingerprint(__file__, args.model, train_file, validation_file)
-guard.read_rows(train_file, 0)  # says what to run first where there is none
-if guard.is_done("train", mark):
-    gain.judge()
+inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
+inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
+if not session.begin(*inputs):
+    end_if_worse(run)
     raise SystemExit
-checkpoint = survival.begin(mark, row, LADDER)
-config.eval_on_start = checkpoint is None  # gain.py holds the best checkpoint against it
-survival.watch_signals()
-progress = survival.Progress(KEEP_CHECKPOINTS)
+config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 
 # -----------------------------------------------------------------------------
-# The model and its data, which stay on disk but for the rows of a step
+# Data and model
 
-train_rows = Dataset.from_file("run/data/train.arrow")
+train_rows = Dataset.from_file("run/data/train.arrow")  # read from the disk, step by step
 validation_rows = Dataset.from_file("run/data/validation.arrow")
 options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 tokenizer = AutoTokenizer.from_pretrained(source, **options)
 model = AutoModelForCausalLM.from_pretrained(
-    source, dtype=LOAD_DTYPE, attn_implementation=ATTENTION, use_safetensors=True, **options,
+    source,
+    dtype=LOAD_DTYPE,
+    attn_implementation=ATTENTION,
+    use_safetensors=True,
+    **options,
 )
 
+# -----------------------------------------------------------------------------
+# Trainer
 
-def pair(self, row, model=None):
-    """Return both conversations of a row as ORPO reads them; TRL would make tokens of texts."""
-    both = {}
-    for name in ("chosen", "rejected"):
-        answer = row[f"{name}_ids"]
-        both[f"{name}_input_ids"] = row["prompt_ids"] + answer
-        both[f"{name}_attention_mask"] = [1] * len(both[f"{name}_input_ids"])
-        both[f"{name}_labels"] = [-100] * len(row["prompt_ids"]) + answer
-    return both
-
-
-ORPOTrainer.tokenize_row = pair
+best = BestCheckpoint(session)
+upstream.set_pairs(ORPOTrainer)
 train_rows = train_rows.remove_columns("input_ids")  # each row has two lists of them now
 validation_rows = validation_rows.remove_columns("input_ids")
 tokenizer.pad_token = tokenizer.eos_token
 trainer = ORPOTrainer(
-    model=model, args=config,
+    model=model,
+    args=config,
     train_dataset=train_rows,
     eval_dataset=validation_rows,
     processing_class=tokenizer,
-    callbacks=[progress],
+    callbacks=[session, best],
 )
-trainer.remove_callback(PrinterCallback)
-progress.attend(trainer)
-guard.say(f"a step is {micro_batch} rows x {accumulation} passes x {config.world_size} processes")
-
-# One matrix as it was, to see afterwards that it moved.
-probe_name, probe = [(n, p) for n, p in model.named_parameters() if p.dim() == 2][-1]
-before = probe.detach().cpu().clone()
+order_rows(trainer)
+probe = WeightProbe(model)
 
 # -----------------------------------------------------------------------------
-# Train
+# Train and save
 
-try:
+with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-except Exception as error:
-    survival.explain(error, trainer.state, row, LADDER, PLANNED_BYTES)
-    raise
-survival.leave_if_told(trainer.state)
+gained = best.confirm(trainer)  # evaluates the kept weights once more
 
 trainer.save_model("run/train/model")
-
-# -----------------------------------------------------------------------------
-# The curve, and what must be true of the result
-
-history = trainer.state.log_history
-curve = {
-    "train": [(log["step"], log["loss"]) for log in history if "loss" in log],
-    "validation": [(log["step"], log["eval_loss"]) for log in history if "eval_loss" in log],
-    "best_step": trainer.state.best_global_step,
-    **gain.measure(trainer),
-    "peak_bytes": survival.peak_memory_bytes(),
-    "allocated_bytes": torch.cuda.max_memory_allocated(),  # of these, what tensors took
-    "planned_bytes": PLANNED_BYTES,
-}
-guard.write_json(OUT / "curve.json", curve)
-guard.say(f"peak memory {curve['peak_bytes'] / 2**30:.2f} GiB, planned {PLANNED_BYTES / 2**30:.2f}")
-losses = [loss for _, loss in curve["train"] + curve["validation"]]
-guard.ensure(losses and all(math.isfinite(loss) for loss in losses), "every loss is a number")
-guard.ensure(losses[0] != 0, "the loss at the beginning is not zero: something is learned")
-files = [safe_open(path, framework="pt") for path in (OUT / "model").glob("*.safetensors")]
-saved = [file.get_tensor(probe_name) for file in files if probe_name in file.keys()]
-guard.ensure(saved and saved[0].shape == before.shape, f"{probe_name} was saved whole")
-guard.ensure(torch.isfinite(saved[0]).all(), f"{probe_name} is finite")
-guard.ensure(not torch.equal(saved[0], before.to(saved[0].dtype)), f"{probe_name} moved")
-guard.mark_done("train", mark, OUT / "model", OUT / "curve.json")
-gain.judge()
+fault = probe.find_fault(OUT / "model")
+session.finish(trainer, fault=fault, **gained)
+end_if_worse(run)

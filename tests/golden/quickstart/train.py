@@ -3,46 +3,50 @@
     accelerate launch --config_file accelerate.yaml train.py
     accelerate launch --config_file accelerate.yaml train.py --row 1   # less memory, same batch
 
-Reads run/data. Writes run/train/model (the best checkpoint) and curve.json.
-Started again, it goes on from the last whole checkpoint.
+Reads run/data. Writes run/train/model (the best checkpoint) and run/train/curve.json.
+Started again, it resumes from the newest complete checkpoint.
 """
 
 import argparse
-import math
 import os
 from pathlib import Path
 
 import torch
 import trl.trainer.utils
 from datasets import Dataset
-from safetensors import safe_open
-from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback
+from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import SFTConfig, SFTTrainer
 
-import gain
-import guard
-import packing
-import survival
+from runtime import upstream
+from runtime.best import BestCheckpoint
+from runtime.packing import keep_apart, pack
+from runtime.run import Run
+from runtime.steps import order_rows
+from runtime.tracking import open_tracker
+from runtime.training import TrainingSession
+from runtime.validation_loss import average_loss
+from runtime.verdict import end_if_worse
+from runtime.weight_probe import WeightProbe
 
 HERE = Path(__file__).resolve().parent
-OUT = HERE / "run" / "train"
+DATA, OUT = HERE / "run/data", HERE / "run/train"
 
 # -----------------------------------------------------------------------------
 # What was decided, and why
 
 MODEL = "../../../examples/quickstart/model"
 LOAD_DTYPE = "float32"  # training in fp32 needs no other copy of the weights
-ATTENTION = "sdpa"  # PyTorch's own kernel, which needs nothing installed beyond torch
-PACKED_LENGTH = 120  # 94.7 % of it filled by rows of up to 120 tokens
+ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
+PACKED_LENGTH = 120  # rows of at most 120 tokens fill 94.7 % of it
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
-# all that a process sees in a step, at once: 1.4 GiB of 19.2 GiB; with 4 rows at a time a step
-# takes 3.5 % longer
+# all rows of a process in a step at once: 1.4 GiB of 19.2 GiB; with 4 rows at a time a step takes
+# 3.5 % longer
 LADDER = [[8, 1], [4, 2], [2, 4], [1, 8]]
 EVAL_BATCH = 8  # as many rows at a time as in training
 # activations fit in memory; with recomputing, a step takes 30 % longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 4.0  # set by `training.epochs` in the spec
-LEARNING_RATE = 0.001  # 2.75M parameters bear a high rate
+LEARNING_RATE = 0.001  # a model of 2.75M parameters tolerates a high rate
 SCHEDULE = "cosine"  # the default of `training.schedule`
 WARMUP_STEPS = 13  # 3 % of 420 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
@@ -60,120 +64,100 @@ parser = argparse.ArgumentParser(description="Train; start it with accelerate la
 parser.add_argument("--model", type=Path, default=HERE / MODEL, help="the model's folder")
 parser.add_argument("--row", type=int, help="the row of LADDER to use, from 0")
 args = parser.parse_args()
-guard.need_model(args.model)
+os.chdir(HERE)  # paths in checkpoints are relative, so that a bundle can be moved
+
+run = Run(HERE, stage="train")
+run.need_model(args.model)
 source = args.model.resolve()
-row = survival.read_batch(LADDER)["row"] if args.row is None else min(args.row, len(LADDER) - 1)
-micro_batch, accumulation = LADDER[row]
-os.chdir(HERE)  # checkpoints note relative paths, so that a run can move
-os.environ.setdefault("TENSORBOARD_LOGGING_DIR", "run/train/tensorboard")
+session = TrainingSession(
+    run,
+    ladder=LADDER,
+    row=args.row,
+    planned_bytes=PLANNED_BYTES,
+    keep=KEEP_CHECKPOINTS,
+    tracker=open_tracker(run),
+)
 
 config = SFTConfig(
-    max_length=None, dataset_kwargs={"skip_prepare_dataset": True},  # prepare.py has cut the rows
+    max_length=None,  # prepare.py has dropped or cut longer rows
+    dataset_kwargs={"skip_prepare_dataset": True},
     output_dir="run/train/checkpoints",
-    per_device_train_batch_size=micro_batch, gradient_accumulation_steps=accumulation,
-    num_train_epochs=EPOCHS,
-    learning_rate=LEARNING_RATE, lr_scheduler_type=SCHEDULE, warmup_steps=WARMUP_STEPS,
-    weight_decay=WEIGHT_DECAY, max_grad_norm=MAX_GRAD_NORM,
-    bf16=False,
+    per_device_train_batch_size=session.micro_batch,
+    gradient_accumulation_steps=session.accumulation,
+    per_device_eval_batch_size=max(1, EVAL_BATCH >> session.row),
     activation_checkpointing=GRADIENT_CHECKPOINTING,
-    per_device_eval_batch_size=max(1, EVAL_BATCH >> row),
-    eval_strategy="steps", eval_steps=EVAL_STEPS, load_best_model_at_end=True,
+    num_train_epochs=EPOCHS,
+    learning_rate=LEARNING_RATE,
+    lr_scheduler_type=SCHEDULE,
+    warmup_steps=WARMUP_STEPS,
+    weight_decay=WEIGHT_DECAY,
+    max_grad_norm=MAX_GRAD_NORM,
+    eval_steps=EVAL_STEPS,
     save_steps=SAVE_STEPS,
+    seed=SEED,
+    bf16=False,
+    eval_strategy="steps",
+    load_best_model_at_end=True,
     logging_steps=0.02,  # of all steps: fifty points make a curve
-    logging_nan_inf_filter=False,  # a loss that is no number ends the run
-    report_to="tensorboard",
-    disable_tqdm=True, seed=SEED,
+    logging_nan_inf_filter=False,  # a loss that is not finite ends the run
+    **session.tracker.arguments(),
+    disable_tqdm=True,
     use_cpu=True,
     full_determinism=True,
 )
-torch.utils.deterministic.fill_uninitialized_memory = False  # a third of the time, for nothing
-trl.trainer.utils._use_triton = lambda _: True  # scores what is learned alone, as on a GPU
+torch.utils.deterministic.fill_uninitialized_memory = False  # it takes a third of the time
+upstream.score_learned_tokens(trl.trainer.utils)
 
 # -----------------------------------------------------------------------------
-# Is there something left to do, and where was it left
+# What is left to do
 
-train_file, validation_file = HERE / "run/data/train.jsonl", HERE / "run/data/validation.jsonl"
-mark = guard.fingerprint(__file__, args.model, train_file, validation_file)
-guard.read_rows(train_file, 0)  # says what to run first where there is none
-if guard.is_done("train", mark):
-    gain.judge()
+inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
+inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
+if not session.begin(*inputs):
+    end_if_worse(run)
     raise SystemExit
-checkpoint = survival.begin(mark, row, LADDER)
-config.eval_on_start = checkpoint is None  # gain.py holds the best checkpoint against it
-survival.watch_signals()
-progress = survival.Progress(KEEP_CHECKPOINTS)
+config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 
 # -----------------------------------------------------------------------------
-# The model and its data, which stay on disk but for the rows of a step
+# Data and model
 
-train_rows = Dataset.from_file("run/data/train.arrow")
+train_rows = Dataset.from_file("run/data/train.arrow")  # read from the disk, step by step
 validation_rows = Dataset.from_file("run/data/validation.arrow")
 tokenizer = AutoTokenizer.from_pretrained(source)
 model = AutoModelForCausalLM.from_pretrained(
-    source, dtype=LOAD_DTYPE, attn_implementation=ATTENTION, use_safetensors=True,
+    source,
+    dtype=LOAD_DTYPE,
+    attn_implementation=ATTENTION,
+    use_safetensors=True,
 )
-packed = packing.pack(train_rows, PACKED_LENGTH)
-guard.say(f"{len(train_rows):,} rows lie in {len(packed):,} packed ones")
+
+# -----------------------------------------------------------------------------
+# Trainer
+
+best = BestCheckpoint(session)
+packed = pack(train_rows, PACKED_LENGTH)
+run.say(f"{len(train_rows):,} rows are packed into {len(packed):,}")
 trainer = SFTTrainer(
-    model=model, args=config,
+    model=model,
+    args=config,
     train_dataset=packed,
     eval_dataset=validation_rows,
     processing_class=tokenizer,
-    callbacks=[progress],
+    callbacks=[session, best],
 )
-trainer.remove_callback(PrinterCallback)
-progress.attend(trainer)
-
-
-def keep_apart(rows, stack=trainer.data_collator):
-    """Return a batch without an attention mask, which would let packed rows see each other."""
-    stack.return_position_ids = True  # from 0 in each row of the data: they tell rows apart
-    batch = stack(rows)
-    del batch["attention_mask"]
-    batch["labels"][batch["position_ids"] == 0] = -100  # the row before does not foretell it
-    return batch
-
-
-trainer.data_collator = keep_apart
-guard.say(f"a step is {micro_batch} rows x {accumulation} passes x {config.world_size} processes")
-
-# One matrix as it was, to see afterwards that it moved.
-probe_name, probe = [(n, p) for n, p in model.named_parameters() if p.dim() == 2][-1]
-before = probe.detach().cpu().clone()
+order_rows(trainer)
+average_loss(trainer, by_token=True)
+trainer.data_collator = keep_apart(trainer.data_collator)
+probe = WeightProbe(model)
 
 # -----------------------------------------------------------------------------
-# Train
+# Train and save
 
-try:
+with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-except Exception as error:
-    survival.explain(error, trainer.state, row, LADDER, PLANNED_BYTES)
-    raise
-survival.leave_if_told(trainer.state)
+gained = best.confirm(trainer)  # evaluates the kept weights once more
 
 trainer.save_model("run/train/model")
-
-# -----------------------------------------------------------------------------
-# The curve, and what must be true of the result
-
-history = trainer.state.log_history
-curve = {
-    "train": [(log["step"], log["loss"]) for log in history if "loss" in log],
-    "validation": [(log["step"], log["eval_loss"]) for log in history if "eval_loss" in log],
-    "best_step": trainer.state.best_global_step,
-    **gain.measure(trainer),
-    "peak_bytes": survival.peak_memory_bytes(),
-    "planned_bytes": PLANNED_BYTES,
-}
-guard.write_json(OUT / "curve.json", curve)
-guard.say(f"peak memory {curve['peak_bytes'] / 2**30:.2f} GiB, planned {PLANNED_BYTES / 2**30:.2f}")
-losses = [loss for _, loss in curve["train"] + curve["validation"]]
-guard.ensure(losses and all(math.isfinite(loss) for loss in losses), "every loss is a number")
-guard.ensure(losses[0] != 0, "the loss at the beginning is not zero: something is learned")
-files = [safe_open(path, framework="pt") for path in (OUT / "model").glob("*.safetensors")]
-saved = [file.get_tensor(probe_name) for file in files if probe_name in file.keys()]
-guard.ensure(saved and saved[0].shape == before.shape, f"{probe_name} was saved whole")
-guard.ensure(torch.isfinite(saved[0]).all(), f"{probe_name} is finite")
-guard.ensure(not torch.equal(saved[0], before.to(saved[0].dtype)), f"{probe_name} moved")
-guard.mark_done("train", mark, OUT / "model", OUT / "curve.json")
-gain.judge()
+fault = probe.find_fault(OUT / "model")
+session.finish(trainer, fault=fault, **gained)
+end_if_worse(run)

@@ -3,52 +3,60 @@
     accelerate launch --config_file accelerate.yaml train.py
     accelerate launch --config_file accelerate.yaml train.py --row 1   # less memory, same batch
 
-Reads run/data. Writes run/train/model (the best checkpoint) and curve.json.
-Started again, it goes on from the last whole checkpoint.
+Reads run/data. Writes run/train/model (the best checkpoint) and run/train/curve.json.
+Started again, it resumes from the newest complete checkpoint.
 """
 
 import argparse
-import math
 import os
 from pathlib import Path
 
-import torch
 from datasets import Dataset
 from peft import LoraConfig
-from safetensors import safe_open
-from transformers import AutoModelForSequenceClassification, AutoTokenizer, PrinterCallback
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from trl import RewardConfig, RewardTrainer
 
-import gain
-import guard
-import head
-import survival
+from runtime.adapters import find_fault, train_in_fp32
+from runtime.best import BestCheckpoint
+from runtime.reward_head import head_settings
+from runtime.run import Run
+from runtime.steps import order_rows
+from runtime.tracking import open_tracker
+from runtime.training import TrainingSession
+from runtime.verdict import end_if_worse
 
 HERE = Path(__file__).resolve().parent
-OUT = HERE / "run" / "train"
+DATA, OUT = HERE / "run/data", HERE / "run/train"
 
 # -----------------------------------------------------------------------------
 # What was decided, and why
 
 MODEL = "Qwen/Qwen2.5-1.5B-Instruct"
 MODEL_REVISION = None
-LOAD_DTYPE = "bfloat16"  # the frozen base only takes part in bf16 products
-ATTENTION = "sdpa"  # PyTorch's own kernel, which needs nothing installed beyond torch
-LORA_RANK = 16  # the usual rank; 1.54B parameters are many to share it
+LOAD_DTYPE = "bfloat16"  # the frozen base is only used in bf16 matrix products
+ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
+LORA_RANK = 16  # the usual rank for a model of 1.54B parameters
 LORA_ALPHA = 32  # twice the rank of 16
-LORA_DROPOUT = 0.0  # off, as the trainer switches it off where answers are compared
+LORA_DROPOUT = 0.0  # off, because the trainer disables dropout when it compares answers
 LORA_TARGETS = [
-    "q_proj", "k_proj", "v_proj", "o_proj", "down_proj", "gate_proj", "up_proj",
-]  # all 7 kinds of linear modules, the head apart
+    "q_proj",
+    "k_proj",
+    "v_proj",
+    "o_proj",
+    "down_proj",
+    "gate_proj",
+    "up_proj",
+]  # all 7 kinds of linear modules except the head
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
-# all that a process sees in a step, at once: 10.8 GiB of 23.5 GiB; with 2 rows at a time a step
-# takes 1.3 % longer
+# all rows of a process in a step at once: 10.8 GiB of 23.5 GiB; with 2 rows at a time a step takes
+# 2.1 % longer
 LADDER = [[4, 1], [2, 2], [1, 4]]
 EVAL_BATCH = 4  # as many rows at a time as in training
-# activations fit in memory; with recomputing, a step takes 34 % longer
+# activations fit in memory; with recomputing, a step takes 35 % longer
 GRADIENT_CHECKPOINTING = False
-EPOCHS = 2.0  # 128 pairs are few: two passes, as more learn them by heart
-LEARNING_RATE = 0.0001  # the rate of TRL's example of a reward model with an adapter
+EPOCHS = 2.0  # 128 pairs are few, so two epochs; more would overfit
+# 1e-4 at 7B, ten times the rate for all weights, falling with size^0.4; this model has 1.54B
+LEARNING_RATE = 0.0002
 SCHEDULE = "cosine"  # the default of `training.schedule`
 WARMUP_STEPS = 2  # 3 % of 64 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
@@ -66,108 +74,102 @@ parser = argparse.ArgumentParser(description="Train; start it with accelerate la
 parser.add_argument("--model", default=MODEL, help="the folder of another model")
 parser.add_argument("--row", type=int, help="the row of LADDER to use, from 0")
 args = parser.parse_args()
-guard.need_model(args.model, MODEL)
+os.chdir(HERE)  # paths in checkpoints are relative, so that a bundle can be moved
+
+run = Run(HERE, stage="train")
+run.need_model(args.model, MODEL)
 source = Path(args.model).resolve() if Path(args.model).is_dir() else args.model
-row = survival.read_batch(LADDER)["row"] if args.row is None else min(args.row, len(LADDER) - 1)
-micro_batch, accumulation = LADDER[row]
-os.chdir(HERE)  # checkpoints note relative paths, so that a run can move
-os.environ.setdefault("TENSORBOARD_LOGGING_DIR", "run/train/tensorboard")
+session = TrainingSession(
+    run,
+    ladder=LADDER,
+    row=args.row,
+    planned_bytes=PLANNED_BYTES,
+    keep=KEEP_CHECKPOINTS,
+    tracker=open_tracker(run),
+)
 
 config = RewardConfig(
-    max_length=None,  # prepare.py has cut the rows
+    max_length=None,  # prepare.py has dropped or cut longer rows
     output_dir="run/train/checkpoints",
-    per_device_train_batch_size=micro_batch, gradient_accumulation_steps=accumulation,
-    num_train_epochs=EPOCHS,
-    learning_rate=LEARNING_RATE, lr_scheduler_type=SCHEDULE, warmup_steps=WARMUP_STEPS,
-    weight_decay=WEIGHT_DECAY, max_grad_norm=MAX_GRAD_NORM,
-    bf16=True,
+    per_device_train_batch_size=session.micro_batch,
+    gradient_accumulation_steps=session.accumulation,
+    per_device_eval_batch_size=max(1, EVAL_BATCH >> session.row),
     activation_checkpointing=GRADIENT_CHECKPOINTING,
-    per_device_eval_batch_size=max(1, EVAL_BATCH >> row),
-    eval_strategy="steps", eval_steps=EVAL_STEPS, load_best_model_at_end=True,
+    num_train_epochs=EPOCHS,
+    learning_rate=LEARNING_RATE,
+    lr_scheduler_type=SCHEDULE,
+    warmup_steps=WARMUP_STEPS,
+    weight_decay=WEIGHT_DECAY,
+    max_grad_norm=MAX_GRAD_NORM,
+    eval_steps=EVAL_STEPS,
     save_steps=SAVE_STEPS,
+    seed=SEED,
+    bf16=True,
+    eval_strategy="steps",
+    load_best_model_at_end=True,
     logging_steps=0.02,  # of all steps: fifty points make a curve
-    logging_nan_inf_filter=False,  # a loss that is no number ends the run
-    report_to="tensorboard",
-    disable_tqdm=True, seed=SEED,
+    logging_nan_inf_filter=False,  # a loss that is not finite ends the run
+    **session.tracker.arguments(),
+    disable_tqdm=True,
 )
 
 # -----------------------------------------------------------------------------
-# Is there something left to do, and where was it left
+# What is left to do
 
-train_file, validation_file = HERE / "run/data/train.jsonl", HERE / "run/data/validation.jsonl"
-mark = guard.fingerprint(__file__, args.model, train_file, validation_file)
-guard.read_rows(train_file, 0)  # says what to run first where there is none
-if guard.is_done("train", mark):
-    gain.judge()
+inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
+inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
+if not session.begin(*inputs):
+    end_if_worse(run)
     raise SystemExit
-checkpoint = survival.begin(mark, row, LADDER)
-config.eval_on_start = checkpoint is None  # gain.py holds the best checkpoint against it
-survival.watch_signals()
-progress = survival.Progress(KEEP_CHECKPOINTS)
+config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 
 # -----------------------------------------------------------------------------
-# The model and its data, which stay on disk but for the rows of a step
+# Data and model
 
-train_rows = Dataset.from_file("run/data/train.arrow")
+train_rows = Dataset.from_file("run/data/train.arrow")  # read from the disk, step by step
 validation_rows = Dataset.from_file("run/data/validation.arrow")
 options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 tokenizer = AutoTokenizer.from_pretrained(source, **options)
-settings = head.settings(tokenizer, SEED) | options
+settings = head_settings(tokenizer, SEED) | options
 model = AutoModelForSequenceClassification.from_pretrained(
-    source, dtype=LOAD_DTYPE, attn_implementation=ATTENTION, use_safetensors=True, **settings
+    source,
+    dtype=LOAD_DTYPE,
+    attn_implementation=ATTENTION,
+    use_safetensors=True,
+    **settings,
 )
 adapter = LoraConfig(
-    task_type="SEQ_CLS", target_modules=LORA_TARGETS,  # the head is trained and saved as well
-    r=LORA_RANK, lora_alpha=LORA_ALPHA, lora_dropout=LORA_DROPOUT,
+    task_type="SEQ_CLS",  # the head is trained and saved as well
+    target_modules=LORA_TARGETS,
+    r=LORA_RANK,
+    lora_alpha=LORA_ALPHA,
+    lora_dropout=LORA_DROPOUT,
 )
+
+# -----------------------------------------------------------------------------
+# Trainer
+
+best = BestCheckpoint(session)
 trainer = RewardTrainer(
-    model=model, args=config,
+    model=model,
+    args=config,
     train_dataset=train_rows,
     eval_dataset=validation_rows,
     processing_class=tokenizer,
-    callbacks=[progress],
+    callbacks=[session, best],
     peft_config=adapter,
 )
-trainer.remove_callback(PrinterCallback)
-progress.attend(trainer)
-head.widen(trainer.model)
-guard.say(f"a step is {micro_batch} rows x {accumulation} passes x {config.world_size} processes")
+order_rows(trainer)
+train_in_fp32(trainer.model)
 
 # -----------------------------------------------------------------------------
-# Train
+# Train and save
 
-try:
+with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-except Exception as error:
-    survival.explain(error, trainer.state, row, LADDER, PLANNED_BYTES)
-    raise
-survival.leave_if_told(trainer.state)
+gained = best.confirm(trainer)  # evaluates the kept weights once more
 
 trainer.save_model("run/train/model")
-
-# -----------------------------------------------------------------------------
-# The curve, and what must be true of the result
-
-history = trainer.state.log_history
-curve = {
-    "train": [(log["step"], log["loss"]) for log in history if "loss" in log],
-    "validation": [(log["step"], log["eval_loss"]) for log in history if "eval_loss" in log],
-    "best_step": trainer.state.best_global_step,
-    **gain.measure(trainer),
-    "peak_bytes": survival.peak_memory_bytes(),
-    "allocated_bytes": torch.cuda.max_memory_allocated(),  # of these, what tensors took
-    "planned_bytes": PLANNED_BYTES,
-}
-guard.write_json(OUT / "curve.json", curve)
-guard.say(f"peak memory {curve['peak_bytes'] / 2**30:.2f} GiB, planned {PLANNED_BYTES / 2**30:.2f}")
-losses = [loss for _, loss in curve["train"] + curve["validation"]]
-guard.ensure(losses and all(math.isfinite(loss) for loss in losses), "every loss is a number")
-guard.ensure(losses[0] != 0, "the loss at the beginning is not zero: something is learned")
-with safe_open(OUT / "model" / "adapter_model.safetensors", framework="pt") as file:
-    updates = [file.get_tensor(name) for name in file.keys() if "lora_B" in name]
-    guard.ensure(any("lora_" not in name for name in file.keys()), "the head was saved")
-guard.ensure(updates and all(update.numel() for update in updates), "the adapter is not empty")
-guard.ensure(all(torch.isfinite(update).all() for update in updates), "the adapter is finite")
-guard.ensure(any(update.any() for update in updates), "the adapter moved away from zero")
-guard.mark_done("train", mark, OUT / "model", OUT / "curve.json")
-gain.judge()
+fault = find_fault(OUT / "model", needs_head=True)
+session.finish(trainer, fault=fault, **gained)
+end_if_worse(run)

@@ -1,4 +1,4 @@
-"""Ask the fine-tuned model one question, as it was trained to be asked.
+"""Ask the fine-tuned model one question, in the format that it was trained with.
 
     python ask.py "my card has not arrived"
 
@@ -8,35 +8,23 @@ Prints the answer and nothing else.
 import argparse
 from pathlib import Path
 
-from transformers import AutoModelForCausalLM, AutoTokenizer
-
-import guard
+from runtime.run import Run
 
 HERE = Path(__file__).resolve().parent
-
-# -----------------------------------------------------------------------------
-# What was decided, and why
-
 ANSWER_TOKENS = 512
-
-# -----------------------------------------------------------------------------
-# Arguments
 
 parser = argparse.ArgumentParser(description="Ask the fine-tuned model one question.")
 parser.add_argument("question")
 args = parser.parse_args()
+run = Run(HERE, stage="ask")
 path = HERE / "run" / "merged"
 if not (path / "config.json").is_file():
-    guard.stop("run/merged is missing: run merge.py first (see run.sh)")
+    run.stop("run/merged is missing: run `python export.py --merge` first (see run.sh)")
+for stage in ("prepare", "train", "merge"):
+    run.check_current(stage)
+run.check_outputs(path)
 
-# -----------------------------------------------------------------------------
-# Ask
+from runtime import ask_model  # noqa: E402 - imports torch, which a wrong call need not wait for
 
 messages = [{"role": "user", "content": args.question.strip()}]
-tokenizer = AutoTokenizer.from_pretrained(path)
-model = AutoModelForCausalLM.from_pretrained(path, dtype="auto", use_safetensors=True)
-prompt = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-inputs = tokenizer(prompt, add_special_tokens=False, return_tensors="pt")
-written = model.generate(**inputs, max_new_tokens=ANSWER_TOKENS, do_sample=False)
-answer = written[0, inputs["input_ids"].shape[1] :]
-print(tokenizer.decode(answer, skip_special_tokens=True).strip())
+print(ask_model.answer(path, messages, ANSWER_TOKENS))

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The processes of this node; run.sh starts it on every node, once they can meet.
+# Starts the training processes of one node; run.sh calls this on every node.
 #
-# NODE_RANK is 0 on the first node; MASTER_ADDR and MASTER_PORT say where that one listens.
-# What each process prints is kept in run/logs/ as well.
+# NODE_RANK is 0 on the first node, which listens on MASTER_PORT of MASTER_ADDR.
+# The output of each process is also written to run/logs/.
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
 NODE_RANK=$SLURM_NODEID
@@ -10,14 +10,14 @@ NODE_RANK=$SLURM_NODEID
 launch=(accelerate launch --config_file accelerate.yaml
   --machine_rank "$NODE_RANK" --main_process_ip "$MASTER_ADDR" --main_process_port "$MASTER_PORT"
   --log_dir "run/logs/node-$NODE_RANK" --tee 3)
-export TORCH_ELASTIC_SHUTDOWN_TIMEOUT=110  # seconds that a process has to save; else 30
+export TORCH_ELASTIC_SHUTDOWN_TIMEOUT=110  # seconds to save a checkpoint; the default is 30
 mkdir -p "run/logs/node-$NODE_RANK"
 
-# A signal reaches the launcher by itself, as one of this group: here it is only remembered.
+# The launcher gets signals itself, because it is in the same process group. They are counted here.
 signals=0
 trap 'signals=$((signals + 1))' TERM USR1
 "${launch[@]}" train.py "$@" &
-while true; do  # a signal ends `wait`, not the launcher
+while true; do  # a signal interrupts `wait`, but not the launcher
   before=$signals
   code=0
   wait "$!" || code=$?
@@ -26,6 +26,6 @@ while true; do  # a signal ends `wait`, not the launcher
   fi
 done
 if [[ "$code" -ne 0 && "$signals" -gt 0 && ! -f run/train/exit_code.json ]]; then
-  echo 75 >run/train/exit_code.json  # told to stop before it trained, or after
+  echo 75 >run/train/exit_code.json  # stopped before training started, or after it ended
 fi
 exit "$code"

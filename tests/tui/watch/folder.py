@@ -10,7 +10,7 @@ from typing import Any
 GIB = 2**30
 #: When training began; a moment after any process of this machine did.
 BEGAN = 2_000_000_000.0
-STAGES = ["prepare", "train", "merge", "evaluate", "quantize", "report"]
+STAGES = ["prepare", "train", "merge", "evaluate", "quantize"]
 PLAN: Mapping[str, Any] = {
     "version": 1,
     "name": "triage",

@@ -10,6 +10,7 @@ import pytest
 
 from ftc.spec.finding import EnvironmentFailure
 from ftc.tui.watch.alerts import find_alerts
+from ftc.tui.watch.plain import tell_news
 from ftc.tui.watch.run import Run, Watched
 from ftc.tui.watch.words import find_facts, headline, say_progress, say_stages
 from tests.tui.watch.folder import BEGAN, GIB, Bundle, begin
@@ -30,7 +31,7 @@ def test_a_run_that_has_not_begun(tmp_path: Path) -> None:
     run = look(Bundle(tmp_path / "b"), 0)
 
     assert run.state == "waiting"
-    assert headline(run) == "triage: has not begun: ./run.sh starts it"
+    assert headline(run) == "triage: not started: ./run.sh starts it"
     assert {stage.status for stage in run.stages} == {"waiting"}
     assert facts(run) == {
         "planned steps": "100",
@@ -54,7 +55,7 @@ def test_a_run_that_trains(tmp_path: Path) -> None:
         "speed": "450 tokens/s",
         "memory": "13.0 GiB (planned 14.0 GiB)",
         "time left": "2 min (planned 2 min)",
-        "trained by": "03:36",
+        "training ends": "03:36",
         "evaluation": "step 40: loss 1.7000",
     }
     assert find_alerts(run) == ()
@@ -76,7 +77,7 @@ def test_an_end_on_another_day_has_its_date(tmp_path: Path) -> None:
     for step in (1, 2):
         bundle.log(800.0 * step, step, loss=1.0)
 
-    assert facts(look(bundle, 1601))["trained by"] == "2033-05-19 01:46"
+    assert facts(look(bundle, 1601))["training ends"] == "2033-05-19 01:46"
 
 
 def test_progress_is_a_bar(tmp_path: Path) -> None:
@@ -106,9 +107,9 @@ def test_a_run_that_is_done(tmp_path: Path) -> None:
     bundle = begin(tmp_path / "b")
     bundle.note("train", "done", 200, seconds=210.0)
     assert look(bundle, 205).state == "running"
-    assert headline(look(bundle, 205)) == "triage: train is done, the next stage begins"
+    assert headline(look(bundle, 205)) == "triage: train is done; the next stage is starting"
     assert headline(look(bundle, 900)).startswith("triage: stopped after train;")
-    for at, stage in enumerate(("merge", "evaluate", "quantize", "report")):
+    for at, stage in enumerate(("merge", "evaluate", "quantize")):
         bundle.note(stage, "began", 300 + at)
         bundle.note(stage, "done", 301 + at, seconds=1.0)
     done = look(bundle, 400)
@@ -117,7 +118,7 @@ def test_a_run_that_is_done(tmp_path: Path) -> None:
         bundle.note(stage, "done", 500.5 + at)
 
     assert done.state == "done"
-    assert headline(look(bundle, 900)) == headline(done) == "triage: done, in 4 min of work"
+    assert headline(look(bundle, 900)) == headline(done) == "triage: done in 4 min"
 
 
 @pytest.mark.parametrize(
@@ -148,7 +149,7 @@ def test_a_process_that_is_gone_was_killed(tmp_path: Path) -> None:
     run = look(bundle, 2)
 
     assert (alive, run.state) == ("running", "gone")
-    assert "was killed, or its machine went down" in headline(run)
+    assert "was killed, or its machine stopped" in headline(run)
 
 
 def test_a_number_that_another_process_got_is_not_the_run(tmp_path: Path) -> None:
@@ -166,7 +167,9 @@ def test_a_run_on_another_machine_is_believed(tmp_path: Path) -> None:
     run = look(bundle, 5)
 
     assert run.state == "running"
-    assert find_alerts(run) == ("prepare runs on node-7: from here its process is not seen",)
+    assert find_alerts(run) == (
+        "prepare runs on node-7, so its process cannot be checked from here",
+    )
 
 
 def test_a_resumed_run_shows_the_newest_of_each_step(tmp_path: Path) -> None:
@@ -184,8 +187,8 @@ def test_a_resumed_run_shows_the_newest_of_each_step(tmp_path: Path) -> None:
     assert (loss[30], loss[31], max(loss)) == (1.7, 9.0, 33)
     assert run.training.pace_seconds == 5.0
     assert find_alerts(run) == (
-        "a pass takes 4 rows, planned 8: memory ran out with more",
-        "training began 2 times, each from the checkpoint before",
+        "the micro-batch is 4 rows, planned 8, because memory ran out",
+        "training was started 2 times, each time from the last checkpoint",
     )
 
 
@@ -206,7 +209,7 @@ def test_what_is_read_bit_by_bit_is_what_is_read_at_once(tmp_path: Path) -> None
 
 
 ALERTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], float, str]] = {
-    "silence": ({}, [], 1000, "training has written nothing for 15 min: it may hang"),
+    "silence": ({}, [], 1000, "training has written nothing for 15 min: it may be hanging"),
     "no number": ({}, [{"loss": None}], 85, "the loss is not a number at step 41"),
     "memory": (
         {"memory_bytes": 10 * GIB},
@@ -262,7 +265,7 @@ def test_a_damaged_log_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     run = look(bundle, 6)
 
     assert run.training.step == 2
-    assert "1 line of the logs is not readable, and left out" in find_alerts(run)
+    assert "1 line of the logs is damaged and ignored" in find_alerts(run)
 
 
 def test_what_a_file_says_cannot_move_the_cursor(tmp_path: Path) -> None:
@@ -280,7 +283,7 @@ def test_a_folder_that_is_no_bundle(tmp_path: Path) -> None:
     (tmp_path / "cut" / "plan.json").write_text('{"name": "tri')
     for name, said in (
         ("nowhere", "there is no folder"),
-        ("empty", "is no bundle"),
+        ("empty", "is not a bundle"),
         ("cut", "is damaged"),
     ):
         with pytest.raises(EnvironmentFailure, match=said):
@@ -296,3 +299,66 @@ def test_a_run_outlives_its_plan(tmp_path: Path) -> None:
 
     assert headline(run) == "b: train, step 40 of 100 (40%)"
     assert facts(run)["memory"] == "13.0 GiB"
+
+
+def test_the_best_reward_is_the_highest(tmp_path: Path) -> None:
+    """GRPO is judged by its reward: its loss hovers around zero and says nothing."""
+    bundle = begin(tmp_path / "b")
+    bundle.log(0, 0, eval_reward=0.9, eval_loss=0.0)
+    for step, reward in ((10, 0.2), (20, 0.6), (30, 0.5), (40, 0.4), (50, 0.3)):
+        bundle.log(2.0 * step, step, loss=0.0, reward=reward)
+        bundle.log(2.0 * step, step, eval_reward=reward, eval_loss=-0.001 * step)
+    for named in ({}, {"event": "began", "best_by": "reward", "higher_is_better": True}):
+        bundle.log(101, 50, **named)
+        run = look(bundle, 102)
+
+        assert facts(run)["best"] == "step 20: reward 0.6000"
+        assert facts(run)["evaluation"].startswith("step 50: reward 0.3000")
+        assert "the validation reward fell 3 times in a row: best was 0.6000 at step 20" in (
+            find_alerts(run)
+        )
+
+
+def test_what_the_best_is_chosen_by_is_said_by_the_log(tmp_path: Path) -> None:
+    """The name is that of an evaluation's measurement, with or without its prefix."""
+    bundle = Bundle(tmp_path / "b")
+    bundle.note("train", "began", -10)
+    bundle.log(0, 0, event="began", best_by="eval_macro_f1", higher_is_better=True)
+    for step, score in ((10, 0.8), (20, 0.7)):
+        bundle.log(step, step, eval_loss=1 / step, eval_macro_f1=score)
+
+    assert facts(look(bundle, 21))["best"] == "step 10: macro f1 0.8000"
+
+
+def test_training_that_stops_early_says_so(tmp_path: Path) -> None:
+    """Among the lines of the run, and as news; a later attempt that passes it forgets it."""
+    bundle = begin(tmp_path / "b")
+    bundle.train_to(40)
+    before = look(bundle, 81)
+    bundle.log(82, 40, stopped_early="training stops early, at step 40 of 100: no better")
+    run = look(bundle, 83)
+
+    assert facts(run)["stopped early"] == "training stops early, at step 40 of 100: no better"
+    assert list(tell_news(before, run, named=False)) == [run.training.stopped_early]
+    bundle.log(90, 20, event="began", micro_batch=8)
+    assert look(bundle, 91).training.stopped_early == ""
+
+
+def test_a_warning_of_training_stays_until_rewards_differ(tmp_path: Path) -> None:
+    """It is among the alerts and told once more whenever training repeats it."""
+    bundle = begin(tmp_path / "b")
+    told = "in 5 logs all answers to a prompt got the same reward: nothing is learned"
+    again = told.replace("5", "10")
+    bundle.log(1, 5, reward=0.0, frac_reward_zero_std=1.0)
+    first = look(bundle, 2)
+    bundle.log(2, 5, warning=told)
+    second = look(bundle, 3)
+    bundle.log(4, 10, reward=0.0, frac_reward_zero_std=1.0)
+    bundle.log(5, 10, warning=again)
+    third = look(bundle, 6)
+
+    assert find_alerts(second) == (told,)
+    assert list(tell_news(first, second, named=False)) == [f"warning: {told}"]
+    assert f"warning: {again}" in tell_news(second, third, named=False)
+    bundle.log(7, 15, reward=0.1, frac_reward_zero_std=0.75)
+    assert find_alerts(look(bundle, 8)) == ()

@@ -35,7 +35,7 @@ def make(name: str, folder: Path) -> list[Bundle]:
         bundle.note("train", "failed", 52, code=1, sentence="post-condition failed: x is finite")
     if name == "done":
         bundle.note("train", "done", 202, seconds=210.0)
-        for at, stage in enumerate(("merge", "evaluate", "quantize", "report")):
+        for at, stage in enumerate(("merge", "evaluate", "quantize")):
             bundle.note(stage, "began", 210 + at)
             bundle.note(stage, "done", 211 + at, seconds=12.0)
     return [bundle]
@@ -68,8 +68,8 @@ def play(
 
 
 @pytest.fixture(autouse=True)
-def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep to the colours that a first start has."""
+def state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start without saved state, as a first start does."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 

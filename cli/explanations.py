@@ -1,0 +1,14 @@
+"""The explanations of all codes, gathered from every part of ftc and sorted by code."""
+
+from typing import Final
+
+from ftc.compiler.checks.registry import EXPLANATIONS as CHECKS
+from ftc.compiler.resolve.explanations import EXPLANATIONS as RESOLVE
+from ftc.compiler.verify.explanations import EXPLANATIONS as VERIFY
+from ftc.compiler.write.explanations import EXPLANATIONS as WRITE
+from ftc.spec.explanation import Explanation
+from ftc.spec.explanations import EXPLANATIONS as SPEC
+
+EXPLANATIONS: Final[tuple[Explanation, ...]] = tuple(
+    sorted((*SPEC, *RESOLVE, *CHECKS, *VERIFY, *WRITE), key=lambda each: each.code)
+)

@@ -1,0 +1,66 @@
+"""The input of a rule: the spec, the facts that are known, and the plan."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from ftc.compiler.plan.plan import Plan
+from ftc.compiler.resolve.facts import (
+    DataFacts,
+    Facts,
+    HardwareFacts,
+    ModelFacts,
+    TokenizerFacts,
+    Unknown,
+)
+from ftc.spec.sections import Spec
+
+Read = Literal["model", "tokenizer", "data", "hardware", "plan"]
+F = TypeVar("F")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One spec to check. A rule that asks for an unknown fact did not declare that it reads it."""
+
+    spec: Spec
+    facts: Facts
+    known_plan: Plan | None
+
+    def has(self, read: Read) -> bool:
+        """Tell whether this fact, or the plan, is known."""
+        if read == "plan":
+            return self.known_plan is not None
+        return not isinstance(getattr(self.facts, read), Unknown)
+
+    @property
+    def model(self) -> ModelFacts:
+        """The model's facts."""
+        return _known(self.facts.model)
+
+    @property
+    def tokenizer(self) -> TokenizerFacts:
+        """The tokenizer's facts."""
+        return _known(self.facts.tokenizer)
+
+    @property
+    def data(self) -> DataFacts:
+        """The data's facts."""
+        return _known(self.facts.data)
+
+    @property
+    def hardware(self) -> HardwareFacts:
+        """The machine's facts."""
+        return _known(self.facts.hardware)
+
+    @property
+    def plan(self) -> Plan:
+        """The plan."""
+        if self.known_plan is None:
+            raise LookupError("the plan is unknown: declare it in `reads`")
+        return self.known_plan
+
+
+def _known(fact: F | Unknown) -> F:
+    if not isinstance(fact, Unknown):
+        return fact
+    raise LookupError("this fact is unknown: declare it in `reads`")

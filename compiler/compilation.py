@@ -1,0 +1,236 @@
+"""The order of the stages from a spec to the files of its bundle; each runs at most once."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ftc.compiler.checks.registry import run_checks
+from ftc.compiler.plan.known_facts import KnownFacts, known
+from ftc.compiler.plan.plan import Plan
+from ftc.compiler.plan.planner import make_plan
+from ftc.compiler.relocation import bundle_folder, bundle_source
+from ftc.compiler.resolve.data.earlier_runs import find_seen
+from ftc.compiler.resolve.facts import Facts, HardwareFacts, Unknown
+from ftc.compiler.resolve.hardware import measure_disk
+from ftc.compiler.resolve.resolver import FACTS, NOT_SAID, Fact, Resolver, canonical_hash, stamp
+from ftc.compiler.verify.explanations import EXPLANATIONS as VERIFY
+from ftc.compiler.write.explanations import EXPLANATIONS as WRITE
+from ftc.compiler.write.lock import (
+    Lock,
+    find_stale,
+    list_changes,
+    locked_facts,
+    make_lock,
+    read_lock,
+)
+from ftc.spec.document import Document
+from ftc.spec.finding import EnvironmentFailure, Finding
+from ftc.spec.salvage import known_or_none, salvage
+from ftc.spec.sections import Spec
+from ftc.spec.validate import locate
+
+if TYPE_CHECKING:
+    from ftc.compiler.render.file import RenderedFile
+
+
+class Compilation:
+    """A valid spec on its way to a bundle; a stage runs when its result is first asked for.
+
+    `output` is the bundle's folder, where it is not the usual one. `locked` takes every fact from
+    the lock in it or fails; `update` takes none from there. A `resolver` that is passed to several
+    compilations looks up again only what their specs have different. `unsaid` names the facts whose
+    part of the spec nobody has written yet.
+    """
+
+    def __init__(
+        self,
+        document: Document,
+        spec: Spec,
+        *,
+        output: Path | None = None,
+        locked: bool = False,
+        update: bool = False,
+        resolver: Resolver | None = None,
+        unsaid: Collection[str] = (),
+    ) -> None:
+        self.document = document
+        self.spec = spec
+        self.folder = bundle_folder(document, spec, output)
+        self.locked = locked
+        self.update = update
+        self.resolver = resolver or Resolver()
+        self.unsaid = unsaid
+
+    @cached_property
+    def previous(self) -> Lock | None:
+        """The lock in the bundle's folder. Raises LockFailure where it is damaged."""
+        return read_lock(self.folder)
+
+    @cached_property
+    def kept(self) -> Mapping[str, Fact]:
+        """The facts that are taken from the lock: those whose part of the spec is unchanged."""
+        if self.update:
+            return {}
+        lock = self.previous
+        kept = locked_facts(lock, self.spec) if lock is not None else {}
+        if self.locked:
+            _require_all(lock, kept)
+        return kept
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What is known of the model, its tokenizer, the data and the hardware."""
+        facts = self.resolver.resolve(
+            self.spec, folder=self.document.folder, kept=self.kept, unsaid=self.unsaid
+        )
+        if self.locked or not isinstance(facts.hardware, HardwareFacts):
+            return facts
+        return replace(facts, hardware=measure_disk(facts.hardware))
+
+    @cached_property
+    def known(self) -> KnownFacts | None:
+        """The facts once all four are known, else None."""
+        return known(self.facts)
+
+    @cached_property
+    def plan(self) -> Plan | None:
+        """The plan; None while a fact is unknown."""
+        return None if self.known is None else make_plan(self.spec, self.known)
+
+    @cached_property
+    def judged(self) -> tuple[Finding, ...]:
+        """What is wrong, pointers in the long form: why facts are unknown, then what rules say.
+
+        Rules say nothing of a spec that is not all written yet.
+        """
+        facts, plan = self.facts, self.plan
+        if self.unsaid:
+            return _list_unknown(facts)
+        others = () if self.locked else (*find_stale(self.kept, self.document.folder), *self._seen)
+        judged = run_checks(
+            self.spec, facts, plan, others=others, other_explanations=(*VERIFY, *WRITE)
+        )
+        return (*_list_unknown(facts), *judged)
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings with their places in the file, in the file's order."""
+        return locate_all(self.document, self.judged)
+
+    @cached_property
+    def failed(self) -> bool:
+        """Whether any finding is an error, so that there is nothing to render."""
+        return any(finding.severity == "error" for finding in self.findings)
+
+    @cached_property
+    def files(self) -> tuple["RenderedFile", ...]:
+        """The files of the bundle, without the lock. Raises ValueError where there is no plan."""
+        from ftc.compiler.render.bundle import render_bundle
+
+        if self.known is None or self.plan is None:
+            raise ValueError("only a planned spec can be rendered")
+        source = bundle_source(self.document, self.spec, self.folder, self.known, self.plan)
+        return render_bundle(source)
+
+    @cached_property
+    def lock(self) -> Lock:
+        """The lock that belongs to the files."""
+        from ftc import __version__
+
+        files = self.files
+        if self.plan is None:
+            raise ValueError("only a planned spec has a lock")
+        texts = {file.name: file.text for file in files}
+        return make_lock(
+            ftc=__version__,
+            spec=self.spec,
+            facts=self.facts,
+            decisions=self.plan.decisions.items(),
+            requirements=texts.get("requirements.txt", "").splitlines(),
+            files=files,
+        )
+
+    @cached_property
+    def moved(self) -> tuple[str, ...]:
+        """What differs between the lock on disk and the new one, a sentence each."""
+        return list_changes(self.previous, self.lock) if self.previous is not None else ()
+
+    @cached_property
+    def broken(self) -> tuple[Finding, ...]:
+        """What is wrong with the files themselves: defects of ftc."""
+        from ftc.compiler.verify.verifier import verify_files
+
+        return locate_all(self.document, verify_files(self.files))
+
+    @property
+    def _seen(self) -> tuple[Finding, ...]:
+        """What is held out here although an earlier run of the chain trains on it."""
+        spec, folder, data, plan = self.spec, self.document.folder, self.facts.data, self.plan
+        if plan is None or isinstance(data, Unknown):
+            return ()
+        held = plan.decisions.validation_rows.value + plan.decisions.test_rows.value
+        read = canonical_hash([spec.model.id, spec.data, spec.training.seed, held])
+        seen: tuple[Finding, ...] = self.resolver.once(
+            f"seen {folder} {read} {stamp(spec, folder)}",
+            lambda: find_seen(spec, data, folder=folder, held_rows=held),
+        )
+        return seen
+
+
+def locate_all(document: Document, findings: Collection[Finding]) -> tuple[Finding, ...]:
+    """Return the findings with their places in the file, in the file's order."""
+    return tuple(sorted((locate(document, finding) for finding in findings), key=_place))
+
+
+def check_rest(
+    document: Document, findings: Collection[Finding], resolver: Resolver
+) -> tuple[Finding, ...]:
+    """Return the findings of a wrong spec together with what its sound parts give.
+
+    Their fixes are for the next run: this one's document is not what they were made for.
+    """
+    left = salvage(document, tuple(findings))
+    if left is None:
+        return tuple(findings)
+    spec = left.spec
+    facts = resolver.resolve_known(spec, folder=document.folder)
+    every = None if left.is_guessed else known(facts)
+    plan = None if every is None else known_or_none(lambda: make_plan(spec, every))
+    explained = (*VERIFY, *WRITE)
+    judged = (
+        *left.findings,
+        *_list_unknown(facts),
+        *run_checks(spec, facts, plan, other_explanations=explained),
+    )
+    rest = locate_all(document, [replace(finding, fix=()) for finding in judged])
+    return tuple(sorted((*findings, *rest), key=_place))
+
+
+def _place(finding: Finding) -> tuple[int, int, str]:
+    where = finding.position
+    return (where.line, where.column, finding.code) if where else (0, 0, finding.code)
+
+
+def _list_unknown(facts: Facts) -> tuple[Finding, ...]:
+    """Return why facts are unknown, one finding for one cause."""
+    findings: list[Finding] = []
+    for fact in (facts.model, facts.tokenizer, facts.data, facts.hardware):
+        if isinstance(fact, Unknown) and fact is not NOT_SAID and fact.finding not in findings:
+            findings.append(fact.finding)
+    return tuple(findings)
+
+
+def _require_all(lock: Lock | None, kept: Mapping[str, Fact]) -> None:
+    """Raise EnvironmentFailure when a fact would have to be looked up."""
+    if lock is None:
+        message = "there is no `ftc.lock.json` beside the bundle"
+    elif missing := ", ".join(name for name in FACTS if name not in kept):
+        message = f"the lock does not say what this spec needs ({missing})"
+    else:
+        return
+    raise EnvironmentFailure(
+        message=message,
+        help="compile once without `--locked` or `--check`, and commit the lock",
+    )

@@ -1,0 +1,1 @@
+"""Batches: their sizes, the lengths of rows, and how rows are packed or arranged."""

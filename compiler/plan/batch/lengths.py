@@ -1,0 +1,120 @@
+"""The length of a training row in tokens, and how many rows remain when they are packed."""
+
+import random
+from bisect import bisect_left, insort
+from dataclasses import replace
+from functools import cache
+from itertools import accumulate
+
+from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.plan.decision import Because, Decision, decide
+from ftc.compiler.resolve.facts import DataFacts, Lengths, ModelFacts
+from ftc.spec.sections import Spec
+
+_PIECE_TOKENS = 2048  # a piece of a long text; longer ones teach longer dependencies, at a price
+_OUTLIER = 2.0  # a longest row beyond twice the 99th percentile is an outlier, not the data
+_WINDOW = 1000  # rows that are packed at a time
+
+
+def decide_max_length(spec: Spec, model: ModelFacts, data: DataFacts) -> Decision[int]:
+    """Return the smallest multiple of 8 (64 above 512) that keeps every row but outliers.
+
+    It is at most the model's context. Where texts are split, it is the usual length of a piece.
+    Multiples of 8 fill the tiles of tensor cores (NVIDIA, Deep Learning Performance guide, "Matrix
+    multiplication").
+    """
+    lengths = data.lengths
+
+    def derive() -> tuple[int, Because]:
+        if OBJECTIVES[spec.objective.type].splits:
+            value = min(round_up(lengths.max), model.context_tokens, _PIECE_TOKENS)
+            return value, Because(key="max_length.pieces", values={"max": lengths.max})
+        keep = lengths.max if lengths.max <= _OUTLIER * lengths.p99 else lengths.p99
+        value = min(round_up(keep), model.context_tokens)
+        key = "max_length.longest" if keep == lengths.max else "max_length.p99"
+        if value < keep:
+            key = "max_length.context"
+        values = {
+            "max": lengths.max,
+            "p99": lengths.p99,
+            "context": model.context_tokens,
+            "cut_share": share_above(lengths, value),
+        }
+        return value, Because(key=key + (".estimate" if lengths.estimate else ""), values=values)
+
+    return decide(spec, "/data/max_length", spec.data.max_length, derive)
+
+
+def round_up(tokens: int) -> int:
+    """Return the next multiple of 8, or of 64 above 512 tokens."""
+    step = 64 if tokens > 512 else 8  # noqa: PLR2004 - the edge is the docstring's
+    return max(step, -(-tokens // step) * step)
+
+
+def share_above(lengths: Lengths, tokens: int) -> float:
+    """Return the share of rows longer than `tokens`, from the histogram; never too low.
+
+    A bin whose upper edge is beyond `tokens` counts in full, unless a percentile or the longest row
+    shows that fewer are longer.
+    """
+    total = sum(rows for _, rows in lengths.histogram)
+    if lengths.max <= tokens or not total:
+        return 0.0
+    share = sum(rows for edge, rows in lengths.histogram if edge > tokens) / total
+    marks = ((lengths.p99, 0.01), (lengths.p95, 0.05), (lengths.p90, 0.1), (lengths.p50, 0.5))
+    at_most = next((most for mark, most in marks if mark <= tokens), 1.0)
+    return min(share, at_most)
+
+
+def pack_lengths(lengths: Lengths, max_length: int, *, rows: int) -> tuple[int, Lengths]:
+    """Return how many packed rows best-fit packing makes of `rows`, and their lengths, all equal.
+
+    The algorithm is that of the bundle's `packing.py`, run on the histogram. The upper edge of a
+    bin stands for its rows; all edges are scaled so that their mean is that of the rows.
+    """
+    total = sum(count for _, count in lengths.histogram)
+    if not total or not rows:
+        return rows, lengths
+    edges = sum(edge * count for edge, count in lengths.histogram) / total
+    shrink = min(1.0, lengths.mean / max(1.0, edges))
+    shrunk = tuple((round(edge * shrink), count) for edge, count in lengths.histogram)
+    packed = max(1, round(rows * packed_share(shrunk, max_length)))
+    mean = min(float(max_length), lengths.mean * rows / packed)
+    full = replace(
+        lengths,
+        mean=mean,
+        p50=max_length,
+        p90=max_length,
+        p95=max_length,
+        p99=max_length,
+        max=max_length,
+        histogram=((max_length, packed),),
+    )
+    return packed, full
+
+
+@cache
+def packed_share(histogram: tuple[tuple[int, int], ...], length: int) -> float:
+    """Return the number of packed rows of `length` tokens per row of a (tokens, rows) histogram.
+
+    One window of rows is packed: they are drawn at equal distances from the histogram and shuffled.
+    """
+    ends = list(accumulate(rows for _, rows in histogram))
+    count = min(_WINDOW, ends[-1])
+    places = ((2 * place + 1) * ends[-1] / (2 * count) for place in range(count))
+    sizes = [max(1, min(histogram[bisect_left(ends, place)][0], length)) for place in places]
+    random.Random(0).shuffle(sizes)  # noqa: S311 - any order of chance
+    return count_bins(sizes, length) / count
+
+
+def count_bins(sizes: list[int], length: int) -> int:
+    """Return how many rows of `length` tokens best fit needs for rows in this order."""
+    bins, rooms = 0, list[int]()  # what is left in each bin, rising
+    for size in sizes:
+        place = bisect_left(rooms, size)
+        if place == len(rooms):
+            bins, room = bins + 1, length
+        else:
+            room = rooms.pop(place)
+        insort(rooms, room - size)
+    return bins

@@ -1,0 +1,194 @@
+"""The global batch, the micro-batches that divide it, and how rows are arranged in one."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from ftc.compiler.plan.batch.lengths import pack_lengths, round_up
+from ftc.compiler.plan.decision import Because, Decision, decide, derived
+from ftc.compiler.resolve.facts import Lengths
+from ftc.spec.sections import Spec
+
+_ROWS_PER_STEP = 100  # about a hundred optimizer steps an epoch
+_LEAST, _MOST = 4, 128
+_TEXT_TOKENS: Final = 150_000  # of a step of text; a power of two of rows leaves 100,000 or more
+_TEXT_STEPS: Final = 32  # an epoch of little text has at least as many
+_FULL_ENOUGH: Final = 0.95  # of a packed row; longer ones are hardly fuller
+_GROUPED_PADDING: Final = 1.05  # tokens of a batch of alike rows, over those without padding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """The global batch, a whole multiple of the number of processes.
+
+    `rows_per_process` are the rows of one process per optimizer step. `micro_options` are the
+    micro-batches that divide it, largest first.
+    """
+
+    decision: Decision[int]
+    rows_per_process: int
+    micro_options: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrangement:
+    """What batches are made of: the `rows` of an epoch and their `lengths`.
+
+    `length_tokens` is the length of the longest row. `each` is the mean number of data rows in one
+    row: 1 without packing. `sorted`: the rows of a step, which are drawn at random, are sorted by
+    length. `together`: the number of rows that are padded to one length before they are divided
+    into passes, where that is done.
+    """
+
+    packed: bool = False
+    grouped: bool = False
+    sorted: bool = False
+    together: int = 0
+    rows: int
+    lengths: Lengths
+    length_tokens: int
+    each: float = 1.0
+
+    @property
+    def data_rows(self) -> int:
+        """The rows of the data that an epoch has."""
+        return round(self.rows * self.each)
+
+    @property
+    def fill(self) -> float:
+        """The share of a row of full length that is not padding."""
+        return self.lengths.mean / self.length_tokens
+
+
+def target_rows(train_rows: int, *, text_tokens: float = 0.0) -> float:
+    """Return how many data rows a step should have: a hundredth of them, within bounds.
+
+    `text_tokens` is the mean length of a row of text, 0 for rows with answers. Continued
+    pretraining learns from text that hardly repeats, in large steps: those of arXiv 2403.08763 have
+    2M tokens (section 4).
+    """
+    target = min(_MOST, max(_LEAST, train_rows / _ROWS_PER_STEP))
+    if not text_tokens:
+        return target
+    return max(target, min(_TEXT_TOKENS / text_tokens, train_rows / _TEXT_STEPS))
+
+
+def decide_batch(
+    spec: Spec, *, train_rows: int, world: int, each: float = 1.0, text_tokens: float = 0.0
+) -> Batch:
+    """Decide the rows per step: the spec's, or a power of two per process near rows / 100.
+
+    Batches count packed rows where `each` of them holds several data rows. Rows of text have
+    `text_tokens` on average, which is 0 for rows with answers. A batch of the spec that
+    cannot be divided is replaced by the nearest one that can (a rule reports it).
+    """
+
+    def derive() -> tuple[int, Because]:
+        rows_asked = target_rows(train_rows, text_tokens=text_tokens)
+        asked = max(least_rows(spec), rows_asked / each / world)
+        per_process = 2 ** max(0, round(math.log2(asked)))
+        values: dict[str, Any] = {"rows": train_rows}
+        if text_tokens:
+            values["tokens"] = round(per_process * world * each * text_tokens)
+            return per_process * world, Because(key="global_batch.text", values=values)
+        if each > 1:
+            values["each"] = round(each, 1)
+        key = "global_batch.packed" if each > 1 else "global_batch.rows"
+        return per_process * world, Because(key=key, values=values)
+
+    decision = decide(spec, "/training/global_batch", spec.training.global_batch, derive)
+    micro = spec.training.micro_batch
+    unit = world if micro == "auto" else world * micro
+    whole = unit * max(1, round(decision.value / unit))
+    if whole != decision.value:
+        key = "global_batch.whole" if decision.source == "derived" else "global_batch.rounded"
+        decision = derived(whole, key, asked=decision.value, unit=unit, rows=train_rows)
+    rows = whole // world
+    options = divisors(rows) if micro == "auto" else (micro,)
+    options = tuple(n for n in options if n >= least_rows(spec)) or options[:1]
+    return Batch(decision=decision, rows_per_process=rows, micro_options=options)
+
+
+def least_rows(spec: Spec) -> int:
+    """Return the fewest rows of a pass: two under KTO, which compares answers across rows."""
+    return 2 if spec.objective.type == "kto" else 1
+
+
+def divisors(rows: int) -> tuple[int, ...]:
+    """Return the divisors of a number, largest first."""
+    small = [n for n in range(1, math.isqrt(rows) + 1) if rows % n == 0]
+    return tuple(sorted({*small, *(rows // n for n in small)}, reverse=True))
+
+
+def ladder(rows_per_process: int, micro: int, *, least: int = 1) -> tuple[tuple[int, int], ...]:
+    """Return (micro-batch, accumulation) from this micro-batch down, all with one global batch."""
+    options = [n for n in divisors(rows_per_process) if least <= n <= micro]
+    return tuple((n, rows_per_process // n) for n in options or [micro])
+
+
+def pad_rows(lengths: Lengths, *, rows: int, max_length: int, by_length: bool) -> Arrangement:
+    """Return the arrangement of single rows in random order, those of a step sorted or not."""
+    return Arrangement(sorted=by_length, rows=rows, lengths=lengths, length_tokens=max_length)
+
+
+def group_rows(lengths: Lengths, *, rows: int, max_length: int) -> Arrangement:
+    """Return the arrangement of single rows in batches of about equal length.
+
+    Fifty steps are sorted at a time, so that a batch has little padding.
+    """
+    mean = min(lengths.mean, max_length)
+    alike = replace(lengths, mean=_GROUPED_PADDING * mean, histogram=((max(1, round(mean)), rows),))
+    return Arrangement(grouped=True, rows=rows, lengths=alike, length_tokens=max_length)
+
+
+def pack_rows(
+    lengths: Lengths, *, rows: int, max_length: int, most_tokens: float
+) -> Arrangement | None:
+    """Return packed rows of the smallest doubling of the longest row that packing fills.
+
+    No packed row is above `most_tokens`. Returns None where `max_length` is above it already, or
+    where there are no rows. Of a row that `max_length` truncates, the rest counts.
+    """
+    best: Arrangement | None = None
+    length = round_up(max_length)
+    while length <= most_tokens and rows:
+        packed, theirs = pack_lengths(_cut(lengths, max_length), length, rows=rows)
+        each = rows / packed
+        tried = Arrangement(
+            packed=True, rows=packed, lengths=theirs, length_tokens=length, each=each
+        )
+        if best is None or tried.fill > best.fill:
+            best = tried
+        if tried.fill >= _FULL_ENOUGH:
+            break
+        length *= 2
+    return best
+
+
+def split_lengths(lengths: Lengths, max_length: int) -> tuple[float, Lengths]:
+    """Return how many pieces a row is split into on average, and the lengths of pieces.
+
+    The rows of a bin are assumed to be shorter than its upper edge by the same factor as all rows.
+    """
+    pieces: dict[int, int] = {}
+    total = sum(count for _, count in lengths.histogram)
+    edges = sum(edge * count for edge, count in lengths.histogram)
+    shrink = min(1.0, lengths.mean * total / edges) if edges else 1.0
+    for edge, count in lengths.histogram:
+        whole, rest = divmod(round(edge * shrink), max_length)
+        for size, number in ((max_length, whole * count), (rest, count)):
+            if size and number:
+                pieces[size] = pieces.get(size, 0) + number
+    share = sum(pieces.values()) / total if total else 1.0
+    mean = min(lengths.mean / share, max_length)
+    return share, replace(
+        lengths,
+        mean=mean,
+        max=min(lengths.max, max_length),
+        histogram=tuple(sorted(pieces.items())),
+    )
+
+
+def _cut(lengths: Lengths, max_length: int) -> Lengths:
+    edges = tuple((min(edge, max_length), count) for edge, count in lengths.histogram)
+    return replace(lengths, mean=min(lengths.mean, max_length), histogram=edges)

@@ -1,0 +1,1 @@
+"""GGUF files before they are written: their tensors, sizes, importance matrix and bounds."""

@@ -1,0 +1,358 @@
+"""Bytes that the layers, the loss and generated answers keep on the device.
+
+What a layer keeps for its backward pass is per token; an architecture that is not Llama-like keeps
+more.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+from ftc.compiler.knowledge.architecture import repeats_keys
+from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.memory.passes import head_of, whole_bytes
+
+_HALF = 2  # the width that the table was measured in
+_INDEX = 8  # int64
+# Per element in fp32: PyTorch's log-sum-exp of an attention head, RMSNorm's upcast input.
+_FP32 = 4
+_TOKEN_TILE = 4096  # trl/kernels/chunked_logprob.py, TOKEN_CHUNK_SIZE
+_VOCABULARY_TILE = 32768  # trl/trainer/utils.py, _CHUNKED_LOGPROB_CHUNK_SIZE
+_HEAD_STATISTICS_BYTES = 40  # fp32 running sums of the fused head, per token
+_CHUNK_TOKENS = 128  # LitGPT's lm_head_chunk_size for LoRA
+_PASS_SECONDS, _LAYER_SECONDS = 0.0025, 0.0005  # Python's floor of a forward pass: `roofline.py`
+
+
+def layer_bytes(job: Job) -> int:
+    """Return what one decoder layer saves per token without checkpointing.
+
+    Source: reading of transformers' Llama-like modeling code, checked against published peaks (see
+    `benchmarks/memory.md`). Two norms keep an fp32 input each (a fused one only the second input,
+    since the first is the layer's own); a trained norm also keeps its normalised input, a trained
+    linear its input; attention keeps q, k, v, the output and the log-sum-exp; a gated MLP keeps
+    gate, activation and up, and their product.
+    """
+    shape, width = job.shape, job.compute_bytes
+    if job.stack.fused_norms:
+        norms = width * shape.hidden + 2 * _FP32
+    else:
+        wide = shape.norm == "rms" and not job.stack.narrow_norms
+        norms = 2 * (_FP32 if wide else width) * shape.hidden
+    if job.full:
+        norms += (1 if job.stack.fused_norms else 2) * 2 * width * shape.hidden
+        norms += _autocast_bytes(job)
+    inner = mlp_width(job)
+    mlp = (2 if job.stack.fused_mlp else 3 if shape.gated_mlp else 2) * width * inner
+    mlp += product_bytes(job)
+    extra = _routed_bytes(job) if _looped(job) else extra_bytes(job, inner)
+    router = 0 if _looped(job) else router_bytes(job)
+    if (
+        job.mixed and shape.experts
+    ):  # fused experts are no linear modules: autocast leaves them fp32
+        mlp, extra = 2 * mlp, 2 * extra
+    kept = norms + _attention_bytes(job) + mlp + extra + router
+    return kept + _adapter_bytes(job) + _input_bytes(job)
+
+
+def _autocast_bytes(job: Job) -> int:
+    """Return what autocast keeps in addition with fp32 weights, per layer and token.
+
+    The residual stream is fp32, and so is what a norm keeps for its weight; each linear that reads
+    it makes a 16-bit copy of its own (`benchmarks/trace.py` prints it as "mixed").
+    """
+    if not job.mixed:
+        return 0
+    shape, width = job.shape, job.compute_bytes
+    # all but the attention's and the MLP's last, which read 16 bits
+    readers = max(2, len(shape.linear_shapes) - 2) if shape.linear_shapes else 5
+    return (2 * (_FP32 - width) + (readers - 2) * width) * shape.hidden
+
+
+def _input_bytes(job: Job) -> int:
+    """Return the inputs that a frozen base in eight bits keeps per layer and token.
+
+    bitsandbytes' `MatMul8bitLt` keeps its input until its backward pass; other frozen linears do
+    not. The inputs are the outputs of the two norms and the product of a gated MLP.
+    """
+    if job.storage != "int8":
+        return 0
+    product = mlp_width(job) if job.shape.gated_mlp else 0
+    return job.compute_bytes * (2 * job.shape.hidden + product)
+
+
+def product_bytes(job: Job) -> int:
+    """Return a gated MLP's product per token, which a trained down projection keeps."""
+    if job.full and job.shape.gated_mlp:
+        return job.compute_bytes * mlp_width(job)
+    return 0
+
+
+def recompute_bytes(job: Job) -> int:
+    """Gradient temporaries of one layer's backward, per token: three MLP widths, two hiddens.
+
+    Of experts that run one by one, one expert has them at a time, for its share of the tokens. That
+    is twice an equal share, since routing is uneven (1.97 from published runs of Mixtral).
+    """
+    width, shape = mlp_width(job), job.shape
+    if _looped(job):
+        width = 2 * shape.expert_intermediate * shape.experts_per_token // shape.experts
+    return job.compute_bytes * (3 * width + 2 * shape.hidden)
+
+
+def _looped(job: Job) -> bool:
+    return job.stack.looped_experts and job.shape.experts > 0
+
+
+def _routed_bytes(job: Job) -> int:
+    """Return the bytes of routed experts' outputs, and of their inputs if they are trained."""
+    copies = 2 if job.full else 1
+    return copies * job.shape.experts_per_token * job.compute_bytes * job.shape.hidden
+
+
+def checkpoint_bytes(job: Job) -> int:
+    """Return what checkpointing keeps of all layers per token: each layer's input.
+
+    Norms or an embedding in fp32 make the residual stream fp32.
+    """
+    return job.backward_layers * residual_bytes(job)
+
+
+def residual_bytes(job: Job) -> int:
+    """Return one layer's input per token: as wide as the embedding, or as a norm that is fp32."""
+    wide = job.stack.upcast_norms or job.mixed
+    wide |= job.saves_embedding and job.stack.adapter_bytes == _FP32
+    return (_FP32 if wide else job.compute_bytes) * job.shape.hidden
+
+
+def held_bytes(job: Job, layer: int) -> int:
+    """Return what other layers keep per token while the backward pass of the first layer runs.
+
+    Usually that is only the layer's own input. FSDP1 hooks a frozen layer's inputs to reshard it
+    after its backward (`_register_post_backward_reshard_only_hook`), and under reentrant
+    checkpointing those are leaves with a gradient: both stay until the whole backward is over, so
+    every layer's input and all gradients but two (which `recompute_bytes` has) are alive. This is
+    what published FSDP runs of LoRA and QLoRA show at 32 and at 80 layers. `layer` is what a whole
+    layer keeps (`layer_bytes`).
+    """
+    if job.sharding == "fsdp1" and not job.full and job.checkpointing:
+        return (2 * job.backward_layers - 2) * residual_bytes(job)
+    if job.checkpointing:
+        return residual_bytes(job)
+    return layer
+
+
+def mlp_width(job: Job) -> int:
+    """Return the MLP width of one token: of all experts that it is routed to, and the shared one.
+
+    In a mixture the linear modules of an MLP are the shared expert; routed ones are fused tensors.
+    """
+    shape = job.shape
+    if not shape.experts:
+        return shape.intermediate
+    routed = shape.experts_per_token * shape.expert_intermediate
+    shared = shape.linear_shapes.get("gate_proj")
+    if shared is not None:
+        return routed + shared.out_features
+    return max(shape.intermediate, routed)
+
+
+def _attention_bytes(job: Job) -> int:
+    """Return the bytes of query, key, value, output and log-sum-exp, with copies for the kernel."""
+    shape, width = job.shape, job.compute_bytes
+    if job.attention == "sdpa" and not repeats_keys(shape.architecture):
+        return _plain_attention_bytes(job)
+    query, key = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+    kept = width * (2 * query + 2 * key) + _FP32 * shape.heads
+    if job.stack.attention_copies:
+        kept += width * (query + 2 * key)
+    if job.stack.joint_projections and query == key:  # the value is a view of all three
+        kept += width * (query + key)
+    if job.attention == "flash_attention_2":
+        return kept
+    # A padding mask rules out grouped queries in SDPA: keys and values are repeated per head.
+    repeated = width * 2 * (query - key)
+    if job.attention == "eager":  # the matrix of scores
+        return kept + repeated + shape.heads * job.length_tokens * score_bytes(job)
+    return kept + repeated + width * query
+
+
+def _plain_attention_bytes(job: Job) -> int:
+    """Return what SDPA keeps where no fused kernel supports its heads (`repeats_keys`).
+
+    PyTorch then computes in fp32 whatever the inputs are (`_scaled_dot_product_attention_math`):
+    query, key, value and the softmax of every score. From two rows on its products copy key and
+    value for every query head, where one row's are views. The output is kept for a trained
+    projection.
+    """
+    shape = job.shape
+    query, key = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+    shared = key if job.micro == 1 else query
+    kept = _FP32 * (query + 2 * shared + shape.heads * job.length_tokens)
+    return kept + (job.compute_bytes * query if job.full else 0)
+
+
+def _shared_bytes(job: Job, wide: int) -> int:
+    """Return what a joint adapter of query, key and value saves against three adapters.
+
+    The three share their input. Where not all three have an adapter, `index_copy_` keeps the
+    product.
+    """
+    names = [name for name in job.targets if name in ("q_proj", "k_proj", "v_proj")]
+    each = job.shape.hidden * (wide + (1 if job.dropout else 0))
+    placed = sum(job.shape.linear_shapes[name].out_features for name in names)
+    kept = job.compute_bytes * placed if len(names) in (1, 2) else 0
+    return each * max(0, len(names) - 1) - kept
+
+
+def _adapter_bytes(job: Job) -> int:
+    """Return the bytes of adapted modules' inputs in the adapter's dtype, and of dropout masks.
+
+    One fused function for the query, key and value projections shares their input and recomputes
+    the inner products. DoRA (PEFT `DoraLinearLayer`) keeps the outputs of base and adapter, each to
+    scale it.
+    """
+    shapes = [job.shape.linear_shapes[name] for name in job.targets]
+    wide = max(job.stack.adapter_input_bytes, job.compute_bytes)
+    kept = sum(kind.in_features for kind in shapes) * (wide + (1 if job.dropout else 0))
+    if job.dora:
+        kept += 2 * sum(kind.out_features for kind in shapes) * job.compute_bytes
+    if job.stack.joint_projections:
+        return kept - _shared_bytes(job, wide)
+    if job.stack.fused_adapters:
+        return kept - job.compute_bytes * job.shape.hidden
+    return kept + len(shapes) * job.rank * wide
+
+
+def extra_bytes(job: Job, inner: int) -> int:
+    """Return the bytes of one layer beyond the Llama-like formula; `inner` is its MLP's width.
+
+    These are norms of query and key, norms after a block, activations that run in fp32. The table
+    (`layer_activations.json`) holds bytes per unit of hidden, query, key-value and MLP width, and
+    of hidden per routed expert, for trained weights and for frozen ones, traced from transformers'
+    own classes in bf16 (`benchmarks/trace.py` holds it; what has no SDPA in its eager form). For a
+    wider dtype the bytes are scaled; fp32 parts are then counted twice.
+    """
+    entry = _table().get(job.shape.architecture)
+    if entry is None:
+        return 0
+    shape = job.shape
+    query, key = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+    sides = (shape.hidden, query, key, inner, shape.experts_per_token * shape.hidden)
+    rates = entry["full" if job.full else "frozen"]
+    found = sum(rate * side for rate, side in zip(rates, sides, strict=True))
+    return round(found * job.compute_bytes / _HALF)
+
+
+def router_bytes(job: Job) -> int:
+    """Return what a router and the sorting of tokens by expert keep per layer and token.
+
+    Always in fp32: the softmax over all experts (not in the two classes that take it
+    over the chosen ones) and the weights of the chosen ones, before and after they are made to sum
+    to one. The choice itself and the orders to and from the experts (transformers' `moe.py`) are
+    four indices of 64 bits per chosen expert.
+    """
+    shape = job.shape
+    if not shape.experts:
+        return 0
+    [per_expert] = _table().get(shape.architecture, {}).get("router", [_FP32])
+    chosen = 4 * _INDEX + 2 * _FP32
+    return round(per_expert * shape.experts + chosen * shape.experts_per_token)
+
+
+def score_bytes(job: Job) -> int:
+    """Return what eager attention keeps of a head's score for each pair of tokens.
+
+    A softmax in fp32 and its result in the width of the values, unless the class does otherwise:
+    Gemma 2 caps its scores as well, GPT-OSS keeps one 16-bit matrix (traced). Autocast changes
+    nothing of it, as far as a CPU shows it.
+    """
+    entry = _table().get(job.shape.architecture, {})
+    if "scores" in entry:
+        return round(entry["scores"][0] * job.compute_bytes / _HALF)
+    return job.compute_bytes + _FP32
+
+
+@cache
+def _table() -> Mapping[str, Mapping[str, list[float]]]:
+    path = files("ftc.compiler.plan.memory") / "layer_activations.json"
+    text = path.read_text(encoding="utf-8")
+    table: Mapping[str, Mapping[str, list[float]]] = json.loads(text)
+    return table
+
+
+def head_bytes(job: Job, *, training: bool) -> int:
+    """Return the bytes of the loss: hidden states, and logits, whole or in tiles.
+
+    The fused head keeps one tile of 4,096 tokens x 32,768 entries (two more in fp32 off CUDA), an
+    fp32 gradient of the hidden states and, when trained, of the whole head. Plain cross-entropy
+    keeps `logits_bytes` per token and vocabulary entry. Liger's linear loss
+    (`fused_linear_cross_entropy.py`) makes logits of as many tokens as the vocabulary is wider than
+    the hidden state, and gradients of input and head at once.
+    """
+    shape, tokens, width = job.shape, job.tokens, job.compute_bytes
+    hidden = tokens * job.stack.hidden_copies * width * shape.hidden
+    kind = head_of(job)
+    if kind == "scores":
+        return hidden
+    if kind == "whole":
+        head = shape.vocab * shape.hidden * width if job.head_moves and training else 0
+        return hidden + tokens * whole_bytes(job) * shape.vocab + head
+    if job.stack.loss == "logits":
+        return hidden + tokens * job.stack.logits_bytes * shape.vocab
+    if job.stack.loss == "linear":
+        rows = -(-tokens * shape.hidden // shape.vocab)
+        head = shape.vocab * shape.hidden * width if job.head_moves and training else 0
+        return hidden + rows * shape.vocab * (width + _FP32) + head
+    if job.stack.loss == "chunked":
+        # all logits in 16 bits, a chunk of them in fp32 at a time, and their gradient
+        chunk = min(tokens, _CHUNK_TOKENS) * shape.vocab * 3 * _FP32
+        return hidden + 2 * tokens * width * shape.vocab + chunk
+    tile = min(tokens, _TOKEN_TILE) * min(shape.vocab, _VOCABULARY_TILE)
+    tiles = tile * width if job.gpu else tile * (width + 2 * _FP32)
+    total = hidden + tiles + tokens * _HEAD_STATISTICS_BYTES
+    if training:
+        total += tokens * _FP32 * shape.hidden
+        total += _FP32 * shape.vocab * shape.hidden if job.head_moves else 0
+    return total
+
+
+def generated_rows(job: Job) -> int:
+    """Return how many answers a process generates at a time: those of an optimizer step.
+
+    TRL 1.16 (`GRPOConfig.generation_batch_size`): micro-batch x passes per step.
+    """
+    return job.micro * job.accumulation if job.answer_tokens else 0
+
+
+def cache_bytes(job: Job) -> int:
+    """Return the bytes of keys and values of all rows at full length; one layer's count twice.
+
+    transformers' `DynamicCache` joins each new token to a layer's cache (`torch.cat`). `generate`
+    runs outside autocast, in the weights' own dtype.
+    """
+    shape = job.shape
+    layer = 2 * shape.kv_heads * shape.head_dim * job.load_bytes * job.length_tokens
+    return generated_rows(job) * layer * (shape.layers + 1)
+
+
+def sampling_bytes(job: Job) -> int:
+    """Return the bytes of all rows' last logits, with an fp32 copy and probabilities."""
+    return generated_rows(job) * job.shape.vocab * (job.load_bytes + 2 * _FP32)
+
+
+def prefill_tokens(job: Job) -> int:
+    """Return the prompts' tokens, which go through the model at once before the first answer."""
+    return generated_rows(job) * (job.length_tokens - job.answer_tokens)
+
+
+def token_seconds(job: Job, *, rate: float, bytes_per_second: float) -> float:
+    """Return the seconds of one more token of every row.
+
+    The largest of three times: reading all weights and on average half of the cache; computing the
+    products; launching the kernels.
+    """
+    reading = job.shape.parameters * job.load_bytes + cache_bytes(job) / 2
+    computing = 2 * generated_rows(job) * job.shape.parameters / rate
+    launching = _PASS_SECONDS + _LAYER_SECONDS * job.shape.layers
+    return max(reading / bytes_per_second, computing, launching)

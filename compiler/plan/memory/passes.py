@@ -1,0 +1,117 @@
+"""What an objective needs in addition: pairs, a reference, passes without gradients.
+
+Read off TRL 1.16's trainers. One table: another objective is one line here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from ftc.compiler.knowledge.architecture import Shape
+from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.plan.job import PAIRED, Job, Objective
+from ftc.compiler.resolve.facts import DataFacts
+from ftc.spec.sections import Spec
+
+# fused: tiles of logits, as `Stack.loss` says; whole: all of them; scores: a few numbers a row
+Head = Literal["fused", "whole", "scores"]
+# trl/experimental/orpo: the logits in fp32 (accelerate's `convert_outputs_to_fp32`), half of them
+# as log-softmax, and on the way back two gradients of all of them: 4 + 2 + 4 + 4; off CUDA, where
+# TRL's kernel is torch's row by row, one more
+_ORPO_BYTES, _ORPO_CPU_BYTES = 14, 18
+# transformers' `LabelSmoother`: fp32 logits, a shifted copy, log-softmax and its negative
+_SMOOTHED_BYTES: Final = 16
+_ELSEWHERE: Final = ("copy", "adapter_off")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """The needs of one objective: its head, and its passes without gradients.
+
+    `beside` says whether the reference's pass runs while the policy's activations are kept for
+    their backward pass, as under DPO and KTO. GRPO runs it before.
+    """
+
+    head: Head = "fused"
+    policy_passes: int = 0
+    reference_passes: int = 0
+    beside: bool = False
+
+
+NEEDS: Final[Mapping[Objective, Needs]] = {
+    "sft": Needs(),
+    "cpt": Needs(),
+    "dpo": Needs(reference_passes=1, beside=True),
+    "kto": Needs(policy_passes=1, reference_passes=2, beside=True),  # ... of mismatched answers too
+    "orpo": Needs(head="whole"),
+    "reward": Needs(head="scores"),
+    "classification": Needs(head="scores"),
+    "grpo": Needs(reference_passes=1),
+}
+
+
+def sequences_of(objective: Objective) -> int:
+    """Return how many sequences of one row of the data go through the model together."""
+    return 2 if objective in PAIRED else 1
+
+
+def reference_bytes(job: Job) -> int:
+    """Return the bytes of a frozen copy of the model, in the dtype that the model is loaded in.
+
+    An adapter needs none: its base, with the adapter switched off, is the reference.
+    """
+    return job.shape.parameters * job.load_bytes if job.reference == "copy" else 0
+
+
+def reference_passes(job: Job) -> int:
+    """Return how many forward passes of the reference a micro-batch costs, at any time."""
+    return NEEDS[job.objective].reference_passes
+
+
+def blind_passes(job: Job) -> int:
+    """Return how many additional forward passes without gradients a micro-batch costs."""
+    needs = NEEDS[job.objective]
+    asked = needs.reference_passes if job.reference in _ELSEWHERE else 0
+    return needs.policy_passes + asked + (1 if job.smoothed else 0)
+
+
+def asks_beside(job: Job) -> bool:
+    """Whether a pass without gradients runs while activations of the policy are kept."""
+    return job.smoothed or (NEEDS[job.objective].beside and job.reference in _ELSEWHERE)
+
+
+def head_of(job: Job) -> Head:
+    """Return the kind of head that the loss is computed from.
+
+    Label smoothing needs all logits; TRL's fused head then runs once more, for the metrics.
+    """
+    return "whole" if job.smoothed else NEEDS[job.objective].head
+
+
+def whole_bytes(job: Job) -> int:
+    """Return the bytes of whole logits, where needed, per token and word of the vocabulary."""
+    if job.smoothed:
+        return _SMOOTHED_BYTES
+    return _ORPO_BYTES if job.gpu else _ORPO_CPU_BYTES
+
+
+def count_labels(spec: Spec, data: DataFacts) -> int:
+    """Return how many scores the head has: 0 for a language-model head."""
+    if OBJECTIVES[spec.objective.type].head != "scores":
+        return 0
+    return len(data.labels) if spec.objective.type == "classification" else 1
+
+
+def scored_shape(shape: Shape, labels: int) -> Shape:
+    """Return the shape with transformers' score head in place of the head over the vocabulary.
+
+    `AutoModelForSequenceClassification`: one linear module without bias, hidden x labels (one label
+    under a reward model), never tied to the embedding.
+    """
+    head = shape.hidden * labels
+    return replace(
+        shape,
+        parameters=shape.parameters - shape.head_parameters + head,
+        head_parameters=head,
+        tied=False,
+    )

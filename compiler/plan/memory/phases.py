@@ -1,0 +1,180 @@
+"""The phases of a run and what each has allocated at its peak, in bytes."""
+
+from dataclasses import replace
+
+from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.memory.activations import (
+    cache_bytes,
+    checkpoint_bytes,
+    generated_rows,
+    head_bytes,
+    held_bytes,
+    layer_bytes,
+    prefill_tokens,
+    product_bytes,
+    recompute_bytes,
+    sampling_bytes,
+)
+from ftc.compiler.plan.memory.passes import asks_beside, blind_passes, reference_bytes
+from ftc.compiler.plan.memory.states import (
+    earlier_bytes,
+    gradient_bytes,
+    static_bytes,
+    step_copies,
+    trained_bytes,
+)
+from ftc.compiler.plan.memory.weights import (
+    autocast_copies,
+    base_weights,
+    kept_matrices,
+    largest_linear,
+    layer_weights,
+    passing_matrices,
+    root_weights,
+    token_copies,
+)
+
+_BATCH_BYTES = 24  # int64 ids, labels and attention mask, per token
+
+
+def phases(job: Job) -> dict[str, int]:
+    """Return the allocated peak of each phase; the run's peak is the largest, not their sum."""
+    return {phase: sum(parts.values()) for phase, parts in parts_of_phases(job).items()}
+
+
+def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
+    """Return what each phase's peak is made of.
+
+    `static` are weights and optimizer states, `activations` include the batch, `copies` are of
+    weights (autocast's, the optimizer's), `gathered` are the whole weights of a sharded run.
+    """
+    static, gradients, earlier = static_bytes(job), gradient_bytes(job), earlier_bytes(job)
+    tokens, batch = job.tokens, job.tokens * _BATCH_BYTES
+    layer = layer_bytes(job)
+    kept = checkpoint_bytes(job) if job.checkpointing else job.backward_layers * layer
+    active = (layer if job.checkpointing else 0) + recompute_bytes(job)
+    active -= product_bytes(job) if job.checkpointing else 0  # freed before the temporaries
+    # the last layer's backward comes first: all activations; the first layer's last: all gradients
+    first = {"gradients": earlier + fresh_bytes(job), "activations": tokens * (kept + active)}
+    last = {
+        "gradients": max(gradients, earlier),
+        "activations": tokens * (active + held_bytes(job, layer)),
+    }
+    backward = max(first, last, key=lambda parts: sum(parts.values()))
+    backward["activations"] += batch
+    seen = _evaluated(job)
+    evaluated = max(seen.tokens * active, head_bytes(seen, training=False))
+    gathered = gathered_bytes(job, layers=2 if job.sharding == "fsdp" else 1)
+    layered = kept_matrices(job, layers=1 if job.checkpointing else job.shape.layers)
+    copies = autocast_copies(job) + token_copies(job) + (0 if job.checkpointing else layered)
+    waiting = tokens * kept if asks_beside(job) else 0
+    return {
+        "load": {"static": load_bytes(job)},
+        "loss": {
+            "static": static,
+            "gradients": earlier,
+            "activations": batch + tokens * kept,
+            "loss": head_bytes(job, training=True),
+            "copies": copies,
+            "gathered": gathered_bytes(job, layers=0),
+        },
+        "layer_backward": {
+            "static": static,
+            **backward,
+            "copies": passing_matrices(job)
+            + (token_copies(job) + layered if job.checkpointing else copies),
+            "gathered": gathered,
+        },
+        "optimizer_step": {
+            "static": static,
+            "gradients": gradients,
+            "activations": batch,
+            "copies": step_copies(job),
+        },
+        "evaluation": {
+            "static": static,
+            "activations": seen.tokens * _BATCH_BYTES + evaluated,
+            "copies": copies,
+            "gathered": gathered,
+        },
+        **_passes_without_gradients(job, static, earlier, waiting=waiting, active=active),
+    }
+
+
+def _evaluated(job: Job) -> Job:
+    """Return the job with the rows per pass of an evaluation."""
+    micro = job.eval_micro or job.micro
+    length = job.eval_length_tokens or job.length_tokens
+    if (micro, length) == (job.micro, job.length_tokens):
+        return job
+    return replace(job, micro=micro, length_tokens=length)
+
+
+def _passes_without_gradients(
+    job: Job, static: int, earlier: int, *, waiting: int, active: int
+) -> dict[str, dict[str, int]]:
+    """Return the phases that only some objectives have: the reference's pass, and generation.
+
+    `waiting` are the activations of the policy's own pass, `active` those of one layer per token.
+    """
+    found = {}
+    gathered = gathered_bytes(job, layers=1)
+    if blind_passes(job):
+        passing = max(job.tokens * active, head_bytes(job, training=False))
+        second = autocast_copies(job) if reference_bytes(job) else 0
+        found["reference"] = {
+            "static": static,
+            "gradients": earlier,
+            "activations": job.tokens * _BATCH_BYTES + waiting + passing,
+            "copies": autocast_copies(job) + second,
+            "gathered": gathered,
+        }
+    if generated_rows(job):
+        found["generation"] = {
+            "static": static,
+            "cache": cache_bytes(job),
+            "activations": max(prefill_tokens(job) * active, sampling_bytes(job)),
+            "gathered": gathered,
+        }
+    return found
+
+
+def fresh_bytes(job: Job) -> int:
+    """Return the bytes of gradients at the first layer's backward pass: of head and one linear."""
+    if not job.full:
+        return 0
+    head = job.shape.head_parameters or job.shape.vocab * job.shape.hidden
+    head = head if job.head_moves else 0
+    width = job.compute_bytes if job.fsdp else trained_bytes(job)
+    return (head + largest_linear(job)) * width
+
+
+def load_bytes(job: Job) -> int:
+    """Return the bytes while weights are loaded; ZeRO-3 and FSDP divide them from the start.
+
+    A base in 4 bits is an exception: accelerate 1.15 divides it after each process has loaded all
+    of it. While a base is quantized, one 16-bit matrix at a time is there in addition
+    (transformers' `core_model_loading.py` then loads in order, without threads).
+    """
+    base = base_weights(job)
+    if job.weights_on_host and job.storage == "plain":
+        return base.whole_bytes + root_weights(job)
+    if job.gathers and (job.storage == "plain" or job.sharding != "fsdp"):
+        return base.shared_bytes // job.world + base.whole_bytes
+    rounded = job.storage == "int8" or job.storage.startswith("nf4")
+    rounding = largest_linear(job) * job.load_bytes if rounded else 0
+    return base.shared_bytes + base.whole_bytes + rounding
+
+
+def gathered_bytes(job: Job, *, layers: int) -> int:
+    """Return the bytes of gathered weights: embedding and head, and so many layers.
+
+    ZeRO-3 always counts two layers, since it fetches the next one ahead. FSDP1 gathers its root
+    unit and one layer, the root alone during the loss (measured, on 2 and 4 GPUs alike); FSDP2
+    fetches the next layer ahead (derived).
+    """
+    if job.sharding == "zero3":
+        return 2 * layer_weights(job) + root_weights(job)
+    if job.fsdp:
+        return layers * layer_weights(job) + root_weights(job)
+    return 0

@@ -1,0 +1,1 @@
+"""The training method: adapters, frozen layers and number formats."""

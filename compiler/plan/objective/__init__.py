@@ -1,0 +1,1 @@
+"""What an objective decides: comparisons, sampled answers and class weights."""

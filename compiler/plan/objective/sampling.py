@@ -1,0 +1,206 @@
+"""Objectives that learn from sampled answers: how many, how long, how they are rewarded."""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from ftc.compiler.plan.batch.sizes import Arrangement, Batch, divisors
+from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
+from ftc.compiler.plan.job import Reference
+from ftc.compiler.plan.objective.comparison import scale_rate
+from ftc.compiler.resolve.data.rewards import list_rewards
+from ftc.compiler.resolve.facts import DataFacts, ModelFacts
+from ftc.spec.sections import PolicyLoss, Reward, Spec
+
+_GENERATIONS: Final = 8
+_LEAST_PROMPTS, _MOST_PROMPTS = 4, 16  # of a step
+_PROMPTS_SHARE: Final = 100
+_LEAST_TOKENS, _MOST_TOKENS = 64, 1024
+_LONGER: Final = 1.5  # than the data's own answers
+_FINAL_TOKENS: Final = 32  # of a reference that is a final answer without its reasoning
+_REASONING_TOKENS: Final = 256  # reasoning about such a question takes 150 to 300
+_MANY_PROMPTS: Final = 2000
+_NUMBERED_SHARE: Final = 0.9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """What was decided; every field is None where no answers are sampled."""
+
+    rewards: Decision[tuple[str, ...]] | None = None
+    generations: Decision[int] | None = None
+    temperature: Decision[float] | None = None
+    loss: Decision[PolicyLoss] | None = None
+    beta: Decision[float] | None = None
+
+
+def samples(spec: Spec) -> bool:
+    """Tell whether training samples answers from the model."""
+    return spec.objective.type == "grpo"
+
+
+def decide_sampling(spec: Spec, data: DataFacts) -> Sampling:
+    """Decide the rewards and the settings of GRPO (arXiv 2402.03300), as the pinned TRL has them.
+
+    TRL's defaults are eight answers to a prompt, a temperature of 1 and the loss of DAPO (arXiv
+    2503.14476). Without `beta` there is no reference, as in DAPO and in Dr. GRPO (arXiv
+    2503.20783): the rewards are verified, and a reference costs a pass.
+    """
+    if not samples(spec):
+        return Sampling()
+    objective = spec.objective
+    return Sampling(
+        rewards=_rewards(spec, data),
+        generations=decide_generations(spec),
+        temperature=keep(spec, "/objective/temperature", objective.temperature),
+        loss=keep(spec, "/objective/policy_loss", objective.policy_loss),
+        beta=decide(
+            spec, "/objective/beta", objective.beta, lambda: (0.0, Because(key="beta.none"))
+        ),
+    )
+
+
+def decide_generations(spec: Spec) -> Decision[int]:
+    """Return the answers per prompt."""
+    return decide(
+        spec,
+        "/objective/num_generations",
+        spec.objective.num_generations,
+        lambda: (_GENERATIONS, Because(key="generations.usual")),
+    )
+
+
+def find_rewards(spec: Spec, data: DataFacts) -> tuple[Reward, ...]:
+    """Return the rewards of the spec, or the one that suits the answers in the data."""
+    return list_rewards(spec) or (Reward(match="numeric" if _is_numbered(data) else "exact"),)
+
+
+def sampling_reference(spec: Spec) -> Reference:
+    """Return where the reference comes from that `beta` needs, as TRL chooses it."""
+    if spec.objective.beta == "auto":
+        return "none"
+    return "copy" if spec.method.type in ("full", "freeze") else "adapter_off"
+
+
+def decide_sampled_tokens(spec: Spec, model: ModelFacts, data: DataFacts) -> Decision[int]:
+    """Decide the most tokens of a sampled answer: half as many again as the data's answers have.
+
+    Where the data's answers are final ones only, there is room for reasoning before them.
+    """
+    longest, prompt = data.lengths.answer_max, data.lengths.prompt_max
+
+    def derive() -> tuple[int, Because]:
+        wanted = math.ceil(_LONGER * longest / 8) * 8
+        tokens, key = min(_MOST_TOKENS, max(_LEAST_TOKENS, wanted)), "answer_tokens.sampled"
+        if _leaves_out_reasoning(spec, data):
+            tokens, key = _REASONING_TOKENS, "answer_tokens.reasoning"
+        room = max(1, model.context_tokens - prompt)
+        if room < tokens:
+            tokens, key = room, f"{key}.room"
+        return tokens, Because(key=key, values={"tokens": longest, "prompt": prompt})
+
+    return decide(spec, "/objective/answer_tokens", spec.objective.answer_tokens, derive)
+
+
+def _leaves_out_reasoning(spec: Spec, data: DataFacts) -> bool:
+    """Tell whether the references are final answers and the rewards accept text before them."""
+    exact_only = all(reward.match == "exact" for reward in find_rewards(spec, data))
+    return data.lengths.answer_max <= _FINAL_TOKENS and (_is_numbered(data) or not exact_only)
+
+
+def decide_group_batch(spec: Spec, *, train_rows: int, world: int) -> Batch:
+    """Decide the answers per step: all those of 4 to 16 prompts, near a hundredth of the prompts.
+
+    A number of the spec that would divide the answers to one prompt is replaced by the nearest that
+    does not.
+    """
+    group = decide_generations(spec).value
+
+    def derive() -> tuple[int, Because]:
+        target = min(_MOST_PROMPTS, max(_LEAST_PROMPTS, train_rows / _PROMPTS_SHARE))
+        prompts = min(2 ** round(math.log2(target)), max(1, train_rows))
+        values = {"prompts": prompts, "group": group, "rows": train_rows}
+        return prompts * group, Because(key="global_batch.groups", values=values)
+
+    decision = decide(spec, "/training/global_batch", spec.training.global_batch, derive)
+    micro = spec.training.micro_batch
+    unit = math.lcm(group, world if micro == "auto" else world * micro)
+    whole = unit * max(1, round(decision.value / unit))
+    if whole != decision.value:
+        decision = derived(whole, "global_batch.grouped", asked=decision.value, unit=unit)
+    rows = whole // world
+    options = divisors(rows) if micro == "auto" else (micro,)
+    return Batch(decision=decision, rows_per_process=rows, micro_options=options)
+
+
+def arrange_groups(
+    spec: Spec, data: DataFacts, batch: Batch, *, rows: int, max_length: int, answer_tokens: int
+) -> Arrangement:
+    """Return the arrangement of sampled answers: TRL drops the prompts that do not fill a step.
+
+    It pads all answers of a process and step to one length, and then divides them into passes.
+    Source: TRL 1.16, `RepeatSampler`, which drops the last, incomplete chunk of prompts, and
+    `GRPOTrainer`.
+    """
+    steps = max(1, rows * decide_generations(spec).value // batch.decision.value)
+    prompt = min(data.lengths.prompt_max, max_length)
+    return Arrangement(
+        together=batch.rows_per_process,
+        rows=steps * batch.decision.value,
+        lengths=data.lengths,
+        length_tokens=prompt + answer_tokens,
+    )
+
+
+def sampling_rate(spec: Spec, model: ModelFacts) -> tuple[float, Because]:
+    """Return the peak learning rate of AdamW. It is low, as a reward says little about each token.
+
+    1e-6 for all weights is GRPO's own rate for a model of 7B (arXiv 2402.03300, section 4.2) and
+    TRL's default. It falls with size as Tulu 3's rates for verifiable rewards do (`scale_rate`).
+    The most, 2e-5, is that of Open R1's demonstration with 1.5B parameters
+    (`recipes/Qwen2.5-1.5B-Instruct/grpo/config_demo.yaml`). Adapters take ten times as much as all
+    weights (Schulman et al., "LoRA Without Regret", 2025), at most half of what supervised
+    fine-tuning takes.
+    """
+    values = {"parameters": model.parameters}
+    if spec.method.type in ("full", "freeze"):
+        rate = scale_rate(1e-6, model.parameters, most=2e-5)
+        return rate, Because(key="learning_rate.sampling_full", values=values)
+    rate = scale_rate(1e-5, model.parameters, most=1e-4)
+    return rate, Because(key="learning_rate.sampling_adapter", values=values)
+
+
+def sampling_epochs(prompts: int) -> tuple[float, Because]:
+    """Return the epochs: a few prompts are used several times, each time with new answers."""
+    values = {"rows": prompts}
+    if prompts < _MANY_PROMPTS:
+        return 3.0, Because(key="epochs.sampling_few", values=values)
+    return 1.0, Because(key="epochs.sampling", values=values)
+
+
+def _rewards(spec: Spec, data: DataFacts) -> Decision[tuple[str, ...]]:
+    words = tuple(_word(reward) for reward in find_rewards(spec, data))
+    if list_rewards(spec):
+        return keep(spec, "/objective/rewards", words)
+    if not _is_numbered(data):
+        return derived(words, "rewards.exact")
+    found = data.rewards
+    share = found.numbered_rows / max(1, found.rows) if found else 0.0
+    return derived(words, "rewards.numeric", share=share)
+
+
+def _word(reward: Reward) -> str:
+    """Return what the README calls a reward."""
+    kind: str = reward.match or ""
+    if reward.regex is not None:
+        kind = "regex"
+    elif reward.json_schema is not None:
+        kind = "json_schema"
+    elif reward.functions is not None:
+        kind = " + ".join(reward.names)
+    return kind if reward.weight == 1 else f"{kind} x {reward.weight:g}"
+
+
+def _is_numbered(data: DataFacts) -> bool:
+    found = data.rewards
+    return found is not None and found.numbered_rows >= _NUMBERED_SHARE * max(1, found.rows)

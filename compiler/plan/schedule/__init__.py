@@ -1,0 +1,1 @@
+"""The schedule: steps, learning rate and the training loop."""

@@ -1,0 +1,370 @@
+"""The search for a layout: of all that fit, the fastest by the time model, with room to spare.
+
+A layout is a sharding, an offload, gradient checkpointing and a micro-batch. The search also gives
+the reason of the choice, the cost of the runner-up, and the rows per pass of an evaluation.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, Final
+
+from ftc.compiler.plan.decision import Because, Decision, decide, derived
+from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.memory.host import host_ram_bytes
+from ftc.compiler.plan.memory.peak import measure
+from ftc.compiler.plan.memory.phases import parts_of_phases
+from ftc.compiler.plan.plan import Memory, Sharding
+from ftc.compiler.plan.search.space import Frame, offloads, shardings
+from ftc.compiler.plan.time.roofline import forward_seconds
+from ftc.compiler.plan.time.run import padded_tokens, pass_tokens, step_seconds
+from ftc.compiler.resolve.facts import HardwareFacts, Lengths
+from ftc.spec.sections import Offload
+
+_BLIND_ROWS = 8  # the largest micro-batch where the memory is not known
+_SAME = 0.0005  # a smaller difference is none
+#: Of a GPU's memory, left free where that costs little speed: predictions of reserved memory miss
+#: measurements by 7 % in the median (`benchmarks/memory.md`).
+FREE_SHARE: Final = 0.08
+_FREE_COST: Final = 0.1  # of the step time; more is not spent on free memory
+_MOST_EVAL_ROWS: Final = 64  # rows; more is no faster, and the last batch is only partly filled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """A layout without its micro-batch: what is divided, kept on the host and recomputed."""
+
+    sharding: Sharding
+    offload: Offload
+    checkpointing: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One layout, the seconds of its optimizer step, and one process's memory."""
+
+    way: Way
+    micro: int
+    seconds: float
+    memory: Memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """The chosen layout, and for each of its parts the runner-up with another value of that part.
+
+    The runner-up is the fastest that fits, else the one that needs least memory; None where there
+    is no other. `fastest` is the fastest that fits, where the chosen one leaves more memory free;
+    `roomy` the fastest that leaves enough free, where the chosen one does not.
+    """
+
+    chosen: Candidate
+    fastest: Candidate | None
+    roomy: Candidate | None
+    sharding: Candidate | None
+    offload: Candidate | None
+    checkpointing: Candidate | None
+    micro: Candidate | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """The chosen layout and its memory."""
+
+    sharding: Decision[Sharding]
+    offload: Decision[Offload]
+    checkpointing: Decision[bool]
+    micro: Decision[int]
+    memory: Memory
+
+
+def decide_layout(frame: Frame, found: Search) -> Layout:
+    """Return the chosen layout, each part of it with its reason."""
+    spec, chosen, fastest = frame.spec, found.chosen, found.fastest
+    written = spec.distribution
+    way = chosen.way
+
+    def derive_checkpointing() -> tuple[bool, Because]:
+        if fastest is not None and fastest.way.checkpointing != way.checkpointing:
+            return way.checkpointing, _why_free(chosen, fastest)
+        key = "checkpointing.on" if way.checkpointing else "checkpointing.off"
+        return way.checkpointing, _because(key, chosen, found.checkpointing)
+
+    def derive_micro() -> tuple[int, Because]:
+        return chosen.micro, _why_micro(frame, found)
+
+    def derive_offload() -> tuple[Offload, Because]:
+        if written.nvme_path is not None and way.offload != "none":
+            states = way.offload == "optimizer"
+            key = "offload.optimizer.nvme" if states else "offload.parameters.nvme"
+            return way.offload, Because(key=key)
+        if fastest is not None and fastest.way.offload != way.offload:
+            return way.offload, _why_free(chosen, fastest)
+        return way.offload, _because(f"offload.{way.offload}", chosen, _slower(found.offload))
+
+    return Layout(
+        sharding=_decide_sharding(frame, found),
+        offload=decide(spec, "/distribution/offload", written.offload, derive_offload),
+        checkpointing=decide(
+            spec,
+            "/training/gradient_checkpointing",
+            spec.training.gradient_checkpointing,
+            derive_checkpointing,
+        ),
+        micro=decide(spec, "/training/micro_batch", spec.training.micro_batch, derive_micro),
+        memory=chosen.memory,
+    )
+
+
+def _decide_sharding(frame: Frame, found: Search) -> Decision[Sharding]:
+    way, written = found.chosen.way, frame.spec.distribution.strategy
+
+    def derive() -> tuple[Sharding, Because]:
+        if frame.spec.distribution.nvme_path is not None:
+            return way.sharding, Because(key="sharding.nvme")
+        if frame.spec.distribution.offload in ("optimizer", "parameters"):
+            return way.sharding, Because(key="sharding.offload")
+        fastest = found.fastest
+        if fastest is not None and fastest.way.sharding != way.sharding:
+            return way.sharding, _why_free(found.chosen, fastest)
+        because = _because(f"sharding.{way.sharding}", found.chosen, found.sharding)
+        values = {**because.values, "world": frame.world.value}
+        return way.sharding, Because(key=because.key, values=values)
+
+    if way.sharding == "single":
+        return derived(way.sharding, "sharding.single")
+    return decide(frame.spec, "/distribution/strategy", written, derive)
+
+
+def _because(key: str, chosen: Candidate, runner: Candidate | None) -> Because:
+    """Return the reason with the cost of the runner-up: its additional time, or its memory.
+
+    The reason has no cost where there is no runner-up, or where no difference is known.
+    """
+    if runner is None or chosen.memory.fits is None:
+        return Because(key=key)
+    values: dict[str, Any] = {
+        "runner": runner.way.sharding,
+        "rows": runner.micro,
+    }
+    if runner.memory.fits is False:
+        return Because(
+            key=f"{key}.needs", values={**values, "device_bytes": runner.memory.device_bytes}
+        )
+    if chosen.memory.fits is False:
+        return Because(key=key)
+    slower = runner.seconds / chosen.seconds - 1
+    if slower < _SAME:
+        return Because(key=key)
+    return Because(key=f"{key}.slower", values={**values, "slower_share": slower})
+
+
+def _slower(runner: Candidate | None) -> Candidate | None:
+    """Return the runner-up if it fits: one that does not is no reason against an offload."""
+    return runner if runner is not None and runner.memory.fits else None
+
+
+def _why_free(chosen: Candidate, fastest: Candidate) -> Because:
+    """Return the reason of a layout that is not the fastest, because it leaves memory free."""
+    values = {
+        "device_bytes": chosen.memory.device_bytes,
+        "capacity_bytes": chosen.memory.capacity_bytes,
+        "fastest_bytes": fastest.memory.device_bytes,
+        "slower_share": chosen.seconds / fastest.seconds - 1,
+    }
+    return Because(key="layout.free", values=values)
+
+
+def _why_micro(frame: Frame, found: Search) -> Because:
+    chosen, runner = found.chosen, found.micro
+    memory, rows = chosen.memory, frame.batch.rows_per_process
+    sizes = {"device_bytes": memory.device_bytes, "capacity_bytes": memory.capacity_bytes}
+    if memory.fits is None:
+        return Because(key="micro_batch.unknown", values={"rows": rows})
+    if memory.fits is False:
+        return Because(key="micro_batch.tight", values=sizes)
+    if found.fastest is not None:
+        return _why_free(chosen, found.fastest)
+    if found.roomy is not None:
+        slower = found.roomy.seconds / chosen.seconds - 1
+        return Because(key="micro_batch.full", values={**sizes, "slower_share": slower})
+    if frame.facts.hardware.kind == "gpu" and not leaves_room(memory):
+        return Because(key="micro_batch.least", values=sizes)
+    whole = chosen.micro == rows
+    if runner is None:
+        return Because(key="micro_batch.whole" if whole else "micro_batch.only", values=sizes)
+    slower = runner.seconds / chosen.seconds - 1
+    values = {**sizes, "rows": runner.micro, "slower_share": slower}
+    key = "micro_batch.whole.slower" if whole else "micro_batch.fastest.slower"
+    return Because(key=key, values=values)
+
+
+def search(frame: Frame) -> Search:
+    """Return the fastest layout that fits, or the one that needs least memory where none fits.
+
+    Every way with every micro-batch that divides the global batch is ranked by the seconds of a
+    step; the memory model says which of them fit. On a GPU the fastest that leaves `FREE_SHARE` of
+    the memory free is chosen, unless it is a tenth slower than the fastest. Where the device's
+    memory is not known, the fastest of at most eight rows is chosen.
+    """
+    fitting, leanest = _measure_all(frame)
+    if not fitting:
+        chosen = min(leanest, key=lambda candidate: candidate.memory.device_bytes)
+        return _compare(chosen, fitting, leanest)
+    if fitting[0].memory.fits is None:
+        few = [candidate for candidate in fitting if candidate.micro <= _BLIND_ROWS]
+        fitting = few or [min(fitting, key=lambda candidate: candidate.micro)]
+    fastest = fitting[0]
+    if frame.facts.hardware.kind != "gpu" or leaves_room(fastest.memory):
+        return _compare(fastest, fitting, leanest)
+    roomy = next((candidate for candidate in fitting if leaves_room(candidate.memory)), None)
+    if roomy is None or roomy.seconds > (1 + _FREE_COST) * fastest.seconds:
+        return replace(_compare(fastest, fitting, leanest), roomy=roomy)
+    return replace(_compare(roomy, fitting, leanest), fastest=fastest)
+
+
+def leaves_room(memory: Memory) -> bool:
+    """Tell whether a layout leaves `FREE_SHARE` of the memory free; so does an unknown capacity."""
+    capacity = memory.capacity_bytes
+    return capacity is None or memory.device_bytes <= (1 - FREE_SHARE) * capacity
+
+
+def ways(frame: Frame) -> tuple[Way, ...]:
+    """Return the ways to try: all valid combinations of what the spec leaves open."""
+    written = frame.spec.training.gradient_checkpointing
+    recomputing = (False, True) if written == "auto" else (written,)
+    return tuple(
+        Way(sharding=sharding, offload=offload, checkpointing=checkpointing)
+        for sharding, checkpointing in product(shardings(frame), recomputing)
+        for offload in offloads(frame, sharding)
+    )
+
+
+def _measure_all(frame: Frame) -> tuple[list[Candidate], list[Candidate]]:
+    """Return all candidates that fit, fastest first, and the one of least memory for each way.
+
+    Of two that are equally fast, the one that needs less memory comes first.
+    """
+    fitting, leanest = [], []
+    for way in ways(frame):
+        tried = list(_measure_way(frame, way))
+        fitting += [candidate for candidate in tried if candidate.memory.fits is not False]
+        leanest.append(min(tried, key=lambda candidate: candidate.memory.device_bytes))
+    fitting.sort(key=lambda c: (round(c.seconds, 6), c.memory.device_bytes))
+    return fitting, leanest
+
+
+def _measure_way(frame: Frame, way: Way) -> Iterator[Candidate]:
+    """Yield the candidates of a way by rising micro-batch, until one does not fit.
+
+    Memory grows with the micro-batch, except for the last, which needs no accumulation. That one is
+    always tried.
+    """
+    *rising, whole = reversed(frame.batch.micro_options)
+    for micro in rising:
+        candidate = _measure(frame, way, micro)
+        yield candidate
+        if candidate.memory.fits is False:
+            break
+    yield _measure(frame, way, whole)
+
+
+def _measure(frame: Frame, way: Way, micro: int) -> Candidate:
+    """Return a layout with its time and memory. The host must be able to hold what is offloaded."""
+    hardware = frame.facts.hardware
+    job = frame.job(way.sharding, checkpointing=way.checkpointing, micro=micro, offload=way.offload)
+    memory = measure(job, hardware)
+    asked = frame.spec.distribution.offload != "auto"
+    chosen_here = not asked and way.offload != "none" and not job.swaps
+    if chosen_here and host_ram_bytes(job, memory.device_bytes) > (hardware.host_ram_bytes or 0):
+        memory = without_room(memory)
+    step = frame.batch.decision.value
+    tokens = pass_tokens(frame.arrangement, micro=micro, world=frame.world.value, step=step)
+    seconds = step_seconds(job, hardware, tokens)
+    return Candidate(way=way, micro=micro, seconds=seconds, memory=memory)
+
+
+def least_device_bytes(frame: Frame) -> int:
+    """Return the least memory that any layout needs of one device, whatever its capacity.
+
+    The first and the last micro-batch of each way are enough, as memory grows between them.
+    """
+    options = {frame.batch.micro_options[0], frame.batch.micro_options[-1]}
+    memories = (
+        frame.memory(
+            way.sharding, checkpointing=way.checkpointing, micro=micro, offload=way.offload
+        )
+        for way in ways(frame)
+        for micro in options
+    )
+    return min(memory.device_bytes for memory in memories)
+
+
+def without_room(memory: Memory) -> Memory:
+    """Return the same peak, marked as not fitting: the device would hold it, the host would not."""
+    return Memory(
+        allocated_bytes=memory.allocated_bytes,
+        reserved_bytes=memory.reserved_bytes,
+        device_bytes=memory.device_bytes,
+        capacity_bytes=memory.capacity_bytes,
+        fits=False,
+        phases=memory.phases,
+        largest_phase=memory.largest_phase,
+        parts=memory.parts,
+    )
+
+
+def _compare(chosen: Candidate, fitting: list[Candidate], leanest: list[Candidate]) -> Search:
+    """Return the chosen candidate with the runner-up for each part of its layout."""
+    way = chosen.way
+
+    def best(others: list[Candidate], least: list[Candidate]) -> Candidate | None:
+        if others:
+            return others[0]
+        return min(least, key=lambda candidate: candidate.memory.device_bytes, default=None)
+
+    return Search(
+        chosen=chosen,
+        fastest=None,
+        roomy=None,
+        sharding=best(
+            [c for c in fitting if c.way.sharding != way.sharding],
+            [c for c in leanest if c.way.sharding != way.sharding],
+        ),
+        offload=best(
+            [c for c in fitting if c.way.offload != way.offload],
+            [c for c in leanest if c.way.offload != way.offload],
+        ),
+        checkpointing=best(
+            [c for c in fitting if c.way.checkpointing != way.checkpointing],
+            [c for c in leanest if c.way.checkpointing != way.checkpointing],
+        ),
+        micro=best([c for c in fitting if c.way == way and c.micro != chosen.micro], []),
+    )
+
+
+def decide_eval_batch(
+    job: Job, hardware: HardwareFacts, lengths: Lengths, *, rows: int
+) -> Decision[int]:
+    """Decide the rows per pass of an evaluation: the fastest doubling within the peak of training.
+
+    Larger batches have more padding, so the largest is not always the fastest. `rows` are those of
+    the validation split: a batch has at most the share of one process.
+    """
+    peak = max(sum(parts.values()) for parts in parts_of_phases(job).values())
+    share = -(-rows // job.world)
+    options, micro = [job.micro], 2 * job.micro
+    while micro <= min(_MOST_EVAL_ROWS, share):
+        if sum(parts_of_phases(replace(job, eval_micro=micro))["evaluation"].values()) > peak:
+            break
+        options.append(micro)
+        micro *= 2
+
+    def seconds_per_row(micro: int) -> float:
+        tokens = micro * padded_tokens(lengths, micro, job.eval_length_tokens or job.length_tokens)
+        return forward_seconds(job, hardware, tokens) / micro
+
+    best = min(options, key=seconds_per_row)
+    if best == job.micro:
+        return derived(best, "eval_batch.same")
+    return derived(best, "eval_batch.more", rows=best)

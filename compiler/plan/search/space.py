@@ -1,0 +1,224 @@
+"""What is decided before the search for a layout, and the job that a layout gives.
+
+That includes how many processes there are, how they may share a model, and what may be offloaded.
+"""
+
+from dataclasses import dataclass
+
+from ftc.compiler.knowledge.architecture import Shape
+from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.plan.batch.sizes import Arrangement, Batch
+from ftc.compiler.plan.decision import Because, Decision, derived
+from ftc.compiler.plan.job import Job, Storage
+from ftc.compiler.plan.known_facts import KnownFacts
+from ftc.compiler.plan.memory.peak import measure, workspace_bytes
+from ftc.compiler.plan.method.adapter import (
+    Adapter,
+    Freezing,
+    hit,
+    part_parameters,
+    trains_embedding,
+    trains_head,
+)
+from ftc.compiler.plan.method.precision import decide_load_dtype
+from ftc.compiler.plan.objective.comparison import Comparison
+from ftc.compiler.plan.objective.sampling import sampling_reference
+from ftc.compiler.plan.plan import Memory, Sharding
+from ftc.compiler.plan.schedule.learning_rate import job_word
+from ftc.compiler.plan.software import LIGER, LIGER_QLORA, PINNED, PINNED_QLORA, Stack
+from ftc.compiler.plan.splits import Splits
+from ftc.compiler.plan.time.roofline import ASSUMED_GBIT
+from ftc.compiler.resolve.facts import Lengths
+from ftc.spec.sections import Attention, Offload, Precision, Spec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """What is decided before the search: all that a job needs but its layout, each decided once.
+
+    `pieces` is how many rows to train on each data row gives (more than 1 only where long texts are
+    split), `lengths` are theirs. `sampled` is the most tokens of an answer that training samples,
+    None where it samples none.
+    """
+
+    spec: Spec
+    facts: KnownFacts
+    shape: Shape
+    world: Decision[int]
+    precision: Decision[Precision]
+    attention: Decision[Attention]
+    adapter: Adapter | None
+    freezing: Freezing | None
+    comparison: Comparison
+    sampled: Decision[int] | None
+    max_length: Decision[int]
+    splits: Splits
+    pieces: float
+    lengths: Lengths
+    arrangement: Arrangement
+    batch: Batch
+
+    def job(
+        self, sharding: Sharding, *, checkpointing: bool, micro: int, offload: Offload = "none"
+    ) -> Job:
+        """Return the process of this layout; an offload that the spec names takes precedence."""
+        spec, shape, adapter = self.spec, self.shape, self.adapter
+        precision, reference = self.precision.value, self.comparison.reference
+        load = decide_load_dtype(spec, precision, sharding).value
+        targets = hit(shape, adapter.targets.value) if adapter else ()
+        return Job(
+            shape=shape,
+            full=adapter is None,
+            trainable=self.trainable,
+            targets=targets,
+            rank=adapter.rank.value if adapter else 0,
+            dropout=adapter.dropout.value if adapter else 0.0,
+            dora=adapter is not None and adapter.dora is not None,
+            frozen_layers=self.frozen_layers(checkpointing=checkpointing),
+            saved_parameters=part_parameters(spec, shape) if adapter else 0,
+            saves_embedding=adapter is not None and trains_embedding(spec, shape),
+            trained_tokens=len(spec.model.new_tokens) if adapter else 0,
+            trains_head=trains_head(spec, shape) if spec.method.type != "full" else None,
+            load_bytes=4 if load == "fp32" else 2,
+            compute_bytes=4 if precision == "fp32" else 2,
+            storage=self.storage,
+            optimizer=job_word(spec.training.optimizer),
+            smoothed=spec.training.label_smoothing > 0,
+            attention=self.attention.value,
+            sharding=sharding,
+            offload=written if (written := spec.distribution.offload) != "auto" else offload,
+            nvme=spec.distribution.nvme_path is not None,
+            world=self.world.value,
+            nodes=self.facts.hardware.nodes,
+            micro=micro,
+            accumulation=self.batch.rows_per_process // micro,
+            length_tokens=self.arrangement.length_tokens,
+            eval_length_tokens=self.max_length.value,
+            checkpointing=checkpointing,
+            gpu=self.facts.hardware.kind == "gpu",
+            workspace_bytes=workspace_bytes(self.facts.hardware),
+            objective=spec.objective.type,
+            reference=reference.value if reference else sampling_reference(spec),
+            answer_tokens=self.sampled.value if self.sampled else 0,
+            stack=self.stack,
+        )
+
+    @property
+    def rows(self) -> int:
+        """The rows to train on in an epoch; each piece of a long text is one."""
+        return round(self.splits.train.value * self.pieces)
+
+    @property
+    def trainable(self) -> int:
+        """The number of trained weights."""
+        if self.adapter is not None:
+            return self.adapter.parameters
+        return self.shape.parameters if self.freezing is None else self.freezing.parameters
+
+    def frozen_layers(self, *, checkpointing: bool) -> int:
+        """Return how many layers come before the first trained one; no backward pass reaches them.
+
+        With an adapter, gradient checkpointing or a quantized base makes the output of the
+        embedding require a gradient (`enable_input_require_grads` of TRL and PEFT), so that every
+        layer has a backward pass.
+        """
+        if self.freezing is not None:
+            return self.freezing.frozen_layers
+        if self.adapter is None or checkpointing or self.storage != "plain":
+            return 0
+        embeds = trains_embedding(self.spec, self.shape) or bool(self.spec.model.new_tokens)
+        return 0 if embeds else self.adapter.first_layer
+
+    @property
+    def storage(self) -> Storage:
+        """How the base is stored: in 4 or 8 bits under QLoRA."""
+        if self.adapter is None or self.adapter.quantization is None:
+            return "plain"
+        if self.adapter.double_quantization is None:
+            return "int8"
+        return "nf4-double" if self.adapter.double_quantization.value else "nf4"
+
+    @property
+    def stack(self) -> Stack:
+        """The software stack. QLoRA's adapters are fp32 under fp16, which scales the loss.
+
+        They are fp32 beside a classification head too, which is new and learns by small steps.
+        """
+        scores = OBJECTIVES[self.spec.objective.type].head == "scores"
+        wide = self.precision.value == "fp16" or scores
+        plain = self.storage == "plain" or wide
+        if self.spec.training.liger:
+            return LIGER if plain else LIGER_QLORA
+        return PINNED if plain else PINNED_QLORA
+
+    def memory(
+        self, sharding: Sharding, *, checkpointing: bool, micro: int, offload: Offload = "none"
+    ) -> Memory:
+        """Return the peak of one process of this layout."""
+        job = self.job(sharding, checkpointing=checkpointing, micro=micro, offload=offload)
+        return measure(job, self.facts.hardware)
+
+
+def decide_world(facts: KnownFacts) -> Decision[int]:
+    """Decide the number of processes: one per GPU of each node, or on a CPU what the spec says."""
+    hardware = facts.hardware
+    values: dict[str, object] = {"count": max(1, hardware.count), "hardware": hardware.name}
+    if hardware.nodes > 1:
+        values["nodes"] = hardware.nodes
+        return derived(hardware.world, f"world.{hardware.kind}.nodes", **values)
+    return derived(hardware.world, f"world.{hardware.kind}", **values)
+
+
+def decide_network(facts: KnownFacts) -> Decision[float] | None:
+    """Decide the bandwidth between nodes in Gbit/s; None on one node."""
+    hardware = facts.hardware
+    if hardware.nodes == 1:
+        return None
+    if hardware.network_gbit is None:
+        return derived(ASSUMED_GBIT, "network.assumed")
+    because = Because(key="said", values={"field": "hardware.network_gbit"})
+    return Decision(value=hardware.network_gbit, source="spec", because=because)
+
+
+def shardings(frame: Frame) -> tuple[Sharding, ...]:
+    """Return the shardings to try, fastest first; a strategy that the spec names is the only one.
+
+    DDP communicates no weights, ZeRO-1 and ZeRO-2 gather the updated ones once a step, ZeRO-3
+    gathers each layer twice. Offloading needs ZeRO, on one process too. ZeRO-3 does not divide a
+    base in 4 bits (FTC427), FSDP does. For other weights FSDP needs as much memory as ZeRO-3, so
+    the planner uses it only if the spec asks for it.
+    """
+    strategy, offload = frame.spec.distribution.strategy, frame.spec.distribution.offload
+    if strategy == "ddp" and frame.world.value == 1:
+        return ("single",)
+    if strategy != "auto":
+        return (strategy,)
+    if frame.spec.distribution.nvme_path is not None:
+        return ("zero3",)
+    if offload == "parameters":
+        return ("zero3",)
+    if offload == "optimizer":
+        options: tuple[Sharding, ...] = ("zero2", "zero3")
+    else:
+        options = ("single",) if frame.world.value == 1 else ("ddp", "zero1", "zero2", "zero3")
+    return options if frame.storage == "plain" else tuple(o for o in options if o != "zero3")
+
+
+def offloads(frame: Frame, sharding: Sharding) -> tuple[Offload, ...]:
+    """Return the offloads to try under a sharding; one that the spec names is the only one.
+
+    The planner offloads by itself only if the memory of the host is known, which must hold what is
+    offloaded. On a single GPU it offloads only if the spec asks for it, as that needs DeepSpeed,
+    whose CPU optimizer (AdamW) is compiled on the machine. A disk is used only, and always, if the
+    spec names a folder on it.
+    """
+    written, hardware = frame.spec.distribution.offload, frame.facts.hardware
+    if written != "auto":
+        return (written,)
+    if frame.spec.distribution.nvme_path is not None and sharding == "zero3":
+        return ("optimizer", "parameters") if frame.storage == "plain" else ("optimizer",)
+    divided = sharding in ("zero2", "zero3") and frame.spec.training.optimizer == "adamw"
+    if not divided or hardware.kind == "cpu" or hardware.host_ram_bytes is None:
+        return ("none",)
+    whole = sharding == "zero2" or frame.storage != "plain"
+    return ("none", "optimizer") if whole else ("none", "optimizer", "parameters")

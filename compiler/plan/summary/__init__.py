@@ -1,0 +1,1 @@
+"""What a plan says in short: the headline, the memory bars and what else would fit."""

@@ -1,0 +1,401 @@
+"""What would fit: changes to a spec that does not fit, and other accelerators that would hold it.
+
+Each change is planned again; the cheapest comes first.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+from ftc.compiler.knowledge.accelerators import (
+    LEAST_CAPABILITY,
+    Accelerator,
+    all_accelerators,
+    find_accelerator,
+)
+from ftc.compiler.plan.batch.lengths import round_up, share_above
+from ftc.compiler.plan.known_facts import KnownFacts
+from ftc.compiler.plan.objective.comparison import REFERRING
+from ftc.compiler.plan.plan import Alternative, Kind, Plan
+from ftc.compiler.resolve.hardware import describe_device, link_of
+from ftc.spec.message import Message
+from ftc.spec.sections import Auto, Offload, Spec, Strategy
+
+PlanAgain = Callable[[Spec, KnownFacts], Plan]
+LeastBytes = Callable[[Spec, KnownFacts], int]
+_COUNTS: Final = (2, 4, 8)  # GPUs of one host
+_STRATEGIES: Final[tuple[Strategy, ...]] = ("zero1", "zero2", "zero3")
+_NAMES: Final = {"zero1": "ZeRO-1", "zero2": "ZeRO-2", "zero3": "ZeRO-3"}
+_ORDER: Final[tuple[Kind, ...]] = ("layout", "method", "data", "hardware")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One edit: the words for it, the spec and facts with it, and its JSON patch."""
+
+    words: Message
+    kind: Kind
+    spec: Spec
+    facts: KnownFacts
+    fix: tuple[Mapping[str, Any], ...]
+
+
+Edit = Callable[[Spec, KnownFacts, Plan], tuple[Change, ...]]
+
+
+def find_alternatives(
+    spec: Spec, facts: KnownFacts, plan: Plan, plan_again: PlanAgain
+) -> tuple[Alternative, ...]:
+    """Return the single changes that fit, or a combination of changes where none does.
+
+    First come changes that give the same training, then another method, then less data, then more
+    hardware; of each kind the fastest first. `plan_again` plans a spec without alternatives of its
+    own.
+    """
+    found = []
+    for edit in _EDITS:
+        for change in edit(spec, facts, plan):
+            tried = plan_again(change.spec, change.facts)
+            if works(change.spec, change.facts, tried):
+                found.append(_alternative((change,), tried, plan))
+                break
+    if all(alternative.kind == "hardware" for alternative in found):
+        found += _together(spec, facts, plan, plan_again)
+    return tuple(sorted(found, key=_rank))
+
+
+def _rank(alternative: Alternative) -> tuple[int, float]:
+    seconds = alternative.time_seconds
+    return _ORDER.index(alternative.kind), float("inf") if seconds is None else seconds
+
+
+def _together(
+    spec: Spec, facts: KnownFacts, plan: Plan, plan_again: PlanAgain
+) -> tuple[Alternative, ...]:
+    """Return the changes added one after the other until the plan fits, more hardware last."""
+    made: tuple[Change, ...] = ()
+    for edit in _EDITS:
+        changes = edit(spec, facts, plan)
+        if not changes:
+            continue
+        # the last is the strongest of its kind: the shortest rows, the most GPUs
+        change = changes[-1]
+        spec, facts, made = change.spec, change.facts, (*made, change)
+        tried = plan_again(spec, facts)
+        if works(spec, facts, tried):
+            return (_alternative(made, tried, plan),) if len(made) > 1 else ()
+    return ()
+
+
+def works(spec: Spec, facts: KnownFacts, plan: Plan) -> bool:
+    """Whether a plan would compile: device and host hold it, and it has the batch of the spec.
+
+    This is the one test of what would fit, also for the list of models. ZeRO-3 does not divide a
+    base in 4 bits (FTC427).
+    """
+    ram, asked = facts.hardware.host_ram_bytes, spec.training.global_batch
+    decided = plan.decisions
+    return (
+        plan.memory.fits is True
+        and (ram is None or plan.host_ram_bytes <= ram)
+        and asked in ("auto", decided.global_batch.value)
+        and not (spec.method.type == "qlora" and decided.sharding.value == "zero3")
+    )
+
+
+def _alternative(made: tuple[Change, ...], tried: Plan, plan: Plan) -> Alternative:
+    before, after = plan.time_seconds, tried.time_seconds
+    return Alternative(
+        words=_say(made, tried),
+        device_bytes=tried.memory.device_bytes,
+        fix=tuple(operation for change in made for operation in change.fix),
+        kind=max((change.kind for change in made), key=_ORDER.index),
+        time_seconds=after,
+        time_ratio=round(after / before, 2) if before and after else None,
+        cost=None if tried.cost is None else tried.cost.total,
+    )
+
+
+def _say(made: tuple[Change, ...], tried: Plan) -> Message:
+    """Return the words for all changes, with the sharding that more GPUs make use of."""
+    words = Message("offer.together", {"changes": [change.words for change in made]})
+    name = _NAMES.get(tried.decisions.sharding.value)
+    if name is None or all(change.kind != "hardware" for change in made):
+        return words
+    return Message("offer.with_strategy", {"change": words, "strategy": name})
+
+
+def _checkpoint(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
+    """Recompute activations instead of keeping them."""
+    if plan.decisions.gradient_checkpointing.value:
+        return ()
+    training = replace(spec.training, gradient_checkpointing=True)
+    return (
+        Change(
+            words=Message("offer.gradient_checkpointing"),
+            kind="layout",
+            spec=replace(spec, training=training),
+            facts=facts,
+            fix=(_set("/training/gradient_checkpointing", value=True),),
+        ),
+    )
+
+
+def _shrink(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
+    """Leave the micro-batch to the planner, which takes one that divides the batch and fits."""
+    del plan
+    if spec.training.micro_batch in ("auto", 1):
+        return ()
+    return (
+        Change(
+            words=Message("offer.smaller_micro_batch"),
+            kind="layout",
+            spec=replace(spec, training=replace(spec.training, micro_batch="auto")),
+            facts=facts,
+            fix=(_set("/training/micro_batch", value="auto"),),
+        ),
+    )
+
+
+def _attend(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
+    """Use an attention without a matrix of scores."""
+    if plan.decisions.attention.value != "eager":
+        return ()
+    return (
+        Change(
+            words=Message("offer.sdpa"),
+            kind="layout",
+            spec=replace(spec, model=replace(spec.model, attention="sdpa")),
+            facts=facts,
+            fix=(_set("/model/attention", value="sdpa"),),
+        ),
+    )
+
+
+def _halve(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
+    """Use 16 bits where the spec asks for fp32 and the hardware has bf16."""
+    if plan.decisions.precision.value != "fp32" or not facts.hardware.bf16:
+        return ()
+    return (
+        Change(
+            words=Message("offer.bf16"),
+            kind="layout",
+            spec=replace(spec, training=replace(spec.training, precision="bf16")),
+            facts=facts,
+            fix=(_set("/training/precision", value="bf16"),),
+        ),
+    )
+
+
+def _divide(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
+    """Divide weights, gradients and optimizer states, where the spec names another strategy.
+
+    A sharding that the planner chose already needs least memory.
+    """
+    decided = plan.decisions
+    if decided.world.value == 1 or spec.distribution.strategy == "auto":
+        return ()
+    return tuple(
+        Change(
+            words=Message("offer.strategy", {"strategy": _NAMES[strategy]}),
+            kind="layout",
+            spec=replace(spec, distribution=replace(spec.distribution, strategy=strategy)),
+            facts=facts,
+            fix=(_set("/distribution/strategy", value=strategy),),
+        )
+        for strategy in _STRATEGIES
+        if strategy != decided.sharding.value
+    )
+
+
+def _offload(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
+    """Keep optimizer states, then weights as well, in the host's memory."""
+    del plan
+    written = spec.distribution
+    if facts.hardware.kind == "cpu" or written.offload not in ("auto", "none"):
+        return ()
+    if spec.training.optimizer != "adamw":  # DeepSpeed's CPU optimizer is AdamW (FTC440)
+        return ()
+    return tuple(
+        Change(
+            words=Message(f"offer.offload_{offload}"),
+            kind="layout",
+            spec=replace(spec, distribution=replace(written, strategy=strategy, offload=offload)),
+            facts=facts,
+            fix=(
+                *([_set("/distribution/strategy", value=strategy)] if asked else []),
+                _set("/distribution/offload", value=offload),
+            ),
+        )
+        for offload, strategy, asked in _offers(written.strategy)
+    )
+
+
+def _offers(strategy: Strategy | Auto) -> tuple[tuple[Offload, Strategy | Auto, bool], ...]:
+    """Return what may be offloaded, under which strategy, and whether that is to be set.
+
+    ZeRO-2 and ZeRO-3 offload optimizer states, only ZeRO-3 weights.
+    """
+    keeps = strategy in ("auto", "zero2", "zero3")
+    states: Strategy | Auto = strategy if keeps else "auto"
+    weights: Strategy | Auto = strategy if strategy in ("auto", "zero3") else "auto"
+    return (
+        ("optimizer", states, states != strategy),
+        ("parameters", weights, weights != strategy),
+    )
+
+
+def _precompute(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
+    """Compute the reference before training, instead of keeping a second model."""
+    del plan
+    if spec.objective.type not in REFERRING or spec.objective.reference != "copy":
+        return ()
+    return (
+        Change(
+            words=Message("offer.precomputed"),
+            kind="layout",
+            spec=replace(spec, objective=replace(spec.objective, reference="precomputed")),
+            facts=facts,
+            fix=(_set("/objective/reference", value="precomputed"),),
+        ),
+    )
+
+
+def _shrink_states(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
+    """Keep AdamW's moments in 8 bits, where whole weights are trained and not offloaded."""
+    del plan
+    offloaded = spec.distribution.offload not in ("auto", "none")
+    whole = spec.method.type in ("full", "freeze") and spec.training.optimizer == "adamw"
+    if facts.hardware.kind == "cpu" or offloaded or not whole:
+        return ()
+    return (
+        Change(
+            words=Message("offer.adamw_8bit"),
+            kind="method",
+            spec=replace(spec, training=replace(spec.training, optimizer="adamw_8bit")),
+            facts=facts,
+            fix=(_set("/training/optimizer", value="adamw_8bit"),),
+        ),
+    )
+
+
+def _adapt(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
+    """Train an adapter instead of every weight."""
+    del plan
+    return _methods(spec, facts, ("lora",) if spec.method.type == "full" else ())
+
+
+def _quantize(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
+    """Keep the frozen base in 4 bits; its kernels are for GPUs, and for linear modules."""
+    wide = plan.decisions.precision.value == "fp32"
+    fused = facts.model.shape is None or facts.model.shape.experts > 0
+    if facts.hardware.kind == "cpu" or wide or fused or facts.model.quantized is not None:
+        return ()
+    return _methods(spec, facts, () if spec.method.type == "qlora" else ("qlora",))
+
+
+def _methods(
+    spec: Spec, facts: KnownFacts, types: tuple[Literal["lora", "qlora"], ...]
+) -> tuple[Change, ...]:
+    instead = "full" if spec.method.type == "full" else "base"
+    objective, also = spec.objective, []
+    if objective.reference == "copy":  # beside an adapter the base itself is one (FTC560)
+        objective, also = (
+            replace(objective, reference="auto"),
+            [_set("/objective/reference", value="auto")],
+        )
+    return tuple(
+        Change(
+            words=Message(f"offer.{kind}_instead_of_{instead}"),
+            kind="method",
+            spec=replace(spec, method=replace(spec.method, type=kind), objective=objective),
+            facts=facts,
+            fix=(_set("/method/type", value=kind), *also),
+        )
+        for kind in types
+    )
+
+
+def _shorten(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
+    """Cut rows at the 99th, 95th or 90th percentile of lengths."""
+    lengths = facts.data.lengths
+    limits = {round_up(tokens): None for tokens in (lengths.p99, lengths.p95, lengths.p90)}
+    return tuple(
+        Change(
+            words=Message(
+                "offer.max_length", {"tokens": tokens, "share": share_above(lengths, tokens)}
+            ),
+            kind="data",
+            spec=replace(spec, data=replace(spec.data, max_length=tokens)),
+            facts=facts,
+            fix=(_set("/data/max_length", value=tokens),),
+        )
+        for tokens in limits
+        if lengths.prompt_max <= tokens < plan.decisions.max_length.value
+    )
+
+
+def _multiply(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
+    """Use more of the same GPU in one host."""
+    del plan
+    hardware = facts.hardware
+    if hardware.kind == "cpu" or hardware.origin == "machine":
+        return ()
+    return tuple(
+        Change(
+            words=Message("offer.gpus", {"count": count}),
+            kind="hardware",
+            spec=replace(spec, hardware=replace(spec.hardware, count=count)),
+            facts=with_count(facts, count),
+            fix=(_set("/hardware/count", value=count),),
+        )
+        for count in _COUNTS
+        if count > hardware.count
+    )
+
+
+def _set(path: str, *, value: object) -> Mapping[str, Any]:
+    """Return an RFC 6902 operation on the long form of the spec."""
+    return {"op": "add", "path": path, "value": value}
+
+
+def fitting_gpus(spec: Spec, facts: KnownFacts, least_bytes: LeastBytes) -> tuple[str, ...]:
+    """Return the names of accelerators on which the spec as it is would fit, smallest first.
+
+    Their number is that of the spec. Devices with the same features differ in memory alone, so one
+    of each such group says what all of them need. `least_bytes` returns the least memory that any
+    layout needs.
+    """
+    if facts.hardware.kind == "cpu":
+        return ()
+    needs: dict[tuple[object, ...], int] = {}
+    fitting: list[Accelerator] = []
+    for device in all_accelerators():
+        if device.compute_capability < LEAST_CAPABILITY:
+            continue
+        alike = (device.bf16, device.compute_capability >= (9, 0))
+        if alike not in needs:
+            needs[alike] = least_bytes(spec, on_device(facts, device))
+        if needs[alike] <= device.memory_bytes:
+            fitting.append(device)
+    fitting.sort(key=lambda device: (device.memory_bytes, device.name))
+    return tuple(device.name for device in fitting)
+
+
+def on_device(facts: KnownFacts, device: Accelerator) -> KnownFacts:
+    """Return the facts with another accelerator in the same host, as many as there were."""
+    data_sheet = describe_device(device, facts.hardware.count)
+    return replace(facts, hardware=replace(facts.hardware, **data_sheet))
+
+
+def with_count(facts: KnownFacts, count: int) -> KnownFacts:
+    """Return the facts with so many of the same accelerator in one host."""
+    match = find_accelerator(facts.hardware.name)
+    link = link_of(match.accelerator if match is not None else None, count)
+    return replace(facts, hardware=replace(facts.hardware, count=count, link=link))
+
+
+_EDITS: Final[tuple[Edit, ...]] = (
+    _shrink, _checkpoint, _attend, _halve, _precompute, _divide, _offload, _shrink_states, _adapt,
+    _quantize, _shorten, _multiply,
+)  # fmt: skip

@@ -1,0 +1,285 @@
+"""How long one device computes a micro-batch, and what a step costs beside its micro-batches.
+
+A micro-batch costs arithmetic, memory traffic and kernel launches; a step adds communication, the
+optimizer and offloaded states.
+"""
+
+from typing import Final
+
+from ftc.compiler.knowledge.accelerators import find_accelerator
+from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.memory.activations import layer_bytes, prefill_tokens, token_seconds
+from ftc.compiler.plan.memory.host import swap_seconds
+from ftc.compiler.plan.memory.states import paged_bytes, state_bytes, trained_bytes
+from ftc.compiler.plan.memory.weights import base_weights, targeted_weights
+from ftc.compiler.resolve.facts import HardwareFacts
+
+# Fitted together to plain SFTTrainer runs on one A100-80GB (fms-acceleration,
+# scripts/benchmarks/refs; 1.1B to 70B; full, LoRA, QLoRA, GPTQ): 14 rates, 12 % off in the mean
+# square, 31 % at most. `benchmarks/memory.md` says how.
+_MATMUL_SHARE: Final = 0.83  # of the data sheet's dense rate, that very wide products reach
+_HALF_RATE_HIDDEN: Final = 1200  # the hidden size at which products reach half of that
+_TRAFFIC: Final = 3.6  # device memory read and written per pass, in bytes a layer keeps of a token
+_DEQUANTIZED_BYTES: Final = 7.5  # per 4-bit weight and pass: read, written in 16 bits, read again
+_CPU_FLOPS_PER_CORE: Final = 30e9  # fp32 on a server core, a model of some million weights: rough
+# A CPU's memory, read and written by one process: what a pass over the weights costs there.
+_CPU_BYTES_PER_SECOND: Final = 20e9
+# Python's floor of a pass, forward and backward, measured on one core of a server with the pinned
+# Trainer (Llamas of 2 and 8 layers, hidden sizes 64 and 256, 1 to 32 rows of 40 tokens): 2.5 ms for
+# collator, hooks and engine, and 0.85 ms per layer, which is some 100 operations. A GPU's host does
+# the same work, launching kernels instead of computing them, while the GPU computes.
+_PASS_SECONDS, _LAYER_SECONDS = 0.0025, 0.001
+_ADAPTED_SECONDS: Final = 0.00015  # some 15 operations more for each adapted module: an assumption
+# DoRA's norm, per adapted weight and forward pass: an fp32 copy of it, the adapter's product, that
+# scaled, and their sum, each written and read: an assumption
+_NORM_BYTES: Final = 32
+_CAST_BYTES: Final = 6  # autocast reads an fp32 weight and writes it in 16 bits
+_NOMINAL_TFLOPS: Final = 100.0  # of a device that no table knows, to rank layouts by
+# Bytes per second that a ring of one host's GPUs reaches (NCCL's "bus bandwidth"): NVLink of
+# Hopper, of A100, of older or bridged cards; PCIe through the host.
+_HOPPER_LINK, _AMPERE_LINK, _BRIDGE_LINK, _PCIE_LINK = 350e9, 230e9, 50e9, 12e9
+# What a node sends to the others where nobody said: the 100 Gbit/s of AWS's p3dn.24xlarge and
+# g5.48xlarge, the least of its instances with eight GPUs (its p4d has 400, its p5 3,200).
+ASSUMED_GBIT: Final = 100.0
+_NETWORK_SHARE: Final = 0.8  # of that a ring reaches: an assumption
+_BYTES_PER_GBIT: Final = 1e9 / 8
+_HOPPER, _AMPERE_DATA_CENTRE, _VOLTA = 9.0, 8.0, 7.0
+_FP32: Final = 4
+_HOST_LINK: Final = 16e9  # of pinned host memory and one GPU, PCIe of the fourth generation
+# DeepSpeed's CPU AdamW, parameters per second of one host: Qwen2.5-3B on two A100 takes steps of
+# 2.4 to 3.1 s on 128 cores (deepspeedai/DeepSpeed, tutorial of ZeRO-Offload), most of it this.
+_CPU_ADAMW: Final = 1.5e9
+_WEIGHT_TRAFFIC_BYTES: Final = 12  # an fp32 weight read and written, its gradient read
+_STEP_SECONDS: Final = 0.02  # per optimizer step: data loader, logging
+_DEEPSPEED_SECONDS: Final = 0.02  # per step: its engine's bookkeeping; an assumption
+_FETCH_SECONDS: Final = 0.0005  # per layer and pass: hooks of ZeRO-3 and FSDP; an assumption
+_HIDDEN: Final = 0.5  # share of a micro-batch beside which communication runs
+
+
+def micro_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
+    """Return the seconds of one micro-batch of so many tokens, forward and backward.
+
+    This is the slower of computing and launching kernels (the idea is from S. Williams et al.,
+    "Roofline", 2009). Computing is the arithmetic at the rate that products of this width reach,
+    plus memory traffic at the memory's bandwidth: of everything between the products, and of one
+    reading of the weights per pass, which dominates with few tokens. A device of unknown rate has
+    a nominal rate, which only serves to rank layouts (see `rate`).
+    """
+    launching = job.shape.layers * (_LAYER_SECONDS + _ADAPTED_SECONDS * len(job.targets))
+    launching *= 4 / 3 if job.checkpointing else 1
+    launching += _PASS_SECONDS
+    if hardware.kind == "cpu":
+        cores = hardware.cores or 1
+        speed = cores * _CPU_FLOPS_PER_CORE / max(1, hardware.count)
+        reading = weight_traffic_bytes(job) / _CPU_BYTES_PER_SECOND
+        return operations(job) * tokens / speed + reading + launching
+    bandwidth = (hardware.bandwidth_gb_s or 10 * _NOMINAL_TFLOPS) * 1e9
+    computing = operations(job) * tokens / product_rate(job, hardware)
+    weights = job.shape.linear_parameters + job.shape.expert_parameters
+    moving = _TRAFFIC * passes(job) * job.shape.layers * layer_bytes(job) * tokens
+    if job.storage != "plain":
+        moving += _DEQUANTIZED_BYTES * passes(job) * weights
+    if job.mixed:
+        moving += _CAST_BYTES * (2 if job.checkpointing else 1) * weights
+    if job.dora:
+        moving += _NORM_BYTES * (2 if job.checkpointing else 1) * targeted_weights(job)
+    moving += passes(job) * job.shape.parameters * job.compute_bytes
+    return max(computing + moving / bandwidth, launching)
+
+
+def weight_traffic_bytes(job: Job) -> float:
+    """Return the bytes of weights and gradients that a pass reads and writes.
+
+    On a CPU, where nothing overlaps with it, 28 bytes per weight of a full fine-tune took 1.3 ns.
+    """
+    adding = 4 * job.load_bytes  # a new gradient written and read, the sum read and written
+    return passes(job) * job.shape.parameters * job.load_bytes + adding * job.trainable
+
+
+def forward_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
+    """Return the seconds of one forward pass without a backward pass, as in an evaluation."""
+    return micro_seconds(job, hardware, tokens) / passes(job)
+
+
+def generation_seconds(job: Job, hardware: HardwareFacts) -> float:
+    """Return the seconds of generating a step's answers, all of the greatest length.
+
+    The prompts go through the model together, then one token of each row at a time.
+    """
+    if not job.answer_tokens:
+        return 0.0
+    bandwidth = _CPU_BYTES_PER_SECOND
+    speed = (hardware.cores or 1) * _CPU_FLOPS_PER_CORE / max(1, hardware.count)
+    if hardware.kind != "cpu":
+        bandwidth = (hardware.bandwidth_gb_s or 10 * _NOMINAL_TFLOPS) * 1e9
+        speed = product_rate(job, hardware)
+    token = token_seconds(job, rate=speed, bytes_per_second=bandwidth)
+    return forward_seconds(job, hardware, prefill_tokens(job)) + job.answer_tokens * token
+
+
+def passes(job: Job) -> float:
+    """Return the passes of a micro-batch, in forward passes.
+
+    A backward pass costs two, and recomputing activations one more. A frozen base needs no
+    gradients of its weights: its backward pass costs one. Layers before the first trained weight
+    have a forward pass only.
+    """
+    backward = (2 if job.full else 1) + (1 if job.checkpointing else 0)
+    if not job.frozen_layers:
+        return 1 + backward
+    return 1 + backward * job.backward_layers / job.shape.layers
+
+
+def operations(job: Job) -> float:
+    """Return the floating-point operations per token of a micro-batch.
+
+    2 per weight and pass (arXiv 2001.08361, section 2.1), looked-up embeddings apart; attention
+    besides: scores and values of half the row on average, twice and a half that backward.
+    """
+    shape = job.shape
+    looked_up = 0 if shape.tied else shape.embedding_parameters
+    weights = 2 * (active_parameters(job) - looked_up)
+    attention = 2 * job.length_tokens * shape.heads * shape.head_dim * shape.layers
+    reached = job.backward_layers / shape.layers
+    recomputed = reached if job.checkpointing else 0
+    adapter: float = 0 if job.full else 6 * job.trainable
+    if job.dora and job.dropout:  # which multiplies with the base's weights once more
+        adapter += 2 * passes(job) * targeted_weights(job)
+    return weights * passes(job) + attention * (1 + 2.5 * reached + recomputed) + adapter
+
+
+def active_parameters(job: Job) -> int:
+    """Return the parameters that one token uses; of the experts, only those it is routed to."""
+    shape = job.shape
+    if not shape.experts:
+        return shape.parameters
+    idle = shape.experts - shape.experts_per_token
+    return shape.parameters - shape.expert_parameters * idle // shape.experts
+
+
+def product_rate(job: Job, hardware: HardwareFacts) -> float:
+    """Return the operations per second that matrix products of this model reach."""
+    hidden = job.shape.hidden
+    peak = (rate(job, hardware) or _NOMINAL_TFLOPS) * 1e12
+    return peak * _MATMUL_SHARE * hidden / (hidden + _HALF_RATE_HIDDEN)
+
+
+def rate(job: Job, hardware: HardwareFacts) -> float | None:
+    """Return the data sheet's dense rate in this precision, in 10^12 per second, where known.
+
+    For a CPU the number of cores must be known, and the rate is rough.
+    """
+    if hardware.kind == "cpu":
+        return None if hardware.cores is None else hardware.cores * _CPU_FLOPS_PER_CORE / 1e12
+    wide = job.compute_bytes == 4  # noqa: PLR2004 - fp32
+    if not wide and hardware.bf16:
+        return hardware.bf16_tflops
+    match = find_accelerator(hardware.name)
+    if match is None:
+        return hardware.bf16_tflops
+    return match.accelerator.fp32_tflops if wide else match.accelerator.fp16_tflops
+
+
+def step_overhead_seconds(job: Job, hardware: HardwareFacts, micro: float) -> float:
+    """Return the seconds of a step in addition to its micro-batches of `micro` seconds each."""
+    if hardware.kind == "cpu":
+        return _STEP_SECONDS
+    step = _STEP_SECONDS + states_seconds(job, hardware) + exposed_seconds(job, hardware, micro)
+    step += host_seconds(job, micro) + swap_seconds(job)
+    if job.deepspeed:
+        step += _DEEPSPEED_SECONDS
+    if job.gathers:
+        step += 3 * _FETCH_SECONDS * job.shape.layers * job.accumulation
+    return step
+
+
+def exposed_seconds(job: Job, hardware: HardwareFacts, micro: float) -> float:
+    """Return the seconds of communication per step that do not overlap with computing.
+
+    A ring of N processes moves (N - 1) / N of what it reduces or gathers (NCCL). DDP and ZeRO-1
+    reduce once a step, ZeRO-2 and ZeRO-3 after each micro-batch, since they keep no whole gradient;
+    ZeRO-1 and ZeRO-2 gather the new weights after the step, ZeRO-3 all weights twice for each
+    micro-batch (arXiv 1910.02054, section 7). FSDP is like ZeRO-3, with weights and gradients in
+    the compute dtype.
+    """
+    if job.world == 1:
+        return 0.0
+    gradients = job.trainable * trained_bytes(job)
+    share = (job.world - 1) / job.world
+    speed = link_speed(hardware)
+    if job.gathers:
+        if job.fsdp and job.full:
+            gradients = job.trainable * job.compute_bytes
+        moved = job.accumulation * (gradients + 2 * _gathered_bytes(job))
+        return max(0.0, share * moved / speed - _HIDDEN * micro * job.accumulation)
+    reductions = job.accumulation if job.sharding == "zero2" else 1
+    reducing = reductions * max(0.0, share * gradients / speed - _HIDDEN * micro)
+    gathering = share * gradients / speed
+    if not job.deepspeed:  # DDP's all-reduce is both, and overlaps as a whole
+        return max(0.0, 2 * gathering - _HIDDEN * micro)
+    return reducing + gathering
+
+
+def states_seconds(job: Job, hardware: HardwareFacts) -> float:
+    """Return the seconds of the optimizer's memory traffic, for this process's share of states.
+
+    If the states are on the host, its CPU updates those of all processes. Paged states are assumed
+    to move from and to the host, as they do when the device is full.
+    """
+    if job.states_on_host:
+        return job.trainable / (_CPU_ADAMW * job.nodes)
+    share = job.world if job.deepspeed or job.fsdp else 1
+    bandwidth = (hardware.bandwidth_gb_s or 1000) * 1e9
+    moved = _WEIGHT_TRAFFIC_BYTES + 2 * state_bytes(job, _FP32)
+    paging = 2 * paged_bytes(job) / _HOST_LINK
+    return job.trainable * moved / share / bandwidth + paging
+
+
+def host_seconds(job: Job, micro: float) -> float:
+    """Return the seconds per step of copying offloaded states and weights from and to the host.
+
+    Each process copies its share: gradients to the host after each micro-batch, and new weights
+    back after the step (ZeRO-Offload, arXiv 2101.06840, section 4). Offloaded weights are read for
+    each pass, while it computes.
+    """
+    moved = 0.0
+    if job.states_on_host:
+        moved = (job.accumulation + 1) * job.trainable * trained_bytes(job) / job.world
+    step = moved / _HOST_LINK
+    if job.weights_on_host:
+        reads = 3 if job.checkpointing else 2
+        reading = reads * _gathered_bytes(job) / job.world / _HOST_LINK
+        step += job.accumulation * max(0.0, reading - _HIDDEN * micro)
+    return step
+
+
+def _gathered_bytes(job: Job) -> int:
+    """Return the bytes of all weights that the processes gather."""
+    if not job.full:
+        return base_weights(job).shared_bytes
+    return job.shape.parameters * (job.compute_bytes if job.fsdp else job.load_bytes)
+
+
+def link_speed(hardware: HardwareFacts) -> float:
+    """Return the bytes per second of a ring through all GPUs.
+
+    Over several nodes it goes through each node's network once, which limits it if the network is
+    slower than the links inside a node (NCCL's "bus bandwidth" is defined the same way).
+    """
+    inside = host_link_speed(hardware)
+    if hardware.nodes == 1:
+        return inside
+    network = (hardware.network_gbit or ASSUMED_GBIT) * _BYTES_PER_GBIT * _NETWORK_SHARE
+    return network if hardware.count == 1 else min(inside, network)
+
+
+def host_link_speed(hardware: HardwareFacts) -> float:
+    """Return the bytes per second of a ring between the GPUs of one host."""
+    if hardware.link != "nvlink":
+        return _PCIE_LINK
+    capability = hardware.compute_capability
+    if capability is None or capability >= _HOPPER:
+        return _HOPPER_LINK
+    if capability == _AMPERE_DATA_CENTRE:
+        return _AMPERE_LINK
+    return 2 * _BRIDGE_LINK if capability == _VOLTA else _BRIDGE_LINK

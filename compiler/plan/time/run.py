@@ -1,0 +1,232 @@
+"""How long training and the evaluation of the test split take, and what that costs."""
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import accumulate
+from statistics import fmean
+from typing import Final
+
+from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.plan.batch.sizes import Arrangement
+from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.memory.host import checkpoint_bytes
+from ftc.compiler.plan.memory.passes import blind_passes, reference_passes, sequences_of
+from ftc.compiler.plan.plan import Cost, Time
+from ftc.compiler.plan.time.roofline import (
+    forward_seconds,
+    generation_seconds,
+    micro_seconds,
+    rate,
+    step_overhead_seconds,
+)
+from ftc.compiler.resolve.facts import HardwareFacts, Lengths
+
+_BATCH_TOKENS, _BATCH_ROWS = 4096, 16  # of evaluate.py
+_WEIGHT_BYTES: Final = 2  # a merged model is saved in 16 bits
+_IMPORT_SECONDS: Final = 10.0
+# Seconds measured over seconds predicted, least and most, on the rates that the roofline was
+# fitted to (0.76 to 1.22), and as much again for other cards, which none of them ran on.
+_LEAST, _MOST = 0.7, 1.5
+_CPU_SPREAD: Final = 2.0  # ... by this factor either way
+_ESTIMATE_SPREAD: Final = 1.2  # more, where lengths were estimated from characters
+_START_SECONDS: Final = 20.0  # imports, tokenising a small file, the first step
+_HOUR_SECONDS: Final = 3600
+_DISK_BYTES_PER_SECOND: Final = 1e9  # an NVMe disk or a cloud's network disk: an assumption
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What each model is evaluated on: the rows whose loss is computed, and those it answers.
+
+    `row_tokens` is the mean length of a sequence; a pair has two.
+    """
+
+    rows: int
+    row_tokens: float
+    answered_rows: int
+    answer_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a run has to do: optimizer steps, evaluations and checkpoints.
+
+    `evaluations` include the one before the first step and the one of the best checkpoint.
+    `referred_rows` are the rows whose reference is computed once before training. `lengths` are
+    those of evaluated rows, which have at most `max_length_tokens`. `trained` is how the rows of a
+    step are arranged. `judged` is what is evaluated on the test split, None without one.
+    """
+
+    steps: int
+    rows_per_step: int
+    trained: Arrangement
+    evaluations: int
+    evaluation_rows: int
+    saves: int
+    referred_rows: int = 0
+    lengths: Lengths
+    max_length_tokens: int
+    judged: Judged | None = None
+
+
+def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
+    """Return the seconds of a run and their range; None where no rate is known."""
+    if not rate(job, hardware):
+        return None
+    tokens = pass_tokens(work.trained, micro=job.micro, world=job.world, step=work.rows_per_step)
+    step = step_seconds(job, hardware, tokens)
+    seen = job.eval_micro or job.micro
+    batches = work.evaluations * math.ceil(work.evaluation_rows / (seen * job.world))
+    seen_tokens = (
+        seen
+        * sequences_of(job.objective)
+        * padded_tokens(work.lengths, seen, work.max_length_tokens)
+    )
+    evaluation = batches * (1 + blind_passes(job)) * forward_seconds(job, hardware, seen_tokens)
+    saving = work.saves * checkpoint_bytes(job) / _DISK_BYTES_PER_SECOND
+    loading = job.shape.parameters * job.load_bytes / _DISK_BYTES_PER_SECOND + _START_SECONDS
+    if job.reference == "precomputed":
+        asked = math.ceil(work.referred_rows / (job.micro * job.world)) * reference_passes(job)
+        loading += asked * forward_seconds(job, hardware, job.sequences * tokens)
+    judging = judging_seconds(job, hardware, work.judged) if work.judged else 0.0
+    total = work.steps * step + evaluation + saving + loading + judging
+    low, high = _spread(job, work.lengths)
+    return Time(
+        total_seconds=round(total, 1),
+        low_seconds=round(total * low, 1),
+        high_seconds=round(total * high, 1),
+        training_seconds=round(work.steps * step, 1),
+        evaluation_seconds=round(evaluation, 1),
+        saving_seconds=round(saving, 1),
+        loading_seconds=round(loading, 1),
+        judging_seconds=round(judging, 1),
+        tokens_per_second=round(work.rows_per_step * work.trained.lengths.mean / step, 1),
+    )
+
+
+def estimate_cost(time: Time | None, hardware: HardwareFacts, price: float | None) -> Cost | None:
+    """Return the cost of a run at a price per GPU and hour; None where price or time is not known.
+
+    The price of a CPU is that of its machine, for any number of processes. All nodes are paid.
+    """
+    if time is None or price is None:
+        return None
+    hourly = price * hardware.nodes * (hardware.count if hardware.kind == "gpu" else 1)
+    total, low, high = (
+        round(hourly * seconds / _HOUR_SECONDS, 2)
+        for seconds in (time.total_seconds, time.low_seconds, time.high_seconds)
+    )
+    return Cost(total=total, low=low, high=high)
+
+
+def step_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
+    """Return the seconds of one optimizer step of `tokens` per sequence, padding included.
+
+    The passes of a reference and the generation of answers are added.
+    """
+    micro = micro_seconds(job, hardware, job.sequences * tokens)
+    if blind_passes(job):
+        micro += blind_passes(job) * forward_seconds(job, hardware, job.sequences * tokens)
+    step = micro * job.accumulation + step_overhead_seconds(job, hardware, micro)
+    return step + generation_seconds(job, hardware)
+
+
+def pass_tokens(rows: Arrangement, *, micro: int, world: int, step: int) -> float:
+    """Return the expected tokens per row of a training pass, padded to its longest row.
+
+    If the `step` rows of a step are sorted, the `micro` rows of all `world` processes are
+    consecutive.
+    """
+    if not rows.sorted:
+        return padded_tokens(rows.lengths, max(micro, rows.together), rows.length_tokens)
+    return padded_tokens(rows.lengths, micro * world, rows.length_tokens, sorted_rows=step)
+
+
+@lru_cache(maxsize=1024)
+def padded_tokens(
+    lengths: Lengths, rows: int, max_length_tokens: int, *, sorted_rows: int = 0
+) -> float:
+    """Return the expected tokens per row of a micro-batch that is padded to its longest row.
+
+    It is the mean length, times the ratio of the expected maximum of so many draws from the
+    histogram to that of one. Of micro-batches from `sorted_rows` sorted draws, the first has the
+    maximum of all draws, and each later one the quantile at which it begins.
+    """
+    edges = sorted((min(edge, max_length_tokens), count) for edge, count in lengths.histogram)
+    total = sum(count for _, count in edges)
+    if not total:
+        return max(1.0, min(lengths.mean, max_length_tokens))
+    shares = [seen / total for seen in accumulate(count for _, count in edges)]
+
+    def largest_of(draws: int) -> float:
+        below, expected = 0.0, 0.0
+        for (edge, _), share in zip(edges, shares, strict=True):
+            expected += edge * (share**draws - below)
+            below = share**draws
+        return expected
+
+    def longest(begin: int) -> float:
+        """Return the expected length of a sorted row, counted from the longest."""
+        if begin == 0:
+            return largest_of(max(rows, sorted_rows))
+        return edges[bisect_left(shares, 1 - (begin + 0.5) / sorted_rows)][0]
+
+    begins = range(0, max(1, sorted_rows), rows)
+    one = largest_of(1)
+    stretch = fmean(longest(begin) for begin in begins) / one if one else 1.0
+    return max(1.0, min(lengths.mean * stretch, max_length_tokens))
+
+
+def _spread(job: Job, lengths: Lengths) -> tuple[float, float]:
+    """Return the factors of the range: as measured, wider where lengths are estimates."""
+    low, high = (_LEAST, _MOST) if job.gpu else (1 / _CPU_SPREAD, _CPU_SPREAD)
+    return (low / _ESTIMATE_SPREAD, high * _ESTIMATE_SPREAD) if lengths.estimate else (low, high)
+
+
+def count_evaluations(steps: int, every: int) -> int:
+    """Return how often something happens that happens every so many steps, the end included."""
+    return math.ceil(steps / max(1, every))
+
+
+def count_models(job: Job) -> int:
+    """Return how many models are evaluated: the base too, unless its head is new."""
+    return 1 if OBJECTIVES[job.objective].head == "scores" else 2
+
+
+def judging_seconds(job: Job, hardware: HardwareFacts, judged: Judged) -> float:
+    """Return the seconds of evaluate.py, which has one model in memory at a time.
+
+    One process has the merged 16-bit weights.
+    """
+    if not judged.rows:
+        return 0.0
+    alone = replace(hardware, count=1, nodes=1)
+    asked = replace(
+        job,
+        full=True,
+        trainable=0,
+        targets=(),
+        rank=0,
+        dora=False,
+        storage="plain",
+        load_bytes=job.load_bytes if hardware.kind == "cpu" else _WEIGHT_BYTES,
+        sharding="single",
+        offload="none",
+        world=1,
+        nodes=1,
+        micro=_BATCH_ROWS,
+        accumulation=1,
+        checkpointing=False,
+        frozen_layers=0,
+        answer_tokens=judged.answer_tokens if judged.answered_rows else 0,
+        length_tokens=max(job.length_tokens, judged.answer_tokens + 1),
+    )
+    tokens = judged.rows * sequences_of(job.objective) * judged.row_tokens
+    batch = min(_BATCH_TOKENS, _BATCH_ROWS * judged.row_tokens)
+    reading = math.ceil(tokens / batch) * forward_seconds(asked, alone, batch)
+    batches = math.ceil(judged.answered_rows / _BATCH_ROWS)
+    writing = batches * generation_seconds(asked, alone)
+    loading = job.shape.parameters * asked.load_bytes / _DISK_BYTES_PER_SECOND
+    return _IMPORT_SECONDS + count_models(job) * (loading + reading + writing)

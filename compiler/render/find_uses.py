@@ -1,0 +1,367 @@
+"""Computes what a bundle uses: booleans by which templates omit what a run does not need."""
+
+from collections.abc import Mapping, Sequence
+
+from ftc.compiler.knowledge.converter import hides_rotation
+from ftc.compiler.knowledge.gguf_types import wants_matrix
+from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.ollama_templates import find_ollama_family
+from ftc.compiler.plan.memory.passes import NEEDS
+from ftc.compiler.plan.objective.comparison import PAIRING
+from ftc.compiler.plan.objective.sampling import find_rewards, samples, sampling_reference
+from ftc.compiler.plan.plan import Decisions
+from ftc.compiler.plan.search.padding import sorts_rows
+from ftc.compiler.plan.splits import is_weighed
+from ftc.compiler.render.method import token_tables
+from ftc.compiler.render.source import BundleSource
+from ftc.compiler.render.trainer import schedule_reasons
+from ftc.compiler.render.uses import Uses
+from ftc.compiler.resolve.facts import DataFacts, ModelFacts
+from ftc.compiler.resolve.model.chain import RESULT
+from ftc.spec.sources import list_sources
+
+#: The attention that accepts concatenated rows of any length; others need a padded batch.
+_VARIABLE_LENGTHS = "flash_attention_2"
+
+
+def find_uses(source: BundleSource) -> Uses:
+    """Return what this bundle uses."""
+    return Uses(
+        **_model_uses(source),
+        **_data_uses(source),
+        **_objective_uses(source),
+        **_reward_uses(source),
+        **_training_uses(source),
+        **_score_uses(source),
+        **_launch_uses(source),
+        **_tracking_uses(source),
+        **_metric_uses(source),
+        **_export_uses(source),
+    )
+
+
+def _model_uses(source: BundleSource) -> dict[str, bool]:
+    """Return the choices of the model and its method."""
+    spec, facts, decided = source.spec, source.facts, source.plan.decisions
+    converted = bool(spec.export.types) or spec.export.adapter
+    storage = decided.quant_storage
+    return {
+        "lora": spec.method.type in ("lora", "qlora"),
+        "qlora": spec.method.type == "qlora",
+        "int8": spec.method.type == "qlora" and spec.method.quantization == "int8",
+        "quant_storage": storage is not None and storage.value != "uint8",
+        "freeze": spec.method.type == "freeze",
+        "dora": decided.dora is not None,
+        "rslora": decided.rslora is not None,
+        "lora_init": decided.lora_init is not None,
+        "split_init": decided.lora_init is not None and decided.lora_init.value != "gaussian",
+        "experts": decided.lora_experts is not None,
+        "new_tokens": bool(spec.model.new_tokens),
+        "token_rows": bool(token_tables(source)),
+        "also_train": decided.also_train is not None and spec.method.type != "freeze",
+        "model_folder": source.model_path is not None,
+        "chained": _is_chained(source),
+        "model_hub": source.model_path is None,
+        "custom_code": spec.model.trust_remote_code,
+        "pickles": spec.model.pickled_weights,
+        "options": source.model_path is None or spec.model.trust_remote_code,
+        "chat_template_file": source.chat_template is not None,
+        "one_key_head": _has_one_key_head(facts.model),
+        "hidden_rotation": converted and hides_rotation(facts.model.architecture),
+    }
+
+
+def _is_chained(source: BundleSource) -> bool:
+    """Return whether the model is another bundle's result, and rows are held out to evaluate it."""
+    path, decided = source.model_path, source.plan.decisions
+    held_rows = decided.validation_rows.value + decided.test_rows.value
+    return path is not None and path.endswith(RESULT) and held_rows > 0
+
+
+def _data_uses(source: BundleSource) -> dict[str, bool]:
+    """Return the choices of the data."""
+    spec, facts, decided = source.spec, source.facts, source.plan.decisions
+    data, form = facts.data, facts.data.form
+    parts = data.sources or (data,)
+    forms, formats = {part.form for part in parts}, {part.format for part in parts}
+    on_hub = [path is None for path in source.data_paths or (source.data_path,)]
+    splits = OBJECTIVES[spec.objective.type].splits
+    validation, test = decided.validation_rows.value > 0, decided.test_rows.value > 0
+    return {
+        **_reading_uses(parts),
+        "hub_data": any(on_hub),
+        "file_data": not all(on_hub),
+        "mixture": bool(data.sources),
+        "weighed": bool(data.sources) and is_weighed(spec),
+        "source_limits": any(one.max_rows is not None for one in list_sources(spec.data)),
+        **_planned_uses(source),
+        "forms": len(forms) > 1,
+        "csv": "csv" in formats,
+        "jsonl": "jsonl" in formats,
+        "json": "json" in formats,
+        "parquet": "parquet" in formats,
+        "form_chat": "chat" in forms,
+        "form_pairs": "prompt_completion" in forms,
+        "form_instruction": "instruction" in forms,
+        "form_text": form == "text",
+        "pairs": form == "preference",
+        "compared": form in ("preference", "feedback"),
+        "system": spec.data.system is not None and form != "text",
+        "template": renders_template(source),
+        "append_eos": facts.tokenizer.closes_answer is False,
+        "loss_on_all": spec.objective.loss_on == "all",
+        "tools": data.calls,
+        "last_answer": spec.objective.loss_on == "last_turn" or form != "chat",
+        "repair": spec.data.cleaning.repair_encoding,
+        "deduplicate": spec.data.cleaning.drop_duplicates,
+        "truncate": spec.data.cleaning.overlong == "truncate" and not splits,
+        "split": splits,
+        "max_rows": spec.data.max_rows is not None,
+        "stratify": decided.stratify.value and form not in ("text", "preference"),
+        "validation": validation,
+        "test": test,
+    }
+
+
+def _planned_uses(source: BundleSource) -> dict[str, bool]:
+    """Return how the data are compared with the plan: only for local files, which may change.
+
+    Streamed data and files of the Hub are pinned to the planned commit. `--data` can replace a
+    single data set of files.
+    """
+    data = source.facts.data
+    on_disk = any(path is not None for path in source.data_paths or (source.data_path,))
+    planned = on_disk or (not data.sources and data.streamed_rows is None)
+    return {
+        "planned_files": planned,
+        "exact_lengths": planned and not data.sources and not data.lengths.estimate,
+    }
+
+
+def _reading_uses(parts: Sequence[DataFacts]) -> dict[str, bool]:
+    """Return the choices of how rows are read: from files, or streamed over the network."""
+    streams = {part.format for part in parts if part.streamed_rows is not None}
+    whole = [part for part in parts if part.streamed_rows is None]
+    return {
+        "downloads": any(part.origin == "hub" for part in whole),
+        "streamed": bool(streams),
+        "csv_stream": "csv" in streams,
+        "jsonl_stream": "jsonl" in streams,
+        "parquet_stream": "parquet" in streams,
+    }
+
+
+def _objective_uses(source: BundleSource) -> dict[str, bool]:
+    """Return the choices of preference objectives."""
+    spec, facts, decided = source.spec, source.facts, source.plan.decisions
+    validation = decided.validation_rows.value > 0
+    metric = decided.metric.value
+    return {
+        "pair_smoothing": decided.pair_smoothing is not None,
+        "reference_copy": decided.reference is not None and decided.reference.value == "copy",
+        "read_in_part": (
+            decided.reference is not None
+            and decided.reference.value == "precomputed"
+            and spec.training.max_steps is not None
+            and spec.training.max_steps * decided.global_batch.value < decided.train_rows.value
+        ),
+        "referred": decided.reference is not None,
+        "rewards": decided.beta is not None and not samples(spec),
+        "unpadded": facts.tokenizer.pad is None,
+        "best_by_margin": (
+            spec.objective.type in PAIRING
+            and decided.best_by.value == "metric"
+            and metric == "none"
+            and validation
+        ),
+    }
+
+
+def _training_uses(source: BundleSource) -> dict[str, bool]:
+    """Return the choices of training."""
+    spec, decided = source.spec, source.plan.decisions
+    gpu, sharding = source.facts.hardware.kind == "gpu", decided.sharding.value
+    validation = decided.validation_rows.value > 0
+    return {
+        "cpu": not gpu,
+        "gpu": gpu,
+        "distributed": decided.world.value > 1 or sharding.startswith("zero"),
+        "deepspeed": sharding in ("zero1", "zero2", "zero3"),
+        "zero3": sharding == "zero3",
+        "nvme": decided.nvme_bytes is not None,
+        "fsdp": sharding == "fsdp",
+        "bf16": decided.precision.value == "bf16",
+        "fp16": decided.precision.value == "fp16",
+        "other_optimizer": spec.training.optimizer != "adamw",
+        "bnb_optimizer": spec.training.optimizer not in ("adamw", "adafactor", "sgd"),
+        "schedule_options": bool(schedule_reasons(decided)),
+        "loraplus": decided.loraplus_ratio is not None,
+        "embedding_rate": decided.embedding_learning_rate is not None,
+        "compiled": decided.compile.value,
+        "loader_workers": decided.loader_workers.value > 0,
+        "loader_prefetch": decided.loader_prefetch is not None,
+        "max_steps": spec.training.max_steps is not None,
+        "early_stopping": decided.patience.value is not None and validation,
+        "allow_worse": spec.training.evaluation.allow_worse,
+        "packed": decided.packing.value != "none",
+        "stacked": decided.packing.value != "none" and decided.attention.value != _VARIABLE_LENGTHS,
+        "liger": spec.training.liger,
+        **_order_uses(source),
+        "fused_head": not gpu and NEEDS[spec.objective.type].head == "fused",
+    }
+
+
+def _order_uses(source: BundleSource) -> dict[str, bool]:
+    """Return the choices of which rows form a step, and of how the validation loss is averaged.
+
+    Trainers that generate answers sample their prompts themselves. For labels, the mean is a
+    metric.
+    """
+    spec, decided = source.spec, source.plan.decisions
+    by_token = OBJECTIVES[spec.objective.type].packs
+    distributed = decided.world.value > 1
+    averaged = decided.validation_rows.value > 0 and spec.objective.type != "classification"
+    mean_loss = averaged and not samples(spec) and (by_token or distributed)
+    return {
+        "ordered": not samples(spec),
+        "group_by_length": decided.group_by_length.value,
+        "sorted_rows": decided.packing.value == "none" and sorts_rows(spec),
+        "mean_loss": mean_loss,
+        "by_token": by_token,
+    }
+
+
+def _launch_uses(source: BundleSource) -> dict[str, bool]:
+    """Return the choices of the launcher; `every_node`: run.sh is started on each node."""
+    launch, nodes = source.spec.launch, source.facts.hardware.nodes > 1
+    slurm = launch.type == "slurm"
+    return {
+        "nodes": nodes,
+        "every_node": nodes and not slurm,
+        "slurm": slurm,
+        "kubernetes": launch.type == "kubernetes",
+        "skypilot": launch.type == "skypilot",
+        "modules": slurm and bool(launch.modules),
+        "container": slurm and launch.container is not None,
+    }
+
+
+def _tracking_uses(source: BundleSource) -> dict[str, bool]:
+    """Return the choices of tracking."""
+    kind = source.spec.tracking.type
+    return {
+        "tracked": kind != "none",
+        "tensorboard": kind == "tensorboard",
+        "wandb": kind == "wandb",
+        "mlflow": kind == "mlflow",
+        "trackio": kind == "trackio",
+    }
+
+
+def _is_adapter_in_16_bits(source: BundleSource) -> bool:
+    """Return whether TRL trains a 16-bit adapter of which DeepSpeed keeps no fp32 copy."""
+    method, decided = source.spec.method.type, source.plan.decisions
+    zero = decided.sharding.value.startswith("zero")
+    wide = decided.precision.value == "fp32"
+    return method in ("lora", "qlora") and (not zero or (wide and method == "qlora"))
+
+
+def _score_uses(source: BundleSource) -> dict[str, bool]:
+    """Return the choices of a scoring head."""
+    spec, facts, decided = source.spec, source.facts, source.plan.decisions
+    weights = decided.class_weights.value if decided.class_weights else None
+    scores = OBJECTIVES[spec.objective.type].head == "scores"
+    validation = decided.validation_rows.value > 0
+    return {
+        "scores": scores,
+        "classes": spec.objective.type == "classification",
+        "reward_model": spec.objective.type == "reward",
+        "widened": spec.objective.type == "reward" and _is_adapter_in_16_bits(source),
+        "balanced": weights == "balanced",
+        "weighed_labels": isinstance(weights, Mapping),
+        "best_class_metric": _is_best_by_metric(decided) and scores and validation,
+        "padless": scores and facts.tokenizer.pad is None,
+    }
+
+
+def _metric_uses(source: BundleSource) -> dict[str, bool]:
+    """Return the choices of the metric."""
+    spec, decided = source.spec, source.plan.decisions
+    validation, test = decided.validation_rows.value > 0, decided.test_rows.value > 0
+    metric, scores = decided.metric.value, OBJECTIVES[spec.objective.type].head == "scores"
+    answered = metric != "none" and source.facts.data.form != "text" and not scores
+    counted = (answered or scores) and _is_best_by_metric(decided) and not samples(spec)
+    return {
+        "answered": answered and test,
+        "harness": decided.harness is not None,
+        "best_by_metric": (
+            answered and _is_best_by_metric(decided) and validation and not samples(spec)
+        ),
+        "counted": counted and validation,
+        "labels": answered and metric in ("accuracy", "macro_f1"),
+        "accuracy": metric == "accuracy",
+        "macro_f1": metric == "macro_f1",
+        "rouge_l": metric == "rouge_l",
+        "chrf": metric == "chrf",
+    }
+
+
+def _export_uses(source: BundleSource) -> dict[str, bool]:
+    """Return the choices of the stages after training."""
+    spec = source.spec
+    ollama = renders_template(source) and _has_ollama_family(source)
+    converted = bool(spec.export.types) or spec.export.adapter
+    return {
+        "gguf": bool(spec.export.types),
+        "importance": any(wants_matrix(kind) for kind in spec.export.types),
+        "ollama_template": ollama,
+        "ollama_checked": ollama and converted,
+        "adapter": spec.export.adapter,
+        "converted": converted,
+    }
+
+
+def renders_template(source: BundleSource) -> bool:
+    """Return whether rows are rendered with a chat template.
+
+    All forms except plain text are, if the tokenizer has a template. A tokenizer whose files could
+    not be read is assumed to have one, because conversations need it. A classification uses only
+    the text, as transformers' pipeline does.
+    """
+    tokenizer, form = source.facts.tokenizer, source.facts.data.form
+    if form == "text" or source.spec.objective.type == "classification":
+        return False
+    if source.chat_template is not None or tokenizer.template_sha256 is not None:
+        return True
+    return form == "chat" or not tokenizer.exact
+
+
+def _reward_uses(source: BundleSource) -> dict[str, bool]:
+    """Return the choices of generated answers; all false if none are generated."""
+    spec, sampled = source.spec, samples(source.spec)
+    rewards = find_rewards(spec, source.facts.data) if sampled else ()
+    return {
+        "sampled": sampled,
+        "held_back": sampled and sampling_reference(spec) != "none",
+        "base_again": sampled and source.model_path is None and sampling_reference(spec) == "copy",
+        "reward_exact": any(reward.match == "exact" for reward in rewards),
+        "reward_numeric": any(reward.match == "numeric" for reward in rewards),
+        "reward_regex": any(reward.regex is not None for reward in rewards),
+        "reward_schema": any(reward.json_schema is not None for reward in rewards),
+        "reward_functions": any(reward.functions is not None for reward in rewards),
+    }
+
+
+def _is_best_by_metric(decided: Decisions) -> bool:
+    return decided.best_by.value == "metric" and decided.metric.value != "none"
+
+
+def _has_ollama_family(source: BundleSource) -> bool:
+    ollama = source.facts.tokenizer.ollama
+    return ollama is not None and find_ollama_family(ollama.family or "") is not None
+
+
+def _has_one_key_head(model: ModelFacts) -> bool:
+    """Return whether it is a Falcon with one key head for all query heads (`multi_query`)."""
+    shape = model.shape
+    return model.model_type == "falcon" and shape is not None and shape.kv_heads == 1

@@ -1,0 +1,32 @@
+"""The functions of `runtime/` that prepare.py reads rows with and makes records with, by form."""
+
+from ftc.compiler.render.uses import Uses
+from ftc.compiler.render.values import Word
+
+
+def form_words(uses: Uses) -> dict[str, Word]:
+    """Return the function that reads a row (`read`), and the one that makes records (`make`)."""
+    return {"read": Word(_name_reader(uses)), "make": Word(_name_maker(uses))}
+
+
+def _name_reader(uses: Uses) -> str:
+    if uses.form_text:
+        return "read_text"
+    if uses.compared:
+        return "read_pair" if uses.pairs else "read_verdict"
+    if uses.tools:
+        return "read_calling_chat"
+    if uses.form_chat:
+        return "read_chat"
+    return "read_instruction" if uses.form_instruction else "read_answer"
+
+
+def _name_maker(uses: Uses) -> str:
+    if uses.classes:
+        return "make_classes"
+    if uses.form_text:
+        return "make_texts"
+    plain = "" if uses.template else "plain_"
+    if uses.compared:
+        return f"make_{plain}pairs" if uses.pairs else f"make_{plain}feedback"
+    return "make_chats" if uses.template else "make_answers"

@@ -1,0 +1,1 @@
+"""Chat templates: rendering within bounds, and their counterparts in Ollama."""

@@ -1,0 +1,280 @@
+"""Where the data is: a file beside the spec, or the files of a Hub data set in the cache."""
+
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from ftc.compiler.resolve import explanations
+from ftc.compiler.resolve.data import findings as data_faults
+from ftc.compiler.resolve.data.stream import (
+    FirstRows,
+    WideTextError,
+    fetch_first_rows,
+)
+from ftc.compiler.resolve.hub.cache import (
+    cached_commit,
+    is_offline,
+    is_pinned,
+    snapshot_folder,
+)
+from ftc.compiler.resolve.hub.client import (
+    OFFLINE,
+    Repository,
+    Trouble,
+    describe,
+    fetch_described,
+    keep_description,
+    kept_description,
+)
+from ftc.compiler.resolve.lfs_pointers import read_pointer
+from ftc.compiler.resolve.local_paths import at, is_file, is_path, relative
+from ftc.compiler.resolve.patches import patch_field
+from ftc.compiler.resolve.rows.reader import UnreadableError
+from ftc.compiler.resolve.rows.table import FORMATS
+from ftc.spec.finding import Finding
+from ftc.spec.sections import FileFormat, Spec
+from ftc.spec.sources import WholeSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFiles:
+    """Files of one format on this disk; `names` are theirs in the Hub's repository.
+
+    Where a data set is streamed `first` says so: the paths then hold no more than its first rows.
+    """
+
+    paths: tuple[Path, ...]
+    format: FileFormat
+    origin: Literal["file", "hub"]
+    relative: str | None
+    revision: str | None
+    names: tuple[str, ...]
+    first: FirstRows | None = None
+
+
+def find_data_files(spec: Spec, source: WholeSource, *, folder: Path) -> DataFiles | Finding:
+    """Find the file or fetch the data set; its format is said, or shown by the extension."""
+    name = source.source
+    suffix = PurePosixPath(name).suffix.lower()
+    hub = "/" in name and suffix not in FORMATS and not is_path(name, folder=folder)
+    if hub:
+        return _find_stream(source) if source.streaming else _find_data_set(source)
+    path = at(name, folder=folder)
+    if not is_file(path):
+        return _no_file(spec, source, path, folder)
+    try:
+        pointer = read_pointer(path)
+    except PermissionError as error:
+        return data_faults.unreadable(source, error)
+    if pointer is not None:
+        return data_faults.pointed(source, pointer)
+    chosen = source.format if source.format != "auto" else FORMATS.get(suffix)
+    if chosen is None:
+        return _no_format(source, suffix)
+    return DataFiles(
+        paths=(path,),
+        format=chosen,
+        origin="file",
+        relative=relative(path, folder=folder),
+        revision=None,
+        names=(),
+    )
+
+
+def choose_files(
+    names: Sequence[str], data: WholeSource
+) -> tuple[tuple[str, ...], FileFormat] | None:
+    """Choose a data set's files: of the subset's folder, of the split's name, of one format.
+
+    A repository whose files name no split holds one, called train.
+    """
+    files = [name for name in sorted(names) if PurePosixPath(name).suffix.lower() in FORMATS]
+    if data.subset is not None:
+        files = [name for name in files if data.subset in _words(name)]
+    split = [name for name in files if data.split in _words(name)]
+    if not split and data.split == "train":
+        others = {"test", "validation", "valid", "dev", "val"}
+        split = [name for name in files if not others & _words(name)]
+    for wanted in ("parquet", "jsonl", "csv", "json"):
+        chosen = tuple(name for name in split if _format(name) == wanted)
+        if chosen and data.format in ("auto", wanted):
+            return chosen, _format(chosen[0])
+    return None
+
+
+def _format(name: str) -> FileFormat:
+    return FORMATS[PurePosixPath(name).suffix.lower()]
+
+
+def _words(name: str) -> set[str]:
+    """Return the folders of a path and the words of its file name: `plain/train-0-of-2.csv`."""
+    path = PurePosixPath(name)
+    stem = path.stem.replace("_", "-").replace(".", "-")
+    return {*path.parent.parts, path.stem, *stem.split("-")}
+
+
+def _find_data_set(data: WholeSource) -> DataFiles | Finding:
+    """Ask the Hub for the files and fetch them; the cache answers where it cannot be asked."""
+    found = _ask(data)
+    if isinstance(found, Trouble):
+        return _undescribed(data) or _explain(data, found)
+    chosen = choose_files(list(found.files), data)
+    if chosen is None:
+        return _no_split(data, list(found.files))
+    place = fetch_described(data.source, data.revision, found, chosen[0], "dataset")
+    if isinstance(place, Trouble):
+        return _explain(data, place)
+    return _of_hub(place, chosen, found.commit)
+
+
+def _ask(data: WholeSource) -> Repository | Trouble:
+    """Return what the Hub says of a data set, or said when it was last asked.
+
+    Of a commit that is enough; of a branch or tag it is where the Hub cannot be asked. What can no
+    longer be had from the Hub can still be read in the cache, but not streamed.
+    """
+    kept = kept_description(data.source, data.revision, "dataset")
+    if kept is not None and (is_pinned(data.revision) or is_offline()):
+        return kept
+    if is_offline():
+        return OFFLINE
+    found = describe(data.source, data.revision, "dataset")
+    if isinstance(found, Trouble) and kept is not None and (found.passes or not data.streaming):
+        return kept
+    return found
+
+
+def _find_stream(data: WholeSource) -> DataFiles | Finding:
+    """Ask the Hub for the files and fetch the first rows of a few; the cache answers without it."""
+    source, found = data.source, _ask(data)
+    if isinstance(found, Trouble):
+        return _explain(data, found)
+    chosen = choose_files(list(found.files), data)
+    if chosen is None:
+        return _no_split(data, list(found.files))
+    names, kind = chosen
+    if kind == "json":
+        return _unstreamable(data, "json")
+    try:
+        sizes = {name: found.files[name] for name in names}
+        first = fetch_first_rows(source, found.commit, sizes, kind)
+    except WideTextError:
+        return _unstreamable(data, "wide")
+    except UnreadableError as error:
+        return data_faults.broken(data, kind, error.reason)
+    except ImportError:
+        return data_faults.no_reader(data)
+    if isinstance(first, Trouble):
+        return _explain(data, first)
+    keep_description(source, data.revision, found, "dataset")
+    return replace(_of_hub(Path(), chosen, found.commit), paths=first.paths, first=first)
+
+
+def _unstreamable(data: WholeSource, kind: Literal["json", "wide"]) -> Finding:
+    return explanations.UNSTREAMABLE.finding(
+        message=kind, pointer=data.at("streaming"), name=data.source
+    )
+
+
+def _undescribed(data: WholeSource) -> DataFiles | None:
+    """Return the files that another tool downloaded; nothing says whether they are all."""
+    commit = cached_commit(data.source, data.revision, "dataset")
+    if commit is None:
+        return None
+    place = snapshot_folder(data.source, commit, "dataset")
+    names = [path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()]
+    chosen = choose_files(names, data)
+    return None if chosen is None else _of_hub(place, chosen, commit)
+
+
+def _of_hub(place: Path, chosen: tuple[tuple[str, ...], FileFormat], commit: str) -> DataFiles:
+    names, kind = chosen
+    return DataFiles(
+        paths=tuple(place / name for name in names),
+        format=kind,
+        origin="hub",
+        relative=None,
+        revision=commit,
+        names=names,
+    )
+
+
+def _no_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> Finding:
+    try:
+        is_folder = stat.S_ISDIR(path.stat().st_mode)
+    except PermissionError as error:
+        return data_faults.unreadable(source, error)
+    except (OSError, ValueError):  # not there, or a name that no disk can hold
+        return _missing_file(spec, source, path, folder)
+    return explanations.NO_FILE.finding(
+        message="folder" if is_folder else "irregular",
+        help="folder",
+        pointer=source.at("source"),
+        name=source.source,
+    )
+
+
+def _missing_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> Finding:
+    try:
+        beside = sorted(item.name for item in path.parent.iterdir() if item.is_file())
+    except OSError:
+        beside = []
+    near = get_close_matches(path.name, beside, n=1)
+    name = relative(path.with_name(near[0]), folder=folder) if near else None
+    return explanations.NO_FILE.finding(
+        help="near" if name else "",
+        pointer=source.at("source"),
+        fix=_rename(spec, source, name) if name else (),
+        name=source.source,
+        near=name or "",
+    )
+
+
+def _rename(spec: Spec, source: WholeSource, name: str) -> tuple[Mapping[str, Any], ...]:
+    """Return the patch that names another file."""
+    if source.pointer == "/data":
+        return patch_field(spec, "data", "source", name)
+    return ({"op": "replace", "path": source.at("source"), "value": name},)
+
+
+def _no_format(source: WholeSource, suffix: str) -> Finding:
+    return explanations.NO_FORMAT.finding(
+        message="" if suffix else "none",
+        pointer=source.at("source"),
+        name=source.source,
+        extension=suffix,
+    )
+
+
+def _no_split(data: WholeSource, names: Sequence[str]) -> Finding:
+    files = [name for name in sorted(names) if PurePosixPath(name).suffix.lower() in FORMATS]
+    return explanations.NO_SPLIT.finding(
+        message="subset" if data.subset else "",
+        help="" if files else "none",
+        pointer=data.at("subset" if data.subset else "split"),
+        name=data.source,
+        split=data.split or "",
+        subset=data.subset or "",
+        files=files[:5],
+    )
+
+
+def _explain(data: WholeSource, trouble: Trouble) -> Finding:
+    source = data.source
+    if trouble.reason in ("missing", "revision"):
+        return explanations.DATASET_NOT_FOUND.finding(
+            message="revision" if data.revision else "",
+            pointer=data.at("source"),
+            name=source,
+            revision=data.revision or "",
+        )
+    if trouble.reason == "gated":
+        return explanations.GATED_DATASET.finding(
+            pointer=data.at("source"), name=source, detail=trouble.detail
+        )
+    return explanations.DATASET_UNREACHABLE.finding(
+        pointer=data.at("source"), name=source, detail=trouble.detail
+    )

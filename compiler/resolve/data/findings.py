@@ -1,0 +1,146 @@
+"""The findings of data that could not be read: one sentence each, and what to do."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from difflib import SequenceMatcher
+from typing import Final
+
+from ftc.compiler.resolve import explanations
+from ftc.compiler.resolve.data.scan import Scan
+from ftc.compiler.resolve.lfs_pointers import LfsPointer
+from ftc.compiler.resolve.rows.roles import Unassigned
+from ftc.spec.finding import Finding
+from ftc.spec.message import Message, reason_of
+from ftc.spec.sections import Columns, FileFormat
+from ftc.spec.sources import WholeSource
+
+_MOST_REASONS: Final = 3
+_ALIKE: Final = 0.6
+_ROLES: Final = tuple(field.name for field in fields(Columns))
+
+
+def no_reader(source: WholeSource) -> Finding:
+    """Say what reads parquet."""
+    return explanations.NO_PARQUET.finding(pointer=source.at("source"), name=source.source)
+
+
+def unassigned(
+    source: WholeSource, why: Unassigned, columns: Sequence[str], objective: str
+) -> Finding:
+    """Say which column is missing, or that nothing shows which column is what."""
+    listed = tuple(columns[:20])
+    if why.problem == "missing":
+        named = {role: getattr(source.columns, role) for role in _ROLES}
+        near = _find_near(
+            {role: named[role] for role in why.roles},
+            [column for column in columns if column not in named.values()],
+        )
+        return explanations.NO_COLUMN.finding(
+            help="near" if near else "",
+            pointer=source.at("columns", why.roles[0]),
+            fix=tuple(
+                {"op": "replace", "path": source.at("columns", role), "value": column}
+                for role, column in near.items()
+            ),
+            name=source.source,
+            missing=[named[role] for role in why.roles],
+            near=list(near.values()),
+            columns=listed,
+        )
+    return explanations.NO_ROLES.finding(
+        message="form" if why.form is not None else "objective" if why.roles else "",
+        help="all" if not why.roles else "" if why.form is not None else "form",
+        pointer=source.at("form" if why.form is not None else "source"),
+        name=source.source,
+        columns=listed,
+        form=why.form or "",
+        roles=why.roles,
+        objective=objective,
+    )
+
+
+def _find_near(missing: Mapping[str, str], free: Sequence[str]) -> dict[str, str]:
+    """Give each role the column most like its name; no column is given to two of them."""
+    alike = sorted(
+        (-SequenceMatcher(None, name.casefold(), column.casefold()).ratio(), role, column)
+        for role, name in missing.items()
+        for column in free
+    )
+    near: dict[str, str] = {}
+    for ratio, role, column in alike:
+        if -ratio >= _ALIKE and role not in near and column not in near.values():
+            near[role] = column
+    return {role: near[role] for role in missing if role in near}
+
+
+def unreadable(source: WholeSource, error: OSError) -> Finding:
+    """Say that the file is there, and neither disk nor rights give it."""
+    return explanations.NO_FILE.finding(
+        message="unreadable",
+        help="unreadable",
+        pointer=source.at("source"),
+        name=source.source,
+        reason=reason_of(error),
+    )
+
+
+def broken(source: WholeSource, kind: FileFormat, what: Message | str) -> Finding:
+    """Say that the file is not what its format says."""
+    return explanations.BROKEN_DATA.finding(
+        pointer=source.at("source"), name=source.source, kind=kind, reason=what
+    )
+
+
+def pointed(source: WholeSource, pointer: LfsPointer) -> Finding:
+    """Say that the file is a pointer of git-lfs."""
+    return explanations.LFS_POINTER.finding(
+        message="data",
+        pointer=source.at("source"),
+        name=source.source,
+        actual=pointer.actual_bytes,
+        expected=pointer.expected_bytes,
+    )
+
+
+def binary(source: WholeSource) -> Finding:
+    """Say that the file is no text."""
+    return explanations.NOT_TEXT.finding(pointer=source.at("source"), name=source.source)
+
+
+def ambiguous(source: WholeSource, column: str) -> Finding:
+    """Say that the header has a needed name twice."""
+    return explanations.TWO_COLUMNS.finding(
+        pointer=source.at("source"), name=source.source, column=column
+    )
+
+
+def empty(source: WholeSource, kind: FileFormat, rows: int) -> Finding:
+    """Say why the file names no columns; `rows` is how many it has all the same."""
+    return explanations.NO_ROWS.finding(
+        message="empty" if not rows else "header" if kind == "csv" else "objects",
+        help="empty",
+        pointer=source.at("source"),
+        name=source.source,
+        rows=rows,
+    )
+
+
+def unusable(source: WholeSource, scan: Scan) -> Finding:
+    """Say what is wrong with the rows, the commonest reasons first."""
+    faults = Counter({**scan.faults, "blank": scan.blank})
+    often = [(fault, rows) for fault, rows in faults.most_common(_MOST_REASONS) if rows]
+    reasons = tuple(
+        Message("fault.refused_because", {"count": rows, "reason": scan.refusal})
+        if fault == "refused" and scan.refusal
+        else Message(f"fault.{fault}", {"count": rows})
+        for fault, rows in often
+    )
+    refused = bool(often) and often[0][0] == "refused"
+    return explanations.NO_ROWS.finding(
+        help="refused" if refused else "",
+        pointer=source.at("source"),
+        name=source.source,
+        rows=scan.rows,
+        reasons=reasons,
+    )

@@ -1,0 +1,203 @@
+"""Lengths: how many tokens each example has, template included, and how they are distributed.
+
+The prompt of an example is what the model reads before the last answer begins. Without the
+tokenizer both are estimated from characters.
+"""
+
+import json
+import math
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from ftc.compiler.resolve.chat_template.rendering import ChatTemplateError
+from ftc.compiler.resolve.facts import Lengths
+from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
+from ftc.compiler.resolve.rows.example import Example
+from ftc.runtime.masking import join_prompt
+from ftc.runtime.rows import Turn, Turns, add_system
+from ftc.runtime.tool_rows import to_messages
+
+if TYPE_CHECKING:  # slow to import, needed only where a tokenizer is there
+    from tokenizers import Encoding
+
+Pair = tuple[int, int]
+
+#: Tokens that a template's markers add to a turn, where the template is not known.
+_MARKER_TOKENS: Final = 5
+_BATCH_ROWS: Final = 2000
+
+
+def count_lengths(
+    examples: Sequence[Example], tokenizer: LoadedTokenizer, *, system: str | None
+) -> Iterator[Pair | None]:
+    """Yield (tokens, tokens of the prompt) per example; None where the template refuses it."""
+    batches = (
+        [add_system(example.turns, system) for example in batch] for batch in _batches(examples)
+    )
+    if examples and examples[0].turns[0][0] == "text":
+        for batch in batches:
+            yield from _count_texts([text for ((_, text), *_) in batch], tokenizer)
+    elif tokenizer.template is None:
+        for batch in batches:
+            yield from _count_plain(batch, tokenizer)
+    else:
+        yield from _count_rendered(batches, tokenizer)
+
+
+def find_refusal(examples: Iterable[Example], tokenizer: LoadedTokenizer) -> str:
+    """Return what the chat template says to the first example that it refuses; "" for none."""
+    for example in examples:
+        judged = example.compares or example.verdict
+        answered = (*example.prompt, ("assistant", example.turns[-2][1]))
+        messages, tools = to_messages(answered if judged else example.turns)
+        try:
+            if tokenizer.template is not None:
+                tokenizer.template.render(messages, tools=tools)
+        except ChatTemplateError as error:
+            return str(error)
+    return ""
+
+
+def estimate_lengths(
+    examples: Iterable[Example], chars_per_token: float, *, system: str | None
+) -> Iterator[Pair]:
+    """Yield (tokens, tokens of the prompt) per example by a ratio of characters per token."""
+    for example in examples:
+        turns = add_system(example.turns, system)
+        marker = 0 if example.turns[0][0] == "text" else _MARKER_TOKENS
+        tokens = [math.ceil(len(text) / chars_per_token) + marker for _, text in turns]
+        yield sum(tokens), sum(tokens[:-1]) + (marker if len(tokens) > 1 else 0)
+
+
+def summarise(pairs: Sequence[Pair], *, estimate: bool) -> Lengths:
+    """Return nearest-rank percentiles and the histogram of at least one pair."""
+    totals = sorted(total for total, _ in pairs)
+    prompts = sorted(prompt for _, prompt in pairs)
+    answers = sorted(total - prompt for total, prompt in pairs)
+    return Lengths(
+        estimate=estimate,
+        mean=round(sum(totals) / len(totals), 2),
+        p50=_percentile(totals, 50),
+        p90=_percentile(totals, 90),
+        p95=_percentile(totals, 95),
+        p99=_percentile(totals, 99),
+        max=totals[-1],
+        prompt_p50=_percentile(prompts, 50),
+        prompt_p95=_percentile(prompts, 95),
+        prompt_max=prompts[-1],
+        answer_p50=_percentile(answers, 50),
+        answer_p95=_percentile(answers, 95),
+        answer_max=answers[-1],
+        histogram=_histogram(totals),
+        prompt_histogram=_histogram(prompts),
+    )
+
+
+def _count_texts(texts: Sequence[str], tokenizer: LoadedTokenizer) -> Iterator[Pair]:
+    """Count plain texts, each closed by one eos."""
+    for encoding in tokenizer.encode(texts, special=True):
+        yield len(encoding) - tokenizer.is_closed(encoding) + 1, 0
+
+
+def _count_plain(batch: Sequence[Turns], tokenizer: LoadedTokenizer) -> Iterator[Pair]:
+    """Count the prompt's lines, then the answer, then eos: what is trained on with no template."""
+    before = [join_prompt([text for _, text in turns[:-1]]) for turns in batch]
+    prompts = tokenizer.encode(before, special=True)
+    answers = tokenizer.encode([turns[-1][1] for turns in batch], special=False)
+    for prompt, answer in zip(prompts, answers, strict=True):
+        asked = len(prompt) - tokenizer.is_closed(prompt)
+        yield asked + len(answer) + 1, asked
+
+
+def _count_rendered(
+    batches: Iterable[Sequence[Turns]], tokenizer: LoadedTokenizer
+) -> Iterator[Pair | None]:
+    """Count rendered conversations, encoding one batch while the next is being rendered."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        waiting: deque[Callable[[], Iterator[Pair | None]]] = deque()
+        for batch in batches:
+            texts = [_render(turns, tokenizer) for turns in batch]
+            whole = [text for text in texts if text is not None]
+            future = pool.submit(tokenizer.encode, whole, special=False)
+            waiting.append(partial(_pairs, batch, texts, future, tokenizer))
+            if len(waiting) > 1:
+                yield from waiting.popleft()()
+        for pairs in waiting:
+            yield from pairs()
+
+
+def _pairs(
+    batch: Sequence[Turns],
+    texts: Sequence[str | None],
+    encoded: "Future[Iterator[Encoding]]",
+    tokenizer: LoadedTokenizer,
+) -> Iterator[Pair | None]:
+    """Count a batch; eos is added where the template does not end with it."""
+    encodings, eos = encoded.result(), tokenizer.eos
+    for turns, text in zip(batch, texts, strict=True):
+        if text is None:
+            yield None
+            continue
+        encoding = next(encodings)
+        start = _find_answer(text, turns[-1])
+        total = len(encoding) + (not text.endswith(eos))
+        yield total, _tokens_before(encoding, start, len(text))
+
+
+def _find_answer(text: str, answer: Turn) -> int:
+    """Return where a rendered conversation says its answer; a call is found by what it calls."""
+    role, said = answer
+    wanted = json.loads(said)[0]["function"]["name"] if role == "calls" else said
+    return max(text.rfind(wanted), 0)
+
+
+def _render(turns: Turns, tokenizer: LoadedTokenizer) -> str | None:
+    """Render a conversation; the white space behind its last turn is not trained on."""
+    messages, tools = to_messages(turns)
+    if tokenizer.template is None:
+        return None
+    try:
+        return tokenizer.template.render(messages, tools=tools).rstrip()
+    except ChatTemplateError:
+        return None
+
+
+def _tokens_before(encoding: "Encoding", position: int, end: int) -> int:
+    """Count the tokens before a character; one that spaces swallowed is looked for behind it."""
+    while position < end:
+        token = encoding.char_to_token(position)
+        if token is not None:
+            return token
+        position += 1
+    return len(encoding)
+
+
+def _batches(examples: Iterable[Example]) -> Iterator[list[Example]]:
+    batch: list[Example] = []
+    for example in examples:
+        batch.append(example)
+        if len(batch) == _BATCH_ROWS:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _percentile(ordered: Sequence[int], percent: int) -> int:
+    return ordered[math.ceil(percent * len(ordered) / 100) - 1]
+
+
+def _histogram(tokens: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Count by edges a 32nd of their power of two apart, at least 8 tokens; none empty.
+
+    Up to 4,096 tokens every length that the plan may choose is an edge.
+    """
+    counts: dict[int, int] = {}
+    for total, rows in Counter(tokens).items():
+        step = max(8, 2 ** max(total - 1, 1).bit_length() // 64)
+        edge = math.ceil(max(total, 1) / step) * step
+        counts[edge] = counts.get(edge, 0) + rows
+    return tuple(sorted(counts.items()))

@@ -1,0 +1,146 @@
+"""Markers: texts of rows that already hold what a chat template writes around turns."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from ftc.compiler.resolve.chat_template.rendering import ChatTemplateError
+from ftc.compiler.resolve.facts import Markers
+from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
+from ftc.compiler.resolve.rows.example import Example
+
+_SHOWN: Final = 5
+_SHORT: Final = ({"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hi."})
+_CANDIDATE: Final = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z_]{3,30}\]")
+#: The names between the signs by which templates of well-known families begin and end turns.
+_TURN_NAMES: Final = frozenset(
+    {
+        "im_start", "im_end", "im_user", "im_assistant", "im_system", "im_middle", "im_sep",
+        "user", "assistant", "system", "human", "bot", "model", "prompter", "chatbot",
+        "start_header_id", "end_header_id", "header_start", "header_end", "eot_id", "eom_id", "eot",
+        "start_of_role", "end_of_role", "start_of_turn", "end_of_turn", "end", "turn", "turn_end",
+        "start_of_turn_token", "end_of_turn_token", "user_token", "chatbot_token", "system_token",
+        "start", "message", "channel", "endofuser", "endofassistant", "endofsystem", "endofprompt",
+        "role_start", "role_end", "begin_of_user", "begin_of_assistant",
+    }
+)  # fmt: skip
+_TURN: Final = re.compile(r"<[|\uff5c]([^|\uff5c<>]+)[|\uff5c]>|<((?:start|end)_of_turn)>")
+_BRACKETS: Final = frozenset({"[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"})
+#: Tokens that begin or end texts in most families: no text of a row begins or ends with one.
+_EDGES: Final = (
+    *("</s>", "<s>", "<|endoftext|>", "<|end_of_text|>", "<|begin_of_text|>", "<eos>", "<bos>"),
+    *("<|return|>", "<\uff5cend\u2581of\u2581sentence\uff5c>"),
+)
+#: What rows hold on purpose: the parts of a file to complete, and reasoning.
+_ON_PURPOSE: Final = re.compile(
+    r"fim|prefix|suffix|middle|repo|file|think|reason|mask|blank|gmask", re.IGNORECASE
+)
+#: Last lines of prompts that open an answer, as transcripts and templates in plain text do.
+_OPENING: Final = re.compile(
+    r"(?:^|\n)\s*((?:#{2,3} ?)?(?:Assistant|ASSISTANT|Response|Bot|AI|Resposta|Respuesta) ?:)\s*\Z"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownMarkers:
+    """The markers of one tokenizer: its special tokens, and those that its template writes.
+
+    `tokens` are all tokens that the tokenizer keeps whole; None where it is not at hand.
+    """
+
+    special: frozenset[str] = frozenset()
+    turns: frozenset[str] = frozenset()
+    tokens: frozenset[str] | None = None
+
+
+def list_markers(loaded: LoadedTokenizer, new_tokens: Collection[str]) -> KnownMarkers:
+    """Return the markers of a tokenizer and of the spec's new tokens.
+
+    The tokens at the ends of texts are no markers of turns: rows hold them without any template.
+    """
+    rendered = ""
+    if loaded.template is not None:
+        with suppress(ChatTemplateError):
+            rendered = loaded.template.render(_SHORT, add_generation_prompt=True)
+    added = loaded.tokenizer.get_added_tokens_decoder().values()
+    special = {each.content for each in added if each.special}
+    written = set(_CANDIDATE.findall(rendered)) - set(loaded.special.values())
+    return KnownMarkers(
+        special=frozenset(s for s in special if not _ON_PURPOSE.search(s)),
+        turns=frozenset(m for m in written if not _ON_PURPOSE.search(m)),
+        tokens=frozenset({*(each.content for each in added), *new_tokens}),
+    )
+
+
+def find_markers(examples: Sequence[Example], known: KnownMarkers) -> Markers:
+    """Count the rows whose texts hold markers of turns or special tokens."""
+    turned: Counter[str] = Counter()
+    special: Counter[str] = Counter()
+    opened: Counter[str] = Counter()
+    rows = Counter[str]()
+    for example in examples:
+        markers, specials = _find(example, known)
+        turned.update(markers)
+        special.update(specials)
+        rows["turned"] += bool(markers)
+        rows["special"] += bool(specials)
+        if known.tokens is not None:
+            rows["foreign"] += any(marker not in known.tokens for marker in markers)
+        if opening := _find_opening(example):
+            opened[opening] += 1
+    return Markers(
+        turn_rows=rows["turned"],
+        turn_markers=_most(turned, known),
+        special_rows=rows["special"],
+        special_tokens=_most(special, known),
+        foreign_rows=rows["foreign"],
+        opened_rows=opened.total(),
+        opening=opened.most_common(1)[0][0] if opened else "",
+    )
+
+
+def _find(example: Example, known: KnownMarkers) -> tuple[list[str], list[str]]:
+    """Return the markers of turns and the special tokens of a row's texts, in their order."""
+    markers, specials = dict[str, None](), dict[str, None]()
+    for role, text in example.turns:
+        if role in ("tools", "calls", "label") or (">" not in text and "]" not in text):
+            continue
+        if edge := _find_edge(text):
+            specials[edge] = None
+        for found in dict.fromkeys(_CANDIDATE.findall(text)):
+            if found in known.special:
+                specials[found] = None
+            if found in known.turns or _is_turn(found):
+                markers[found] = None
+    return list(markers), list(specials)
+
+
+def _find_edge(text: str) -> str:
+    """Return the token that begins or ends a text, empty where none does."""
+    if not text.startswith("<") and not text.endswith(">"):
+        return ""
+    return next((e for e in _EDGES if text.endswith(e) or text.startswith(e)), "")
+
+
+def _is_turn(found: str) -> bool:
+    match = _TURN.fullmatch(found)
+    name = (match[1] or match[2]).casefold() if match else ""
+    return name.replace("\u2581", "_") in _TURN_NAMES or found in _BRACKETS
+
+
+def _find_opening(example: Example) -> str:
+    """Return the words that open an answer at the end of a prompt, empty where none do."""
+    prompt = example.prompt
+    if not prompt or not prompt[-1][1].endswith(":"):
+        return ""
+    match = _OPENING.search(prompt[-1][1][-40:])
+    return match[1] if match else ""
+
+
+def _most(counts: Counter[str], known: KnownMarkers) -> tuple[str, ...]:
+    """Return the most frequent markers, those of the model's own template first."""
+    ordered = sorted(counts, key=lambda marker: (marker not in known.turns, -counts[marker]))
+    return tuple(ordered[:_SHOWN])

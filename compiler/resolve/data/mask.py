@@ -1,0 +1,181 @@
+"""The mask: which tokens of a row are learned and which are only read, as `prepare.py` marks them.
+
+An answer is learned with what closes it. Its place is found by rendering the beginnings of the
+conversation, since a chat template is free to write what it likes around a text.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from itertools import chain, count, groupby, islice, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ftc.compiler.resolve.chat_template.rendering import ChatTemplateError, Message
+from ftc.compiler.resolve.data.files import find_data_files
+from ftc.compiler.resolve.facts import DataFacts, TokenizerFacts
+from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
+from ftc.compiler.resolve.rows.example import Example, read_example
+from ftc.compiler.resolve.rows.reader import read_table
+from ftc.compiler.resolve.rows.roles import Roles, make_reader
+from ftc.compiler.resolve.rows.table import TableFile, inspect_file
+from ftc.compiler.resolve.tokenizer.facts import reload_tokenizer
+from ftc.runtime.masking import find_learned, join_prompt
+from ftc.runtime.rows import add_system
+from ftc.runtime.tool_rows import to_messages
+from ftc.spec.finding import Finding
+from ftc.spec.sections import Spec
+from ftc.spec.sources import list_sources
+
+if TYPE_CHECKING:  # slow to import, needed only where a tokenizer is there
+    from tokenizers import Encoding
+
+Flags = list[bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskedRow:
+    """A row by number, counted from 1: its tokens, the learned ones, and its text in pieces.
+
+    `pieces` are (text, whether it is learned); a piece may break inside of a letter's bytes.
+    """
+
+    number: int
+    tokens: int
+    learned: int
+    pieces: tuple[tuple[str, bool], ...]
+
+
+def mask_rows(
+    spec: Spec, *, folder: Path, tokenizer: TokenizerFacts, data: DataFacts, rows: int
+) -> tuple[MaskedRow, ...] | None:
+    """Return the first usable rows; None where no file of the tokenizer is at hand."""
+    loaded = reload_tokenizer(spec, tokenizer, folder=folder)
+    if loaded is None:
+        return None
+    system = None if tokenizer.accepts_system is False else spec.data.system
+    masked = (
+        _mask(number, example, loaded, spec=spec, system=system, facts=tokenizer)
+        for number, example in read_examples(spec, folder, data)
+    )
+    return tuple(islice((row for row in masked if row is not None), rows))
+
+
+def read_examples(spec: Spec, folder: Path, data: DataFacts) -> Iterator[tuple[int, Example]]:
+    """Yield the rows that say something, numbered, in the order of the files."""
+    numbers = count(1)
+    for source, part in zip(list_sources(spec.data), data.sources or (data,), strict=True):
+        found = find_data_files(spec, source, folder=folder)
+        if isinstance(found, Finding):
+            return
+        files = (inspect_file(path, found.format) for path in found.paths)
+        whole = (file for file in files if isinstance(file, TableFile))
+        roles = Roles(**{field.name: getattr(part, field.name) for field in fields(Roles)})
+        read = make_reader(roles)
+        for row in chain.from_iterable(read_table(file).rows for file in whole):
+            number = next(numbers)
+            example = read_example(row, read, repair=spec.data.cleaning.repair_encoding)
+            if isinstance(example, Example):
+                yield number, example
+
+
+def _mask(
+    number: int,
+    example: Example,
+    tokenizer: LoadedTokenizer,
+    *,
+    spec: Spec,
+    system: str | None,
+    facts: TokenizerFacts,
+) -> MaskedRow | None:
+    """Mask one example; None where the chat template refuses it."""
+    turns = add_system(example.turns, system)
+    messages, tools = to_messages(turns)
+    if turns[0][0] == "text":
+        pieces = _mask_text(turns[0][1], tokenizer)
+    elif tokenizer.template is None:
+        pieces = _mask_plain([text for _, text in turns], tokenizer)
+    else:
+        last = spec.objective.loss_on == "last_turn" or len(example.turns) == 2  # noqa: PLR2004
+        try:
+            pieces = _mask_rendered(
+                messages, tokenizer, partial(tokenizer.template.render, tools=tools), last_only=last
+            )
+        except ChatTemplateError:
+            return None
+        if facts.closes_answer is False:
+            pieces.append((tokenizer.eos, 1, True))
+    if spec.objective.loss_on == "all":
+        pieces = [(text, tokens, True) for text, tokens, _ in pieces]
+    return MaskedRow(
+        number=number,
+        tokens=sum(tokens for _, tokens, _ in pieces),
+        learned=sum(tokens for _, tokens, learned in pieces if learned),
+        pieces=tuple(
+            ("".join(text for text, _, _ in run), learned)
+            for learned, run in groupby(pieces, key=lambda piece: piece[2])
+        ),
+    )
+
+
+Piece = tuple[str, int, bool]
+
+
+def _mask_text(text: str, tokenizer: LoadedTokenizer) -> list[Piece]:
+    """Return plain text, all of it learned, and the eos that closes it."""
+    (encoding,) = tokenizer.encode([text], special=True)
+    tokens = len(encoding) + (not tokenizer.is_closed(encoding))
+    return [(_opening(encoding) + text + tokenizer.eos, tokens, True)]
+
+
+def _mask_plain(texts: Sequence[str], tokenizer: LoadedTokenizer) -> list[Piece]:
+    """Return the lines of the prompt, then the answer, then eos: what no template writes."""
+    prompt = join_prompt(texts[:-1])
+    (asked,) = tokenizer.encode([prompt], special=True)
+    (answer,) = tokenizer.encode([texts[-1]], special=False)
+    read = len(asked) - tokenizer.is_closed(asked)
+    return [
+        (_opening(asked) + prompt, read, False),
+        (texts[-1] + tokenizer.eos, len(answer) + 1, True),
+    ]
+
+
+def _mask_rendered(
+    messages: Sequence[Message],
+    tokenizer: LoadedTokenizer,
+    render: Callable[..., str],
+    *,
+    last_only: bool,
+) -> list[Piece]:
+    """Return a rendered conversation by runs of learned tokens; raises ChatTemplateError.
+
+    An answer that the template writes otherwise once turns follow it is only read: these are not
+    the tokens that the model would write.
+    """
+    text = render(messages).rstrip()
+    (encoding,) = tokenizer.encode([text], special=False)
+    ids, flags = encoding.ids, [False] * len(encoding)
+    for place, message in enumerate(messages):
+        is_last = place + 1 == len(messages)
+        if message["role"] != "assistant" or (last_only and not is_last):
+            continue
+        asked = render(messages[:place], add_generation_prompt=True)
+        said = text if is_last else render(messages[: place + 1]).rstrip()
+        before, upto = (list(e.ids) for e in tokenizer.encode([asked, said], special=False))
+        if found := find_learned(ids, before, upto):
+            begin, end = found
+            flags[begin:end] = [True] * (end - begin)
+    return list(_cut(text, encoding, flags))
+
+
+def _cut(text: str, encoding: "Encoding", flags: Flags) -> Iterator[Piece]:
+    """Cut a text where its tokens begin or cease to be learned."""
+    edges = [0, *(i for i in range(1, len(flags)) if flags[i] != flags[i - 1]), len(flags)]
+    starts = [0, *(encoding.offsets[edge][0] for edge in edges[1:-1]), len(text)]
+    for run, (begin, end) in enumerate(pairwise(edges)):
+        yield text[starts[run] : starts[run + 1]], end - begin, flags[begin]
+
+
+def _opening(encoding: "Encoding") -> str:
+    """Return the special token that the tokenizer puts before a text, if any."""
+    return encoding.tokens[0] if encoding.special_tokens_mask[:1] == [1] else ""

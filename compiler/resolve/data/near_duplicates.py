@@ -1,0 +1,151 @@
+"""Near copies: rows that share nearly all of their words with another row.
+
+In a long row any word stands somewhere, so that long rows are compared by runs of three words.
+A few hundred rows are drawn and each row of the data is held against them, so that the work grows
+with the rows and not with their pairs. Two rows are near copies when the words that they share are
+nine tenths of the words of both (Jaccard). Of a drawn row's words the rarest tenth, and one more,
+are enough to find every such row: it must have at least one of them (prefix filtering, Bayardo,
+Ma and Srikant, "Scaling up all pairs similarity search", WWW 2007).
+"""
+
+import math
+import random
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ftc.compiler.resolve.facts import Twins
+from ftc.compiler.resolve.rows.example import Example
+
+#: Rows whose words are counted, to tell rare words from common ones.
+_COUNTED_ROWS: Final = 1000
+_PROBES: Final = 200
+_ALIKE: Final = 0.9
+_FEWEST_WORDS: Final = 5
+_SHORT_WORDS: Final = 40
+#: Words longer than this on average are none: the writing has no spaces.
+_LONGEST_WORD_CHARS: Final = 12
+#: Of a longer row its first and its last characters stand for the whole.
+_CHARS: Final = 500
+#: Pairs of rows that are compared at most; rows that come later are then not looked at.
+_PAIRS: Final = 300_000
+_PUNCTUATION: Final = str.maketrans(dict.fromkeys("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", " "))
+
+
+Feature = str | tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Index:
+    """The drawn rows: `words` by place, and the places in which each of the rare words stands.
+
+    Of the rows in `whole` the common words count as well: they have next to no others.
+    """
+
+    words: Mapping[int, frozenset[Feature]]
+    whole: frozenset[int]
+    places: Mapping[Feature, Sequence[int]]
+    common: frozenset[Feature]
+
+
+def find_twins(examples: Sequence[Example], numbers: Sequence[int]) -> Twins:
+    """Look for near copies of some of the examples; `numbers` are those of their rows."""
+    index = _draw(examples)
+    found: Counter[int] = Counter()
+    compared, pairs = 0, 0
+    for place, example in enumerate(examples):
+        words = _features(example)
+        compared += 1
+        if index.places.keys().isdisjoint(words):
+            continue
+        own = set(words)
+        near = {n for word in index.places.keys() & own for n in index.places[word]} - {place}
+        rare = own - index.common
+        for n in near:
+            alike = _alike(index.words[n], own if n in index.whole else rare)
+            if alike and not _same_prompt(examples[n], example):
+                found[n] += 1
+        pairs += len(near)
+        if pairs > _PAIRS:
+            break
+    largest = max(found, key=lambda n: (found[n], -n), default=None)
+    counts = Counter(found[n] for n in index.words)
+    return Twins(
+        probes=len(index.words),
+        compared=compared,
+        counts=tuple(sorted(counts.items())),
+        largest=0 if largest is None else found[largest],
+        row=0 if largest is None else numbers[largest],
+    )
+
+
+def split_words(example: Example) -> list[str]:
+    """Return the words of an example in lower case, those of its system turn apart.
+
+    Writing without spaces gives its pairs of letters in place of words.
+    """
+    text = " ".join([text for role, text in example.turns if role != "system"])
+    if len(text) > 2 * _CHARS:
+        text = f"{text[:_CHARS]} {text[-_CHARS:]}"
+    text = text.lower()
+    if text.isascii():  # the table is fast there alone
+        return text.translate(_PUNCTUATION).split()
+    words = text.split()
+    if len(text) > _LONGEST_WORD_CHARS * len(words):
+        return [text[n : n + 2] for n in range(len(text) - 1)]
+    return words
+
+
+def draw(examples: Sequence[Example], rows: int) -> list[int]:
+    """Return the places of some examples, drawn with a fixed seed."""
+    pick = random.Random(0)  # noqa: S311 - a sample, no secret
+    return pick.sample(range(len(examples)), min(rows, len(examples)))
+
+
+def _draw(examples: Sequence[Example]) -> _Index:
+    """Draw rows, count words, and note the rarest words of each row that has enough of them."""
+    sample = draw(examples, _COUNTED_ROWS)
+    drawn = {place: frozenset(_features(examples[place])) for place in sample}
+    rows_with = Counter(word for words in drawn.values() for word in words)
+    common = frozenset(word for word, rows in rows_with.items() if 2 * rows > len(drawn))
+    probes: dict[int, frozenset[Feature]] = {}
+    places: defaultdict[Feature, list[int]] = defaultdict(list)
+    whole: set[int] = set()
+    for place, every in list(drawn.items())[:_PROBES]:
+        words = every - common
+        if len(words) < _FEWEST_WORDS:
+            if len(every) < _FEWEST_WORDS or _tells_apart(words, examples[place]):
+                continue
+            words = every
+            whole.add(place)
+        probes[place] = words
+        enough = len(words) - math.ceil(_ALIKE * len(words) - 1e-9) + 1
+        for word in sorted(words, key=lambda word: (rows_with[word], str(word)))[:enough]:
+            places[word].append(place)
+    return _Index(words=probes, whole=frozenset(whole), places=places, common=common)
+
+
+def _features(example: Example) -> Sequence[Feature]:
+    words = split_words(example)
+    if len(words) <= _SHORT_WORDS:
+        return words
+    return list(zip(words, words[1:], words[2:], strict=False))
+
+
+def _tells_apart(words: frozenset[Feature], example: Example) -> bool:
+    """Tell whether the words are more than numbers and the answer: what fills in a template."""
+    answer = set(split_words(Example(turns=(("assistant", example.answer),))))
+    return any(
+        not any(letter.isdigit() for letter in "".join(word)) and word not in answer
+        for word in words
+    )
+
+
+def _same_prompt(one: Example, other: Example) -> bool:
+    """Tell whether `prepare.py` keeps both in one split, so that neither shows the other."""
+    return len(one.prompt) > 0 and one.prompt == other.prompt
+
+
+def _alike(one: frozenset[Feature], other: set[Feature]) -> bool:
+    return (1 + _ALIKE) * len(one & other) >= _ALIKE * (len(one) + len(other)) - 1e-9

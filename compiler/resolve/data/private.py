@@ -1,0 +1,161 @@
+"""Secrets and personal data in rows: kinds and numbers of rows, never the text itself."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from ftc.compiler.resolve.rows.example import Example
+
+#: Kinds of secrets: a text that each one holds, searched first since that is fast, and its form.
+_SECRETS: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = tuple(
+    (kind, sign, re.compile(pattern))
+    for kind, sign, pattern in (
+        (
+            "private_key",
+            "PRIVATE KEY",
+            r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----\s*\S{40}",
+        ),
+        ("api_key", "AKIA", r"\bAKIA[0-9A-Z]{16}\b"),
+        ("api_key", "AIza", r"\bAIza[0-9A-Za-z_-]{35}(?![\w-])"),
+        ("api_key", "sk-", r"(?<![\w-])sk-(?:[a-z]{2,5}\d*-)*[A-Za-z0-9_]{20,}"),
+        ("api_key", "_live_", r"\b[sr]k_live_[0-9A-Za-z]{16,}"),
+        ("access_token", "gh", r"\bgh[pousr]_[0-9A-Za-z]{36}\b"),
+        ("access_token", "github_pat_", r"\bgithub_pat_\w{50,}"),
+        ("access_token", "glpat-", r"\bglpat-[\w-]{20,}"),
+        ("access_token", "hf_", r"\bhf_[0-9A-Za-z]{30,}\b"),
+        ("access_token", "xox", r"\bxox[abeoprs]-[0-9A-Za-z-]{20,}"),
+        ("access_token", "eyJ", r"\beyJ[\w-]{15,}\.eyJ[\w-]{15,}\.[\w-]{20,}"),
+        ("password", "://", r"\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@]{1,64}:([^\s:/@]{4,64})@[\w.-]+"),
+    )
+)
+#: What documentation writes where a secret would stand.
+_PLACEHOLDER: Final = re.compile(
+    r"example|sample|dummy|placeholder|changeme|redacted|passw|secret|your|token|user|hidden"
+    r"|1234|abcd|xxx|\*{3}|\.{3}|\$|<|>|\{|\}|%",
+    re.IGNORECASE,
+)
+_FEWEST_SIGNS: Final = 6  # different characters of a key that was drawn at random
+
+_EMAIL: Final = re.compile(
+    r"(?<![\w.+/:-])[A-Za-z0-9][\w.+-]{0,63}@((?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,12})\b"
+)
+#: Names that RFC 2606 keeps free, and senders that are no person.
+_NO_HOST: Final = re.compile(
+    r"(?:^|\.)(?:example|test|invalid|localhost|local)(?:\.|$)|(?:^|\.)(?:domain|email|company)\.com$",
+    re.IGNORECASE,
+)
+_NO_PERSON: Final = re.compile(
+    r"(?:no-?reply|info|support|contact|help|admin|sales|user|name|you|someone)[@+]", re.IGNORECASE
+)
+_PHONE: Final = re.compile(
+    r"(?<![\w.+-])(?:\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{1,4}(?:[ .-]?\d{2,4}){2,4}"
+    r"|\(\d{3}\) ?\d{3}[ .-]\d{4}|\d{3}-\d{3}-\d{4})(?![\w-])"
+)
+_CARD: Final = re.compile(
+    r"(?<![\w.-])(?:3[47]\d{2}([ -]?)\d{6}\1\d{5}"
+    r"|(?:4\d{3}|5[1-5]\d{2}|2[2-7]\d{2}|6011|65\d{2})([ -]?)\d{4}\2\d{4}\2\d{4})(?![\w-])"
+)
+_IBAN: Final = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
+#: The numbers that payment services print for tests, and the IBANs of manuals.
+_PRINTED: Final = frozenset(
+    {
+        "4242424242424242", "4111111111111111", "4012888888881881", "5555555555554444",
+        "5105105105105100", "378282246310005", "6011111111111117", "4000056655665556",
+        "GB29NWBK60161331926819", "GB82WEST12345698765432", "DE89370400440532013000",
+        "FR1420041010050500013M02606", "ES9121000418450200051332", "NL91ABNA0417164300",
+    }
+)  # fmt: skip
+#: What every number of a telephone, a card or an account has: digits close together.
+_LONG_NUMBER: Final = re.compile(r"\d(?:[ .()-]{0,2}\d){6}")
+_MOST_ROWS: Final = 2000
+_MOST_CHARS: Final = 20_000
+
+
+def count_secrets(examples: Sequence[Example]) -> Mapping[str, int]:
+    """Return in how many rows each kind of secret stands."""
+    rows: Counter[str] = Counter()
+    for example in examples:
+        text = _text(example)
+        kinds = {
+            kind for kind, sign, pattern in _SECRETS if sign in text and _has_secret(pattern, text)
+        }
+        if kinds:
+            rows.update(kinds)
+    return dict(sorted(rows.items()))
+
+
+def count_personal(examples: Sequence[Example]) -> tuple[Mapping[str, int], int]:
+    """Return in how many rows each kind of personal data stands, and how many were looked at."""
+    some = examples[:: max(1, -(-len(examples) // _MOST_ROWS))]
+    rows: Counter[str] = Counter()
+    shaped = 0
+    for example in some:
+        text = _text(example)
+        rows["email"] += "@" in text and _has_email(text)
+        if _LONG_NUMBER.search(text):
+            rows["phone"] += _has_phone(text)
+            cards = _list_cards(text)
+            rows["card"] += any(map(_passes_luhn, cards))
+            shaped += bool(cards)
+            rows["iban"] += _has_iban(text)
+    if 2 * rows["card"] <= shaped:  # one in ten numbers of any kind has the check digit
+        del rows["card"]
+    return {kind: n for kind, n in sorted(rows.items()) if n}, len(some)
+
+
+def _text(example: Example) -> str:
+    return "\n".join([text for _, text in example.turns])[:_MOST_CHARS]
+
+
+def _has_secret(pattern: re.Pattern[str], text: str) -> bool:
+    """Tell whether a match is no placeholder."""
+    for match in pattern.finditer(text):
+        secret = match[1] if match.re.groups else match[0]
+        if len(set(secret)) >= min(_FEWEST_SIGNS, len(secret)) and not _PLACEHOLDER.search(secret):
+            return True
+    return False
+
+
+def _has_email(text: str) -> bool:
+    found = (match for match in _EMAIL.finditer(text) if not _NO_PERSON.match(match[0]))
+    return any(not _NO_HOST.search(match[1]) for match in found)
+
+
+def _has_phone(text: str) -> bool:
+    numbers = (_digits(match[0]) for match in _PHONE.finditer(text))
+    return any(_PHONE_MIN <= len(n) <= _PHONE_MAX and "555" not in n[-7:-4] for n in numbers)
+
+
+_PHONE_MIN: Final = 9
+_PHONE_MAX: Final = 15
+
+
+def _list_cards(text: str) -> set[str]:
+    """Return the numbers of a card's form, but for those that every manual has."""
+    return {_digits(match[0]) for match in _CARD.finditer(text)} - _PRINTED
+
+
+def _passes_luhn(number: str) -> bool:
+    doubled = (int(digit) * 2 for digit in number[-2::-2])
+    total = sum(map(int, number[-1::-2])) + sum(n - 9 if n > 9 else n for n in doubled)  # noqa: PLR2004
+    return total % 10 == 0 and len(set(number)) > 3  # noqa: PLR2004 - 4444 4444 4444 4448
+
+
+def _has_iban(text: str) -> bool:
+    return any(_passes_97(match[0].replace(" ", "")) for match in _IBAN.finditer(text))
+
+
+def _passes_97(iban: str) -> bool:
+    """Tell whether an IBAN has its check digits (ISO 7064, modulo 97)."""
+    if iban in _PRINTED or not iban.isascii():
+        return False
+    return int("".join(str(int(sign, 36)) for sign in iban[4:] + iban[:4])) % 97 == 1
+
+
+def _digits(text: str) -> str:
+    return "".join(_only_digits(text))
+
+
+def _only_digits(text: str) -> Iterator[str]:
+    return (sign for sign in text if sign in "0123456789")

@@ -1,0 +1,154 @@
+"""The model's `config.json`: what it says of architecture, context, dtype and quantization."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from ftc.compiler.knowledge.architecture import Shape, read_quantization, read_shape
+from ftc.compiler.resolve import explanations
+from ftc.spec.finding import Finding
+
+Dtype = Literal["float32", "float16", "bfloat16"]
+
+CONFIG_FILE: Final = "config.json"
+_POINTER: Final = "/model/id"
+_CONTEXT_KEYS: Final = (
+    *("max_position_embeddings", "n_positions", "n_ctx", "seq_length", "max_seq_len"),
+    *("max_sequence_length", "model_max_length"),
+)
+_DTYPES: Final[Mapping[str, Dtype]] = {
+    "float32": "float32",
+    "F32": "float32",
+    "float16": "float16",
+    "F16": "float16",
+    "bfloat16": "bfloat16",
+    "BF16": "bfloat16",
+}
+_CAUSAL: Final = ("ForCausalLM", "LMHeadModel")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """A readable `config.json` of a causal language model; `dtype` is None where it says none."""
+
+    data: Mapping[str, Any]
+    sha256: str
+    architecture: str
+    model_type: str
+    shape: Shape | None
+    context_tokens: int | None
+    embedding_rows: int
+    dtype: Dtype | None
+    quantized: str | None
+    custom_code: bool
+
+
+def read_config(folder: Path, name: str) -> Config | Finding:
+    """Read the folder's config; `name` is what messages call the model."""
+    path = folder / CONFIG_FILE
+    if not path.is_file():
+        return _absent(folder, name)
+    text = path.read_bytes()
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return _broken(name, "not_json")
+    if not isinstance(data, dict):
+        return _broken(name, "no_object")
+    return _config(data, hashlib.sha256(text).hexdigest(), name)
+
+
+def dtype_named(name: object) -> Dtype | None:
+    """Return the dtype by its name in a config or in a safetensors header."""
+    return _DTYPES.get(name.removeprefix("torch.")) if isinstance(name, str) else None
+
+
+def _config(data: Mapping[str, Any], sha256: str, name: str) -> Config | Finding:
+    shape = read_shape(data)
+    model_type = data.get("model_type")
+    architecture = _architecture(data, shape)
+    if architecture is None:
+        return _not_causal(data, name)
+    rows = shape.vocab if shape is not None else data.get("vocab_size")
+    if type(rows) is not int or rows <= 0:
+        return _broken(name, "no_vocab_size")
+    return Config(
+        data=data,
+        sha256=sha256,
+        architecture=architecture,
+        model_type=model_type if isinstance(model_type, str) else "",
+        shape=shape,
+        context_tokens=shape.context_tokens if shape is not None else _context(data),
+        embedding_rows=rows,
+        dtype=dtype_named(data.get("dtype", data.get("torch_dtype"))),
+        quantized=read_quantization(data),
+        custom_code=isinstance(data.get("auto_map"), dict) and not _is_built_in(shape, model_type),
+    )
+
+
+def _is_built_in(shape: Shape | None, model_type: object) -> bool:
+    """Whether transformers has this class, and uses its own where no code is trusted."""
+    return shape is not None and shape.model_type == model_type
+
+
+def _architecture(data: Mapping[str, Any], shape: Shape | None) -> str | None:
+    """Return the class that transformers would load; None where it is not a causal model."""
+    if shape is not None:
+        return shape.architecture
+    names = data.get("architectures")
+    name = names[0] if isinstance(names, list) and names else None
+    if isinstance(name, str) and name.endswith(_CAUSAL):
+        return name
+    remote = data.get("auto_map")
+    if isinstance(remote, dict) and isinstance(remote.get("AutoModelForCausalLM"), str):
+        return str(remote["AutoModelForCausalLM"]).rsplit(".", 1)[-1]
+    return None
+
+
+def _context(data: Mapping[str, Any]) -> int | None:
+    values = (data.get(key) for key in _CONTEXT_KEYS)
+    return next((value for value in values if type(value) is int and value > 0), None)
+
+
+def _absent(folder: Path, name: str) -> Finding:
+    """Return the finding for a folder without a model, by what it holds instead."""
+    if (folder / "adapter_config.json").is_file():
+        base = _base_of_adapter(folder)
+        return explanations.ADAPTER.finding(
+            help="base" if base else "", pointer=_POINTER, name=name, base=base
+        )
+    if next(folder.glob("*.gguf"), None) is not None:
+        return gguf_finding(name)
+    return explanations.NO_CONFIG.finding(pointer=_POINTER, name=name)
+
+
+def gguf_finding(name: str) -> Finding:
+    """Return the finding that a GGUF cannot be trained."""
+    return explanations.GGUF.finding(pointer=_POINTER, name=name)
+
+
+def _base_of_adapter(folder: Path) -> str:
+    try:
+        base = json.loads((folder / "adapter_config.json").read_bytes())["base_model_name_or_path"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return ""
+    named = isinstance(base, str) and base and not Path(base).is_absolute()
+    return str(base) if named else ""
+
+
+def _broken(name: str, fault: str) -> Finding:
+    return explanations.BROKEN_CONFIG.finding(message=fault, pointer=_POINTER, name=name)
+
+
+def _not_causal(data: Mapping[str, Any], name: str) -> Finding:
+    names = data.get("architectures")
+    if isinstance(names, list) and names and isinstance(names[0], str):
+        kind, what = "", names[0]
+    elif isinstance(data.get("model_type"), str):
+        kind, what = "type", data["model_type"]
+    else:
+        return _broken(name, "no_architecture")
+    return explanations.NOT_CAUSAL.finding(message=kind, pointer=_POINTER, name=name, what=what)

@@ -1,0 +1,191 @@
+"""Model facts: from a folder, the cache, the Hub, or the built-in table, in this order."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from ftc.compiler.knowledge.converter import wanted_keys
+from ftc.compiler.knowledge.models import Model, find_model
+from ftc.compiler.resolve.facts import ModelFacts, Unknown
+from ftc.compiler.resolve.hub.client import Repository, Trouble
+from ftc.compiler.resolve.licence import read_licence
+from ftc.compiler.resolve.local_paths import relative
+from ftc.compiler.resolve.model import findings as model_faults
+from ftc.compiler.resolve.model.chain import find_first_run, promised_model
+from ftc.compiler.resolve.model.config import Config, Dtype, dtype_named, gguf_finding, read_config
+from ftc.compiler.resolve.model.folder import ModelFolder, find_model_folder, find_pointers
+from ftc.compiler.resolve.model.misfit import find_misfit
+from ftc.compiler.resolve.model.tokenizer_files import TokenizerFileError, read_tokenizer_config
+from ftc.compiler.resolve.model.weights import Weights, listed_weights, read_weights
+from ftc.spec.finding import Finding
+from ftc.spec.sections import Spec
+
+_DTYPE_BYTES: Final[Mapping[Dtype, int]] = {"float32": 4, "float16": 2, "bfloat16": 2}
+
+
+def resolve_model(spec: Spec, *, folder: Path) -> ModelFacts | Unknown:
+    """Return the model's facts; the table stands in where the Hub cannot be reached."""
+    try:
+        return _resolve(spec, folder)
+    except OSError as error:
+        return Unknown(finding=model_faults.unreadable(spec.model.id, error))
+
+
+def _resolve(spec: Spec, folder: Path) -> ModelFacts | Unknown:
+    """Find the files and read them, or take the table's entry."""
+    name = spec.model.id
+    first = find_first_run(spec, folder=folder)
+    if first is not None and not first.has_run:
+        promised = promised_model(first, name, folder=folder)
+        return promised or Unknown(finding=model_faults.no_promise(name))
+    found = find_model_folder(spec, folder=folder)
+    if isinstance(found, Trouble):
+        entry = find_model(name)
+        if entry is not None and found.passes:
+            return facts_from_table(entry, name)
+        return Unknown(finding=model_faults.explain(spec, found))
+    if (
+        found.origin == "folder"
+        and (fault := model_faults.folder_fault(spec, found.path)) is not None
+    ):
+        return Unknown(finding=fault)
+    if _is_gguf_only(found.repository):
+        return Unknown(finding=gguf_finding(name))
+    pointers = find_pointers(found.path) if found.origin == "folder" else ()
+    if pointers:
+        return Unknown(finding=model_faults.pointed(name, pointers))
+    config = read_config(found.path, name)
+    if isinstance(config, Finding):
+        return Unknown(finding=config)
+    return _from_files(name, found, config, folder)
+
+
+def _from_files(
+    name: str, found: ModelFolder, config: Config, folder: Path
+) -> ModelFacts | Unknown:
+    """Return the facts from config, weights and the Hub's description.
+
+    With a description the weights on this disk are not read, so that the facts are the same before
+    and after a download.
+    """
+    said = found.repository
+    weights = read_weights(found.path) if said is None else listed_weights(found.path, said)
+    if weights.truncated is not None:
+        return Unknown(finding=model_faults.truncated(name, weights.truncated))
+    if weights.broken is not None:
+        return Unknown(finding=model_faults.uncounted(name, config, weights))
+    dtype = config.dtype or dtype_named(weights.dtype) or "float32"
+    parameters = _parameters(config, weights, dtype)
+    context = config.context_tokens or _tokenizer_limit(found.path)
+    if parameters is None:
+        return Unknown(finding=model_faults.uncounted(name, config, weights))
+    if context is None:
+        return Unknown(finding=model_faults.no_context(name))
+    entry = find_model(name) if found.origin != "folder" else None
+    path = relative(found.path, folder=folder) if found.origin == "folder" else None
+    return ModelFacts(
+        id=path if path is not None and Path(name).expanduser().is_absolute() else name,
+        origin=found.origin,
+        path=path,
+        revision=found.commit,
+        config_sha256=config.sha256,
+        architecture=config.architecture,
+        model_type=config.model_type,
+        parameters=parameters,
+        shape=config.shape,
+        context_tokens=context,
+        embedding_rows=config.embedding_rows,
+        dtype=dtype,
+        weights_bytes=weights.bytes,
+        quantized=config.quantized,
+        custom_code=config.custom_code,
+        licence=_licence(found, entry),
+        gated=_is_gated(found, entry),
+        unwritten_keys=tuple(
+            key for key in wanted_keys(config.architecture) if key not in config.data
+        ),
+        pickled=_is_pickled(found, weights),
+        modules=weights.modules if config.shape is None else None,
+        missing_weights=weights.missing,
+        misfit=find_misfit(config, weights.sides),
+    )
+
+
+def facts_from_table(entry: Model, name: str) -> ModelFacts:
+    """Return the facts that ftc carries, without a revision: the run takes the newest."""
+    text = json.dumps(entry.config, sort_keys=True)
+    shape = entry.shape
+    return ModelFacts(
+        id=name,
+        origin="table",
+        path=None,
+        revision=None,
+        config_sha256=hashlib.sha256(text.encode()).hexdigest(),
+        architecture=shape.architecture,
+        model_type=shape.model_type,
+        parameters=shape.parameters,
+        shape=shape,
+        context_tokens=entry.context_tokens,
+        embedding_rows=shape.vocab,
+        dtype=dtype_named(entry.config.get("torch_dtype")) or "bfloat16",
+        weights_bytes=None,
+        quantized=entry.quantized,
+        custom_code=False,
+        licence=entry.licence,
+        gated=entry.gated,
+        unwritten_keys=(),
+    )
+
+
+def _parameters(config: Config, weights: Weights, dtype: Dtype) -> int | None:
+    """Return the number of parameters: by formula, else from headers or the Hub, else by size."""
+    if config.shape is not None:
+        return config.shape.parameters
+    if config.quantized is not None:
+        return None  # packed tensors hold several weights in one number
+    if weights.parameters is not None:
+        return weights.parameters
+    size = weights.bytes
+    return size // _DTYPE_BYTES[dtype] if size is not None and weights.indexed else None
+
+
+def _licence(found: ModelFolder, entry: Model | None) -> str | None:
+    """Return the licence that the folder names, or the Hub, else the table."""
+    if found.origin == "folder":
+        return read_licence(found.path)
+    if found.repository is not None:
+        return found.repository.licence
+    return entry.licence if entry is not None else None
+
+
+def _is_gated(found: ModelFolder, entry: Model | None) -> bool | None:
+    """Tell whether terms must be accepted first, as the Hub says, else the table."""
+    if found.origin == "folder":
+        return False
+    if found.repository is not None:
+        return found.repository.gated
+    return entry.gated if entry is not None else None
+
+
+def _is_pickled(found: ModelFolder, weights: Weights) -> bool | None:
+    """Tell whether all weights are pickles; None where only the cache is known."""
+    if found.origin == "folder":
+        return weights.pickled if weights.bytes is not None else None
+    return weights.pickled if found.repository is not None else None
+
+
+def _is_gguf_only(said: Repository | None) -> bool:
+    """Tell whether the Hub lists GGUF files and nothing to train on."""
+    if said is None:
+        return False
+    gguf = any(name.endswith(".gguf") for name in said.files)
+    return gguf and not any(name.endswith((".safetensors", ".bin")) for name in said.files)
+
+
+def _tokenizer_limit(path: Path) -> int | None:
+    try:
+        return read_tokenizer_config(path).model_max_tokens
+    except TokenizerFileError:
+        return None

@@ -1,0 +1,168 @@
+"""The findings about models that cannot be used or found: what is wrong and what to do."""
+
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final
+
+from ftc.compiler.knowledge.models import all_models
+from ftc.compiler.resolve import explanations
+from ftc.compiler.resolve.hub.cache import has_repository
+from ftc.compiler.resolve.hub.client import Trouble
+from ftc.compiler.resolve.lfs_pointers import LfsPointer
+from ftc.compiler.resolve.local_paths import is_file, is_folder
+from ftc.compiler.resolve.model.chain import name_bundle
+from ftc.compiler.resolve.model.config import Config, gguf_finding
+from ftc.compiler.resolve.model.weights import Truncated, Weights
+from ftc.compiler.resolve.patches import patch_field
+from ftc.spec.finding import Finding
+from ftc.spec.message import reason_of
+from ftc.spec.sections import Spec
+
+_POINTER: Final = "/model/id"
+_PAGE_OF_HUB: Final = re.compile(r"https?://huggingface\.co/([\w.-]+/[\w.-]+)(?:[/?#].*)?")
+
+
+def folder_fault(spec: Spec, path: Path) -> Finding | None:
+    """Return why a path is not the folder of a model, before its config is read."""
+    name = spec.model.id
+    if path.suffix.lower() == ".gguf":
+        return gguf_finding(name)
+    if is_file(path):
+        return explanations.MODEL_FOLDER.finding(
+            message="file", help="file", pointer=_POINTER, name=name
+        )
+    if is_folder(path):
+        return None
+    if page := _PAGE_OF_HUB.fullmatch(name):
+        return explanations.MODEL_FOLDER.finding(
+            message="address",
+            help="address",
+            pointer=_POINTER,
+            fix=patch_field(spec, "model", "id", page[1]),
+            name=name,
+            id=page[1],
+        )
+    near = get_close_matches(path.name, _folder_names(path.parent), n=1)
+    return explanations.MODEL_FOLDER.finding(
+        help="near" if near else "", pointer=_POINTER, name=name, near=near[0] if near else ""
+    )
+
+
+def pointed(name: str, pointers: Sequence[LfsPointer]) -> Finding:
+    """Return the finding that files of the model are pointers of git-lfs; the first is named."""
+    first, more = pointers[0], len(pointers) - 1
+    return explanations.LFS_POINTER.finding(
+        message="more" if more else "",
+        pointer=_POINTER,
+        name=name,
+        file=first.name,
+        actual=first.actual_bytes,
+        expected=first.expected_bytes,
+        more=more,
+    )
+
+
+def truncated(name: str, found: Truncated) -> Finding:
+    """Return the finding that a file of weights is shorter than its header says."""
+    return explanations.TRUNCATED_WEIGHTS.finding(
+        pointer=_POINTER,
+        name=name,
+        file=found.name,
+        actual=found.actual_bytes,
+        expected=found.expected_bytes,
+    )
+
+
+def no_promise(name: str) -> Finding:
+    """Return the finding that the lock of a bundle does not describe its result."""
+    bundle = name_bundle(name)
+    return explanations.NO_CONFIG.finding(
+        message="bundle", help="bundle", pointer=_POINTER, name=bundle
+    )
+
+
+def _folder_names(parent: Path) -> list[str]:
+    try:
+        return sorted(path.name for path in parent.iterdir() if path.is_dir())
+    except OSError:
+        return []
+
+
+def unreadable(name: str, error: OSError) -> Finding:
+    """Return the finding that this user may not read a file of the model."""
+    return explanations.MODEL_FOLDER.finding(
+        message="unreadable",
+        help="unreadable",
+        pointer=_POINTER,
+        name=name,
+        reason=reason_of(error),
+    )
+
+
+def uncounted(name: str, config: Config, weights: Weights) -> Finding:
+    """Return the finding that neither formula nor headers give the number of parameters."""
+    why = ""
+    if weights.broken is not None:
+        why = "header"
+    elif config.quantized is not None:
+        why = "quantized"
+    return explanations.UNCOUNTED.finding(
+        message=why,
+        help=why,
+        pointer=_POINTER,
+        name=name,
+        file=weights.broken or "",
+        kind=config.quantized or "",
+        architecture=config.architecture,
+    )
+
+
+def no_context(name: str) -> Finding:
+    """Return the finding that no file gives the length of the context."""
+    return explanations.BROKEN_CONFIG.finding(
+        message="no_context", help="no_context", pointer=_POINTER, name=name
+    )
+
+
+def explain(spec: Spec, trouble: Trouble) -> Finding:
+    """Return the finding that says why the Hub gave no facts, and what to do."""
+    name, revision = spec.model.id, spec.model.revision
+    if trouble.reason == "missing":
+        return _not_found(spec)
+    if trouble.reason == "revision":
+        return explanations.NO_REVISION.finding(
+            pointer="/model/revision", name=name, revision=revision or ""
+        )
+    if trouble.reason == "gated":
+        return explanations.GATED.finding(pointer=_POINTER, name=name, detail=trouble.detail)
+    if trouble.reason == "limited":
+        return explanations.LIMITED.finding(pointer=_POINTER, name=name, detail=trouble.detail)
+    if has_repository(name, "model"):
+        return explanations.HALF_CACHED.finding(pointer=_POINTER, name=name)
+    near = _similar(name)
+    return explanations.UNREACHABLE.finding(
+        help="near" if near else "",
+        pointer=_POINTER,
+        name=name,
+        detail=trouble.detail,
+        near=near or "",
+    )
+
+
+def _not_found(spec: Spec) -> Finding:
+    near = _similar(spec.model.id)
+    return explanations.MODEL_NOT_FOUND.finding(
+        help="near" if near else "",
+        pointer=_POINTER,
+        fix=patch_field(spec, "model", "id", near) if near else (),
+        name=spec.model.id,
+        near=near or "",
+    )
+
+
+def _similar(name: str) -> str | None:
+    ids = {model.id.casefold(): model.id for model in all_models()}
+    near = get_close_matches(name.casefold(), ids, n=1, cutoff=0.85)
+    return ids[near[0]] if near and ids[near[0]] != name else None

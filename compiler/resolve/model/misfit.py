@@ -1,0 +1,97 @@
+"""Sizes of the weights, from safetensors headers, that contradict `config.json`."""
+
+import re
+from collections.abc import Iterator, Mapping
+from operator import eq
+from typing import Final
+
+from ftc.compiler.knowledge.architecture import Shape, linear_sides, spell_setting
+from ftc.compiler.resolve.facts import Misfit
+from ftc.compiler.resolve.model.config import Config
+
+_Sides = Mapping[str, tuple[int, int]]
+
+_EMBEDDINGS: Final = ("embed_tokens", "wte", "word_embeddings", "embed_in")
+_IN_LAYER: Final = re.compile(r"(?P<stack>\D*?)(?P<layer>\d{1,6})\.(?P<module>\D+)\.weight")
+#: The settings that alone make up a side; the sides of attention come from several.
+_SETTINGS: Final[Mapping[str, str]] = {
+    "hidden": "hidden_size",
+    "intermediate": "intermediate_size",
+    "shared_intermediate": "shared_expert_intermediate_size",
+}
+#: Layers that predict more tokens come after the others, and transformers leaves them out.
+_MORE_LAYERS: Final = "num_nextn_predict_layers"
+
+
+def find_misfit(config: Config, sides: _Sides) -> Misfit | None:
+    """Return the first size that differs: of the embedding, the layers, or a linear module.
+
+    None where the table does not describe the model, or where the weights are packed.
+    """
+    shape = config.shape
+    if shape is None or config.quantized is not None or config.custom_code:
+        return None
+    found = [*_embedding(config, shape, sides), *_layers(config, shape, sides)]
+    return next((misfit for misfit in found if misfit.setting), next(iter(found), None))
+
+
+def _embedding(config: Config, shape: Shape, sides: _Sides) -> Iterator[Misfit]:
+    """Compare the token table, where there is exactly one."""
+    endings = tuple(f".{name}.weight" for name in _EMBEDDINGS)
+    tables = [name for name in sides if f".{name}".endswith(endings)]
+    if len(tables) != 1:
+        return
+    rows, columns = sides[tables[0]]
+    for setting, said, held in (
+        ("hidden_size", shape.hidden, columns),
+        ("vocab_size", shape.vocab, rows),
+    ):
+        if said != held:
+            yield _misfit(config, setting, tables[0], said, held)
+
+
+def _layers(config: Config, shape: Shape, sides: _Sides) -> Iterator[Misfit]:
+    """Compare the number of layers, then the linear modules of the first and the last of them.
+
+    Weights with several stacks of layers, such as those of a vision tower, are not compared.
+    """
+    linears = dict(_linears(shape, sides))
+    layers = [int(match["layer"]) for match, _ in linears.values()]
+    if not layers or len({match["stack"] for match, _ in linears.values()}) > 1:
+        return
+    held = max(layers) + 1
+    if held < shape.layers or (held > shape.layers and _MORE_LAYERS not in config.data):
+        last = next(name for name, (match, _) in linears.items() if int(match["layer"]) == held - 1)
+        yield _misfit(config, "num_hidden_layers", last, shape.layers, held)
+    for name, (match, module) in linears.items():
+        if int(match["layer"]) in (0, min(held, shape.layers) - 1):
+            yield from _linear(config, shape, module, name, sides[name])
+
+
+def _linears(shape: Shape, sides: _Sides) -> Iterator[tuple[str, tuple[re.Match[str], str]]]:
+    """Yield the weights of linear modules, each with its place and its name in the table."""
+    for name in sides:
+        match = _IN_LAYER.fullmatch(name)
+        if match is None:
+            continue
+        ends = (end for end in shape.linear_shapes if f".{match['module']}".endswith(f".{end}"))
+        if (module := next(ends, None)) is not None:
+            yield name, (match, module)
+
+
+def _linear(
+    config: Config, shape: Shape, module: str, name: str, held: tuple[int, int]
+) -> Iterator[Misfit]:
+    """Compare both sides of a linear module; Conv1D (GPT-2) stores the input first."""
+    linear, words = shape.linear_shapes[module], linear_sides(shape.architecture)[module]
+    said = (linear.in_features, linear.out_features)
+    best = max((held[::-1], held), key=lambda sides: sum(map(eq, sides, said)))
+    for word, wanted, found in zip(words, said, best, strict=True):
+        if wanted != found:
+            yield _misfit(config, _SETTINGS.get(word, ""), name, wanted, found)
+
+
+def _misfit(config: Config, setting: str, tensor: str, said: int, held: int) -> Misfit:
+    """Return the misfit with the setting as the config spells it."""
+    spelled = spell_setting(config.architecture, setting, config.data) if setting else ""
+    return Misfit(setting=spelled, tensor=tensor, said=said, held=held)

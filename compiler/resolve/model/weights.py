@@ -1,0 +1,222 @@
+"""Weights on disk: counts and sizes from safetensors headers and indexes; no tensor is read."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, Final
+
+from ftc.compiler.resolve.hub.client import Repository
+
+INDEX_FILE: Final = "model.safetensors.index.json"
+#: The format allows 100 MiB; the longest headers that are published take some 10 MiB.
+_HEADER_BYTES: Final = 32 * 1024 * 1024
+_WEIGHT: Final = ".weight"
+_LONGEST_SIDE: Final = 2**40
+_MOST_SIDES: Final = 8
+_FLOATS: Final = ("F64", "F32", "F16", "BF16")
+PICKLES: Final = ("pytorch_model*.bin", "*.pth", "*.pt")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truncated:
+    """A file that is shorter than its header says: its own bytes, and the header's."""
+
+    name: str
+    actual_bytes: int
+    expected_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """`parameters` and `dtype` (of most parameters, as safetensors writes it) where they are said.
+
+    `modules` are named by headers or by the index, with `*` for each number in a name. `broken`
+    names a file whose header cannot be read, `truncated` a file that ends too soon, `missing` the
+    files of the index that are not beside the others. `indexed` says that `bytes` is the total of
+    all tensors in an index; `pickled` that there are pickles and nothing else. `sides` are the rows
+    and columns of each matrix of floats, where all headers were read.
+    """
+
+    bytes: int | None
+    parameters: int | None
+    dtype: str | None
+    modules: tuple[str, ...] | None = None
+    broken: str | None = None
+    truncated: Truncated | None = None
+    missing: tuple[str, ...] = ()
+    indexed: bool = False
+    pickled: bool = False
+    sides: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+
+def read_weights(folder: Path) -> Weights:
+    """Return the facts of the weight files: sharded, single, or pickled (only the size)."""
+    index = _read_object(folder / INDEX_FILE)
+    names = sorted({str(name) for name in _mapping(index, "weight_map").values()})
+    outside = next((name for name in names if Path(name).name != name), None)
+    if outside is not None:  # an index that points anywhere but beside itself
+        return Weights(bytes=None, parameters=None, dtype=None, broken=INDEX_FILE)
+    listed = [folder / name for name in names] or sorted(folder.glob("model*.safetensors"))
+    paths = [path for path in listed if path.is_file()]
+    if not listed:
+        sizes = [path.stat().st_size for name in PICKLES for path in folder.glob(name)]
+        size = sum(sizes) or None
+        return Weights(bytes=size, parameters=None, dtype=None, pickled=bool(sizes))
+    counts: Counter[str] = Counter()
+    matrices: list[str] = []
+    sides: dict[str, tuple[int, int]] = {}
+    for path in paths:
+        header = read_header(path)
+        if (cut := find_truncation(path, header)) is not None:
+            return Weights(bytes=None, parameters=None, dtype=None, truncated=cut)
+        if header is None:
+            return Weights(bytes=None, parameters=None, dtype=None, broken=path.name)
+        counts.update(_count(header))
+        matrices += [name for name, tensor in header.items() if _is_matrix(tensor)]
+        sides.update(_sides(header))
+    if len(paths) < len(listed):
+        total = _total_bytes(index)
+        return Weights(
+            bytes=total,
+            parameters=None,
+            dtype=None,
+            modules=_modules(_mapping(index, "weight_map")),
+            missing=tuple(path.name for path in listed if path not in paths) if paths else (),
+            indexed=total is not None,
+        )
+    return Weights(
+        bytes=sum(path.stat().st_size for path in paths),
+        parameters=counts.total() or None,
+        dtype=counts.most_common(1)[0][0] if counts else None,
+        modules=_modules(matrices),
+        sides=sides,
+    )
+
+
+def listed_weights(folder: Path, said: Repository) -> Weights:
+    """Return the facts of weights from the Hub's description and the index, downloaded or not."""
+    index = _read_object(folder / INDEX_FILE)
+    total = _total_bytes(index)
+    pickles = any(fnmatch(name, pattern) for name in said.files for pattern in PICKLES)
+    return Weights(
+        bytes=total or _listed_bytes(said.files),
+        parameters=said.parameters,
+        dtype=said.dtype,
+        modules=_modules(_mapping(index, "weight_map")),
+        indexed=bool(total),
+        pickled=pickles and not any(name.endswith(".safetensors") for name in said.files),
+    )
+
+
+def _listed_bytes(files: Mapping[str, int | None]) -> int | None:
+    """Return the total size of the weight files in a list; pickles count only without others."""
+    for ending in (".safetensors", ".bin"):
+        sizes = [size for name, size in files.items() if name.endswith(ending) and size]
+        if sizes:
+            return sum(sizes)
+    return None
+
+
+def read_header(path: Path) -> Mapping[str, Any] | None:
+    """Return the header of a safetensors file: eight bytes of length, then JSON; None if broken."""
+    with path.open("rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        if not 0 < length <= min(_HEADER_BYTES, path.stat().st_size - 8):
+            return None
+        text = stream.read(length)
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return header if isinstance(header, dict) else None
+
+
+def find_truncation(path: Path, header: Mapping[str, Any] | None) -> Truncated | None:
+    """Return how many bytes a safetensors file lacks; None where it is whole or no such file.
+
+    The format: eight bytes with the length of the header, the header, and the tensors, whose last
+    offset is the end of the file.
+    """
+    actual = path.stat().st_size
+    with path.open("rb") as stream:
+        start = stream.read(9)
+    length = int.from_bytes(start[:8], "little")
+    if start[8:] != b"{" or not 0 < length <= _HEADER_BYTES:
+        return None
+    if header is None:
+        expected = 8 + length
+    else:
+        ends = (_end(tensor) for name, tensor in header.items() if name != "__metadata__")
+        expected = 8 + length + max(ends, default=0)
+    if actual >= expected:
+        return None
+    return Truncated(name=path.name, actual_bytes=actual, expected_bytes=expected)
+
+
+def _modules(tensors: Iterable[str]) -> tuple[str, ...] | None:
+    """Return the modules of these weights, one for those that differ in a number; None if none."""
+    owners = (name.removesuffix(_WEIGHT) for name in tensors if name.endswith(_WEIGHT))
+    return tuple(sorted({number_free(owner) for owner in owners})) or None
+
+
+def number_free(module: str) -> str:
+    """Return a module's name with `*` for each number: those of the layers and of the experts."""
+    return ".".join("*" if part.isdecimal() else part for part in module.split("."))
+
+
+def _is_matrix(tensor: object) -> bool:
+    """Tell whether a tensor has two sides or more, as that of a linear module or convolution."""
+    shape = tensor.get("shape") if isinstance(tensor, dict) else None
+    return isinstance(shape, list) and len(shape) > 1
+
+
+def _sides(header: Mapping[str, Any]) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield the rows and columns of each matrix of floats; a packed matrix has others."""
+    for name, tensor in header.items():
+        if isinstance(tensor, dict) and tensor.get("dtype") in _FLOATS:
+            match tensor.get("shape"):
+                case [int(rows), int(columns)]:
+                    yield name, (rows, columns)
+
+
+def _end(tensor: object) -> int:
+    """Return the offset after a tensor's last byte; 0 where its entry is malformed."""
+    offsets = tensor.get("data_offsets") if isinstance(tensor, dict) else None
+    end = offsets[-1] if isinstance(offsets, list) and offsets else 0
+    return end if type(end) is int else 0
+
+
+def _count(header: Mapping[str, Any]) -> Counter[str]:
+    """Count parameters by dtype."""
+    counts: Counter[str] = Counter()
+    for name, tensor in header.items():
+        if name != "__metadata__" and isinstance(tensor, dict):
+            shape = tensor.get("shape")
+            sides = shape if isinstance(shape, list) else ()
+            if all(type(side) is int and 0 <= side < _LONGEST_SIDE for side in sides):
+                counts[str(tensor.get("dtype"))] += math.prod(sides[:_MOST_SIDES])
+    return counts
+
+
+def _total_bytes(index: Mapping[str, Any] | None) -> int | None:
+    total = _mapping(index, "metadata").get("total_size")
+    return total if isinstance(total, int) else None
+
+
+def _read_object(path: Path) -> Mapping[str, Any] | None:
+    if not path.is_file():
+        return None
+    try:
+        data = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def _mapping(data: Mapping[str, Any] | None, key: str) -> Mapping[str, Any]:
+    value = (data or {}).get(key)
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,195 @@
+"""The resolver: every fact of a spec, each looked up once for the part of the spec behind it."""
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final
+
+import msgspec
+
+from ftc.compiler.resolve.data.facts import resolve_data
+from ftc.compiler.resolve.facts import (
+    DataFacts,
+    Facts,
+    HardwareFacts,
+    ModelFacts,
+    TokenizerFacts,
+    Unknown,
+)
+from ftc.compiler.resolve.hardware import resolve_hardware
+from ftc.compiler.resolve.model.facts import resolve_model
+from ftc.compiler.resolve.tokenizer.facts import resolve_tokenizer
+from ftc.spec.finding import Finding
+from ftc.spec.message import Message
+from ftc.spec.salvage import known_or_none
+from ftc.spec.sections import Spec
+from ftc.spec.sources import list_sources
+
+Fact = ModelFacts | TokenizerFacts | DataFacts | HardwareFacts
+
+FACTS: Final[Mapping[str, type[Fact]]] = {
+    "model": ModelFacts,
+    "tokenizer": TokenizerFacts,
+    "data": DataFacts,
+    "hardware": HardwareFacts,
+}
+#: The fact that rests on a part of a spec that nobody has written yet.
+NOT_SAID: Final = Unknown(
+    finding=Finding(
+        code="",
+        name="not-said",
+        severity="info",
+        problem=Message("phrase.not_said"),
+        remedy=Message("phrase.not_said"),
+    )
+)
+# Fields of `data` that `resolve_data` never reads: only the plan does.
+_PLANNED: Final = frozenset({"max_length", "splits"})
+
+
+def section_hashes(spec: Spec) -> Mapping[str, str]:
+    """Return, for each fact, the SHA-256 of everything in the spec that could change it.
+
+    What local files hold is not part of it: a locked fact stays valid after an edit of the data
+    file, until the facts are resolved again.
+    """
+    model = {
+        "id": spec.model.id,
+        "revision": spec.model.revision,
+        "trust_remote_code": spec.model.trust_remote_code,
+    }
+    tokenizer: dict[str, Any] = {"model": model, "chat_template": spec.model.chat_template}
+    if spec.model.new_tokens:
+        tokenizer["new_tokens"] = spec.model.new_tokens
+    columns: Mapping[str, Any] = msgspec.to_builtins(spec.data)
+    data: dict[str, Any] = {
+        "data": {name: value for name, value in columns.items() if name not in _PLANNED},
+        "tokenizer": tokenizer,
+        "objective": spec.objective.type,
+    }
+    if spec.objective.type == "grpo":
+        data["rewards"] = spec.objective.rewards
+    parts = {"model": model, "tokenizer": tokenizer, "data": data, "hardware": spec.hardware}
+    return {name: canonical_hash(part) for name, part in parts.items()}
+
+
+def canonical_hash(value: Any) -> str:
+    """Return the SHA-256 of a value's canonical JSON: sorted keys and sets, ASCII, no spaces."""
+    plain = msgspec.to_builtins(value, order="deterministic")
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+@dataclass(slots=True)
+class Resolver:
+    """Looks facts up, and keeps them for later specs that have the same part behind a fact.
+
+    Several threads may use one resolver: they wait for each other's look-ups of the same fact.
+    """
+
+    seen: dict[str, Any] = field(default_factory=dict)
+    running: dict[str, Future[Any]] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    def resolve(
+        self,
+        spec: Spec,
+        *,
+        folder: Path,
+        kept: Mapping[str, Fact] | None = None,
+        unsaid: Collection[str] = (),
+    ) -> Facts:
+        """Return the facts of a spec whose paths are relative to `folder`.
+
+        `kept` are facts to be taken as they are, by name. `unsaid` names facts that are not looked
+        up, because the spec only has a stand-in for what they rest on.
+        """
+        hashes = section_hashes(spec)
+
+        def find(name: str, of: str, look_up: Callable[[], Any]) -> Any:
+            if name in unsaid:
+                return NOT_SAID
+            if kept and name in kept:
+                return kept[name]
+            return self.once(f"{name} {folder} {hashes[name]} {of}", look_up)
+
+        model = find("model", "", lambda: resolve_model(spec, folder=folder))
+        tokenizer = find(
+            "tokenizer",
+            _mark(model),
+            lambda: resolve_tokenizer(spec, folder=folder, model=model),
+        )
+        data = find(
+            "data",
+            f"{_mark(model)} {_mark(tokenizer)} {stamp(spec, folder)}",
+            lambda: resolve_data(spec, folder=folder, tokenizer=tokenizer),
+        )
+        hardware = find("hardware", "", lambda: resolve_hardware(spec))
+        return Facts(model=model, tokenizer=tokenizer, data=data, hardware=hardware)
+
+    def resolve_known(self, spec: Spec, *, folder: Path) -> Facts:
+        """Return the facts of a spec of which parts are left out; those that need them are unknown.
+
+        Nothing is kept: no hash of such a spec tells what its facts rest on.
+        """
+
+        def find(look_up: Callable[[], Any]) -> Any:
+            found = known_or_none(look_up)
+            return NOT_SAID if found is None else found
+
+        model = find(lambda: resolve_model(spec, folder=folder))
+        tokenizer = find(lambda: resolve_tokenizer(spec, folder=folder, model=model))
+        data = find(lambda: resolve_data(spec, folder=folder, tokenizer=tokenizer))
+        hardware = find(lambda: resolve_hardware(spec))
+        return Facts(model=model, tokenizer=tokenizer, data=data, hardware=hardware)
+
+    def forget_doubtful(self) -> None:
+        """Drop facts that are unknown, and models whose facts the built-in table gave."""
+        for key in [key for key, fact in self.seen.items() if _mark(fact) in {"", "table"}]:
+            del self.seen[key]
+
+    def once(self, key: str, look_up: Callable[[], Any]) -> Any:
+        """Return what `look_up` returns, called once for all calls with this key."""
+        with self.lock:
+            if key in self.seen:
+                return self.seen[key]
+            running = self.running.get(key)
+            if running is None:
+                mine = self.running[key] = Future[Any]()
+        if running is not None:
+            return running.result()
+        try:
+            found = look_up()
+        except BaseException as error:
+            mine.set_exception(error)
+            raise
+        else:
+            self.seen[key] = found
+            mine.set_result(found)
+            return found
+        finally:
+            with self.lock:
+                del self.running[key]
+
+
+def stamp(spec: Spec, folder: Path) -> str:
+    """Return what tells data files that changed from those that were read: sizes and times."""
+    stamps = []
+    for source in list_sources(spec.data):
+        try:
+            found = (folder / source.source).stat()
+        except (OSError, ValueError):
+            continue
+        stamps.append(f"{found.st_size} {found.st_mtime_ns}")
+    return " ".join(stamps)
+
+
+def _mark(fact: object) -> str:
+    """Return what tells facts of one name apart: where they are from; "" for unknown ones."""
+    if isinstance(fact, Unknown):
+        return ""
+    return fact.origin if isinstance(fact, ModelFacts) else "known"

@@ -1,0 +1,1 @@
+"""Rows: how files are read and what one row means."""

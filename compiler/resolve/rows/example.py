@@ -1,0 +1,73 @@
+"""One example: what a row of data says, in the one form that cleaning and lengths look at.
+
+Rows are read and cleaned by `ftc.runtime`, as `prepare.py` of every bundle does it.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from ftc.runtime.cleaning import is_misencoded
+from ftc.runtime.rows import Fault, ReadTurns, Turns, clean_turns, prompt_of
+
+#: What may be wrong with a text that is one: see `cleaning.py`; "lost" is U+FFFD in it.
+Damage = Literal["misencoded", "lost", "control"]
+
+_CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """`turns` are (role, text) pairs, as `ftc.runtime.rows` describes them."""
+
+    turns: Turns
+    damage: tuple[Damage, ...] = ()
+
+    @property
+    def compares(self) -> bool:
+        """Whether it holds two answers to its prompt."""
+        return self.turns[-1][0] == "rejected"
+
+    @property
+    def prompt(self) -> Turns:
+        """The turns before the answer, or before the answers that are compared."""
+        return () if self.turns[0][0] == "text" else prompt_of(self.turns)
+
+    @property
+    def verdict(self) -> str:
+        """What was said of the answer, "true" or "false"; empty where nothing was."""
+        return self.turns[-1][1] if self.turns[-1][0] == "label" else ""
+
+    @property
+    def answer(self) -> str:
+        """The text that the last turn holds."""
+        return self.turns[-1][1]
+
+
+def read_example(
+    row: Mapping[str, Any] | None, read: ReadTurns, *, repair: bool
+) -> Example | Fault:
+    """Return what the row says, cleaned; None stands for a row that could not be read.
+
+    `read` is what `roles.make_reader` returns.
+    """
+    if row is None:
+        return "unreadable"
+    raw = read(row)
+    turns = raw if isinstance(raw, str) else clean_turns(raw, repair=repair)
+    if isinstance(raw, str) or isinstance(turns, str):
+        return turns  # type: ignore[return-value]  # a fault
+    damage: dict[Damage, None] = {}
+    for (_, text), (_, kept) in zip(raw, turns, strict=True):
+        if is_misencoded(text):
+            damage["misencoded"] = None
+            damage |= {"lost": None} if "\ufffd" in kept else {}
+        if has_control(kept):
+            damage["control"] = None
+    return Example(turns=turns, damage=tuple(damage))
+
+
+def has_control(text: str) -> bool:
+    """Tell whether the text holds a control character other than tab and line ends, or a BOM."""
+    return not text.isprintable() and _CONTROL.search(text) is not None

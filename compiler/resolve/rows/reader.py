@@ -1,0 +1,131 @@
+"""Rows: reads csv, jsonl, json and parquet files one row at a time."""
+
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from ftc.compiler.resolve.rows.table import TableFile
+from ftc.runtime.rows import DataError
+from ftc.runtime.table_files import parse_csv, parse_json, parse_line
+from ftc.spec.message import Message
+
+Row = Mapping[str, Any]
+
+#: Rows of a jsonl or json file whose keys are looked at to name its columns.
+_HEADER_ROWS: Final = 1000
+
+
+class UnreadableError(Exception):
+    """The file is not what its format says; `reason` says where."""
+
+    def __init__(self, reason: Message | str) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """The columns in the file's order, and the rows; None stands for a row that is broken."""
+
+    columns: tuple[str, ...]
+    rows: Iterator[Row | None]
+
+
+def read_table(file: TableFile) -> Table:
+    """Open the file's rows; raises UnreadableError, ImportError for parquet without pyarrow."""
+    if file.format == "csv":
+        return _read_csv(file)
+    if file.format == "jsonl":
+        return _named_by_keys(_jsonl(file))
+    if file.format == "json":
+        return _named_by_keys(_json(file))
+    return _read_parquet(file.path)
+
+
+def _open(file: TableFile) -> io.TextIOWrapper:
+    return file.path.open(encoding=file.encoding, errors="replace", newline="")
+
+
+def _read_csv(file: TableFile) -> Table:
+    """Read a header line and rows; more cells than the header has make a row broken."""
+    lines = _csv(file)
+    return Table(columns=tuple(next(lines)), rows=lines)
+
+
+def _csv(file: TableFile) -> Iterator[Any]:
+    """Yield the header, then the rows."""
+    with _open(file) as stream, _translate():
+        columns, rows = parse_csv(stream, file.delimiter or ",")
+        yield columns
+        yield from rows
+
+
+def _jsonl(file: TableFile) -> Iterator[Row | None]:
+    with _open(file) as stream:
+        for line in stream:
+            if line.strip():
+                yield _object(parse_line(line))
+
+
+def _json(file: TableFile) -> Iterator[Row | None]:
+    with _open(file) as stream, _translate():
+        rows = parse_json(stream.read())
+    return map(_object, rows)
+
+
+def _object(value: Any) -> Row | None:
+    return value if isinstance(value, dict) else None
+
+
+@contextmanager
+def _translate() -> Iterator[None]:
+    """Raise the error of a file that cannot be read as the compiler's own."""
+    try:
+        yield
+    except DataError as error:
+        known = Message(f"reading.{error.key}", error.values) if error.key else None
+        raise UnreadableError(known or str(error)) from error
+
+
+def _named_by_keys(rows: Iterable[Row | None]) -> Table:
+    """Name the columns by the keys of the first rows, in the order of their first use."""
+    source = iter(rows)
+    first = list(islice(source, _HEADER_ROWS))
+    columns = dict.fromkeys(str(key) for row in first if row is not None for key in row)
+
+    def every() -> Iterator[Row | None]:
+        yield from first
+        yield from source
+
+    return Table(columns=tuple(columns), rows=every())
+
+
+def _sentence(error: Exception) -> str:
+    """Return the first sentence of a library's message, as a part of one of ours."""
+    said = str(error).strip() or type(error).__name__
+    text = said.splitlines()[0].partition(". ")[0].rstrip(".")
+    return text[:1].lower() + text[1:]
+
+
+def _read_parquet(path: Path) -> Table:
+    from pyarrow import ArrowException  # noqa: PLC0415 - an extra, and slow to import
+    from pyarrow import parquet as reader  # noqa: PLC0415
+
+    try:
+        file = reader.ParquetFile(path)
+        columns = tuple(file.schema_arrow.names)
+    except (ArrowException, OSError, UnicodeDecodeError) as error:  # a name in no encoding
+        raise UnreadableError(_sentence(error)) from error
+
+    def rows() -> Iterator[Row | None]:
+        try:
+            for batch in file.iter_batches():
+                yield from batch.to_pylist()
+        except (ArrowException, OSError, ValueError, OverflowError) as error:  # of a later page
+            raise UnreadableError(_sentence(error)) from error
+
+    return Table(columns=columns, rows=rows())

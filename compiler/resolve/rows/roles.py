@@ -1,0 +1,171 @@
+"""Roles: which column of a data file is the prompt, the answer, the conversation or the text."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Final, Literal
+
+from ftc.runtime.compared_rows import read_pair, read_verdict
+from ftc.runtime.rows import Fault, ReadTurns, Turns
+from ftc.runtime.text_rows import read_answer, read_instruction, read_text
+from ftc.runtime.tool_rows import read_calling_chat
+from ftc.spec.sections import Columns, Form
+
+#: The forms in the order in which they are tried, each with the roles it needs.
+NEEDED: Final[Mapping[Form, tuple[str, ...]]] = {
+    "chat": ("messages",),
+    "instruction": ("instruction", "output"),
+    "prompt_completion": ("prompt", "completion"),
+    "text": ("text",),
+    "preference": ("chosen", "rejected"),
+    "feedback": ("prompt", "completion", "label"),
+}
+
+#: Names that public data sets use, in lower case; several rows of a form are tried in order.
+_USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
+    (
+        "chat",
+        {
+            "messages": ("messages", "conversations", "conversation", "chat", "dialogue"),
+            "tools": ("tools", "functions"),
+        },
+    ),
+    (
+        "instruction",
+        {
+            "instruction": ("instruction",),
+            "output": ("output", "response", "completion", "answer"),
+            "input": ("input", "context"),
+        },
+    ),
+    (
+        "prompt_completion",
+        {
+            "prompt": ("prompt", "question", "query", "user", "input", "source"),
+            "completion": (
+                *("completion", "response", "answer", "assistant", "output", "reply"),
+                *("target",),
+            ),
+        },
+    ),
+    (
+        "prompt_completion",
+        {
+            "prompt": (
+                *("text", "message", "sentence", "utterance", "review", "content"),
+                *("query", "question", "prompt", "input", "title"),
+            ),
+            "completion": ("label", "category", "intent", "class", "sentiment", "topic", "target"),
+        },
+    ),
+    ("text", {"text": ("text", "content", "document")}),
+    (
+        "preference",
+        {
+            "chosen": ("chosen", "chosen_response", "preferred", "response_chosen", "winner"),
+            "rejected": (
+                *("rejected", "rejected_response", "dispreferred", "response_rejected", "loser"),
+            ),
+            "prompt": ("prompt", "question", "instruction", "query", "input", "user"),
+        },
+    ),
+    (
+        "feedback",
+        {
+            "prompt": ("prompt", "question", "instruction", "query", "input", "user"),
+            "completion": ("completion", "response", "answer", "output", "assistant", "reply"),
+            "label": ("label", "desirable", "feedback", "rating", "thumbs_up", "thumb", "verdict"),
+        },
+    ),
+)
+
+#: The function that reads a row of each form, given the column of each role.
+_READERS: Final[Mapping[Form, Callable[..., Turns | Fault]]] = {
+    "chat": read_calling_chat,
+    "instruction": read_instruction,
+    "prompt_completion": read_answer,
+    "text": read_text,
+    "preference": read_pair,
+    "feedback": read_verdict,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roles:
+    """The form of the examples, and the column of each role; None where it has none."""
+
+    form: Form
+    messages: str | None = None
+    tools: str | None = None
+    prompt: str | None = None
+    completion: str | None = None
+    instruction: str | None = None
+    input: str | None = None
+    output: str | None = None
+    text: str | None = None
+    chosen: str | None = None
+    rejected: str | None = None
+    label: str | None = None
+
+    def by_role(self) -> dict[str, str]:
+        """Return the column of every role that has one."""
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {role: name for role, name in given.items() if role != "form" and name is not None}
+
+    def columns(self) -> tuple[str, ...]:
+        """Return every column that has a role."""
+        return tuple(self.by_role().values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unassigned:
+    """Why no roles were found: columns that are not there, or roles that nothing fills."""
+
+    problem: Literal["missing", "unrecognised"]
+    roles: tuple[str, ...]
+    form: Form | None
+
+
+def assign_roles(
+    columns: Sequence[str],
+    *,
+    named: Columns,
+    form: Form | Literal["auto"],
+    forms: Sequence[Form] = tuple(NEEDED),
+) -> Roles | Unassigned:
+    """Give each role its column: the ones the spec names first, then the usual names.
+
+    `forms` are those that the objective trains on.
+    """
+    said = {f.name: getattr(named, f.name) for f in fields(named)}
+    said = {role: column for role, column in said.items() if column is not None}
+    if missing := tuple(role for role, column in said.items() if column not in columns):
+        return Unassigned(problem="missing", roles=missing, form=None)
+    free = {name.strip().lower(): name for name in reversed(columns) if name not in said.values()}
+    tried = [pair for pair in _USUAL if pair[0] in forms and form in ("auto", pair[0])]
+    for kind, usual in tried:
+        if not said.keys() <= usual.keys():
+            continue
+        found = dict(said)
+        for role, names in usual.items():
+            if role not in found:
+                name = next((free[n] for n in names if n in free), None)
+                found.update({role: name} if name is not None else {})
+        if all(role in found for role in NEEDED[kind]) and _distinct(found):
+            return Roles(form=kind, **found)
+    wanted: tuple[str, ...] = ()
+    if form != "auto" or len(forms) == 1:
+        one = form if form != "auto" else forms[0]
+        lacking = [role for role in NEEDED[one] if role not in said]
+        known = {role for _, usual in tried for role in lacking if free.keys() & set(usual[role])}
+        wanted = tuple(role for role in lacking if role not in known) or tuple(lacking)
+    return Unassigned(problem="unrecognised", roles=wanted, form=None if form == "auto" else form)
+
+
+def make_reader(roles: Roles) -> ReadTurns:
+    """Return the function that reads the turns of a row."""
+    return partial(_READERS[roles.form], **roles.by_role())
+
+
+def _distinct(found: Mapping[str, str]) -> bool:
+    return len(set(found.values())) == len(found)

@@ -1,0 +1,1 @@
+"""Tokenizer facts: special tokens, conversion to GGUF and the vocabulary's size."""

@@ -1,0 +1,39 @@
+"""The PEFT adapter: the type that it is trained in, and checks of what was saved."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import safe_open
+
+
+def find_fault(
+    folder: Path, *, start_rank: int | None = None, needs_head: bool = False
+) -> str | None:
+    """Return what is wrong with the adapter saved in a folder, as a clause, or None.
+
+    `start_rank` is the rank of the start, for methods that subtract the start on saving (PiSSA and
+    similar): each `lora_B` then holds the trained matrix and the start side by side. `needs_head`
+    requires a trained head beside the adapter.
+    """
+    with safe_open(folder / "adapter_model.safetensors", framework="pt") as file:
+        names = list(file.keys())
+        updates = [file.get_tensor(name) for name in names if "lora_B" in name]
+    if needs_head and all("lora_" in name for name in names):
+        return "the saved adapter has no head"
+    if not updates or not all(update.numel() for update in updates):
+        return "the saved adapter is empty"
+    if not all(torch.isfinite(update).all() for update in updates):
+        return "the saved adapter has a weight that is not a finite number"
+    if start_rank is not None:
+        updates = [update[:, :start_rank] + update[:, start_rank:] for update in updates]
+    if not any(update.any() for update in updates):
+        return "training did not change the adapter"
+    return None
+
+
+def train_in_fp32(model: Any) -> None:
+    """Convert every trained weight to fp32: small steps would round to nothing in 16 bits."""
+    for weight in model.parameters():
+        if weight.requires_grad:
+            weight.data = weight.data.float()

@@ -1,0 +1,94 @@
+"""Reads rows that hold a conversation: a list of messages, or its JSON. Standard library only."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from .cleaning import is_blank
+from .rows import Fault, Row, Turn, Turns
+
+ROLES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("system", "developer"), "system"),
+    **dict.fromkeys(("user", "human"), "user"),
+    **dict.fromkeys(("assistant", "gpt", "chatgpt", "bot", "model"), "assistant"),
+    **dict.fromkeys(("tool", "function", "observation"), "tool"),
+}
+#: The roles that may follow a role; `calls` are calls of tools, see tool_rows.
+_FOLLOWS: Final[Mapping[str, frozenset[str]]] = {
+    "": frozenset({"system", "user"}),
+    "system": frozenset({"user"}),
+    "user": frozenset({"assistant", "calls"}),
+    "assistant": frozenset({"user", "tool", "calls"}),
+    "calls": frozenset({"tool"}),
+    "tool": frozenset({"assistant", "tool", "calls"}),
+}
+
+
+def read_chat(row: Row, *, messages: str) -> Turns | Fault:
+    """Return the turns of a conversation without calls of tools; `messages` is the column."""
+    turns = read_messages(row.get(messages), _read_plain)
+    return turns if isinstance(turns, str) else find_disorder(turns) or turns
+
+
+def load_messages(cell: Any) -> list[Any] | Fault:
+    """Return the list of messages in a cell, which may be a text of JSON."""
+    if isinstance(cell, str):
+        if is_blank(cell):
+            return "blank"
+        try:
+            cell = json.loads(cell)
+        except (ValueError, RecursionError):
+            return "no_list"
+    if cell is None or cell == []:
+        return "blank"
+    return cell if isinstance(cell, list) else "no_list"
+
+
+def read_messages(cell: Any, read: Callable[[Any], Turn | None] | None = None) -> Turns | Fault:
+    """Return the turns of a list of messages, with the roles in any order.
+
+    `read` returns the turn of a message, by default `read_turn`.
+    """
+    messages = load_messages(cell)
+    if isinstance(messages, str):
+        return messages
+    turns = tuple(map(read or read_turn, messages))
+    if None in turns:
+        return why_no_turn(messages[turns.index(None)])
+    return turns  # type: ignore[return-value]  # none is None
+
+
+def find_disorder(turns: Sequence[Turn]) -> Fault | None:
+    """Return what is wrong with the order of the roles: the assistant must come last."""
+    before = ""
+    for role, _ in turns:
+        if role not in _FOLLOWS[before]:
+            return "order"
+        before = role
+    return None if before in ("assistant", "calls") else "unanswered"
+
+
+def read_turn(message: Any) -> Turn | None:
+    """Read `{"role", "content"}`, or ShareGPT's `{"from", "value"}`."""
+    if not isinstance(message, dict):
+        return None
+    role = message.get("role", message.get("from"))
+    content = message.get("content", message.get("value"))
+    known = ROLES.get(role) if isinstance(role, str) else None
+    return (known, content) if known is not None and isinstance(content, str) else None
+
+
+def why_no_turn(message: Any) -> Fault:
+    """Return why a message is no turn."""
+    role = message.get("role", message.get("from")) if isinstance(message, dict) else None
+    if not isinstance(role, str):
+        return "no_turn"
+    if ROLES.get(role) == "assistant" and message.get("tool_calls"):
+        return "bad_call"
+    return "no_turn" if role in ROLES else "unknown_role"
+
+
+def _read_plain(message: Any) -> Turn | None:
+    """Read a message; an assistant's broken calls of tools make it malformed."""
+    turn = read_turn(message)
+    return None if turn and turn[0] == "assistant" and message.get("tool_calls") else turn

@@ -1,0 +1,81 @@
+"""Reads preferences and feedback, in the shapes of public data sets. Standard library only.
+
+An answer is a text, or a list of messages that ends with it and may begin with the prompt; a
+transcript, as in Anthropic's data, is such a list. Both answers must follow one prompt.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from .chat_rows import find_disorder, read_messages
+from .cleaning import fold, is_blank
+from .rows import Fault, Row, Turns
+
+_TRANSCRIPT: Final = re.compile(r"(?:^|\n\n)(Human|Assistant):")
+VERDICTS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("true", "1", "1.0", "yes", "good", "up", "desirable", "+1"), "true"),
+    **dict.fromkeys(("false", "0", "0.0", "no", "bad", "down", "undesirable", "-1"), "false"),
+}
+_SPEAKERS: Final = {"Human": "user", "Assistant": "assistant"}
+
+
+def read_pair(row: Row, *, chosen: str, rejected: str, prompt: str | None = None) -> Turns | Fault:
+    """Return the prompt's turns, then one of the role `chosen` and one of the role `rejected`.
+
+    The arguments are columns. `prompt` is not used for an answer that brings its own.
+    """
+    before = _read_cell(row.get(prompt) if prompt is not None else None, role="user")
+    answers: list[Turns] = []
+    for column in (chosen, rejected):
+        turns = _read_cell(row.get(column), role="assistant")
+        if isinstance(turns, str):
+            return turns
+        if turns[0][0] == "assistant":
+            if isinstance(before, str):
+                return "no_prompt" if prompt is None else before
+            turns = (*before, *turns)
+        if fault := find_disorder(turns):
+            return fault
+        answers.append(turns)
+    (*asked, (_, one)), (*also_asked, (_, other)) = answers
+    if [(role, fold(text)) for role, text in asked] != [(r, fold(text)) for r, text in also_asked]:
+        return "two_prompts"
+    if fold(one) == fold(other):
+        return "blank" if is_blank(one) else "same_answers"
+    return (*asked, ("chosen", one), ("rejected", other))
+
+
+def read_verdict(row: Row, *, prompt: str, completion: str, label: str) -> Turns | Fault:
+    """Return the prompt's turns, the answer's, and one of the role `label`: "true" or "false"."""
+    before = _read_cell(row.get(prompt), role="user")
+    turns = _read_cell(row.get(completion), role="assistant")
+    if isinstance(turns, str):
+        return turns
+    if turns[0][0] == "assistant":
+        if isinstance(before, str):
+            return before
+        turns = (*before, *turns)
+    if fault := find_disorder(turns):
+        return fault
+    verdict = VERDICTS.get(str(row.get(label)).strip().lower())
+    return "no_label" if verdict is None else (*turns, ("label", verdict))
+
+
+def _read_cell(cell: Any, *, role: str) -> Turns | Fault:
+    """Read a text as a turn of `role`; a list, its JSON or a transcript as several turns."""
+    if isinstance(cell, dict):
+        return "not_text"
+    if isinstance(cell, list):
+        return read_messages(cell)
+    text = "" if cell is None else str(cell)
+    if is_blank(text):
+        return "blank"
+    if text.lstrip().startswith("[{"):
+        turns = read_messages(text)
+        return ((role, text),) if turns == "no_list" else turns
+    _, *parts = _TRANSCRIPT.split(text.strip())
+    if len(parts) > 2 and text.lstrip().startswith("Human:"):  # noqa: PLR2004 - speaker and words
+        speakers, words = parts[::2], parts[1::2]
+        return tuple((_SPEAKERS[s], w.strip()) for s, w in zip(speakers, words, strict=True))
+    return ((role, text),)

@@ -1,0 +1,38 @@
+"""Logs events for `ftc watch`: run/stages.jsonl for stages, run/train/log.jsonl for training.
+
+Losing an event only affects `ftc watch`, so errors of the disk are ignored. Standard library only.
+"""
+
+import json
+import math
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+
+def append(path: Path, **record: Any) -> None:
+    """Append one line of JSON with the time; a line that was cut off before it is ended first."""
+    record = {"time": round(time.time(), 3), **record}
+    for name, value in record.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            record[name] = None  # JSON has no such number
+    line = json.dumps(record, ensure_ascii=False, default=float).encode() + b"\n"
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a+b") as file:
+            if file.tell():
+                file.seek(-1, os.SEEK_END)
+                line = line if file.read() == b"\n" else b"\n" + line
+            file.write(line)  # in this mode always at the end
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """Return the events of a file, without lines that were cut off."""
+    found = []
+    with suppress(OSError):
+        for line in path.read_bytes().splitlines():
+            with suppress(ValueError):
+                found.append(json.loads(line))
+    return [event for event in found if isinstance(event, dict)]

@@ -1,0 +1,18 @@
+"""The metric `exact_match`: the share of answers equal to the right one but for case and space."""
+
+from collections.abc import Sequence
+
+
+def fold(text: str) -> str:
+    """Return a text without its case, every run of white space one space."""
+    return " ".join(text.casefold().split())
+
+
+def grade(said: Sequence[str], right: Sequence[str]) -> list[float]:
+    """Return for each answer 1 if it is right, else 0."""
+    return [float(fold(a) == fold(b)) for a, b in zip(said, right, strict=True)]
+
+
+def measure(said: Sequence[str], right: Sequence[str]) -> float:
+    """Return the share of right answers."""
+    return sum(grade(said, right)) / len(right)

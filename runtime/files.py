@@ -1,0 +1,68 @@
+"""Writes files whole or not at all. Standard library only."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write a JSON file, whole or not at all."""
+    text = json.dumps(data, ensure_ascii=False, indent=2)
+    write_lines(path, [text.encode(), b"\n"])
+
+
+def write_rows(path: Path, rows: Iterable[Any]) -> None:
+    """Write one JSON value per line, whole or not at all."""
+    write_lines(path, (json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows))
+
+
+def write_lines(path: Path, lines: Iterable[bytes]) -> None:
+    """Write bytes, whole or not at all; the file and its name are on the disk afterwards."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".partial")
+    with partial.open("wb") as file:
+        file.writelines(lines)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+    sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def replace_folder(old: Path, new: Path) -> None:
+    """Replace a folder by another one, and delete it once its successor is on the disk."""
+    for path in (new, *new.rglob("*")):
+        sync(path)
+    aside = old.with_name(old.name + ".before")
+    if old.exists():
+        shutil.rmtree(aside, ignore_errors=True)
+        old.rename(aside)
+    new.rename(old)
+    sync(old.parent)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def is_complete(path: Path) -> bool:
+    """Return whether a safetensors file is as long as its own header says."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        header_bytes = int.from_bytes(file.read(8), "little")
+        if not 0 < header_bytes < size - 7:
+            return False
+        try:
+            header = json.loads(file.read(header_bytes))
+        except ValueError:
+            return False
+    ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+    return bool(ends) and size == 8 + header_bytes + max(ends)

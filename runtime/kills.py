@@ -1,0 +1,110 @@
+"""Explains why training ended without an error message, as it does when signal 9 kills it.
+
+The kernel kills a process when memory runs out, and counts these kills. On a CPU, training then
+continues with smaller micro-batches, which this notes in run/train/batch.json; the global batch
+stays the same. On a GPU they save little memory of the host, so nothing changes. After any other
+kill nothing changes either, because somebody may have intended it. Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from . import events, files
+from .exit_codes import OUT_OF_MEMORY
+
+
+def count_kills() -> int:
+    """Return how many processes the kernel killed for memory since the machine started."""
+    with suppress(OSError, ValueError):
+        lines = Path("/proc/vmstat").read_text(encoding="utf-8").splitlines()
+        return int(dict(line.split() for line in lines).get("oom_kill", 0))
+    return 0
+
+
+def find_children(process: int) -> Iterator[int]:
+    """Yield the processes that a process started, directly or not; none where /proc is missing."""
+    for path in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):
+            for child in map(int, path.read_text(encoding="utf-8").split()):
+                yield child
+                yield from find_children(child)
+
+
+def explain(bundle: Path, kills_before: int, *, on_cpu: bool) -> None:
+    """Print and log why training was killed; nothing if it ended with a message of its own.
+
+    `kills_before` is what `count_kills` returned when training started. On a CPU this also writes
+    the exit code of training.
+    """
+    run = bundle / "run"
+    ends = [e.get("event") for e in events.read(run / "stages.jsonl") if e.get("stage") == "train"]
+    for_memory = count_kills() > kills_before
+    if ends[-1:] != ["began"] and not for_memory:
+        return
+    logged = [
+        event for event in events.read(run / "train" / "log.jsonl") if "memory_bytes" in event
+    ]
+    step = logged[-1]["step"] if logged else 0
+    if for_memory:
+        cause = f"the kernel killed training after step {step:,} because memory ran out"
+    else:
+        cause = (
+            f"training ended after step {step:,} without an error message, as if killed by signal"
+            " 9: by a user, by a scheduler or because memory ran out"
+        )
+    code = 1
+    if on_cpu:
+        used_bytes = max((event["memory_bytes"] for event in logged), default=0)
+        code, advice = _reduce_batch(bundle, step, used_bytes, for_memory=for_memory)
+        files.write_json(run / "train" / "exit_code.json", code)
+    else:
+        planned_bytes = _read(bundle / "plan.json").get("host_bytes", 0)
+        advice = f"{planned_bytes / 2**30:.2f} GiB of host memory were planned"
+        if for_memory:
+            advice += "; stop other programs that use memory, or use a machine with more"
+    sentence = f"{cause}: {advice}; {_find_checkpoint(run)}"
+    print(f"run.sh: {sentence}", file=sys.stderr, flush=True)
+    events.append(run / "stages.jsonl", stage="train", event="failed", code=code, sentence=sentence)
+
+
+def _reduce_batch(bundle: Path, step: int, used_bytes: int, *, for_memory: bool) -> tuple[int, str]:
+    """Note the next smaller micro-batch if memory ran out; return an exit code and a sentence."""
+    planned_bytes = _read(bundle / "plan.json").get("memory_bytes", 0)
+    sizes = f"{used_bytes / 2**30:.2f} GiB were used, {planned_bytes / 2**30:.2f} GiB were planned"
+    path = bundle / "run" / "train" / "batch.json"
+    noted = {"row": 0, "ladder": [], "changes": [], **_read(path)}
+    row, ladder = noted["row"], noted["ladder"]
+    if row + 1 >= len(ladder):
+        return 1, f"{sizes}; set a smaller data.max_length, or stop other programs that use memory"
+    if not for_memory:
+        return 1, f"{sizes}; `train.py --row {row + 1}` trains the same batch in less memory"
+    rows, passes = ladder[row + 1]
+    change = {"step": step, "from": ladder[row], "to": ladder[row + 1]}
+    sizes_bytes = {"held_bytes": used_bytes, "planned_bytes": planned_bytes}
+    changes = [*noted["changes"], {**change, **sizes_bytes}]
+    files.write_json(path, {**noted, "row": row + 1, "changes": changes})
+    return OUT_OF_MEMORY, f"{sizes}; next with {rows} x {passes} passes, the same batch"
+
+
+def _find_checkpoint(run: Path) -> str:
+    """Return a sentence about the last complete checkpoint."""
+    found = (run / "train" / "checkpoints").glob("checkpoint-*/manifest.json")
+    names = [path.parent.name for path in found if path.parent.name[11:].isdigit()]
+    if not names:
+        return "there is no checkpoint yet, so ./run.sh starts training from the beginning"
+    last = max(names, key=lambda name: int(name[11:]))
+    return f"./run.sh resumes from run/train/checkpoints/{last}"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file, or an empty one."""
+    with suppress(OSError, ValueError):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return found if isinstance(found, dict) else {}
+    return {}

@@ -1,0 +1,73 @@
+"""A row of the data: its turns, what is wrong with it, and the keys by which rows are compared.
+
+Each form of data has a module with a function that reads its rows: text_rows, chat_rows, tool_rows
+and compared_rows. The compiler counts rows with the same functions. Standard library only.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from .cleaning import clean_text, fold, is_whole, key_of, repair_encoding
+
+#: A role and a text. Plain text is one turn of the role `text`. A preference ends with a turn of
+#: the role `chosen` and one of the role `rejected`, feedback with the answer and a turn of the role
+#: `label`: "true" or "false".
+Turn = tuple[str, str]
+Turns = tuple[Turn, ...]
+Row = Mapping[str, Any]
+#: Why a row cannot be used: it is blank, or malformed in one of the other ways.
+Fault = Literal[
+    "blank", "unreadable", "not_text", "not_whole", "no_list", "no_turn", "order", "unanswered",
+    "no_prompt", "two_prompts", "same_answers", "no_label", "no_tools", "unknown_role", "bad_call",
+]  # fmt: skip
+ReadTurns = Callable[[Row], Turns | Fault]
+
+
+class DataError(Exception):
+    """The data cannot be used; the text says why and, where possible, what to do.
+
+    `key` and `values` identify the text for a program that shows it in another language.
+    """
+
+    def __init__(self, text: str, *, key: str = "", **values: str | int) -> None:
+        super().__init__(text)
+        self.key, self.values = key, values
+
+
+def clean_turns(turns: Turns, *, repair: bool) -> Turns | Fault:
+    """Return the turns as they are trained on; `repair` says whether encodings are repaired."""
+    for _, text in turns:
+        if not is_whole(text):
+            return "not_whole"
+    cleaned = tuple([(role, clean_text(text, repair=repair)) for role, text in turns])
+    return cleaned if all(text for _, text in cleaned) else "blank"
+
+
+def is_repaired(turns: Turns) -> bool:
+    """Return whether repairing the encoding changes a text; `turns` are as in the data."""
+    return any(repair_encoding(text) != text for _, text in turns)
+
+
+def prompt_of(turns: Turns) -> Turns:
+    """Return the turns before the answer, or before both answers; plain text is its own prompt."""
+    if turns[-1][0] in ("rejected", "label"):
+        return turns[:-2]
+    return turns if turns[0][0] == "text" else turns[:-1]
+
+
+def row_key(turns: Turns) -> int:
+    """Return a key that rows with equal texts share; white space is ignored."""
+    return key_of("\x1f".join([fold(text) for _, text in turns]))
+
+
+def prompt_key(turns: Turns) -> int:
+    """Return the key of a row's prompt; rows that share it stay in the same split."""
+    return key_of(fold("\x1f".join([text for _, text in prompt_of(turns)])))
+
+
+def add_system(turns: Sequence[Turn], system: str | None) -> Turns:
+    """Return the turns with a system message unless they have one; plain text gets none."""
+    first = 1 if turns[0][0] == "tools" else 0
+    if system is None or turns[first][0] in ("system", "text"):
+        return tuple(turns)
+    return (*turns[:first], ("system", system), *turns[first:])

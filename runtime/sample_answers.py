@@ -1,0 +1,63 @@
+"""Writes a few generated answers at each evaluation, to be read while training runs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from transformers.trainer_callback import TrainerCallback
+
+from . import answers
+
+SHOWN_CHARACTERS = 300  # of a prompt (its end) and of an answer (its beginning)
+
+
+class SampleAnswers(TrainerCallback):
+    """Has the model answer the same validation rows at each evaluation.
+
+    The answers are printed, written to run/train/log.jsonl and sent to the tracker. `rows` have
+    `prompt_ids` and `answer`; an answer has at most `tokens` tokens. Every process generates the
+    same answers, because divided weights need all of them.
+    """
+
+    def __init__(self, session: Any, rows: Sequence[Mapping[str, Any]], *, tokens: int) -> None:
+        self.session, self.rows, self.tokens = session, rows, tokens
+        self.is_over = False  # training; the kept weights are evaluated once more afterwards
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Note that training is over."""
+        self.is_over = True
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Answer the rows."""
+        if self.is_over:
+            return
+        tokenizer = kwargs["processing_class"]
+        found = answers.write(kwargs["model"], tokenizer, self.rows, self.tokens)
+        if not state.is_world_process_zero:
+            return
+        samples = [
+            {"prompt": tokenizer.decode(row["prompt_ids"]), "answer": row["answer"], "said": said}
+            for row, said in zip(self.rows, found, strict=True)
+        ]
+        self.session.log(state, event="samples", samples=samples)
+        self.session.progress.clear()
+        for sample in samples:
+            self.session.run.say(f"step {state.global_step:,}: {describe(sample)}")
+        if self.session.tracker is not None:
+            self.session.tracker.log_samples(state.global_step, samples)
+
+
+def describe(sample: Mapping[str, str]) -> str:
+    """Return a sample on lines of its own, without the middle of what is long."""
+    prompt = " ".join(sample["prompt"].split())
+    shown = {
+        "asked": f"...{prompt[-SHOWN_CHARACTERS:]}" if len(prompt) > SHOWN_CHARACTERS else prompt,
+        "expected": _shorten(sample["answer"]),
+        "answered": _shorten(sample["said"]),
+    }
+    return "sample answer" + "".join(f"\n    {name}: {text}" for name, text in shown.items())
+
+
+def _shorten(text: str) -> str:
+    """Return the beginning of a text, on one line."""
+    line = " ".join(text.split())
+    return f"{line[:SHOWN_CHARACTERS]}..." if len(line) > SHOWN_CHARACTERS else line

@@ -1,0 +1,266 @@
+"""Runs the stages of a bundle for run.sh, which lists them on standard input, one command a line.
+
+    python -m runtime.supervise OPTIONS -- ARGUMENTS-OF-RUN.SH <STAGES
+
+A part such as `[--model MODEL]` is replaced by that argument of run.sh, or removed without one.
+Each stage runs in a session of its own and gets signals from this process only: training saves a
+checkpoint at the end of its step, any other stage is terminated, and a second Ctrl-C kills the
+stage. Training that saved after a signal or ran out of memory is restarted. A launcher hides the
+exit code of training, so training writes it to run/train/exit_code.json.
+
+Standard library only. With a container this runs outside of it, hence on Python 3.9 or newer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import itertools
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+
+from . import kills
+from .exit_codes import OUT_OF_MEMORY, PREEMPTED
+
+NO_COMMAND = 127  # as a shell exits
+CONTAINER = "container.txt"  # names the image that commands run in
+TRAINING = {"train.py", "./node.sh"}  # a command with one of these words trains
+WAIT_SECONDS = 2.0  # between two attempts to reach the first node
+
+
+class Supervisor:
+    """Runs one stage at a time in the bundle's folder, and passes signals on to it."""
+
+    def __init__(self, bundle: Path) -> None:
+        self.bundle = bundle
+        self.run_folder = bundle / "run"
+        self.stage = ""
+        self.is_training = False
+        self.process: subprocess.Popen[bytes] | None = None
+        self.is_told = False  # to stop
+        for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
+            signal.signal(number, self.pass_on)
+
+    def pass_on(self, number: int, _frame: FrameType | None) -> None:
+        """Stop the stage because of a signal; a second Ctrl-C kills it."""
+        if self.process is not None:
+            if self.is_told and number == signal.SIGINT:
+                self._kill(self.process.pid)
+            elif not self.is_training or not self._touch_stop_file():
+                _send(signal.SIGTERM, self.process.pid)
+        self.is_told = True
+
+    def _touch_stop_file(self) -> bool:
+        """Ask training to stop; return whether that was possible: the disk may be full."""
+        try:
+            (self.run_folder / "stop").touch()
+        except OSError:
+            return False
+        said = "training saves a checkpoint at the end of this step (Ctrl-C again kills it)"
+        os.write(2, f"run.sh: {said}\n".encode())  # print may be running when a signal comes
+        return True
+
+    def _kill(self, leader: int) -> None:
+        for process in kills.find_children(leader):  # a launcher gives workers their own sessions
+            with suppress(OSError):
+                os.kill(process, signal.SIGKILL)
+        _send(signal.SIGKILL, leader)
+
+    def exit_if_told(self) -> None:
+        """Exit with PREEMPTED after a signal."""
+        if self.is_told:
+            _say(f"stopped by a signal in {self.stage}; ./run.sh resumes")
+            raise SystemExit(PREEMPTED)
+
+    def run(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
+        """Run a stage to its end and return its exit code; exits if a signal came."""
+        self.exit_if_told()
+        self.stage, self.is_training = name_stage(command), is_training(command)
+        try:
+            self.process = subprocess.Popen(
+                command,
+                cwd=self.bundle,
+                env={**os.environ, **(environment or {})},
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except OSError as error:
+            _say(f"cannot start `{command[0]}` for {self.stage}: {error.strerror}")
+            return NO_COMMAND
+        if self.is_told:  # a signal came while the stage was started
+            self.pass_on(signal.SIGTERM, None)
+        code = self.process.wait()
+        if self.is_training:
+            self._wait_for_lock()
+        self.exit_if_told()
+        return code if code >= 0 else 128 - code
+
+    def _wait_for_lock(self) -> None:
+        """Wait until no process holds the run folder: one may still be saving a checkpoint."""
+        self.run_folder.mkdir(exist_ok=True)
+        with (self.run_folder / ".lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+
+
+# -----------------------------------------------------------------------------
+# Commands
+
+
+def is_training(command: Sequence[str]) -> bool:
+    """Return whether this command starts training."""
+    return bool(TRAINING.intersection(command))
+
+
+def name_stage(command: Sequence[str]) -> str:
+    """Return the script of a command."""
+    return next((word for word in command if word.endswith(".py")), command[0])
+
+
+def make_command(line: str, given: Mapping[str, str | bool | None], bundle: Path) -> list[str]:
+    """Return the words of a line, with the arguments that were given to run.sh."""
+    command: list[str] = []
+    for word in re.findall(r"\[[^]]*\]|\S+", line):
+        option, _, name = word.strip("[]").partition(" ")
+        value = given[(name or option).strip("-").lower().replace("-", "_")] if "[" in word else ""
+        if "[" not in word:
+            command.append(word)
+        elif value:
+            command += [option] if value is True else [option, str(value)]
+    if command[0].endswith(".py"):
+        command.insert(0, "python")
+    image = bundle / CONTAINER
+    if command[0] in ("python", "accelerate") and image.is_file():
+        command[:0] = ["apptainer", "exec", "--nv", image.read_text(encoding="utf-8").strip()]
+    return command
+
+
+def _parse_options(words: Sequence[str]) -> argparse.Namespace:
+    """Return what run.sh decides."""
+    parser = argparse.ArgumentParser(prog="python -m runtime.supervise", allow_abbrev=False)
+    add = parser.add_argument
+    add("--caller", type=Path, default=Path(), help="the folder that run.sh was started from")
+    add("--restarts", type=int, default=0, help="how often training may be restarted")
+    add("--restart-after", type=int, nargs="+", default=[PREEMPTED, OUT_OF_MEMORY])
+    add("--cpu-processes", type=int, help="processes that share the cores of this machine")
+    add("--node-rank", type=int, default=0, help="which node this is, if run.sh runs on each")
+    add("--first-node", help="HOST:PORT of training on the first node")
+    return parser.parse_args(words)
+
+
+def _parse_given(
+    words: Sequence[str], lines: Sequence[str], caller: Path
+) -> dict[str, str | bool | None]:
+    """Return the arguments of run.sh: those that a stage takes. Exits with 2 for any other."""
+    parser = argparse.ArgumentParser(prog="./run.sh", allow_abbrev=False)
+    for option, name in dict.fromkeys(re.findall(r"\[(--\S+?)(?: ([A-Z]+))?\]", " ".join(lines))):
+        if not name:
+            parser.add_argument(option, action="store_true")
+        elif option == f"--{name.lower()}":
+            parser.add_argument(option, metavar=name)
+    given = vars(parser.parse_args(words))
+    for name, value in given.items():
+        if isinstance(value, str) and value and (caller / value).exists():  # else an id of the Hub
+            given[name] = str((caller / value).resolve())
+    return given
+
+
+# -----------------------------------------------------------------------------
+# Training
+
+
+def train(supervisor: Supervisor, command: Sequence[str], options: argparse.Namespace) -> int:
+    """Run training, and restart it when that helps; return its exit code."""
+    note = supervisor.run_folder / "train" / "exit_code.json"
+    environment = {}
+    if options.cpu_processes and not os.environ.get("OMP_NUM_THREADS"):
+        environment["OMP_NUM_THREADS"] = str(max(1, _count_cores() // options.cpu_processes))
+    for restart in itertools.count():
+        if options.node_rank == 0:
+            note.unlink(missing_ok=True)
+        kills_before = kills.count_kills()
+        if supervisor.run(command, environment) == 0:
+            return 0
+        if not note.is_file():
+            kills.explain(supervisor.bundle, kills_before, on_cpu=options.cpu_processes is not None)
+        code = _read_code(note)
+        if options.restarts == 0 or code not in options.restart_after:
+            return code
+        if restart >= options.restarts:
+            _say(f"training was restarted {restart} times and still does not finish")
+            return code
+    raise AssertionError  # the loop has no end
+
+
+def _read_code(note: Path) -> int:
+    """Return the exit code that training wrote, or 1."""
+    with suppress(OSError, ValueError):
+        return int(note.read_text(encoding="utf-8"))
+    return 1
+
+
+def _count_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _wait_for_node(supervisor: Supervisor, node: str, rank: int) -> None:
+    """Wait until the first node listens, which it does once its data are prepared."""
+    import socket  # noqa: PLC0415 - a single node does not need it
+
+    host, _, port = node.rpartition(":")
+    print(f"run.sh: node {rank} waits until training starts on {host}", flush=True)
+    while True:
+        supervisor.exit_if_told()
+        with suppress(OSError), socket.create_connection((host, int(port)), timeout=WAIT_SECONDS):
+            return
+        time.sleep(WAIT_SECONDS)
+
+
+# -----------------------------------------------------------------------------
+# All stages
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run all stages; return the exit code of run.sh."""
+    split = [*arguments, "--"].index("--")
+    options = _parse_options(arguments[:split])
+    lines = [line for line in map(str.strip, sys.stdin) if line and line[0] != "#"]
+    given = _parse_given(arguments[split + 1 :], lines, options.caller)
+    supervisor = Supervisor(Path.cwd())
+    commands = [make_command(line, given, supervisor.bundle) for line in lines]
+    if options.node_rank:  # the first node runs the other stages
+        commands = [command for command in commands if is_training(command)]
+        supervisor.stage = "train.py"
+        _wait_for_node(supervisor, options.first_node, options.node_rank)
+    else:
+        (supervisor.run_folder / "stop").unlink(missing_ok=True)
+    for command in commands:
+        trains = is_training(command)
+        code = train(supervisor, command, options) if trains else supervisor.run(command)
+        if code:
+            return code
+    return 0
+
+
+def _say(text: str) -> None:
+    print(f"run.sh: {text}", file=sys.stderr, flush=True)
+
+
+def _send(number: int, leader: int) -> None:
+    """Send a signal to all processes of a session's first group."""
+    with suppress(OSError):
+        os.killpg(leader, number)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,131 @@
+"""Every private part of a training library that is replaced or read, one function for each.
+
+Each function says why, and names the file at the version that was tested. tests/runtime/
+test_upstream.py fails if that part has changed.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+# -----------------------------------------------------------------------------
+# transformers 5.23.0: https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/trainer.py
+
+
+def skip_epochs(trainer: Any, is_over: Callable[[], bool]) -> None:
+    """Make the Trainer take no step in an epoch that begins when training is over.
+
+    `Trainer._run_epoch` looks only after a step whether it was the last one: a run that is resumed
+    at its last step, or after it stopped early, would take one step more.
+    """
+    run_epoch = trainer._run_epoch  # noqa: SLF001
+
+    def run_unless_over(**kwargs: Any) -> None:
+        if not is_over():
+            run_epoch(**kwargs)
+
+    trainer._run_epoch = run_unless_over  # noqa: SLF001
+
+
+def set_sampler(trainer: Any, sampler: Any) -> None:
+    """Make the Trainer take its rows in the order of a sampler.
+
+    `Trainer._get_train_sampler` is the only place for it: a DataLoader of one's own is not skipped
+    forward when a run is resumed in the middle of an epoch.
+    """
+    trainer._get_train_sampler = lambda *_: sampler  # noqa: SLF001
+
+
+def forget_loaders(trainer: Any) -> None:
+    """Make the Trainer build its evaluation's DataLoader again, for another batch size.
+
+    `Trainer._eval_dataloaders` keeps loaders with persistent workers from evaluation to evaluation.
+    """
+    getattr(trainer, "_eval_dataloaders", {}).clear()
+
+
+# -----------------------------------------------------------------------------
+# TRL 1.16.0: https://github.com/huggingface/trl/tree/v1.16.0/trl/trainer
+
+
+def score_learned_tokens(module: Any) -> None:
+    """Make TRL's fused head compute the logits of learned tokens only, as it does on a GPU.
+
+    `module` is trl.trainer.utils. Its `_use_triton` is False on a CPU, where all tokens would be
+    scored for the same loss.
+    """
+    module._use_triton = lambda _: True  # noqa: SLF001
+
+
+def keep_tokens(trainer_class: Any, convert: Callable[[Any], Any] = lambda rows: rows) -> None:
+    """Make a trainer of preferences read rows that prepare.py has tokenized.
+
+    `_prepare_dataset` of dpo_trainer.py and kto_trainer.py would tokenize texts, and has no option
+    to leave tokens as they are. `convert` adds what else the trainer reads.
+    """
+    trainer_class._prepare_dataset = lambda _trainer, rows, *_: convert(rows)  # noqa: SLF001
+
+
+def set_prompts(trainer_class: Any, *splits: Iterable[Mapping[str, Any]]) -> None:
+    """Make GRPO read the tokens of prompts that prepare.py has tokenized, by their texts.
+
+    The rows of `splits` have a `prompt` and its `prompt_ids`.
+
+    `GRPOTrainer._tokenize_prompts` of grpo_trainer.py would render the chat template again.
+    """
+    tokens = {row["prompt"]: row["prompt_ids"] for split in splits for row in split}
+    trainer_class._tokenize_prompts = lambda _trainer, texts: (  # noqa: SLF001
+        [tokens[text] for text in texts],
+        None,
+        {},
+    )
+
+
+def set_pairs(trainer_class: Any) -> None:
+    """Make ORPO read pairs of answers that prepare.py has tokenized.
+
+    `ORPOTrainer.tokenize_row` of experimental/orpo/orpo_trainer.py is public, but not made to be
+    replaced.
+    """
+
+    def tokenize_row(_trainer: Any, row: Any, model: Any = None) -> dict[str, list[int]]:
+        del model
+        pair = {}
+        for name in ("chosen", "rejected"):
+            answer = row[f"{name}_ids"]
+            pair[f"{name}_input_ids"] = row["prompt_ids"] + answer
+            pair[f"{name}_attention_mask"] = [1] * len(pair[f"{name}_input_ids"])
+            pair[f"{name}_labels"] = [-100] * len(row["prompt_ids"]) + answer
+        return pair
+
+    trainer_class.tokenize_row = tokenize_row
+
+
+def find_evaluation_metrics(trainer: Any) -> dict[str, list[float]]:
+    """Return where GRPO collects the metrics of each batch of an evaluation.
+
+    `GRPOTrainer._metrics` is averaged before it is logged; the rewards' variance needs all of it.
+    """
+    found: dict[str, list[float]] = trainer._metrics["eval"]  # noqa: SLF001
+    return found
+
+
+# -----------------------------------------------------------------------------
+# PEFT 0.21.2: https://github.com/huggingface/peft/blob/v0.21.2/src/peft/peft_model.py
+
+
+def keep_adapter_dtype(model: Any) -> None:
+    """Make a model load a checkpoint's adapter in the type that it was saved in.
+
+    `PeftModel.load_adapter` makes a bf16 adapter fp32 by default. The Trainer has no option for it,
+    and a resumed run would be another run.
+    """
+    load = model.load_adapter
+    model.load_adapter = lambda *args, **kwargs: load(*args, autocast_adapter_dtype=False, **kwargs)
+
+
+def remove_head_bias(model: Any) -> None:
+    """Give the head a bias of None, if PEFT wraps it to train rows of new tokens.
+
+    TRL's loss reads `bias` of the head, which PEFT's TrainableTokensWrapper does not have.
+    """
+    model.get_output_embeddings().bias = None

@@ -1,0 +1,64 @@
+"""Checks that saved weights are whole, finite and changed, by one matrix and its start."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import safe_open
+
+
+class WeightProbe:
+    """One trained matrix of a model, and one frozen matrix if there is any, before training.
+
+    With ZeRO-3 every process takes part; otherwise only the first one has the weights.
+    """
+
+    def __init__(self, model: Any) -> None:
+        named = model.named_parameters()
+        matrices = [(n, w) for n, w in named if len(getattr(w, "ds_shape", w.shape)) == 2]  # noqa: PLR2004
+        trained = [(name, weight) for name, weight in matrices if weight.requires_grad][-1:]
+        frozen = [(name, weight) for name, weight in matrices if not weight.requires_grad][-1:]
+        self.trained = {name for name, _ in trained}
+        with _gather([weight for _, weight in trained + frozen]):
+            self.before = {
+                name: weight.detach().cpu().clone()
+                for name, weight in trained + frozen
+                if not weight.is_meta
+            }
+
+    def find_fault(self, folder: Path) -> str | None:
+        """Return what is wrong with the model saved in a folder, as a clause, or None."""
+        for name, before in self.before.items():
+            saved = _read(folder, name)
+            if saved is None or saved.shape != before.shape:
+                return f"{name} was not saved whole"
+            if not torch.isfinite(saved).all():
+                return f"{name} has a value that is not finite"
+            is_equal = torch.equal(saved, before.to(saved.dtype))
+            if name in self.trained and is_equal:
+                return f"training did not change {name}"
+            if name not in self.trained and not is_equal:
+                return f"training changed {name}, which is frozen"
+        return None
+
+
+@contextmanager
+def _gather(weights: list[Any]) -> Iterator[None]:
+    """Gather weights that ZeRO-3 divides."""
+    if not any(hasattr(weight, "ds_shape") for weight in weights):
+        yield
+        return
+    import deepspeed
+
+    with deepspeed.zero.GatheredParameters(weights):
+        yield
+
+
+def _read(folder: Path, name: str) -> Any:
+    for path in folder.glob("*.safetensors"):
+        with safe_open(path, framework="pt") as file:
+            if name in file.keys():  # noqa: SIM118 - the file is not a mapping
+                return file.get_tensor(name)
+    return None

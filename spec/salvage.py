@@ -1,0 +1,197 @@
+"""What is left of a wrong spec: certain repairs are made, and other wrong parts are left out.
+
+A part that is left out has no value at all, so that nothing is concluded from one: to read it
+raises AttributeError, and what needs it is not known (`known_or_none`).
+"""
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass
+from typing import Any, Final, TypeVar
+
+from ftc.spec.document import Document
+from ftc.spec.explanations import FOREIGN_COLUMN, MISSING_KEY, UNKNOWN_KEY
+from ftc.spec.finding import Finding
+from ftc.spec.normal import lengthen
+from ftc.spec.patch import PatchError, apply_patch
+from ftc.spec.pointer import join, split
+from ftc.spec.schema import Field, find_field, read_schema
+from ftc.spec.sections import Spec
+from ftc.spec.validate import judge, to_spec
+
+T = TypeVar("T")
+_ROUNDS: Final = 5
+_MOST_FINDINGS: Final = 100
+#: Sections whose default says that nothing is asked for.
+_NEUTRAL: Final = frozenset({"$schema", "ftc", "allow"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Salvaged:
+    """The spec without its wrong parts.
+
+    `is_guessed` is set where a key was removed that may mean any field: numbers then prove nothing.
+    `findings` are what the schema says of the repaired parts.
+    """
+
+    spec: Spec
+    is_guessed: bool
+    findings: tuple[Finding, ...]
+
+
+def salvage(document: Document, findings: Sequence[Finding]) -> Salvaged | None:
+    """Return what is left of a spec with these findings; None where that is nothing."""
+    data = document.data
+    if not isinstance(data, dict) or len(findings) >= _MOST_FINDINGS:
+        return None
+    mending = _Mending(data=copy.deepcopy(data), left_out=set())
+    later: list[Finding] = []
+    found: Sequence[Finding] = findings
+    for _ in range(_ROUNDS):
+        mending.mend(found)
+        found = judge(mending.data)
+        if not found:
+            break
+        later += [each for each in found if not mending.concerns(each)]
+    if found or any(part not in mending.data for part in read_schema()["required"]):
+        return None
+    spec = to_spec(mending.data)
+    for pointer in sorted(mending.left_out, key=len, reverse=True):
+        _leave_out(spec, pointer)
+    return Salvaged(spec=spec, is_guessed=mending.is_guessed, findings=tuple(later))
+
+
+def known_or_none(make: Callable[[], T]) -> T | None:
+    """Return what is made of a spec, or None where that reads a part that is left out."""
+    try:
+        return make()
+    except AttributeError as error:
+        if not is_left_out(error):
+            raise
+        return None
+
+
+def is_left_out(error: AttributeError) -> bool:
+    """Return whether the error comes from reading a part that is left out."""
+    kind = type(error.obj)
+    is_section = is_dataclass(kind) and kind.__module__ == Spec.__module__
+    return is_section and error.name in getattr(kind, "__dataclass_fields__", ())
+
+
+@dataclass(slots=True, kw_only=True)
+class _Mending:
+    """A spec's data while its wrong parts are repaired or removed."""
+
+    data: dict[str, Any]
+    left_out: set[str]
+    is_guessed: bool = False
+
+    def mend(self, findings: Sequence[Finding]) -> None:
+        """Make certain repairs, and remove all else that is wrong; later items of a list first."""
+        removed: list[Finding] = []
+        for finding in findings:
+            try:
+                if not finding.fix or finding.code == FOREIGN_COLUMN.code:
+                    raise PatchError("nothing is certain")  # noqa: TRY301 - handled like a misfit
+                self.data = apply_patch(self.data, finding.fix)
+            except PatchError:
+                removed.append(finding)
+        removed.sort(key=lambda each: [part.zfill(9) for part in split(each.pointer)], reverse=True)
+        for finding in removed:
+            self._remove(finding)
+
+    def concerns(self, finding: Finding) -> bool:
+        """Return whether a finding may come from what was left out."""
+        sections = {split(pointer)[0] for pointer in self.left_out}
+        other = str(finding.problem.values.get("other", "")).partition(".")[0]
+        return self.is_guessed or not sections.isdisjoint({*split(finding.pointer)[:1], other})
+
+    def _remove(self, finding: Finding) -> None:
+        parts = split(finding.pointer)
+        if finding.code == MISSING_KEY.code:
+            self._stand_in(parts)
+            return
+        if finding.code == UNKNOWN_KEY.code:
+            self._doubt(parts, str(finding.remedy.values.get("near", "")))
+        else:
+            self._note(parts)
+        with_it: Any = self.data
+        for part in parts[:-1]:
+            with_it = _step(with_it, part)
+        if isinstance(with_it, dict):
+            with_it.pop(parts[-1], None)
+        elif isinstance(with_it, list) and parts[-1].isdecimal() and int(parts[-1]) < len(with_it):
+            del with_it[int(parts[-1])]
+        elif isinstance(self.data.get(parts[0]), (str, int, float, list)):
+            del self.data[parts[0]]  # a section in its short form
+
+    def _stand_in(self, parts: tuple[str, ...]) -> None:
+        """Give a required key the value of its example, and leave it out."""
+        field = _field_at(parts)
+        if field is None:  # of an item of a list, which is then removed whole
+            self._note(parts)
+            holder: Any = self.data
+            for part in parts[:-2]:
+                holder = _step(holder, part)
+            if isinstance(holder, list) and parts[-2].isdecimal():
+                del holder[int(parts[-2])]
+            return
+        holder = self.data
+        for depth, part in enumerate(parts[:-1], 1):
+            long = lengthen(part, holder.get(part, {})) if depth == 1 else holder.get(part, {})
+            holder[part] = dict(long) if isinstance(long, Mapping) else {}
+            holder = holder[part]
+        holder[parts[-1]] = copy.deepcopy(field.schema["examples"][0])
+        self.left_out.add(field.pointer)
+
+    def _doubt(self, parts: tuple[str, ...], near: str) -> None:
+        """Leave out the field that an unknown key may mean."""
+        if not near:
+            self.is_guessed = self.is_guessed or len(parts) > 1
+            return
+        above = parts[:-1]
+        names = (*above, near) if "." not in near else tuple(near.split("."))
+        if _field_at(names) is None and "." not in near and _field_at((near,)) is not None:
+            names = (near,)
+        self._note(names)
+
+    def _note(self, parts: tuple[str, ...]) -> None:
+        """Leave out the field at a pointer of the written form, or the one around it."""
+        section, written = parts[0], self.data.get(parts[0])
+        if section in _NEUTRAL:
+            return
+        schema = read_schema()["properties"].get(section)
+        if schema is None:
+            return
+        if "x-short" in schema and section in self.data and not isinstance(written, Mapping):
+            names = ("gpu", "count") if section == "hardware" else (schema["x-short"],)
+            self.left_out |= {join([section, name]) for name in names}
+            return
+        while parts and _field_at(parts) is None:
+            parts = parts[:-1]
+        self.left_out.add(join(parts))
+
+
+def _step(data: Any, part: str) -> Any:
+    if isinstance(data, Mapping):
+        return data.get(part)
+    if isinstance(data, list) and part.isdecimal() and int(part) < len(data):
+        return data[int(part)]
+    return None
+
+
+def _field_at(parts: Sequence[str]) -> Field | None:
+    try:
+        return find_field(join(parts))
+    except KeyError:
+        return None
+
+
+def _leave_out(spec: Spec, pointer: str) -> None:
+    """Take the value of a field from a spec that nobody else holds."""
+    *above, last = split(pointer)
+    section: Any = spec
+    for part in above:
+        section = getattr(section, part, None)
+    if is_dataclass(section) and hasattr(section, last):
+        object.__delattr__(section, last)

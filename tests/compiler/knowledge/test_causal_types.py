@@ -1,0 +1,30 @@
+"""The table of causal types is the registry of the pinned transformers."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ftc.compiler.knowledge.causal_types import has_causal_class
+
+TABLE = Path(__file__).parents[3] / "compiler" / "knowledge" / "causal_types.json"
+
+
+def test_the_table_is_the_real_registry(*, update_golden: bool) -> None:
+    """Every type that has both a config and a causal class."""
+    auto = pytest.importorskip("transformers.models.auto")
+    causal = auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    configs = auto.configuration_auto.CONFIG_MAPPING_NAMES
+    real = {
+        "source": "transformers 5.23.0, models/auto/modeling_auto.py and configuration_auto.py",
+        "types": sorted(set(causal) & set(configs)),
+    }
+    if update_golden:
+        TABLE.write_text(json.dumps(real, indent=1) + "\n", encoding="utf-8")
+    assert json.loads(TABLE.read_text(encoding="utf-8")) == real
+
+
+def test_types_of_other_classes_are_none() -> None:
+    """A causal type is found; an encoder, an invented name and an empty one are not."""
+    assert has_causal_class("qwen2")
+    assert not any(has_causal_class(name) for name in ("t5", "novel", ""))

@@ -1,0 +1,108 @@
+"""What texts of rows hold: kinds of secrets and personal data, and the sum over sources."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from ftc.compiler.resolve.data.leaks import find_leak
+from ftc.compiler.resolve.data.markers import KnownMarkers, find_markers
+from ftc.compiler.resolve.data.private import count_personal, count_secrets
+from ftc.compiler.resolve.facts import Label
+from ftc.compiler.resolve.rows.example import Example
+from tests.compiler.resolve.conftest import MakeSpec
+from tests.compiler.resolve.resolving import known
+
+
+def rows(*texts: str) -> list[Example]:
+    """Return examples that say these texts."""
+    return [Example(turns=(("user", text), ("assistant", "fine"))) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("my card is 4539 1488 0343 6467, thanks", "card"),
+        ("pay to ES79 2100 0813 6101 2345 6789 please", "iban"),
+        ("call +34 612 345 678 after six", "phone"),
+        ("call (212) 867-5309 after six", "phone"),
+        ("write to joan.puig@correu.cat", "email"),
+    ],
+)
+def test_personal_data_has_a_kind(text: str, kind: str) -> None:
+    """Cards by Luhn's digit, accounts by ISO 7064."""
+    assert count_personal(rows(text)) == ({kind: 1}, 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the test card is 4242 4242 4242 4242",
+        "order 4539148803436460 has shipped",
+        "account ES79 2100 0813 6101 2345 6780",
+        "order number 20240511-334455",
+        "in 2019-2020 it was 1234567 of 89101112",
+        "write to anna@example.com or noreply@shop.io",
+        "call 1-800-555-0199 or +1 212 555 0123",
+        "version 10.14.3.2 at 192.168.0.1, 3.14159265358979",
+    ],
+)
+def test_what_is_no_personal_data(text: str) -> None:
+    """Numbers of orders, of manuals and of versions."""
+    assert count_personal(rows(text)) == ({}, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (f"-----BEGIN RSA PRIVATE KEY-----\n{'MIIEpAIBAAKCAQEA7bq2Zt9' * 3}", "private_key"),
+        ("ghp_Zk3Lr8Qw0Tn5Vb7Xc1Mf9Hd2Js6Gp4YaEuRi", "access_token"),
+        ("mysql://root:T9vK2mQ8@10.0.0.4/shop", "password"),
+    ],
+)
+def test_secrets_have_a_kind(text: str, kind: str) -> None:
+    """Of the forms that services give them."""
+    assert count_secrets(rows(text, "none here")) == {kind: 1}
+
+
+def test_placeholders_are_no_secrets() -> None:
+    """As documentation writes them."""
+    texts = (
+        "sk-xxxxxxxxxxxxxxxxxxxxxxxx",
+        "mysql://user:password@localhost/db",
+        "AKIAIOSFODNN7EXAMPLE",
+    )
+
+    assert count_secrets(rows(*texts)) == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["\n", ".", "1", "1 ", "+1 ", "a@", "<a", "-----BEGIN ", "sk-ab-", "a://b:", "AB12 "]
+)
+def test_hostile_texts_take_no_longer(text: str) -> None:
+    """The work on a row has a bound, whatever it repeats."""
+    examples = rows(*[text * (300_000 // len(text)) + "x"] * 24)
+    labels = [Label(name="fine", rows=12), Label(name=".", rows=12)]
+    began = time.process_time()
+    find_leak(examples, labels, sampled=True)
+    find_leak(examples, (), sampled=True)
+    find_markers(examples, KnownMarkers())
+    count_personal(examples)
+    count_secrets(examples)
+
+    assert time.process_time() - began < 4
+
+
+def test_sources_are_added_up(make_spec: MakeSpec, tmp_path: Path) -> None:
+    """Each source counts its own rows, and the mixture has the sum."""
+    for name, word in (("a", "nan"), ("b", "N/A")):
+        lines = [
+            {"prompt": f"{name} {n}?", "response": word if n < 9 else f"{n}"} for n in range(60)
+        ]
+        text = "\n".join(map(json.dumps, lines))
+        (tmp_path / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    found = known(make_spec(data={"sources": ["a.jsonl", "b.jsonl"]}), tmp_path).contents
+
+    assert found.looked_rows == 120
+    assert found.missing_answers == {"N/A": 9, "nan": 9}

@@ -1,0 +1,99 @@
+"""A folder whose config.json contradicts its safetensors headers is told; a sound one is not."""
+
+import json
+import shutil
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ftc.compiler.resolve.facts import ModelFacts
+from ftc.compiler.resolve.model.config import Config, read_config
+from ftc.compiler.resolve.model.facts import resolve_model
+from ftc.compiler.resolve.model.misfit import find_misfit
+
+ROOT = Path(__file__).parents[3]
+QUICKSTART = ROOT / "examples/quickstart/model"
+CASES = json.loads((ROOT / "tests/compiler/knowledge/architecture_cases.json").read_bytes())
+
+
+def misfit_of(make_spec: Any, folder: Path, **changes: Any) -> tuple[str, int, int] | None:
+    """Return the setting and the two sizes of a copy of the quickstart's model, changed so."""
+    copy = folder / "model"
+    shutil.copytree(QUICKSTART, copy)
+    path = copy / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | changes), encoding="utf-8")
+    found = resolve_model(make_spec(), folder=folder)
+    assert isinstance(found, ModelFacts), found
+    misfit = found.misfit
+    return None if misfit is None else (misfit.setting, misfit.said, misfit.held)
+
+
+@pytest.mark.parametrize(
+    ("setting", "said", "held"),
+    [
+        ("intermediate_size", 1024, 768),
+        ("num_hidden_layers", 4, 2),
+        ("num_hidden_layers", 1, 2),
+        ("vocab_size", 1024, 2048),
+        ("vocab_size", 4096, 2048),
+        ("hidden_size", 512, 256),
+    ],
+)
+def test_a_contradiction_names_its_setting(
+    make_spec: Any, tmp_path: Path, setting: str, said: int, held: int
+) -> None:
+    """Each size of the config is compared with the headers."""
+    assert misfit_of(make_spec, tmp_path, **{setting: said}) == (setting, said, held)
+
+
+def test_heads_have_no_single_setting(make_spec: Any, tmp_path: Path) -> None:
+    """The side of a key projection comes from the heads and their size."""
+    assert misfit_of(make_spec, tmp_path, num_key_value_heads=2) == ("", 128, 256)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"quantization_config": {"quant_method": "gptq"}, "intermediate_size": 1024},
+        {"architectures": ["NovelForCausalLM"], "intermediate_size": 1024},
+        {"num_hidden_layers": 1, "num_nextn_predict_layers": 1},
+    ],
+)
+def test_what_fits_or_is_packed_or_unknown_is_silent(
+    make_spec: Any, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    """Packed matrices have other sides, and an unknown class is not described."""
+    assert misfit_of(make_spec, tmp_path, **changes) is None
+
+
+def config_of(folder: Path, data: dict[str, Any]) -> Config:
+    """Return a config as read from a folder."""
+    (folder / "config.json").write_text(json.dumps(data), encoding="utf-8")
+    config = read_config(folder, "m")
+    assert isinstance(config, Config), config
+    return config
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_real_classes_fit_their_configs(tmp_path: Path, name: str) -> None:
+    """What transformers builds is silent, and one layer too few is told."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    for case in CASES[name][:1]:
+        config = config_of(tmp_path, case["config"])
+        facts = {k: v for k, v in config.data.items() if k not in {"architectures", "model_type"}}
+        with warnings.catch_warnings(), torch.device("meta"):
+            warnings.simplefilter("ignore")
+            settings = transformers.AutoConfig.for_model(config.model_type, **facts)
+            state = transformers.AutoModelForCausalLM.from_config(settings).state_dict()
+        sides = {n: (t.shape[0], t.shape[1]) for n, t in state.items() if t.dim() == 2}
+        assert find_misfit(config, sides) is None
+        assert config.shape is not None
+        last = f".{config.shape.layers - 1}."
+        fewer = {n: pair for n, pair in sides.items() if last not in n}
+        misfit = find_misfit(config, fewer)
+        assert misfit is not None
+        assert misfit.held == config.shape.layers - 1

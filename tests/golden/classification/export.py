@@ -1,0 +1,59 @@
+"""Export the trained model: write it as one 16-bit folder for transformers.
+
+    python export.py
+
+Reads run/train/model, the base model and run/data. Writes run/merged.
+"""
+
+import argparse
+from pathlib import Path
+
+from runtime.run import Run
+
+HERE = Path(__file__).resolve().parent
+MERGED = HERE / "run" / "merged"
+TRAIN_ROWS = HERE / "run" / "data" / "train.jsonl"
+
+# -----------------------------------------------------------------------------
+# What was decided, and why
+
+MODEL = "Qwen/Qwen2.5-0.5B-Instruct"
+MODEL_REVISION = None
+DTYPE = "bfloat16"  # as the base is
+
+# -----------------------------------------------------------------------------
+# Arguments
+
+parser = argparse.ArgumentParser(description="Export the trained model.")
+parser.add_argument("--model", default=MODEL, help="the folder of another base model")
+parser.add_argument("--merge", action="store_true", help="stop after the merge")
+args = parser.parse_args()
+
+# -----------------------------------------------------------------------------
+# Merge
+
+run = Run(HERE, stage="merge", script="export.py")
+run.need_model(args.model, MODEL)
+trained = HERE / "run" / "train" / "model"
+if not (trained / "config.json").is_file() and not (trained / "adapter_config.json").is_file():
+    run.stop("run/train/model is missing: run train.py first (see run.sh)")
+run.begin()
+run.check_inputs("train")
+options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
+identity = run.identify(args.model, trained, TRAIN_ROWS)
+if not run.is_done(identity):  # torch is imported only if there is something to do
+    from runtime.merged_files import pad_with_end
+    from runtime.merging import Job, cast_weights
+
+    job = Job(
+        run=run,
+        base=args.model,
+        dtype=DTYPE,
+        options=options,
+        returns="labels",
+        finish=[
+            pad_with_end,
+        ],
+    )
+    cast_weights(job)
+    run.mark_done(identity, MERGED)

@@ -1,0 +1,157 @@
+"""Export the trained model: merge it, convert it to GGUF, quantize it, and verify each file.
+
+    python export.py                            # everything that is not done
+    python export.py --merge                    # only the merge, which evaluate.py reads
+    python export.py --llama-cpp ~/llama.cpp    # the converter of a checkout of your own
+
+Reads run/train/model, the base model and run/data. Writes run/merged for transformers, and GGUF
+files with their reports to run/quantize. A GGUF file that is not faithful to the trained model is
+renamed, and the script exits with an error.
+"""
+
+import argparse
+from pathlib import Path
+
+import runtime.accuracy as metric
+from runtime import converter, gguf_answers, reference
+from runtime.judged_rows import JudgedRows
+from runtime.report import write_report
+from runtime.run import Run
+
+HERE = Path(__file__).resolve().parent
+MERGED = HERE / "run" / "merged"
+TRAIN_ROWS = HERE / "run" / "data" / "train.jsonl"
+JUDGED_ROWS = HERE / "run" / "data" / "test.jsonl"
+
+# -----------------------------------------------------------------------------
+# What was decided, and why
+
+MODEL = "../../../examples/quickstart/model"
+# of the 16-bit formats the nearest to float32: llama.cpp reads it without another rounding
+DTYPE = "float16"
+NAME = "support-triage"
+# of llama-cpp-python, which has the converter
+SDIST_SHA256 = "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e"
+TYPES = ["Q8_0", "Q4_K_M"]
+# by the types that llama.cpp gives the tensors
+PREDICTED_BYTES = {"Q8_0": 2977736, "Q4_K_M": 1804232}
+# in nats per token: export.py measures the expected cost of each type's rounding for this model,
+# and adds a margin
+MAX_DIVERGENCE = "measured"
+# a share of the tokens: export.py measures how many tokens of this model each type's rounding is
+# expected to change, and adds a margin
+MIN_AGREEMENT = "measured"
+# relative to the trained model: export.py measures the expected cost of each type's rounding for
+# this model, and adds a margin
+MAX_PERPLEXITY_RATIO = "measured"
+# a share of the answers: export.py measures the expected cost of each type's rounding for this
+# model, and adds three standard errors of the difference on at most 300 rows
+MAX_METRIC_DROP = "measured"
+ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
+VERIFY_TOKENS = 4096  # judged, at most: the default of `export.verify.tokens`
+METRIC = "accuracy"  # the answers are 12 labels, so an answer is right or wrong
+ANSWER_TOKENS = 15  # the longest label has 15 characters
+MODELFILES = [""]  # the ends of their names
+
+# -----------------------------------------------------------------------------
+# Arguments
+
+parser = argparse.ArgumentParser(description="Export the trained model.")
+parser.add_argument("--model", type=Path, default=HERE / MODEL, help="the base model's folder")
+parser.add_argument("--merge", action="store_true", help="stop after the merge")
+parser.add_argument("--llama-cpp", type=Path, help="the folder of a llama.cpp checkout")
+args = parser.parse_args()
+
+# -----------------------------------------------------------------------------
+# Merge
+
+run = Run(HERE, stage="merge", script="export.py")
+run.need_model(args.model)
+trained = HERE / "run" / "train" / "model"
+if not (trained / "config.json").is_file() and not (trained / "adapter_config.json").is_file():
+    run.stop("run/train/model is missing: run train.py first (see run.sh)")
+run.begin()
+run.check_inputs("train")
+identity = run.identify(args.model, trained, TRAIN_ROWS)
+if not run.is_done(identity):  # torch is imported only if there is something to do
+    from runtime.merging import Job, cast_weights
+
+    job = Job(
+        run=run,
+        base=args.model,
+        dtype=DTYPE,
+    )
+    cast_weights(job)
+    run.mark_done(identity, MERGED)
+if args.merge:
+    raise SystemExit
+
+# -----------------------------------------------------------------------------
+# How GGUF files are judged
+
+tools = converter.Converter(sha256=SDIST_SHA256, checkout=args.llama_cpp)
+inputs = [converter.find_version(), *tools.list_sources(run)]
+rows = JudgedRows(
+    path=JUDGED_ROWS,
+)
+judging = reference.Job(
+    rows=JUDGED_ROWS.stem,
+    tokens=VERIFY_TOKENS,
+    answer_tokens=ANSWER_TOKENS,
+    attention=ATTENTION,
+    on_gpu=False,
+    answered={"module": gguf_answers.__name__, "scorer": metric.__name__, "metric": METRIC},
+)
+
+# -----------------------------------------------------------------------------
+# Quantize
+
+run = run.begin_next("quantize")
+run.check_inputs("merge")
+inputs.append(gguf_answers.find_predictions(run))
+identity = run.identify(MERGED, JUDGED_ROWS, *inputs)
+if not run.is_done(identity):
+    from runtime import quantizing
+
+    job = quantizing.Job(
+        run=run,
+        name=NAME,
+        types=TYPES,
+        predicted_bytes=PREDICTED_BYTES,
+        bounds={
+            "max_divergence": MAX_DIVERGENCE,
+            "min_agreement": MIN_AGREEMENT,
+            "max_perplexity_ratio": MAX_PERPLEXITY_RATIO,
+            "max_metric_drop": MAX_METRIC_DROP,
+        },
+        converter=tools,
+        judged=rows,
+        fidelity=judging,
+    )
+    quantizing.write_files(job, identity, metric=METRIC)
+
+# -----------------------------------------------------------------------------
+# Ollama: each Modelfile must read the rows as training did
+
+run = run.begin_next("modelfile")
+modelfiles = [HERE / f"Modelfile{end}" for end in MODELFILES]
+for path in modelfiles:
+    if not path.is_file():
+        run.stop(f"{path.name} is missing: compile this bundle again")
+run.check_inputs("quantize")
+files = sorted((HERE / "run" / "quantize").glob("*.gguf"))
+identity = run.identify(*modelfiles, *files, JUDGED_ROWS, converter.find_version())
+if not run.is_done(identity):
+    from runtime import ollama
+
+    job = ollama.Job(
+        run=run,
+        modelfiles=modelfiles,
+        judged=rows,
+    )
+    ollama.check_modelfiles(job, identity)
+
+# -----------------------------------------------------------------------------
+# Write the report
+
+write_report(run)

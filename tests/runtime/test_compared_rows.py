@@ -1,0 +1,99 @@
+"""Pairs and verdicts are read in every shape that public data sets give them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from ftc.runtime.compared_rows import read_pair, read_verdict
+
+
+def said(*texts: str, first: str = "user") -> list[dict[str, str]]:
+    """Return messages in turns, of the role `first` and the other one."""
+    roles = ["user", "assistant"] if first == "user" else ["assistant", "user"]
+    return [{"role": roles[n % 2], "content": text} for n, text in enumerate(texts)]
+
+
+def pair(row: Mapping[str, Any]) -> object:
+    """Read a row by the usual names."""
+    return read_pair(row, prompt="prompt", chosen="chosen", rejected="rejected")
+
+
+EXPECTED = (("user", "who?"), ("chosen", "Ada"), ("rejected", "Bob"))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"prompt": "who?", "chosen": "Ada", "rejected": "Bob"},
+        {
+            "prompt": said("who?"),
+            "chosen": said("Ada", first="assistant"),
+            "rejected": said("Bob", first="assistant"),
+        },
+        {"prompt": "who?", "chosen": said("who?", "Ada"), "rejected": said("who?", "Bob")},
+        {"prompt": "", "chosen": said("who?", "Ada"), "rejected": said("who?", "Bob")},
+        {
+            "prompt": None,
+            "chosen": [{"from": "human", "value": "who?"}, {"from": "gpt", "value": "Ada"}],
+            "rejected": '[{"role": "user", "content": "who?"},'
+            ' {"role": "assistant", "content": "Bob"}]',
+        },
+        {
+            "chosen": "\n\nHuman: who?\n\nAssistant: Ada",
+            "rejected": "\n\nHuman: who?\n\nAssistant: Bob",
+        },
+        {"prompt": "who?", "chosen": "Ada", "rejected": said("who? ", "Bob")},
+    ],
+)
+def test_a_pair_in_every_shape(row: Mapping[str, Any]) -> None:
+    """Texts, lists with and without the prompt, JSON of them, and transcripts say the same."""
+    assert pair(row) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    ("row", "fault"),
+    [
+        ({"prompt": "who?", "chosen": "Ada", "rejected": " Ada "}, "same_answers"),
+        ({"prompt": "who?", "chosen": "", "rejected": "Bob"}, "blank"),
+        ({"prompt": "", "chosen": "Ada", "rejected": "Bob"}, "blank"),
+        ({"chosen": said("a?", "Ada"), "rejected": said("b?", "Bob")}, "two_prompts"),
+        ({"prompt": "who?", "chosen": said("who?"), "rejected": "Bob"}, "unanswered"),
+        ({"prompt": "who?", "chosen": [7], "rejected": "Bob"}, "no_turn"),
+        ({"prompt": {"a": 1}, "chosen": "Ada", "rejected": "Bob"}, "not_text"),
+    ],
+)
+def test_what_is_no_pair(row: Mapping[str, Any], fault: str) -> None:
+    """The reason is named, so that the data report and FTC231 can count it."""
+    assert pair(row) == fault
+
+
+def test_answers_without_a_prompt_anywhere() -> None:
+    """Two bare texts and no column of prompts are not enough."""
+    row = {"chosen": "Ada", "rejected": "Bob"}
+    assert read_pair(row, prompt=None, chosen="chosen", rejected="rejected") == "no_prompt"
+
+
+@pytest.mark.parametrize(
+    ("label", "verdict"),
+    [
+        (True, "true"),
+        (1, "true"),
+        ("Yes", "true"),
+        (1.0, "true"),
+        (False, "false"),
+        ("-1", "false"),
+    ],
+)
+def test_a_verdict_in_many_words(label: object, verdict: str) -> None:
+    """Booleans, numbers and words, as tables hold them."""
+    row = {"prompt": "who?", "completion": said("Ada", first="assistant"), "label": label}
+    read = read_verdict(row, prompt="prompt", completion="completion", label="label")
+    assert read == (("user", "who?"), ("assistant", "Ada"), ("label", verdict))
+
+
+@pytest.mark.parametrize("label", [None, "perhaps", 3, ""])
+def test_what_is_no_verdict(label: object) -> None:
+    """A row without one is left out, and counted."""
+    row = {"prompt": "who?", "completion": "Ada", "label": label}
+    assert read_verdict(row, prompt="prompt", completion="completion", label="label") == "no_label"

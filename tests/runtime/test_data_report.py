@@ -1,0 +1,110 @@
+"""The data report: each row that was changed, by number, and how many rows each split has."""
+
+import io
+import json
+from array import array
+from pathlib import Path
+
+import numpy as np
+import pytest
+from transformers import AutoTokenizer
+
+from ftc.runtime.data_report import show_row, write_report
+from ftc.runtime.preparing import Records, Rows
+from ftc.runtime.run import Run
+from tests.tiny_models import write_model
+
+
+def make_rows(changes: dict[str, list[int]]) -> Rows:
+    """Return 1,200 rows, of which these were changed."""
+    numbers = {what: array("I", rows) for what, rows in changes.items()}
+    unused = np.zeros(0)
+    return Rows(
+        sources=[],
+        counts=[1200],
+        origins=unused,
+        keys=unused,
+        wanted=np.ones(1200, bool),
+        changes=numbers,
+    )
+
+
+def make_records() -> Records:
+    """Return a thousand records with 1 to 1,000 tokens, every tenth with the label "no"."""
+    labels = array("I", [int(number % 10 == 0) for number in range(1000)])
+    return Records(
+        file=io.BytesIO(),
+        ends=array("Q"),
+        lengths=array("I", range(1, 1001)),
+        learned=array("I", [1] * 1000),
+        prompts=array("q", range(1000)),
+        labels=labels,
+        origins=array("I", [0] * 1000),
+        names={"yes": 0, "no": 1},
+    )
+
+
+SPLITS = {"train": array("I", range(900)), "test": array("I", range(900, 1000))}
+
+
+def test_the_commonest_change_is_first_and_rows_are_in_order(tmp_path: Path) -> None:
+    """What happened to no row is not listed."""
+    rows = make_rows({"cut": [3], "duplicate": [1100, 7], "empty": []})
+    printed = write_report(tmp_path, rows, make_records(), SPLITS, round_trip={"rows": 64})
+
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert (report["rows_read"], report["rows_used"]) == (1200, 1000)
+    assert list(report["changes"].items()) == [("duplicate", 2), ("cut", 1)]
+    assert report["changed_rows"] == [
+        {"row": 3, "what": "cut"},
+        {"row": 7, "what": "duplicate"},
+        {"row": 1100, "what": "duplicate"},
+    ]
+    assert report["tokens"] == {"p50": 500, "p90": 900, "p95": 950, "p99": 990, "p100": 1000}
+    text = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "- duplicate: 7, 1,100\n- cut: 3\n" in text
+    assert printed in text
+    assert "| read | 1,200 |\n| duplicate | 2 |\n| cut | 1 |\n| in train | 900 |" in printed
+
+
+def test_labels_are_counted_the_commonest_first(tmp_path: Path) -> None:
+    """If the answers are labels."""
+    rows, records = make_rows({}), make_records()
+    write_report(tmp_path, rows, records, SPLITS, round_trip={}, count_labels=True)
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert report["labels"] == [["yes", 900], ["no", 100]]
+
+
+def test_a_row_of_a_mixture_is_named_by_its_source(tmp_path: Path) -> None:
+    """With its number there."""
+    sources = [{"name": "chats", "read": 1200, "used": 1000, "train": 900, "v": 0, "test": 100}]
+    printed = write_report(
+        tmp_path,
+        make_rows({"cut": [5]}),
+        make_records(),
+        SPLITS,
+        round_trip={},
+        sources=sources,
+        place_of=lambda row: {"source": "chats", "row": row - 1},
+    )
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert report["changed_rows"] == [{"source": "chats", "row": 4, "what": "cut"}]
+    assert "- cut: chats 4\n" in (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "| chats | 1,200 | 1,000 | 900 | 0 | 100 |" in printed
+
+
+def test_a_row_is_shown_as_what_is_read_and_what_is_learned(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the tokens that training sees, as a real tokenizer decodes them."""
+    tokenizer = AutoTokenizer.from_pretrained(write_model(tmp_path / "model"))
+    asked = tokenizer("my parcel", add_special_tokens=False)["input_ids"]
+    learned = tokenizer("parcel", add_special_tokens=False)["input_ids"]
+    row = {"input_ids": asked + learned, "labels": [-100] * len(asked) + learned}
+
+    show_row(Run(tmp_path, stage="prepare"), tokenizer, json.dumps(row).encode() + b"\n{}")
+
+    assert capsys.readouterr().out.splitlines() == [
+        f"one row, what is read:    {tokenizer.decode(asked)!r}",
+        f"one row, what is learned: {tokenizer.decode(learned)!r}",
+    ]

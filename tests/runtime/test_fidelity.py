@@ -1,0 +1,204 @@
+"""Verdicts on GGUF files: which rows are judged, what fails a file, and what is reported."""
+
+import json
+import os
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from ftc.runtime import reference
+from ftc.runtime.run import Run
+
+pytest.importorskip("llama_cpp")
+pytest.importorskip("matplotlib")
+from ftc.runtime import fidelity, gguf_answers, gguf_file, gguf_report, quantizing
+
+BOUNDS = {"max_divergence": 0.02, "min_agreement": 0.9, "max_perplexity_ratio": 1.05}
+FOUND: dict[str, Any] = {
+    "answers": True,
+    "divergence": 0.0049,
+    "agreement": 0.966,
+    "perplexity_ratio": 1.001,
+}
+ENTRY: dict[str, Any] = {
+    **FOUND,
+    "type": "Q4_K_M",
+    "bytes": 2**21,
+    "bounds": BOUNDS,
+    "fault": None,
+    "prompt_tokens_per_second": 6947.0,
+    "generation_tokens_per_second": 271.0,
+    "resident_bytes": 2**23,
+}
+
+
+def make_row(length: int, learned: int) -> dict[str, Any]:
+    """Return a row of so many tokens whose last ones are learned."""
+    labels = [-100] * (length - learned) + [7] * learned
+    return {"input_ids": [7] * length, "labels": labels, "prompt_ids": [7] * (length - learned)}
+
+
+def test_a_sound_file_has_no_fault() -> None:
+    """Every measure is within its bound."""
+    assert fidelity.find_fault(FOUND, BOUNDS) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"divergence": 0.03}, "its divergence is 0.03, and export.verify.max_divergence is 0.02"),
+        ({"agreement": 0.5}, "its agreement is 0.5, and export.verify.min_agreement is 0.9"),
+        ({"perplexity_ratio": None}, "its perplexity ratio is no number"),
+        ({"answers": False}, "it writes nothing after any prompt"),
+    ],
+)
+def test_the_first_fault_is_named(change: dict[str, Any], words: str) -> None:
+    """With what was measured, and with the bound by its name in the spec."""
+    fault = fidelity.find_fault(FOUND | change, BOUNDS)
+    assert fault is not None
+    assert fault.startswith(words)
+
+
+def test_rows_stay_within_the_budgets() -> None:
+    """Judged tokens and read tokens are limited; one long row is judged in part."""
+    rows = [make_row(300, 20) for _ in range(50)]
+    chosen = reference.choose_rows(rows, 1000)
+
+    assert sum(len(row["learned"]) for row in chosen) <= 1000
+    assert all(len(row["learned"]) <= reference.ROW_TOKENS for row in chosen)
+    assert sum(len(row["ids"]) for row in chosen) <= 4000
+    assert {sum(row["learned"]) for row in chosen} == {20}
+    assert len(reference.choose_rows([make_row(90_000, 10)], 100)) == 1
+    assert reference.choose_rows([make_row(1, 1)], 100) == []
+    assert reference.choose_rows(rows, 1000) == chosen
+
+
+def test_a_job_survives_its_file() -> None:
+    """The process that measures reads it as JSON."""
+    job = reference.Job(
+        rows="test", tokens=9, answer_tokens=3, attention="sdpa", on_gpu=True, answered={"a": "b"}
+    )
+    assert reference.Job(**json.loads(json.dumps(asdict(job)))) == job
+    assert job.source_error > reference.Job(**{**asdict(job), "on_gpu": False}).source_error
+
+
+def test_the_table_has_every_bound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside what was measured; a number that is missing is a dash."""
+    run = Run(tmp_path, stage="quantize", script="export.py")
+    metric = {"metric_drop": None, "trained_exact_match": 0.5}
+    bounds = BOUNDS | {"max_metric_drop": 0.016}
+    gguf_report.print_table(run, [ENTRY | metric | {"bounds": bounds}], "exact_match")
+
+    out = capsys.readouterr().out
+    for cell in ("0.0049 (max 0.02)", "96.6% (min 90.0%)", "1.001 (max 1.050)", "- (max 1.6%)"):
+        assert cell in out
+    assert "exact match lost" in out
+    assert out.splitlines()[1].endswith("sound")
+    assert "exact match of the trained model: 50.0%" in out
+
+
+def test_the_picture_has_a_title(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And is a picture."""
+    titles: list[str] = []
+    matplotlib: Any = pytest.importorskip("matplotlib.axes")
+    set_title = matplotlib.Axes.set_title
+
+    def note_title(axes: Any, title: str, **settings: Any) -> Any:
+        titles.append(title)
+        return set_title(axes, title, **settings)
+
+    monkeypatch.setattr(matplotlib.Axes, "set_title", note_title)
+    gguf_report.draw(tmp_path / "quality.png", [ENTRY, ENTRY | {"fault": "x", "divergence": None}])
+
+    assert (tmp_path / "quality.png").read_bytes().startswith(b"\x89PNG")
+    assert titles == ["How far each GGUF file is from the trained model"]
+
+
+def test_what_c_prints_is_redirected(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Both streams go to the log, and come back afterwards."""
+    with gguf_file.redirect_output(tmp_path / "llama.log"):
+        os.write(1, b"loader\n")
+        os.write(2, b"gemm\n")
+    os.write(1, b"after\n")
+
+    assert (tmp_path / "llama.log").read_text() == "loader\ngemm\n"
+    assert capfd.readouterr() == ("after\n", "")
+
+
+@pytest.mark.parametrize(
+    ("content", "state"), [(None, "is missing"), (b"\x08", "is cut off or damaged")]
+)
+def test_weights_that_are_not_complete_are_named(
+    tmp_path: Path, content: bytes | None, state: str
+) -> None:
+    """A file of the index that is not there, or shorter than its header says."""
+    merged = tmp_path / "merged"
+    merged.mkdir()
+    index = {"weight_map": {"a": "model-1.safetensors"}}
+    (merged / "model.safetensors.index.json").write_text(json.dumps(index))
+    if content is not None:
+        (merged / "model-1.safetensors").write_bytes(content)
+    with pytest.raises(SystemExit, match=rf"run/merged/model-1\.safetensors {state}"):
+        quantizing.check_weights(Run(tmp_path, stage="quantize"), merged)
+
+
+def test_a_script_with_several_stages_keeps_its_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each stage has its events; the folder stays locked from the first to the last."""
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    other = Run(tmp_path, stage="train")
+    first = Run(tmp_path, stage="merge", script="export.py")
+    first.begin()
+    second = first.begin_next("quantize")
+    try:
+        with pytest.raises(SystemExit, match="another stage is running"):
+            other.begin()
+        lines = (tmp_path / "run/stages.jsonl").read_text().splitlines()
+        told = [(event["stage"], event["event"]) for event in map(json.loads, lines)]
+        assert told == [("merge", "began"), ("merge", "done"), ("quantize", "began")]
+        assert second.script == "export.py"
+    finally:
+        other.release_lock()
+        second.finish()
+        second.release_lock()
+
+
+def test_answers_need_the_evaluation(tmp_path: Path) -> None:
+    """Before anything is converted, the sentence names the script that has to run."""
+    run = Run(tmp_path, stage="quantize", script="export.py")
+    with pytest.raises(SystemExit, match=r"export\.py: .*run evaluate\.py first"):
+        gguf_answers.find_predictions(run)
+
+
+def test_answers_are_scored_beside_the_trained_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At most as many rows as the budgets hold; the scorer is a module with a name."""
+    scorer = ModuleType("scorer")
+    vars(scorer).update(measure=lambda said, right: sum(map(str.__eq__, said, right)) / len(said))
+    monkeypatch.setitem(sys.modules, "scorer", scorer)
+    answered = {"module": gguf_answers.__name__, "scorer": "scorer", "metric": "accuracy"}
+    job = reference.Job(rows="test", tokens=100, answer_tokens=512, attention="sdpa", on_gpu=False)
+    job = replace(job, answered=answered)
+    rows = [{"prompt_ids": [n], "answer": "a", "said": "ab"[n % 2]} for n in range(40)]
+    run = Run(tmp_path, stage="quantize", script="export.py")
+    path = tmp_path / "run/evaluate/predictions.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+    asked = gguf_answers.choose_rows(run, job)
+    found = gguf_answers.examine(job, asked, lambda ids, _: "b" if ids[0] == 0 else "a")
+
+    assert len(asked) <= 8192 // 512
+    assert found["accuracy"] == pytest.approx(1 - 1 / len(asked))
+    assert found["trained_accuracy"] == pytest.approx(
+        sum(row["said"] == "a" for row in asked) / len(asked)
+    )
+    assert found["metric_drop"] == pytest.approx(found["trained_accuracy"] - found["accuracy"])
+    assert found["asked_rows"] == len(asked)
+    assert found["changed_answers"] >= 1

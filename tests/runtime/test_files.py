@@ -1,0 +1,137 @@
+"""Files that are written whole or not at all, and synced before they replace others."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ftc.runtime import files
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def call(code: str, cwd: Path, *before: str) -> int:
+    """Run Python with the module as `files` in a process of its own; return its exit code."""
+    command = [*before, sys.executable, "-c", f"from runtime import files\n{code}"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, check=False).returncode
+
+
+def test_json_and_rows_are_utf_8(tmp_path: Path) -> None:
+    """Folders are made as needed, and no partial file is left."""
+    files.write_json(tmp_path / "a/b.json", {"name": "però"})
+    files.write_rows(tmp_path / "a/c.jsonl", iter([{"x": "ç"}, 1]))
+
+    assert (tmp_path / "a/b.json").read_text("utf-8") == '{\n  "name": "però"\n}\n'
+    assert (tmp_path / "a/c.jsonl").read_text("utf-8") == '{"x": "ç"}\n1\n'
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["b.json", "c.jsonl"]
+
+
+def test_an_error_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    """Rows may fail in the middle."""
+    path = tmp_path / "rows.jsonl"
+    files.write_rows(path, [1])
+
+    def fail() -> Iterator[int]:
+        yield 2
+        raise ValueError("no more rows")
+
+    with pytest.raises(ValueError, match="no more rows"):
+        files.write_rows(path, fail())
+
+    assert path.read_text() == "1\n"
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    """A real small file system."""
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(tmp_path)]
+    mounted = shutil.which("mount") and subprocess.run(command, capture_output=True, check=False)
+    if not mounted or mounted.returncode != 0:
+        pytest.skip("mounting a disk needs rights that are not there")
+    try:
+        files.write_rows(tmp_path / "rows", [1])
+        with pytest.raises(OSError, match="No space left"):
+            files.write_rows(tmp_path / "rows", ["x" * 2**21])
+        assert (tmp_path / "rows").read_text() == "1\n"
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)
+
+
+def test_what_is_written_is_synced(tmp_path: Path) -> None:
+    """A file is on the disk before it replaces another, and its folder after that."""
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not here")
+    trace = ["strace", "-f", "-o", "calls", "-e", "trace=fsync,rename"]
+
+    assert call("from pathlib import Path\nfiles.write_json(Path('a'), 1)", tmp_path, *trace) == 0
+
+    lines = (tmp_path / "calls").read_text().splitlines()
+    seen = [line.split()[1].partition("(")[0] for line in lines]
+    assert [name for name in seen if name in {"fsync", "rename"}] == ["fsync", "rename", "fsync"]
+
+
+def test_a_folder_replaces_another(tmp_path: Path) -> None:
+    """A process killed between the two renames loses neither folder; the next one finishes."""
+    for name in ("merged", "merged.partial"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "weights").write_text(name)
+    swap = (
+        "import os, pathlib, signal\nmerged = pathlib.Path('merged')\n{}"
+        "files.replace_folder(merged, pathlib.Path('merged.partial'))\n"
+    )
+    die = (
+        "move = pathlib.Path.rename\n"
+        "def rename(path, to):\n"
+        "    move(path, to)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "pathlib.Path.rename = rename\n"
+    )
+
+    killed = call(swap.format(die), tmp_path)
+    kept = {path.parent.name: path.read_text() for path in tmp_path.glob("*/weights")}
+    again = call(swap.format(""), tmp_path)
+
+    assert killed == -signal.SIGKILL
+    assert kept == {"merged.before": "merged", "merged.partial": "merged.partial"}
+    assert again == 0
+    left = {path.parent.name: path.read_text() for path in tmp_path.glob("*/weights")}
+    assert left == {"merged": "merged.partial"}
+
+
+def test_a_new_folder_needs_no_old_one(tmp_path: Path) -> None:
+    """The first result has nothing to replace."""
+    (tmp_path / "new").mkdir()
+
+    files.replace_folder(tmp_path / "merged", tmp_path / "new")
+
+    assert [path.name for path in tmp_path.iterdir()] == ["merged"]
+
+
+def test_a_complete_safetensors_file(tmp_path: Path) -> None:
+    """It is as long as its header says: any cut, longer or damaged file is not complete."""
+    path = tmp_path / "model.safetensors"
+    tensor = {"dtype": "U8", "shape": [5], "data_offsets": [0, 5]}
+    header = json.dumps({"__metadata__": {"format": "pt"}, "a": tensor}).encode()
+    whole = len(header).to_bytes(8, "little") + header + b"12345"
+    empty = json.dumps({"__metadata__": {}}).encode()
+    cases = {
+        whole: True,
+        whole[:-1]: False,
+        whole + b"6": False,
+        whole[:20]: False,
+        whole[:4]: False,
+        b"": False,
+        bytes(8): False,
+        len(header).to_bytes(8, "little") + b"x" * len(header) + b"12345": False,
+        len(empty).to_bytes(8, "little") + empty: False,
+    }
+
+    for content, expected in cases.items():
+        path.write_bytes(content)
+        assert files.is_complete(path) is expected, content

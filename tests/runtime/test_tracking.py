@@ -1,0 +1,39 @@
+"""Which tracker a spec names, and what sample answers look like there."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ftc.runtime.run import Run
+from ftc.runtime.tracking import DEFAULT, open_tracker, write_table
+from ftc.spec.schema import find_field
+
+
+def test_a_spec_without_a_tracker_has_the_default_of_the_schema() -> None:
+    """A bundle's spec.json has only what the user wrote."""
+    assert find_field("/tracking/type").schema["default"] == DEFAULT
+
+
+@pytest.mark.parametrize(
+    ("tracking", "found"),
+    [
+        ({}, ("tensorboard", "triage", "triage")),
+        ({"tracking": "wandb"}, ("wandb", "triage", "triage")),
+        ({"tracking": {"type": "mlflow", "run": "first"}}, ("mlflow", "triage", "first")),
+        ({"tracking": {"project": "support"}}, ("tensorboard", "support", "triage")),
+    ],
+)
+def test_a_tracker_is_what_the_spec_says(
+    tmp_path: Path, tracking: dict[str, object], found: tuple[str, str, str]
+) -> None:
+    """Project and run are named after the spec if it names none."""
+    (tmp_path / "spec.json").write_text(json.dumps({"name": "triage", **tracking}))
+    tracker = open_tracker(Run(tmp_path, stage="train"))
+    assert (tracker.kind, tracker.project, tracker.name) == found
+
+
+def test_answers_are_cells_of_a_table() -> None:
+    """Whatever characters and lines they have."""
+    samples = [{"prompt": "a | b", "answer": "<c>", "said": "d\ne"}]
+    assert write_table(samples).splitlines()[2] == "| a &#124; b | &lt;c> | d<br>e |"

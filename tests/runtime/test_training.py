@@ -1,0 +1,139 @@
+"""How a training session ends early: memory, divergence and a full disk; what it resumes with."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from ftc.runtime import stages
+from ftc.runtime.files import write_json, write_rows
+from tests.runtime.sessions import LADDER, make_session, run_cases
+
+FAIL = """
+try:
+    {}
+except Exception as error:
+    {}.explain(error, trainer)
+    raise
+"""
+
+
+def test_out_of_memory_uses_the_next_line_of_the_ladder(tmp_path: Path) -> None:
+    """A real failure to allocate, in torch or by mmap, with the plan's figures in the message."""
+    (tmp_path / "run/train").mkdir(parents=True)
+    tensor = "torch.empty(2**60)"
+    smaller, mapped, smallest = run_cases(
+        tmp_path,
+        FAIL.format(tensor, "session"),
+        FAIL.format("import mmap; mmap.mmap(-1, 2**60)", "make_session(folder, [[8, 1], [4, 2]])"),
+        FAIL.format(tensor, "make_session(folder, [[4, 2]])"),
+    )
+
+    assert smaller.code == 76
+    assert "out of memory at step 3 with 4 rows per pass" in smaller.err
+    assert "3.00 GiB planned; next with 2 x 4 passes, the same batch" in smaller.err
+    assert mapped.code == 76
+    assert "next with 4 x 2 passes, the same batch ([Errno 12] Cannot allocate" in mapped.err
+    noted = json.loads((tmp_path / "run/train/batch.json").read_text())
+    assert noted["row"] == 1
+    assert noted["changes"][0]["to"] == [4, 2]
+    assert smallest.code == 1
+    assert "3.00 GiB planned; fewer rows are not possible" in smallest.err
+    assert (tmp_path / "run/train/exit_code.json").read_text() == "1\n"
+
+
+def test_a_loss_that_is_not_finite_names_its_rows(tmp_path: Path) -> None:
+    """The rows of a batch are found by their tokens, whatever columns they have."""
+    rows = [{"input_ids": [1, 2, 3]}, {"input_ids": [4, 5]}, {"chosen_ids": [6, 7, 8]}]
+    write_rows(tmp_path / "run/data/train.jsonl", rows)
+    (ended,) = run_cases(
+        tmp_path,
+        "batch = {'input_ids': torch.tensor([[9, 6, 7, 8], [4, 5, 0, 0]])}\n"
+        "assert session.find_rows([{'prompt': 'a'}]) == ''\n"
+        "session.leave_diverged('the loss is nan' + session.find_rows(batch))\n",
+    )
+
+    assert ended.code == 77
+    assert "its batch has the lines [2, 3] of run/data/train.jsonl" in ended.err
+    assert "no checkpoint is saved yet: ./run.sh starts again" in ended.err
+    assert (tmp_path / "run/train/exit_code.json").read_text() == "77\n"
+
+
+def test_the_line_of_the_ladder_is_that_of_the_same_ladder(tmp_path: Path) -> None:
+    """What memory allowed before a new plan says nothing about that plan's batches."""
+    write_json(tmp_path / "run/train/batch.json", {"row": 1, "ladder": LADDER, "changes": []})
+
+    assert make_session(tmp_path).row == 1
+    assert make_session(tmp_path).micro_batch == 2
+    assert make_session(tmp_path, [[8, 1], [4, 2]]).row == 0
+
+
+def test_a_training_with_other_inputs_is_set_aside(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is not mixed with the new one, and not deleted."""
+    write_json(tmp_path / "run/train/fingerprint.json", "other")
+    (tmp_path / "run/train-1").mkdir()
+    session = make_session(tmp_path)
+    session.identity = stages.Identity(fingerprint="own", sources={}, inputs={}, trainings=())
+    session.prepare()
+    session.run.release_lock()
+
+    assert "the training before is in train-2" in capsys.readouterr().out
+    assert json.loads((tmp_path / "run/train-2/fingerprint.json").read_text()) == "other"
+    assert json.loads((tmp_path / "run/train/fingerprint.json").read_text()) == "own"
+    assert json.loads((tmp_path / "run/train/batch.json").read_text())["row"] == 0
+
+
+def test_an_explosion_of_the_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than five times the first loss, or than 5 if that was small."""
+    session = make_session(tmp_path)
+    left: list[str] = []
+    monkeypatch.setattr(session, "leave_diverged", left.append)
+    args = SimpleNamespace(device=SimpleNamespace(type="cpu"))
+
+    def log(*losses: float, **logs: float) -> int:
+        history = [{"loss": loss} for loss in losses]
+        state = SimpleNamespace(
+            log_history=history, global_step=1, max_steps=9, epoch=0.1, is_world_process_zero=True
+        )
+        session.on_log(args, state, None, logs=logs or history[-1])
+        return len(left)
+
+    assert log(2.0, 9.9) == 0
+    assert log(0.1, 4.9) == 0
+    assert log(2.0, 10.1) == 1
+    assert log(0.1, 5.1) == 2
+    assert log(0.1, eval_loss=float("nan")) == 3
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Mount a disk of one MiB as the run folder."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    mounted = shutil.which("mount") and subprocess.run(command, capture_output=True, check=False)
+    if not mounted or mounted.returncode != 0:
+        pytest.skip("mounting a disk needs rights that are missing")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def test_a_full_disk_at_a_checkpoint(tmp_path: Path, small_disk: Path) -> None:
+    """Errors of libraries, which lose the error number, become one sentence."""
+    (small_disk / "train").mkdir()
+    saves = ("torch.save({'a': big}, at)", "save_file({'a': big}, at)")
+    begin = "from safetensors.torch import save_file\nat, big = str(folder / 'run/big'), "
+    cases = [f"{begin}torch.zeros(2**20)\n{FAIL.format(save, 'session')}" for save in saves]
+
+    for ended in run_cases(tmp_path, *cases):
+        assert ended.code == 1
+        assert ended.err.count("\n") == 1
+        assert f"{small_disk}: the disk is full; no checkpoint is saved yet" in ended.err

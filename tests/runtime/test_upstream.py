@@ -1,0 +1,159 @@
+"""The private parts of libraries that `runtime/upstream.py` replaces are still what they were.
+
+If one of these tests fails after an upgrade, read the function in `runtime/upstream.py` for what
+rests on that part.
+"""
+
+import inspect
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # read once, when ORPO is imported
+
+import trl.trainer.utils
+from peft import PeftModel
+from transformers import AutoModelForCausalLM, Trainer
+from trl.experimental.orpo import ORPOTrainer
+from trl.trainer.dpo_trainer import DPOTrainer
+from trl.trainer.grpo_trainer import GRPOTrainer
+from trl.trainer.kto_trainer import KTOTrainer
+
+from ftc.runtime import upstream
+
+
+def source(part: Any) -> str:
+    """Return the source of a class or a function."""
+    return inspect.getsource(part)
+
+
+def names(function: Any) -> list[str]:
+    """Return the names of a function's parameters."""
+    return list(inspect.signature(function).parameters)
+
+
+def test_an_epoch_is_one_method() -> None:
+    """`train` calls `_run_epoch` with keywords only, once for each epoch."""
+    loop = source(Trainer._inner_training_loop)
+
+    assert "self._run_epoch(\n                model=model," in loop
+    assert "if self.control.should_training_stop:\n                break" in loop
+
+
+def test_no_step_is_taken_once_training_is_over() -> None:
+    """The epoch is skipped."""
+    taken: dict[str, int] = {}
+    trainer = SimpleNamespace(_run_epoch=taken.update)
+    upstream.skip_epochs(trainer, lambda: "first" in taken)
+    trainer._run_epoch(first=1)
+    trainer._run_epoch(second=2)
+
+    assert taken == {"first": 1}
+
+
+def test_training_rows_come_from_one_sampler() -> None:
+    """Of the method the DataLoader of training takes its order."""
+    assert names(Trainer._get_train_sampler) == ["self", "train_dataset"]
+    assert "sampler_fn=self._get_train_sampler" in source(Trainer.get_train_dataloader)
+
+
+def test_loaders_of_evaluations_are_kept() -> None:
+    """By name, and only if the workers are persistent."""
+    build = source(Trainer)
+
+    assert "self._eval_dataloaders[dataloader_key] = dataloader" in build
+    assert 'hasattr(self, "_eval_dataloaders")' in build
+    upstream.forget_loaders(SimpleNamespace())
+
+
+def test_the_fused_head_asks_whether_it_is_compact() -> None:
+    """It scores learned tokens only if `_use_triton` is true of the device."""
+    text = Path(trl.trainer.utils.__file__).read_text(encoding="utf-8")
+
+    assert "compact = _use_triton(hidden_states.device)" in text
+    assert "hidden_states[mask] if compact else" in text
+
+
+@pytest.mark.parametrize("trainer", [DPOTrainer, KTOTrainer])
+def test_rows_are_prepared_by_one_method(trainer: Any) -> None:
+    """Rows come first; the constructor calls it for both splits."""
+    expected = ["self", "dataset", "processing_class", "args", "dataset_name"]
+
+    assert names(trainer._prepare_dataset) == expected
+    assert source(trainer).count("self._prepare_dataset(") >= 2
+
+
+def test_prompts_are_tokenized_by_one_method() -> None:
+    """It returns tokens, images and more fields."""
+    assert names(GRPOTrainer._tokenize_prompts) == ["self", "prompts"]
+    call = "prompt_ids, images, multimodal_fields = self._tokenize_prompts(prompts)"
+    assert call in source(GRPOTrainer)
+
+
+def test_pairs_are_tokenized_by_one_method() -> None:
+    """It gets a row, and returns both conversations with the names that ORPO's collator reads."""
+    assert names(ORPOTrainer.tokenize_row) == ["self", "feature", "model"]
+    text = source(ORPOTrainer)
+    assert "self.tokenize_row" in text
+
+    made = type("Made", (), {})
+    upstream.set_pairs(made)
+    row = {"prompt_ids": [1, 2], "chosen_ids": [3], "rejected_ids": [4, 5]}
+    pair = made().tokenize_row(row)
+    assert pair["chosen_input_ids"] == [1, 2, 3]
+    assert pair["rejected_labels"] == [-100, -100, 4, 5]
+    assert pair["rejected_attention_mask"] == [1, 1, 1, 1]
+
+
+def test_metrics_of_an_evaluation_are_collected() -> None:
+    """Batch by batch, until they are logged."""
+    text = source(GRPOTrainer)
+
+    assert 'self._metrics = {"train": defaultdict(list), "eval": defaultdict(list)}' in text
+    assert 'self._metrics[mode]["reward_std"]' in text
+    assert "self._metrics[mode].clear()" in text
+
+
+def test_an_adapter_is_loaded_in_fp32_by_default() -> None:
+    """The parameter that keeps its type is there, and the Trainer does not set it."""
+    parameters = inspect.signature(PeftModel.load_adapter).parameters
+
+    assert parameters["autocast_adapter_dtype"].default is True
+    assert "autocast_adapter_dtype" not in source(Trainer)
+
+
+def test_the_head_scores_learned_tokens_only(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer tokens than TRL scores on a CPU, and the same loss and gradients."""
+    utils: Any = trl.trainer.utils
+    scored: list[int] = []
+    apply = utils._ChunkedLogProbFunction.apply
+
+    def count(hidden: torch.Tensor, *rest: Any) -> Any:
+        scored.append(len(hidden))
+        return apply(hidden, *rest)
+
+    monkeypatch.setattr(utils._ChunkedLogProbFunction, "apply", count)
+    monkeypatch.setattr(utils, "_use_triton", utils._use_triton)
+    ids = torch.arange(3, 63).reshape(3, 20)
+    labels = ids.clone()
+    labels[:, :15] = -100
+    labels[0, 18:] = -100
+
+    def learn() -> tuple[float, Any]:
+        loaded: Any = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
+        utils.add_fused_lm_head(loaded)
+        loss = loaded(input_ids=ids, labels=labels, fused_lm_head=True).loss
+        loss.backward()
+        return loss.item(), loaded.get_input_embeddings().weight.grad
+
+    loss, gradient = learn()
+    upstream.score_learned_tokens(utils)
+    less, same = learn()
+
+    assert scored == [3 * 19, 5 + 5 + 3]
+    assert less == pytest.approx(loss, rel=1e-6)
+    assert torch.allclose(same, gradient, rtol=1e-4, atol=1e-7)

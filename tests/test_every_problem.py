@@ -1,0 +1,105 @@
+"""Every problem at once: a wrong part of a spec hides nothing but what rests on it."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ftc.compiler.pipeline import check, compile_bundle
+from ftc.compiler.resolve.resolver import Resolver
+from ftc.spec.finding import Finding
+from tests.test_properties import BASE, FLIPS, put, write_folder
+
+#: Two mistakes that rules find, in two sections.
+WRONG: Mapping[str, Any] = {
+    **BASE,
+    "method": {"type": "lora", "targets": ["q_prj"]},
+    "training": {"global_batch": 8, "warmup": 0.9},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder that the specs here are compiled in."""
+    return write_folder(tmp_path_factory.mktemp("problems"))
+
+
+@pytest.fixture(scope="module")
+def resolver() -> Resolver:
+    """Return what looks up the facts of all specs once."""
+    return Resolver()
+
+
+def _findings(folder: Path, spec: Mapping[str, Any], resolver: Resolver) -> tuple[Finding, ...]:
+    path = folder / "problems.json"
+    path.write_text(json.dumps(spec), encoding="utf-8")
+    return check(str(path), resolver=resolver).findings
+
+
+def _told(findings: tuple[Finding, ...]) -> set[tuple[str, str]]:
+    return {(finding.code, finding.message) for finding in findings}
+
+
+def test_a_misspelt_key_hides_nothing(folder: Path, resolver: Resolver) -> None:
+    """Schema and rules are judged in one run, in the order of the file."""
+    apart = _told(_findings(folder, {**WRONG, "export": ["Q8_0"]}, resolver))
+    assert {"FTC127", "FTC522"} <= {code for code, _ in apart}
+
+    found = _findings(folder, {**WRONG, "exprot": ["Q8_0"], "tracking": "wandv"}, resolver)
+
+    schema = {each.code for each in found} - {code for code, _ in apart}
+    assert schema == {"FTC032", "FTC035"}
+    assert apart <= _told(found)
+    places = [(f.position.line, f.position.column) for f in found if f.position]
+    assert places == sorted(places)
+
+
+def test_compile_says_the_same(folder: Path) -> None:
+    """The findings of `ftc compile` are those of `ftc check`."""
+    path = folder / "problems.json"
+    path.write_text(json.dumps({**WRONG, "exprot": ["Q8_0"]}), encoding="utf-8")
+
+    assert compile_bundle(str(path)).findings == check(str(path)).findings
+
+
+def test_fixes_wait_for_a_sound_schema(folder: Path, resolver: Resolver) -> None:
+    """A fix of a rule is made for the repaired spec, which is not in the file yet."""
+    found = _findings(folder, {**WRONG, "training": {"warmup_steps": 0.9}}, resolver)
+
+    assert {f.code for f in found if f.fix} <= {"FTC032", "FTC035"}
+
+
+@pytest.mark.parametrize("missing", ["name", "model", "data"])
+def test_a_missing_section_hides_only_what_rests_on_it(
+    folder: Path, resolver: Resolver, missing: str
+) -> None:
+    """Nothing is concluded from the example that stands in for what is missing."""
+    spec = {name: value for name, value in WRONG.items() if name != missing}
+
+    found = _told(_findings(folder, spec, resolver))
+
+    assert "FTC033" in {code for code, _ in found}
+    assert len(found) > 1
+    assert {pair for pair in found if pair[0] != "FTC033"} <= _told(
+        _findings(folder, WRONG, resolver)
+    )
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("name", sorted(FLIPS.keys() - {"ftc"}))
+def test_a_dropped_part_brings_no_finding(folder: Path, resolver: Resolver, name: str) -> None:
+    """Beside a field without a valid value, only findings that hold for any value are told."""
+    value, needed = FLIPS[name]
+    spec = dict(BASE)
+    for key, also in needed.items():
+        spec = put(spec, key, also)
+
+    found = _findings(folder, put(spec, name, {"no": "value"}), resolver)
+
+    wrong = [each for each in found if each.code in {"FTC032", "FTC033", "FTC034", "FTC035"}]
+    assert wrong
+    rest = _told(tuple(each for each in found if each not in wrong))
+    for valid in (spec, put(spec, name, value)):
+        assert rest <= _told(_findings(folder, valid, resolver))

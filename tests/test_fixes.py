@@ -1,0 +1,154 @@
+"""Every fix, alone and with the others, leaves a spec that is valid and without its finding."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ftc.compiler.checks.registry import run_checks
+from ftc.compiler.compilation import locate_all
+from ftc.compiler.plan.known_facts import known
+from ftc.compiler.plan.planner import make_plan
+from ftc.compiler.resolve.facts import Facts
+from ftc.fix_patches import write_fixes
+from ftc.repair import repair
+from ftc.spec.document import Document
+from ftc.spec.finding import Finding
+from ftc.spec.load import load_document
+from ftc.spec.validate import validate
+from ftc.yaml_text import edit_yaml
+from tests.compiler.checks.test_rules import _written
+from tests.compiler.conftest import build_case
+
+TESTS = Path(__file__).parent
+_ROUNDS = 20
+
+
+def _cases() -> list[Any]:
+    """List every case that raises a finding, named by its code and its place in the file."""
+    return [
+        pytest.param(case["edits"], id=f"{path.stem}-{index}")
+        for path in sorted((TESTS / "checks").glob("FTC*.json"))
+        for index, case in enumerate(json.loads(path.read_text(encoding="utf-8"))["raises"])
+    ]
+
+
+def _bad_specs() -> list[Any]:
+    """List the bad specs that a reader can read."""
+    names = sorted((TESTS / "bad_specs").iterdir())
+    return [pytest.param(path, id=path.name) for path in names if ".expected." not in path.name]
+
+
+@pytest.mark.parametrize(
+    ("written", "fixed"),
+    [
+        ({"method": {"r": 8}}, {"method": {"rank": 8}}),
+        ({"method": {"target_modules": ["q_proj"]}}, {"method": {"targets": ["q_proj"]}}),
+        ({"training": {"lr": 1e-4}}, {"training": {"learning_rate": 1e-4}}),
+        # other programs mean the rows of one process by it
+        ({"training": {"batch_size": 8}}, {"training": {"batch_size": 8}}),
+        ({"method": {"r": "a lot"}}, {"method": {"r": "a lot"}}),
+        ({"method": {"r": 8, "rank": 16}}, {"method": {"r": 8, "rank": 16}}),
+    ],
+)
+def test_a_name_of_another_program_is_renamed(
+    written: Mapping[str, Any], fixed: Mapping[str, Any], tmp_path: Path
+) -> None:
+    """A fix does what the help suggests, where the field takes the value."""
+    base = {"name": "case", "model": "a/b", "data": "c.csv"}
+    path = tmp_path / "spec.json"
+    path.write_text(json.dumps({**base, **written}), encoding="utf-8")
+    document = _load(path)
+    assert document is not None
+    found = [finding for finding in _judge(document, None) if finding.fix]
+
+    assert _apply(document, found, path).data == {**base, **fixed}
+
+
+def test_a_reward_names_its_kinds(tmp_path: Path) -> None:
+    """A key that no reward has says what a reward is made of, not the key that looks like it."""
+    path = tmp_path / "spec.json"
+    reward = {"type": "grpo", "rewards": [{"name": "exact"}]}
+    text = json.dumps({"name": "case", "model": "a/b", "data": "c.csv", "objective": reward})
+    path.write_text(text, encoding="utf-8")
+    document = _load(path)
+    assert document is not None
+    (finding,) = _judge(document, None)
+
+    assert finding.code == "FTC032"
+    assert "a reward has no key `name`" in finding.message
+    assert finding.help == "give it one of `match`, `regex`, `json_schema` or `functions`"
+
+
+def _load(path: Path) -> Document | None:
+    document = load_document(str(path))
+    return document if isinstance(document, Document) else None
+
+
+def _judge(document: Document, facts: Facts | None) -> tuple[Finding, ...]:
+    """Return the findings with the fixes that apply to the document."""
+    spec = validate(document)
+    if isinstance(spec, tuple):
+        return write_fixes(spec, document)
+    if facts is None:
+        return ()
+    every = known(facts)
+    plan = None if every is None else make_plan(spec, every)
+    return write_fixes(locate_all(document, run_checks(spec, facts, plan)), document)
+
+
+def _apply(document: Document, findings: Sequence[Finding], path: Path) -> Document:
+    """Return the document that fixes lead to."""
+    edit = edit_yaml if path.suffix == ".yaml" else None
+    path.write_text(repair(document.text, findings, edit).text, encoding="utf-8")
+    after = _load(path)
+    assert after is not None, path.read_text(encoding="utf-8")
+    return after
+
+
+def _told(findings: Sequence[Finding]) -> Counter[tuple[str, str]]:
+    return Counter((finding.code, finding.message) for finding in findings)
+
+
+def _hold(document: Document, facts: Facts | None, path: Path) -> None:
+    """Hold a document to what fixes promise, one by one and then together."""
+    before = _judge(document, facts)
+    valid = not isinstance(validate(document), tuple)
+    for finding in (each for each in before if each.fix):
+        after = _judge(fixed := _apply(document, [finding], path), facts)
+        assert not valid or not isinstance(validate(fixed), tuple), fixed.text
+        same = [each for each in before if each.code == finding.code and each is not finding]
+        left = [each for each in after if each.code == finding.code]
+        assert _told(left) <= _told(same), (fixed.text, left)
+    for _ in range(_ROUNDS):
+        found = [each for each in _judge(document, facts) if each.fix]
+        if not found:
+            break
+        document = _apply(document, found, path)
+    assert not [each for each in _judge(document, facts) if each.fix], document.text
+    assert not valid or not isinstance(validate(document), tuple), document.text
+
+
+@pytest.mark.parametrize("edits", _cases())
+def test_fixes_of_rules(edits: Mapping[str, Any], tmp_path: Path) -> None:
+    """What a rule repairs is repaired, in the form that a person writes."""
+    _, facts = build_case(edits)
+    path = tmp_path / "spec.json"
+    path.write_text(json.dumps(_written(edits)), encoding="utf-8")
+    document = _load(path)
+    assert document is not None
+    _hold(document, facts, path)
+
+
+@pytest.mark.parametrize("source", _bad_specs())
+def test_fixes_of_bad_specs(source: Path, tmp_path: Path) -> None:
+    """What the language repairs is repaired, in JSON and in YAML."""
+    path = tmp_path / source.name
+    path.write_bytes(source.read_bytes())
+    document = _load(path)
+    if document is None:
+        pytest.skip("nothing of it can be edited")
+    _hold(document, None, path)

@@ -1,0 +1,38 @@
+"""Slow calls in daemon threads, so that quitting is immediate."""
+
+import asyncio
+from collections.abc import Callable
+from threading import Thread
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def run_in_background(call: Callable[[], T]) -> T:
+    """Run a call in a thread, and return its result or raise its exception.
+
+    Cancelling the await returns immediately: the thread runs to its end, and its result is
+    dropped. Unlike an executor's threads, this thread does not delay the exit of the process.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def deliver(result: T | None, error: BaseException | None) -> None:
+        if future.done():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)  # type: ignore[arg-type]  # None only where T has it
+
+    def work() -> None:
+        result, error = None, None
+        try:
+            result = call()
+        except Exception as raised:  # noqa: BLE001 - raised again in the awaiting task
+            error = raised
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(deliver, result, error)
+
+    Thread(target=work, daemon=True).start()
+    return await future

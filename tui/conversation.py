@@ -1,0 +1,179 @@
+"""The state of a conversation: the draft, its facts and plan, and their wording.
+
+The handlers of requests work on this state. `session.py` builds on it: it reads messages and calls
+the handlers.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from ftc.compiler.plan.plan import Plan
+from ftc.spec.finding import Finding
+from ftc.tui.choices import offer
+from ftc.tui.dialogue import Done, Option, Question, Step, next_step
+from ftc.tui.draft import Draft, written
+from ftc.tui.fact_summary import summarize_facts
+from ftc.tui.finish import Finished
+from ftc.tui.line import Kind, Line
+from ftc.tui.situation import Observer, Situation
+from ftc.tui.translation import tell_with_help
+from ftc.tui.understanding.reading import Change
+from ftc.tui.voice import Voice
+
+_LOOKED_UP: Final = frozenset({"/model/id", "/data/source", "/data/sources", "/hardware/gpu"})
+
+
+@dataclass(slots=True, kw_only=True)
+class Conversation:
+    """The draft, its history and the current step; methods return the lines to show."""
+
+    observer: Observer
+    voice: Voice = field(default_factory=Voice)
+    draft: Draft = field(default_factory=Draft)
+    situation: Situation = field(default_factory=Situation)
+    step: Step = field(default_factory=Done)
+    past: list[Draft] = field(default_factory=list)
+    future: list[Draft] = field(default_factory=list)
+    proposal: tuple[Change, ...] = ()
+    spec: Path | None = None
+    finished: Finished | None = None
+    ended: bool = False
+
+    def apply(self, changes: tuple[Change, ...], *, chosen: bool = False) -> list[Line]:
+        """Make changes; return the lines about them and the next question."""
+        return [*self.change(changes, chosen=chosen), *self.ask()]
+
+    def change(self, changes: tuple[Change, ...], *, chosen: bool = False) -> list[Line]:
+        """Make changes; return the lines about them."""
+        self.past.append(self.draft)
+        self.future.clear()
+        if any(self._is_repeated(change) for change in changes):
+            self.observer.forget()
+        self.draft = self.draft.changed(changes, chosen=chosen)
+        self.look()
+        key = "chosen" if chosen else "noted"
+        return [self.line(key, what=self.listed(changes)), *self._found(self.past[-1])]
+
+    def _is_repeated(self, change: Change) -> bool:
+        """Return whether the change repeats a value whose lookup failed: it may succeed now."""
+        return change.pointer in _LOOKED_UP and change.value == self.draft.get(change.pointer)
+
+    def _found(self, before: Draft) -> Iterator[Line]:
+        """Yield the new facts about the draft's files, model and machine."""
+        folder = self.observer.folder
+        return summarize_facts(before, self.draft, self.situation, folder=folder, voice=self.voice)
+
+    def facts_told(self) -> tuple[Line, ...]:
+        """Return the facts about the draft's files, model and machine."""
+        return tuple(self._found(Draft()))
+
+    def go_to(self, draft: Draft) -> list[Line]:
+        """Replace the draft, and ask the next question."""
+        self.draft = draft
+        self.look()
+        return self.ask()
+
+    def look(self) -> None:
+        """Update the situation and the next step for the current draft."""
+        self.situation = self.observer.look(self.draft)
+        step = next_step(self.draft, self.situation)
+        if isinstance(step, Question):
+            step = offer(step, self.draft, self.situation, self.observer)
+        self.step = step
+
+    def ask(self) -> list[Line]:
+        """Return the current question, preceded by the problem with its last answer."""
+        if isinstance(self.step, Done):
+            return [self.line("done")]
+        lines = []
+        if self.step.trouble is not None:
+            text = self.told(self.step.trouble)
+            lines.append(Line(who="ftc", text=text, kind="trouble"))
+        if self.step.optional:
+            return []
+        question = f"{self.voice.ask(self.step.pointer)}\n{self.voice.why(self.step.pointer)}"
+        if len(self.step.options) > 1 and self.step.options[1].key == "option.repair":
+            question = self.voice.say("which_repair")
+        return [*lines, Line(who="ftc", text=question, kind="question")]
+
+    def told(self, finding: Finding) -> str:
+        """Return the finding's message, and its help below."""
+        return tell_with_help(finding, self.voice)
+
+    def label(self, option: Option) -> str:
+        """Return the text of an answer: its own sentence, or else its value."""
+        if option.key is not None:
+            return self.voice.say(option.key, label=option.label)
+        pointer = self.step.pointer if isinstance(self.step, Question) else ""
+        return self.voice.label(pointer, option.label)
+
+    def consequence(self, option: Option) -> str:
+        """Return the consequence of an answer; empty if there is no plan yet."""
+        outlook = "" if option.plan is None else self.outlook(option.plan)
+        told = [self._tell(key, values) for key, values in option.told]
+        return "; ".join(part for part in (*told, outlook) if part)
+
+    def _tell(self, key: str, values: Mapping[str, Any]) -> str:
+        """Return the sentence of a fact; a value whose name ends in `_bytes` is a size."""
+        shown = {
+            name.removesuffix("_bytes"): self.voice.size(value) if "_bytes" in name else value
+            for name, value in values.items()
+        }
+        return self.voice.say(key, **shown)
+
+    def outlook(self, plan: Plan) -> str:
+        """Return a sentence about a plan: whether it fits, the spare memory, and the time."""
+        memory = plan.memory
+        if memory.capacity_bytes is None:
+            seconds = plan.time_seconds
+            time = "" if seconds is None else self.voice.duration(seconds)
+            return self.voice.say("consequence.time", time=time) if time else ""
+        if not memory.fits:
+            needed, capacity = memory.device_bytes, memory.capacity_bytes
+            sizes = {"needed": self.voice.size(needed), "capacity": self.voice.size(capacity)}
+            return self.voice.say("consequence.not", **sizes)
+        spare = self.voice.size(memory.capacity_bytes - memory.device_bytes)
+        if plan.time_seconds is None:
+            return self.voice.say("consequence.fits", spare=spare)
+        time = self.voice.duration(plan.time_seconds)
+        return self.voice.say("consequence.takes", spare=spare, time=time)
+
+    def spec_text(self) -> str:
+        """Return the current spec as text."""
+        return draft_text(self.draft)
+
+    def listed(self, changes: tuple[Change, ...]) -> str:
+        """Return changes as `field = value`."""
+        return ", ".join(_shown(change) for change in changes)
+
+    def compared(self, changes: tuple[Change, ...]) -> str:
+        """Return each change on a line, with the old and the new value."""
+        return "".join(f"\n  {_differing(change, self.draft)}" for change in changes)
+
+    def line(self, key: str, kind: Kind = "said", **values: object) -> Line:
+        """Return a sentence of the catalogue as a line."""
+        return Line(who="ftc", text=self.voice.say(key, **values), kind=kind)
+
+
+def draft_text(draft: Draft) -> str:
+    """Return the text of a draft's spec."""
+    return json.dumps(written(draft), indent=2, ensure_ascii=False)
+
+
+def _shown(change: Change) -> str:
+    name = change.pointer[1:].replace("/", ".")
+    if change.value is None:
+        return f"{name} \u2190 \u2205"
+    value = ", ".join(map(str, change.value)) if isinstance(change.value, list) else change.value
+    return f"{name} = {value if value != '' else '[]'}"
+
+
+def _differing(change: Change, draft: Draft) -> str:
+    old, new = (
+        json.dumps(value, ensure_ascii=False) if value is not None else "\u2205"
+        for value in (draft.get(change.pointer), change.value)
+    )
+    return f"{change.pointer[1:].replace('/', '.')}: {old} \u2192 {new}"

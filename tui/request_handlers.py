@@ -1,0 +1,225 @@
+"""The handlers of requests, one function for each: undo, explain, show, save, compile, ..."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from ftc.spec.finding import EnvironmentFailure, Finding
+from ftc.spec.load import load_document
+from ftc.tui.advice import cheaper, fit, what_if
+from ftc.tui.choices import offer
+from ftc.tui.conversation import Conversation
+from ftc.tui.dialogue import Done, Question, next_step
+from ftc.tui.draft import Draft, read_draft
+from ftc.tui.explaining import explain
+from ftc.tui.finish import finish, save, spec_path
+from ftc.tui.judgement import judge
+from ftc.tui.line import Line
+from ftc.tui.translation import tell_failure
+from ftc.tui.understanding.reading import Request
+
+Handler = Callable[[Conversation, str], list[Line]]
+
+
+def handle(conversation: Conversation, request: Request) -> list[Line]:
+    """Handle a request, and return the lines to show."""
+    return _HANDLERS[request.kind](conversation, request.about)
+
+
+def _yes(conversation: Conversation, about: str) -> list[Line]:
+    """Take the suggested answer, or compile if there is no question left."""
+    del about
+    if isinstance(conversation.step, Done):
+        return _compile(conversation, "")
+    return _unsure(conversation, "")
+
+
+def _no(conversation: Conversation, about: str) -> list[Line]:
+    """Drop what was offered; a required question stays open."""
+    del about
+    if isinstance(conversation.step, Question) and conversation.step.optional:
+        return [conversation.line("dropped"), *conversation.go_to(conversation.draft)]
+    return [conversation.line("no_to_what"), *conversation.ask()]
+
+
+def _unsure(conversation: Conversation, about: str) -> list[Line]:
+    """Explain the question, take the suggested answer, and give the reason."""
+    del about
+    step = conversation.step
+    if not isinstance(step, Question):
+        return conversation.ask()
+    if step.suggested is None or not step.options:
+        return [conversation.line("only_you_know"), *conversation.ask()]
+    option = step.options[step.suggested]
+    because = conversation.consequence(option)
+    told = [conversation.line("why", why=conversation.voice.why(step.pointer))]
+    if because:
+        told.append(conversation.line("because", why=because))
+    lines = conversation.apply(option.changes, chosen=True)
+    return [lines[0], *told, *lines[1:]]
+
+
+def _why(conversation: Conversation, about: str) -> list[Line]:
+    del about
+    if isinstance(conversation.step, Question):
+        return [conversation.line("why", why=conversation.voice.why(conversation.step.pointer))]
+    return conversation.ask()
+
+
+def _undo(conversation: Conversation, about: str) -> list[Line]:
+    del about
+    if not conversation.past:
+        return [conversation.line("nothing_to_undo"), *conversation.ask()]
+    conversation.future.append(conversation.draft)
+    return [conversation.line("undone"), *conversation.go_to(conversation.past.pop())]
+
+
+def _redo(conversation: Conversation, about: str) -> list[Line]:
+    del about
+    if not conversation.future:
+        return [conversation.line("nothing_to_redo"), *conversation.ask()]
+    conversation.past.append(conversation.draft)
+    return [conversation.line("redone"), *conversation.go_to(conversation.future.pop())]
+
+
+def _restart(conversation: Conversation, about: str) -> list[Line]:
+    del about
+    conversation.past.append(conversation.draft)
+    conversation.future.clear()
+    return [conversation.line("restarted"), *conversation.go_to(Draft())]
+
+
+def _help(conversation: Conversation, about: str) -> list[Line]:
+    del about
+    return [conversation.line("help"), *conversation.ask()]
+
+
+def _hello(conversation: Conversation, about: str) -> list[Line]:
+    del about
+    return [conversation.line("greeting"), *conversation.ask()]
+
+
+def _quit(conversation: Conversation, about: str) -> list[Line]:
+    del about
+    conversation.ended = True
+    return [conversation.line("goodbye")]
+
+
+def _show(conversation: Conversation, about: str) -> list[Line]:
+    del about
+    return [Line(who="ftc", text=conversation.spec_text(), kind="spec"), *conversation.ask()]
+
+
+def _compile(conversation: Conversation, about: str) -> list[Line]:
+    """Write the spec and the bundle, unless a question is still open."""
+    del about
+    if isinstance(next_step(conversation.draft, conversation.situation), Question):
+        return [conversation.line("not_yet"), *conversation.go_to(conversation.draft)]
+    path = spec_path(conversation.draft, conversation.observer.folder, conversation.spec)
+    try:
+        finished = finish(conversation.draft, path)
+    except EnvironmentFailure as failure:
+        return [_failed(conversation, failure)]
+    conversation.spec, conversation.finished = finished.spec, finished
+    if finished.bundle is None:
+        return [_told(conversation, finding) for finding in finished.findings]
+    tree = "\n".join(f"  {name}" for name in finished.files)
+    warnings = [_told(conversation, finding) for finding in finished.findings]
+    compiled = conversation.line("compiled", spec=path, bundle=finished.bundle, files=tree)
+    return [*warnings, compiled, conversation.line("next", bundle=finished.bundle)]
+
+
+def _save(conversation: Conversation, about: str) -> list[Line]:
+    """Write the spec to the named file, or to its own."""
+    folder = conversation.observer.folder
+    path = folder / about if about else spec_path(conversation.draft, folder, conversation.spec)
+    if path.suffix not in (".json", ".yaml", ".yml"):
+        path = path.with_name(path.name + ".json")
+    if path.exists() and path != conversation.spec:
+        return [conversation.line("taken", path=path)]
+    try:
+        save(conversation.draft, path)
+    except EnvironmentFailure as failure:
+        return [_failed(conversation, failure)]
+    conversation.spec = path
+    return [conversation.line("saved", path=path), *conversation.ask()]
+
+
+def _load(conversation: Conversation, about: str) -> list[Line]:
+    """Load a spec from a file as the draft."""
+    path = conversation.observer.folder / about
+    document = load_document(str(path))
+    if isinstance(document, tuple):
+        return [_told(conversation, finding) for finding in document]
+    if not isinstance(document.data, dict):
+        return [conversation.line("no_spec", path=path)]
+    conversation.past.append(conversation.draft)
+    conversation.future.clear()
+    conversation.spec = path if path.suffix == ".json" else None
+    return [conversation.line("loaded", path=path), *conversation.go_to(read_draft(document.data))]
+
+
+def _retry(conversation: Conversation, about: str) -> list[Line]:
+    """Repeat the lookups that failed, and show the result."""
+    del about
+    conversation.observer.forget()
+    lines = conversation.go_to(conversation.draft)
+    return [conversation.line("retried"), *conversation.facts_told(), *lines]
+
+
+def _plan(conversation: Conversation, about: str) -> list[Line]:
+    """Show the plan: whether it fits, the peak memory, the time."""
+    del about
+    plan = conversation.situation.plan
+    if plan is None:
+        return [conversation.line("no_plan"), *conversation.ask()]
+    return [conversation.line("plan_is", plan=conversation.outlook(plan)), *conversation.ask()]
+
+
+def _models(conversation: Conversation, about: str) -> list[Line]:
+    """Ask for the model, with the current shortlist."""
+    del about
+    asked = Question(pointer="/model/id", optional=conversation.draft.has("/model/id"))
+    conversation.step = offer(
+        asked, conversation.draft, conversation.situation, conversation.observer
+    )
+    return [conversation.line("models"), *conversation.ask()]
+
+
+def _judge(conversation: Conversation, about: str) -> list[Line]:
+    """Answer a question with the planner, or with another request."""
+    lines, request = judge(conversation, about)
+    return lines if request is None else handle(conversation, request)
+
+
+def _failed(conversation: Conversation, failure: EnvironmentFailure) -> Line:
+    return Line(who="ftc", text=tell_failure(failure, conversation.voice), kind="trouble")
+
+
+def _told(conversation: Conversation, finding: Finding) -> Line:
+    return Line(who="ftc", text=conversation.told(finding), kind="finding")
+
+
+_HANDLERS: Final[Mapping[str, Handler]] = {
+    "yes": _yes,
+    "no": _no,
+    "unsure": _unsure,
+    "why": _why,
+    "undo": _undo,
+    "redo": _redo,
+    "restart": _restart,
+    "retry": _retry,
+    "hello": _hello,
+    "help": _help,
+    "quit": _quit,
+    "show": _show,
+    "compile": _compile,
+    "save": _save,
+    "load": _load,
+    "plan": _plan,
+    "models": _models,
+    "explain": explain,
+    "judge": _judge,
+    "what_if": what_if,
+    "fit": fit,
+    "cheaper": cheaper,
+}
