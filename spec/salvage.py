@@ -6,6 +6,7 @@ raises AttributeError, and what needs it is not known (`known_or_none`).
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, is_dataclass
 from typing import Any, Final, TypeVar
 
@@ -97,8 +98,14 @@ class _Mending:
             except PatchError:
                 removed.append(finding)
         removed.sort(key=lambda each: [part.zfill(9) for part in split(each.pointer)], reverse=True)
+        dropped: set[tuple[str, ...]] = set()  # items of lists, which go whole and once
         for finding in removed:
-            self._remove(finding)
+            item = _incomplete_item(finding)
+            if item is None:
+                self._remove(finding, dropped)
+            elif item not in dropped:
+                dropped.add(item)
+                self._drop_item(item)
 
     def concerns(self, finding: Finding) -> bool:
         """Return whether a finding may come from what was left out."""
@@ -106,8 +113,19 @@ class _Mending:
         other = str(finding.problem.values.get("other", "")).partition(".")[0]
         return self.is_guessed or not sections.isdisjoint({*split(finding.pointer)[:1], other})
 
-    def _remove(self, finding: Finding) -> None:
+    def _drop_item(self, item: tuple[str, ...]) -> None:
+        """Remove an item of a list that lacks a required key."""
+        self._note(item)
+        holder: Any = self.data
+        for part in item[:-1]:
+            holder = _step(holder, part)
+        if isinstance(holder, list) and int(item[-1]) < len(holder):
+            del holder[int(item[-1])]
+
+    def _remove(self, finding: Finding, dropped: AbstractSet[tuple[str, ...]]) -> None:
         parts = split(finding.pointer)
+        if any(parts[: len(item)] == item for item in dropped):
+            return
         if finding.code == MISSING_KEY.code:
             self._stand_in(parts)
             return
@@ -128,13 +146,8 @@ class _Mending:
     def _stand_in(self, parts: tuple[str, ...]) -> None:
         """Give a required key the value of its example, and leave it out."""
         field = _field_at(parts)
-        if field is None:  # of an item of a list, which is then removed whole
+        if field is None:
             self._note(parts)
-            holder: Any = self.data
-            for part in parts[:-2]:
-                holder = _step(holder, part)
-            if isinstance(holder, list) and parts[-2].isdecimal():
-                del holder[int(parts[-2])]
             return
         holder = self.data
         for depth, part in enumerate(parts[:-1], 1):
@@ -170,6 +183,14 @@ class _Mending:
         while parts and _field_at(parts) is None:
             parts = parts[:-1]
         self.left_out.add(join(parts))
+
+
+def _incomplete_item(finding: Finding) -> tuple[str, ...] | None:
+    """Return the pointer's parts of the list item that lacks a required key, if that is it."""
+    parts = split(finding.pointer)
+    if finding.code != MISSING_KEY.code or len(parts) < 2 or not parts[-2].isdecimal():
+        return None
+    return parts[:-1]
 
 
 def _step(data: Any, part: str) -> Any:

@@ -14,14 +14,15 @@ from ftc.compiler.resolve.model.facts import resolve_model
 from ftc.compiler.resolve.model.misfit import find_misfit
 
 ROOT = Path(__file__).parents[3]
-QUICKSTART = ROOT / "examples/quickstart/model"
 CASES = json.loads((ROOT / "tests/compiler/knowledge/architecture_cases.json").read_bytes())
 
 
-def misfit_of(make_spec: Any, folder: Path, **changes: Any) -> tuple[str, int, int] | None:
+def misfit_of(
+    make_spec: Any, model: Path, folder: Path, **changes: Any
+) -> tuple[str, int, int] | None:
     """Return the setting and the two sizes of a copy of the quickstart's model, changed so."""
     copy = folder / "model"
-    shutil.copytree(QUICKSTART, copy)
+    shutil.copytree(model, copy)
     path = copy / "config.json"
     path.write_text(json.dumps(json.loads(path.read_bytes()) | changes), encoding="utf-8")
     found = resolve_model(make_spec(), folder=folder)
@@ -42,15 +43,15 @@ def misfit_of(make_spec: Any, folder: Path, **changes: Any) -> tuple[str, int, i
     ],
 )
 def test_a_contradiction_names_its_setting(
-    make_spec: Any, tmp_path: Path, setting: str, said: int, held: int
+    make_spec: Any, model: Path, tmp_path: Path, setting: str, said: int, held: int
 ) -> None:
     """Each size of the config is compared with the headers."""
-    assert misfit_of(make_spec, tmp_path, **{setting: said}) == (setting, said, held)
+    assert misfit_of(make_spec, model, tmp_path, **{setting: said}) == (setting, said, held)
 
 
-def test_heads_have_no_single_setting(make_spec: Any, tmp_path: Path) -> None:
+def test_heads_have_no_single_setting(make_spec: Any, model: Path, tmp_path: Path) -> None:
     """The side of a key projection comes from the heads and their size."""
-    assert misfit_of(make_spec, tmp_path, num_key_value_heads=2) == ("", 128, 256)
+    assert misfit_of(make_spec, model, tmp_path, num_key_value_heads=2) == ("", 128, 256)
 
 
 @pytest.mark.parametrize(
@@ -63,10 +64,10 @@ def test_heads_have_no_single_setting(make_spec: Any, tmp_path: Path) -> None:
     ],
 )
 def test_what_fits_or_is_packed_or_unknown_is_silent(
-    make_spec: Any, tmp_path: Path, changes: dict[str, Any]
+    make_spec: Any, model: Path, tmp_path: Path, changes: dict[str, Any]
 ) -> None:
     """Packed matrices have other sides, and an unknown class is not described."""
-    assert misfit_of(make_spec, tmp_path, **changes) is None
+    assert misfit_of(make_spec, model, tmp_path, **changes) is None
 
 
 def config_of(folder: Path, data: dict[str, Any]) -> Config:
