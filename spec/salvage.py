@@ -187,10 +187,9 @@ class _Mending:
 
 def _incomplete_item(finding: Finding) -> tuple[str, ...] | None:
     """Return the pointer's parts of the list item that lacks a required key, if that is it."""
-    parts = split(finding.pointer)
-    if finding.code != MISSING_KEY.code or len(parts) < 2 or not parts[-2].isdecimal():
-        return None
-    return parts[:-1]
+    item = split(finding.pointer)[:-1]
+    is_item = finding.code == MISSING_KEY.code and bool(item) and item[-1].isdecimal()
+    return item if is_item else None
 
 
 def _step(data: Any, part: str) -> Any:

@@ -32,7 +32,7 @@ def misfit_of(
 
 
 @pytest.mark.parametrize(
-    ("setting", "said", "held"),
+    "misfit",
     [
         ("intermediate_size", 1024, 768),
         ("num_hidden_layers", 4, 2),
@@ -43,10 +43,11 @@ def misfit_of(
     ],
 )
 def test_a_contradiction_names_its_setting(
-    make_spec: Any, model: Path, tmp_path: Path, setting: str, said: int, held: int
+    make_spec: Any, model: Path, tmp_path: Path, misfit: tuple[str, int, int]
 ) -> None:
     """Each size of the config is compared with the headers."""
-    assert misfit_of(make_spec, model, tmp_path, **{setting: said}) == (setting, said, held)
+    setting, said, _ = misfit
+    assert misfit_of(make_spec, model, tmp_path, **{setting: said}) == misfit
 
 
 def test_heads_have_no_single_setting(make_spec: Any, model: Path, tmp_path: Path) -> None:
