@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from ftc.compiler.knowledge.models import find_model
@@ -14,6 +15,7 @@ from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reader import read, strip_correction
 from ftc.tui.understanding.reading import Change, Reading
+from ftc.tui.understanding.sentences import is_question
 
 _LONGEST: Final = 200
 _WORDS_OF_TALK: Final = 4
@@ -21,11 +23,21 @@ _NONE: Final = re.compile(any_of(WORDS["none"]))
 _NO_GPU: Final = re.compile(any_of(WORDS["no_gpu"]))
 _TYPES: Final = "/export/types"
 _GPU: Final = "/hardware/gpu"
+_NOTHING: Final[Mapping[str, Any]] = {}
+#: What a model or a data set in a bare answer looks like: a Hub id or a path.
+_REFERENCE: Final = re.compile(r"[\w.-]+/[\w.-]+|(?:\.{0,2}|~|[A-Za-z]:)[/\\]\S+|\S+\.\w{2,8}")
+_REFERENCES: Final = frozenset({"/model/id", "/data/source"})
+_TALK: Final = frozenset(any_word for words in WORDS["talk"].values() for any_word in words)
 
 
-def understand(text: str, draft: Mapping[str, Any], asked: str | None) -> Reading:
-    """Return the reading of a message; what the words leave open is taken to answer `asked`."""
-    reading = read(text, draft)
+def understand(
+    text: str, draft: Mapping[str, Any], asked: str | None, planned: Mapping[str, Any] = _NOTHING
+) -> Reading:
+    """Return the reading of a message; what the words leave open is taken to answer `asked`.
+
+    `planned` holds the plan's values by pointer, for changes relative to them.
+    """
+    reading = read(text, draft, planned)
     if asked is None:
         return reading
     own = _own_answer(asked, text, reading)
@@ -67,8 +79,12 @@ def read_answer(pointer: str, text: str) -> Change | None:
     A sentence of many words is not the value of a path, a name or a model.
     """
     text = strip_correction(text.strip().strip("\"'`"))
+    if is_question(text):
+        return None
     if pointer == "/name":
-        return Change(pointer=pointer, value=slug(text), words=text) if _is_short(text) else None
+        return Change(pointer=pointer, value=slug(text), words=text) if _is_name(text) else None
+    if pointer in _REFERENCES and not _is_reference(text):
+        return None
     if pointer == _GPU and not re.search(r"\d", text):
         return None  # every GPU name has a number
     for schema in branches(_schemas()[pointer]):
@@ -91,6 +107,16 @@ def _fitting(schema: Mapping[str, Any], text: str) -> Any:
         pattern = schema.get("pattern")
         return text if pattern is None or re.search(pattern, text) else None
     return None
+
+
+def _is_name(text: str) -> bool:
+    """Return whether a text names a run; words of talk show that it is a sentence."""
+    words = re.findall(r"[a-z']+", fold(text))
+    return _is_short(text) and bool(slug(text)) and not _TALK.intersection(words)
+
+
+def _is_reference(text: str) -> bool:
+    return _REFERENCE.fullmatch(text) is not None or Path(text).exists()
 
 
 def _is_short(text: str) -> bool:

@@ -1,10 +1,17 @@
-"""The assistant line by line: for a screen reader, a dumb terminal or a pipe."""
+"""The assistant line by line: for a screen reader, a dumb terminal, a pipe or a program."""
 
-from typing import TextIO
+import json
+import re
+from collections.abc import Iterator
+from typing import Final, TextIO
 
+from ftc.tui.exchange import describe
 from ftc.tui.line import Line
 from ftc.tui.session import Session
 from ftc.tui.view import make_offers
+
+#: The first line of a pasted config.
+_BLOCK: Final = re.compile(r"\s*\{\s*(?:\"|$)|[\w.-]+:\s*$")
 
 
 def converse(session: Session, asking: TextIO, telling: TextIO) -> None:
@@ -17,6 +24,41 @@ def converse(session: Session, asking: TextIO, telling: TextIO) -> None:
         if not text:
             return
         _tell(session, session.reply(text.rstrip("\n")), telling)
+
+
+def converse_in_json(session: Session, asking: TextIO, telling: TextIO) -> None:
+    """Answer each message with one JSON object on a line, until the input ends."""
+    session.start()
+    for text in read_messages(asking):
+        before = session.draft
+        lines = session.reply(text)
+        record = describe(session, text, before, lines)
+        telling.write(json.dumps(record, ensure_ascii=False) + "\n")
+        telling.flush()
+        if session.ended or session.finished:
+            return
+
+
+def read_messages(asking: TextIO) -> Iterator[str]:
+    """Yield the messages: lines, or a pasted block up to its first blank line.
+
+    A block begins with "{" or with a line "key:".
+    """
+    block: list[str] = []
+    for line in asking:
+        text = line.rstrip("\n")
+        if block:
+            if text.strip():
+                block.append(text)
+                continue
+            yield "\n".join(block)
+            block = []
+        elif _BLOCK.match(text):
+            block.append(text)
+        elif text.strip():
+            yield text
+    if block:
+        yield "\n".join(block)
 
 
 def _tell(session: Session, lines: tuple[Line, ...], telling: TextIO) -> None:

@@ -191,6 +191,12 @@ def _judge(conversation: Conversation, about: str) -> list[Line]:
     return lines if request is None else handle(conversation, request)
 
 
+def _later(conversation: Conversation, about: str) -> list[Line]:
+    """Explain how a second training follows this one; the draft does not change."""
+    del about
+    return [conversation.line("later"), *conversation.ask()]
+
+
 def _failed(conversation: Conversation, failure: EnvironmentFailure) -> Line:
     return Line(who="ftc", text=tell_failure(failure, conversation.voice), kind="trouble")
 
@@ -219,6 +225,7 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "models": _models,
     "explain": explain,
     "judge": _judge,
+    "later": _later,
     "what_if": what_if,
     "fit": fit,
     "cheaper": cheaper,

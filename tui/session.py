@@ -1,16 +1,20 @@
 """The session: reads each message and answers it; front ends only show the answers."""
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from ftc.spec.schema import fields
 from ftc.tui.answers import understand
 from ftc.tui.conversation import Conversation, draft_text
 from ftc.tui.dialogue import Option, Question
 from ftc.tui.draft import Draft
 from ftc.tui.language_model import ModelReader
 from ftc.tui.line import Line
+from ftc.tui.ordinals import find_offer
 from ftc.tui.request_handlers import handle
 from ftc.tui.understanding.reader import WORDS_ALONE, read
 from ftc.tui.understanding.reading import Change, Choice, Reading, Understander
+from ftc.tui.unused import name_unused
 
 
 @dataclass(slots=True, kw_only=True)
@@ -20,6 +24,8 @@ class Session(Conversation):
     understanders: tuple[Understander, ...] = (WORDS_ALONE,)
     transcript: list[Line] = field(default_factory=list)
     kept: Draft | None = None
+    reading: Reading = field(default_factory=Reading)
+    taken: tuple[Change, ...] = ()
 
     def start(self) -> tuple[Line, ...]:
         """Greet, and ask the first question, or offer to continue with a saved draft."""
@@ -39,7 +45,14 @@ class Session(Conversation):
     def reply(self, text: str) -> tuple[Line, ...]:
         """Take one message and return ftc's reply."""
         self.transcript.append(Line(who="you", text=text))
-        return self._say(self._answer(text.strip()))
+        self.reading, self.taken = Reading(), ()
+        before = self.draft
+        lines = self._answer(text.strip())
+        if self.draft != before and self.reading.changes:
+            unused = name_unused(self.reading, self.reading.changes, text)
+            told = [self.line("not_used", words="; ".join(unused))] if unused else []
+            lines = [*lines[:1], *told, *lines[1:]]
+        return self._say(lines)
 
     def choose(self, index: int) -> tuple[Line, ...]:
         """Take one of the answers on offer; raises IndexError for another number."""
@@ -63,14 +76,16 @@ class Session(Conversation):
             return decided
         self.proposal = ()
         if (option := self._offered(text)) is not None:
+            self.taken = option.changes
             return self.apply(option.changes)
         pointer = self.step.pointer if isinstance(self.step, Question) else None
         for understander in self.understanders:
             if understander.sure:
-                reading = understand(text, self.draft.data, pointer)
+                reading = understand(text, self.draft.data, pointer, self._planned())
             else:
                 reading = understander.read(text, self.draft.data)
             if not reading.empty:
+                self.reading = reading
                 return self._take(reading, sure=understander.sure)
         excuses = [each.excuse for each in self.understanders if isinstance(each, ModelReader)]
         told = [self.line(excuse) for excuse in excuses if excuse]
@@ -118,7 +133,16 @@ class Session(Conversation):
         if text.isdecimal() and 1 <= int(text) <= len(self.options):
             return self.options[int(text) - 1]
         folded = text.casefold()
-        return next((each for each in self.options if each.label.casefold() == folded), None)
+        named = next((each for each in self.options if each.label.casefold() == folded), None)
+        return named or find_offer(text, self.options)
+
+    def _planned(self) -> dict[str, Any]:
+        """Return the plan's values by the pointers of their fields."""
+        if self.situation.plan is None:
+            return {}
+        decided = self.situation.plan.decisions.items()
+        names = {field.pointer: field.name.rpartition(".")[2] for field in fields()}
+        return {at: decided[name].value for at, name in names.items() if name in decided}
 
     def _ask_choice(self, choice: Choice) -> list[Line]:
         options = tuple(
@@ -128,9 +152,11 @@ class Session(Conversation):
             )
             for value in choice.values
         )
-        self.step = Question(pointer=choice.pointer, options=options, suggested=0)
-        line = self.line("which_one", words=choice.words)
-        return [Line(who="ftc", text=line.text, kind="question")]
+        suggested = 0 if options else None
+        self.step = Question(pointer=choice.pointer, options=options, suggested=suggested)
+        line = self.line("which_one" if options else "which_value", words=choice.words)
+        text = line.text if options else f"{line.text}\n{self.voice.ask(choice.pointer)}"
+        return [Line(who="ftc", text=text, kind="question")]
 
     def _say(self, lines: list[Line]) -> tuple[Line, ...]:
         self.transcript += lines

@@ -11,7 +11,7 @@ from ftc.commands import COMMANDS
 from ftc.commands.options import can_draw
 from ftc.tui.opening import make_session
 from ftc.tui.orphan import end_with_parent
-from ftc.tui.plain import converse
+from ftc.tui.plain import converse, converse_in_json
 from ftc.tui.saved_state import Kept, keep
 from ftc.tui.voice import LANGUAGES
 
@@ -19,6 +19,13 @@ from ftc.tui.voice import LANGUAGES
 @click.command(name="chat", short_help=COMMANDS["chat"])
 @click.argument("spec", required=False, type=click.Path(path_type=Path))
 @click.option("--plain", is_flag=True, help="Ask line by line, without a full screen.")
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(("text", "json")),
+    default="text",
+    help="With --plain: json prints one object per message, with what was applied and asked.",
+)
 @click.option("--lang", type=click.Choice(LANGUAGES), help="Language: English, Catalan or Spanish.")
 @click.option(
     "--llm",
@@ -36,6 +43,7 @@ def command(
     spec: Path | None,
     *,
     plain: bool,
+    output: str,
     lang: str | None,
     llm: Path | None,
     served: bool,
@@ -47,6 +55,8 @@ def command(
     """
     if port is not None and not served:
         raise click.UsageError("--port goes with --serve.")
+    if output == "json" and not plain:
+        raise click.UsageError("--format json goes with --plain.")
     if served:
         if plain:
             raise click.UsageError("--plain and --serve are two ways: take one.")
@@ -54,8 +64,9 @@ def command(
         return
     session = make_session(Path(), language=lang, spec=spec, model=llm)
     if plain or not can_draw():
+        talk = converse_in_json if output == "json" else converse
         try:
-            converse(session, sys.stdin, sys.stdout)
+            talk(session, sys.stdin, sys.stdout)
         finally:
             keep(Path(), Kept(draft=session.draft, transcript=tuple(session.transcript)))
         return

@@ -32,7 +32,7 @@ _COLUMN_WORD: Final = r"(?:columna?|field|camp|campo)"
 _NO_NAME: Final = r"(?!(?:columna?|fields?|camp|campo|it|that|them|is|are|it'?s)\b)"
 _IDENTIFIER: Final = rf"{_QUOTES}?{_NO_NAME}(?P<column>[a-z_]\w*(?:[.-]\w+)*){_QUOTES}?"
 _THE: Final = r"(?:the |la |el |les |las |los )?"
-_IS: Final = r"(?: (?:are|is|es|son|esta|estan))?"
+_IS: Final = r"(?: (?:are|is|live|lives|sit|sits|es|son|esta|estan|viuen|viven))?"
 _HOLDS: Final = r"(?:is|holds|has|contains|as|es|son|te|tiene|conte|contiene|com a|como)"
 _CALLED: Final = (
     r"(?:\s*[=:]|(?: (?:que es diu|que se llama|es diu|se llama|called|named|is|es)){1,2})?"
@@ -56,6 +56,12 @@ _FORMS: Final = (
     + r" (?:as|com a?|como) "
     + _THE
     + r"(?:{words})\b",
+    _THE
+    + r"(?:{words})"
+    + _IS
+    + r" (?:in|from|a|en) "
+    + _THE
+    + rf"{_QUOTES}(?P<column>[a-z_]\w*(?:[.-]\w+)*){_QUOTES}",
     _COLUMN_WORD + r" (?:de |of |for |d')" + _THE + r"(?:{words})" + _CALLED + " " + _IDENTIFIER,
 )
 _COLUMNS: Final = tuple(
@@ -71,7 +77,7 @@ def read_files(message: Message) -> Iterator[Change]:
     named: dict[int, str] = {}
     for pattern in (_QUOTED_FILE, _FILE):
         for match in message.take(pattern):
-            path = message.written[match.start("path") : match.end("path")]
+            path = message.words(*match.span("path"))
             if not message.denied(match.start()):
                 named[match.start("path")] = path
     paths = list(dict.fromkeys(named[place] for place in sorted(named)))
@@ -90,7 +96,7 @@ def read_texts(message: Message) -> Iterator[Change]:
         closing = _CLOSING.get(opening["quote"], opening["quote"])
         end = re.compile(closing).search(message.folded, opening.end())
         stop = end.start() if end else len(message.folded)
-        text = message.written[opening.end() : stop].strip()
+        text = message.words(opening.end(), stop)
         message.cross_out(match.start(), end.end() if end else stop)
         if text:
             yield Change(pointer="/data/system", value=text, words=text)
@@ -103,6 +109,6 @@ def read_columns(message: Message) -> Iterator[Change]:
     """Yield the column of each role, with its name as written."""
     for role, pattern in _COLUMNS:
         for match in message.take(pattern):
-            column = message.written[match.start("column") : match.end("column")]
+            column = message.words(*match.span("column"))
             words = message.words(*match.span())
             yield Change(pointer=f"/data/columns/{role}", value=column, words=words)

@@ -13,7 +13,7 @@ from ftc.compiler.knowledge.accelerators import (
 from ftc.tui.understanding.lexicon import NUMBER, NUMBER_WORDS
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.numbers import read_number
-from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.reading import Change, Choice
 
 #: A word of a name; "8xh100" is a count, an x and a name.
 _WORD: Final = re.compile(r"\d+(?=x[a-z]*\d)|(?<=\d)x(?=[a-z]*\d)|[a-z0-9]+(?:\.[0-9]+)?")
@@ -42,16 +42,40 @@ _ALONE: Final = frozenset({"5000", "6000", "8000", "4000", "2000", "4500", "tita
 _MAKERS: Final = frozenset({"rtx", "quadro", "nvidia", "geforce", "ada", "gtx", "titan", "pro"})
 _NOT_AT_AN_END: Final = frozenset(NUMBER_WORDS) | {"de", "of", "with", "con", "amb", "d", "and"}
 _MOST: Final = 1024
+_MOST_OFFERS: Final = 4
+_RECENT: Final = (7, 5)
+_LAPTOP: Final = re.compile(r"\b(?:laptops?|notebook|portatil(?:es)?|mobile)\b")
+_CARD: Final = r"(?:gpus?|(?:graphics )?cards?|vram|targetes?|tarjetas?|grafica|one|de vram)"
+_SIZED: Final = re.compile(
+    rf"\b(?P<size>\d+) ?(?:gi?b|g|gigas?|gigues)(?: (?:of |de )?(?:vram|memory|memoria))? {_CARD}\b"
+    r"|\b(?:gpus?|cards?|targeta|tarjeta|grafica)(?: grafica)? (?:with|of|de|amb|con) "
+    r"(?P<much>\d+) ?(?:gi?b|g|gigas?|gigues)\b(?: (?:of |de )?(?:vram|memory|memoria))?"
+)
+_APPLE: Final = re.compile(
+    r"\b(?:mac(?:book)?s?|apple silicon|imac)(?: (?:pro|air|studio|mini))?(?: m[1-5])?"
+    r"(?: (?:pro|max|ultra))?(?: (?:with|amb|con|de) \d+ ?(?:gi?b|gigas?)(?: (?:of |de )?ram)?)?\b"
+    r"|\bm[1-5] (?:pro|max|ultra)\b"
+)
+_WITHOUT: Final = re.compile(
+    r"\b(?:(?:without|no|sense|sin) (?:an? |any |una? |cap |ninguna )?(?:dedicated )?"
+    r"(?:gpu|graphics card|(?:targeta|tarjeta) (?:grafica|de video)|grafica)"
+    r"|(?:only|just|nomes|solo)(?: an?| the| un| el| la)? cpu|cpu only)\b"
+)
 
 
-def read_hardware(message: Message) -> Iterator[Change]:
-    """Yield the nodes, the GPU and its count; counts only if they are given."""
+def read_hardware(message: Message) -> Iterator[Change | Choice]:
+    """Yield the nodes, the GPU and its count; counts only if they are given.
+
+    A laptop's GPU, a size without a name and an Apple processor are asked about.
+    """
     for match in message.take(_NODES):
         nodes = _count(match["number"])
         if nodes is not None and nodes > 1 and not message.denied(match.start()):
             words = message.words(*match.span())
             yield Change(pointer="/hardware/nodes", value=nodes, words=words)
+    named = False
     for start, end, name in _names(message):
+        named = True
         near = max(0, start - _LONGEST_COUNT)
         before = _COUNT_BEFORE.search(message.folded[near:start])
         after = _COUNT_AFTER.search(message.folded[end:])
@@ -59,19 +83,58 @@ def read_hardware(message: Message) -> Iterator[Change]:
         stop = end if after is None else end + after.end()
         said = before["number"] if before else after["number"] if after else None
         words = message.words(begin, stop)
-        denied = message.denied(begin)
+        denied = message.denied(begin, stop)
         message.cross_out(begin, stop)
         if denied:
+            continue
+        if find_other_maker(name, whole=True) is not None and _APPLE.search(fold(words)):
+            yield Choice(pointer="/hardware/gpu", values=("cpu",), words=words)
+            continue
+        if _LAPTOP.search(message.folded):
+            yield Choice(pointer="/hardware/gpu", values=_smaller(name), words=words)
             continue
         yield Change(pointer="/hardware/gpu", value=name, words=words)
         count = None if said is None else _count(said)
         if count is not None:
             yield Change(pointer="/hardware/count", value=count, words=words)
+    if not named:
+        yield from _read_unnamed(message)
     for match in message.take(_COUNT_ALONE):
         count = _count(match["number"] or match["has"])
         if count is not None:
             words = message.words(*match.span())
             yield Change(pointer="/hardware/count", value=count, words=words)
+
+
+def _read_unnamed(message: Message) -> Iterator[Change | Choice]:
+    """Yield the machine that the message describes without a GPU's name."""
+    for match in message.take(_WITHOUT):
+        yield Change(pointer="/hardware/gpu", value="cpu", words=message.words(*match.span()))
+    for match in message.take(_APPLE):
+        words = message.words(*match.span())
+        yield Choice(pointer="/hardware/gpu", values=("cpu",), words=words)
+    for match in message.take(_SIZED):
+        size = read_number(match["size"] or match["much"])
+        fitting = [each for each in all_accelerators() if each.memory_gib == size]
+        values = tuple(each.name for each in fitting if each.compute_capability >= _RECENT)
+        words = message.words(*match.span())
+        yield Choice(pointer="/hardware/gpu", values=values[-_MOST_OFFERS:], words=words)
+
+
+def _smaller(name: str) -> tuple[str, ...]:
+    """Return a GPU's name, and those of its generation with less memory: a laptop's has less."""
+    own = next((each for each in all_accelerators() if each.name == name), None)
+    if own is None:  # of another maker
+        return (name,)
+    same = [
+        each
+        for each in all_accelerators()
+        if each.compute_capability == own.compute_capability
+        and each.memory_bytes < own.memory_bytes
+        and each.name.partition("-")[0] == name.partition("-")[0]
+    ]
+    same.sort(key=lambda each: -each.memory_bytes)
+    return (name, *(each.name for each in same[: _MOST_OFFERS - 1]))
 
 
 def _names(message: Message) -> Iterator[tuple[int, int, str]]:

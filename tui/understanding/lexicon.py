@@ -21,7 +21,9 @@ NUMBER_WORDS: Final[Mapping[str, int]] = {
     "un sol": 1, "una sola": 1, "un": 1, "una": 1, "dos": 2, "dues": 2, "tres": 3, "quatre": 4,
     "cinc": 5, "sis": 6, "set": 7, "vuit": 8, "deu": 10, "setze": 16, "un parell de": 2,
     "un solo": 1, "cuatro": 4, "cinco": 5, "seis": 6, "siete": 7, "ocho": 8, "diez": 10,
-    "dieciseis": 16, "un par de": 2,
+    "dieciseis": 16, "un par de": 2, "nine": 9, "eleven": 11, "twelve": 12, "nou": 9, "onze": 11,
+    "nueve": 9, "a hundred": 100, "a thousand": 1000, "thousand": 1000, "cent": 100, "cien": 100,
+    "mil": 1000,
 }  # fmt: skip
 NUMBER: Final = (
     r"(?:\d+(?:[.,]\d+)*(?:e[-+]?\d+)?\s?k?(?:\b|(?=[gt]i?b))|(?:"

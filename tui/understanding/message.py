@@ -7,28 +7,54 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ftc.tui.understanding.lexicon import NEGATORS
+from ftc.tui.understanding.numerals import find_numerals, replace_percent
 
 _CROSSED: Final = "\x00"
 _LONGEST_CLAUSE: Final = 160
 _CLAUSE_END: Final = re.compile(
-    r"[;:!?\x00]|\.(?=\s|$)|,|\b(?:but|and|use|per[oò]|sino|i|y|amb|con)\b"
+    r"[;:!?\x00]|\.(?=\s|$)|,"
+    r"|\b(?:but|and|(?<!not )(?<!n't )(?<!dont )(?<!never )use|per[oò]|sino|i|y|amb|con)\b"
 )
+
+#: "drop duplicates no, keep them".
+_NO_AFTER: Final = re.compile(r"\s+(?:no|not|off|fora|fuera)\s*(?:[,.;!]|$)")
+#: "instead of q4" denies the next words only: what follows them is wanted.
+_INSTEAD: Final = re.compile(
+    r"\b(?:instead of|rather than|en vez de|en lugar de|en lloc de|en comptes de|enlloc de)"
+    r"\s+(?:\S+\s+){1,3}?(?:[^\w\s]|\x00|pon\w*|usa\w*|use|posa\S*|fes|haz\w*|quiero|vull)\S*"
+)
+_RESPELT: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'"})
 
 
 def fold(text: str) -> str:
     """Return lowercase letters without accents, one for each character of `text`."""
-    return "".join(unicodedata.normalize("NFD", letter)[0].lower()[0] for letter in text)
+    return "".join(
+        unicodedata.normalize("NFD", letter)[0].lower()[0] for letter in text.translate(_RESPELT)
+    )
 
 
 @dataclass(slots=True)
 class Message:
-    """A user's message; each reader crosses out what it takes, and later readers do not see it."""
+    """A user's message; each reader crosses out what it takes, and later readers do not see it.
+
+    `folded` is the text for patterns: lowercase, without accents, numbers in words as digits.
+    `origin` holds the range of `written` behind each character of `folded`.
+    """
 
     written: str
     folded: str = field(init=False)
+    origin: list[tuple[int, int]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.folded = fold(self.written)
+        plain = replace_percent(fold(self.written))
+        text, origin, done = [], [], 0
+        for number in find_numerals(plain):
+            text.append(plain[done : number.start] + number.digits)
+            origin += [(place, place + 1) for place in range(done, number.start)]
+            origin += [(number.start, number.end)] * len(number.digits)
+            done = number.end
+        self.folded = "".join([*text, plain[done:]])
+        self.origin = [*origin, *((place, place + 1) for place in range(done, len(plain)))]
 
     def take(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
         """Yield each match in the folded text, and cross it out when the reader continues."""
@@ -44,17 +70,28 @@ class Message:
         self.folded = self.folded[:start] + _CROSSED * (end - start) + self.folded[end:]
 
     def words(self, start: int, end: int) -> str:
-        """Return a range as it was written."""
-        return self.written[start:end].strip()
+        """Return a range of the folded text as it was written."""
+        if start >= min(end, len(self.origin)):
+            return ""
+        stop = min(end, len(self.origin)) - 1
+        return self.written[self.origin[start][0] : self.origin[stop][1]].strip()
 
-    def denied(self, start: int) -> bool:
-        """Return whether the clause before `start` negates what follows."""
+    def denied(self, start: int, end: int | None = None) -> bool:
+        """Return whether the clause before `start` negates what follows, or a "no" after `end`."""
+        if end is not None and _NO_AFTER.match(self.folded, end):
+            return True
         clause = self.folded[max(0, start - _LONGEST_CLAUSE) : start]
+        clause = _INSTEAD.sub(" ", clause)
         ends = [match.end() for match in _CLAUSE_END.finditer(clause)]
         return NEGATORS.search(clause[ends[-1] if ends else 0 :]) is not None
 
     def rest(self) -> str:
         """Return what no reader took."""
-        kept = zip(self.written, self.folded, strict=True)
-        text = "".join(" " if mark == _CROSSED else letter for letter, mark in kept)
-        return " ".join(text.split()).strip(" ,.;:!?")
+        kept, last = [], (-1, -1)
+        for mark, place in zip(self.folded, self.origin, strict=True):
+            if mark == _CROSSED:
+                kept.append(" ")
+            elif place != last:
+                kept.append(self.written[slice(*place)])
+            last = place
+        return " ".join("".join(kept).split()).strip(" ,.;:!?")

@@ -1,9 +1,9 @@
 """Models: a Hub id, a folder, or an informal name of a known model ("llama 3.1 8b")."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from ftc.compiler.knowledge.models import Model, all_models, find_model
 from ftc.tui.understanding.message import Message, fold
@@ -27,6 +27,7 @@ _SIZE: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+)?[bm]\b")
 #: Spanish says "se llama" for "is called".
 _IS_CALLED: Final = re.compile(r"\b(?:se|me|te|lo|la) $")
 _BASE_BEFORE: Final = re.compile(r"\bbase (?:(?:model|version) )?(?:of |de |del )?(?:the )?$")
+_BASE_AFTER: Final = re.compile(r"\s*[(,]?\s*(?:the )?base\b")
 #: The words that start a model's name, and the word of the table they stand for.
 _FAMILIES: Final = frozenset(
     {"llama", "qwen", "mistral", "mixtral", "gemma", "phi", "smollm", "granite", "olmo", "falcon",
@@ -39,67 +40,116 @@ _MUTE: Final = frozenset({"hf", "meta", "it", "instruct", "chat", "base", "pt"})
 _TUNED: Final = frozenset({"it", "instruct", "chat", "instruction", "tuned"})
 _BASE: Final = frozenset({"base", "pt", "pretrained"})
 _MOST_CHOICES: Final = 6
+_POINTER: Final = "/model/id"
+#: "2/hour" and "24/7" are no ids.
+_AMOUNT: Final = re.compile(
+    r"\$?\d[\d.,]*(?:/.*)|.*/\d+|\w+/(?:h|hora?|hour|day|dia|month|mes)", re.IGNORECASE
+)
+#: Models whose weights nobody can download.
+_CLOSED: Final = re.compile(
+    r"(?<![\w/-])(?:chat ?gpt|gpt[ -]?(?:[45](?:\.\d)?[a-z]*|3\.5)(?:[ -](?:mini|turbo|nano))?"
+    r"|claude(?:[ -](?:\d(?:\.\d)?|opus|sonnet|haiku))*|gemini(?:[ -](?:\d(?:\.\d)?|pro|flash))*|copilot"
+    r"|bard|o[1345](?:[ -]mini)?)(?![\w/-])"
+)
 
 
-def read_models(message: Message) -> Iterator[Change | Choice]:
+def read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
     """Yield the model that the message names, or the models that its words match.
 
-    The instruction-tuned form of a model is meant unless the message says "base".
+    The instruction-tuned form of a model is meant unless the message says "base". A size alone
+    ("the 14B, not the 7B") means the draft's model in that size. A closed model is asked about.
     """
     yield from _read_ids(message)
     for match in message.take(_FOLDER):
         words = message.words(*match.span())
-        yield Change(pointer="/model/id", value=words, words=words)
+        yield Change(pointer=_POINTER, value=words, words=words)
+    for match in message.take(_CLOSED):
+        if not message.denied(match.start()):
+            yield Choice(pointer=_POINTER, values=(), words=message.words(*match.span()))
     found = _find_name(message)
     if found is None:
+        yield from _read_size(message, draft)
         return
-    start, end, models = found
+    start, end, models, exact = found
     words = message.words(start, end)
-    denied = message.denied(start)
+    denied = message.denied(start, end)
     message.cross_out(start, end)
     if denied:
         return
-    if len(models) == 1:
-        yield Change(pointer="/model/id", value=models[0].id, words=words)
+    if len(models) == 1 and exact:
+        yield Change(pointer=_POINTER, value=models[0].id, words=words)
     else:
         values = tuple(model.id for model in models[:_MOST_CHOICES])
-        yield Choice(pointer="/model/id", values=values, words=words)
+        yield Choice(pointer=_POINTER, values=values, words=words)
+
+
+def _read_size(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
+    """Yield the draft's model in another size, if the message names only a size."""
+    section = draft.get("model")
+    now = find_model(str(section.get("id"))) if isinstance(section, Mapping) else None
+    if now is None:
+        return
+    own = _parts(now.id)
+    for match in message.take(_SIZE):
+        if message.denied(match.start(), match.end()) or match[0] in own:
+            continue
+        wanted = {word for word in own if not _SIZE.fullmatch(word)} | {match[0]}
+        models = [model for model in all_models() if _parts(model.id) == wanted]
+        models = models or [
+            model
+            for model in all_models()
+            if wanted - _TUNED - _BASE <= _parts(model.id) and model.kind == now.kind
+        ]
+        words = message.words(*match.span())
+        if len(models) == 1:
+            yield Change(pointer=_POINTER, value=models[0].id, words=words)
+        else:
+            values = tuple(model.id for model in models[:_MOST_CHOICES])
+            yield Choice(pointer=_POINTER, values=values, words=words)
+        return
 
 
 def _read_ids(message: Message) -> Iterator[Change]:
     for match in message.take(_ID):
         words = message.words(*match.span())
+        if _AMOUNT.fullmatch(words):
+            continue
         known = find_model(words)
         data = known is None and _DATA_BEFORE.search(message.folded[: match.start()])
         yield Change(
-            pointer="/data/source" if data else "/model/id",
+            pointer="/data/source" if data else _POINTER,
             value=known.id if known else words,
             words=words,
         )
 
 
-def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...]] | None:
-    """Return the longest run of words that starts a family's name and matches a model's id."""
+def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | None:
+    """Return the longest run of words that starts a family's name and matches a model's id.
+
+    The last part is False if a number follows that no such model has: another version or size.
+    """
     parts = [(m.start(), m.end(), m[0]) for m in _PART.finditer(message.folded)]
     for index, (start, _, word) in enumerate(parts):
         if word not in _FAMILIES or (start and message.folded[start - 1].isalpha()):
             continue
         if word == "llama" and _IS_CALLED.search(message.folded[:start]):
             continue
-        said, end = [word], parts[index][1]
+        said, end, exact = [word], parts[index][1], True
         for begin, stop, part in parts[index + 1 :]:
             if not _SPLIT.fullmatch(message.folded[end:begin]):
                 break
             if not _fitting([*said, part]):
+                exact = part[0].isalpha()
+                end = end if exact else stop
                 break
             said, end = [*said, part], stop
-        if _BASE_BEFORE.search(message.folded[:start]):
+        if _BASE_BEFORE.search(message.folded[:start]) or _BASE_AFTER.match(message.folded, end):
             said.append("base")
         for size in _SIZE.findall(message.folded[end:]):
             if len(_best(_fitting(said), said)) > 1 and _fitting([*said, size]):
                 said.append(size)
         if models := _fitting(said):
-            return start, end, _best(models, said)
+            return start, end, _best(models, said), exact
     return None
 
 

@@ -7,10 +7,13 @@ from typing import Final
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.numbers import as_written, read_number
-from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.reading import Change, Choice
 
 _QUANTITIES: Final = {pointer: any_of(words) for pointer, words in WORDS["quantities"].items()}
-_OF: Final = r"(?:\s*(?:=|:|of|to|at|is|a|de|en|d')\s*|\s+)"
+_OF: Final = (
+    r"(?:\s*(?:=|:|of|to|at|is|a|de|en|d'|es|sea|sigui|should be|must be|ha de ser|tiene que ser)\s*"
+    r"|\s+)"
+)
 _LINK: Final = r"(?:(?:of|de|as|com a?|como|para|per a) |d')?(?:the |el |la )?"
 #: "every 50 steps" is a frequency, not a count.
 _OFTEN: Final = r"(?<!every )(?<!each )(?<!cada )"
@@ -19,7 +22,7 @@ _BEFORE: Final[Mapping[str, re.Pattern[str]]] = {
     for pointer, words in _QUANTITIES.items()
 }
 _AFTER: Final[Mapping[str, re.Pattern[str]]] = {
-    pointer: re.compile(rf"\b{words}{_OF}(?P<number>{NUMBER}\s*%?)")
+    pointer: re.compile(rf"\b{words}{_OF}(?P<number>(?!una?\b|one\b|a single\b){NUMBER}\s*%?)")
     for pointer, words in _QUANTITIES.items()
 }
 #: A number after these words is a count; before other words it means something else.
@@ -47,18 +50,51 @@ _KILO: Final = 1000
 _PATIENCE: Final = 3
 _STOPPING: Final = "/training/early_stopping"
 _EARLY: Final = re.compile(r"\b(?:early[ -]stopping|parada anticipada|aturada anticipada)\b")
+_STOPS: Final = re.compile(
+    r"\b(?:stop|pari|para|pare|atura|aturi|detente?)\b[^.;\n]{0,30}?\b(?:if|when|si|quan|cuando)\b"
+    r"[^.;\n]{0,40}?\b(?:improv\w+|better|millor\w*|mejor\w*)"
+    r"(?:[^.;\n]{0,12}?\b(?P<times>\d+)\b(?: (?:times|eval\w*|avalua\w*|cops|veces))?"
+    r"(?: in a row| seguid[eao]s)?)?"
+)
+_PRICE: Final = re.compile(
+    r"(?:[$\u20ac\u00a3] ?(?P<price>\d+(?:[.,]\d+)?)|(?P<after>\d+(?:[.,]\d+)?) ?"
+    r"(?:[$\u20ac\u00a3]|euros?|eur|dollars?|dolars?|dolares|usd|bucks|(?P<cents>cents?|centims|centimos)))"
+    r" ?(?:/ ?|per |an? |por |la |l'|al? )(?:hour|hr|h|hora)\b"
+)
+_ROWS: Final = "/data/max_rows"
+#: "I have 300 examples" states a number; it sets no limit.
+_HAVING: Final = re.compile(
+    r"\b(?:have|has|got|there (?:are|is)|tinc|tenim|hi ha|tengo|tenemos|hay|son|about|uns|unos|unas"
+    r"|with|con|amb)\s*(?:about |only |just |uns |unos |unas |nomes |solo )?$"
+)
+_CHANGES: Final = re.compile(
+    r"\b(?:set|change|make|raise|lower|increase|decrease|reduce|bump|drop|cut|higher|smaller|bigger"
+    r"|posa\S*|canvia\S*|puja\S*|baixa\S*|redueix|augmenta|pon\S*|cambia\S*|sube\S*|baja\S*"
+    r"|reduce|aumenta|to|=)"
+)
+_DENIABLE: Final = {
+    pointer: re.compile(rf"\b{_QUANTITIES[pointer]}\b")
+    for pointer in ("/method/dropout", "/training/warmup", "/training/weight_decay")
+}
 _SMALLEST_LENGTH: Final = 16
 _TERA: Final = re.compile(r"\d\s*ti?b\b")
 
 
-def read_quantities(message: Message) -> Iterator[Change]:
-    """Yield the changes of numbers with a word beside them."""
+def read_quantities(message: Message) -> Iterator[Change | Choice]:
+    """Yield the changes of numbers with a word beside them.
+
+    A field that is denied is set to zero where that turns it off. One that is only named, in a
+    message that changes it to nothing readable, is asked about.
+    """
     yield from _read_shares(message)
+    yield from _read_prices(message)
     patience = False
     for pointer in _QUANTITIES:
         for pattern in (_AFTER[pointer], _BEFORE[pointer]):
             for match in message.take(pattern):
                 value = _value(pointer, match["number"], match[0])
+                if pointer == _ROWS and _HAVING.search(message.folded[: match.start()]):
+                    continue
                 if value is not None:
                     patience = patience or pointer == _STOPPING
                     yield Change(pointer=pointer, value=value, words=message.words(*match.span()))
@@ -68,6 +104,33 @@ def read_quantities(message: Message) -> Iterator[Change]:
             value = None if denied else _PATIENCE
             words = message.words(*match.span())
             yield Change(pointer=_STOPPING, value=value, words=words)
+
+    yield from _read_stopping(message)
+    for pointer, pattern in _DENIABLE.items():
+        for match in message.take(pattern):
+            words = message.words(*match.span())
+            if message.denied(match.start(), match.end()):
+                yield Change(pointer=pointer, value=0, words=words)
+            elif _CHANGES.search(message.folded):
+                yield Choice(pointer=pointer, values=(), words=words)
+
+
+def _read_prices(message: Message) -> Iterator[Change]:
+    """Yield the price of the machine: "$2 an hour", "1,5 euros l'hora", "80 centimos la hora"."""
+    for match in message.take(_PRICE):
+        price = read_number(match["price"] or match["after"])
+        if price is not None:
+            price = price / 100 if match["cents"] else price
+            words = message.words(*match.span())
+            yield Change(pointer="/hardware/price_per_hour", value=as_written(price), words=words)
+
+
+def _read_stopping(message: Message) -> Iterator[Change]:
+    """Yield early stopping as it is described: "stop if it does not improve 4 times"."""
+    for match in message.take(_STOPS):
+        patience = read_number(match["times"]) if match["times"] else _PATIENCE
+        words = message.words(*match.span())
+        yield Change(pointer=_STOPPING, value=as_written(patience or _PATIENCE), words=words)
 
 
 def _read_shares(message: Message) -> Iterator[Change]:

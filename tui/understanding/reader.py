@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ftc.tui.understanding.admission import admits
+from ftc.tui.understanding.doubt import is_doubtful
 from ftc.tui.understanding.exports import read_exports
 from ftc.tui.understanding.files import read_columns, read_files, read_texts
 from ftc.tui.understanding.hardware import read_hardware
@@ -15,7 +16,10 @@ from ftc.tui.understanding.models import read_models
 from ftc.tui.understanding.quantities import read_quantities
 from ftc.tui.understanding.questions import take_question
 from ftc.tui.understanding.reading import Change, Choice, Reading, Request
+from ftc.tui.understanding.relative import read_relative
 from ftc.tui.understanding.requests import read_request
+from ftc.tui.understanding.sentences import is_about_later, split_sentences
+from ftc.tui.understanding.settings import read_settings
 from ftc.tui.understanding.words import read_words
 
 _CORRECTION: Final = re.compile(rf"^\s*{any_of(WORDS['correct'])}\b[,:]?\s+(?=\S)")
@@ -39,41 +43,82 @@ _DISPLACES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
 #: The longest text that is read; a quoted system message may be longer.
 _LONGEST: Final = 1000
 _LONGEST_QUOTED: Final = 8000
+_NOTHING: Final[Mapping[str, Any]] = {}
 
 
-def read(text: str, draft: Mapping[str, Any]) -> Reading:
+def read(text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTHING) -> Reading:
     """Return the reading of a message; `draft` is the spec's long form so far.
 
-    A question becomes a request, not a change. Changes are in the order of the readers, not of the
+    `planned` holds the plan's values by pointer: "half the learning rate" refers to them. A
+    question becomes a request, not a change. Changes are in the order of the readers, not of the
     message. If a field has two changes, the last one of that order is kept.
     """
     message = Message(text[:_LONGEST_QUOTED])
     request = read_request(message)
     if request is not None:
         return Reading(request=request)
+    if is_about_later(message.folded) and draft.get("data"):
+        return Reading(request=Request(kind="later", about=text.strip()))
     _strike_correction(message)
     texts = list(read_texts(message))
     message.cross_out(_LONGEST, len(text))
     about = take_question(message)
     said: list[Change | Choice] = [
         *texts,
+        *read_settings(message),
         *read_columns(message),
         *read_files(message),
-        *read_models(message),
+        *read_relative(message, draft, planned),
+        *read_models(message, draft),
         *read_exports(message, _types(draft)),
         *read_quantities(message),
         *read_hardware(message),
-        *read_words(message),
+        *read_words(message, draft),
     ]
-    changes = {said.pointer: said for said in said if isinstance(said, Change)}
+    told = said
+    if about is None:
+        told, about = _outside_questions(text, said)
+        if about is None and not told and _only_asks(text):
+            about = text.strip()
+    doubtful = [each for each in told if isinstance(each, Change) and is_doubtful(each)]
+    changes = {
+        each.pointer: each for each in told if isinstance(each, Change) and each not in doubtful
+    }
     kept = [each for each in changes.values() if admits(each.pointer, each.value)]
+    asks = (Choice(pointer=each.pointer, values=(), words=each.words) for each in doubtful)
     return Reading(
         request=None if about is None else Request(kind="judge", about=about),
         changes=(*kept, *_displaced(kept, draft)),
         refused=tuple(each for each in changes.values() if not admits(each.pointer, each.value)),
-        choices=tuple(item for item in said if isinstance(item, Choice)),
+        choices=tuple(
+            each
+            for each in (*(item for item in told if isinstance(item, Choice)), *asks)
+            if each.pointer not in changes
+        ),
         rest=message.rest(),
     )
+
+
+def _only_asks(text: str) -> bool:
+    sentences = list(split_sentences(text))
+    return bool(sentences) and all(sentence.asks for sentence in sentences)
+
+
+def _outside_questions(
+    text: str, said: Sequence[Change | Choice]
+) -> tuple[list[Change | Choice], str | None]:
+    """Return what is not part of a question, and the first question about the rest."""
+    asking = [sentence for sentence in split_sentences(text) if sentence.asks]
+    told: list[Change | Choice] = []
+    about = None
+    for each in said:
+        place = text.find(each.words)
+        inside = [one for one in asking if one.start <= place < one.end]
+        if not inside:
+            told.append(each)
+        elif about is None:
+            about = text[inside[0].start : inside[0].end].strip()
+    return told, about
 
 
 def _displaced(said: Sequence[Change], draft: Mapping[str, Any]) -> Iterator[Change]:
@@ -94,9 +139,11 @@ class WordReader:
 
     sure: bool = True
 
-    def read(self, text: str, draft: Mapping[str, Any]) -> Reading:
+    def read(
+        self, text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTHING
+    ) -> Reading:
         """Return the reading of a message's words."""
-        return read(text, draft)
+        return read(text, draft, planned)
 
 
 WORDS_ALONE: Final = WordReader()
@@ -106,7 +153,7 @@ def strip_correction(text: str) -> str:
     """Return a message without a leading "no," that corrects an earlier message."""
     message = Message(text)
     _strike_correction(message)
-    return message.written[len(message.folded) - len(message.folded.lstrip("\0")) :]
+    return message.words(len(message.folded) - len(message.folded.lstrip("\0")), len(text))
 
 
 def _strike_correction(message: Message) -> None:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 RequestKind = Literal[
-    "cheaper", "compile", "explain", "fit", "hello", "help", "judge", "load", "models", "no",
-    "plan", "quit", "redo", "restart", "retry", "save", "show", "undo", "unsure", "what_if", "why",
+    "cheaper", "compile", "explain", "fit", "hello", "help", "judge", "later", "load", "models",
+    "no", "plan", "quit", "redo", "restart", "retry", "save", "show", "undo", "unsure", "what_if", "why",
     "yes",
 ]  # fmt: skip
 
@@ -33,10 +33,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Words that match several values of a field: the user has to choose."""
+    """Words about a field that do not settle its value: the user has to choose, or to say one.
+
+    `values` are what the words may mean, the likeliest first; empty if they name no valid value.
+    """
 
     pointer: str
-    values: tuple[str, ...]
+    values: tuple[Any, ...]
     words: str
 
 

@@ -58,4 +58,4 @@ def _trimmed(message: Message) -> tuple[str, int]:
 def _about(message: Message, match: re.Match[str], start: int) -> str:
     if match["about"] is None:
         return ""
-    return message.written[start + match.start("about") : start + match.end("about")].strip()
+    return message.words(start + match.start("about"), start + match.end("about"))

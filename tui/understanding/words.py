@@ -1,9 +1,10 @@
 """Words that set a field by themselves: methods, strategies, number formats, kinds of data."""
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
+from ftc.spec.pointer import split
 from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.reading import Change
@@ -22,6 +23,11 @@ _OTHERWISE: Final = {
     ("/method/rslora", True): False,
     ("/training/gradient_checkpointing", True): False,
     ("/data/cleaning/drop_duplicates", True): False,
+    ("/data/packing", "best-fit"): "none",
+    ("/tracking/type", "wandb"): "none",
+    ("/tracking/type", "tensorboard"): "none",
+    ("/tracking/type", "mlflow"): "none",
+    ("/tracking/type", "trackio"): "none",
     ("/model/trust_remote_code", True): False,
     ("/objective/loss_on", "all"): "completion",
     ("/distribution/offload", "optimizer"): "none",
@@ -29,14 +35,40 @@ _OTHERWISE: Final = {
 }
 
 
-def read_words(message: Message) -> Iterator[Change]:
-    """Yield the changes of single words; a negated word sets the opposite."""
+def read_words(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
+    """Yield the changes of single words.
+
+    A negated word sets the opposite where the draft has that value or none; it changes nothing
+    where the draft has another value.
+    """
     settled: set[str] = set()
+    denials: dict[str, list[tuple[Any, str]]] = {}
     for pointer, pattern, value in _PATTERNS:
         for match in message.take(pattern):
-            denied = message.denied(match.start())
-            chosen = _OTHERWISE.get((pointer, value)) if denied else value
-            if pointer in settled and denied:
-                continue
-            settled.add(pointer)
-            yield Change(pointer=pointer, value=chosen, words=message.words(*match.span()))
+            words = message.words(*match.span())
+            if message.denied(match.start(), match.end()):
+                denials.setdefault(pointer, []).append((value, words))
+            else:
+                settled.add(pointer)
+                yield Change(pointer=pointer, value=value, words=words)
+    for pointer, denied in denials.items():
+        if pointer not in settled:
+            yield from _deny(pointer, denied, _value(draft, pointer))
+
+
+def _deny(pointer: str, denied: list[tuple[Any, str]], now: Any) -> Iterator[Change]:
+    """Yield the opposite of the denied values of one field; `now` is the draft's value."""
+    values = [value for value, _ in denied]
+    if now is not None and now not in values:
+        return
+    words = denied[0][1]
+    others = [_OTHERWISE.get((pointer, value)) for value in values]
+    kept = [other for other in others if other not in values]
+    yield Change(pointer=pointer, value=kept[0] if kept else None, words=words)
+
+
+def _value(draft: Mapping[str, Any], pointer: str) -> Any:
+    value: Any = draft
+    for key in split(pointer):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value

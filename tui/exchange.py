@@ -1,0 +1,54 @@
+"""What became of one message, for a program: what was applied, asked and not used.
+
+`ftc chat --plain --format json` prints one such object per message.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ftc.tui.dialogue import Question
+from ftc.tui.draft import Draft
+from ftc.tui.line import Line
+from ftc.tui.session import Session
+from ftc.tui.unused import find_spans, find_unused
+
+
+def describe(session: Session, text: str, before: Draft, lines: Sequence[Line]) -> dict[str, Any]:
+    """Return the record of a message: `before` is the draft before it, `lines` ftc's reply.
+
+    Positions are characters of `text`, the end excluded.
+    """
+    changes = session.reading.changes or session.taken
+    return {
+        "applied": [
+            {
+                "pointer": change.pointer,
+                "old": before.get(change.pointer),
+                "new": session.draft.get(change.pointer),
+                "words": [list(span) for span in spans],
+            }
+            for change, spans in find_spans(changes, text)
+            if before.get(change.pointer) != session.draft.get(change.pointer)
+        ],
+        "asked": list(_asked(session)),
+        "unused": [list(span) for span in find_unused(session.reading, changes, text)],
+        "intent": _intent(session, before),
+        "reply": "\n".join(line.text for line in lines),
+    }
+
+
+def _asked(session: Session) -> Iterator[Mapping[str, Any]]:
+    if session.proposal:
+        yield {"pointer": session.proposal[0].pointer, "options": ["yes", "no"]}
+    elif isinstance(session.step, Question) and not session.step.optional:
+        labels = [option.label for option in session.options]
+        yield {"pointer": session.step.pointer, "options": labels}
+
+
+def _intent(session: Session, before: Draft) -> str:
+    """Return the request's kind, "change" or "unknown"."""
+    if session.reading.request is not None:
+        return session.reading.request.kind
+    if session.draft != before or session.reading.choices or session.reading.refused:
+        return "change"
+    return "unknown"

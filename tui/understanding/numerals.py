@@ -1,0 +1,170 @@
+"""Numbers in words, in English, Catalan and Spanish: "sixty four", "dos mil", "2 e minus 5".
+
+`find_numerals` finds phrases that digits can replace. Single words up to twelve stay words,
+because they are also articles and pronouns; the readers of counts know them (`lexicon.py`).
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+_UNITS: Final[Mapping[str, int]] = {
+    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,
+    "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14,
+    "fifteen": 15, "sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20,
+    "thirty": 30, "forty": 40, "fourty": 40, "fifty": 50, "sixty": 60, "seventy": 70,
+    "eighty": 80, "ninety": 90,
+    "un": 1, "una": 1, "dos": 2, "dues": 2, "tres": 3, "quatre": 4, "cinc": 5, "sis": 6, "set": 7,
+    "vuit": 8, "nou": 9, "deu": 10, "onze": 11, "dotze": 12, "tretze": 13, "catorze": 14,
+    "quinze": 15, "setze": 16, "disset": 17, "divuit": 18, "dinou": 19, "vint": 20, "trenta": 30,
+    "quaranta": 40, "cinquanta": 50, "seixanta": 60, "setanta": 70, "vuitanta": 80,
+    "noranta": 90,
+    "uno": 1, "cuatro": 4, "cinco": 5, "seis": 6, "siete": 7, "ocho": 8, "nueve": 9, "diez": 10,
+    "once": 11, "doce": 12, "trece": 13, "catorce": 14, "quince": 15, "dieciseis": 16,
+    "diecisiete": 17, "dieciocho": 18, "diecinueve": 19, "veinte": 20, "veintiun": 21,
+    "veintiuno": 21, "veintidos": 22, "veintitres": 23, "veinticuatro": 24, "veinticinco": 25,
+    "veintiseis": 26, "veintisiete": 27, "veintiocho": 28, "veintinueve": 29, "treinta": 30,
+    "cuarenta": 40, "cincuenta": 50, "sesenta": 60, "setenta": 70, "ochenta": 80, "noventa": 90,
+    "doscientos": 200, "doscientas": 200, "trescientos": 300, "trescientas": 300,
+    "cuatrocientos": 400, "cuatrocientas": 400, "quinientos": 500, "quinientas": 500,
+    "seiscientos": 600, "seiscientas": 600, "setecientos": 700, "ochocientos": 800,
+    "novecientos": 900,
+}  # fmt: skip
+_SCALES: Final[Mapping[str, int]] = {
+    "hundred": 100, "cent": 100, "cents": 100, "centes": 100, "cien": 100, "ciento": 100,
+    "thousand": 1000, "mil": 1000,
+    "million": 10**6, "milio": 10**6, "milions": 10**6, "millon": 10**6, "millones": 10**6,
+    "billion": 10**9,
+}  # fmt: skip
+#: Fractions of one: their plural takes a number before it.
+_FRACTION: Final[Mapping[str, float]] = {
+    "tenth": 0.1, "hundredth": 0.01, "thousandth": 0.001, "ten thousandth": 1e-4,
+    "hundred thousandth": 1e-5, "millionth": 1e-6,
+    "decima": 0.1, "centesima": 0.01, "milesima": 0.001, "diezmilesima": 1e-4,
+    "cienmilesima": 1e-5, "millonesima": 1e-6,
+    "desena part": 0.1, "millesima": 0.001, "mil·lesima": 0.001, "deumil·lesima": 1e-4,
+
+    "deumillesima": 1e-4, "centmil·lesima": 1e-5, "cent-mil·lesima": 1e-5, "deu-mil·lesima": 1e-4,
+    "centmillesima": 1e-5, "milionesima": 1e-6,
+}  # fmt: skip
+_FRACTIONS: Final[Mapping[str, float]] = {
+    **_FRACTION,
+    **{f"{word}s": value for word, value in _FRACTION.items()},
+    **{f"{word[:-1]}es": value for word, value in _FRACTION.items() if word.endswith("a")},
+}
+#: Catalan and English share these words; alone between other words they are not numbers.
+_HOMOGRAPHS: Final = frozenset({"set", "once", "deu", "nou", "mil", "six", "sis", "un", "una"})
+_JOINING: Final = frozenset({"and", "i", "y"})
+_MINUS: Final = r"(?:minus|menos|menys|-)"
+_BILLION: Final = 10**9
+_LARGEST_PLAIN: Final = 12
+_TEN, _TWENTY, _HUNDRED, _THOUSAND = 10, 20, 100, 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numeral:
+    """A range of the folded text, and the digits that it means."""
+
+    start: int
+    end: int
+    digits: str
+
+
+def _alternatives(words: Mapping[str, object]) -> str:
+    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+
+
+_NUMBER: Final = rf"(?:{_alternatives({**_UNITS, **_SCALES})})"
+_PHRASE: Final = rf"{_NUMBER}(?:(?:[ -]+|[ ]+(?:and|i|y)[ ]+){_NUMBER})*"
+_NUMERAL: Final = re.compile(
+    rf"(?<![\w·'-])(?:"
+    rf"(?P<share>{_PHRASE})[ ](?:per ?cent|por ciento|percent)"
+    rf"|(?P<base>\d+(?:[.,]\d+)?|{_PHRASE})[ ]?(?:e|times ten to the|por diez a la|per deu a la)"
+    rf"[ ]?{_MINUS}[ ]?(?P<exponent>\d+|{_NUMBER})"
+    rf"|(?:(?P<many>\d+(?:[.,]\d+)?|{_PHRASE})[ -]+|(?:a|d')[ ]?)??"
+    rf"(?P<part>{_alternatives(_FRACTIONS)})"
+    rf"|(?P<digits>\d+(?:[.,]\d+)?)[ ](?P<scale>mil millones|mil milions|{_alternatives(_SCALES)})"
+    rf"|(?P<whole>{_PHRASE})"
+    rf"(?:[ ](?:point|coma|punto|punt)[ ](?P<decimals>{_PHRASE}))?"
+    rf")(?![\w·])"
+)
+_PERCENT: Final = re.compile(r"(?<=\d)(?P<gap> ?)(?:per ?cent|por ciento|percent)\b")
+
+
+def find_numerals(folded: str) -> Iterator[Numeral]:
+    """Yield the phrases of a folded text that digits replace, from left to right."""
+    for match in _NUMERAL.finditer(folded):
+        digits = _digits(match)
+        if digits is not None:
+            yield Numeral(start=match.start(), end=match.end(), digits=digits)
+
+
+def replace_percent(folded: str) -> str:
+    """Return the text with "20 percent" as "20%", as long as before."""
+    return _PERCENT.sub(
+        lambda match: match["gap"] + "%".ljust(len(match[0]) - len(match["gap"])), folded
+    )
+
+
+def _digits(match: re.Match[str]) -> str | None:
+    if match["share"] is not None:
+        share = _amount(match["share"])
+        return None if share is None else f"{share:g}%"
+    if match["exponent"] is not None:
+        base, power = _amount(match["base"]), _amount(match["exponent"])
+        return None if base is None or power is None else f"{base:g}e-{power:g}"
+    if match["part"] is not None:
+        many = 1.0 if match["many"] is None else _amount(match["many"])
+        return None if many is None else f"{many * _FRACTIONS[match['part']]:.12g}"
+    if match["digits"] is not None:
+        scale = 1
+        for word in match["scale"].split():
+            scale *= _SCALES[word]
+        amount = _amount(match["digits"])
+        return None if amount is None else _whole(amount * scale)
+    whole = _amount(match["whole"])
+    if whole is None:
+        return None
+    if match["decimals"] is not None:
+        decimals = "".join(str(_UNITS.get(word, "")) for word in match["decimals"].split())
+        return f"{whole:g}.{decimals}" if decimals else None
+    words = _words(match["whole"])
+    alone = len(words) == 1
+    if alone and (whole <= _LARGEST_PLAIN or words[0] in _SCALES or words[0] in _HOMOGRAPHS):
+        return None
+    return _whole(whole)
+
+
+def _whole(amount: float) -> str:
+    """Return the digits of a number; billions as people write the size of a model, "7b"."""
+    if amount >= _BILLION and amount % 10**8 == 0:
+        return f"{amount / _BILLION:g}b"
+    return f"{amount:.12g}"
+
+
+def _words(text: str) -> Sequence[str]:
+    return [word for word in re.findall(r"[a-z·]+", text) if word not in _JOINING]
+
+
+def _amount(text: str) -> float | None:
+    """Return the number that digits or words name, or None if the words are in no valid order."""
+    if text[0].isdigit():
+        return float(text.replace(",", "."))
+    total, group, room = 0, 0, _THOUSAND  # `room`: the next word must be smaller
+    for word in _words(text):
+        scale = _SCALES.get(word)
+        if scale is None:
+            value = _UNITS[word]
+            if value >= room:
+                return None
+            group += value
+            room = _HUNDRED if value >= _HUNDRED else _TEN if value >= _TWENTY else 0
+        elif scale == _HUNDRED:
+            group = max(group, 1) * scale
+            room = _HUNDRED
+        else:
+            thousands = total + group if scale > _THOUSAND and total < scale else max(group, 1)
+            total = thousands * scale if total < scale else total + thousands * scale
+            group, room = 0, _THOUSAND
+    return float(total + group)

@@ -1,0 +1,49 @@
+"""Sentences of a message: which of them ask something, and which speak of a later training."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from ftc.tui.understanding.lexicon import WORDS, any_of
+from ftc.tui.understanding.message import fold
+
+_SENTENCE: Final = re.compile(r"(?:[^.?!;\n]|[.](?=\S))+[.?!;]*")
+_ASKING: Final = WORDS["asking"]
+_LEAD: Final = re.compile(
+    rf"^(?:[\s,\u00bf\u00a1]*\b{any_of(WORDS['questions']['lead'])}\b[\s,]+)+"
+)
+_REQUEST: Final = re.compile(rf"^[\s\u00bf]*{any_of(_ASKING['please'])}\b")
+_OPENING: Final = re.compile(rf"^[\s\u00bf]*{any_of(_ASKING['opening'])}\b")
+_TAG: Final = re.compile(rf"[,\s]+{any_of(_ASKING['tag'])}\s*\?+$")
+_LATER: Final = re.compile(rf"\b{any_of(_ASKING['later'])}\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentence:
+    """A range of a message as it was written; `asks` if it is a question."""
+
+    start: int
+    end: int
+    asks: bool
+
+
+def split_sentences(text: str) -> Iterator[Sentence]:
+    """Yield the sentences of a text, from left to right."""
+    for match in _SENTENCE.finditer(text):
+        if match[0].strip():
+            yield Sentence(start=match.start(), end=match.end(), asks=is_question(match[0]))
+
+
+def is_question(sentence: str) -> bool:
+    """Return whether a sentence asks; "can you use LoRA?" and "LoRA, ok?" are requests."""
+    folded = fold(sentence).strip()
+    folded = _LEAD.sub("", folded)
+    if _REQUEST.match(folded) or _TAG.search(folded):
+        return False
+    return folded.endswith("?") or "\u00bf" in sentence or _OPENING.match(folded) is not None
+
+
+def is_about_later(folded: str) -> bool:
+    """Return whether a folded text speaks of another training after this one."""
+    return _LATER.search(folded) is not None

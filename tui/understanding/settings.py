@@ -1,0 +1,82 @@
+"""Fields by their own names: "training.epochs = 3", "label smoothing 0.1", "max_grad_norm=1"."""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, Final
+
+from ftc.spec.expectation import types_of
+from ftc.spec.schema import Field, branches, fields
+from ftc.tui.understanding.admission import admits
+from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.numbers import as_written, read_number
+from ftc.tui.understanding.reading import Change
+
+_LINK: Final = r"(?:\s*(?:=|:|->)\s*|\s+(?:to |of |at |is |a |de |en )?)"
+_VALUE: Final = r"(?P<value>[\w.+-]+%?)(?![\w/])"
+_ON: Final = frozenset({"true", "on", "yes", "si", "activat", "activado"})
+_OFF: Final = frozenset({"false", "off", "no", "none", "desactivat", "desactivado"})
+
+
+def read_settings(message: Message) -> Iterator[Change]:
+    """Yield the fields that are named as the schema names them, with a value that it accepts.
+
+    Other tools' names count too (`x-aliases`). A name of one word needs a sign: "wd=0.1".
+    """
+    for match in _pattern().finditer(message.folded):
+        name = match["name"] or match["short"]
+        field = _names()[re.sub(r"[ -]", "_", name)]
+        start, end = match.span("value")
+        value = _read(field.schema, match["value"].rstrip("."), message.words(start, end))
+        if value is None or not admits(field.pointer, value):
+            continue
+        words = message.words(*match.span())
+        message.cross_out(*match.span())
+        yield Change(pointer=field.pointer, value=value, words=words)
+
+
+@cache
+def _names() -> Mapping[str, Field]:
+    """Return each field by its dotted name, and by every other name that only one field has."""
+    named: dict[str, set[str]] = {}
+    known = {field.pointer: field for field in fields()}
+    for pointer, field in known.items():
+        own = field.name.rpartition(".")[2]
+        for name in (own, *field.schema.get("x-aliases", ())):
+            named.setdefault(name, set()).add(pointer)
+    alone = {name: known[min(found)] for name, found in named.items() if len(found) == 1}
+    dotted = {field.name: field for field in known.values() if "." in field.name}
+    return {**alone, **dotted}
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    names = sorted(_names(), key=len, reverse=True)
+    long = [name for name in names if "_" in name or "." in name]
+    either = "|".join(re.escape(name).replace("_", "[ _-]") for name in long)
+    short = "|".join(re.escape(name) for name in names if name not in long)
+    return re.compile(
+        rf"(?<![\w.])(?:(?P<name>{either}){_LINK}|(?P<short>{short})\s?[=:]\s?){_VALUE}"
+    )
+
+
+def _read(schema: Mapping[str, Any], folded: str, written: str) -> Any:
+    """Return the value that a word means for a field, or None."""
+    for branch in branches(schema):
+        choices = branch.get("enum", [branch["const"]] if "const" in branch else None)
+        if choices is not None:
+            for choice in choices:
+                if str(choice).lower() == folded:
+                    return choice
+            continue
+        kinds = types_of(branch)
+        if "boolean" in kinds and folded in _ON | _OFF:
+            return folded in _ON
+        if "number" in kinds or "integer" in kinds:
+            percent = folded.endswith("%")
+            number = read_number(folded.rstrip("%"))
+            if number is not None:
+                return as_written(round(number / 100, 8) if percent else number)
+        if "string" in kinds and ("/" in written or "pattern" in branch):
+            continue
+    return None

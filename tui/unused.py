@@ -1,0 +1,59 @@
+"""Which words of a message had an effect, and which had none."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from ftc.tui.understanding.lexicon import WORDS
+from ftc.tui.understanding.message import fold
+from ftc.tui.understanding.reading import Change, Reading
+
+Span = tuple[int, int]
+_WORD: Final = re.compile(r"[^\s,;:!?()\"\u00bf\u00a1\u00ab\u00bb]+")
+_MUTE: Final = frozenset(word for words in WORDS["mute"].values() for word in words)
+
+
+def find_spans(changes: Sequence[Change], text: str) -> list[tuple[Change, list[Span]]]:
+    """Return the changes with the ranges of their words in the message, its end excluded."""
+    return [(change, _places(text, change.words) or [(0, len(text))]) for change in changes]
+
+
+def find_unused(reading: Reading, changes: Sequence[Change], text: str) -> list[Span]:
+    """Return the ranges of words that had no effect: no change, no question, no request."""
+    if reading.request is not None and not reading.changes:
+        return []
+    used = [span for _, spans in find_spans(changes, text) for span in spans]
+    said = [each.words for each in reading.choices] + [each.words for each in reading.refused]
+    if reading.request is not None:
+        said.append(reading.request.about)
+    used += [span for words in said for span in _places(text, words)]
+    runs: list[Span] = []
+    is_open = False
+    for match in _WORD.finditer(text):
+        is_used = any(start < match.end() and match.start() < end for start, end in used)
+        if not is_used:
+            start = runs.pop()[0] if is_open else match.start()
+            runs.append((start, match.end()))
+        is_open = not is_used
+    return runs
+
+
+def name_unused(reading: Reading, changes: Sequence[Change], text: str) -> tuple[str, ...]:
+    """Return the unused parts as written, without articles and courtesy at their ends."""
+    parts = []
+    for start, end in find_unused(reading, changes, text):
+        part = text[start:end]
+        words = [match.span() for match in _WORD.finditer(part)]
+        telling = [span for span in words if fold(part[slice(*span)]).strip(".'") not in _MUTE]
+        if telling:
+            parts.append(part[telling[0][0] : telling[-1][1]])
+    return tuple(parts)
+
+
+def _places(text: str, words: str) -> list[Span]:
+    """Return where words stand in a text; parts that are joined by commas may stand apart."""
+    place = text.find(words) if words else -1
+    if place >= 0:
+        return [(place, place + len(words))]
+    found = ((text.find(part), part) for part in words.split(", ") if part)
+    return [(at, at + len(part)) for at, part in found if at >= 0]
