@@ -48,8 +48,8 @@ _AMOUNT: Final = re.compile(
 #: Models whose weights nobody can download.
 _CLOSED: Final = re.compile(
     r"(?<![\w/-])(?:chat ?gpt|gpt[ -]?(?:[45](?:\.\d)?[a-z]*|3\.5)(?:[ -](?:mini|turbo|nano))?"
-    r"|claude(?:[ -](?:\d(?:\.\d)?|opus|sonnet|haiku))*|gemini(?:[ -](?:\d(?:\.\d)?|pro|flash))*|copilot"
-    r"|bard|o[1345](?:[ -]mini)?)(?![\w/-])"
+    r"|claude(?:[ -](?:\d(?:\.\d)?|opus|sonnet|haiku))*"
+    r"|gemini(?:[ -](?:\d(?:\.\d)?|pro|flash))*|copilot|bard|o[1345](?:[ -]mini)?)(?![\w/-])"
 )
 
 

@@ -6,8 +6,8 @@ from typing import Any, Literal, Protocol
 
 RequestKind = Literal[
     "cheaper", "compile", "explain", "fit", "hello", "help", "judge", "later", "load", "models",
-    "no", "plan", "quit", "redo", "restart", "retry", "save", "show", "undo", "unsure", "what_if", "why",
-    "yes",
+    "no", "plan", "quit", "redo", "restart", "retry", "save", "show", "undo", "unsure", "what_if",
+    "why", "yes",
 ]  # fmt: skip
 
 

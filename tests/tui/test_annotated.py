@@ -1,0 +1,94 @@
+"""Annotated utterances, half of them written by somebody who had not seen the reader.
+
+Each has the changes that are right (`accept`), those that may come too (`may`) and the fields that
+a question may be about (`ask`). See `docs/assistant.md` for what the scores mean.
+"""
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from ftc.tui.draft import Draft, read_draft
+from ftc.tui.exchange import describe
+from ftc.tui.session import Session
+from ftc.tui.situation import Observer
+from ftc.tui.voice import Voice
+from tests.end_to_end.process import QUICKSTART
+
+TABLE: Final[list[dict[str, Any]]] = json.loads(
+    Path(__file__).with_name("annotated.json").read_text(encoding="utf-8")
+)
+BASE: Final[Mapping[str, Any]] = {
+    "name": "demo",
+    "model": "Qwen/Qwen2.5-7B-Instruct",
+    "data": "tickets.csv",
+    "method": "lora",
+    "hardware": "1x RTX-4090",
+    "export": ["Q4_K_M"],
+}
+MISSING: Final[Mapping[str, tuple[str, ...]]] = {
+    "empty": tuple(BASE),
+    "base": (),
+    "base without name": ("name",),
+    "base without name and model": ("name", "model"),
+}
+LEAST_RIGHT: Final = 0.75
+MOST_WRONG: Final = 0.02
+
+pytestmark = pytest.mark.prove
+
+
+@pytest.fixture
+def observer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Observer:
+    """Return an observer of a folder with one data set; the Hub cannot be reached."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    shutil.copy(QUICKSTART / "tickets.csv", tmp_path)
+    return Observer(folder=tmp_path)
+
+
+def judge(entry: Mapping[str, Any], before: Draft, record: Mapping[str, Any]) -> str:
+    """Return "right", "asked", "wrong" or "missed"."""
+    got = {each["pointer"]: each["new"] for each in record["applied"]}
+    may = set(entry.get("may", ()))
+
+    def fits(accepted: Mapping[str, list[Any]]) -> bool:
+        kept = (got.get(at, before.get(at)) in values for at, values in accepted.items())
+        return all(kept) and all(at in accepted or at in may for at in got)
+
+    accept = entry.get("accept", [{}])
+    if any(map(fits, accept)):
+        return "right"
+    if not got:
+        asked = {each["pointer"] for each in record["asked"]}
+        return "asked" if asked & set(entry.get("ask", ())) else "missed"
+    known = may | {at for accepted in accept for at in accepted}
+    return "missed" if got.keys() <= known else "wrong"
+
+
+@pytest.mark.parametrize("half", ["known", "held out"])
+def test_most_utterances_are_understood(observer: Observer, half: str) -> None:
+    """Three of four are right, hardly one changes another field, none asks two questions."""
+    scores: Counter[str] = Counter()
+    wrong = []
+    entries = [entry for entry in TABLE if entry["half"] == half]
+    for entry in entries:
+        spec = {key: value for key, value in BASE.items() if key not in MISSING[entry["draft"]]}
+        session = Session(
+            observer=observer, voice=Voice(language=entry["lang"]), draft=read_draft(spec)
+        )
+        session.start()
+        before = session.draft
+        lines = session.reply(entry["say"])
+        record = describe(session, entry["say"], before, lines)
+        assert len(record["asked"]) <= 1
+        score = judge(entry, before, record)
+        scores[score] += 1
+        if score == "wrong":
+            wrong.append((entry["say"], record["applied"]))
+    assert scores["right"] >= LEAST_RIGHT * len(entries), scores
+    assert scores["wrong"] <= MOST_WRONG * len(entries), wrong
