@@ -46,7 +46,8 @@ def is_right(entry: dict[str, Any]) -> bool:
     sets = {change.pointer: change.value for change in reading.changes}
     wanted = entry.get("request")
     if wanted is None:
-        return reading.request is None and not reading.choices and sets == entry["sets"]
+        asks = [choice.pointer for choice in reading.choices]
+        return reading.request is None and asks == entry.get("asks", []) and sets == entry["sets"]
     if reading.request is None or sets != entry.get("sets", {}):
         return False
     about = wanted.get("about", reading.request.about)

@@ -65,15 +65,15 @@ _ROWS: Final = "/data/max_rows"
 #: "I have 300 examples" states a number; it sets no limit.
 _HAVING: Final = re.compile(
     r"\b(?:have|has|got|there (?:are|is)|tinc|tenim|hi ha|tengo|tenemos|hay|son|about|uns|unos|unas"
-    r"|with|con|amb)\s*(?:about |only |just |uns |unos |unas |nomes |solo )?$"
+    r")\s*(?:about |only |just |uns |unos |unas |nomes |solo )?$"
 )
 _CHANGES: Final = re.compile(
     r"\b(?:set|change|make|raise|lower|increase|decrease|reduce|bump|drop|cut|higher|smaller|bigger"
     r"|posa\S*|canvia\S*|puja\S*|baixa\S*|redueix|augmenta|pon\S*|cambia\S*|sube\S*|baja\S*"
-    r"|reduce|aumenta|to|=)"
+    r"|reduce|aumenta|to)\b|="
 )
 _DENIABLE: Final = {
-    pointer: re.compile(rf"\b{_QUANTITIES[pointer]}\b")
+    pointer: re.compile(rf"\b{_QUANTITIES[pointer]}(?![-\w])")
     for pointer in ("/method/dropout", "/training/warmup", "/training/weight_decay")
 }
 _SMALLEST_LENGTH: Final = 16
