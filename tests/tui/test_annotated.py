@@ -37,7 +37,7 @@ MISSING: Final[Mapping[str, tuple[str, ...]]] = {
     "base without name": ("name",),
     "base without name and model": ("name", "model"),
 }
-LEAST_RIGHT: Final = 0.75
+LEAST_RIGHT: Final = 0.85
 MOST_WRONG: Final = 0.02
 
 pytestmark = pytest.mark.prove

@@ -22,6 +22,13 @@ _QUOTED: Final = re.compile(
     r"\s*(?:=|:|is|of|to|a|es|de|sera|saying|que (?:digui|diga|diu|dice))?\s*"
     rf"(?P<quote>{_QUOTES})"
 )
+_AFTER_COLON: Final = re.compile(
+    r"(?: (?:should say|must say|ha de dir|debe decir|tiene que decir))?\s*:\s*(?P<text>\S[^\n]*)"
+)
+_PROJECT: Final = re.compile(
+    rf"\b(?:project(?:e|o)?)(?: (?:called|named|anomenat|llamado))?:? "
+    rf"{_QUOTES}?(?P<name>[a-z0-9][\w-]*){_QUOTES}?(?=\s*(?:$|[.,;!]))"
+)
 #: The end of a quotation; an apostrophe inside a word does not end it.
 _CLOSING: Final = {"\u201c": "\u201d", "\u00ab": "\u00bb", "'": r"'(?!\w)"}
 _NAME: Final = re.compile(
@@ -92,6 +99,7 @@ def read_texts(message: Message) -> Iterator[Change]:
     for match in list(_SYSTEM.finditer(message.folded)):
         opening = _QUOTED.match(message.folded, match.end())
         if opening is None:
+            yield from _read_unquoted(message, match)
             continue
         closing = _CLOSING.get(opening["quote"], opening["quote"])
         end = re.compile(closing).search(message.folded, opening.end())
@@ -100,9 +108,23 @@ def read_texts(message: Message) -> Iterator[Change]:
         message.cross_out(match.start(), end.end() if end else stop)
         if text:
             yield Change(pointer="/data/system", value=text, words=text)
+    for match in message.take(_PROJECT):
+        words = message.words(*match.span())
+        yield Change(
+            pointer="/tracking/project", value=message.words(*match.span("name")), words=words
+        )
     for match in message.take(_NAME):
         name = re.sub(r"[^a-z0-9]+", "-", match["name"])[:_LONGEST_NAME].strip("-")
         yield Change(pointer="/name", value=name, words=message.words(*match.span()))
+
+
+def _read_unquoted(message: Message, match: re.Match[str]) -> Iterator[Change]:
+    """Yield the system message after a colon: the rest of its line."""
+    found = _AFTER_COLON.match(message.folded, match.end())
+    if found is not None:
+        text = message.words(*found.span("text"))
+        message.cross_out(match.start(), found.end())
+        yield Change(pointer="/data/system", value=text, words=text)
 
 
 def read_columns(message: Message) -> Iterator[Change]:

@@ -78,7 +78,7 @@ def _alternatives(words: Mapping[str, object]) -> str:
 _NUMBER: Final = rf"(?:{_alternatives({**_UNITS, **_SCALES})})"
 _PHRASE: Final = rf"{_NUMBER}(?:(?:[ -]+|[ ]+(?:and|i|y)[ ]+){_NUMBER})*"
 _NUMERAL: Final = re.compile(
-    rf"(?<![\w·'-])(?:"
+    rf"(?<![\w·-])(?:"
     rf"(?P<share>{_PHRASE})[ ](?:per ?cent|por ciento|percent)"
     rf"|(?P<base>\d+(?:[.,]\d+)?|{_PHRASE})[ ]?(?:e|times ten to the|por diez a la|per deu a la)"
     rf"[ ]?{_MINUS}[ ]?(?P<exponent>\d+|{_NUMBER})"

@@ -11,7 +11,7 @@ from ftc.tui.understanding.reading import Change, Choice
 
 _QUANTITIES: Final = {pointer: any_of(words) for pointer, words in WORDS["quantities"].items()}
 _OF: Final = (
-    r"(?:\s*(?:=|:|of|to|at|is|a|de|en|d'|es|sea|sigui|should be|must be|ha de ser|tiene que ser)"
+    r"(?:\s*(?:=|:|of|to|at|is|al?|dels?|de|en|d'|es|sea|sigui|should be|must be|ha de ser|tiene que ser)"
     r"\s*|\s+)"
 )
 _LINK: Final = r"(?:(?:of|de|as|com a?|como|para|per a) |d')?(?:the |el |la )?"
@@ -28,7 +28,7 @@ _AFTER: Final[Mapping[str, re.Pattern[str]]] = {
 #: A number after these words is a count; before other words it means something else.
 _SHARE: Final = re.compile(
     r"\b(?P<number>\d+(?:[.,]\d+)?)\s*%\s*(?:(?:of |de )?(?:the |les |las |los )?"
-    r"(?:data|rows|dades|files|datos|filas)?\s*"
+    r"(?:data|rows|steps|dades|files|passos|datos|filas|pasos)?\s*"
     r"(?:for|as|of|en|del?|d'|com a|como|per(?: al?)?|para(?: el| la)?)?\s*(?:the |el |la |l')?)?"
     r"(?P<what>test(?:ing)?|validation|validacio(?:n)?|eval(?:uation)?|prova|proves|prueba|pruebas"
     r"|warm[ -]?up|escalfament|calentamiento|held out|hold[ -]?out|reservat|reservado)"

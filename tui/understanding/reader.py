@@ -43,6 +43,7 @@ _DISPLACES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
 #: The longest text that is read; a quoted system message may be longer.
 _LONGEST: Final = 1000
 _LONGEST_QUOTED: Final = 8000
+_LORA: Final = re.compile(r"(?i)lora\b")
 _NOTHING: Final[Mapping[str, Any]] = {}
 
 
@@ -75,6 +76,7 @@ def read(text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTH
         *read_hardware(message),
         *read_words(message, draft),
     ]
+    said += _implied(said, draft)
     told = said
     if about is None:
         told, about = _outside_questions(text, said)
@@ -97,6 +99,17 @@ def read(text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTH
         ),
         rest=message.rest(),
     )
+
+
+def _implied(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:
+    """Return LoRA as the method for "lora rank 8", where neither draft nor message has one."""
+    has = draft.get("method") or any(each.pointer == "/method/type" for each in said)
+    named = [
+        each for each in said if each.pointer.startswith("/method/") and _LORA.match(each.words)
+    ]
+    if has or not named:
+        return []
+    return [Change(pointer="/method/type", value="lora", words=named[0].words)]
 
 
 def _only_asks(text: str) -> bool:

@@ -13,6 +13,7 @@ _PATTERNS: Final = tuple(
     (entry["pointer"], re.compile(rf"(?<![\w-]){any_of(entry)}(?![\w-])"), entry["value"])
     for entry in WORDS["values"]
 )
+_MODULES: Final = re.compile(r"(?<![\w.])(?:q|k|v|o|qkv|gate|up|down|gate_up)_proj\b")
 #: The value for a negated word: the other of two, or None to plan the field again.
 _OTHERWISE: Final = {
     ("/method/type", "lora"): "full",
@@ -42,6 +43,11 @@ def read_words(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
     where the draft has another value.
     """
     settled: set[str] = set()
+    if modules := _MODULES.findall(message.folded):
+        names = list(dict.fromkeys(modules))
+        if not message.denied(message.folded.find(names[0])):
+            yield Change(pointer="/method/targets", value=names, words=", ".join(names))
+            settled.add("/method/targets")
     denials: dict[str, list[tuple[Any, str]]] = {}
     for pointer, pattern, value in _PATTERNS:
         for match in message.take(pattern):
