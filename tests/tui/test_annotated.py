@@ -1,7 +1,7 @@
 """Annotated utterances, half of them written by somebody who had not seen the reader.
 
 Each has the changes that are right (`accept`), those that may come too (`may`) and the fields that
-a question may be about (`ask`). See `docs/assistant.md` for what the scores mean.
+a question may be about (`ask`).
 """
 
 import json

@@ -109,10 +109,8 @@ def read_texts(message: Message) -> Iterator[Change]:
         if text:
             yield Change(pointer="/data/system", value=text, words=text)
     for match in message.take(_PROJECT):
-        words = message.words(*match.span())
-        yield Change(
-            pointer="/tracking/project", value=message.words(*match.span("name")), words=words
-        )
+        name, words = message.words(*match.span("name")), message.words(*match.span())
+        yield Change(pointer="/tracking/project", value=name, words=words)
     for match in message.take(_NAME):
         name = re.sub(r"[^a-z0-9]+", "-", match["name"])[:_LONGEST_NAME].strip("-")
         yield Change(pointer="/name", value=name, words=message.words(*match.span()))

@@ -11,8 +11,8 @@ from ftc.tui.understanding.reading import Change, Choice
 
 _QUANTITIES: Final = {pointer: any_of(words) for pointer, words in WORDS["quantities"].items()}
 _OF: Final = (
-    r"(?:\s*(?:=|:|of|to|at|is|al?|dels?|de|en|d'|es|sea|sigui|should be|must be|ha de ser|tiene que ser)"
-    r"\s*|\s+)"
+    r"(?:\s*(?:=|:|of|to|at|is|al?|dels?|de|en|d'|es|sea|sigui|should be|must be"
+    r"|ha de ser|tiene que ser)\s*|\s+)"
 )
 _LINK: Final = r"(?:(?:of|de|as|com a?|como|para|per a) |d')?(?:the |el |la )?"
 #: "every 50 steps" is a frequency, not a count.
