@@ -41,10 +41,10 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
     (
         "prompt_completion",
         {
-            "prompt": ("prompt", "question", "query", "user", "input", "source"),
+            "prompt": ("prompt", "question", "query", "user", "input", "source", "problem"),
             "completion": (
                 *("completion", "response", "answer", "assistant", "output", "reply"),
-                *("target",),
+                *("target", "solution", "ground_truth"),
             ),
         },
     ),
