@@ -21,7 +21,7 @@ def read_answer(row: Row, *, prompt: str, completion: str) -> Turns | Fault:
         return _join(read_cell(asked), read_cell(said), "")
     before, after = _read_turns(asked, role="user"), _read_turns(said, role="assistant")
     if isinstance(before, str) or isinstance(after, str):
-        return before if isinstance(before, str) else after  # type: ignore[return-value]
+        return before if isinstance(before, str) else after
     turns = (*before, *after)
     return find_disorder(turns) or turns
 

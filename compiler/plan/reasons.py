@@ -107,6 +107,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "training",
     "metric.other_reward": "how often the most likely answer equals the answer in the data, "
     "besides the rewards",
+    "metric.numbers": "{share} of the answers end with a number, by which they are right or wrong",
     "metric.labels": "the answers are {labels} labels, so an answer is right or wrong",
     "answer_tokens.judged": "the longest answer has {tokens} tokens or more",
     "judged_rows.all": "every row of the test split",

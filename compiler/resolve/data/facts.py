@@ -11,6 +11,7 @@ from typing import Final
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.tokenizers import chars_per_token
+from ftc.compiler.resolve.content_facts import Contents
 from ftc.compiler.resolve.data import findings as data_faults
 from ftc.compiler.resolve.data.comparisons import Count, count_answers
 from ftc.compiler.resolve.data.contents import look_into
@@ -34,7 +35,6 @@ from ftc.compiler.resolve.data.scan import Scan, scan_rows
 from ftc.compiler.resolve.data.scored import count_scored, estimate_scored
 from ftc.compiler.resolve.data.stream import count_rows
 from ftc.compiler.resolve.facts import (
-    Contents,
     DataFacts,
     Feedback,
     Label,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ftc.compiler.resolve.chat_template.rendering import ChatTemplateError
-from ftc.compiler.resolve.facts import Markers
+from ftc.compiler.resolve.content_facts import Markers
 from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
 from ftc.compiler.resolve.rows.example import Example
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ftc.compiler.resolve.facts import ToolUse
+from ftc.compiler.resolve.content_facts import ToolUse
 from ftc.compiler.resolve.rows.example import Example
 from ftc.compiler.resolve.rows.reader import Row
 from ftc.runtime.chat_rows import ROLES, load_messages
