@@ -29,6 +29,7 @@ _FEWEST_CUT: Final = 20
 _CUT_SHARE: Final = 0.5
 _SHORTEST_CUT: Final = 40  # characters; labels and codes have one length by nature
 _FEWEST_WORDS: Final = 5
+_FRAGMENT_SHARE: Final = 0.2  # of the cut answers end with a part of a word
 _STRIPPED: Final = 2  # characters that cleaning may take from the end of a cut answer
 _ENDINGS: Final = tuple(".!?:;\"')]}>*`|\u3002\uff01\uff1f\u00bb\u201d\u2019")
 _ELLIPSES: Final = ("...", "\u2026")
@@ -60,7 +61,8 @@ def count_refusals(examples: Sequence[Example]) -> int:
 def find_cut(examples: Sequence[Example]) -> CutAnswers | None:
     """Return how many answers end in the middle of a sentence at the length of the longest.
 
-    None unless most do: something cut them at so many characters.
+    None unless most do, some of them in the middle of a word: something cut them at so many
+    characters.
     """
     answers = {said_by(example) for example in examples if example.prompt}
     lengths = Counter(map(len, answers))
@@ -69,9 +71,18 @@ def find_cut(examples: Sequence[Example]) -> CutAnswers | None:
         return None
     longest = [answer for answer in answers if len(answer) >= most - _STRIPPED]
     cut = [answer for answer in longest if _is_open(answer)]
-    if len(cut) < max(_FEWEST_CUT, _CUT_SHARE * len(answers)):
+    if len(cut) < max(_FEWEST_CUT, _CUT_SHARE * len(answers)) or not _ends_in_words(cut):
         return None
     return CutAnswers(rows=len(cut), characters=most)
+
+
+def _ends_in_words(cut: Sequence[str]) -> bool:
+    """Tell whether many texts end with the beginning of a word that the others have whole."""
+    words = {word for answer in cut for word in answer.split()[:-1]}
+    begun = {word[:end] for word in words for end in range(1, len(word))}
+    last = [answer.split()[-1].removesuffix("...").removesuffix("\u2026") for answer in cut]
+    fragments = sum(word.isalpha() and word in begun and word not in words for word in last)
+    return fragments >= _FRAGMENT_SHARE * len(cut)
 
 
 def _is_open(answer: str) -> bool:

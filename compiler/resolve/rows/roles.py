@@ -167,5 +167,15 @@ def make_reader(roles: Roles) -> ReadTurns:
     return partial(_READERS[roles.form], **roles.by_role())
 
 
+def are_swapped(prompt: str, completion: str) -> bool:
+    """Tell whether a column called as answers are has the prompts, and the reverse.
+
+    Labels are left out: texts may well be written for a label.
+    """
+    usual = next(usual for form, usual in _USUAL if form == "prompt_completion")
+    asked, said = set(usual["prompt"]), set(usual["completion"])
+    return prompt.strip().lower() in said and completion.strip().lower() in asked
+
+
 def _distinct(found: Mapping[str, str]) -> bool:
     return len(set(found.values())) == len(found)
