@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from ftc.runtime.chat_rows import read_chat
 from ftc.runtime.class_records import text_of
 from ftc.runtime.text_rows import read_answer
 
@@ -52,3 +53,15 @@ def test_a_classified_prompt_of_several_messages() -> None:
     """Its texts stand one under the other, and the label is no part of them."""
     assert text_of(TURNS) == "Be brief.\nWho?"
     assert text_of(TURNS[1:]) == "Who?"
+
+
+@pytest.mark.parametrize(
+    ("asks", "answers"),
+    [("customer", "agent"), ("human", "gpt"), ("User", "Model"), ("prompter", "assistant")],
+)
+def test_roles_of_data_sets(asks: str, answers: str) -> None:
+    """Names of the two speakers that data sets use, in any case."""
+    row = {"messages": [message(asks, "Who?"), message(answers, "Ada")]}
+    assert read_chat(row, messages="messages") == TURNS[1:]
+    other = {"messages": [message("buyer", "Who?"), message("seller", "Ada")]}
+    assert read_chat(other, messages="messages") == "unknown_role"

@@ -44,6 +44,7 @@ from ftc.compiler.resolve.facts import (
     Twins,
     Unknown,
 )
+from ftc.compiler.resolve.rows.file_kinds import find_other_kind
 from ftc.compiler.resolve.rows.reader import Row, UnreadableError, read_table
 from ftc.compiler.resolve.rows.roles import Roles, Unassigned, assign_roles
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
@@ -148,6 +149,10 @@ def _read(
     measure: Callable[[Scan], _Measured | None],
 ) -> _Report | Unknown:
     """Go from files to rows, roles, counts and lengths."""
+    if found.format != "parquet":
+        for path in found.paths:
+            if kind := find_other_kind(path):
+                return Unknown(finding=data_faults.other_kind(source, kind))
     files = [inspect_file(path, found.format) for path in found.paths]
     whole = [file for file in files if isinstance(file, TableFile)]
     if len(whole) < len(files):
