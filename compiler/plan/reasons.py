@@ -210,6 +210,10 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "epochs.few": "{rows} rows are few, so they are read three times",
     "steps.epochs": "{epochs} {epochs:epoch|epochs} of {per_epoch} {per_epoch:step|steps}",
     "eval_steps.tenth": "ten evaluations in {steps} steps",
+    "eval_steps.few": "{evaluations} {evaluations:evaluation|evaluations} in {steps} steps: a few "
+    "steps change the model little",
+    "eval_steps.costly": "{evaluations} {evaluations:evaluation|evaluations}: more, each with its "
+    "checkpoint, would take over {share} of the time of training",
     "eval_steps.epoch": "once an epoch of {per_epoch} {per_epoch:step|steps}",
     "save_steps.each": "a checkpoint at each evaluation, so that the best one is kept",
     "save_steps.some": "a checkpoint at every {evaluations} evaluations to resume from, and one "
