@@ -24,6 +24,7 @@ from ftc.compiler.plan.objective.sampling import (
     samples,
 )
 from ftc.compiler.plan.plan import Decisions, Plan
+from ftc.compiler.plan.schedule.pace import estimate_pace
 from ftc.compiler.plan.schedule.steps import count_saves, decide_timetable
 from ftc.compiler.plan.search.layout import (
     Layout,
@@ -47,7 +48,6 @@ from ftc.compiler.plan.time.run import (
     Work,
     count_evaluations,
     estimate_cost,
-    estimate_pace,
     estimate_time,
 )
 from ftc.spec.sections import Spec
@@ -147,13 +147,12 @@ def plan_once(spec: Spec, facts: KnownFacts, *, exports: Mapping[str, int] | Non
         world=frame.world.value,
         validated=splits.validation.value > 0,
         pace=estimate_pace(
-            replace(job, eval_micro=eval_batch.value),
             facts.hardware,
-            frame.arrangement,
-            frame.lengths,
-            rows_per_step=frame.batch.decision.value,
-            rows=round(splits.validation.value * frame.pieces),
-            max_length_tokens=frame.max_length.value,
+            splits,
+            parameters=frame.shape.parameters,
+            trainable=frame.trainable,
+            row_tokens=frame.pieces * frame.lengths.mean,
+            adapts=frame.adapter is not None,
         ),
     )
     decisions = gather_decisions(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
 from ftc.compiler.plan.objective.comparison import REFERRING
 from ftc.compiler.plan.objective.sampling import samples, sampling_epochs
+from ftc.compiler.plan.schedule.pace import Pace
 from ftc.compiler.resolve.facts import ModelFacts
 from ftc.spec.sections import Spec
 
@@ -26,14 +27,6 @@ class Timetable:
     eval_steps: Decision[int]
     save_steps: Decision[int]
     warmup_steps: Decision[int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """How long an optimizer step takes, and an evaluation with the checkpoint that it may save."""
-
-    step_seconds: float
-    evaluation_seconds: float
 
 
 def decide_timetable(
@@ -146,7 +139,7 @@ def _eval_steps(spec: Spec, total: int, per_epoch: int, pace: Pace | None) -> De
         tenth = max(1, math.ceil(total / EVALUATIONS))
         usual = min(tenth, per_epoch)
         steps = min(total, max(usual, _STEPS_BETWEEN))
-        affordable = _affordable(spec, total, pace)
+        affordable = _affordable(spec, total, per_epoch, pace)
         if affordable < math.ceil(total / steps):
             values = {"evaluations": affordable, "share": _MOST_SHARE}
             return math.ceil(total / affordable), Because(key="eval_steps.costly", values=values)
@@ -162,7 +155,7 @@ def _eval_steps(spec: Spec, total: int, per_epoch: int, pace: Pace | None) -> De
     )
 
 
-def _affordable(spec: Spec, total: int, pace: Pace | None) -> int:
+def _affordable(spec: Spec, total: int, per_epoch: int, pace: Pace | None) -> int:
     """Return how many evaluations take a minute, or no more than a share of the time of training.
 
     There is one at least, and as many as early stopping waits for, and one more.
@@ -170,5 +163,5 @@ def _affordable(spec: Spec, total: int, pace: Pace | None) -> int:
     if pace is None or pace.evaluation_seconds <= 0:
         return total
     least = min(total, (spec.training.early_stopping or 0) + 1)
-    seconds = max(_FREE_SECONDS, _MOST_SHARE * total * pace.step_seconds)
+    seconds = max(_FREE_SECONDS, _MOST_SHARE * total / per_epoch * pace.epoch_seconds)
     return max(least, int(seconds / pace.evaluation_seconds))

@@ -14,7 +14,6 @@ from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.host import checkpoint_bytes
 from ftc.compiler.plan.memory.passes import blind_passes, reference_passes, sequences_of
 from ftc.compiler.plan.plan import Cost, Time
-from ftc.compiler.plan.schedule.steps import Pace
 from ftc.compiler.plan.time.roofline import (
     forward_seconds,
     generation_seconds,
@@ -78,14 +77,15 @@ def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
         return None
     tokens = pass_tokens(work.trained, micro=job.micro, world=job.world, step=work.rows_per_step)
     step = step_seconds(job, hardware, tokens)
-    evaluation = work.evaluations * evaluation_seconds(
-        job,
-        hardware,
-        work.lengths,
-        rows=work.evaluation_rows,
-        max_length_tokens=work.max_length_tokens,
+    seen = job.eval_micro or job.micro
+    batches = work.evaluations * math.ceil(work.evaluation_rows / (seen * job.world))
+    seen_tokens = (
+        seen
+        * sequences_of(job.objective)
+        * padded_tokens(work.lengths, seen, work.max_length_tokens)
     )
-    saving = work.saves * saving_seconds(job)
+    evaluation = batches * (1 + blind_passes(job)) * forward_seconds(job, hardware, seen_tokens)
+    saving = work.saves * checkpoint_bytes(job) / _DISK_BYTES_PER_SECOND
     loading = job.shape.parameters * job.load_bytes / _DISK_BYTES_PER_SECOND + _START_SECONDS
     if job.reference == "precomputed":
         asked = math.ceil(work.referred_rows / (job.micro * job.world)) * reference_passes(job)
@@ -103,47 +103,6 @@ def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
         loading_seconds=round(loading, 1),
         judging_seconds=round(judging, 1),
         tokens_per_second=round(work.rows_per_step * work.trained.lengths.mean / step, 1),
-    )
-
-
-def evaluation_seconds(
-    job: Job, hardware: HardwareFacts, lengths: Lengths, *, rows: int, max_length_tokens: int
-) -> float:
-    """Return the seconds of one evaluation of so many held-out rows."""
-    seen = job.eval_micro or job.micro
-    batches = math.ceil(rows / (seen * job.world))
-    tokens = seen * sequences_of(job.objective) * padded_tokens(lengths, seen, max_length_tokens)
-    return batches * (1 + blind_passes(job)) * forward_seconds(job, hardware, tokens)
-
-
-def saving_seconds(job: Job) -> float:
-    """Return the seconds of writing one checkpoint."""
-    return checkpoint_bytes(job) / _DISK_BYTES_PER_SECOND
-
-
-def estimate_pace(
-    job: Job,
-    hardware: HardwareFacts,
-    trained: Arrangement,
-    lengths: Lengths,
-    *,
-    rows_per_step: int,
-    rows: int,
-    max_length_tokens: int,
-) -> Pace | None:
-    """Return how long a step takes, and an evaluation of `rows` held-out rows with its checkpoint.
-
-    None where no rate is known.
-    """
-    if not rate(job, hardware):
-        return None
-    tokens = pass_tokens(trained, micro=job.micro, world=job.world, step=rows_per_step)
-    evaluation = evaluation_seconds(
-        job, hardware, lengths, rows=rows, max_length_tokens=max_length_tokens
-    )
-    return Pace(
-        step_seconds=step_seconds(job, hardware, tokens),
-        evaluation_seconds=evaluation + saving_seconds(job),
     )
 
 
