@@ -17,6 +17,10 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "precision.fp16": "{hardware} has no bf16, so training uses fp16 with loss scaling",
     "load.same": "training in {precision} needs no other copy of the weights",
     "load.frozen": "the frozen base is only used in {precision} matrix products",
+    "load.frozen_layers": "frozen layers stay in {precision}; train_in_fp32 makes the trained ones "
+    "fp32, and autocast computes in {precision}",
+    "load.frozen_layers.rounded": "frozen layers are rounded from {dtype} to {precision}; "
+    "train_in_fp32 makes the trained ones fp32, and autocast computes in {precision}",
     "load.quantized": "{precision} for weights that are not in 4 bits, and for computing with "
     "those that are",
     "load.deepspeed": "DeepSpeed keeps its own fp32 master copy of the {precision} weights",

@@ -298,6 +298,27 @@ def _shrink_states(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, .
     )
 
 
+def _freeze_more(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
+    """Train fewer of the last layers, half as many each time."""
+    layers = plan.decisions.trained_layers
+    if layers is None or isinstance(spec.method.layers, tuple):
+        return ()
+    count, counts = len(layers.value), list[int]()
+    while count > 1:
+        count //= 2
+        counts.append(count)
+    return tuple(
+        Change(
+            words=Message("offer.fewer_layers", {"count": count}),
+            kind="method",
+            spec=replace(spec, method=replace(spec.method, layers=count)),
+            facts=facts,
+            fix=(_set("/method/layers", value=count),),
+        )
+        for count in counts
+    )
+
+
 def _adapt(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     """Train an adapter instead of every weight."""
     del plan
@@ -450,6 +471,6 @@ def with_count(facts: KnownFacts, count: int) -> KnownFacts:
 
 
 _EDITS: Final[tuple[Edit, ...]] = (
-    _shrink, _checkpoint, _attend, _halve, _precompute, _divide, _offload, _shrink_states, _adapt,
-    _quantize, _shorten, _multiply, _divide_base,
+    _shrink, _checkpoint, _attend, _halve, _precompute, _divide, _offload, _shrink_states,
+    _freeze_more, _adapt, _quantize, _shorten, _multiply, _divide_base,
 )  # fmt: skip
