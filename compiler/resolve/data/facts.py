@@ -25,7 +25,7 @@ from ftc.compiler.resolve.data.lengths import (
     summarise,
 )
 from ftc.compiler.resolve.data.lost_text import try_round_trip
-from ftc.compiler.resolve.data.markers import KnownMarkers, list_markers
+from ftc.compiler.resolve.data.markers import list_markers, look_up_markers
 from ftc.compiler.resolve.data.mixture import find_mixed_forms, mix_facts
 from ftc.compiler.resolve.data.near_duplicates import find_twins
 from ftc.compiler.resolve.data.new_tokens import find_absent_tokens
@@ -227,7 +227,10 @@ def _measure(
         count = partial(estimate_lengths, chars_per_token=ratio, system=system)
         if _classifies(spec):
             count = partial(estimate_scored, chars_per_token=ratio)
-    markers = KnownMarkers() if loaded is None else list_markers(loaded, spec.model.new_tokens)
+    if loaded is None:
+        markers = look_up_markers(spec.model.id, spec.model.new_tokens)
+    else:
+        markers = list_markers(loaded, spec.model.new_tokens)
     contents = look_into(scan, _labels(spec, scan), markers, sampled=spec.objective.type == "grpo")
     counted, preferences = count_answers(scan.examples, count)
     if not scan.sampled:
