@@ -7,10 +7,14 @@ from typing import Any, Final
 from .cleaning import is_blank
 from .rows import Fault, Row, Turn, Turns
 
+#: The names of roles in data sets, in lower case.
 ROLES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("system", "developer"), "system"),
-    **dict.fromkeys(("user", "human"), "user"),
-    **dict.fromkeys(("assistant", "gpt", "chatgpt", "bot", "model"), "assistant"),
+    **dict.fromkeys(("user", "human", "customer", "client", "prompter"), "user"),
+    **dict.fromkeys(
+        ("assistant", "gpt", "chatgpt", "bot", "chatbot", "model", "ai", "agent", "support"),
+        "assistant",
+    ),
     **dict.fromkeys(("tool", "function", "observation"), "tool"),
 }
 #: The roles that may follow a role; `calls` are calls of tools, see tool_rows.
@@ -72,9 +76,8 @@ def read_turn(message: Any) -> Turn | None:
     """Read `{"role", "content"}`, or ShareGPT's `{"from", "value"}`."""
     if not isinstance(message, dict):
         return None
-    role = message.get("role", message.get("from"))
+    known = find_role(message.get("role", message.get("from")))
     content = message.get("content", message.get("value"))
-    known = ROLES.get(role) if isinstance(role, str) else None
     return (known, content) if known is not None and isinstance(content, str) else None
 
 
@@ -83,9 +86,15 @@ def why_no_turn(message: Any) -> Fault:
     role = message.get("role", message.get("from")) if isinstance(message, dict) else None
     if not isinstance(role, str):
         return "no_turn"
-    if ROLES.get(role) == "assistant" and message.get("tool_calls"):
+    known = find_role(role)
+    if known == "assistant" and message.get("tool_calls"):
         return "bad_call"
-    return "no_turn" if role in ROLES else "unknown_role"
+    return "unknown_role" if known is None else "no_turn"
+
+
+def find_role(name: Any) -> str | None:
+    """Return the role that a name of a data set stands for, in any case; None for an unknown."""
+    return ROLES.get(name.strip().lower()) if isinstance(name, str) else None
 
 
 def _read_plain(message: Any) -> Turn | None:

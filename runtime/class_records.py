@@ -15,16 +15,21 @@ def make_classes(
     Raises DataError for a label that is not in `labels`.
     """
     numbers = {name: number for number, name in enumerate(labels)}
-    texts = [turns[0][1] for turns in group]
+    texts = list(map(text_of, group))
     records = []
     for turns, text, ids in zip(group, texts, encoder.encode_marked(texts), strict=True):
-        name = turns[1][1]
+        name = turns[-1][1]
         if name not in numbers:
             raise DataError(
                 f"{name!r} is none of the {len(labels)} labels of the plan: compile again"
             )
         records.append({"input_ids": ids, "label": numbers[name], "prompt": text, "answer": name})
     return records
+
+
+def text_of(turns: Turns) -> str:
+    """Return the text that is classified: the turns of a prompt, one under the other."""
+    return "\n".join([text for _, text in turns[:-1]])
 
 
 def count_labels(

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from .chat_rows import ROLES, find_disorder, load_messages, read_turn, why_no_turn
+from .chat_rows import find_disorder, find_role, load_messages, read_turn, why_no_turn
 from .cleaning import is_blank
 from .rows import Fault, Row, Turn, Turns
 
@@ -119,7 +119,7 @@ def _order_results(messages: Sequence[Any]) -> list[Any]:
 
 def _role_of(message: Any) -> str | None:
     role = message.get("role", message.get("from")) if isinstance(message, dict) else None
-    return ROLES.get(role) if isinstance(role, str) else None
+    return find_role(role)
 
 
 def _read_message(message: Any) -> Turns | None:
@@ -135,8 +135,7 @@ def _calls(message: Any) -> bool:
     if not isinstance(message, dict):
         return False
     role = message.get("role", message.get("from"))
-    is_said = isinstance(role, str) and ROLES.get(role) == "assistant"
-    return role in CALLERS or (is_said and bool(message.get("tool_calls")))
+    return role in CALLERS or (find_role(role) == "assistant" and bool(message.get("tool_calls")))
 
 
 def _read_call(call: Any) -> Message | None:

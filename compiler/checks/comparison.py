@@ -130,6 +130,51 @@ def test_without_both_kinds(case: Case) -> Iterator[Problem]:
         )
 
 
+def _sound_betas(case: Case) -> tuple[float, float]:
+    """Return the lowest and the highest beta of published runs.
+
+    DPO, KTO and ORPO: 0.01 to 1 around 0.1. A loss per token: 0.5 to 20 around 5 (Tulu 3).
+    The KL penalty of GRPO: up to 0.5, most often 0.001 to 0.04.
+    """
+    objective = case.spec.objective
+    if objective.type == "grpo":
+        return 1e-4, 0.5
+    if objective.type == "dpo" and objective.loss == "sigmoid_norm":
+        return 0.5, 20.0
+    return 0.01, 1.0
+
+
+@rule("FTC539", "beta-off-scale", "warning", reads=("plan",), fix_safety="unsafe")
+def beta_off_scale(case: Case) -> Iterator[Problem]:
+    """What it is: `objective.beta` is far outside of the values of published runs.
+
+    Why it matters: With a high beta a model stays at its reference (`dpo`, `kto`, `grpo`), or
+    learns the preference and forgets the answers (`orpo`). With a low one it drifts away, and its
+    answers fall apart.
+
+    Example: {"objective": {"type": "dpo", "beta": 10}}
+
+    Use instead: {"objective": {"type": "dpo", "beta": 0.1}}
+    """
+    beta, decided = case.spec.objective.beta, case.plan.decisions.beta
+    if beta == "auto" or decided is None:
+        return
+    low, high = _sound_betas(case)
+    if low <= beta <= high:
+        return
+    objective = case.spec.objective.type
+    kind = "low" if beta < low else "odds" if objective == "orpo" else ""
+    yield problem(
+        "/objective/beta",
+        message=kind,
+        fix=(put("/objective/beta", "auto"),),
+        beta=beta,
+        objective=objective,
+        low=low,
+        high=high,
+    )
+
+
 @rule("FTC560", "unfit-reference", "error")
 def unfit_reference(case: Case) -> Iterator[Problem]:
     """What it is: The reference needs an adapter that is not there, or copies a frozen base.

@@ -78,6 +78,7 @@ def markers_in_rows(case: Case) -> Iterator[Problem]:
                 count=held.foreign_rows,
                 rows=looked,
                 marker=held.turn_markers[0],
+                name=case.model.id,
             )
         return
     if _is_many(held.opened_rows, looked, _MOST_ROWS):

@@ -21,6 +21,11 @@ def _tokens(case: Case, count: int) -> int | Message:
     return Message("phrase.about", {"number": count}) if case.data.lengths.estimate else count
 
 
+def _loss(case: Case) -> str:
+    """Return what becomes of rows that are too long: a variant of a message."""
+    return "dropped" if case.spec.data.cleaning.overlong == "drop" else ""
+
+
 def _splits(case: Case) -> bool:
     """Whether long rows are split into pieces, so that nothing of them is lost."""
     return OBJECTIVES[case.spec.objective.type].splits
@@ -78,6 +83,7 @@ def prompts_fill_length(case: Case) -> Iterator[Problem]:
         prompt=_tokens(case, lengths.prompt_p95),
         length=length,
         enough=enough,
+        context=case.model.context_tokens,
     )
 
 
@@ -98,10 +104,12 @@ def longest_prompt_fills_length(case: Case) -> Iterator[Problem]:
         share = _share_filling(lengths, length)
         yield problem(
             "/data/max_length",
+            message=_loss(case),
             help="" if enough <= context else "context",
             prompt=_tokens(case, lengths.prompt_max),
             length=length,
             share=share,
+            longer=max(share, share_above(lengths, length)),
             enough=enough,
             context=context,
         )
@@ -120,15 +128,18 @@ def rows_cut(case: Case) -> Iterator[Problem]:
     """
     length, lengths = case.plan.decisions.max_length.value, case.data.lengths
     share = share_above(lengths, length)
+    if lengths.prompt_max >= length:  # FTC221 and FTC222 say what becomes of the rows
+        return
     if share > _CUT_SHARE and not _splits(case):
         estimated = Message("phrase.about_share", {"share": share})
         yield problem(
             "/data/max_length",
-            message="dropped" if case.spec.data.cleaning.overlong == "drop" else "",
+            message=_loss(case),
             share=estimated if lengths.estimate else share,
             length=length,
             longest=_tokens(case, lengths.max),
             most=lengths.p99,
+            enough=round_up(lengths.max),
         )
 
 

@@ -10,6 +10,7 @@ from ftc.compiler.plan.objective.sampling import samples
 from ftc.spec.message import Message
 
 _TIGHT_SHARE = 0.92
+_SHOWN_GPUS = 3
 
 
 @rule("FTC420", "does-not-fit", "error", reads=("hardware", "plan"))
@@ -30,17 +31,21 @@ def does_not_fit(case: Case) -> Iterator[Problem]:
         Message("phrase.offer", {"change": offer.words, "needed": offer.device_bytes})
         for offer in case.plan.alternatives
     )
+    short = _short_memory(case)
+    of_host, of_cpu = short == "host", short == "cpu"
+    larger = case.plan.fitting_gpus[:_SHOWN_GPUS]
+    if larger and not of_host:
+        count = case.hardware.count
+        offers = (*offers, Message("phrase.larger_gpus", {"count": count, "gpus": larger}))
     # a purchase is never a fix that a command makes by itself
     change = next((a for a in case.plan.alternatives if a.kind != "hardware"), None)
     fix = change.fix if change is not None else ()
     same = change is not None and change.kind == "layout"
     same = same and all(step["path"] != "/training/precision" for step in fix)
-    short = _short_memory(case)
-    of_host = short == "host"
     yield problem(
         "/hardware/ram_gib" if of_host else "/hardware/gpu",
         message=short,
-        help="" if offers else "host" if of_host else "nothing_fits",
+        help="" if offers else "host" if of_host else "cpu" if of_cpu else "nothing_fits",
         fix=fix,
         fix_safety="safe" if same else "unsafe",
         needed=case.plan.host_ram_bytes if of_host else memory.device_bytes,
@@ -48,6 +53,7 @@ def does_not_fit(case: Case) -> Iterator[Problem]:
         hardware=case.hardware.name,
         capacity=(case.hardware.host_ram_bytes or 0) if of_host else memory.capacity_bytes,
         offers=offers,
+        count=case.hardware.count,
     )
 
 

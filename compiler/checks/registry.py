@@ -5,6 +5,7 @@ from typing import Final
 
 from ftc.compiler.checks import (
     adapter,
+    answers,
     chain,
     chat_template,
     comparison,
@@ -71,6 +72,7 @@ RULES: Final[tuple[Rule, ...]] = tuple(
                 lengths,
                 rows,
                 contents,
+                answers,
                 mixture,
                 streaming,
                 scores,

@@ -106,7 +106,7 @@ def malformed_rows(case: Case) -> Iterator[Problem]:
         reasons = [Message(f"fault.{fault}", {"count": count}) for fault, count in often]
         yield problem(
             "/data/source",
-            help="" if reasons else "unsaid",
+            message="" if reasons else "unsaid",
             count=malformed,
             rows=rows,
             reasons=reasons,

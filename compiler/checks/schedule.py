@@ -17,6 +17,8 @@ _SEEN_SHARE = 0.9
 _FEW_STEPS = 10
 _BACKWARD_COST = 3  # a training step costs three times what an evaluation of its rows does
 _MANY_EPOCHS = 20
+_FAST_EPOCHS, _FAST = 10, 3
+_WRECKING_RATE, _WRECKING = 0.1, 50  # at least, and times the highest sound rate
 
 
 def _is_beyond_rows(case: Case) -> bool:
@@ -170,7 +172,7 @@ def learning_rate_off_scale(case: Case) -> Iterator[Problem]:
     objective, method = spec.objective.type, spec.method.type
     billions = model.parameters / 1000000000.0
     off = bounds.times_off(said, usual)
-    if off and spec.training.learning_rate != "auto":
+    if off and spec.training.learning_rate != "auto" and not _wrecks(case):
         yield problem(
             "/training/learning_rate",
             message="low" if said < usual else "",
@@ -203,6 +205,38 @@ def learning_rate_off_scale(case: Case) -> Iterator[Problem]:
             method=method,
             billions=billions,
         )
+
+
+def _wrecks(case: Case) -> bool:
+    """Tell whether the first steps at this learning rate destroy the weights."""
+    high = find_bounds(case.spec, case.model).high
+    return case.plan.decisions.learning_rate.value >= max(_WRECKING_RATE, _WRECKING * high)
+
+
+@rule("FTC538", "wrecking-learning-rate", "error", reads=("model", "plan"), fix_safety="unsafe")
+def wrecking_learning_rate(case: Case) -> Iterator[Problem]:
+    """What it is: The learning rate is so high that a few steps destroy the model.
+
+    Why it matters: AdamW moves every weight by about the learning rate at each step, and most
+    weights are smaller than 0.1. After the warm-up the loss is that of random answers, or NaN.
+
+    Example: {"training": {"learning_rate": 2}}
+
+    Use instead: {"training": {"learning_rate": 2e-4}}
+    """
+    spec, model = case.spec, case.model
+    if spec.training.learning_rate == "auto" or not _wrecks(case):
+        return
+    bounds = find_bounds(spec, model)
+    yield problem(
+        "/training/learning_rate",
+        fix=(put("/training/learning_rate", "auto"),),
+        rate=case.plan.decisions.learning_rate.value,
+        low=bounds.low,
+        high=bounds.high,
+        objective=spec.objective.type,
+        method=spec.method.type,
+    )
 
 
 @rule("FTC527", "batch-beyond-rows", "warning", reads=("data", "plan"), fix_safety="unsafe")
@@ -281,6 +315,8 @@ def evaluation_outweighs_training(case: Case) -> Iterator[Problem]:
 def many_epochs(case: Case) -> Iterator[Problem]:
     """What it is: A pretrained model reads every row more than twenty times.
 
+    Ten times are as many at three times the planned learning rate.
+
     Why it matters: It memorises the rows after a few epochs. Its results on other rows get worse
     from then on, which only early stopping or the best checkpoint corrects.
 
@@ -292,12 +328,18 @@ def many_epochs(case: Case) -> Iterator[Problem]:
     pretrained = case.model.parameters >= FROM_SCRATCH_PARAMETERS
     if training.early_stopping is not None or training.epochs == "auto" or not pretrained:
         return
-    if d.epochs.value > _MANY_EPOCHS:
+    free = replace(case.spec, training=replace(training, learning_rate="auto"))
+    usual, rate = decide_learning_rate(free, case.model).value, d.learning_rate.value
+    fast = d.epochs.value >= _FAST_EPOCHS and rate >= _FAST * usual
+    if d.epochs.value > _MANY_EPOCHS or fast:
         watched = d.validation_rows.value > 0
         yield problem(
             "/training/epochs",
+            message="fast" if fast else "",
             fix=(put("/training/early_stopping", 3),) if watched else (),
             epochs=d.epochs.value,
+            rate=rate,
+            times=rate / usual,
         )
 
 

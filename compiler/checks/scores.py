@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from difflib import get_close_matches
 
+from ftc.compiler.checks.answers import swap_columns
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.objectives import OBJECTIVES
@@ -29,18 +30,38 @@ def free_text_as_labels(case: Case) -> Iterator[Problem]:
 
     Use instead: {"data": "tickets.csv", "objective": "classification"}
     """
-    if _classifies(case) and not case.data.labels:
+    read = case.data.completion or case.data.output
+    of_spec = case.spec.data.columns.completion in (None, read)  # no facts of another column
+    if _classifies(case) and not case.data.labels and of_spec:
         data, found = case.data, case.data.open_answers
+        if prompts_are_labels(case):
+            yield problem(
+                "/data/columns/completion",
+                message="swapped",
+                help="swapped",
+                fix=swap_columns(data),
+                column=data.completion or "",
+                prompt=data.prompt or "",
+                number=data.prompts,
+            )
+            return
         yield problem(
             "/objective/type",
             message="" if found is None else found.reason,
-            fix=(put("/objective/type", "sft"),),
-            column=data.completion or data.output or "",
+            column=read or "",
             form=data.form,
             most=0 if found is None else found.most,
             number=0 if found is None else found.number,
             fewest=FEWEST_ROWS_EACH,
         )
+
+
+def prompts_are_labels(case: Case) -> bool:
+    """Tell whether a classification has its labels as prompts, and texts where labels belong."""
+    data = case.data
+    if not _classifies(case) or data.labels or data.prompt is None or data.sources:
+        return False
+    return 1 < data.prompts * FEWEST_ROWS_EACH <= data.usable_rows
 
 
 @rule("FTC281", "label-with-too-few-rows", "error", reads=("data",))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.checks.scores import prompts_are_labels
 from ftc.compiler.resolve.facts import DataFacts
 from ftc.spec.message import Message
 
@@ -52,6 +53,10 @@ def empty_split(case: Case) -> Iterator[Problem]:
     Use instead: {"data": {"source": "tickets.csv", "splits": {"test": 0.1}}}
     """
     decisions = case.plan.decisions
+    if case.data.prompts == 1 and case.data.usable_rows > 1:  # see FTC240
+        if decisions.validation_rows.value + decisions.test_rows.value == 0:
+            yield problem("/data/splits", message="one_prompt", help="one_prompt")
+        return
     for name, count in (
         ("validation", decisions.validation_rows),
         ("test", decisions.test_rows),
@@ -133,7 +138,7 @@ def dominating_prompt(case: Case) -> Iterator[Problem]:
     share = data.largest_prompt_rows / max(1, data.usable_rows)
     held_out = d.validation_rows.value + d.test_rows.value
     many = data.largest_prompt_rows >= _PROMPT_ROWS and share >= _PROMPT_SHARE
-    if data.prompts > 1 and held_out and many:
+    if data.prompts > 1 and held_out and many and not prompts_are_labels(case):
         yield problem("/data/source", count=data.largest_prompt_rows, rows=data.usable_rows)
 
 

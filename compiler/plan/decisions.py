@@ -106,7 +106,7 @@ def _layout(decided: Decided) -> dict[str, Any]:
         "world": frame.world,
         "network": decide_network(frame.facts),
         "precision": frame.precision,
-        "load_dtype": decide_load_dtype(spec, precision, sharding),
+        "load_dtype": decide_load_dtype(spec, precision, sharding, frame.facts.model),
         "quant_storage": decide_storage(spec, precision, sharding),
         "attention": frame.attention,
         "max_length": frame.max_length,

@@ -31,6 +31,7 @@ PAIRED: Final = frozenset({"dpo", "orpo", "reward"})
 class Job:
     """A training process. `load_bytes` and `compute_bytes` are the bytes per number.
 
+    `frozen_bytes` are those of frozen layers where they have another width than trained ones.
     `trainable` counts the trained parameters of the whole model. `targets` are the linear modules
     with an adapter, empty under a full fine-tune. `rank`, if known, adds the inner products of the
     adapters. `frozen_layers` are the layers before the first trained weight, which have no backward
@@ -82,6 +83,7 @@ class Job:
     saves_embedding: bool = False
     trained_tokens: int = 0
     trains_head: bool | None = None
+    frozen_bytes: int | None = None
     stack: Stack = PINNED
 
     @property
@@ -138,6 +140,11 @@ class Job:
     def gathers(self) -> bool:
         """Whether each process has a share of the weights, and gathers them layer by layer."""
         return self.sharding == "zero3" or self.fsdp
+
+    @property
+    def halved(self) -> bool:
+        """Whether layers that are not trained are kept in 16 bits, and with them the residuals."""
+        return self.frozen_bytes is not None
 
     @property
     def mixed(self) -> bool:

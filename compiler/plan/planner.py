@@ -24,6 +24,7 @@ from ftc.compiler.plan.objective.sampling import (
     samples,
 )
 from ftc.compiler.plan.plan import Decisions, Plan
+from ftc.compiler.plan.schedule.pace import estimate_pace
 from ftc.compiler.plan.schedule.steps import count_saves, decide_timetable
 from ftc.compiler.plan.search.layout import (
     Layout,
@@ -42,7 +43,13 @@ from ftc.compiler.plan.splits import (
     decide_splits,
 )
 from ftc.compiler.plan.summary.alternatives import find_alternatives, fitting_gpus
-from ftc.compiler.plan.time.run import Judged, Work, count_evaluations, estimate_cost, estimate_time
+from ftc.compiler.plan.time.run import (
+    Judged,
+    Work,
+    count_evaluations,
+    estimate_cost,
+    estimate_time,
+)
 from ftc.spec.sections import Spec
 
 
@@ -120,16 +127,6 @@ def plan_once(spec: Spec, facts: KnownFacts, *, exports: Mapping[str, int] | Non
     frame, found, padding = choose_padding(make_frame(spec, facts))
     layout, splits = decide_layout(frame, found), frame.splits
     micro = layout.micro.value
-    timetable = decide_timetable(
-        spec,
-        facts.model,
-        train_rows=splits.train.value,
-        batch_rows=frame.arrangement.rows,
-        micro=micro,
-        accumulation=frame.batch.rows_per_process // micro,
-        world=frame.world.value,
-        validated=splits.validation.value > 0,
-    )
     job = frame.job(
         layout.sharding.value,
         checkpointing=layout.checkpointing.value,
@@ -140,6 +137,24 @@ def plan_once(spec: Spec, facts: KnownFacts, *, exports: Mapping[str, int] | Non
     if samples(spec):  # no more answers at a time than a step tries
         validation = min(validation, frame.batch.decision.value)
     eval_batch = decide_eval_batch(job, facts.hardware, frame.lengths, rows=validation)
+    timetable = decide_timetable(
+        spec,
+        facts.model,
+        train_rows=splits.train.value,
+        batch_rows=frame.arrangement.rows,
+        micro=micro,
+        accumulation=frame.batch.rows_per_process // micro,
+        world=frame.world.value,
+        validated=splits.validation.value > 0,
+        pace=estimate_pace(
+            facts.hardware,
+            splits,
+            parameters=frame.shape.parameters,
+            trainable=frame.trainable,
+            row_tokens=frame.pieces * frame.lengths.mean,
+            adapts=frame.adapter is not None,
+        ),
+    )
     decisions = gather_decisions(
         Decided(
             frame=frame,

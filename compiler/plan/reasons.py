@@ -17,6 +17,10 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "precision.fp16": "{hardware} has no bf16, so training uses fp16 with loss scaling",
     "load.same": "training in {precision} needs no other copy of the weights",
     "load.frozen": "the frozen base is only used in {precision} matrix products",
+    "load.frozen_layers": "frozen layers stay in {precision}; train_in_fp32 makes the trained ones "
+    "fp32, and autocast computes in {precision}",
+    "load.frozen_layers.rounded": "frozen layers are rounded from {dtype} to {precision}; "
+    "train_in_fp32 makes the trained ones fp32, and autocast computes in {precision}",
     "load.quantized": "{precision} for weights that are not in 4 bits, and for computing with "
     "those that are",
     "load.deepspeed": "DeepSpeed keeps its own fp32 master copy of the {precision} weights",
@@ -107,6 +111,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "training",
     "metric.other_reward": "how often the most likely answer equals the answer in the data, "
     "besides the rewards",
+    "metric.numbers": "{share} of the answers end with a number, by which they are right or wrong",
     "metric.labels": "the answers are {labels} labels, so an answer is right or wrong",
     "answer_tokens.judged": "the longest answer has {tokens} tokens or more",
     "judged_rows.all": "every row of the test split",
@@ -209,6 +214,10 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "epochs.few": "{rows} rows are few, so they are read three times",
     "steps.epochs": "{epochs} {epochs:epoch|epochs} of {per_epoch} {per_epoch:step|steps}",
     "eval_steps.tenth": "ten evaluations in {steps} steps",
+    "eval_steps.few": "{evaluations} {evaluations:evaluation|evaluations} in {steps} steps: a few "
+    "steps change the model little",
+    "eval_steps.costly": "{evaluations} {evaluations:evaluation|evaluations}: more, each with its "
+    "checkpoint, would take over {share} of the time of training",
     "eval_steps.epoch": "once an epoch of {per_epoch} {per_epoch:step|steps}",
     "save_steps.each": "a checkpoint at each evaluation, so that the best one is kept",
     "save_steps.some": "a checkpoint at every {evaluations} evaluations to resume from, and one "

@@ -16,6 +16,7 @@ from ftc.spec.sources import list_sources, name_sources
 _OPEN_ANSWER_TOKENS = 128
 _MOST_JUDGED_ROWS = 256
 _MOST_ANSWER_TOKENS = 1024  # an answer is written one token at a time
+_NUMBERED_SHARE = 0.9
 _LEAST_ROWS = 3  # one for each split
 
 
@@ -58,7 +59,10 @@ def decide_splits(spec: Spec, data: DataFacts, max_length_tokens: int) -> Splits
 
 
 def decide_metric(spec: Spec, data: DataFacts) -> Decision[Metric]:
-    """Decide the metric: accuracy for a closed set of labels, macro-F1 for a classification."""
+    """Decide the metric: macro-F1 for a classification, accuracy for other labels.
+
+    Answers that end with their number, as worked problems do, are compared by that number.
+    """
 
     def derive() -> tuple[Metric, Because]:
         if spec.objective.type == "reward":
@@ -69,6 +73,9 @@ def decide_metric(spec: Spec, data: DataFacts) -> Decision[Metric]:
             return _rewarded_metric(spec, data)
         if data.labels:
             return "accuracy", Because(key="metric.labels", values={"labels": len(data.labels)})
+        share = data.contents.numbered_rows / max(1, data.contents.looked_rows)
+        if share >= _NUMBERED_SHARE and spec.objective.type == "sft":
+            return "numeric_match", Because(key="metric.numbers", values={"share": share})
         return "none", Because(key="metric.none")
 
     return decide(spec, "/training/evaluation/metric", spec.training.evaluation.metric, derive)

@@ -51,6 +51,7 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
         "int8": spec.method.type == "qlora" and spec.method.quantization == "int8",
         "quant_storage": storage is not None and storage.value != "uint8",
         "freeze": spec.method.type == "freeze",
+        "halved": decided.load_dtype.because.key.startswith("load.frozen_layers"),
         "dora": decided.dora is not None,
         "rslora": decided.rslora is not None,
         "lora_init": decided.lora_init is not None,

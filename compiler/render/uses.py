@@ -13,6 +13,7 @@ class Uses:
     int8: bool
     quant_storage: bool
     freeze: bool
+    halved: bool
     dora: bool
     rslora: bool
     lora_init: bool

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ftc.compiler.knowledge.architecture import Shape
+from ftc.compiler.resolve.content_facts import Contents
 from ftc.runtime.round_trip import RoundTrip
 from ftc.spec.finding import Finding
 from ftc.spec.sections import FileFormat, Form
@@ -296,78 +297,6 @@ class RewardFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Markers:
-    """Rows that hold what a chat template writes: markers of turns, or special tokens.
-
-    `foreign_rows` hold markers of turns that this tokenizer does not keep whole, 0 where it is not
-    at hand. `opened_rows` have a prompt that ends with words such as `Assistant:`.
-    """
-
-    turn_rows: int = 0
-    turn_markers: tuple[str, ...] = ()
-    special_rows: int = 0
-    special_tokens: tuple[str, ...] = ()
-    foreign_rows: int = 0
-    opened_rows: int = 0
-    opening: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolUse:
-    """How many rows call tools, and in how many the calls do not fit what is declared.
-
-    `described_rows` declare tools that their messages name as well. `unoffered_rows` call tools
-    and declare none, `undeclared_rows` call one that is not among those declared; `incomplete_rows`
-    have a call without a required argument. Of these names the commonest are kept.
-    """
-
-    call_rows: int
-    result_rows: int
-    declaring_rows: int
-    described_rows: int
-    unoffered_rows: int
-    undeclared_rows: int
-    undeclared: tuple[str, ...]
-    incomplete_rows: int
-    incomplete: tuple[str, ...]
-    unmatched_rows: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leak:
-    """How many prompts hold their own answer: at their `end`, or behind the words `before` it."""
-
-    kind: Literal["label", "answer", "end"]
-    rows: int
-    looked_rows: int
-    before: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
-    """What the texts of rows hold that they should not; the numbers are of `looked_rows` rows.
-
-    `missing_answers` and `missing_prompts` count texts such as `nan`. `echo_rows` have the question
-    as their answer, and the answers of `begun_rows` begin with it. `contradicting_rows` repeat a
-    prompt and its answers with the opposite preference. `secrets` and `personal` count rows by
-    kind.
-    """
-
-    looked_rows: int = 0
-    markers: Markers = Markers()
-    missing_answers: Mapping[str, int] = field(default_factory=dict)
-    missing_prompts: Mapping[str, int] = field(default_factory=dict)
-    tool_use: ToolUse | None = None
-    leak: Leak | None = None
-    echo_rows: int = 0
-    begun_rows: int = 0
-    contradicting_rows: int = 0
-    secrets: Mapping[str, int] = field(default_factory=dict)
-    personal: Mapping[str, int] = field(default_factory=dict)
-    personal_looked_rows: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DataFacts:
     """What the data file says.
 
@@ -449,7 +378,7 @@ class DataFacts:
     streamed_rows: int | None = None
     open_answers: OpenAnswers | None = None
     round_trip: RoundTrip | None = None
-    contents: Contents = Contents()
+    contents: Contents = field(default_factory=Contents)
     sources: "tuple[DataFacts, ...]" = ()
 
 

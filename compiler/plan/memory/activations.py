@@ -61,7 +61,7 @@ def _autocast_bytes(job: Job) -> int:
     The residual stream is fp32, and so is what a norm keeps for its weight; each linear that reads
     it makes a 16-bit copy of its own (`benchmarks/trace.py` prints it as "mixed").
     """
-    if not job.mixed:
+    if not job.mixed or job.halved:
         return 0
     shape, width = job.shape, job.compute_bytes
     # all but the attention's and the MLP's last, which read 16 bits
@@ -120,7 +120,7 @@ def checkpoint_bytes(job: Job) -> int:
 
 def residual_bytes(job: Job) -> int:
     """Return one layer's input per token: as wide as the embedding, or as a norm that is fp32."""
-    wide = job.stack.upcast_norms or job.mixed
+    wide = job.stack.upcast_norms or (job.mixed and not job.halved)
     wide |= job.saves_embedding and job.stack.adapter_bytes == _FP32
     return (_FP32 if wide else job.compute_bytes) * job.shape.hidden
 

@@ -32,7 +32,9 @@ def base_weights(job: Job) -> Base:
     """
     shape = job.shape
     if job.storage == "plain":
-        return Base(shared_bytes=shape.parameters * job.load_bytes, whole_bytes=0)
+        width = job.frozen_bytes or job.load_bytes
+        widened = (job.load_bytes - width) * job.trainable
+        return Base(shared_bytes=shape.parameters * width + widened, whole_bytes=0)
     linear = linear_weights(job)
     rest = (shape.parameters - linear) * job.load_bytes
     norms = rest_vectors(job) * (_FP32 - job.load_bytes) if job.stack.upcast_norms else 0
@@ -121,7 +123,8 @@ def autocast_copies(job: Job) -> int:
     """Return the bytes of 16-bit copies of fp32 linear weights that autocast caches in a pass."""
     if not job.mixed:
         return 0
-    return job.shape.linear_parameters * job.compute_bytes
+    linear = job.shape.linear_parameters
+    return (min(linear, job.trainable) if job.halved else linear) * job.compute_bytes
 
 
 def token_copies(job: Job) -> int:

@@ -6,6 +6,8 @@ from ftc.compiler.plan.plan import Sharding
 from ftc.compiler.resolve.facts import HardwareFacts, ModelFacts
 from ftc.spec.sections import Attention, Precision, QuantStorage, Spec
 
+_DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+
 
 def decide_precision(spec: Spec, hardware: HardwareFacts) -> Decision[Precision]:
     """Decide the training precision: bf16 where the hardware has it, else fp16, fp32 on a CPU."""
@@ -21,7 +23,9 @@ def decide_precision(spec: Spec, hardware: HardwareFacts) -> Decision[Precision]
     return decide(spec, "/training/precision", spec.training.precision, derive)
 
 
-def decide_load_dtype(spec: Spec, precision: Precision, sharding: Sharding) -> Decision[Precision]:
+def decide_load_dtype(
+    spec: Spec, precision: Precision, sharding: Sharding, model: ModelFacts
+) -> Decision[Precision]:
     """Decide the dtype of loaded weights; a trained weight needs an fp32 master somewhere.
 
     DeepSpeed keeps its own fp32 master beside 16-bit weights (arXiv 1910.02054). Without it the
@@ -38,7 +42,37 @@ def decide_load_dtype(spec: Spec, precision: Precision, sharding: Sharding) -> D
         return derived("fp32", "load.fsdp", precision=precision)
     if sharding in ("zero1", "zero2", "zero3"):
         return derived(precision, "load.deepspeed", precision=precision)
+    if freezes_in_16_bits(spec, precision, sharding, model):
+        exact = model.dtype == _DTYPES[precision]
+        key = "load.frozen_layers" if exact else "load.frozen_layers.rounded"
+        return derived(precision, key, precision=precision, dtype=model.dtype)
     return derived("fp32", "load.master", precision=precision)
+
+
+def freezes_in_16_bits(
+    spec: Spec, precision: Precision, sharding: Sharding, model: ModelFacts
+) -> bool:
+    """Tell whether frozen layers are kept in 16 bits, beside trained ones in fp32.
+
+    Autocast joins both, but not outside of it, where answers are generated; and no kernel of
+    experts or of a fused head takes both. A model that is stored in fp32 would lose digits.
+    """
+    shape = model.shape
+    evaluation, objective = spec.training.evaluation, spec.objective.type
+    answers = evaluation.best_by == "metric" or evaluation.samples > 0
+    return (
+        spec.method.type == "freeze"
+        and precision != "fp32"
+        and sharding in ("single", "ddp")
+        and objective in ("sft", "cpt")
+        and not answers
+        and not spec.method.also_train
+        and not spec.model.new_tokens
+        and model.dtype != "float32"
+        and shape is not None
+        and bool(shape.linear_shapes)
+        and shape.experts == 0
+    )
 
 
 def decide_storage(

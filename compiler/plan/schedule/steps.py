@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
 from ftc.compiler.plan.objective.comparison import REFERRING
 from ftc.compiler.plan.objective.sampling import samples, sampling_epochs
+from ftc.compiler.plan.schedule.pace import Pace
 from ftc.compiler.resolve.facts import ModelFacts
 from ftc.spec.sections import Spec
 
 EVALUATIONS = 10
+_STEPS_BETWEEN = 5  # fewer change the model little
+_MOST_SHARE = 0.25  # of the time of training, for evaluations and their checkpoints
+_FREE_SECONDS = 60.0  # that they may take in any run
 _FEW_PAIRS = 10_000
 FROM_SCRATCH_PARAMETERS = 20_000_000  # a model this small learns the task from scratch
 
@@ -35,11 +39,13 @@ def decide_timetable(
     accumulation: int,
     world: int,
     validated: bool,
+    pace: Pace | None = None,
 ) -> Timetable:
     """Derive the schedule of a run from its rows and batch.
 
     `batch_rows` are the training rows as batches count them: fewer where several are packed in one.
-    `validated` says whether rows are held out that evaluations read.
+    `validated` says whether rows are held out that evaluations read. `pace` is None where it is not
+    known how long anything takes.
     """
     per_epoch = steps_per_epoch(batch_rows, micro=micro, accumulation=accumulation, world=world)
     epochs = _epochs(spec, model, train_rows, per_epoch)
@@ -49,7 +55,7 @@ def decide_timetable(
     else:
         steps = max(1, math.ceil(epochs.value * per_epoch))
         total = derived(steps, "steps.epochs", epochs=epochs.value, per_epoch=per_epoch)
-    evaluation = _eval_steps(spec, total.value, per_epoch)
+    evaluation = _eval_steps(spec, total.value, per_epoch, pace)
     warmup = derived(
         math.ceil(total.value * spec.training.warmup),
         "warmup_steps",
@@ -123,11 +129,23 @@ def count_saves(total: int, *, save_steps: int, eval_steps: int, validated: bool
     return math.ceil(total / max(1, eval_steps if validated else save_steps))
 
 
-def _eval_steps(spec: Spec, total: int, per_epoch: int) -> Decision[int]:
-    """Decide the steps between evaluations: about ten per run, at least one per epoch."""
+def _eval_steps(spec: Spec, total: int, per_epoch: int, pace: Pace | None) -> Decision[int]:
+    """Decide the steps between evaluations: about ten per run, at least one per epoch.
+
+    There are fewer where they would be only a few steps apart, or take much of the time.
+    """
 
     def derive() -> tuple[int, Because]:
         tenth = max(1, math.ceil(total / EVALUATIONS))
+        usual = min(tenth, per_epoch)
+        steps = min(total, max(usual, _STEPS_BETWEEN))
+        affordable = _affordable(spec, total, per_epoch, pace)
+        if affordable < math.ceil(total / steps):
+            values = {"evaluations": affordable, "share": _MOST_SHARE}
+            return math.ceil(total / affordable), Because(key="eval_steps.costly", values=values)
+        if steps > usual:
+            values = {"evaluations": math.ceil(total / steps), "steps": total}
+            return steps, Because(key="eval_steps.few", values=values)
         if tenth <= per_epoch:
             return tenth, Because(key="eval_steps.tenth", values={"steps": total})
         return per_epoch, Because(key="eval_steps.epoch", values={"per_epoch": per_epoch})
@@ -135,3 +153,15 @@ def _eval_steps(spec: Spec, total: int, per_epoch: int) -> Decision[int]:
     return decide(
         spec, "/training/evaluation/every_steps", spec.training.evaluation.every_steps, derive
     )
+
+
+def _affordable(spec: Spec, total: int, per_epoch: int, pace: Pace | None) -> int:
+    """Return how many evaluations take a minute, or no more than a share of the time of training.
+
+    There is one at least, and as many as early stopping waits for, and one more.
+    """
+    if pace is None or pace.evaluation_seconds <= 0:
+        return total
+    least = min(total, (spec.training.early_stopping or 0) + 1)
+    seconds = max(_FREE_SECONDS, _MOST_SHARE * total / per_epoch * pace.epoch_seconds)
+    return max(least, int(seconds / pace.evaluation_seconds))

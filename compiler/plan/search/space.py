@@ -20,7 +20,7 @@ from ftc.compiler.plan.method.adapter import (
     trains_embedding,
     trains_head,
 )
-from ftc.compiler.plan.method.precision import decide_load_dtype
+from ftc.compiler.plan.method.precision import decide_load_dtype, freezes_in_16_bits
 from ftc.compiler.plan.objective.comparison import Comparison
 from ftc.compiler.plan.objective.sampling import sampling_reference
 from ftc.compiler.plan.plan import Memory, Sharding
@@ -64,7 +64,8 @@ class Frame:
         """Return the process of this layout; an offload that the spec names takes precedence."""
         spec, shape, adapter = self.spec, self.shape, self.adapter
         precision, reference = self.precision.value, self.comparison.reference
-        load = decide_load_dtype(spec, precision, sharding).value
+        load = decide_load_dtype(spec, precision, sharding, self.facts.model).value
+        halved = freezes_in_16_bits(spec, precision, sharding, self.facts.model)
         targets = hit(shape, adapter.targets.value) if adapter else ()
         return Job(
             shape=shape,
@@ -79,7 +80,8 @@ class Frame:
             saves_embedding=adapter is not None and trains_embedding(spec, shape),
             trained_tokens=len(spec.model.new_tokens) if adapter else 0,
             trains_head=trains_head(spec, shape) if spec.method.type != "full" else None,
-            load_bytes=4 if load == "fp32" else 2,
+            load_bytes=4 if load == "fp32" or halved else 2,
+            frozen_bytes=2 if halved else None,
             compute_bytes=4 if precision == "fp32" else 2,
             storage=self.storage,
             optimizer=job_word(spec.training.optimizer),

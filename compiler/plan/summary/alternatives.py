@@ -3,7 +3,7 @@
 Each change is planned again; the cheapest comes first.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -26,6 +26,7 @@ LeastBytes = Callable[[Spec, KnownFacts], int]
 _COUNTS: Final = (2, 4, 8)  # GPUs of one host
 _STRATEGIES: Final[tuple[Strategy, ...]] = ("zero1", "zero2", "zero3")
 _NAMES: Final = {"zero1": "ZeRO-1", "zero2": "ZeRO-2", "zero3": "ZeRO-3"}
+_OF_QLORA: Final = ("/method/quantization", "/method/double_quantization", "/method/quant_storage")
 _ORDER: Final[tuple[Kind, ...]] = ("layout", "method", "data", "hardware")
 
 
@@ -72,19 +73,37 @@ def _rank(alternative: Alternative) -> tuple[int, float]:
 def _together(
     spec: Spec, facts: KnownFacts, plan: Plan, plan_again: PlanAgain
 ) -> tuple[Alternative, ...]:
-    """Return the changes added one after the other until the plan fits, more hardware last."""
-    made: tuple[Change, ...] = ()
-    for edit in _EDITS:
-        changes = edit(spec, facts, plan)
-        if not changes:
-            continue
-        # the last is the strongest of its kind: the shortest rows, the most GPUs
-        change = changes[-1]
-        spec, facts, made = change.spec, change.facts, (*made, change)
-        tried = plan_again(spec, facts)
-        if works(spec, facts, tried):
-            return (_alternative(made, tried, plan),) if len(made) > 1 else ()
-    return ()
+    """Return changes that fit together, as few and as small as possible, more hardware last."""
+
+    def attempt(chosen: Sequence[tuple[Edit, int]]) -> tuple[tuple[Change, ...], Plan] | None:
+        """Make the changes one after the other; None where the plan with them does not fit."""
+        made: tuple[Change, ...] = ()
+        now, known = spec, facts
+        for edit, place in chosen:
+            if changes := edit(now, known, plan):
+                change = changes[min(place, len(changes) - 1) if place >= 0 else -1]
+                now, known, made = change.spec, change.facts, (*made, change)
+        tried = plan_again(now, known)
+        return (made, tried) if works(now, known, tried) else None
+
+    # the last of each is the strongest of its kind: the shortest rows, the most GPUs
+    chosen = [(edit, -1) for edit in _EDITS]
+    fitting = next((n for n in range(2, len(chosen) + 1) if attempt(chosen[:n])), None)
+    if fitting is None:
+        return ()
+    chosen = chosen[:fitting]
+    for each in tuple(chosen):
+        others = [other for other in chosen if other != each]
+        if others and attempt(others):
+            chosen = others
+    for place, (edit, _) in enumerate(chosen):
+        for weaker in range(len(edit(spec, facts, plan)) - 1):
+            changed = [*chosen[:place], (edit, weaker), *chosen[place + 1 :]]
+            if attempt(changed):
+                chosen = changed
+                break
+    found = attempt(chosen)
+    return (_alternative(found[0], found[1], plan),) if found and len(found[0]) > 1 else ()
 
 
 def works(spec: Spec, facts: KnownFacts, plan: Plan) -> bool:
@@ -279,6 +298,27 @@ def _shrink_states(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, .
     )
 
 
+def _freeze_more(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
+    """Train fewer of the last layers, half as many each time."""
+    layers = plan.decisions.trained_layers
+    if layers is None or isinstance(spec.method.layers, tuple):
+        return ()
+    count, counts = len(layers.value), list[int]()
+    while count > 1:
+        count //= 2
+        counts.append(count)
+    return tuple(
+        Change(
+            words=Message("offer.fewer_layers", {"count": count}),
+            kind="method",
+            spec=replace(spec, method=replace(spec.method, layers=count)),
+            facts=facts,
+            fix=(_set("/method/layers", value=count),),
+        )
+        for count in counts
+    )
+
+
 def _adapt(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     """Train an adapter instead of every weight."""
     del plan
@@ -292,6 +332,41 @@ def _quantize(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     if facts.hardware.kind == "cpu" or wide or fused or facts.model.quantized is not None:
         return ()
     return _methods(spec, facts, () if spec.method.type == "qlora" else ("qlora",))
+
+
+def _divide_base(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
+    """Keep the base in 16 bits and divide it by ZeRO-3, on these GPUs or on more of them.
+
+    Every process has to hold a whole base in 4 bits, however many processes there are.
+    """
+    del plan
+    hardware = facts.hardware
+    if spec.method.type != "qlora" or hardware.kind == "cpu" or facts.model.quantized is not None:
+        return ()
+    offloads = spec.distribution.offload not in ("auto", "none")
+    counts = (hardware.count,) if hardware.origin == "machine" else (hardware.count, *_COUNTS)
+    wide = replace(
+        spec,
+        method=replace(spec.method, type="lora"),
+        distribution=replace(spec.distribution, strategy="zero3"),
+    )
+    unread = (path for path in _OF_QLORA if path in spec.said)
+    return tuple(
+        Change(
+            words=Message("offer.lora_divided", {"count": count}),
+            kind="method" if count == hardware.count else "hardware",
+            spec=replace(wide, hardware=replace(spec.hardware, count=count)),
+            facts=with_count(facts, count),
+            fix=(
+                _set("/method/type", value="lora"),
+                *({"op": "remove", "path": path} for path in unread),
+                _set("/distribution/strategy", value="zero3"),
+                *([_set("/hardware/count", value=count)] if count != hardware.count else []),
+            ),
+        )
+        for count in counts
+        if count >= hardware.count and (count * hardware.nodes > 1 or offloads)
+    )
 
 
 def _methods(
@@ -396,6 +471,6 @@ def with_count(facts: KnownFacts, count: int) -> KnownFacts:
 
 
 _EDITS: Final[tuple[Edit, ...]] = (
-    _shrink, _checkpoint, _attend, _halve, _precompute, _divide, _offload, _shrink_states, _adapt,
-    _quantize, _shorten, _multiply,
+    _shrink, _checkpoint, _attend, _halve, _precompute, _divide, _offload, _shrink_states,
+    _freeze_more, _adapt, _quantize, _shorten, _multiply, _divide_base,
 )  # fmt: skip

@@ -7,12 +7,20 @@ from dataclasses import fields
 from itertools import chain
 from typing import Any, Final
 
+from ftc.compiler.resolve.content_facts import Contents, Leak, Markers, ToolUse
+from ftc.compiler.resolve.data.answer_kinds import (
+    count_final_numbers,
+    count_questions,
+    count_refusals,
+    find_cut,
+    said_by,
+)
 from ftc.compiler.resolve.data.leaks import count_beginnings, count_echoes, find_leak
 from ftc.compiler.resolve.data.markers import KnownMarkers, find_markers
 from ftc.compiler.resolve.data.private import count_personal, count_secrets
 from ftc.compiler.resolve.data.scan import Scan
 from ftc.compiler.resolve.data.tool_use import find_tool_use
-from ftc.compiler.resolve.facts import Contents, Label, Leak, Markers, ToolUse
+from ftc.compiler.resolve.facts import Label
 from ftc.compiler.resolve.rows.example import Example
 
 #: Rows that are looked at, spread evenly: a share needs no more.
@@ -34,10 +42,11 @@ def look_into(
     """Return what the examples of a source hold; `sampled`: answers are sampled in training."""
     examples = scan.examples[:: max(1, -(-len(scan.examples) // _MOST_ROWS))]
     personal, personal_looked = count_personal(examples)
+    asking_prompts, asking_answers = count_questions(examples)
     return Contents(
         looked_rows=len(examples),
         markers=find_markers(examples, known),
-        missing_answers=_count_missing([_learned(example) for example in examples], examples),
+        missing_answers=_count_missing([said_by(example) for example in examples], examples),
         missing_prompts=_count_missing([_asked(example) for example in examples], ()),
         tool_use=find_tool_use(examples, unmatched_rows=scan.unmatched),
         leak=find_leak(examples, labels, sampled=sampled),
@@ -47,6 +56,11 @@ def look_into(
         secrets=count_secrets(examples),
         personal=personal,
         personal_looked_rows=personal_looked,
+        numbered_rows=count_final_numbers(examples),
+        refused_rows=count_refusals(examples),
+        cut=find_cut(examples),
+        asking_prompts=asking_prompts,
+        asking_answers=asking_answers,
     )
 
 
@@ -59,11 +73,17 @@ def add_contents(parts: Sequence[Contents]) -> Contents:
         markers=_add_markers([part.markers for part in parts]),
         tool_use=_add_tool_use([part.tool_use for part in parts if part.tool_use is not None]),
         leak=_add_leaks([part.leak for part in parts]),
+        cut=max(
+            (part.cut for part in parts if part.cut is not None),
+            key=lambda cut: cut.rows,
+            default=None,
+        ),
     )
 
 
 _NUMBERS: Final = (
     "looked_rows", "echo_rows", "begun_rows", "contradicting_rows", "personal_looked_rows",
+    "numbered_rows", "refused_rows", "asking_prompts", "asking_answers",
 )  # fmt: skip
 _COUNTS: Final = ("missing_answers", "missing_prompts", "secrets", "personal")
 
@@ -100,11 +120,6 @@ def _add_leaks(parts: Sequence[Leak | None]) -> Leak | None:
     """Return the leak of the source with the most rows; each source has its own prompts."""
     found = [part for part in parts if part is not None]
     return max(found, key=lambda leak: leak.rows, default=None)
-
-
-def _learned(example: Example) -> str:
-    """Return the answer that is learned: of a preference the chosen one, of a text the whole."""
-    return example.turns[len(example.prompt)][1]
 
 
 def _asked(example: Example) -> str:

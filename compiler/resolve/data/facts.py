@@ -11,6 +11,7 @@ from typing import Final
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.tokenizers import chars_per_token
+from ftc.compiler.resolve.content_facts import Contents
 from ftc.compiler.resolve.data import findings as data_faults
 from ftc.compiler.resolve.data.comparisons import Count, count_answers
 from ftc.compiler.resolve.data.contents import look_into
@@ -24,7 +25,7 @@ from ftc.compiler.resolve.data.lengths import (
     summarise,
 )
 from ftc.compiler.resolve.data.lost_text import try_round_trip
-from ftc.compiler.resolve.data.markers import KnownMarkers, list_markers
+from ftc.compiler.resolve.data.markers import list_markers, look_up_markers
 from ftc.compiler.resolve.data.mixture import find_mixed_forms, mix_facts
 from ftc.compiler.resolve.data.near_duplicates import find_twins
 from ftc.compiler.resolve.data.new_tokens import find_absent_tokens
@@ -34,7 +35,6 @@ from ftc.compiler.resolve.data.scan import Scan, scan_rows
 from ftc.compiler.resolve.data.scored import count_scored, estimate_scored
 from ftc.compiler.resolve.data.stream import count_rows
 from ftc.compiler.resolve.facts import (
-    Contents,
     DataFacts,
     Feedback,
     Label,
@@ -44,6 +44,7 @@ from ftc.compiler.resolve.facts import (
     Twins,
     Unknown,
 )
+from ftc.compiler.resolve.rows.file_kinds import find_other_kind
 from ftc.compiler.resolve.rows.reader import Row, UnreadableError, read_table
 from ftc.compiler.resolve.rows.roles import Roles, Unassigned, assign_roles
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
@@ -148,6 +149,10 @@ def _read(
     measure: Callable[[Scan], _Measured | None],
 ) -> _Report | Unknown:
     """Go from files to rows, roles, counts and lengths."""
+    if found.format != "parquet":
+        for path in found.paths:
+            if kind := find_other_kind(path):
+                return Unknown(finding=data_faults.other_kind(source, kind))
     files = [inspect_file(path, found.format) for path in found.paths]
     whole = [file for file in files if isinstance(file, TableFile)]
     if len(whole) < len(files):
@@ -222,7 +227,10 @@ def _measure(
         count = partial(estimate_lengths, chars_per_token=ratio, system=system)
         if _classifies(spec):
             count = partial(estimate_scored, chars_per_token=ratio)
-    markers = KnownMarkers() if loaded is None else list_markers(loaded, spec.model.new_tokens)
+    if loaded is None:
+        markers = look_up_markers(spec.model.id, spec.model.new_tokens)
+    else:
+        markers = list_markers(loaded, spec.model.new_tokens)
     contents = look_into(scan, _labels(spec, scan), markers, sampled=spec.objective.type == "grpo")
     counted, preferences = count_answers(scan.examples, count)
     if not scan.sampled:

@@ -9,6 +9,7 @@ from typing import Final
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.data.scan import Scan
 from ftc.compiler.resolve.lfs_pointers import LfsPointer
+from ftc.compiler.resolve.rows.file_kinds import PACKED, FileKind
 from ftc.compiler.resolve.rows.roles import Unassigned
 from ftc.spec.finding import Finding
 from ftc.spec.message import Message, reason_of
@@ -16,6 +17,7 @@ from ftc.spec.sections import Columns, FileFormat
 from ftc.spec.sources import WholeSource
 
 _MOST_REASONS: Final = 3
+_MOST_ROLES: Final = 4
 _ALIKE: Final = 0.6
 _ROLES: Final = tuple(field.name for field in fields(Columns))
 
@@ -108,6 +110,19 @@ def binary(source: WholeSource) -> Finding:
     return explanations.NOT_TEXT.finding(pointer=source.at("source"), name=source.source)
 
 
+def other_kind(source: WholeSource, kind: FileKind) -> Finding:
+    """Say what the file is where its first bytes show another kind than its format."""
+    what = kind if kind in ("html", "parquet", "xml") else "archive"
+    packed = kind in PACKED
+    return explanations.NOT_TEXT.finding(
+        message=what,
+        help="packed" if packed else what if what != "archive" else "",
+        pointer=source.at("source"),
+        name=source.source,
+        kind=kind,
+    )
+
+
 def ambiguous(source: WholeSource, column: str) -> Finding:
     """Say that the header has a needed name twice."""
     return explanations.TWO_COLUMNS.finding(
@@ -136,11 +151,14 @@ def unusable(source: WholeSource, scan: Scan) -> Finding:
         else Message(f"fault.{fault}", {"count": rows})
         for fault, rows in often
     )
-    refused = bool(often) and often[0][0] == "refused"
+    first = often[0][0] if often else ""
+    strange = sorted(scan.strange_roles, key=lambda name: (-scan.strange_roles[name], name))
+    roles = "roles" if first == "unknown_role" and strange else ""
     return explanations.NO_ROWS.finding(
-        help="refused" if refused else "",
+        help="refused" if first == "refused" else roles,
         pointer=source.at("source"),
         name=source.source,
         rows=scan.rows,
         reasons=reasons,
+        roles=strange[:_MOST_ROLES],
     )

@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ftc.compiler.resolve.facts import Label, Leak
+from ftc.compiler.resolve.content_facts import Leak
+from ftc.compiler.resolve.facts import Label
 from ftc.compiler.resolve.rows.example import Example
 from ftc.runtime.cleaning import fold
 

@@ -7,8 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.knowledge.turn_markers import known_markers, written_markers
 from ftc.compiler.resolve.chat_template.rendering import ChatTemplateError
-from ftc.compiler.resolve.facts import Markers
+from ftc.compiler.resolve.content_facts import Markers
 from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
 from ftc.compiler.resolve.rows.example import Example
 
@@ -48,7 +50,8 @@ _OPENING: Final = re.compile(
 class KnownMarkers:
     """The markers of one tokenizer: its special tokens, and those that its template writes.
 
-    `tokens` are all tokens that the tokenizer keeps whole; None where it is not at hand.
+    `tokens` are all tokens that the tokenizer keeps whole, or the markers that ftc's table knows of
+    it; None where neither is at hand.
     """
 
     special: frozenset[str] = frozenset()
@@ -75,6 +78,16 @@ def list_markers(loaded: LoadedTokenizer, new_tokens: Collection[str]) -> KnownM
     )
 
 
+def look_up_markers(name: str, new_tokens: Collection[str]) -> KnownMarkers:
+    """Return what ftc's table knows of a model whose tokenizer is not at hand."""
+    entry = find_model(name)
+    if entry is None:
+        return KnownMarkers()
+    return KnownMarkers(
+        turns=written_markers(entry), tokens=known_markers(entry) | frozenset(new_tokens)
+    )
+
+
 def find_markers(examples: Sequence[Example], known: KnownMarkers) -> Markers:
     """Count the rows whose texts hold markers of turns or special tokens."""
     turned: Counter[str] = Counter()
@@ -88,7 +101,7 @@ def find_markers(examples: Sequence[Example], known: KnownMarkers) -> Markers:
         rows["turned"] += bool(markers)
         rows["special"] += bool(specials)
         if known.tokens is not None:
-            rows["foreign"] += any(marker not in known.tokens for marker in markers)
+            rows["foreign"] += any(marker not in known.tokens | known.turns for marker in markers)
         if opening := _find_opening(example):
             opened[opening] += 1
     return Markers(

@@ -13,6 +13,7 @@ from ftc.compiler.resolve.facts import OpenAnswers
 from ftc.compiler.resolve.rows.example import Example, read_example
 from ftc.compiler.resolve.rows.reader import Row
 from ftc.compiler.resolve.rows.roles import Roles, make_reader
+from ftc.runtime.chat_rows import find_role, load_messages
 from ftc.spec.sections import Cleaning
 
 #: Examples kept of a large file, drawn with a fixed seed.
@@ -26,7 +27,8 @@ class Scan:
     `prompts` may hold those of earlier sources as well; `distinct_prompts` and `conflicting` count
     this one's own. `numbers` are those of the examples' rows, counted from 1; `faults` counts
     malformed rows and `damage` damaged ones, by kind; `unmatched` have results of unknown calls.
-    `refusal` is what the chat template says where it refuses all rows.
+    `refusal` is what the chat template says where it refuses all rows; `strange_roles` are the
+    names of unknown ones.
     """
 
     rows: int = 0
@@ -47,6 +49,7 @@ class Scan:
     distinct_prompts: int = 0
     conflicting: int = 0
     refusal: str = ""
+    strange_roles: Counter[str] = field(default_factory=Counter)
     contradicting: int = 0
     unmatched: int = 0
 
@@ -90,10 +93,19 @@ def scan_rows(
             scan.blank += 1
         else:
             scan.faults[example] += 1
+            if example == "unknown_role" and row is not None:
+                scan.strange_roles.update(_find_strange_roles(row))
     scan.distinct_prompts = held.distinct() - before[0]
     scan.conflicting = held.conflicting - before[1]
     scan.contradicting = held.contradicting - before[2]
     return scan
+
+
+def _find_strange_roles(row: Row) -> set[str]:
+    """Return the names of unknown roles in the lists of messages of a row."""
+    lists = [messages for cell in row.values() if isinstance(messages := load_messages(cell), list)]
+    said = (m.get("role", m.get("from")) for some in lists for m in some if isinstance(m, dict))
+    return {name for name in said if isinstance(name, str) and find_role(name) is None}
 
 
 def _keep(scan: Scan, example: Example, pick: random.Random | None) -> None:

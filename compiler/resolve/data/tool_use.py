@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ftc.compiler.resolve.facts import ToolUse
+from ftc.compiler.resolve.content_facts import ToolUse
 from ftc.compiler.resolve.rows.example import Example
 from ftc.compiler.resolve.rows.reader import Row
-from ftc.runtime.chat_rows import ROLES, load_messages
+from ftc.runtime.chat_rows import find_role, load_messages
 from ftc.runtime.rows import Turns
 
 _SHOWN: Final = 3
@@ -66,7 +66,7 @@ def has_unmatched_result(row: Row | None, *, column: str | None) -> bool:
             if isinstance(call, dict) and isinstance(call.get("id"), str):
                 made.add(call["id"])
         role, wanted = message.get("role", message.get("from")), message.get("tool_call_id")
-        is_result = isinstance(role, str) and ROLES.get(role) == "tool"
+        is_result = find_role(role) == "tool"
         if made and is_result and isinstance(wanted, str) and wanted and wanted not in made:
             return True
     return False

@@ -6,7 +6,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
-from ftc.compiler.knowledge.models import all_models
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.hub.cache import has_repository
 from ftc.compiler.resolve.hub.client import Trouble
@@ -14,6 +13,7 @@ from ftc.compiler.resolve.lfs_pointers import LfsPointer
 from ftc.compiler.resolve.local_paths import is_file, is_folder
 from ftc.compiler.resolve.model.chain import name_bundle
 from ftc.compiler.resolve.model.config import Config, gguf_finding
+from ftc.compiler.resolve.model.similar import find_family, find_misspelt
 from ftc.compiler.resolve.model.weights import Truncated, Weights
 from ftc.compiler.resolve.patches import patch_field
 from ftc.spec.finding import Finding
@@ -141,18 +141,20 @@ def explain(spec: Spec, trouble: Trouble) -> Finding:
         return explanations.LIMITED.finding(pointer=_POINTER, name=name, detail=trouble.detail)
     if has_repository(name, "model"):
         return explanations.HALF_CACHED.finding(pointer=_POINTER, name=name)
-    near = _similar(name)
+    near, family = find_misspelt(name), find_family(name)
     return explanations.UNREACHABLE.finding(
+        message="family" if family and not near else "",
         help="near" if near else "",
         pointer=_POINTER,
         name=name,
         detail=trouble.detail,
         near=near or "",
+        family=family or "",
     )
 
 
 def _not_found(spec: Spec) -> Finding:
-    near = _similar(spec.model.id)
+    near = find_misspelt(spec.model.id)
     return explanations.MODEL_NOT_FOUND.finding(
         help="near" if near else "",
         pointer=_POINTER,
@@ -160,9 +162,3 @@ def _not_found(spec: Spec) -> Finding:
         name=spec.model.id,
         near=near or "",
     )
-
-
-def _similar(name: str) -> str | None:
-    ids = {model.id.casefold(): model.id for model in all_models()}
-    near = get_close_matches(name.casefold(), ids, n=1, cutoff=0.85)
-    return ids[near[0]] if near and ids[near[0]] != name else None

@@ -41,10 +41,10 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
     (
         "prompt_completion",
         {
-            "prompt": ("prompt", "question", "query", "user", "input", "source"),
+            "prompt": ("prompt", "question", "query", "user", "input", "source", "problem"),
             "completion": (
                 *("completion", "response", "answer", "assistant", "output", "reply"),
-                *("target",),
+                *("target", "solution", "ground_truth"),
             ),
         },
     ),
@@ -165,6 +165,16 @@ def assign_roles(
 def make_reader(roles: Roles) -> ReadTurns:
     """Return the function that reads the turns of a row."""
     return partial(_READERS[roles.form], **roles.by_role())
+
+
+def are_swapped(prompt: str, completion: str) -> bool:
+    """Tell whether a column called as answers are has the prompts, and the reverse.
+
+    Labels are left out: texts may well be written for a label.
+    """
+    usual = next(usual for form, usual in _USUAL if form == "prompt_completion")
+    asked, said = set(usual["prompt"]), set(usual["completion"])
+    return prompt.strip().lower() in said and completion.strip().lower() in asked
 
 
 def _distinct(found: Mapping[str, str]) -> bool:

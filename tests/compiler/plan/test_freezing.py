@@ -134,3 +134,20 @@ def test_an_adapter_on_the_last_layers_reaches_no_others(
     whole = make_frame(*build_known({})).job("ddp", checkpointing=checkpointing, micro=1)
     kept = [parts_of_phases(each)["layer_backward"]["activations"] for each in (job, whole)]
     assert (kept[0] < kept[1] / 4) == (frozen > 0)
+
+
+def test_frozen_layers_stay_in_16_bits(build_known: BuildKnown) -> None:
+    """Beside trained layers in fp32, unless an answer is generated or another dtype would be."""
+    plan = make_plan(*build_known(FREEZE))
+    answering = make_plan(*build_known({**FREEZE, "/spec/training/evaluation/samples": 2}))
+    stored_wide = make_plan(*build_known({**FREEZE, "/facts/model/dtype": "float32"}))
+    rounded = make_plan(*build_known({**FREEZE, "/facts/model/dtype": "float16"}))
+
+    assert plan.decisions.load_dtype.value == "bf16"
+    assert plan.decisions.load_dtype.because.key == "load.frozen_layers"
+    assert rounded.decisions.load_dtype.because.key == "load.frozen_layers.rounded"
+    for other in (answering, stored_wide):
+        assert other.decisions.load_dtype.value == "fp32"
+    frozen = 7_615_616_512 - plan.trainable_parameters
+    static = [each.memory.parts["evaluation"]["static"] for each in (plan, stored_wide)]
+    assert static[1] - static[0] == 2 * frozen

@@ -122,9 +122,32 @@ def test_any_plan_agrees_with_itself(build_known: BuildKnown, edits: dict[str, A
         assert not plan.alternatives
 
 
-def test_alternatives_fit_when_their_change_is_made(build_known: BuildKnown) -> None:
-    """A full fine-tune of 7B on one 80 GB GPU does not fit; what is offered does."""
-    edits: dict[str, Any] = {"/spec/method/type": "full"}
+LLAMA_70B = {
+    "/config/hidden_size": 8192,
+    "/config/intermediate_size": 28672,
+    "/config/num_hidden_layers": 80,
+    "/config/num_attention_heads": 64,
+    "/config/num_key_value_heads": 8,
+}
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        {"/spec/method/type": "full"},
+        {
+            **LLAMA_70B,
+            "/spec/method/type": "qlora",
+            "/spec/distribution/strategy": "fsdp",
+            "/facts/hardware/count": 4,
+            "/facts/hardware/memory_bytes": 25757220864,
+        },
+    ],
+)
+def test_alternatives_fit_when_their_change_is_made(
+    build_known: BuildKnown, edits: dict[str, Any]
+) -> None:
+    """7B in full on 80 GB does not fit, nor 70B with FSDP-QLoRA on 24 GB; what is offered does."""
     spec, facts = build_known(edits)
     plan = make_plan(spec, facts)
     assert plan.memory.fits is False

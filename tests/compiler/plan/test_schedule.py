@@ -62,3 +62,17 @@ def test_what_is_saved_is_counted_and_said(build_known: BuildKnown) -> None:
     assert (alone.value, alone.because.key) == (15, "save_steps.alone")
     assert count_saves(300, save_steps=15, eval_steps=5, validated=True) == 60
     assert count_saves(300, save_steps=15, eval_steps=5, validated=False) == 20
+
+
+def test_evaluations_of_short_runs(build_known: BuildKnown) -> None:
+    """A few steps are evaluated once, and costly checkpoints are few; a spec's number is kept."""
+    short = make_plan(*build_known({"/spec/training/max_steps": 5})).decisions.eval_steps
+    assert (short.value, short.because.key) == (5, "eval_steps.few")
+    whole = {"/spec/method/type": "full", "/facts/hardware/count": 8}
+    costly = make_plan(*build_known({**whole, "/spec/training/max_steps": 20})).decisions
+    assert (costly.eval_steps.value, costly.eval_steps.because.key) == (20, "eval_steps.costly")
+    assert costly.save_steps.value == 20
+    patient = {**whole, "/spec/training/max_steps": 20, "/spec/training/early_stopping": 3}
+    assert make_plan(*build_known(patient)).decisions.eval_steps.value == 5
+    asked = {**whole, "/spec/training/max_steps": 5, "/spec/training/evaluation/every_steps": 1}
+    assert make_plan(*build_known(asked)).decisions.eval_steps.value == 1

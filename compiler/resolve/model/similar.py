@@ -1,0 +1,73 @@
+"""Ids of models that look alike: misspellings, and other members of one family."""
+
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher, get_close_matches
+from typing import Final
+
+from ftc.compiler.knowledge.models import all_models
+
+_ALIKE: Final = 0.8
+_WORD_ALIKE: Final = 0.7
+_CANDIDATES: Final = 8
+_WORD: Final = re.compile(r"[a-z]+")
+_NUMBER: Final = re.compile(r"\d")
+
+
+def find_misspelt(name: str) -> str | None:
+    """Return the table's id that `name` misspells, or None.
+
+    Versions, sizes and dates are no typos: both ids have the same digits, and every word of one is
+    a word of the other, spelt alike. A name without an owner is compared with names alone.
+    """
+    ids = {_comparable(model.id, name): model.id for model in all_models()}
+    near = get_close_matches(name.casefold(), ids, n=_CANDIDATES, cutoff=_ALIKE)
+    found = (ids[each] for each in near if _has_same_parts(name.casefold(), each))
+    near_id = next(found, None)
+    return None if near_id == name else near_id
+
+
+def find_family(name: str) -> str | None:
+    """Return the family of a model as the table writes it, where the table has others of it."""
+    owner, first = _owner(name), _first_word(name)
+    for model in all_models():
+        if first and (_owner(model.id), _first_word(model.id)) == (owner, first):
+            written = model.id.rpartition("/")[2]
+            return written[: len(first)]
+    return None
+
+
+def _comparable(known: str, name: str) -> str:
+    return (known if "/" in name else known.rpartition("/")[2]).casefold()
+
+
+def _has_same_parts(name: str, known: str) -> bool:
+    if _NUMBER.findall(name) != _NUMBER.findall(known):
+        return False
+    owner = known.partition("/")[0]
+    words, others = _WORD.findall(name), _WORD.findall(known)
+    left = [word for word in words if not _take_alike(word, others)]
+    # some ids repeat the owner: Meta-Llama
+    return all(word in owner for word in (*left, *others))
+
+
+def _take_alike(word: str, others: list[str]) -> bool:
+    """Remove the word that is spelt most alike from the others; False where none is."""
+    best = max(others, key=lambda other: _ratio(word, other), default="")
+    if not best or _ratio(word, best) < _WORD_ALIKE:
+        return False
+    others.remove(best)
+    return True
+
+
+def _ratio(one: Sequence[str], other: Sequence[str]) -> float:
+    return SequenceMatcher(None, one, other).ratio()
+
+
+def _owner(name: str) -> str:
+    return name.casefold().rpartition("/")[0]
+
+
+def _first_word(name: str) -> str:
+    match = _WORD.match(name.casefold().rpartition("/")[2])
+    return match[0] if match else ""

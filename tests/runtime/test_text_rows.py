@@ -1,0 +1,67 @@
+"""Prompts and completions are read as texts, and as the lists of messages that TRL takes."""
+
+import json
+from typing import Any
+
+import pytest
+
+from ftc.runtime.chat_rows import read_chat
+from ftc.runtime.class_records import text_of
+from ftc.runtime.text_rows import read_answer
+
+
+def message(role: str, text: str) -> dict[str, str]:
+    """Return a message."""
+    return {"role": role, "content": text}
+
+
+ASKED = [message("system", "Be brief."), message("user", "Who?")]
+TURNS = (("system", "Be brief."), ("user", "Who?"), ("assistant", "Ada"))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "completion"),
+    [
+        (ASKED, "Ada"),
+        (ASKED, [message("assistant", "Ada")]),
+        (json.dumps(ASKED), json.dumps([message("assistant", "Ada")])),
+    ],
+)
+def test_lists_of_messages(prompt: object, completion: object) -> None:
+    """Lists, their JSON, and an answer that is a text, such as a reference of GRPO."""
+    row = {"prompt": prompt, "completion": completion}
+    assert read_answer(row, prompt="prompt", completion="completion") == TURNS
+
+
+@pytest.mark.parametrize(
+    ("row", "read"),
+    [
+        ({"prompt": '[{"a": 1}]', "completion": "x"}, (("user", '[{"a": 1}]'), ("assistant", "x"))),
+        ({"prompt": ["who?"], "completion": "Ada"}, "not_text"),
+        ({"prompt": [message("user", "Who?")], "completion": {"name": "Ada"}}, "not_text"),
+        ({"prompt": [message("referee", "Who?")], "completion": "Ada"}, "unknown_role"),
+        ({"prompt": [message("assistant", "Ada")], "completion": "Bob"}, "order"),
+        ({"prompt": " ", "completion": [message("assistant", "Ada")]}, "blank"),
+    ],
+)
+def test_what_is_no_list_of_messages(row: dict[str, Any], read: object) -> None:
+    """Other JSON stays a text; other lists and roles in a wrong order are malformed."""
+    assert read_answer(row, prompt="prompt", completion="completion") == read
+
+
+def test_a_classified_prompt_of_several_messages() -> None:
+    """Its texts stand one under the other, and the label is no part of them."""
+    assert text_of(TURNS) == "Be brief.\nWho?"
+    assert text_of(TURNS[1:]) == "Who?"
+
+
+@pytest.mark.parametrize(
+    ("asks", "answers"),
+    [("customer", "agent"), ("human", "gpt"), ("User", "Model"), ("prompter", "assistant")],
+)
+def test_roles_of_data_sets(asks: str, answers: str) -> None:
+    """Names of the two speakers that data sets use, in any case."""
+    row = {"messages": [message(asks, "Who?"), message(answers, "Ada")]}
+    assert read_chat(row, messages="messages") == TURNS[1:]
+    other = {"messages": [message("buyer", "Who?"), message("seller", "Ada")]}
+    assert read_chat(other, messages="messages") == "unknown_role"
