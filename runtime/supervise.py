@@ -6,7 +6,7 @@ A part such as `[--model MODEL]` is replaced by that argument of run.sh, or remo
 Each stage runs in a session of its own and gets signals from this process only: training saves a
 checkpoint at the end of its step, any other stage is terminated, and a second Ctrl-C kills the
 stage. Training that saved after a signal or ran out of memory is restarted. A launcher hides the
-exit code of training, so training writes it to run/train/exit_code.json.
+exit code of training, so training writes it to run/train/exit_code.json, or a pilot to run/pilot.
 
 Standard library only. With a container this runs outside of it, hence on Python 3.9 or newer.
 """
@@ -33,6 +33,7 @@ from .exit_codes import OUT_OF_MEMORY, PREEMPTED
 NO_COMMAND = 127  # as a shell exits
 CONTAINER = "container.txt"  # names the image that commands run in
 TRAINING = {"train.py", "./node.sh"}  # a command with one of these words trains
+PILOT = "--pilot"  # makes it measure a few steps only; the commands after it are not run
 WAIT_SECONDS = 2.0  # between two attempts to reach the first node
 
 
@@ -119,6 +120,11 @@ def is_training(command: Sequence[str]) -> bool:
     return bool(TRAINING.intersection(command))
 
 
+def name_folder(command: Sequence[str]) -> str:
+    """Return the folder below run/ that this training writes to."""
+    return "pilot" if PILOT in command else "train"
+
+
 def name_stage(command: Sequence[str]) -> str:
     """Return the script of a command."""
     return next((word for word in command if word.endswith(".py")), command[0])
@@ -178,7 +184,8 @@ def _parse_given(
 
 def train(supervisor: Supervisor, command: Sequence[str], options: argparse.Namespace) -> int:
     """Run training, and restart it when that helps; return its exit code."""
-    note = supervisor.run_folder / "train" / "exit_code.json"
+    stage = name_folder(command)
+    note = supervisor.run_folder / stage / "exit_code.json"
     environment = {}
     if options.cpu_processes and not os.environ.get("OMP_NUM_THREADS"):
         environment["OMP_NUM_THREADS"] = str(max(1, _count_cores() // options.cpu_processes))
@@ -189,7 +196,8 @@ def train(supervisor: Supervisor, command: Sequence[str], options: argparse.Name
         if supervisor.run(command, environment) == 0:
             return 0
         if not note.is_file():
-            kills.explain(supervisor.bundle, kills_before, on_cpu=options.cpu_processes is not None)
+            on_cpu = options.cpu_processes is not None
+            kills.explain(supervisor.bundle, kills_before, on_cpu=on_cpu, stage=stage)
         code = _read_code(note)
         if options.restarts == 0 or code not in options.restart_after:
             return code
@@ -247,7 +255,7 @@ def main(arguments: Sequence[str]) -> int:
     for command in commands:
         trains = is_training(command)
         code = train(supervisor, command, options) if trains else supervisor.run(command)
-        if code:
+        if code or PILOT in command:
             return code
     return 0
 
