@@ -13,7 +13,8 @@ run/pilot/pilot.json, which `ftc plan --calibrate` and `ftc compile --calibrate`
 * `out_of_memory`: how the micro-batch was reduced, as in run/train/batch.json; empty if it was not
 * `planned`: `allocated_bytes`, `memory_bytes` (the peak of one process: torch's reserved memory on
   a GPU, the process's memory on a CPU), `step_seconds`, `tokens_per_second`, `training_seconds`,
-  null where the plan does not know; and `calibration`: the factors that the plan was scaled by
+  null where the plan does not know; `margin_bytes`: the part of the memory that is only there for
+  safety; `calibration`: the factors that the plan was scaled by
 * `measured`: the same numbers, `allocated_bytes` null on a CPU; `longest_step_seconds`: of a step
   with the longest rows; `steps`
 """
@@ -155,7 +156,7 @@ class Pilot:
             "measured": {**measured, "steps": STEPS},
         }
         write_json(self.run.folder / "pilot" / "pilot.json", pilot)
-        for line in (*write_table(pilot), *advise(pilot, is_largest=row == 0)):
+        for line in (*write_table(pilot), *advise(pilot, is_planned=row == 0)):
             self.run.say(line)
 
 
@@ -172,15 +173,22 @@ def measure_rows(rows: Any) -> list[int]:
 
 
 def measure_table(table: Any) -> Any:
-    """Return the tokens of each row of a pyarrow table."""
+    """Return the tokens of each row of a pyarrow table.
+
+    The answers of a pair have their prompt in them, or `prompt_ids` has it. `input_ids` are the
+    prompt and the better answer in both cases.
+    """
 
     def count(name: str) -> Any:
         return compute.list_value_length(table[name])
 
     names = set(table.column_names)
-    if {"prompt_ids", "chosen_ids", "rejected_ids"} <= names:
-        longer = compute.max_element_wise(count("chosen_ids"), count("rejected_ids"))
-        return compute.add(count("prompt_ids"), longer)
+    if "rejected_ids" in names:
+        chosen, rejected = count("chosen_ids"), count("rejected_ids")
+        more = compute.subtract(compute.max_element_wise(chosen, rejected), chosen)
+        if "input_ids" in names:
+            return compute.add(count("input_ids"), more)
+        return compute.add(compute.add(count("prompt_ids"), chosen), more)
     return count("input_ids" if "input_ids" in names else "prompt_ids")
 
 
@@ -240,9 +248,9 @@ def list_planned(plan: Mapping[str, Any], row: int) -> dict[str, Any]:
     """Return the plan's numbers for a line of the ladder; null where one is not known."""
     rung, seconds = plan["pilot"]["rungs"][row], plan["seconds"]
     step = rung["step_seconds"]
-    known = {name: rung[name] for name in ("memory_bytes", "allocated_bytes", "step_seconds")}
     return {
-        **known,
+        **{name: rung[name] for name in ("memory_bytes", "margin_bytes", "allocated_bytes")},
+        "step_seconds": step,
         "tokens_per_second": step and round(plan["tokens_per_step"] / step, 1),
         "training_seconds": seconds and seconds["total"],
         "calibration": plan["pilot"]["calibration"],
@@ -288,21 +296,23 @@ def write_table(pilot: Mapping[str, Any]) -> list[str]:
         before = "unknown" if planned[name] is None else show(planned[name])
         ratio = f"   x {measured[name] / planned[name]:.2f}" if planned[name] else ""
         lines.append(f"  {label:<16}{before:>14}{show(measured[name]):>14}{ratio}")
+        if name == "memory_bytes":
+            lines.append(f"  {'of it a margin':<16}{show(planned['margin_bytes']):>14}")
     longest = f"{pilot['longest_tokens']:,} tokens"
     seconds = measured["longest_step_seconds"]
     return [*lines, f"  a step with the longest rows, of {longest}: {seconds:.3f} s"]
 
 
-def advise(pilot: Mapping[str, Any], *, is_largest: bool) -> list[str]:
+def advise(pilot: Mapping[str, Any], *, is_planned: bool) -> list[str]:
     """Return what to change, a line for each reason, and how to plan with these numbers.
 
-    `is_largest` says that the micro-batch is the planned one.
+    `is_planned` says that the micro-batch is the planned one.
     """
     planned, measured, machine = pilot["planned"], pilot["measured"], pilot["machine"]
     per_device = machine["count"] if machine["kind"] == "cpu" else 1
     used = measured["memory_bytes"] * per_device / machine["memory_bytes"]
     advice = []
-    if not is_largest:
+    if not is_planned:
         rows = pilot["micro_batch"]
         advice.append(f"the planned micro-batch does not fit: set training.micro_batch to {rows}")
     elif used > TIGHT_SHARE:

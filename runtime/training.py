@@ -50,7 +50,8 @@ class TrainingSession(TrainerCallback):
     `ladder` lists [rows per pass, passes per step], the same batch in less and less memory. `row`
     selects a line, by default the one that memory has allowed so far. `keep` is the number of
     checkpoints, `planned_bytes` the planned peak. `tracker` is one of `tracking`. A `pilot` takes a
-    few steps in a folder of its own, and ends the process with exit code 0.
+    few steps in a folder of its own, and ends the process with exit code 0. `place` is the folder,
+    relative to the bundle's.
     """
 
     def __init__(
@@ -69,7 +70,8 @@ class TrainingSession(TrainerCallback):
         self.pilot = Pilot(run) if pilot else None
         if pilot:
             run.stage = "pilot"  # in the events; there is no record of it
-        self.folder = run.folder / ("pilot" if pilot else "train")
+        self.place = "run/pilot" if pilot else "run/train"
+        self.folder = run.bundle / self.place
         self.checkpoints = self.folder / "checkpoints"
         self.row = self._read_batch()["row"] if row is None else min(row, len(ladder) - 1)
         self.micro_batch, self.accumulation = ladder[self.row]

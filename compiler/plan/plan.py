@@ -227,13 +227,15 @@ class Rung:
     """A line of the ladder: rows of a pass and passes of a step, with what they are to need.
 
     The bytes are those of one process at its peak: allocated, and reserved on a GPU or all of the
-    process's memory on a CPU. `step_seconds` is None where no rate is known.
+    process's memory on a CPU, of which `margin_bytes` are added for safety. `step_seconds` is None
+    where no rate is known.
     """
 
     micro: int
     accumulation: int
     allocated_bytes: int
     memory_bytes: int
+    margin_bytes: int
     step_seconds: float | None
 
 

@@ -43,6 +43,7 @@ def _pilot(source: BundleSource) -> dict[str, Any]:
                 "accumulation": rung.accumulation,
                 "allocated_bytes": rung.allocated_bytes,
                 "memory_bytes": rung.memory_bytes,
+                "margin_bytes": rung.margin_bytes,
                 "step_seconds": rung.step_seconds,
             }
             for rung in plan.rungs

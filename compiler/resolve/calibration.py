@@ -39,19 +39,18 @@ class Factors(msgspec.Struct):
 
 
 class Planned(msgspec.Struct):
-    """The plan's numbers; the allocated bytes are those of one process at its peak."""
+    """The plan's numbers: the peak of one process with its margin, and seconds of a step."""
 
     memory_bytes: Size
-    allocated_bytes: Size
+    margin_bytes: Annotated[int, msgspec.Meta(ge=0)]
     step_seconds: Seconds | None
     calibration: Factors
 
 
 class Measured(msgspec.Struct):
-    """The same numbers, measured; torch's allocated bytes are known on a GPU only."""
+    """The same numbers, measured."""
 
     memory_bytes: Size
-    allocated_bytes: Size | None
     step_seconds: Seconds
 
 
@@ -105,15 +104,10 @@ def _parse(path: Path, content: bytes) -> Pilot | Finding:
 
 
 def _memory_factor(found: Pilot) -> float:
-    """Return measured over planned bytes: of what was allocated or reserved, the larger factor.
-
-    The margin of a plan is no part of what it allocates, and so stays in addition.
-    """
-    planned, measured = found.planned, found.measured
-    ratio = measured.memory_bytes / planned.memory_bytes
-    if measured.allocated_bytes is not None:
-        ratio = max(ratio, measured.allocated_bytes / planned.allocated_bytes)
-    return round(ratio * planned.calibration.memory, 4)
+    """Return measured over planned bytes without the margin, which a plan adds again."""
+    planned = found.planned
+    ratio = found.measured.memory_bytes / max(1, planned.memory_bytes - planned.margin_bytes)
+    return round(ratio * planned.calibration.memory, 3)
 
 
 def _time_factor(found: Pilot) -> float | None:
@@ -122,7 +116,7 @@ def _time_factor(found: Pilot) -> float | None:
     if planned.step_seconds is None:
         return None
     ratio = found.measured.step_seconds / planned.step_seconds
-    return round(ratio * planned.calibration.time, 4)
+    return round(ratio * planned.calibration.time, 3)
 
 
 def _is_of(machine: Machine, hardware: HardwareFacts) -> bool:
