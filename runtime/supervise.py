@@ -44,7 +44,7 @@ class Supervisor:
         self.bundle = bundle
         self.run_folder = bundle / "run"
         self.stage = ""
-        self.is_training = False
+        self.is_training = self.is_pilot = False
         self.process: subprocess.Popen[bytes] | None = None
         self.is_told = False  # to stop
         for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
@@ -65,7 +65,8 @@ class Supervisor:
             (self.run_folder / "stop").touch()
         except OSError:
             return False
-        said = "training saves a checkpoint at the end of this step (Ctrl-C again kills it)"
+        does = "the pilot stops" if self.is_pilot else "training saves a checkpoint"
+        said = f"{does} at the end of this step (Ctrl-C again kills it)"
         os.write(2, f"run.sh: {said}\n".encode())  # print may be running when a signal comes
         return True
 
@@ -78,13 +79,15 @@ class Supervisor:
     def exit_if_told(self) -> None:
         """Exit with PREEMPTED after a signal."""
         if self.is_told:
-            _say(f"stopped by a signal in {self.stage}; ./run.sh resumes")
+            again = f"./run.sh {PILOT} starts again" if self.is_pilot else "./run.sh resumes"
+            _say(f"stopped by a signal in {self.stage}; {again}")
             raise SystemExit(PREEMPTED)
 
     def run(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
         """Run a stage to its end and return its exit code; exits if a signal came."""
         self.exit_if_told()
         self.stage, self.is_training = name_stage(command), is_training(command)
+        self.is_pilot = PILOT in command
         try:
             self.process = subprocess.Popen(
                 command,

@@ -120,7 +120,7 @@ def _time_factor(found: Pilot) -> float | None:
 
 
 def _is_of(machine: Machine, hardware: HardwareFacts) -> bool:
-    """Return whether a pilot ran on as many devices of this kind."""
+    """Return whether a pilot ran on as many devices of this kind; a spec's word can mean several."""
     if (machine.kind, machine.nodes) != (hardware.kind, hardware.nodes):
         return False
     if machine.count != max(1, hardware.count):
@@ -128,7 +128,8 @@ def _is_of(machine: Machine, hardware: HardwareFacts) -> bool:
     if machine.kind == "cpu" or machine.device == hardware.name:
         return True
     match = find_accelerator(machine.device)
-    return match is not None and match.accelerator.name == hardware.name
+    names = {hardware.name, *hardware.also_matches}
+    return match is not None and match.accelerator.name in names
 
 
 def _describe(count: int, device: str, nodes: int) -> str:

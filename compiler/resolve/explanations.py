@@ -327,7 +327,7 @@ NO_CUDA: Final = _page(
     instead='An NVIDIA GPU such as `H200` or `A100-80GB`, or `"cpu"`.',
 )
 NO_CALIBRATION: Final = _page(
-    "FTC310",
+    "FTC308",
     "unusable-calibration",
     what="The file that `--calibrate` names is not what `./run.sh --pilot` writes, or its numbers "
     "cannot be.",
@@ -336,7 +336,7 @@ NO_CALIBRATION: Final = _page(
     instead="The unchanged `run/pilot/pilot.json` of a pilot that ran to its end.",
 )
 OTHER_MACHINE: Final = _page(
-    "FTC311",
+    "FTC309",
     "calibration-of-another-machine",
     what="The pilot ran on other devices than those of the spec, or on another number of them.",
     why="Memory and speed that were measured there say little about this hardware.",
