@@ -331,5 +331,5 @@ def advise(pilot: Mapping[str, Any], *, is_planned: bool) -> list[str]:
             " machine, and count on the measured time"
         )
     lines = [f"  {line}" for line in advice] or ["  nothing has to be changed"]
-    path = "run/pilot/pilot.json"
-    return [*lines, f"  `ftc compile SPEC --calibrate {path}` plans with what was measured"]
+    command = "ftc compile spec.json --calibrate run/pilot/pilot.json"
+    return [*lines, f"  `{command}` plans with what was measured"]
