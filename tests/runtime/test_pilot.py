@@ -1,5 +1,6 @@
 """A pilot of training: which rows it takes, in which order, and what it says."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,6 +8,7 @@ import pyarrow as pa
 import pytest
 from datasets import Dataset
 
+from ftc.runtime.exit_codes import OUT_OF_MEMORY
 from ftc.runtime.pilot import (
     LONG_STEPS,
     SPEED_STEPS,
@@ -20,6 +22,8 @@ from ftc.runtime.pilot import (
     order_steps,
     write_table,
 )
+from tests.end_to_end.process import read_json
+from tests.runtime.sessions import run_cases
 
 GIB = 2**30
 RUNG = {
@@ -198,3 +202,30 @@ def test_a_larger_batch_is_not_proposed_for_a_whole_step() -> None:
     """All rows of a process are in one pass already."""
     pilot = {**make_pilot(memory_bytes=GIB), "accumulation": 1}
     assert "nothing" in advise(pilot, is_planned=True)[0]
+
+
+def test_a_pilot_that_runs_out_of_memory(tmp_path: Path) -> None:
+    """The next start takes the next line of the ladder; what training has noted stays."""
+    make = (
+        "from ftc.runtime.run import Run\n"
+        "from ftc.runtime.training import TrainingSession\n"
+        "def make():\n"
+        "    return TrainingSession(Run(folder, stage='train'), ladder=[[4, 2], [2, 4]], row=None,"
+        " planned_bytes=1, keep=1, pilot=True)\n"
+    )
+    (tmp_path / "run/train").mkdir(parents=True)
+    first, last, real = run_cases(
+        tmp_path,
+        f"{make}make().explain(MemoryError(), trainer)",
+        f"{make}make().explain(MemoryError(), trainer)",
+        "os._exit(10 + make_session(folder).micro_batch)",
+    )
+    assert first.code == OUT_OF_MEMORY, first.err
+    assert "next with 2 x 4 passes, the same batch" in first.err
+    assert last.code == 1, last.err
+    assert "with 2 rows per pass" in last.err
+    assert real.code == 10 + 4
+    noted = read_json(tmp_path / "run/pilot/batch.json")
+    assert (noted["row"], noted["changes"][0]["to"]) == (1, [2, 4])
+    assert (tmp_path / "run/pilot/exit_code.json").read_text() == "1\n"
+    assert not list((tmp_path / "run/train").iterdir())
