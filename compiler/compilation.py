@@ -11,8 +11,9 @@ from ftc.compiler.plan.known_facts import KnownFacts, known
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.relocation import bundle_folder, bundle_source
+from ftc.compiler.resolve.calibration import read_calibration
 from ftc.compiler.resolve.data.earlier_runs import find_seen
-from ftc.compiler.resolve.facts import Facts, HardwareFacts, Unknown
+from ftc.compiler.resolve.facts import Calibration, Facts, HardwareFacts, Unknown
 from ftc.compiler.resolve.hardware import measure_disk
 from ftc.compiler.resolve.resolver import FACTS, NOT_SAID, Fact, Resolver, canonical_hash, stamp
 from ftc.compiler.verify.explanations import EXPLANATIONS as VERIFY
@@ -41,7 +42,7 @@ class Compilation:
     `output` is the bundle's folder, where it is not the usual one. `locked` takes every fact from
     the lock in it or fails; `update` takes none from there. A `resolver` that is passed to several
     compilations looks up again only what their specs have different. `unsaid` names the facts whose
-    part of the spec nobody has written yet.
+    part of the spec nobody has written yet. `calibrate` is the pilot.json that scales the plan.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Compilation:
         update: bool = False,
         resolver: Resolver | None = None,
         unsaid: Collection[str] = (),
+        calibrate: Path | None = None,
     ) -> None:
         self.document = document
         self.spec = spec
@@ -62,6 +64,7 @@ class Compilation:
         self.update = update
         self.resolver = resolver or Resolver()
         self.unsaid = unsaid
+        self.calibrate = calibrate
 
     @cached_property
     def previous(self) -> Lock | None:
@@ -82,6 +85,22 @@ class Compilation:
     @cached_property
     def facts(self) -> Facts:
         """What is known of the model, its tokenizer, the data and the hardware."""
+        facts, found = self.resolved, self.calibration
+        if isinstance(found, Calibration) and isinstance(facts.hardware, HardwareFacts):
+            return replace(facts, hardware=replace(facts.hardware, calibration=found))
+        return facts
+
+    @cached_property
+    def calibration(self) -> Calibration | Finding | None:
+        """What a pilot measured, or what is wrong with its file; None where there is none."""
+        hardware = self.resolved.hardware
+        if self.calibrate is None or isinstance(hardware, Unknown):
+            return None
+        return read_calibration(self.calibrate, hardware)
+
+    @cached_property
+    def resolved(self) -> Facts:
+        """The facts without what a pilot measures now; the lock may have an earlier one's."""
         facts = self.resolver.resolve(
             self.spec, folder=self.document.folder, kept=self.kept, unsaid=self.unsaid
         )
@@ -112,7 +131,8 @@ class Compilation:
         judged = run_checks(
             self.spec, facts, plan, others=others, other_explanations=(*VERIFY, *WRITE)
         )
-        return (*_list_unknown(facts), *judged)
+        wrong = (self.calibration,) if isinstance(self.calibration, Finding) else ()
+        return (*_list_unknown(facts), *wrong, *judged)
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:

@@ -61,12 +61,14 @@ def check(
     locked: bool = False,
     update: bool = False,
     resolver: Optional["Resolver"] = None,
+    calibrate: Path | None = None,
 ) -> Outcome:
     """Run every stage up to the checks; `source` is a path or "-"; nothing is written.
 
     `overrides` maps dotted paths to values, as `apply_overrides` reads them. `locked` takes every
     fact from the lock or fails; `update` looks again at all of them. A `resolver` that is passed to
-    several calls keeps the facts of what their specs have in common.
+    several calls keeps the facts of what their specs have in common. `calibrate` is the pilot.json
+    that scales the plan.
     Raises EnvironmentFailure when the world fails, never for a wrong spec.
     """
     read = _read(source, overrides or {})
@@ -75,7 +77,13 @@ def check(
     from ftc.compiler.compilation import Compilation
 
     compilation = Compilation(
-        read.document, read.spec, output=output, locked=locked, update=update, resolver=resolver
+        read.document,
+        read.spec,
+        output=output,
+        locked=locked,
+        update=update,
+        resolver=resolver,
+        calibrate=calibrate,
     )
     return _outcome(compilation)
 
@@ -87,6 +95,7 @@ def compile_bundle(
     locked: bool = False,
     update: bool = False,
     stop_after: str | None = None,
+    calibrate: Path | None = None,
 ) -> Outcome:
     """Run every stage up to verify (or `stop_after`), ready for `write`; nothing is written."""
     read = _read(source, {})
@@ -96,7 +105,14 @@ def compile_bundle(
         return read if locked else _with_the_rest(read, None)
     from ftc.compiler.compilation import Compilation
 
-    compilation = Compilation(read.document, read.spec, output=output, locked=locked, update=update)
+    compilation = Compilation(
+        read.document,
+        read.spec,
+        output=output,
+        locked=locked,
+        update=update,
+        calibrate=calibrate,
+    )
     outcome = _outcome(compilation)
     if compilation.failed or stop_after in STAGES[2:5]:
         return outcome

@@ -50,6 +50,12 @@ class DistributedSession(TrainingSession):
         torch.distributed.all_reduce(found)
         return [count > 0 for count in found.tolist()]
 
+    def gather(self, numbers: Mapping[str, float]) -> Sequence[Mapping[str, float]]:
+        """Return the numbers of every process, in the order of their ranks."""
+        found: list[Any] = [None] * self.run.processes
+        torch.distributed.all_gather_object(found, dict(numbers))
+        return found
+
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Seal the checkpoint once every process has its part on the disk."""
         folder = self.checkpoints / f"checkpoint-{state.global_step}"

@@ -36,20 +36,18 @@ def find_children(process: int) -> Iterator[int]:
                 yield from find_children(child)
 
 
-def explain(bundle: Path, kills_before: int, *, on_cpu: bool) -> None:
+def explain(bundle: Path, kills_before: int, *, on_cpu: bool, stage: str = "train") -> None:
     """Print and log why training was killed; nothing if it ended with a message of its own.
 
     `kills_before` is what `count_kills` returned when training started. On a CPU this also writes
-    the exit code of training.
+    the exit code of training. `stage` is train or pilot, which names the folder too.
     """
     run = bundle / "run"
-    ends = [e.get("event") for e in events.read(run / "stages.jsonl") if e.get("stage") == "train"]
+    ends = [e.get("event") for e in events.read(run / "stages.jsonl") if e.get("stage") == stage]
     for_memory = count_kills() > kills_before
     if ends[-1:] != ["began"] and not for_memory:
         return
-    logged = [
-        event for event in events.read(run / "train" / "log.jsonl") if "memory_bytes" in event
-    ]
+    logged = [event for event in events.read(run / stage / "log.jsonl") if "memory_bytes" in event]
     step = logged[-1]["step"] if logged else 0
     if for_memory:
         cause = f"the kernel killed training after step {step:,} because memory ran out"
@@ -61,23 +59,28 @@ def explain(bundle: Path, kills_before: int, *, on_cpu: bool) -> None:
     code = 1
     if on_cpu:
         used_bytes = max((event["memory_bytes"] for event in logged), default=0)
-        code, advice = _reduce_batch(bundle, step, used_bytes, for_memory=for_memory)
-        files.write_json(run / "train" / "exit_code.json", code)
+        code, advice = _reduce_batch(
+            run / stage / "batch.json", step, used_bytes, for_memory=for_memory
+        )
+        files.write_json(run / stage / "exit_code.json", code)
     else:
         planned_bytes = _read(bundle / "plan.json").get("host_bytes", 0)
         advice = f"{planned_bytes / 2**30:.2f} GiB of host memory were planned"
         if for_memory:
             advice += "; stop other programs that use memory, or use a machine with more"
-    sentence = f"{cause}: {advice}; {_find_checkpoint(run)}"
+    again = _find_checkpoint(run) if stage == "train" else "./run.sh --pilot starts again"
+    sentence = f"{cause}: {advice}; {again}"
     print(f"run.sh: {sentence}", file=sys.stderr, flush=True)
-    events.append(run / "stages.jsonl", stage="train", event="failed", code=code, sentence=sentence)
+    events.append(run / "stages.jsonl", stage=stage, event="failed", code=code, sentence=sentence)
 
 
-def _reduce_batch(bundle: Path, step: int, used_bytes: int, *, for_memory: bool) -> tuple[int, str]:
-    """Note the next smaller micro-batch if memory ran out; return an exit code and a sentence."""
-    planned_bytes = _read(bundle / "plan.json").get("memory_bytes", 0)
+def _reduce_batch(path: Path, step: int, used_bytes: int, *, for_memory: bool) -> tuple[int, str]:
+    """Note the next smaller micro-batch if memory ran out; return an exit code and a sentence.
+
+    `path` is batch.json in the folder of training.
+    """
+    planned_bytes = _read(path.parents[2] / "plan.json").get("memory_bytes", 0)
     sizes = f"{used_bytes / 2**30:.2f} GiB were used, {planned_bytes / 2**30:.2f} GiB were planned"
-    path = bundle / "run" / "train" / "batch.json"
     noted = {"row": 0, "ladder": [], "changes": [], **_read(path)}
     row, ladder = noted["row"], noted["ladder"]
     if row + 1 >= len(ladder):

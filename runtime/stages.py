@@ -26,9 +26,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-#: Modules that report and cannot change a result: events for `ftc watch`, the tracker, and the
-#: verdict on a training, which runs again at every start, and the report.
-REPORTING = frozenset({"tracking.py", "verdict.py", "events.py", "progress.py", "report.py"})
+#: Modules that report and cannot change a result: events for `ftc watch`, the tracker, the pilot,
+#: which leaves run/train alone, the verdict on a training, which runs again at every start, and the
+#: report.
+REPORTING = frozenset(
+    {"tracking.py", "verdict.py", "events.py", "progress.py", "pilot.py", "report.py"}
+)
 LOCK = "ftc.lock.json"  # marks a folder as a bundle; its content changes no result
 VERSION = 2  # of a record
 RACY_NS = 2_000_000_000  # a file changed so recently can change again with the same times

@@ -6,7 +6,7 @@ A part such as `[--model MODEL]` is replaced by that argument of run.sh, or remo
 Each stage runs in a session of its own and gets signals from this process only: training saves a
 checkpoint at the end of its step, any other stage is terminated, and a second Ctrl-C kills the
 stage. Training that saved after a signal or ran out of memory is restarted. A launcher hides the
-exit code of training, so training writes it to run/train/exit_code.json.
+exit code of training, so training writes it to run/train/exit_code.json, or a pilot to run/pilot.
 
 Standard library only. With a container this runs outside of it, hence on Python 3.9 or newer.
 """
@@ -33,6 +33,7 @@ from .exit_codes import OUT_OF_MEMORY, PREEMPTED
 NO_COMMAND = 127  # as a shell exits
 CONTAINER = "container.txt"  # names the image that commands run in
 TRAINING = {"train.py", "./node.sh"}  # a command with one of these words trains
+PILOT = "--pilot"  # makes it measure a few steps only; the commands after it are not run
 WAIT_SECONDS = 2.0  # between two attempts to reach the first node
 
 
@@ -43,7 +44,7 @@ class Supervisor:
         self.bundle = bundle
         self.run_folder = bundle / "run"
         self.stage = ""
-        self.is_training = False
+        self.is_training = self.is_pilot = False
         self.process: subprocess.Popen[bytes] | None = None
         self.is_told = False  # to stop
         for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
@@ -64,7 +65,8 @@ class Supervisor:
             (self.run_folder / "stop").touch()
         except OSError:
             return False
-        said = "training saves a checkpoint at the end of this step (Ctrl-C again kills it)"
+        does = "the pilot stops" if self.is_pilot else "training saves a checkpoint"
+        said = f"{does} at the end of this step (Ctrl-C again kills it)"
         os.write(2, f"run.sh: {said}\n".encode())  # print may be running when a signal comes
         return True
 
@@ -77,13 +79,15 @@ class Supervisor:
     def exit_if_told(self) -> None:
         """Exit with PREEMPTED after a signal."""
         if self.is_told:
-            _say(f"stopped by a signal in {self.stage}; ./run.sh resumes")
+            again = f"./run.sh {PILOT} starts again" if self.is_pilot else "./run.sh resumes"
+            _say(f"stopped by a signal in {self.stage}; {again}")
             raise SystemExit(PREEMPTED)
 
     def run(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
         """Run a stage to its end and return its exit code; exits if a signal came."""
         self.exit_if_told()
         self.stage, self.is_training = name_stage(command), is_training(command)
+        self.is_pilot = PILOT in command
         try:
             self.process = subprocess.Popen(
                 command,
@@ -117,6 +121,11 @@ class Supervisor:
 def is_training(command: Sequence[str]) -> bool:
     """Return whether this command starts training."""
     return bool(TRAINING.intersection(command))
+
+
+def name_folder(command: Sequence[str]) -> str:
+    """Return the folder below run/ that this training writes to."""
+    return "pilot" if PILOT in command else "train"
 
 
 def name_stage(command: Sequence[str]) -> str:
@@ -178,7 +187,8 @@ def _parse_given(
 
 def train(supervisor: Supervisor, command: Sequence[str], options: argparse.Namespace) -> int:
     """Run training, and restart it when that helps; return its exit code."""
-    note = supervisor.run_folder / "train" / "exit_code.json"
+    stage = name_folder(command)
+    note = supervisor.run_folder / stage / "exit_code.json"
     environment = {}
     if options.cpu_processes and not os.environ.get("OMP_NUM_THREADS"):
         environment["OMP_NUM_THREADS"] = str(max(1, _count_cores() // options.cpu_processes))
@@ -189,7 +199,8 @@ def train(supervisor: Supervisor, command: Sequence[str], options: argparse.Name
         if supervisor.run(command, environment) == 0:
             return 0
         if not note.is_file():
-            kills.explain(supervisor.bundle, kills_before, on_cpu=options.cpu_processes is not None)
+            on_cpu = options.cpu_processes is not None
+            kills.explain(supervisor.bundle, kills_before, on_cpu=on_cpu, stage=stage)
         code = _read_code(note)
         if options.restarts == 0 or code not in options.restart_after:
             return code
@@ -247,7 +258,7 @@ def main(arguments: Sequence[str]) -> int:
     for command in commands:
         trains = is_training(command)
         code = train(supervisor, command, options) if trains else supervisor.run(command)
-        if code:
+        if code or PILOT in command:
             return code
     return 0
 

@@ -23,6 +23,7 @@ from transformers.trainer_callback import PrinterCallback, TrainerCallback
 from . import checkpoints, events, stages
 from .exit_codes import DIVERGED, OUT_OF_MEMORY, PREEMPTED
 from .files import write_json, write_lines
+from .pilot import Pilot
 from .progress import Progress
 from .run import Run
 from .upstream import skip_epochs
@@ -48,7 +49,9 @@ class TrainingSession(TrainerCallback):
 
     `ladder` lists [rows per pass, passes per step], the same batch in less and less memory. `row`
     selects a line, by default the one that memory has allowed so far. `keep` is the number of
-    checkpoints, `planned_bytes` the planned peak. `tracker` is one of `tracking`.
+    checkpoints, `planned_bytes` the planned peak. `tracker` is one of `tracking`. A `pilot` takes a
+    few steps in a folder of its own, and ends the process with exit code 0. `place` is the folder,
+    relative to the bundle's.
     """
 
     def __init__(
@@ -60,10 +63,15 @@ class TrainingSession(TrainerCallback):
         planned_bytes: int,
         keep: int,
         tracker: Any = None,
+        pilot: bool = False,
     ) -> None:
         self.run, self.ladder, self.keep = run, ladder, keep
         self.planned_bytes, self.tracker = planned_bytes, tracker
-        self.folder = run.folder / "train"
+        self.pilot = Pilot(run) if pilot else None
+        if pilot:
+            run.stage = "pilot"  # in the events; there is no record of it
+        self.place = "run/pilot" if pilot else "run/train"
+        self.folder = run.bundle / self.place
         self.checkpoints = self.folder / "checkpoints"
         self.row = self._read_batch()["row"] if row is None else min(row, len(ladder) - 1)
         self.micro_batch, self.accumulation = ladder[self.row]
@@ -84,9 +92,10 @@ class TrainingSession(TrainerCallback):
         Locks the run folder, and sets aside what other inputs led to.
         """
         self.run.read_rows(self.run.folder / "data/train.jsonl", 0)  # ends the stage if missing
-        self.identity = self.run.identify(*inputs)
-        if self.run.is_done(self.identity):
-            return False
+        if self.pilot is None:
+            self.identity = self.run.identify(*inputs)
+            if self.run.is_done(self.identity):
+                return False
         self.prepare()
         self.handle_signals()
         return True
@@ -125,7 +134,7 @@ class TrainingSession(TrainerCallback):
         for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
             signal.signal(number, self._remember)
         os.register_at_fork(after_in_child=self.run.release_lock)  # workers do not hold the lock
-        if self.tracker is not None:
+        if self.tracker is not None and self.pilot is None:
             self.tracker.begin(self.run)
 
     def _remember(self, number: int, _frame: Any) -> None:
@@ -133,9 +142,21 @@ class TrainingSession(TrainerCallback):
             os._exit(130)
         self.stop_signal.set()
 
+    def choose(self, rows: Any) -> Any:
+        """Return the rows to train on: all of them, or those that a pilot takes."""
+        if self.pilot is None:
+            return rows
+        step_rows = self.micro_batch * self.accumulation * self.run.processes
+        return self.pilot.choose(rows, step_rows)
+
     @contextmanager
     def resume(self, trainer: Any) -> Iterator[str | None]:
-        """Give the checkpoint to resume from; leave with an exit code if training ends early."""
+        """Give the checkpoint to resume from; leave with an exit code if training ends early.
+
+        A pilot leaves at its end.
+        """
+        if self.pilot is not None:
+            self.pilot.attach(trainer)
         trainer.remove_callback(PrinterCallback)
         step_pass = trainer.training_step
 
@@ -156,11 +177,21 @@ class TrainingSession(TrainerCallback):
             raise
         state = trainer.state
         if not self.stop_signal.is_set() or state.global_step >= state.max_steps:
+            if self.pilot is not None:
+                self.end_pilot(self.pilot, trainer.args)
             return
         if self.run.rank != 0:
             os._exit(PREEMPTED)
         where = f"step {state.global_step:,} of {state.max_steps:,}"
         self.leave(PREEMPTED, f"stopped by a signal at {where}; {self.describe_saved()}")
+
+    def end_pilot(self, pilot: Pilot, args: Any) -> NoReturn:
+        """Report what all processes have measured, and leave; the next pilot starts anew."""
+        found = self.gather(pilot.measure(args))
+        if self.run.rank == 0:
+            pilot.report(args, found, row=self.row, changes=self._read_batch()["changes"])
+            (self.folder / "batch.json").unlink(missing_ok=True)
+        raise SystemExit
 
     def finish(
         self,
@@ -193,6 +224,9 @@ class TrainingSession(TrainerCallback):
         self.run.ensure(is_finite, "every loss is a finite number")
         if curves is LOSSES:
             self.run.ensure(losses[0] != 0, "the first loss is not zero: some tokens are learned")
+        else:
+            differ = any(log.get("reward_std") for log in history)
+            self.run.ensure(differ, "some answers got a higher reward than others")
         if fault is not None:
             self.run.stop(f"the saved weights are wrong: {fault}")
         assert self.identity is not None  # noqa: S101 - set by begin
@@ -210,6 +244,8 @@ class TrainingSession(TrainerCallback):
             noted |= by
         self.progress.begin(state.global_step)
         self.log(state, event="began", **noted)
+        if self.pilot is not None:
+            self.pilot.note_step(args, state)
 
     def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Log and print; leave if the loss has exploded."""
@@ -249,10 +285,12 @@ class TrainingSession(TrainerCallback):
             os._exit(DIVERGED)
         if is_told:
             self.stop_signal.set()
-            control.should_save = control.should_training_stop = True
+            control.should_save, control.should_training_stop = self.pilot is None, True
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Log and print where training is if nothing else did for a while."""
+        if self.pilot is not None:
+            self.pilot.note_step(args, state)
         if self.run.rank == 0 and self.progress.is_due():
             memory_bytes = peak_memory_bytes(args)
             self.progress.update(state, loss=float(self._loss), memory_bytes=memory_bytes)
@@ -277,6 +315,10 @@ class TrainingSession(TrainerCallback):
     def agree(self, *flags: bool) -> Sequence[bool]:
         """Return for each flag whether any process has set it; here there is one process."""
         return flags
+
+    def gather(self, numbers: Mapping[str, float]) -> Sequence[Mapping[str, float]]:
+        """Return the numbers of every process; here there is one."""
+        return [numbers]
 
     def is_told(self) -> bool:
         """Return whether to stop: by a signal, by run.sh, or because the launcher is gone."""
@@ -321,13 +363,15 @@ class TrainingSession(TrainerCallback):
         with suppress(OSError):  # the disk may be full
             write_lines(self.folder / "exit_code.json", [f"{code}\n".encode()])
             self.run.finish()
-        if self.tracker is not None:
+        if self.tracker is not None and self.pilot is None:
             self.tracker.end(code)
         (self.run.folder / "stop").unlink(missing_ok=True)
         os._exit(code)
 
     def describe_saved(self) -> str:
         """Return which checkpoint is saved and how to resume, as a clause."""
+        if self.pilot is not None:
+            return "./run.sh --pilot starts again"
         found = checkpoints.list_checkpoints(self.checkpoints)
         sealed = [path for path in found if (path / checkpoints.SEAL).is_file()]
         if not sealed:

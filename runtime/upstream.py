@@ -35,6 +35,12 @@ def set_sampler(trainer: Any, sampler: Any) -> None:
     trainer._get_train_sampler = lambda *_: sampler  # noqa: SLF001
 
 
+def find_sampler(trainer: Any) -> Any:
+    """Return the sampler that `set_sampler` has set, or None."""
+    replaced = vars(trainer).get("_get_train_sampler")
+    return None if replaced is None else replaced()
+
+
 def forget_loaders(trainer: Any) -> None:
     """Make the Trainer build its evaluation's DataLoader again, for another batch size.
 

@@ -10,6 +10,7 @@ import click
 from ftc.commands import COMMANDS
 from ftc.commands.options import (
     FAILED,
+    calibrate_option,
     format_option,
     make_subject,
     output_option,
@@ -40,6 +41,7 @@ _MARKS = {"created": "+", "replaced": "~", "removed": "-", "unchanged": " "}
 @click.option("--locked", is_flag=True, help="Take all facts from the lock file, or fail.")
 @click.option("--update", is_flag=True, help="Resolve all facts again and list the changes.")
 @click.option("--force", is_flag=True, help="Replace files that were edited by hand.")
+@calibrate_option
 @click.option(
     "--stop-after",
     type=click.Choice(STAGES),
@@ -56,6 +58,7 @@ def command(
     locked: bool,
     update: bool,
     force: bool,
+    calibrate: Path | None,
     stop_after: str | None,
     report: str,
 ) -> None:
@@ -63,16 +66,23 @@ def command(
 
     SPEC is a file in JSON or YAML, or - for standard input.
     """
-    if checks and (locked or update or force or stop_after):
+    if checks and (locked or update or force or stop_after or calibrate):
         raise click.UsageError("--check is always locked and writes nothing: give it alone.")
     if locked and update:
         raise click.UsageError("--locked and --update contradict each other.")
+    if locked and calibrate:
+        raise click.UsageError("--locked and --calibrate contradict each other.")
     if checks:
         context.exit(FAILED if _check(source, output, report=report) else 0)
     outcome, written = Outcome(), None
     try:
         outcome = compile_bundle(
-            source, output=output, locked=locked, update=update, stop_after=stop_after
+            source,
+            output=output,
+            locked=locked,
+            update=update,
+            stop_after=stop_after,
+            calibrate=calibrate,
         )
         _tell(source, outcome, report=report)
         if not outcome.failed and stop_after in {None, "write"}:

@@ -32,6 +32,14 @@ output_option = click.option(
 )
 
 
+calibrate_option = click.option(
+    "--calibrate",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="Scale memory and time by the pilot.json that `./run.sh --pilot` wrote on this hardware.",
+)
+
+
 def format_option(what: str) -> Callable[[Callback], Callback]:
     """Return the option of a command whose product is text for people or JSON for programs."""
     return click.option(

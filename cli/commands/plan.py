@@ -1,11 +1,18 @@
 """`ftc plan`: what a spec will cost, why each number is what it is, and what else would fit."""
 
 import sys
+from pathlib import Path
 
 import click
 
 from ftc.commands import COMMANDS
-from ftc.commands.options import FAILED, make_subject, spec_argument, tell_findings
+from ftc.commands.options import (
+    FAILED,
+    calibrate_option,
+    make_subject,
+    spec_argument,
+    tell_findings,
+)
 from ftc.compiler.pipeline import Outcome, check
 from ftc.compiler.plan.known_facts import known
 from ftc.compiler.plan.summary.headline import PARTS
@@ -34,6 +41,7 @@ _ENVIRONMENT = 3  # exit code: something of this machine is missing
     multiple=True,
     help='Try another value, e.g. --set hardware="1x RTX-4090"; the file does not change.',
 )
+@calibrate_option
 @click.option(
     "--trace",
     is_flag=True,
@@ -41,13 +49,20 @@ _ENVIRONMENT = 3  # exit code: something of this machine is missing
 )
 @click.pass_context
 def command(
-    context: click.Context, source: str, report: str, overrides: tuple[str, ...], *, trace: bool
+    context: click.Context,
+    *,
+    source: str,
+    report: str,
+    overrides: tuple[str, ...],
+    calibrate: Path | None,
+    trace: bool,
 ) -> None:
     """Show the memory, batch, time and disk of a run, and alternatives.
 
     SPEC is a file in JSON or YAML, or - for standard input.
     """
-    outcome = check(source, overrides=dict(_split(item) for item in overrides))
+    tried = dict(_split(item) for item in overrides)
+    outcome = check(source, overrides=tried, calibrate=calibrate)
     if report == "json":
         click.echo(dump(plan_data(outcome)))
     elif outcome.plan is not None and outcome.spec is not None:

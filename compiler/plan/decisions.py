@@ -24,7 +24,7 @@ from ftc.compiler.plan.search.layout import Layout
 from ftc.compiler.plan.search.padding import (
     Padding,
 )
-from ftc.compiler.plan.search.space import Frame, decide_network
+from ftc.compiler.plan.search.space import Frame, decide_calibration, decide_network
 from ftc.compiler.plan.splits import (
     decide_answer_tokens,
     decide_answered_rows,
@@ -105,6 +105,7 @@ def _layout(decided: Decided) -> dict[str, Any]:
         "nvme_bytes": decide_nvme(decided.job),
         "world": frame.world,
         "network": decide_network(frame.facts),
+        "calibration": decide_calibration(frame.facts.hardware),
         "precision": frame.precision,
         "load_dtype": decide_load_dtype(spec, precision, sharding, frame.facts.model),
         "quant_storage": decide_storage(spec, precision, sharding),

@@ -54,6 +54,7 @@ class Decisions:
     nvme_bytes: Decision[int] | None
     world: Decision[int]
     network: Decision[float] | None
+    calibration: Decision[Mapping[str, float]] | None
     precision: Decision[Precision]
     load_dtype: Decision[Precision]
     attention: Decision[Attention]
@@ -222,11 +223,29 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rung:
+    """A line of the ladder: rows of a pass and passes of a step, with what they are to need.
+
+    The bytes are those of one process at its peak: allocated, and reserved on a GPU or all of the
+    process's memory on a CPU, of which `margin_bytes` are added for safety. `step_seconds` is None
+    where no rate is known.
+    """
+
+    micro: int
+    accumulation: int
+    allocated_bytes: int
+    memory_bytes: int
+    margin_bytes: int
+    step_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """The best plan for known facts, whether or not it fits.
 
     `ladder` are the rows (micro-batch, accumulation) to fall back on when memory runs out: each
-    keeps the global batch. `trainable_parameters` counts weights that move.
+    keeps the global batch; `rungs` are the same lines with their memory and time.
+    `trainable_parameters` counts weights that move.
     `export_bytes` maps each GGUF type to its predicted size. `tokens_per_step` is a mean, without
     padding. `fitting_gpus` names the accelerators that would take a plan which does not fit, with
     as many of them, smallest first.
@@ -245,3 +264,4 @@ class Plan:
     time: Time | None = None
     cost: Cost | None = None
     fitting_gpus: tuple[str, ...] = ()
+    rungs: tuple[Rung, ...] = ()

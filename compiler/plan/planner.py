@@ -38,6 +38,7 @@ from ftc.compiler.plan.search.padding import (
     first_arrangement,
     text_tokens,
 )
+from ftc.compiler.plan.search.rungs import measure_rungs
 from ftc.compiler.plan.search.space import Frame, decide_world
 from ftc.compiler.plan.splits import (
     decide_splits,
@@ -202,10 +203,12 @@ def _costs(
         judged=_judged(frame, decisions),
     )
     time = estimate_time(job, frame.facts.hardware, work)
+    lines = ladder(frame.batch.rows_per_process, job.micro, least=least_rows(frame.spec))
     return Plan(
         decisions=decisions,
         memory=memory,
-        ladder=ladder(frame.batch.rows_per_process, job.micro, least=least_rows(frame.spec)),
+        ladder=lines,
+        rungs=measure_rungs(frame, job, lines),
         trainable_parameters=job.trainable,
         tokens_per_step=max(1, round(decisions.global_batch.value * row_tokens)),
         time_seconds=time.total_seconds if time is not None else None,

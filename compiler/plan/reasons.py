@@ -124,6 +124,10 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "world.gpu": "one process per GPU of {count}x {hardware}",
     "world.gpu.nodes": "one process per GPU of {nodes} nodes, each with {count}x {hardware}",
     "world.cpu.nodes": "{count} process(es) on each of {nodes} nodes",
+    "calibration.measured": "measured by a pilot on this machine: memory x {memory}, time x "
+    "{time} of what is planned without it; a margin is added to the memory",
+    "calibration.memory": "measured by a pilot on this machine: memory x {memory} of what is "
+    "planned without it; a margin is added",
     "network.assumed": "the least that clouds give a node of eight GPUs (AWS p3dn, g5.48xlarge); "
     "set `hardware.network_gbit` to the speed of your network",
     "world.cpu": "a CPU runs one process unless the spec asks for more; here {count}",

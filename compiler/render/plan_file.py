@@ -25,6 +25,29 @@ def plan_data(source: BundleSource) -> dict[str, Any]:
         "capacity_bytes": plan.memory.capacity_bytes,
         "host_bytes": plan.host_ram_bytes,
         "seconds": None if time is None else _training_seconds(time),
+        "pilot": _pilot(source),
+    }
+
+
+def _pilot(source: BundleSource) -> dict[str, Any]:
+    """Return what `run.sh --pilot` compares its measurements with, for each line of the ladder."""
+    plan, found = source.plan, source.facts.hardware.calibration
+    calibration = {"memory": 1.0, "time": 1.0}
+    if found is not None:
+        calibration = {"memory": found.memory, "time": found.time or 1.0}
+    return {
+        "calibration": calibration,
+        "rungs": [
+            {
+                "micro_batch": rung.micro,
+                "accumulation": rung.accumulation,
+                "allocated_bytes": rung.allocated_bytes,
+                "memory_bytes": rung.memory_bytes,
+                "margin_bytes": rung.margin_bytes,
+                "step_seconds": rung.step_seconds,
+            }
+            for rung in plan.rungs
+        ],
     }
 
 

@@ -326,6 +326,24 @@ NO_CUDA: Final = _page(
     example='{"hardware": "8x MI300X"}',
     instead='An NVIDIA GPU such as `H200` or `A100-80GB`, or `"cpu"`.',
 )
+NO_CALIBRATION: Final = _page(
+    "FTC308",
+    "unusable-calibration",
+    what="The file that `--calibrate` names is not what `./run.sh --pilot` writes, or its numbers "
+    "cannot be.",
+    why="Its numbers would scale the memory and the time of the plan.",
+    example='{"version": 1, "machine": {"kind": "gpu"}}',
+    instead="The unchanged `run/pilot/pilot.json` of a pilot that ran to its end.",
+)
+OTHER_MACHINE: Final = _page(
+    "FTC309",
+    "calibration-of-another-machine",
+    what="The pilot ran on other devices than those of the spec, or on another number of them.",
+    why="Memory and speed that were measured there say little about this hardware.",
+    example='{"hardware": "2x A100-80GB"}',
+    instead="The pilot of a bundle that was compiled for this hardware and ran on it; or the "
+    "machine of the pilot as the spec's `hardware`.",
+)
 
 SEEN_BEFORE: Final = Explanation(
     code="FTC563",

@@ -383,6 +383,18 @@ class DataFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """What a pilot measured over what was planned: peak memory, and seconds of a step.
+
+    `time` is None where the plan knew no time. `sha256` is that of the pilot's file.
+    """
+
+    memory: float
+    time: float | None
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HardwareFacts:
     """The machine that the bundle is for, or each of `nodes` like it.
 
@@ -391,7 +403,8 @@ class HardwareFacts:
     `disk_free_bytes` is the value of the spec or, for a check only, the free space on this machine,
     which is not stored in the lock.
     `also_matches` are other accelerators that the spec's words could have meant; `present` counts
-    the GPUs of this machine where they were looked at, None otherwise.
+    the GPUs of this machine where they were looked at, None otherwise. `calibration` is what a
+    pilot measured on such a machine.
     """
 
     name: str
@@ -412,6 +425,7 @@ class HardwareFacts:
     present: int | None = None
     nodes: int = 1
     network_gbit: float | None = None
+    calibration: Calibration | None = None
 
     @property
     def world(self) -> int:

@@ -79,6 +79,24 @@ def test_a_kill_for_memory_leads_to_a_smaller_batch(
     assert read_rows(bundle / "run/stages.jsonl")[-1]["code"] == 76
 
 
+def test_a_pilot_is_reduced_in_its_own_folder(
+    bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What training has noted stays as it is."""
+    before = (bundle / "run/train/batch.json").read_bytes()
+    (bundle / "run/pilot").mkdir()
+    write(bundle / "run/pilot/batch.json", {"row": 0, "ladder": LADDER, "changes": []})
+
+    kills.explain(bundle, A_KILL, on_cpu=True, stage="pilot")
+
+    assert "./run.sh --pilot starts again" in capsys.readouterr().err
+    assert read_json(bundle / "run/pilot/batch.json")["row"] == 1
+    assert (bundle / "run/pilot/exit_code.json").read_text() == "76\n"
+    assert (bundle / "run/train/batch.json").read_bytes() == before
+    assert not (bundle / "run/train/exit_code.json").exists()
+    assert read_rows(bundle / "run/stages.jsonl")[-1]["stage"] == "pilot"
+
+
 def test_the_smallest_batch_has_no_next_one(
     bundle: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -378,6 +378,27 @@ def test_training_is_restarted_so_often_and_after_these_codes(
     assert ("training was restarted 2 times" in ended.err) == (starts == 3)
 
 
+def test_a_pilot_ends_the_run(tmp_path: Path) -> None:
+    """It is restarted as training is, its exit code has a file of its own, and nothing follows."""
+    out_of_memory = (
+        "CODE = HERE / 'run/pilot/exit_code.json'\n"
+        "if not CODE.parent.exists():\n"
+        "    CODE.parent.mkdir()\n    CODE.write_text('76')\n    sys.exit(1)\n"
+    )
+    write_stages(tmp_path, prepare="", train=out_of_memory, evaluate="")
+    stages = ("prepare.py", "train.py [--model MODEL] [--pilot]", "evaluate.py")
+    (tmp_path / "run/train/exit_code.json").write_text("1")
+
+    ended = supervise(tmp_path, stages, "--restarts", "3", given=("--pilot",))
+
+    assert ended.code == 0, ended.said
+    pilot = ["train.py", "--pilot"]
+    assert read_ran(tmp_path) == [["prepare.py"], pilot, pilot]
+    assert (tmp_path / "run/train/exit_code.json").read_text() == "1"
+    assert supervise(tmp_path, stages).code == 0
+    assert read_ran(tmp_path)[3:] == [["prepare.py"], ["train.py"], ["evaluate.py"]]
+
+
 def test_a_killed_training_is_explained(tmp_path: Path) -> None:
     """The logged event contains the sentence that run.sh prints."""
     began = '{"stage": "train", "event": "began"}\n'

@@ -19,12 +19,21 @@ _PROCESS_BYTES = 5 * GIB // 4
 
 
 def measure(job: Job, hardware: HardwareFacts) -> Memory:
-    """Predict the peak of one process of a job on this hardware, in bytes."""
-    parts = parts_of_phases(job)
+    """Predict the peak of one process of a job on this hardware, in bytes.
+
+    If a pilot has measured it, everything is scaled by what it found, except for the margin and, on
+    a GPU, for what is outside torch's allocator.
+    """
+    factor = 1.0 if hardware.calibration is None else hardware.calibration.memory
+    parts = {
+        phase: {part: round(size * factor) for part, size in of_phase.items()}
+        for phase, of_phase in parts_of_phases(job).items()
+    }
     by_phase = {phase: sum(of_phase.values()) for phase, of_phase in parts.items()}
     largest = max(by_phase, key=lambda phase: by_phase[phase])
     allocated = by_phase[largest]
-    overhead, capacity = overhead_bytes(job), capacity_bytes(hardware)
+    overhead = round(overhead_bytes(job) * (1.0 if job.gpu else factor))
+    capacity = capacity_bytes(hardware)
     device = allocated + cached_bytes(job, allocated) + overhead
     needed = allocated + slack_bytes(allocated, job.sharding) + overhead
     if capacity is not None:  # what is cached and free goes back before memory runs out

@@ -3,6 +3,7 @@
 That includes how many processes there are, how they may share a model, and what may be offloaded.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ftc.compiler.knowledge.architecture import Shape
@@ -28,7 +29,7 @@ from ftc.compiler.plan.schedule.learning_rate import job_word
 from ftc.compiler.plan.software import LIGER, LIGER_QLORA, PINNED, PINNED_QLORA, Stack
 from ftc.compiler.plan.splits import Splits
 from ftc.compiler.plan.time.roofline import ASSUMED_GBIT
-from ftc.compiler.resolve.facts import Lengths
+from ftc.compiler.resolve.facts import HardwareFacts, Lengths
 from ftc.spec.sections import Attention, Offload, Precision, Spec
 
 
@@ -169,6 +170,17 @@ def decide_world(facts: KnownFacts) -> Decision[int]:
         values["nodes"] = hardware.nodes
         return derived(hardware.world, f"world.{hardware.kind}.nodes", **values)
     return derived(hardware.world, f"world.{hardware.kind}", **values)
+
+
+def decide_calibration(hardware: HardwareFacts) -> Decision[Mapping[str, float]] | None:
+    """Decide the factors of planned memory and time by what a pilot measured; None without one."""
+    found = hardware.calibration
+    if found is None:
+        return None
+    if found.time is None:
+        return derived({"memory": found.memory}, "calibration.memory", memory=found.memory)
+    values = {"memory": found.memory, "time": found.time}
+    return derived(values, "calibration.measured", **values)
 
 
 def decide_network(facts: KnownFacts) -> Decision[float] | None:

@@ -460,14 +460,15 @@ def fitting_gpus(spec: Spec, facts: KnownFacts, least_bytes: LeastBytes) -> tupl
 def on_device(facts: KnownFacts, device: Accelerator) -> KnownFacts:
     """Return the facts with another accelerator in the same host, as many as there were."""
     data_sheet = describe_device(device, facts.hardware.count)
-    return replace(facts, hardware=replace(facts.hardware, **data_sheet))
+    return replace(facts, hardware=replace(facts.hardware, calibration=None, **data_sheet))
 
 
 def with_count(facts: KnownFacts, count: int) -> KnownFacts:
     """Return the facts with so many of the same accelerator in one host."""
     match = find_accelerator(facts.hardware.name)
     link = link_of(match.accelerator if match is not None else None, count)
-    return replace(facts, hardware=replace(facts.hardware, count=count, link=link))
+    hardware = replace(facts.hardware, count=count, link=link, calibration=None)
+    return replace(facts, hardware=hardware)
 
 
 _EDITS: Final[tuple[Edit, ...]] = (

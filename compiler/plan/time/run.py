@@ -72,7 +72,10 @@ class Work:
 
 
 def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
-    """Return the seconds of a run and their range; None where no rate is known."""
+    """Return the seconds of a run and their range; None where no rate is known.
+
+    What the device computes is scaled by what a pilot measured, if there is one.
+    """
     if not rate(job, hardware):
         return None
     tokens = pass_tokens(work.trained, micro=job.micro, world=job.world, step=work.rows_per_step)
@@ -85,11 +88,13 @@ def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
         * padded_tokens(work.lengths, seen, work.max_length_tokens)
     )
     evaluation = batches * (1 + blind_passes(job)) * forward_seconds(job, hardware, seen_tokens)
+    evaluation *= time_factor(hardware)
     saving = work.saves * checkpoint_bytes(job) / _DISK_BYTES_PER_SECOND
     loading = job.shape.parameters * job.load_bytes / _DISK_BYTES_PER_SECOND + _START_SECONDS
     if job.reference == "precomputed":
         asked = math.ceil(work.referred_rows / (job.micro * job.world)) * reference_passes(job)
-        loading += asked * forward_seconds(job, hardware, job.sequences * tokens)
+        asking = asked * forward_seconds(job, hardware, job.sequences * tokens)
+        loading += asking * time_factor(hardware)
     judging = judging_seconds(job, hardware, work.judged) if work.judged else 0.0
     total = work.steps * step + evaluation + saving + loading + judging
     low, high = _spread(job, work.lengths)
@@ -130,7 +135,13 @@ def step_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
     if blind_passes(job):
         micro += blind_passes(job) * forward_seconds(job, hardware, job.sequences * tokens)
     step = micro * job.accumulation + step_overhead_seconds(job, hardware, micro)
-    return step + generation_seconds(job, hardware)
+    return (step + generation_seconds(job, hardware)) * time_factor(hardware)
+
+
+def time_factor(hardware: HardwareFacts) -> float:
+    """Return the seconds that a pilot measured over those planned; 1 without a pilot."""
+    calibration = hardware.calibration
+    return 1.0 if calibration is None or calibration.time is None else calibration.time
 
 
 def pass_tokens(rows: Arrangement, *, micro: int, world: int, step: int) -> float:
@@ -229,4 +240,5 @@ def judging_seconds(job: Job, hardware: HardwareFacts, judged: Judged) -> float:
     batches = math.ceil(judged.answered_rows / _BATCH_ROWS)
     writing = batches * generation_seconds(asked, alone)
     loading = job.shape.parameters * asked.load_bytes / _DISK_BYTES_PER_SECOND
+    reading, writing = (each * time_factor(hardware) for each in (reading, writing))
     return _IMPORT_SECONDS + count_models(job) * (loading + reading + writing)

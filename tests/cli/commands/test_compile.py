@@ -1,5 +1,6 @@
 """`ftc compile`."""
 
+import hashlib
 import json
 import re
 import subprocess
@@ -23,6 +24,12 @@ def bundle(call: Call, spec_file: Path) -> Path:
     result = call("compile", spec_file)
     assert result.code == 0, result.err
     return spec_file.parent / "triage"
+
+
+def read_files(bundle: Path) -> dict[str, str]:
+    """Return the text of every file of a bundle, by its name."""
+    files = (path for path in bundle.rglob("*") if path.is_file())
+    return {path.relative_to(bundle).as_posix(): path.read_text() for path in files}
 
 
 def test_what_it_prints(call: Call, spec_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,3 +262,48 @@ def test_free_disk_space_is_in_no_file(
 
 def _read_all(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_a_calibration_stays_in_the_lock(call: Call, spec_file: Path, bundle: Path) -> None:
+    """Two compiles write the same bytes, without the file too; `--update` drops what it said."""
+    facts = json.loads((bundle / "ftc.lock.json").read_text())["facts"]["hardware"]
+    planned = {
+        "memory_bytes": 11,
+        "margin_bytes": 1,
+        "step_seconds": 1.0,
+        "calibration": {"memory": 1.0, "time": 1.0},
+    }
+    pilot = {
+        "version": 1,
+        "machine": {"kind": "gpu", "device": facts["name"], "count": 1, "nodes": 1},
+        "planned": planned,
+        "measured": {"memory_bytes": 9, "step_seconds": 2.0},
+    }
+    path = spec_file.parent / "pilot.json"
+    path.write_text(json.dumps(pilot))
+    before = read_files(bundle)
+
+    result = call("compile", spec_file, "--calibrate", path)
+    assert result.code == 0, result.err
+    assert "moved: `calibration` is new" in result.err
+    after = read_files(bundle)
+    assert after["train.py"] != before["train.py"]
+    lock = json.loads(after["ftc.lock.json"])
+    assert lock["facts"]["hardware"]["calibration"] == {
+        "memory": 0.9,
+        "time": 2.0,
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+    }
+    assert call("compile", spec_file, "--calibrate", path).code == 0
+    assert read_files(bundle) == after
+    path.unlink()
+    assert call("compile", spec_file).code == 0
+    assert read_files(bundle) == after
+    assert call("compile", spec_file, "--check").code == 0
+
+    refused = call("compile", spec_file, "--calibrate", path)
+    assert (refused.code, refused.out) == (1, "nothing was written\n")
+    assert "FTC308" in refused.err
+    assert call("compile", spec_file, "--locked", "--calibrate", path).code == 2
+    assert call("compile", spec_file, "--update").code == 0
+    assert read_files(bundle) == before

@@ -152,3 +152,35 @@ def test_trace_without_torch(call: Call, spec_file: Path, monkeypatch: pytest.Mo
     assert result.code == 3
     assert "triage fits" in result.out
     assert "error: --trace needs torch and transformers in this environment" in result.err
+
+
+def test_a_pilot_scales_the_plan(call: Call, spec_file: Path, validate: Validate) -> None:
+    """By the factors that `decisions.calibration` has; a file that is no pilot's is an error."""
+    options = ("--format", "json", "--set", "training.micro_batch=1")
+    before = json.loads(call("plan", spec_file, *options).out)
+    memory = before["memory"]["per_gpu"]
+    planned = {
+        "memory_bytes": memory["reserved_bytes"],
+        "margin_bytes": memory["reserved_bytes"] - memory["allocated_bytes"],
+        "step_seconds": 2.0,
+        "calibration": {"memory": 1.0, "time": 1.0},
+    }
+    found = {"memory_bytes": round(0.8 * memory["allocated_bytes"]), "step_seconds": 3.0}
+    machine = {"kind": "gpu", "device": "NVIDIA GeForce RTX 4090", "count": 1, "nodes": 1}
+    pilot = {"version": 1, "machine": machine, "planned": planned, "measured": found}
+    path = spec_file.parent / "pilot.json"
+    path.write_text(json.dumps(pilot))
+
+    result = call("plan", spec_file, *options, "--calibrate", path)
+    assert result.code == 0, result.err
+    after = json.loads(result.out)
+    validate(after)
+    assert after["decisions"]["calibration"]["value"] == {"memory": 0.8, "time": 1.5}
+    assert after["memory"]["per_gpu"]["allocated_bytes"] == pytest.approx(
+        0.8 * memory["allocated_bytes"]
+    )
+    assert after["time"]["training_seconds"] > 1.4 * before["time"]["training_seconds"]
+
+    path.write_text(json.dumps({**pilot, "machine": {**machine, "count": 8}}))
+    refused = call("plan", spec_file, "--calibrate", path)
+    assert (refused.code, "FTC309" in refused.err) == (1, True), refused.err
