@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from ftc.compiler.render.pins import llama_cpp_command
 from tests.end_to_end.process import children_seconds
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -172,3 +173,32 @@ def test_no_text_installs_ftc_by_its_name() -> None:
     for words in ("pip install -U %s", "uv tool install '%s'", 'needs "%s[serve]"'):
         assert by_name.search((words % "ftc").encode())
     assert not by_name.search(b'pip install ".[serve]"')
+
+
+def test_what_trains_is_installed_as_it_must_be() -> None:
+    """With the build of llama.cpp that does not crash, and the CPU build of the pinned torch."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = [block for block in text.split("```")[1::2] if ".[run]" in block]
+    (pin,) = re.findall(r'"(torch==[^"]+)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+    assert blocks
+    for block in blocks:
+        before, line, *_ = (line for line in block.splitlines() if "install" in line)
+        assert before.startswith(f"pip install {pin} --index-url ")
+        assert line.startswith('CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install ')
+    assert llama_cpp_command().startswith('CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install llama-cpp-')
+
+
+def test_waiting_threads_sleep_in_every_test() -> None:
+    """Otherwise two trainings side by side take four times as long: make and pytest set it."""
+    unset = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    shown = "printenv OMP_WAIT_POLICY"
+    conftest = "import tests.conftest, os; print(os.environ['OMP_WAIT_POLICY'])"
+    for command in (
+        ["make", "-s", f"--eval=shown: ; @{shown}", "shown"],
+        [sys.executable, "-c", conftest],
+    ):
+        done = subprocess.run(
+            command, cwd=ROOT, env=unset, capture_output=True, text=True, check=False
+        )
+        assert done.stdout == "passive\n", (command, done.stderr)

@@ -130,7 +130,7 @@ def test_a_field_makes_stale_what_reads_it(
     known: dict[str, Sources],
     field: str,
 ) -> None:
-    """A stage's sources change exactly where a file that Python says it consists of does."""
+    """A stage's sources are the files that Python says it consists of, and change as these do."""
     value, needed = FLIPS[field]
     spec = dict(BASE)
     for key, also in needed.items():
@@ -152,5 +152,6 @@ def test_a_field_makes_stale_what_reads_it(
     told = {x for x in scripts if (before.told[x] | after.told[x]) & changed}
 
     assert stale == told
+    assert after.found == after.told
     assert stale >= KNOWN.get(field, set())
     assert stale <= KNOWN.get(field, stale) or KNOWN[field]

@@ -2,18 +2,23 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from ftc.runtime.judged_rows import JudgedRows
 from ftc.runtime.run import Run
 
 safetensors: Any = pytest.importorskip("safetensors.numpy")
 np = pytest.importorskip("numpy")
 pytest.importorskip("llama_cpp")
+from ftc.runtime import fidelity, reference  # noqa: E402 - they need llama.cpp
 from ftc.runtime.adapter_export import (  # noqa: E402 - it needs llama.cpp
     UNCONVERTIBLE,
+    Job,
     check_adapter,
+    write_adapter,
 )
 
 
@@ -53,3 +58,34 @@ def test_an_adapter_that_is_cut_off(run: Run) -> None:
     weights.unlink()
     with pytest.raises(SystemExit, match="has no adapter: run train"):
         check_adapter(run)
+
+
+def test_no_row_is_a_failure(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a row to compare its tokens by, no file is left in run/quantize."""
+    base, rows = tmp_path / "base", tmp_path / "run/data/test.jsonl"
+    for folder in (base, run.folder / "merged", rows.parent):
+        folder.mkdir(parents=True)
+    rows.touch()
+    monkeypatch.setattr(fidelity, "note_reference", lambda *_: None)
+    monkeypatch.setattr(fidelity, "judge", lambda *_, **__: {"divergence": 0.0})
+    monkeypatch.setattr(reference, "read_response", lambda *_: ({}, 0.001))
+
+    def convert(*_: object, into: Path) -> None:
+        into.write_bytes(b"GGUF")
+
+    converter: Any = SimpleNamespace(convert=convert)
+    unused: Any = None
+    job = Job(
+        run=run,
+        name="triage",
+        base=base,
+        converter=converter,
+        judged=JudgedRows(path=rows),
+        fidelity=unused,
+    )
+    (tmp_path / "export.py").touch()
+
+    with pytest.raises(SystemExit, match=r"test\.jsonl has no row to compare"):
+        write_adapter(job, run.identify())
+
+    assert not list((run.folder / "quantize").iterdir())

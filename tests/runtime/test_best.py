@@ -15,6 +15,7 @@ import torch
 import transformers
 
 from ftc.runtime.best import BestCheckpoint
+from ftc.runtime.best_by_metric import BestByMetric
 from ftc.runtime.best_by_reward import find_variance
 from ftc.runtime.flat_rewards import FlatRewards
 from tests.runtime.sessions import make_session
@@ -45,11 +46,29 @@ class Counter(torch.nn.Module):
 
 
 def make_trainer(
-    folder: Path, losses: Sequence[float], *, every: int = 1, saves: int = 4
+    folder: Path,
+    losses: Sequence[float],
+    *,
+    every: int = 1,
+    saves: int = 4,
+    scores: Sequence[float] | None = None,
 ) -> tuple[Any, Any]:
-    """Return a Trainer with train.py's callbacks and a step for each later loss; the choice."""
+    """Return a Trainer with train.py's callbacks and a step for each later loss; the choice.
+
+    With `scores`, the best checkpoint is the one whose answers have the highest.
+    """
     session = make_session(folder)
     best = BestCheckpoint(session, patience=PATIENCE)
+    by: dict[str, Any] = {}
+    if scores is not None:
+        best = BestByMetric(
+            session,
+            rows=10**9,
+            patience=PATIENCE,
+            metric="rouge_l",
+            measure=lambda model, _: float(scores[round(model.weight.item())]),
+        )
+        by = {"metric_for_best_model": "rouge_l", "greater_is_better": True}
     trainer = transformers.Trainer(
         model=Counter(losses),
         args=transformers.TrainingArguments(
@@ -68,6 +87,7 @@ def make_trainer(
             use_cpu=True,
             disable_tqdm=True,
             report_to="none",
+            **by,
         ),
         train_dataset=[{"x": [0.0], "labels": [0.0]}] * 100,
         eval_dataset=[{"x": [0.0], "labels": [0.0]}],
@@ -122,6 +142,21 @@ def test_the_weights_that_are_kept_are_the_best(
     }
     evaluated = [log["step"] for log in trainer.state.log_history if "eval_loss" in log]
     assert evaluated == list(range(len(losses)))  # the second evaluation is in no curve
+
+
+@pytest.mark.prove
+def test_the_best_answers_are_kept_and_not_the_lowest_loss(folder: Path) -> None:
+    """Also where training stops early, between two checkpoints that are due."""
+    losses, scores = (9, 8, 7, 6, 5, 4, 3), (0.1, 0.2, 0.9, 0.5, 0.6, 0.3, 1.0)
+    trainer, best_checkpoint = make_trainer(folder, losses, scores=scores)
+    train(trainer)
+
+    gained = best_checkpoint.confirm(trainer)
+
+    assert trainer.state.global_step == 5
+    assert trainer.model.weight.item() == 2
+    assert (gained["metric"], gained["best_step"]) == ("rouge_l", 2)
+    assert gained["best"] == gained["shipped"] == 0.9
 
 
 @pytest.mark.prove

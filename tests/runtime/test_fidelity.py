@@ -1,11 +1,13 @@
 """Verdicts on GGUF files: which rows are judged, what fails a file, and what is reported."""
 
+import itertools
 import json
 import os
+import re
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +17,15 @@ from ftc.runtime.run import Run
 
 pytest.importorskip("llama_cpp")
 pytest.importorskip("matplotlib")
-from ftc.runtime import fidelity, gguf_answers, gguf_file, gguf_report, quantizing
+from ftc.runtime import (
+    fidelity,
+    gguf_answers,
+    gguf_file,
+    gguf_report,
+    noise_response,
+    quantizing,
+    rounding,
+)
 
 BOUNDS = {"max_divergence": 0.02, "min_agreement": 0.9, "max_perplexity_ratio": 1.05}
 FOUND: dict[str, Any] = {
@@ -97,25 +107,39 @@ def test_the_table_has_every_bound(tmp_path: Path, capsys: pytest.CaptureFixture
     for cell in ("0.0049 (max 0.02)", "96.6% (min 90.0%)", "1.001 (max 1.050)", "- (max 1.6%)"):
         assert cell in out
     assert "exact match lost" in out
+    assert len({len(line) for line in out.splitlines()[:2]}) == 1
+    assert re.search(r"perplexity ratio\s+exact match lost\s+read/s", out)
     assert out.splitlines()[1].endswith("sound")
     assert "exact match of the trained model: 50.0%" in out
 
 
-def test_the_picture_has_a_title(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And is a picture."""
-    titles: list[str] = []
-    matplotlib: Any = pytest.importorskip("matplotlib.axes")
-    set_title = matplotlib.Axes.set_title
+@pytest.mark.parametrize("count", [2, 29])
+def test_the_picture_is_legible(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    """A title, a line of its own for each type, and its bound beside what was measured."""
+    pictures: list[Any] = []
+    matplotlib: Any = pytest.importorskip("matplotlib.figure")
+    save = matplotlib.Figure.savefig
 
-    def note_title(axes: Any, title: str, **settings: Any) -> Any:
-        titles.append(title)
-        return set_title(axes, title, **settings)
+    def note(figure: Any, *given: Any, **settings: Any) -> None:
+        pictures.append(figure)
+        save(figure, *given, **settings)
 
-    monkeypatch.setattr(matplotlib.Axes, "set_title", note_title)
-    gguf_report.draw(tmp_path / "quality.png", [ENTRY, ENTRY | {"fault": "x", "divergence": None}])
+    monkeypatch.setattr(matplotlib.Figure, "savefig", note)
+    entries = [ENTRY | {"type": f"Q{n}", "bytes": n * 2**20} for n in range(1, count)]
+    gguf_report.draw(tmp_path / "quality.png", [*entries, ENTRY | {"divergence": None}])
 
     assert (tmp_path / "quality.png").read_bytes().startswith(b"\x89PNG")
-    assert titles == ["How far each GGUF file is from the trained model"]
+    (axes,) = pictures[0].axes
+    assert axes.get_title() == "How far each GGUF file is from the trained model"
+    marks = [line for line in axes.lines if line.get_marker() == "|"]
+    assert [line.get_xdata()[0] for line in marks] == [BOUNDS["max_divergence"]] * count
+    heights = sorted(
+        tuple(label.get_window_extent().extents[[1, 3]]) for label in axes.get_yticklabels()
+    )
+    assert len(heights) == count
+    assert all(top < bottom for (_, top), (bottom, _) in itertools.pairwise(heights))
 
 
 def test_what_c_prints_is_redirected(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -144,6 +168,41 @@ def test_weights_that_are_not_complete_are_named(
         (merged / "model-1.safetensors").write_bytes(content)
     with pytest.raises(SystemExit, match=rf"run/merged/model-1\.safetensors {state}"):
         quantizing.check_weights(Run(tmp_path, stage="quantize"), merged)
+
+
+@pytest.mark.parametrize("error", [0.0054, 0.02])
+def test_a_matrix_with_more_noise_than_its_type_makes_fails_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: float
+) -> None:
+    """Where bounds are measured, also if every measure of the whole file is within them."""
+    matrix = {"name": "blk.0.attn_v.weight", "type": "Q8_0", "weights": 64, "expected": 0.0054}
+    monkeypatch.setattr(fidelity, "note_reference", lambda *_: None)
+    monkeypatch.setattr(fidelity, "judge", lambda *_, **__: FOUND)
+    monkeypatch.setattr(reference, "read_response", lambda *_: ({}, 0.001))
+    monkeypatch.setattr(gguf_file, "quantize", lambda _, __, path, *___: path.write_bytes(b"1"))
+    monkeypatch.setattr(rounding, "measure", lambda *_: [{**matrix, "error": error}])
+    monkeypatch.setattr(noise_response, "derive", lambda *_: (0.005, BOUNDS))
+    job: Any = SimpleNamespace(
+        run=Run(tmp_path, stage="quantize", script="export.py"),
+        out=tmp_path,
+        name="triage",
+        types=["Q8_0"],
+        predicted_bytes={"Q8_0": 1},
+        bounds=dict.fromkeys(BOUNDS, "measured"),
+        weighed=(),
+        fidelity=None,
+        measure_importance=None,
+    )
+    (tmp_path / "work").mkdir()
+
+    ((entry,), _) = quantizing._write_types(job, tmp_path / "work/source.gguf")
+
+    if error == matrix["expected"]:
+        assert (entry["file"], entry["fault"]) == ("triage-Q8_0.gguf", None)
+    else:
+        assert entry["file"] == "triage-Q8_0.failed"
+        assert "blk.0.attn_v.weight has a relative error of 0.0200" in entry["fault"]
+    assert entry["bounds"] == BOUNDS
 
 
 def test_a_script_with_several_stages_keeps_its_lock(

@@ -57,6 +57,17 @@ def test_macro_f1_is_that_of_scikit_learn() -> None:
     assert scores == sorted(scores)
 
 
+@pytest.mark.parametrize("first", ["accuracy", "macro_f1"])
+def test_labels_have_both_numbers(first: str) -> None:
+    """The metric of the run decides the verdict, so it comes first; neither is left out."""
+    found = label_metrics.measure(["a", "a", "b", "a"], ["a", "b", "b", "a"], first=first)
+
+    assert next(iter(found)) == first
+    assert {name: one.value for name, one in found.items()} == pytest.approx(
+        {"accuracy": 0.75, "macro_f1": (0.8 + 2 / 3) / 2}
+    )
+
+
 def test_a_label_that_is_never_said_has_no_precision() -> None:
     """It is none, not zero; and it comes first."""
     first, second = label_metrics.by_label(["late", "late", "late"], ["late", "lost", "late"])

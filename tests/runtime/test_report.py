@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from markdown_it import MarkdownIt
 
-from ftc.runtime import events, label_metrics, metrics
+from ftc.runtime import events, label_metrics, metrics, source_losses
 from ftc.runtime import markdown_page as page
 from ftc.runtime.files import write_json, write_rows
 from ftc.runtime.report import write_report
@@ -96,9 +96,10 @@ CURVE = {
     "train": [[1, 3.0], [2, 1.0]],
     "validation": [[0, 3.0], [2, 1.2]],
     "before": 3.0,
-    "best": 1.2,
+    "best": 1.1,
     "shipped": 1.2,
     "best_step": 2,
+    "stopped_early": "training stops early, at step 2 of 9",
     "metric": "loss",
     "higher": False,
 }
@@ -196,6 +197,9 @@ def write_judged(run: Path) -> list[Path]:
         "majority_verdict": "better",
         "labels": 3,
         "other_answers": 0,
+        "sources": source_losses.by_source(
+            ["calls.csv"] * 30 + ["mails.csv"] * 50, ([2.0] * 30 + [1.0] * 50, [2] * 80)
+        ),
     }
     told = [
         {"prompt": HOSTILE, "answer": one, "said": two, "base_said": "nothing", "score": one == two}
@@ -240,11 +244,40 @@ def test_numbers_of_one_table_are_of_the_same_rows(tmp_path: Path) -> None:
     assert tested[2] == "0.0%"
     assert tested[-1] == "better"
     assert answered[1:4] == ["40", "90.0%", "85.0%"]
+    assert tested[4] == page.span(metrics.wilson(float(tested[3][:-1]) / 100, 80), share=True)
+    assert answered[4] == page.span(metrics.wilson(0.85, 40), share=True)
     assert answered[5:] == ["5.0%", "8.0%", "95.0%"]
     assert close[2:6] == ["0.0010", "0.0200", "99.0%", "97.0%"]
     assert close[-2:] == ["1.0833", "1.1100"]
     assert "The trained model is better than the model before training" in text
     assert (tmp_path / "run/curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_checkpoint_is_shown_as_it_is_shipped(tmp_path: Path) -> None:
+    """By the number of the weights that were kept, and with the reason why training stopped."""
+    text = report_of(write_bundle(tmp_path), "quantize")
+    kept = dict(row for row in cells_of(text.splitlines()) if len(row) == 2)
+
+    assert kept["before training"] == "3.0000"
+    assert kept["the best checkpoint (step 2)"] == "1.2000"
+    assert "\ntraining stops early, at step 2 of 9\n" in text
+
+
+def test_labels_sources_and_answers_have_tables(tmp_path: Path) -> None:
+    """Each label and each source by its own numbers, and answers of both kinds by their text."""
+    text = report_of(write_bundle(tmp_path), "quantize")
+    rows = cells_of(text.splitlines())
+
+    labels = [row for row in rows if len(row) == 5 and row[0] in LABELS]
+    assert len(labels) == 3
+    assert sum(int(row[-1]) for row in labels) == 80
+    assert {(row[0], *row[1:2], row[3]) for row in rows if row[0].endswith(".csv")} == {
+        ("calls.csv", "30", "1.0000"),
+        ("mails.csv", "50", "0.5000"),
+    }
+    told = [row for row in rows if row[0] == " ".join(HOSTILE.split())]
+    assert {row[1] == row[2] for row in told} == {True, False}
+    assert {row[3] for row in told} == {"nothing"}
 
 
 def test_settings_are_those_that_trained(tmp_path: Path) -> None:
@@ -356,6 +389,7 @@ def test_the_curve_names_its_unit(
     write_report(make_run(write_bundle(tmp_path, objective=objective), "quantize"))
 
     assert drawn[0]["unit"].startswith(unit)
+    assert drawn[0]["kept"] == 2
 
 
 def test_it_is_printed_once_everything_is_done(

@@ -299,6 +299,44 @@ def test_each_training_is_another_one(tmp_path: Path, capsys: pytest.CaptureFixt
         assert f"{name}: runs again, because the model was trained again" in said
 
 
+def test_a_chained_bundle_follows_the_training_of_the_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The second bundle trains again when the first one did, even on equal weights."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    for bundle in (first, second):
+        bundle.mkdir()
+        (bundle / "stage.py").touch()
+        (bundle / "ftc.lock.json").touch()
+
+    def run_stage(bundle: Path, stage: str, *read: str) -> bool:
+        run = Run(bundle, stage=stage, script="stage.py")
+        identity = run.identify(*read)
+        done = run.is_done(identity)
+        if not done:
+            (run.folder / stage).mkdir(parents=True, exist_ok=True)
+            (run.folder / stage / "weights").write_text("1")
+            run.mark_done(identity, run.folder / stage, trained=stage == "train")
+        return done
+
+    def run_all() -> list[bool]:
+        merged = str(first / "run/merged")
+        trained = run_stage(first, "train")
+        (first / "run/merged").mkdir(exist_ok=True)
+        return [
+            trained,
+            run_stage(first, "merged", str(first / "run/train")),
+            run_stage(second, "train", merged),
+        ]
+
+    assert run_all() == [False] * 3
+    assert run_all() == [True] * 3
+    (first / "run/done/train.json").unlink()
+    capsys.readouterr()
+    assert run_all() == [False] * 3
+    assert "train: runs again, because the model was trained again" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("text", ['{"fingerprint": "x", "outputs": {}}', "[]", "cut sho"])
 def test_a_record_of_an_earlier_version(tmp_path: Path, text: str) -> None:
     """The stage is not done."""

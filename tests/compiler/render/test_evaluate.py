@@ -26,6 +26,7 @@ def test_the_base_is_judged_where_it_can_answer(
 
     assert ("--base" in text) == has_base
     assert ("BASE = " in text) == has_base
+    assert ("before = examine(args.base" in text) == has_base
     assert ("always the most common label" in text) == (not has_base)
 
 
