@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from .cleaning import is_blank
+from .reasoning import join, read_key, split
 from .rows import Fault, Row, Turn, Turns
 
 ROLES: Final[Mapping[str, str]] = {
@@ -69,13 +70,26 @@ def find_disorder(turns: Sequence[Turn]) -> Fault | None:
 
 
 def read_turn(message: Any) -> Turn | None:
-    """Read `{"role", "content"}`, or ShareGPT's `{"from", "value"}`."""
+    """Read `{"role", "content"}`, or ShareGPT's `{"from", "value"}`.
+
+    Reasoning under a key of its own comes before the answer of an assistant.
+    """
     if not isinstance(message, dict):
         return None
     role = message.get("role", message.get("from"))
     content = message.get("content", message.get("value"))
     known = ROLES.get(role) if isinstance(role, str) else None
-    return (known, content) if known is not None and isinstance(content, str) else None
+    if known is None or not isinstance(content, str):
+        return None
+    if known == "assistant" and not is_blank(content):
+        content = add_reasoning(content, message)
+    return known, content
+
+
+def add_reasoning(content: str, message: Mapping[str, Any]) -> str:
+    """Return what an assistant says, after the reasoning that its message has under a key."""
+    reasoning = read_key(message)
+    return join(reasoning, content) if reasoning and not split(content)[0] else content
 
 
 def why_no_turn(message: Any) -> Fault:

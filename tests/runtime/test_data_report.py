@@ -40,6 +40,7 @@ def make_records() -> Records:
         prompts=array("q", range(1000)),
         labels=labels,
         origins=array("I", [0] * 1000),
+        reasons=array("B", [0] * 1000),
         names={"yes": 0, "no": 1},
     )
 

@@ -47,6 +47,7 @@ def look_into(
         secrets=count_secrets(examples),
         personal=personal,
         personal_looked_rows=personal_looked,
+        reasoned_rows=sum(example.reasons for example in examples),
     )
 
 
@@ -64,6 +65,7 @@ def add_contents(parts: Sequence[Contents]) -> Contents:
 
 _NUMBERS: Final = (
     "looked_rows", "echo_rows", "begun_rows", "contradicting_rows", "personal_looked_rows",
+    "reasoned_rows",
 )  # fmt: skip
 _COUNTS: Final = ("missing_answers", "missing_prompts", "secrets", "personal")
 
