@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from ftc.compiler.pipeline import check, mask_rows
-from tests.end_to_end.process import compile_spec, read_json, read_rows, run
+from tests.end_to_end.process import ROOT, compile_spec, read_json, read_rows, run
 
 pytestmark = pytest.mark.prove
 
@@ -22,6 +22,7 @@ TEMPLATE: Final = (
     "{{ m.content }}{% if m.role == 'assistant' %}{{ eos_token }}{% endif %}{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
+QUESTION: Final = "where is order 7?"
 THOUGHT: Final = "the parcel of order {} is late"
 ANSWER: Final = "order {} is on its way"
 
@@ -55,11 +56,11 @@ def compile_rows(folder: Path, model: Path, reasoning: str, **sections: Any) -> 
     return compile_spec(folder, spec)
 
 
-def stage(bundle: Path, *command: str) -> str:
-    """Run a script of a bundle to its end; return what it printed."""
-    ended = run("python", *command, cwd=bundle)
+def run_all(*stages: str | Path) -> str:
+    """Run stages of bundles to their ends, in one process; return what they printed."""
+    ended = run("python", "-m", "tests.end_to_end.run_stages", *stages, cwd=ROOT)
     assert ended.code == 0, ended.said
-    return ended.out
+    return ended.err
 
 
 def read_all(bundle: Path) -> list[dict[str, Any]]:
@@ -83,8 +84,11 @@ def number_of(row: Mapping[str, Any]) -> int:
     return int(row["messages"][0]["content"].removesuffix("?").rpartition(" ")[2])
 
 
-def test_masked_reasoning_in_every_stage(tmp_path: Path, model: Path) -> None:
-    """Only answers are learned, and all stages ask with the effort of the spec."""
+def test_reasoning_is_masked_or_stripped(tmp_path: Path, model: Path) -> None:
+    """Only answers are learned, and all stages ask with the effort of the spec.
+
+    Of another bundle, which strips reasoning, only the rows are made.
+    """
     transformers = pytest.importorskip("transformers")
     settings = {"max_steps": 2, "global_batch": 4, "evaluation": {"allow_worse": True}}
     verify = {"tokens": 512, "min_agreement": 0, "max_perplexity_ratio": 1_000_000}
@@ -95,14 +99,12 @@ def test_masked_reasoning_in_every_stage(tmp_path: Path, model: Path) -> None:
         training=settings,
         export={"types": ["F16"], "verify": verify},
     )
-    said = stage(bundle, "prepare.py")
-    assert "with reasoning | 40" in said
+    stripped = compile_rows(tmp_path / "strip", model, "strip")
+    names = ("prepare.py", "train.py", "export.py", "evaluate.py", f"ask.py:{QUESTION}")
+    said = run_all(*(bundle / name for name in names), stripped / "prepare.py")
+    assert said.count("| with reasoning | 40 |") == 1
     report = read_json(bundle / "run/data/report.json")
     assert report["reasoning"] == {"with": 40, "without": 20}
-
-    stage(bundle, "train.py")
-    stage(bundle, "export.py")
-    stage(bundle, "evaluate.py")
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(bundle / "run/merged")
     rows = read_all(bundle)
@@ -119,18 +121,10 @@ def test_masked_reasoning_in_every_stage(tmp_path: Path, model: Path) -> None:
     # llama.cpp renders rows, and ask.py its question, with the template inside the GGUF file
     compared = read_json(bundle / "run/quantize/tokens.json")
     assert compared["compared_rows"] == len(read_rows(bundle / "run/data/test.jsonl"))
-    assert stage(bundle, "ask.py", "where is order 7?")
+    assert read_json(bundle / "run/evaluate/report.json")["rows"] == compared["compared_rows"]
 
-
-def test_stripped_reasoning_is_gone(tmp_path: Path, model: Path) -> None:
-    """No token of it is left; what the template writes in its place is learned."""
-    transformers = pytest.importorskip("transformers")
-    bundle = compile_rows(tmp_path / "strip", model, "strip")
-    said = stage(bundle, "prepare.py")
-    assert "with reasoning" not in said
-
-    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "strip" / "model")
-    rows = read_all(bundle)
-    for row, learned in zip(rows, hold_masks(bundle, rows, tokenizer), strict=True):
+    # no token of reasoning is left; what the template writes in its place is learned
+    rows = read_all(stripped)
+    for row, learned in zip(rows, hold_masks(stripped, rows, tokenizer), strict=True):
         assert learned.endswith(f"</think>\n\n{ANSWER.format(number_of(row))}</s>")
         assert "late" not in tokenizer.decode(row["input_ids"])
