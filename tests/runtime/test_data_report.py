@@ -76,6 +76,18 @@ def test_labels_are_counted_the_commonest_first(tmp_path: Path) -> None:
     assert report["labels"] == [["yes", 900], ["no", 100]]
 
 
+def test_rows_with_reasoning_are_counted(tmp_path: Path) -> None:
+    """And those without; where no row has any, nothing is said."""
+    records = make_records()
+    silent = write_report(tmp_path, make_rows({}), records, SPLITS, round_trip={})
+    assert "reasoning" not in silent
+    records.reasons[3:10] = array("B", [1] * 7)
+    printed = write_report(tmp_path, make_rows({}), records, SPLITS, round_trip={})
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert report["reasoning"] == {"with": 7, "without": 993}
+    assert "| with reasoning | 7 |\n| without reasoning | 993 |" in printed
+
+
 def test_a_row_of_a_mixture_is_named_by_its_source(tmp_path: Path) -> None:
     """With its number there."""
     sources = [{"name": "chats", "read": 1200, "used": 1000, "train": 900, "v": 0, "test": 100}]

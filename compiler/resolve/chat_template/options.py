@@ -5,7 +5,7 @@ from typing import Final
 from jinja2 import meta, nodes
 from jinja2.defaults import DEFAULT_NAMESPACE
 
-from ftc.compiler.resolve.chat_template.rendering import ChatTemplate
+from ftc.compiler.resolve.chat_template.rendering import ChatTemplate, ChatTemplateError
 
 #: What transformers and llama.cpp give to every template, besides the special tokens.
 RENDERED: Final = frozenset(
@@ -34,10 +34,13 @@ def list_options(source: str, template: ChatTemplate) -> tuple[str, ...]:
     """Return the variables that a template with the text `source` takes from its caller, sorted.
 
     A variable that the template sets is one only where the template asks whether it is defined, or
-    has a default for it.
+    has a default for it. Raises ChatTemplateError for a template that is nested too deeply.
     """
     tree = template.environment.parse(source)
-    undeclared = meta.find_undeclared_variables(tree)
+    try:
+        undeclared = meta.find_undeclared_variables(tree)
+    except (RecursionError, MemoryError) as error:
+        raise ChatTemplateError(type(error).__name__) from error
     stored = {name.name for name in tree.find_all(nodes.Name) if name.ctx != "load"}
     asked = {*_list_asked(tree, nodes.Test, ("defined", "undefined", "none"))}
     asked |= {*_list_asked(tree, nodes.Filter, ("default", "d"))}

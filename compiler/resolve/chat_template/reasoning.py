@@ -37,7 +37,10 @@ def writes_keys(template: ChatTemplate) -> bool:
 
 
 def probe_reasoning(source: str, template: ChatTemplate) -> ReasoningFacts:
-    """Return how a template with the text `source` treats reasoning before a last answer."""
+    """Return how a template with the text `source` treats reasoning before a last answer.
+
+    Raises ChatTemplateError for a template that is nested too deeply.
+    """
     options = list_options(source, template)
     has_keys = writes_keys(template)
     try:
