@@ -5,6 +5,8 @@ from typing import Any
 
 import torch
 
+from .reasoning import CLOSING, split
+
 BATCH_ROWS = 16
 LEARNED = ("labels", "chosen_ids", "completion_ids")  # by the objective
 
@@ -18,7 +20,7 @@ def write(
 
     Rows have `prompt_ids`, and the tokens of a right answer under one of LEARNED. An answer ends at
     a token that ends a turn of the model, of the tokenizer or of these rows, and has at most
-    `answer_tokens` tokens.
+    `answer_tokens` tokens. Reasoning before it is left out, as in the right answer of the row.
     """
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
     ends = model.generation_config.eos_token_id
@@ -43,7 +45,8 @@ def write(
         )[:, width:]
         texts = tokenizer.batch_decode(written, skip_special_tokens=True)
         for place, text in zip(batch, texts, strict=True):
-            said[place] = text.strip()
+            is_whole = CLOSING in str(rows[place].get("answer", ""))
+            said[place] = text.strip() if is_whole else split(text)[1].strip()
     return said
 
 

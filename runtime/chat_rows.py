@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from .cleaning import is_blank
+from .reasoning import join, read_key, split
 from .rows import Fault, Row, Turn, Turns
 
 #: The names of roles in data sets, in lower case.
@@ -73,12 +74,25 @@ def find_disorder(turns: Sequence[Turn]) -> Fault | None:
 
 
 def read_turn(message: Any) -> Turn | None:
-    """Read `{"role", "content"}`, or ShareGPT's `{"from", "value"}`."""
+    """Read `{"role", "content"}`, or ShareGPT's `{"from", "value"}`.
+
+    Reasoning under a key of its own comes before the answer of an assistant.
+    """
     if not isinstance(message, dict):
         return None
     known = find_role(message.get("role", message.get("from")))
     content = message.get("content", message.get("value"))
-    return (known, content) if known is not None and isinstance(content, str) else None
+    if known is None or not isinstance(content, str):
+        return None
+    if known == "assistant" and not is_blank(content):
+        content = add_reasoning(content, message)
+    return known, content
+
+
+def add_reasoning(content: str, message: Mapping[str, Any]) -> str:
+    """Return what an assistant says, after the reasoning that its message has under a key."""
+    reasoning = read_key(message)
+    return join(reasoning, content) if reasoning and not split(content)[0] else content
 
 
 def why_no_turn(message: Any) -> Fault:

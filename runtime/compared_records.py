@@ -6,6 +6,7 @@ from typing import Any
 from .encoding import Encoder, Message
 from .masking import NOT_LEARNED, count_shared
 from .plain_records import encode_answers, encode_prompts
+from .reasoning import split
 from .rows import DataError, Turns, add_system
 
 Record = dict[str, Any]
@@ -24,10 +25,12 @@ def make_pairs(
     With `whole` the answers begin with their prompt, as a reward model reads them. `append_eos` is
     for a template that does not end an answer with it.
     """
-    chats = _begin_chats(group, system)
+    chats = encoder.arrange(_begin_chats(group, system))
     prompts = encoder.render_prompts(chats)
     better, worse = (
-        [_answer(chat, turns[place][1]) for chat, turns in zip(chats, group, strict=True)]
+        encoder.arrange(
+            [_answer(c, turns[place][1]) for c, turns in zip(chats, group, strict=True)]
+        )
         for place in (-2, -1)
     )
     found = zip(group, better, prompts, encoder.render(better), encoder.render(worse), strict=True)
@@ -47,7 +50,7 @@ def make_pairs(
                 "chosen_ids": ids if whole else ids[begin:],
                 "rejected_ids": other if whole else other[begin:],
                 "messages": messages,
-                "answer": turns[-2][1],
+                "answer": split(turns[-2][1])[1],
             }
         )
     return records
@@ -84,9 +87,10 @@ def make_feedback(
     append_eos: bool = False,
 ) -> list[Record]:
     """Return the record of each row of feedback: prompt, answer and verdict, by the template."""
-    chats = _begin_chats(group, system)
+    chats = encoder.arrange(_begin_chats(group, system))
     prompts = encoder.render_prompts(chats)
     chats = [_answer(chat, turns[-2][1]) for chat, turns in zip(chats, group, strict=True)]
+    chats = encoder.arrange(chats)
     records = []
     for turns, messages, prompt, ids in zip(
         group, chats, prompts, encoder.render(chats), strict=True
@@ -104,7 +108,7 @@ def make_feedback(
                 "completion_ids": ids[begin:],
                 "label": turns[-1][1] == "true",
                 "messages": messages,
-                "answer": turns[-2][1],
+                "answer": split(turns[-2][1])[1],
             }
         )
     return records

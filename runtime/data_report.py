@@ -41,6 +41,8 @@ def write_report(
         "splits": {name: len(split) for name, split in splits.items()},
         "tokens": tokens,
     }
+    if reasoned := sum(records.reasons):
+        report["reasoning"] = {"with": reasoned, "without": len(records.reasons) - reasoned}
     if count_labels:
         counts = np.bincount(records.labels).tolist()
         pairs = zip(records.names, counts, strict=True)
@@ -83,6 +85,9 @@ def _write_tables(report: Mapping[str, Any]) -> list[str]:
     lines = ["| what | rows |", "| --- | ---: |", f"| read | {report['rows_read']:,} |"]
     lines += [f"| {what} | {count:,} |" for what, count in report["changes"].items()]
     lines += [f"| in {name} | {count:,} |" for name, count in report["splits"].items()]
+    if "reasoning" in report:
+        lines.append(f"| with reasoning | {report['reasoning']['with']:,} |")
+        lines.append(f"| without reasoning | {report['reasoning']['without']:,} |")
     if "sources" in report:
         lines += ["", "| source | read | used | train | validation | test |"]
         lines += ["| --- | ---: | ---: | ---: | ---: | ---: |"]

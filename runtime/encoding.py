@@ -4,6 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jinja2 import TemplateError
+
+from .reasoning import CLOSING, key_messages, reads_keys
+
 Message = dict[str, Any]
 Chats = Sequence[Sequence[Message]]
 Tools = Sequence[list[Any] | None]
@@ -39,6 +43,20 @@ class Encoder:
     def decode(self, ids: Tokens, *, skip_special_tokens: bool = False) -> str:
         """Return the text of tokens."""
         return str(self.tokenizer.decode(ids, skip_special_tokens=skip_special_tokens))
+
+    def arrange(self, chats: Chats) -> list[list[Message]]:
+        """Return conversations with their reasoning where the chat template reads it.
+
+        That is under a key of the message, or before the answer in its text.
+        """
+        found = (m for chat in chats for m in chat if m["role"] == "assistant")
+        if not any(CLOSING in message["content"] for message in found):
+            return [list(chat) for chat in chats]
+        try:
+            has_keys = reads_keys(lambda messages: self._apply([messages], None)[0])
+        except TemplateError:
+            has_keys = False
+        return [key_messages(chat) if has_keys else list(chat) for chat in chats]
 
     def render(self, chats: Chats, tools: Tools | None = None) -> list[Tokens]:
         """Return the tokens of each conversation; white space after its last turn is left out."""

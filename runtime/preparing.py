@@ -83,7 +83,8 @@ class Records:
 
     `ends` is where each line of the file ends, after a 0. `lengths` counts the tokens of all rows
     that have some, before they are cut; all other lists have an entry for each record. `labels` are
-    indices into `names`, and `origins` the number of the source.
+    indices into `names`, `origins` the number of the source, and `reasons` whether an answer has
+    reasoning before it.
     """
 
     file: IO[bytes]
@@ -93,6 +94,7 @@ class Records:
     prompts: "array[int]"
     labels: "array[int]"
     origins: "array[int]"
+    reasons: "array[int]"
     names: dict[str, int]
 
     def read(self, numbers: Iterable[int]) -> Iterator[bytes]:
@@ -150,7 +152,7 @@ def make_records(run: Run, workers: Workers, work: RowWork, rows: Rows, *, folde
     records = Records(
         file=tempfile.TemporaryFile(dir=folder),  # noqa: SIM115 - closed with the process
         ends=array("Q", [0]), lengths=array("I"), learned=array("B"), prompts=array("Q"),
-        labels=array("I"), origins=array("B"), names={},
+        labels=array("I"), origins=array("B"), reasons=array("B"), names={},
     )  # fmt: skip
     numbers = compress(range(len(rows.wanted)), rows.wanted)
     with _stop_on_error(run):
@@ -162,6 +164,7 @@ def make_records(run: Run, workers: Workers, work: RowWork, rows: Rows, *, folde
                 records.lengths.append(made.tokens)
             if made.line:
                 records.learned.append(made.is_learned)
+                records.reasons.append(made.reasons)
                 records.prompts.append(made.prompt_key)
                 records.labels.append(records.names.setdefault(made.answer, len(records.names)))
                 records.origins.append(int(rows.origins[row]))

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 from jinja2 import TemplateError
 
 from .masking import NOT_LEARNED
+from .reasoning import has_reasoning, strip
 from .rows import DataError, Fault, Turns, clean_turns, is_repaired, prompt_key, row_key
 
 Record = dict[str, Any]
@@ -25,6 +26,7 @@ class Made(NamedTuple):
     """What became of a row; `line` is empty if it is left out, `change` if nothing happened.
 
     `tokens` is 0 for a row without tokens. `answer` is the text of the last turn, if it is kept.
+    `reasons` says whether an answer has reasoning before it.
     """
 
     change: str
@@ -33,6 +35,7 @@ class Made(NamedTuple):
     prompt_key: int
     answer: str
     line: bytes
+    reasons: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +61,16 @@ class Source:
         """The columns that the data must have."""
         return [column for role, column in self.columns.items() if role != "tools"]
 
-    def read_row(self, row: Any, *, repair: bool) -> tuple[Turns | Fault, bool]:
+    def read_row(
+        self, row: Any, *, repair: bool, strip_reasoning: bool = False
+    ) -> tuple[Turns | Fault, bool]:
         """Return the cleaned turns of a row, and whether its encoding was repaired."""
         if not isinstance(row, dict):
             return "unreadable", False
         raw = self.read(row, **self.columns)
         if isinstance(raw, str):
             return raw, False
+        raw = strip(raw) if strip_reasoning else raw
         turns = clean_turns(raw, repair=repair)
         return turns, repair and not isinstance(turns, str) and is_repaired(raw)
 
@@ -78,7 +84,8 @@ class RowWork:
     """The settings of the work on rows; processes get it when they are started.
 
     `make` returns the records of a group of rows. `count` counts the tokens of a record, and `cut`
-    shortens more lists of it than the tokens and the labels.
+    shortens more lists of it than the tokens and the labels. With `strip_reasoning` answers lose
+    the reasoning before them.
     `keep_answers` is set if the answers are labels, which are counted.
     """
 
@@ -88,6 +95,7 @@ class RowWork:
     overlong: Literal["drop", "truncate", "split"]
     repair: bool
     keep_answers: bool = False
+    strip_reasoning: bool = False
     count: Callable[[Record], int] = _count
     cut: Callable[[Record, int], None] | None = None
 
@@ -100,7 +108,7 @@ class RowWork:
         source, columns, looks = self.sources[number], set[str](), []
         for row in source.unpack(chunk):
             columns.update(row if isinstance(row, dict) else ())
-            turns, repaired = source.read_row(row, repair=self.repair)
+            turns, repaired = self._read_row(row, source)
             if isinstance(turns, str):
                 looks.append(("blank" if turns == "blank" else "malformed", 0))
             else:
@@ -116,10 +124,13 @@ class RowWork:
         return [made for group in groups for made in map(self._finish, group, self.try_make(group))]
 
     def _read(self, row: Any, source: Source) -> Turns:
-        turns, _ = source.read_row(row, repair=self.repair)
+        turns, _ = self._read_row(row, source)
         if isinstance(turns, str):
             raise DataError("the data changed while they were read")
         return turns
+
+    def _read_row(self, row: Any, source: Source) -> tuple[Turns | Fault, bool]:
+        return source.read_row(row, repair=self.repair, strip_reasoning=self.strip_reasoning)
 
     def try_make(self, group: Sequence[Turns]) -> Sequence[Record | None]:
         """Return the records of a group, None for rows that the chat template rejects."""
@@ -145,7 +156,8 @@ class RowWork:
         pieces = self._split(record) if self.overlong == "split" else (record,)
         line = b"".join([_to_json(piece).encode() + b"\n" for piece in pieces])
         answer = turns[-1][1] if self.keep_answers else ""
-        return Made(change, tokens, is_learned, prompt_key(turns), answer, line)
+        reasons = has_reasoning(turns)
+        return Made(change, tokens, is_learned, prompt_key(turns), answer, line, reasons)
 
     def _truncate(self, record: Record) -> bool:
         """Cut a record to the maximum length; return whether something is left to learn."""

@@ -9,7 +9,14 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from .chat_rows import find_disorder, find_role, load_messages, read_turn, why_no_turn
+from .chat_rows import (
+    add_reasoning,
+    find_disorder,
+    find_role,
+    load_messages,
+    read_turn,
+    why_no_turn,
+)
 from .cleaning import is_blank
 from .rows import Fault, Row, Turn, Turns
 
@@ -70,6 +77,7 @@ def read_calls(message: Mapping[str, Any]) -> Turns | None:
             return None
     else:
         calls, said = message.get("tool_calls"), content or ""
+        said = add_reasoning(said, message) if isinstance(said, str) else said
     calls = [calls] if isinstance(calls, dict) else calls
     if not isinstance(calls, list) or not calls or not isinstance(said, str):
         return None

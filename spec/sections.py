@@ -11,6 +11,7 @@ Auto = Literal["auto"]
 Attention = Literal["sdpa", "eager", "flash_attention_2"]
 FileFormat = Literal["csv", "jsonl", "json", "parquet"]
 Form = Literal["chat", "prompt_completion", "instruction", "text", "preference", "feedback"]
+Reasoning = Literal["learn", "mask", "strip"]
 Packing = Literal["none", "best-fit"]
 Overlong = Literal["drop", "truncate"]
 LossOn = Literal["completion", "last_turn", "all"]
@@ -250,6 +251,16 @@ class Data:
     columns: Columns = Columns()
     system: str | None = None
     """A system message that is added to every conversation without one; null adds none."""
+    template_options: dict[str, Any] | None = None
+    """Values for variables that the chat template reads, such as `enable_thinking` or
+    `reasoning_effort`. Rows are rendered with them, and the trained model's template has them as
+    its defaults, so that every program asks it in the same mode. null sets none.
+    """
+    reasoning: Reasoning = "learn"
+    """What is done with the reasoning before an answer, which rows have under `reasoning_content`
+    or `thinking`, or in `<think>` tags. `learn`: it is learned like the answer. `mask`: it is read,
+    and only the answer after it is learned. `strip`: it is removed.
+    """
     max_length: int | Auto = "auto"
     """The maximum number of tokens in a row, chat template included. auto derives it from the
     lengths in the data and the model's context.

@@ -107,6 +107,7 @@ def fill_spec(variant: str, word: Callable[[str], str]) -> Spec:
         subset=word("subset"),
         split=word("split"),
         system=word("system"),
+        template_options={"style": word("option")},
     )
     model = replace(
         spec.model, id=word("id"), revision=word("revision"), chat_template=word("chat_template")

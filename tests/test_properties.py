@@ -99,6 +99,8 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "data.columns.rejected": ("more", PAIRS),
     "data.columns.label": ("more", VERDICTS),
     "data.system": ("be brief", {}),
+    "data.template_options": ({"style": "plain"}, {"model.chat_template": "styled.jinja"}),
+    "data.reasoning": ("strip", {"data.source": "thoughts.jsonl"}),
     "data.max_length": (24, {}),
     "data.max_rows": (50, {}),
     "data.streaming": (True, {}),
@@ -224,6 +226,7 @@ def write_folder(folder: Path) -> Path:
     write_model(folder / "model-2", {**CONFIG, "num_hidden_layers": 3})
     write_model(folder / "experts", {**CONFIG, **EXPERTS})
     (folder / "other.jinja").write_text(TEMPLATE.replace("<", "[").replace(">", "]"))
+    (folder / "styled.jinja").write_text("{{ style }}" + TEMPLATE)
     mojibake = "està".encode().decode("cp1252")
     rows = [f"where is parcel {n}?,{'lost' if n % 3 else 'late'},{n}" for n in range(120)]
     rows += [rows[0], f"on {mojibake} el paquet?,lost,1", f"{'long ' * 30}?,late,2"]
@@ -246,6 +249,9 @@ def write_folder(folder: Path) -> Path:
         for n in range(60)
     ]
     (folder / "chats.jsonl").write_text("\n".join(map(json.dumps, chats)) + "\n")
+    turns[1] = {**turns[1], "reasoning_content": "they asked"}
+    thoughts = [{"messages": [{**turns[0], "content": f"call {n}"}, turns[1]]} for n in range(60)]
+    (folder / "thoughts.jsonl").write_text("\n".join(map(json.dumps, thoughts)) + "\n")
     write_calls(folder)
     return folder
 

@@ -23,7 +23,9 @@ def report_masks(rows: Iterable[MaskedRow], *, max_tokens: int | None, colour: b
 def _report(row: MaskedRow, max_tokens: int | None, *, colour: bool) -> str:
     over = max_tokens is not None and row.tokens > max_tokens
     more = f", longer than `max_length` ({max_tokens:,})" if over else ""
-    head = f"row {row.number:,}: {row.learned:,} of {row.tokens:,} tokens are learned{more}"
+    reasons = ", with reasoning" if row.reasons else ""
+    learned = f"{row.learned:,} of {row.tokens:,} tokens are learned"
+    head = f"row {row.number:,}: {learned}{reasons}{more}"
     return "\n".join([head, *_lines(row, colour=colour)])
 
 

@@ -116,6 +116,7 @@ def _spec_values(source: BundleSource) -> dict[str, Any]:
         **reward_values(source),
         "labels": tuple(label.name for label in data.labels),
         "system": spec.data.system,
+        "template_options": spec.data.template_options,
         "max_rows": spec.data.max_rows,
         "new_tokens": spec.model.new_tokens,
         "split_shares": _split_shares(source),

@@ -67,6 +67,7 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
         "pickles": spec.model.pickled_weights,
         "options": source.model_path is None or spec.model.trust_remote_code,
         "chat_template_file": source.chat_template is not None,
+        "template_options": bool(spec.data.template_options) and renders_template(source),
         "one_key_head": _has_one_key_head(facts.model),
         "hidden_rotation": converted and hides_rotation(facts.model.architecture),
     }
@@ -111,6 +112,8 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
         "template": renders_template(source),
         "append_eos": facts.tokenizer.closes_answer is False,
         "loss_on_all": spec.objective.loss_on == "all",
+        "mask_reasoning": spec.data.reasoning == "mask",
+        "strip_reasoning": spec.data.reasoning == "strip",
         "tools": data.calls,
         "last_answer": spec.objective.loss_on == "last_turn" or form != "chat",
         "repair": spec.data.cleaning.repair_encoding,
@@ -318,8 +321,16 @@ def _export_uses(source: BundleSource) -> dict[str, bool]:
         "ollama_template": ollama,
         "ollama_checked": ollama and converted,
         "adapter": spec.export.adapter,
+        "finished": _is_finished(source),
         "converted": converted,
     }
+
+
+def _is_finished(source: BundleSource) -> bool:
+    """Return whether the merged folder needs more than saving and copying gives it."""
+    model, score = _model_uses(source), _score_uses(source)
+    names = ("template_options", "new_tokens", "one_key_head", "hidden_rotation")
+    return any(model[name] for name in names) or score["padless"]
 
 
 def renders_template(source: BundleSource) -> bool:

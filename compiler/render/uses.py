@@ -29,6 +29,7 @@ class Uses:
     pickles: bool
     options: bool
     chat_template_file: bool
+    template_options: bool
     one_key_head: bool
     hidden_rotation: bool
     # the data
@@ -60,6 +61,8 @@ class Uses:
     append_eos: bool
     loss_on_all: bool
     last_answer: bool
+    mask_reasoning: bool
+    strip_reasoning: bool
     tools: bool
     repair: bool
     deduplicate: bool
@@ -154,4 +157,5 @@ class Uses:
     ollama_template: bool
     ollama_checked: bool
     adapter: bool
+    finished: bool
     converted: bool

@@ -70,7 +70,7 @@ class Contents:
     prompt and its answers with the opposite preference. `secrets` and `personal` count rows by
     kind. `numbered_rows` have an answer that ends with its number, `refused_rows` one that begins
     by declining; prompts and answers that end with a question mark are `asking_prompts` and
-    `asking_answers`.
+    `asking_answers`. `reasoned_rows` have reasoning before an answer.
     """
 
     looked_rows: int = 0
@@ -90,3 +90,4 @@ class Contents:
     cut: CutAnswers | None = None
     asking_prompts: int = 0
     asking_answers: int = 0
+    reasoned_rows: int = 0

@@ -10,6 +10,7 @@ from typing import Literal
 
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.resolve.content_facts import Contents
+from ftc.compiler.resolve.template_facts import OllamaFacts, ReasoningFacts, Unwritten
 from ftc.runtime.round_trip import RoundTrip
 from ftc.spec.finding import Finding
 from ftc.spec.sections import FileFormat, Form
@@ -78,22 +79,6 @@ class ModelFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OllamaFacts:
-    """How Ollama writes what the chat template renders, or the `obstacle` to that.
-
-    `family` is a name of the table of Ollama's templates. `default_system` is the system message
-    that the template brings along, `opening` what it writes for an answer to begin with, `begun`
-    the text of the first token where llama.cpp does not add it.
-    """
-
-    family: str | None = None
-    default_system: str = ""
-    opening: str = ""
-    begun: str = ""
-    obstacle: Literal["unknown", "date", "bos"] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionFacts:
     """What llama.cpp's converter will find in the tokenizer's files.
 
@@ -115,11 +100,6 @@ class ConversionFacts:
     unlisted: tuple[str, ...]
 
 
-#: What a chat template may leave out: a turn that others follow, the last question, a system
-#: message's tools, calls, results, and what a generation prompt would open an answer with.
-Unwritten = Literal["question", "earlier_turn", "tools", "calls", "results", "opening"]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenizerFacts:
     """What the tokenizer's files say.
@@ -138,6 +118,7 @@ class TokenizerFacts:
     `loaded_class` is the class that transformers loads for `tokenizer.json`. Of the spec's new
     tokens `existing_tokens` are in the vocabulary already, and `template_tokens` in the template.
     `unwritten` names what the template leaves out of a conversation: see `probe_template`.
+    `reasoning` is None without a chat template, or with one that was not read.
     """
 
     exact: bool
@@ -164,6 +145,7 @@ class TokenizerFacts:
     existing_tokens: tuple[str, ...] = ()
     template_tokens: tuple[str, ...] = ()
     unwritten: tuple[Unwritten, ...] = ()
+    reasoning: ReasoningFacts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

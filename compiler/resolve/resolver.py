@@ -49,6 +49,8 @@ NOT_SAID: Final = Unknown(
 )
 # Fields of `data` that `resolve_data` never reads: only the plan does.
 _PLANNED: Final = frozenset({"max_length", "splits"})
+#: Fields that a lock of an older ftc does not know, with the values that change nothing.
+_NEUTRAL: Final[Mapping[str, Any]] = {"template_options": None, "reasoning": "learn"}
 
 
 def section_hashes(spec: Spec) -> Mapping[str, str]:
@@ -65,9 +67,15 @@ def section_hashes(spec: Spec) -> Mapping[str, str]:
     tokenizer: dict[str, Any] = {"model": model, "chat_template": spec.model.chat_template}
     if spec.model.new_tokens:
         tokenizer["new_tokens"] = spec.model.new_tokens
+    if spec.data.template_options:
+        tokenizer["template_options"] = spec.data.template_options
     columns: Mapping[str, Any] = msgspec.to_builtins(spec.data)
     data: dict[str, Any] = {
-        "data": {name: value for name, value in columns.items() if name not in _PLANNED},
+        "data": {
+            name: value
+            for name, value in columns.items()
+            if name not in _PLANNED and (name not in _NEUTRAL or value != _NEUTRAL[name])
+        },
         "tokenizer": tokenizer,
         "objective": spec.objective.type,
     }

@@ -40,6 +40,7 @@ def make_records() -> Records:
         prompts=array("q", range(1000)),
         labels=labels,
         origins=array("I", [0] * 1000),
+        reasons=array("B", [0] * 1000),
         names={"yes": 0, "no": 1},
     )
 
@@ -73,6 +74,18 @@ def test_labels_are_counted_the_commonest_first(tmp_path: Path) -> None:
     write_report(tmp_path, rows, records, SPLITS, round_trip={}, count_labels=True)
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     assert report["labels"] == [["yes", 900], ["no", 100]]
+
+
+def test_rows_with_reasoning_are_counted(tmp_path: Path) -> None:
+    """And those without; where no row has any, nothing is said."""
+    records = make_records()
+    silent = write_report(tmp_path, make_rows({}), records, SPLITS, round_trip={})
+    assert "reasoning" not in silent
+    records.reasons[3:10] = array("B", [1] * 7)
+    printed = write_report(tmp_path, make_rows({}), records, SPLITS, round_trip={})
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert report["reasoning"] == {"with": 7, "without": 993}
+    assert "| with reasoning | 7 |\n| without reasoning | 993 |" in printed
 
 
 def test_a_row_of_a_mixture_is_named_by_its_source(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ def make_records(
         prompts=array("q", prompts),
         labels=array("I", [names[name] for name in said]),
         origins=array("I", origins or [0] * len(prompts)),
+        reasons=array("B", [0] * len(prompts)),
         names=names,
     )
 

@@ -66,7 +66,9 @@ def test_closed_and_bounded(field: Field) -> None:
     for branch in branches(field.schema):
         kinds = types_of(branch) if "type" in branch else ()
         if "object" in kinds:
-            assert branch["additionalProperties"] is False
+            values = branch["additionalProperties"]
+            assert values is False or {"maxLength", "minimum", "maximum"} <= values.keys()
+            assert values is False or "pattern" in branch["propertyNames"]
         if "enum" in branch or "const" in branch:
             continue
         if {"number", "integer"} & set(kinds):
@@ -121,8 +123,8 @@ def said_by(hint: Any) -> tuple[set[str], set[str]]:
     origin = get_origin(hint)
     if origin is Literal:
         return set(get_args(hint)), set()
-    if origin is tuple:
-        return set(), {"array"}
+    if origin in (tuple, dict):
+        return set(), {"array" if origin is tuple else "object"}
     if origin in {types.UnionType, getattr(types, "UnionType", None)} or "Union" in str(origin):
         parts = [said_by(part) for part in get_args(hint)]
         return set().union(*(p[0] for p in parts)), set().union(*(p[1] for p in parts))

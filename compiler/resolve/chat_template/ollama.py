@@ -22,7 +22,7 @@ from ftc.compiler.resolve.chat_template.rendering import (
     Message,
     compile_chat_template,
 )
-from ftc.compiler.resolve.facts import OllamaFacts
+from ftc.compiler.resolve.template_facts import OllamaFacts
 from ftc.runtime.go_template import go_string, render_go
 
 _OTHER_DAY: Final = datetime(2031, 11, 28, 12, 0, 0)  # noqa: DTZ001 - templates read a local time

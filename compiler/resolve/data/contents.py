@@ -61,6 +61,7 @@ def look_into(
         cut=find_cut(examples),
         asking_prompts=asking_prompts,
         asking_answers=asking_answers,
+        reasoned_rows=sum(example.reasons for example in examples),
     )
 
 
@@ -84,6 +85,7 @@ def add_contents(parts: Sequence[Contents]) -> Contents:
 _NUMBERS: Final = (
     "looked_rows", "echo_rows", "begun_rows", "contradicting_rows", "personal_looked_rows",
     "numbered_rows", "refused_rows", "asking_prompts", "asking_answers",
+    "reasoned_rows",
 )  # fmt: skip
 _COUNTS: Final = ("missing_answers", "missing_prompts", "secrets", "personal")
 

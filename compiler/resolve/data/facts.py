@@ -167,7 +167,14 @@ def _read(
     if twice := [column for column in roles.columns() if columns.count(column) > 1]:
         return Unknown(finding=data_faults.ambiguous(source, twice[0]))
     large = sum(file.size_bytes for file in whole) > LARGE_BYTES
-    scan = scan_rows(rows, roles, spec.data.cleaning, sample=large, prompts=prompts)
+    scan = scan_rows(
+        rows,
+        roles,
+        spec.data.cleaning,
+        sample=large,
+        prompts=prompts,
+        strip_reasoning=spec.data.reasoning == "strip",
+    )
     with ThreadPoolExecutor(max_workers=1) as pool:  # works while the tokenizer does
         twins = pool.submit(find_twins, scan.examples, scan.numbers)
         lengths = measure(scan) if scan.kept else None

@@ -17,8 +17,8 @@ from ftc.compiler.resolve.facts import Lengths
 from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
 from ftc.compiler.resolve.rows.example import Example
 from ftc.runtime.masking import join_prompt
+from ftc.runtime.reasoning import split
 from ftc.runtime.rows import Turn, Turns, add_system
-from ftc.runtime.tool_rows import to_messages
 
 if TYPE_CHECKING:  # slow to import, needed only where a tokenizer is there
     from tokenizers import Encoding
@@ -52,7 +52,7 @@ def find_refusal(examples: Iterable[Example], tokenizer: LoadedTokenizer) -> str
     for example in examples:
         judged = example.compares or example.verdict
         answered = (*example.prompt, ("assistant", example.turns[-2][1]))
-        messages, tools = to_messages(answered if judged else example.turns)
+        messages, tools = tokenizer.read_turns(answered if judged else example.turns)
         try:
             if tokenizer.template is not None:
                 tokenizer.template.render(messages, tools=tools)
@@ -148,17 +148,22 @@ def _pairs(
 
 
 def _find_answer(text: str, answer: Turn) -> int:
-    """Return where a rendered conversation says its answer; a call is found by what it calls."""
+    """Return where a rendered conversation says its answer; a call is found by what it calls.
+
+    A template may write reasoning in its own way, and leave it out.
+    """
     role, said = answer
-    wanted = json.loads(said)[0]["function"]["name"] if role == "calls" else said
-    return max(text.rfind(wanted), 0)
+    if role == "calls":
+        return max(text.rfind(json.loads(said)[0]["function"]["name"]), 0)
+    places = (text.rfind(part) for part in (said, *split(said)) if part)
+    return max(next((place for place in places if place >= 0), 0), 0)
 
 
 def _render(turns: Turns, tokenizer: LoadedTokenizer) -> str | None:
     """Render a conversation; the white space behind its last turn is not trained on."""
-    messages, tools = to_messages(turns)
     if tokenizer.template is None:
         return None
+    messages, tools = tokenizer.read_turns(turns)
     try:
         return tokenizer.template.render(messages, tools=tools).rstrip()
     except ChatTemplateError:

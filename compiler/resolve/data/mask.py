@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from functools import partial
 from itertools import chain, count, groupby, islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ftc.compiler.resolve.chat_template.rendering import ChatTemplateError, Message
 from ftc.compiler.resolve.data.files import find_data_files
@@ -20,9 +20,9 @@ from ftc.compiler.resolve.rows.reader import read_table
 from ftc.compiler.resolve.rows.roles import Roles, make_reader
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
 from ftc.compiler.resolve.tokenizer.facts import reload_tokenizer
-from ftc.runtime.masking import find_learned, join_prompt
+from ftc.runtime.masking import count_shared, find_learned, join_prompt
+from ftc.runtime.reasoning import has_reasoning, vary_answer
 from ftc.runtime.rows import add_system
-from ftc.runtime.tool_rows import to_messages
 from ftc.spec.finding import Finding
 from ftc.spec.sections import Spec
 from ftc.spec.sources import list_sources
@@ -38,12 +38,14 @@ class MaskedRow:
     """A row by number, counted from 1: its tokens, the learned ones, and its text in pieces.
 
     `pieces` are (text, whether it is learned); a piece may break inside of a letter's bytes.
+    `reasons`: an answer has reasoning before it.
     """
 
     number: int
     tokens: int
     learned: int
     pieces: tuple[tuple[str, bool], ...]
+    reasons: bool
 
 
 def mask_rows(
@@ -74,7 +76,12 @@ def read_examples(spec: Spec, folder: Path, data: DataFacts) -> Iterator[tuple[i
         read = make_reader(roles)
         for row in chain.from_iterable(read_table(file).rows for file in whole):
             number = next(numbers)
-            example = read_example(row, read, repair=spec.data.cleaning.repair_encoding)
+            example = read_example(
+                row,
+                read,
+                repair=spec.data.cleaning.repair_encoding,
+                strip_reasoning=spec.data.reasoning == "strip",
+            )
             if isinstance(example, Example):
                 yield number, example
 
@@ -90,7 +97,7 @@ def _mask(
 ) -> MaskedRow | None:
     """Mask one example; None where the chat template refuses it."""
     turns = add_system(example.turns, system)
-    messages, tools = to_messages(turns)
+    messages, tools = tokenizer.read_turns(turns)
     if turns[0][0] == "text":
         pieces = _mask_text(turns[0][1], tokenizer)
     elif tokenizer.template is None:
@@ -99,16 +106,21 @@ def _mask(
         last = spec.objective.loss_on == "last_turn" or len(example.turns) == 2  # noqa: PLR2004
         try:
             pieces = _mask_rendered(
-                messages, tokenizer, partial(tokenizer.template.render, tools=tools), last_only=last
+                messages,
+                tokenizer,
+                partial(tokenizer.template.render, tools=tools),
+                learn="all" if spec.objective.loss_on == "all" else "last" if last else "answers",
+                mask_reasoning=spec.data.reasoning == "mask",
             )
         except ChatTemplateError:
             return None
         if facts.closes_answer is False:
             pieces.append((tokenizer.eos, 1, True))
-    if spec.objective.loss_on == "all":
+    if spec.objective.loss_on == "all" and spec.data.reasoning != "mask":
         pieces = [(text, tokens, True) for text, tokens, _ in pieces]
     return MaskedRow(
         number=number,
+        reasons=has_reasoning(turns),
         tokens=sum(tokens for _, tokens, _ in pieces),
         learned=sum(tokens for _, tokens, learned in pieces if learned),
         pieces=tuple(
@@ -145,19 +157,21 @@ def _mask_rendered(
     tokenizer: LoadedTokenizer,
     render: Callable[..., str],
     *,
-    last_only: bool,
+    learn: Literal["all", "last", "answers"],
+    mask_reasoning: bool,
 ) -> list[Piece]:
     """Return a rendered conversation by runs of learned tokens; raises ChatTemplateError.
 
     An answer that the template writes otherwise once turns follow it is only read: these are not
-    the tokens that the model would write.
+    the tokens that the model would write. With `mask_reasoning` whatever comes before the text of
+    an answer is only read.
     """
     text = render(messages).rstrip()
     (encoding,) = tokenizer.encode([text], special=False)
-    ids, flags = encoding.ids, [False] * len(encoding)
+    ids, flags = encoding.ids, [learn == "all"] * len(encoding)
     for place, message in enumerate(messages):
         is_last = place + 1 == len(messages)
-        if message["role"] != "assistant" or (last_only and not is_last):
+        if message["role"] != "assistant" or (learn == "last" and not is_last):
             continue
         asked = render(messages[:place], add_generation_prompt=True)
         said = text if is_last else render(messages[: place + 1]).rstrip()
@@ -165,6 +179,11 @@ def _mask_rendered(
         if found := find_learned(ids, before, upto):
             begin, end = found
             flags[begin:end] = [True] * (end - begin)
+        if mask_reasoning:
+            other = render([*messages[:place], vary_answer(dict(message))]).rstrip()
+            (varied,) = tokenizer.encode([other], special=False)
+            begin, end = count_shared(ids, before), count_shared(ids, varied.ids)
+            flags[begin:end] = [False] * max(0, end - begin)
     return list(_cut(text, encoding, flags))
 
 

@@ -66,10 +66,12 @@ def scan_rows(
     *,
     sample: bool,
     prompts: PromptCount | None = None,
+    strip_reasoning: bool = False,
 ) -> Scan:
     """Read every row once; `sample` bounds the examples kept, by a reservoir (algorithm R).
 
-    `prompts` are those of the sources before, whose rows a copy may be of.
+    `prompts` are those of the sources before, whose rows a copy may be of. With `strip_reasoning`
+    answers lose the reasoning before them.
     """
     scan, pick = Scan(prompts=prompts or PromptCount()), random.Random(0)  # noqa: S311 - a sample, no secret
     if roles.form in ("chat", "text", "preference", "feedback"):
@@ -79,7 +81,9 @@ def scan_rows(
     before = (held.distinct(), held.conflicting, held.contradicting)
     for row in rows:
         scan.rows += 1
-        example = read_example(row, read, repair=cleaning.repair_encoding)
+        example = read_example(
+            row, read, repair=cleaning.repair_encoding, strip_reasoning=strip_reasoning
+        )
         if isinstance(example, Example):
             if example.damage:
                 scan.damage.update(example.damage)

@@ -9,7 +9,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ftc.compiler.resolve.chat_template.reasoning import writes_keys
 from ftc.compiler.resolve.chat_template.rendering import ChatTemplate, compile_chat_template
+from ftc.runtime.reasoning import key_messages
+from ftc.runtime.rows import Turns
+from ftc.runtime.tool_rows import to_messages
 
 if TYPE_CHECKING:  # slow to import, needed only where a tokenizer is there
     from tokenizers import Encoding, Tokenizer
@@ -35,11 +39,15 @@ class TokenizerFileError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedTokenizer:
-    """A tokenizer that encodes, with its special tokens by role and its compiled template."""
+    """A tokenizer that encodes, with its special tokens by role and its compiled template.
+
+    `reads_keys`: the template writes the reasoning that messages have under a key.
+    """
 
     tokenizer: "Tokenizer"
     special: Mapping[str, str]
     template: ChatTemplate | None
+    reads_keys: bool = False
 
     @property
     def eos(self) -> str:
@@ -49,6 +57,11 @@ class LoadedTokenizer:
     def encode(self, texts: Sequence[str], *, special: bool) -> "Iterator[Encoding]":
         """Encode texts; `special` adds the tokens that a chat template writes by itself."""
         return iter(self.tokenizer.encode_batch(list(texts), add_special_tokens=special))
+
+    def read_turns(self, turns: Turns) -> tuple[list[dict[str, Any]], list[Any] | None]:
+        """Return the messages and the tools of a conversation, as prepare.py renders them."""
+        messages, tools = to_messages(turns)
+        return (key_messages(messages) if self.reads_keys else messages), tools
 
     def adds_bos(self, declared: bool | None, *, sentencepiece: bool) -> bool:
         """Tell whether the GGUF will put the bos token before every text.
@@ -111,10 +124,13 @@ def read_added_tokens(folder: Path) -> dict[str, int]:
     return {text: number for text, number in read.items() if type(number) is int}
 
 
-def load_tokenizer(folder: Path, *, template: str | None) -> LoadedTokenizer:
+def load_tokenizer(
+    folder: Path, *, template: str | None, options: Mapping[str, Any] | None = None
+) -> LoadedTokenizer:
     """Load the folder's `tokenizer.json`; `template` (its text) replaces the model's own.
 
-    Raises TokenizerFileError, and ChatTemplateError where a template does not compile.
+    `options` are given to the template. Raises TokenizerFileError, and ChatTemplateError where a
+    template does not compile.
     """
     config = read_tokenizer_config(folder)
     path = folder / TOKENIZER_FILE
@@ -124,10 +140,14 @@ def load_tokenizer(folder: Path, *, template: str | None) -> LoadedTokenizer:
     if "eos_token" not in special and (eos := _eos_by_id(folder, tokenizer)) is not None:
         special["eos_token"] = eos
     source = template if template is not None else config.template
+    compiled = None
+    if source is not None:
+        compiled = compile_chat_template(source, {**special, **(options or {})})
     return LoadedTokenizer(
         tokenizer=tokenizer,
         special=special,
-        template=None if source is None else compile_chat_template(source, special),
+        template=compiled,
+        reads_keys=compiled is not None and writes_keys(compiled),
     )
 
 

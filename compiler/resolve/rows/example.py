@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from ftc.runtime.cleaning import is_misencoded
+from ftc.runtime.reasoning import has_reasoning, strip
 from ftc.runtime.rows import Fault, ReadTurns, Turns, clean_turns, prompt_of
 
 #: What may be wrong with a text that is one: see `cleaning.py`; "lost" is U+FFFD in it.
@@ -19,10 +20,14 @@ _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """`turns` are (role, text) pairs, as `ftc.runtime.rows` describes them."""
+    """`turns` are (role, text) pairs, as `ftc.runtime.rows` describes them.
+
+    `reasons`: in the data an answer has reasoning before it.
+    """
 
     turns: Turns
     damage: tuple[Damage, ...] = ()
+    reasons: bool = False
 
     @property
     def compares(self) -> bool:
@@ -46,15 +51,23 @@ class Example:
 
 
 def read_example(
-    row: Mapping[str, Any] | None, read: ReadTurns, *, repair: bool
+    row: Mapping[str, Any] | None,
+    read: ReadTurns,
+    *,
+    repair: bool,
+    strip_reasoning: bool = False,
 ) -> Example | Fault:
     """Return what the row says, cleaned; None stands for a row that could not be read.
 
-    `read` is what `roles.make_reader` returns.
+    `read` is what `roles.make_reader` returns. With `strip_reasoning` answers lose the reasoning
+    before them.
     """
     if row is None:
         return "unreadable"
     raw = read(row)
+    reasons = not isinstance(raw, str) and has_reasoning(raw)
+    if reasons and strip_reasoning and not isinstance(raw, str):
+        raw = strip(raw)
     turns = raw if isinstance(raw, str) else clean_turns(raw, repair=repair)
     if isinstance(raw, str) or isinstance(turns, str):
         return turns  # type: ignore[return-value]  # a fault
@@ -65,7 +78,7 @@ def read_example(
             damage |= {"lost": None} if "\ufffd" in kept else {}
         if has_control(kept):
             damage["control"] = None
-    return Example(turns=turns, damage=tuple(damage))
+    return Example(turns=turns, damage=tuple(damage), reasons=reasons)
 
 
 def has_control(text: str) -> bool:

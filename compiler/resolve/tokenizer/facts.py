@@ -5,19 +5,20 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.knowledge.tokenizers import chars_per_token
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.chat_template.ollama import recognise
+from ftc.compiler.resolve.chat_template.reasoning import probe_reasoning
 from ftc.compiler.resolve.chat_template.rendering import (
     ChatTemplate,
     ChatTemplateError,
     Message,
     compile_chat_template,
 )
-from ftc.compiler.resolve.facts import ModelFacts, TokenizerFacts, Unknown, Unwritten
+from ftc.compiler.resolve.facts import ModelFacts, TokenizerFacts, Unknown
 from ftc.compiler.resolve.local_paths import at
 from ftc.compiler.resolve.model.chain import find_first_run, promised_tokenizer
 from ftc.compiler.resolve.model.findings import no_promise
@@ -32,10 +33,12 @@ from ftc.compiler.resolve.model.tokenizer_files import (
     load_tokenizer,
     read_tokenizer_config,
 )
+from ftc.compiler.resolve.template_facts import ReasoningFacts, Unwritten
 from ftc.compiler.resolve.tokenizer.conversion import count_gguf_bytes, find_class, read_conversion
 from ftc.runtime.rows import Turns
 from ftc.runtime.tool_rows import to_messages
 from ftc.spec.finding import Finding
+from ftc.spec.salvage import known_or_none
 from ftc.spec.sections import Spec
 
 if TYPE_CHECKING:  # slow to import, needed only where a tokenizer is there
@@ -101,9 +104,10 @@ def resolve_tokenizer(
     own = _own_template(spec, folder)
     if isinstance(own, Finding):
         return Unknown(finding=own)
+    options = _options(spec)
     try:
         if model.origin == "table":
-            return _with_template(spec, _estimated(model, None, own), own)
+            return _with_template(spec, _estimated(model, None, own, options), own)
         first = find_first_run(spec, folder=folder)
         if first is not None and not first.has_run:
             promised = promised_tokenizer(first)
@@ -113,7 +117,7 @@ def resolve_tokenizer(
             return _exact(spec, model, place, own)
         if (place / SENTENCEPIECE_FILE).is_file():
             template = own or read_tokenizer_config(place).template
-            return _with_template(spec, _estimated(model, place, own), template)
+            return _with_template(spec, _estimated(model, place, own, options), template)
     except TokenizerFileError as error:
         return Unknown(finding=_broken_file(spec, error))
     except OSError as error:
@@ -128,7 +132,7 @@ def resolve_tokenizer(
 
 def assume_tokenizer(model: ModelFacts) -> TokenizerFacts:
     """Return what the table knows about a model's tokenizer; no file is read."""
-    return _estimated(model, None, None)
+    return _estimated(model, None, None, {})
 
 
 def reload_tokenizer(spec: Spec, facts: TokenizerFacts, *, folder: Path) -> LoadedTokenizer | None:
@@ -138,7 +142,7 @@ def reload_tokenizer(spec: Spec, facts: TokenizerFacts, *, folder: Path) -> Load
         return None
     try:
         place = find_tokenizer_folder(spec, facts, folder=folder)
-        return None if place is None else load_tokenizer(place, template=own)
+        return None if place is None else _load(spec, place, own)
     except (TokenizerFileError, ChatTemplateError):
         return None
 
@@ -194,7 +198,7 @@ def _opens_nothing(template: ChatTemplate) -> bool:
 
 def _exact(spec: Spec, model: ModelFacts, place: Path, own: str | None) -> TokenizerFacts:
     """Read what `tokenizer.json` and the files beside it say."""
-    loaded = load_tokenizer(place, template=own)
+    loaded = _load(spec, place, own)
     config = read_tokenizer_config(place)
     source = own if own is not None else config.template
     special, family = loaded.special, _family(model)
@@ -222,6 +226,7 @@ def _exact(spec: Spec, model: ModelFacts, place: Path, own: str | None) -> Token
         accepts_system=probes.accepts_system,
         prefix_stable=probes.prefix_stable,
         unwritten=probes.unwritten,
+        reasoning=_probe_reasoning(source, loaded.template),
         has_sentencepiece_model=sentencepiece,
         conversion=read_conversion(place, loaded, config, model_type=model.model_type),
         ollama=ollama,
@@ -240,6 +245,20 @@ def _exact(spec: Spec, model: ModelFacts, place: Path, own: str | None) -> Token
     )
 
 
+def _load(spec: Spec, place: Path, own: str | None) -> LoadedTokenizer:
+    return load_tokenizer(place, template=own, options=_options(spec))
+
+
+def _options(spec: Spec) -> Mapping[str, Any]:
+    """Return what the chat template is given; nothing where the spec's data is left out."""
+    return known_or_none(lambda: spec.data.template_options) or {}
+
+
+def _probe_reasoning(source: str | None, template: ChatTemplate | None) -> ReasoningFacts | None:
+    """Return how a template treats reasoning; None without a template."""
+    return None if source is None or template is None else probe_reasoning(source, template)
+
+
 def _with_template(spec: Spec, facts: TokenizerFacts, template: str | None) -> TokenizerFacts:
     """Return the facts with the new tokens that the template writes."""
     return replace(facts, template_tokens=_written_tokens(spec, template))
@@ -250,18 +269,20 @@ def _written_tokens(spec: Spec, template: str | None) -> tuple[str, ...]:
     return tuple(token for token in spec.model.new_tokens if token in (template or ""))
 
 
-def _estimated(model: ModelFacts, place: Path | None, own: str | None) -> TokenizerFacts:
+def _estimated(
+    model: ModelFacts, place: Path | None, own: str | None, options: Mapping[str, Any]
+) -> TokenizerFacts:
     """Return what is known without `tokenizer.json`: from small files, the table, and a ratio."""
     config = read_tokenizer_config(place) if place is not None else None
     special = config.special if config is not None else {}
     source = own if own is not None else (config.template if config is not None else None)
     family, entry = _family(model), find_model(model.id)
-    probes, ollama = Probes(), None
+    probes, ollama, reasoning = Probes(), None, None
     if source is not None:
-        template = compile_chat_template(source, special)
-        probes = probe_template(
-            compile_chat_template(source, {**_STAND_INS, **special}), special.get("eos_token")
-        )
+        template = compile_chat_template(source, {**special, **options})
+        filled = compile_chat_template(source, {**_STAND_INS, **special, **options})
+        probes = probe_template(filled, special.get("eos_token"))
+        reasoning = _probe_reasoning(source, filled)
         adds_bos = config.add_bos if config is not None else None
         ollama = recognise(source, template, adds_bos=adds_bos is not False)
     return TokenizerFacts(
@@ -280,6 +301,7 @@ def _estimated(model: ModelFacts, place: Path | None, own: str | None) -> Tokeni
         accepts_system=probes.accepts_system,
         prefix_stable=probes.prefix_stable,
         unwritten=probes.unwritten,
+        reasoning=reasoning,
         has_sentencepiece_model=place is not None,
         conversion=None,
         ollama=ollama,

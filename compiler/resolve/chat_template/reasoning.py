@@ -1,0 +1,107 @@
+"""How a chat template treats reasoning, found by rendering conversations with and without it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Literal
+
+from ftc.compiler.resolve.chat_template.options import list_options
+from ftc.compiler.resolve.chat_template.rendering import (
+    ChatTemplate,
+    ChatTemplateError,
+    Message,
+    compile_chat_template,
+)
+from ftc.compiler.resolve.template_facts import ReasoningFacts
+from ftc.runtime.reasoning import CLOSING, OPENING, PROBE, join, reads_keys
+
+_QUESTION: Final = PROBE[0]
+_ANSWER: Final = str(PROBE[1]["content"])
+_THOUGHT: Final = str(PROBE[1]["thinking"])
+_PLAIN: Final[Message] = {"role": "assistant", "content": _ANSWER}
+#: How families write reasoning: its opening and its closing.
+_TAGS: Final = (
+    (OPENING, CLOSING),
+    ("<seed:think>", "</seed:think>"),
+    ("[THINK]", "[/THINK]"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+)
+#: The options by which templates are told to leave reasoning out.
+_SWITCHES: Final = ("enable_thinking", "thinking")
+
+
+def writes_keys(template: ChatTemplate) -> bool:
+    """Return whether the template writes the reasoning that a message has under its keys."""
+    try:
+        return reads_keys(template.render)
+    except ChatTemplateError:
+        return False
+
+
+def probe_reasoning(source: str, template: ChatTemplate) -> ReasoningFacts:
+    """Return how a template with the text `source` treats reasoning before a last answer.
+
+    Raises ChatTemplateError for a template that is nested too deeply.
+    """
+    options = list_options(source, template)
+    has_keys = writes_keys(template)
+    try:
+        empty = find_empty(template)
+        reasoned = template.render([_QUESTION, _reasoned(has_keys=has_keys)])
+    except ChatTemplateError:
+        return ReasoningFacts(options=options)
+    return ReasoningFacts(
+        options=options,
+        reads_keys=has_keys,
+        drops=_THOUGHT not in reasoned,
+        empty=empty,
+        without_empty=_find_switch(source, template, options) if empty else {},
+        misfits=tuple(_find_misfits(template, has_keys=has_keys)),
+    )
+
+
+def find_empty(template: ChatTemplate) -> str:
+    """Return the empty reasoning that is learned with an answer that has none, or "".
+
+    What the generation prompt ends with is not learned. Raises ChatTemplateError.
+    """
+    asked = template.render([_QUESTION], add_generation_prompt=True)
+    before = _before_answer(template.render([_QUESTION, _PLAIN]))
+    for opening, closing in _TAGS:
+        head, found, inside = before.rpartition(opening)
+        is_empty = bool(found) and not inside.replace(closing, "", 1).strip()
+        if is_empty and closing in inside and len(head) + len(opening) >= len(asked.rstrip()):
+            return before[len(head) :].strip()
+    return ""
+
+
+def _find_switch(source: str, template: ChatTemplate, options: Sequence[str]) -> Mapping[str, bool]:
+    """Return an option with which the template writes no empty reasoning that is learned."""
+    for name in _SWITCHES:
+        if name in options:
+            other = compile_chat_template(source, {**template.variables, name: False})
+            try:
+                if not find_empty(other) and not any(_find_misfits(other, has_keys=None)):
+                    return {name: False}
+            except ChatTemplateError:
+                continue
+    return {}
+
+
+def _find_misfits(
+    template: ChatTemplate, *, has_keys: bool | None
+) -> Iterator[Literal["with", "without"]]:
+    """Yield which rows do not begin with their generation prompt; None: rows without reasoning."""
+    asked = template.render([_QUESTION], add_generation_prompt=True).rstrip()
+    if has_keys is not None and not template.render(
+        [_QUESTION, _reasoned(has_keys=has_keys)]
+    ).startswith(asked):
+        yield "with"
+    if not template.render([_QUESTION, _PLAIN]).startswith(asked):
+        yield "without"
+
+
+def _reasoned(*, has_keys: bool) -> Message:
+    return PROBE[1] if has_keys else {**_PLAIN, "content": join(_THOUGHT, _ANSWER)}
+
+
+def _before_answer(text: str) -> str:
+    return text[: text.rfind(_ANSWER)]
