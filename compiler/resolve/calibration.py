@@ -120,7 +120,7 @@ def _time_factor(found: Pilot) -> float | None:
 
 
 def _is_of(machine: Machine, hardware: HardwareFacts) -> bool:
-    """Return whether a pilot ran on as many devices of one of the kinds that the spec means."""
+    """Return whether a pilot ran on as many devices of this kind, of any that the spec can mean."""
     if (machine.kind, machine.nodes) != (hardware.kind, hardware.nodes):
         return False
     if machine.count != max(1, hardware.count):
