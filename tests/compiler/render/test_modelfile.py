@@ -1,5 +1,6 @@
 """The Modelfiles of bundles: what they say is what the facts and the spec say, and nothing more."""
 
+import ast
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -52,6 +53,33 @@ def test_it_names_the_files_and_says_the_template(build_known: BuildKnown) -> No
     )
     assert "ollama.check_modelfiles" in files["export.py"].text
     assert "runtime/go_template.py" in files
+
+
+def test_template_options_are_one_mode(build_known: BuildKnown) -> None:
+    """Both scripts have them as a literal; the Go template ends as the chat template does."""
+    said = 'low"); import os  # {{ x }}'
+    empty = "<think>\n\n</think>\n\n"
+    chatml = {"family": "chatml", "opening": empty, "default_system": "", "begun": ""}
+    edits = {
+        "/spec/data/template_options": {"enable_thinking": False, "effort": said},
+        "/spec/data/reasoning": "mask",
+        OLLAMA: {**chatml, "obstacle": None},
+    }
+    files = render(build_known, edits)
+
+    for script, call in (("prepare.py", "set_default_of"), ("export.py", "set_defaults_in")):
+        text = files[script].text
+        assert call in text
+        assigned = (node for node in ast.parse(text).body if isinstance(node, ast.Assign))
+        values = {ast.unparse(node.targets[0]): node.value for node in assigned}
+        given = ast.literal_eval(values["TEMPLATE_OPTIONS"])
+        assert given == {"enable_thinking": False, "effort": said}
+    assert "mask_reasoning=True," in files["prepare.py"].text
+    template = read_modelfile(files["Modelfile"].text)["template"]
+    assert render_go(template, collate(ASKED)).endswith(f"<|im_start|>assistant\n{empty}")
+    without = render(build_known, {"/spec/data/reasoning": "strip"})
+    assert "strip_reasoning=True," in without["prepare.py"].text
+    assert "TEMPLATE_OPTIONS" not in without["export.py"].text
 
 
 @pytest.mark.parametrize("obstacle", ["unknown", "date", "bos"])
