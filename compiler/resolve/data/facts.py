@@ -25,7 +25,7 @@ from ftc.compiler.resolve.data.lengths import (
     summarise,
 )
 from ftc.compiler.resolve.data.lost_text import try_round_trip
-from ftc.compiler.resolve.data.markers import list_markers, look_up_markers
+from ftc.compiler.resolve.data.markers import KnownMarkers, list_markers, look_up_markers
 from ftc.compiler.resolve.data.mixture import find_mixed_forms, mix_facts
 from ftc.compiler.resolve.data.near_duplicates import find_twins
 from ftc.compiler.resolve.data.new_tokens import find_absent_tokens
@@ -235,7 +235,8 @@ def _measure(
         if _classifies(spec):
             count = partial(estimate_scored, chars_per_token=ratio)
     if loaded is None:
-        markers = look_up_markers(spec.model.id, spec.model.new_tokens)
+        looked_up = known_or_none(lambda: look_up_markers(spec.model.id, spec.model.new_tokens))
+        markers = looked_up or KnownMarkers()
     else:
         markers = list_markers(loaded, spec.model.new_tokens)
     contents = look_into(scan, _labels(spec, scan), markers, sampled=spec.objective.type == "grpo")
