@@ -14,6 +14,7 @@ from jsonschema.validators import extend
 
 from ftc.spec.expectation import accepts_type, words_of
 from ftc.spec.pointer import dotted, join
+from ftc.spec.quote import shown
 from ftc.spec.schema import Schema, branches, read_schema
 
 _MOST_ERRORS: Final = 200
@@ -41,8 +42,8 @@ class Violation:
 
     @property
     def name(self) -> str:
-        """The name that messages use."""
-        return dotted(self.pointer)
+        """The name that messages use; a key of free choice may hold anything."""
+        return shown(dotted(self.pointer))
 
 
 def find_verdict(data: Mapping[str, Any]) -> Iterator[Violation]:
