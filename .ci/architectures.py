@@ -195,7 +195,19 @@ def _base(family: Family, cls: Any) -> dict[str, Any]:
         heads := given.get("num_attention_heads")
     ):
         given["hidden_size"] = 192 * heads  # divisible by a multiple of the heads
+    if "head_dim" not in names and "head_dim" not in family.aliases:
+        given |= _probe_heads(family, given)
     return given
+
+
+def _probe_heads(family: Family, given: Mapping[str, Any]) -> dict[str, int]:
+    """Return a width of the heads where the class reads one that its configuration does not have.
+
+    Its code then says `getattr(config, "head_dim", ...)`, and published models may set it.
+    """
+    plain, wide = family.build(given), family.build({**given, "head_dim": 96})
+    differ = plain is not None and wide is not None and plain.tensors() != wide.tensors()
+    return {"head_dim": 96} if differ else {}
 
 
 def _variations(family: Family, keys: Sequence[str]) -> Iterator[Build]:
@@ -372,6 +384,8 @@ def _absences(family: Family, keys: Sequence[str]) -> dict[str, Any]:
     missing: dict[str, Any] = {}
     null: dict[str, Any] = {}
     extra = family.said.get("extra", {})
+    cls = transformers.CONFIG_MAPPING[family.said["type"]]
+    plain = {each.name: each.default for each in fields(cls)}
     said = transformers.CONFIG_MAPPING[family.said["type"]]().to_dict()
     for key, value in family.base.items():
         if type(value) is bool or SKIPPED.fullmatch(key):
@@ -380,7 +394,9 @@ def _absences(family: Family, keys: Sequence[str]) -> dict[str, Any]:
             continue
         if type(value) is not int:
             continue
-        if (rule := _rule(family, key, keys, drop=True)) is not None:
+        if type(plain.get(key)) is int:  # only a null is replaced by what follows from others
+            missing[key] = plain[key]
+        elif (rule := _rule(family, key, keys, drop=True)) is not None:
             missing[key] = rule
         if (rule := _rule(family, key, keys, drop=False)) is not None:
             null[key] = rule

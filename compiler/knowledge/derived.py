@@ -7,7 +7,7 @@ depends: a kind of layer (`mixer=`, `mlp=`), a key that is set, or one that is n
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -85,11 +85,11 @@ class _Config:
         rule = self.entry["nulls" if is_said else "defaults"].get(key)
         if not isinstance(rule, str):
             return rule
-        return (
-            None
-            if depth > _DEEPEST_RULE
-            else evaluate(rule, lambda name: self.value(name, depth + 1))
-        )
+        return None if depth > _DEEPEST_RULE else evaluate(rule, self._at(depth + 1), floor=True)
+
+    def _at(self, depth: int) -> Callable[[str], object]:
+        """Return how the keys of a rule are read, so many rules deep."""
+        return lambda name: self.value(name, depth)
 
     def _said(self, key: str) -> tuple[object, bool]:
         """Return what the file says of a key, under any of its names, and whether it does."""
@@ -338,8 +338,8 @@ def _experts(layers: Mapping[tuple[str, str], _Tensors]) -> tuple[int, int]:
 
 
 def _is_fused(name: str, sides: Sequence[int]) -> bool:
-    """Tell whether a tensor has the weights of all experts: three sides, and no convolution."""
-    return len(sides) > _MATRIX_SIDES and "conv" not in name
+    """Tell whether a tensor has the weights of all experts."""
+    return len(sides) > _MATRIX_SIDES and ("expert" in name or "_linear" in name)
 
 
 def _expert_parameters(entry: Entry, tensors: _Tensors) -> int:

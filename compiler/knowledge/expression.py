@@ -6,8 +6,11 @@ from fractions import Fraction
 __all__ = ["evaluate"]
 
 
-def evaluate(text: str, read: Callable[[str], object]) -> int | None:
-    """Return the value of `2*a*b+c/d`; None where it, or a key in it, is no positive integer."""
+def evaluate(text: str, read: Callable[[str], object], *, floor: bool = False) -> int | None:
+    """Return the value of `2*a*b+c/d`; None where it, or a key in it, is no positive integer.
+
+    With `floor` the value is rounded down, as by `//`.
+    """
     total = Fraction(0)
     for term in text.split("+"):
         value = Fraction(1)
@@ -18,4 +21,5 @@ def evaluate(text: str, read: Callable[[str], object]) -> int | None:
                     return None
                 value = value / number if place else value * number
         total += value
-    return int(total) if total.denominator == 1 and total > 0 else None
+    whole = int(total)
+    return whole if whole > 0 and (floor or total == whole) else None

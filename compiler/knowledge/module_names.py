@@ -44,7 +44,7 @@ def _derived_names(entry: Entry) -> ModuleNames:
     experts = (
         name
         for name, sides, _ in entry["layer"]
-        if len(sides.split(" x ")) > _MATRIX_SIDES and "conv" not in name
+        if len(sides.split(" x ")) > _MATRIX_SIDES and ("expert" in name or "_linear" in name)
     )
     return ModuleNames(
         layers=entry["stack"],

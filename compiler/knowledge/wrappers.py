@@ -21,7 +21,8 @@ class Wrapper:
     builds the wrapper itself, with its tower; `text` if it builds the class of the language model
     alone, and drops the tower's weights; `image-text` if only `AutoModelForImageTextToText` loads
     it. `text` is the class whose tensors the language model has, `prefix` the path of its layers'
-    parent in the loaded model, and `text_types` the model types of its `text_config`.
+    parent in the loaded model, and `text_types` the model types of its `text_config`, whose
+    missing keys are the `defaults` where those are not the ones of the text model.
     """
 
     architecture: str
@@ -30,6 +31,7 @@ class Wrapper:
     text: str
     prefix: str
     text_types: tuple[str, ...]
+    defaults: Mapping[str, int | bool]
 
     @property
     def keeps_tower(self) -> bool:
@@ -59,7 +61,9 @@ def text_config(config: Mapping[str, Any], wrapper: Wrapper) -> dict[str, Any] |
     for key in ("quantization_config", "compression_config"):
         if key in config:
             text[key] = config[key]
-    return text | {"architectures": [wrapper.text]}
+    if "num_local_experts" in text:
+        text.setdefault("num_experts", text["num_local_experts"])
+    return {**wrapper.defaults, **text, "architectures": [wrapper.text]}
 
 
 @cache

@@ -170,9 +170,15 @@ def _broken(name: str, fault: str) -> Finding:
 def _not_causal(data: Mapping[str, Any], name: str) -> Finding:
     names = data.get("architectures")
     if isinstance(names, list) and names and isinstance(names[0], str):
-        kind, what = "", names[0]
+        kind, what = "wrapper" if isinstance(data.get("text_config"), dict) else "", names[0]
     elif isinstance(data.get("model_type"), str):
         kind, what = "type", data["model_type"]
     else:
         return _broken(name, "no_architecture")
-    return explanations.NOT_CAUSAL.finding(message=kind, pointer=_POINTER, name=name, what=what)
+    return explanations.NOT_CAUSAL.finding(
+        message=kind,
+        help=kind if kind == "wrapper" else "",
+        pointer=_POINTER,
+        name=name,
+        what=what,
+    )
