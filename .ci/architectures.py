@@ -163,7 +163,7 @@ def study(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
     base = family.build(family.base)
     if base is None:
         raise SystemExit(f"{name}: the base does not build")
-    keys = [k for k, v in family.base.items() if type(v) is int and not SKIPPED.fullmatch(k)]
+    keys = _keys(family, family.base)
     family.builds = [base, *_variations(family, keys)]
     conditions, requires = _conditions(family, base)
     entry = _fitted(family, base, keys, conditions)
@@ -176,6 +176,13 @@ def study(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
         entry["rounded"] = said["rounded"]
         entry["requires"].pop(said["rounded"]["where"], None)
     return entry
+
+
+def _keys(family: Family, base: Mapping[str, Any]) -> list[str]:
+    """Return the numbers that sizes may follow from; of layers only where no list has one each."""
+    keys = [k for k, v in base.items() if type(v) is int and not SKIPPED.fullmatch(k)]
+    listed = any(isinstance(value, list) for value in base.values())
+    return keys if listed else [*keys, _layer_key(family.aliases)]
 
 
 def _base(family: Family, cls: Any) -> dict[str, Any]:
@@ -468,7 +475,7 @@ def check(
     cls = transformers.CONFIG_MAPPING[said["type"]]
     family = Family(name=family_name, said=said, aliases=dict(cls.attribute_map))
     base = _base(family, cls)
-    keys = [k for k, v in base.items() if type(v) is int and not SKIPPED.fullmatch(k)]
+    keys = _keys(family, base)
     flags = [k for k, v in base.items() if type(v) is bool and k not in entry["requires"]]
     done: list[dict[str, Any]] = []
     wrong: list[str] = []
