@@ -44,7 +44,7 @@ SKIPPED = re.compile(
     r"use_cache|output_.*|return_dict|attn_temperature_tuning|floor_scale|layer_.*_offset|"
     r".*_layer_(period|offset|interval|step|start_index|end_index)|.*_layer_step|"
     r"first_k_dense_replace|num_dense_layers|decoder_sparse_step|.*every_n_layers|"
-    r".*sliding_window_pattern|no_rope_layer_interval|num_hidden_layers|mtp_.*|index_topk"
+    r".*sliding_window_pattern|no_rope_layer_interval|num_hidden_layers|.*mtp.*|index_topk"
 )
 #: Fields of every configuration, about its use.
 UNRELATED = {
@@ -189,7 +189,9 @@ def _base(family: Family, cls: Any) -> dict[str, Any]:
     """Return all keys of a small configuration: the defaults with what the bases say."""
     default = cls()
     names = {f.name for f in fields(cls)} - UNRELATED
-    given = {k: v for k, v in default.to_dict().items() if k in names and type(v) in (int, bool)}
+    said = default.to_dict()  # which leaves out a key that has an alias in its place
+    values = {n: said[n] if n in said else getattr(default, n, None) for n in sorted(names)}
+    given = {k: v for k, v in values.items() if type(v) in (int, bool)}
     key = _layer_key(family.aliases)
     given[key] = LAYERS
     given = {k: v for k, v in given.items() if not k.endswith(("_token_id",))}
@@ -486,7 +488,7 @@ def check(
         given = base | {k: base[k] * chance.choice((2, 3, 4)) for k in chosen}
         given |= {k: not given[k] for k in chance.sample(flags, min(len(flags), 2))}
         for key in chance.sample(sorted(entry["defaults"]), min(2, len(entry["defaults"]))):
-            if key in keys and key != "hidden_size":
+            if key in keys and key not in ("hidden_size", _layer_key(family.aliases)):
                 given.pop(key, None)
         built = family.build(given)
         if built is None:

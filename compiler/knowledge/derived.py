@@ -93,7 +93,9 @@ class _Config:
 
     def _said(self, key: str) -> tuple[object, bool]:
         """Return what the file says of a key, under any of its names, and whether it does."""
-        names = [key, *(n for n, real in self.entry["aliases"].items() if real == key)]
+        aliases = self.entry["aliases"]
+        names = [key, *(name for name, real in aliases.items() if real == key)]
+        names += [aliases[key]] if key in aliases else []
         for name in names:
             where: object = self.data
             for part in name.split("."):

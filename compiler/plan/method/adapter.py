@@ -18,7 +18,8 @@ _SHARE = 4  # the last quarter of the layers
 ALL_LINEAR = "all-linear"  # PEFT's own word, for an architecture that the table lacks
 _ATTENTION = (
     "q_proj", "k_proj", "v_proj", "o_proj", "qkv_proj", "out_proj", "dense", "query_key_value",
-    "c_attn", "Wqkv", "attn", "self_attn", "attention",
+    "c_attn", "Wqkv", "attn", "self_attn", "attention", "q_a_proj", "q_b_proj",
+    "kv_a_proj_with_mqa", "kv_b_proj",
 )  # fmt: skip
 _TEXT_RANK = 64
 _SMALL_PARAMETERS = 1_000_000_000
@@ -228,7 +229,7 @@ def _targets(spec: Spec, shape: Shape) -> Decision[tuple[str, ...]]:
         return keep(spec, "/method/targets", written)
     if not shape.linear_shapes:
         return derived((ALL_LINEAR,), "lora_targets.unknown", architecture=shape.architecture)
-    names = attention_modules(shape) if written == "attention" else linear_modules(shape)
+    names = (attention_modules(shape) if written == "attention" else ()) or linear_modules(shape)
     names = tuple(name for name in names if not is_bypassed(shape.architecture, name))
     if written == "auto":
         return derived(names, "lora_targets.all", modules=len(names))
