@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from math import prod
-from typing import Final, Literal, NotRequired, TypedDict, cast
+from typing import Final, NotRequired, TypedDict, cast
 
 from ftc.compiler.knowledge.expression import evaluate
 from ftc.compiler.knowledge.layer_kinds import Form, read_kinds
@@ -62,7 +62,6 @@ class Entry(TypedDict):
     requires: Mapping[str, Sequence[object]]
     defaults: Mapping[str, int | bool | str]
     nulls: Mapping[str, int | str]
-    norm: NotRequired[Literal["rms", "layer"]]
     rounded: NotRequired[Mapping[str, str]]
 
 
@@ -258,7 +257,7 @@ def _shape(
         attention_bias=any(
             n.endswith("q_proj.bias") for tensors in layers.values() for n in tensors
         ),
-        norm="layer" if _has_norm_bias(layers) else entry.get("norm", "rms"),
+        norm="layer" if _has_norm_bias(layers) else "rms",
         gated_mlp=any(g in n for tensors in layers.values() for n in tensors for g in _GATES),
         experts=experts[0],
         experts_per_token=(read.size(*_CHOSEN) or 1) if experts[0] else 0,

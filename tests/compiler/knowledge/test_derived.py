@@ -86,7 +86,8 @@ def test_counts_and_parts(name: str) -> None:
         if shape.kinds:
             assert sum(kind.count for kind in shape.kinds) == shape.layers == len(shape.order)
             layers = sum(kind.count * kind.parameters for kind in shape.kinds)
-            assert outside <= shape.parameters - layers <= outside + (4 + shape.layers) * shape.hidden**2
+            most = outside + (4 + shape.layers) * shape.hidden**2
+            assert outside <= shape.parameters - layers <= most
             counted = Counter(shape.kinds[place] for place in shape.order)
             assert all(counted[kind] == kind.count for kind in shape.kinds)
             named = {linear for kind in shape.kinds for linear in kind.linears}

@@ -233,7 +233,7 @@ def test_configs_that_cannot_be_trained(
     assert code(resolve_model(make_spec(), folder=model_folder.parent)) == expected
 
 
-GEMMA = {
+GEMMA: dict[str, Any] = {
     "architectures": ["Gemma3ForConditionalGeneration"],
     "model_type": "gemma3",
     "vision_config": {"hidden_size": 1152},
