@@ -25,11 +25,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Misfit:
-    """A size that config.json says and the weights do not have.
-
-    `setting` is the key of config.json, empty where several make up the size; `tensor` has the
-    size `held`.
-    """
+    """A size that `setting` of config.json (empty: several keys) says; `tensor` has `held`."""
 
     setting: str
     tensor: str
@@ -51,7 +47,8 @@ class ModelFacts:
     `modules` are those that have weights, where no `shape` lists them, with `*` for the number of
     a layer; None where neither headers nor an index name them. `missing_weights` are the files of
     its index that a folder lacks, empty where it has none of them. `misfit` is the first size of a
-    folder's weights that does not fit its config.json.
+    folder's weights that does not fit its config.json. `wrapper` is the multimodal class that it
+    names; other fields then describe the language model, at `text_prefix` of what is loaded.
     """
 
     id: str
@@ -76,6 +73,8 @@ class ModelFacts:
     modules: tuple[str, ...] | None = None
     missing_weights: tuple[str, ...] = ()
     misfit: Misfit | None = None
+    wrapper: str | None = None
+    text_prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,174 @@
+"""Derive `compiler/plan/memory/layer_margins.json` from traces of transformers' classes.
+
+    .ci/layer_margins.py [CLASS ...]
+
+A miniature of each class of the derived table runs forward on this CPU in bf16, with a hook on
+every tensor that autograd saves. The margin is what the most expensive layer but the first keeps
+per token over what the formula of a Llama-like layer says (`layer_bytes`), rounded up to a tenth
+and at least one: with all weights trained, and with a frozen base as under LoRA. State spaces and
+linear attention run with the plain operations that stand in for their kernels. A class that cannot
+be traced is printed and left out.
+"""
+
+import json
+import math
+import sys
+import warnings
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+
+from ftc.compiler.knowledge.derived import derived_table, read_entry
+from ftc.compiler.plan.memory import activations
+from ftc.compiler.rehearse.scripts.trace_backbone import make_job
+
+ROOT = Path(__file__).parents[1]
+BASES = Path(__file__).with_name("architecture_bases.json")
+MARGINS = ROOT / "compiler/plan/memory/layer_margins.json"
+TOKENS = 256
+#: Sizes whose proportions are those of published models: the state as wide as twice the model.
+SIZES = {
+    "vocab_size": 512,
+    "hidden_size": 512,
+    "intermediate_size": 1024,
+    "head_dim": 64,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 4,
+    "intermediate_size_mlp": 1024,
+    **dict.fromkeys(
+        ("moe_intermediate_size", "shared_intermediate_size", "shared_expert_intermediate_size"),
+        256,
+    ),
+    **dict.fromkeys(("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"), 8),
+    **dict.fromkeys(("num_experts_per_tok", "num_experts_per_token", "moe_k", "moe_topk"), 2),
+    "q_lora_rank": 192,
+    "kv_lora_rank": 128,
+    "qk_nope_head_dim": 32,
+    "qk_rope_head_dim": 32,
+    "v_head_dim": 32,
+    "mamba_n_heads": 16,
+    "mamba_d_head": 64,
+    "mamba_d_ssm": 1024,
+    "mamba_num_heads": 16,
+    "mamba_head_dim": 64,
+    "n_groups": 2,
+    "mamba_dt_rank": 32,
+    "time_step_rank": 32,
+    "linear_num_key_heads": 4,
+    "linear_num_value_heads": 8,
+    "linear_key_head_dim": 64,
+    "linear_value_head_dim": 64,
+    "linear_num_heads": 8,
+    "linear_head_dim": 64,
+    "global_head_dim": 128,
+    "hidden_size_per_layer_input": 64,
+    "vocab_size_per_layer_input": 512,
+    "moe_shared_expert_intermediate_size": 256,
+    "prefix_dense_intermediate_size": 1024,
+    "n_group": 1,
+    "topk_group": 1,
+    "num_expert_group": 1,
+    "num_nextn_predict_layers": 0,
+    "index_topk": 64,
+    "index_head_dim": 64,
+    "index_n_heads": 4,
+    "shared_experts_intermediate_size": 256,
+}
+OWN_SIZES = {
+    "mamba": {"intermediate_size": 1024},
+    "falcon_mamba": {"intermediate_size": 1024},
+    "mamba2": {"num_heads": 16, "head_dim": 64},
+    "deepseek_v2": {"num_key_value_heads": 8},
+    "deepseek_v3": {"num_key_value_heads": 8},
+    "deepseek_v32": {"num_key_value_heads": 8},
+    "dots3_note_text": {"num_key_value_heads": 8},
+    "glm4_moe_lite": {"num_key_value_heads": 8},
+    "glm_moe_dsa": {"num_key_value_heads": 8},
+    "kimi_linear": {"num_key_value_heads": 8},
+    "minicpm3": {"num_key_value_heads": 8},
+    "youtu": {"num_key_value_heads": 8},
+}
+
+
+def trace(name: str, said: Any) -> tuple[float, float]:
+    """Return the margins of a class with trained and with frozen weights."""
+    cls = transformers.CONFIG_MAPPING[said["type"]]
+    names = {each.name for each in fields(cls)}
+    given = dict(said.get("base", {})) | {k: v for k, v in SIZES.items() if k in names}
+    given |= OWN_SIZES.get(said["type"], {})
+    given.setdefault("num_hidden_layers", 6)
+    config = transformers.AutoConfig.for_model(said["type"], **given)
+    config.pad_token_id = None
+    shape = read_entry(name, derived_table()[name], given)
+    if shape is None:
+        raise ValueError("the table does not read this miniature")
+    found = []
+    for weights in ("full", "frozen"):
+        job = make_job(shape, weights)
+        plain = activations.layer_bytes(job) / activations.layer_margin(shape)[weights == "frozen"]
+        most = max(saved_bytes(name, config, weights)[1:])
+        found.append(max(1.0, math.ceil(10 * most / plain) / 10))
+    return found[0], found[1]
+
+
+def saved_bytes(name: str, config: Any, weights: str) -> list[float]:
+    """Return what each layer saves per token beside weights, each storage once."""
+    torch.manual_seed(0)
+    make = transformers.AutoModelForCausalLM.from_config
+    try:
+        model = make(config, attn_implementation="sdpa", dtype=torch.bfloat16)
+    except ValueError:
+        model = make(config, attn_implementation="eager", dtype=torch.bfloat16)
+    model.train()
+    if weights == "frozen":
+        model.requires_grad_(requires_grad=False)
+        model.get_input_embeddings().register_forward_hook(
+            lambda _module, _inputs, output: output.requires_grad_()
+        )
+    own = {t.untyped_storage().data_ptr() for t in (*model.parameters(), *model.buffers())}
+    seen: dict[int, Any] = {}
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            seen[storage.data_ptr()] = storage  # held, so that no address is used twice
+        return tensor
+
+    marks: list[int] = []
+    for layer in model.get_submodule(derived_table()[name]["stack"]):
+        layer.register_forward_pre_hook(lambda *_: marks.append(total(seen)))
+        layer.register_forward_hook(lambda *_: marks.append(total(seen)))
+    ids = torch.randint(0, SIZES["vocab_size"], (1, TOKENS))
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        model.base_model(input_ids=ids, use_cache=False)
+    return [(b - a) / TOKENS for a, b in zip(marks[::2], marks[1::2], strict=True)]
+
+
+def total(seen: dict[int, Any]) -> int:
+    """Return the bytes of storages."""
+    return sum(storage.nbytes() for storage in seen.values())
+
+
+def main(names: Sequence[str]) -> None:
+    """Trace the classes that are named, or all of the table, and write the margins."""
+    transformers.logging.set_verbosity_error()
+    warnings.simplefilter("ignore")
+    bases = json.loads(BASES.read_text(encoding="utf-8"))
+    margins = json.loads(MARGINS.read_text(encoding="utf-8"))
+    for name in names or derived_table():
+        try:
+            margins[name] = trace(name, bases[name])
+        except Exception as problem:  # noqa: BLE001 - each class has its own
+            print(f"{name}: not traced: {str(problem).splitlines()[0][:100]}", flush=True)
+            continue
+        print(name, *margins[name], flush=True)
+        rows = (f" {json.dumps(n)}: {json.dumps(margins[n])}" for n in sorted(margins))
+        MARGINS.write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,270 @@
+"""The derived table against recorded counts, published models, and the classes of transformers."""
+
+import json
+import warnings
+from collections import Counter
+from importlib import import_module
+from importlib.resources import files
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ftc.compiler.knowledge.architecture import (
+    count_adapter_parameters,
+    is_convertible,
+    keeps_packed_rows_apart,
+    read_shape,
+)
+from ftc.compiler.knowledge.derived import derived_table, is_bypassed, linear_keys, read_entry
+from ftc.compiler.knowledge.module_names import find_module_names
+from ftc.compiler.knowledge.shape import Shape
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+FIRST = files("ftc.compiler.knowledge")
+CASES: dict[str, list[dict[str, Any]]] = json.loads(
+    (HERE / "derived_cases.json").read_text(encoding="utf-8")
+)
+ROWS = [(name, number) for name, rows in CASES.items() for number in range(len(rows))]
+#: Entries of the first table that the generator gives as they are.
+HAND_WRITTEN = (
+    "ApertusForCausalLM",
+    "ArceeForCausalLM",
+    "Ernie4_5ForCausalLM",
+    "Gemma2ForCausalLM",
+    "Gemma3ForCausalLM",
+    "GemmaForCausalLM",
+    "Glm4ForCausalLM",
+    "GlmForCausalLM",
+    "GraniteForCausalLM",
+    "GraniteMoeForCausalLM",
+    "HeliumForCausalLM",
+    "LlamaForCausalLM",
+    "Ministral3ForCausalLM",
+    "MistralForCausalLM",
+    "MixtralForCausalLM",
+    "Olmo2ForCausalLM",
+    "Olmo3ForCausalLM",
+    "OlmoeForCausalLM",
+    "Phi3ForCausalLM",
+    "PhiForCausalLM",
+    "Qwen2ForCausalLM",
+    "Qwen3ForCausalLM",
+    "Qwen3MoeForCausalLM",
+    "SeedOssForCausalLM",
+    "SmolLM3ForCausalLM",
+    "Starcoder2ForCausalLM",
+)
+SAMPLE = ("DeepseekV3ForCausalLM", "JambaForCausalLM", "NemotronHForCausalLM")
+
+
+def shape_of(config: dict[str, Any]) -> Shape:
+    """Read a configuration that the table must know."""
+    shape = read_shape(config)
+    assert shape is not None
+    return shape
+
+
+def test_every_class_has_five_cases_and_converts() -> None:
+    """What the generator wrote is complete, and llama.cpp has a use for it."""
+    assert set(CASES) == set(derived_table())
+    assert {len(rows) for rows in CASES.values()} == {5}
+    assert all(is_convertible(name) for name in CASES)
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_counts_and_parts(name: str) -> None:
+    """The parameters are those of the real class when recorded, and the parts add up to them."""
+    for row in CASES[name]:
+        shape = shape_of(row["config"])
+        assert (shape.architecture, shape.parameters) == (name, row["parameters"])
+        outside = shape.embedding_parameters + shape.head_parameters
+        inside = shape.linear_parameters + shape.expert_parameters
+        assert outside + inside <= shape.parameters
+        if shape.kinds:
+            assert sum(kind.count for kind in shape.kinds) == shape.layers == len(shape.order)
+            layers = sum(kind.count * kind.parameters for kind in shape.kinds)
+            most = outside + (4 + shape.layers) * shape.hidden**2
+            assert outside <= shape.parameters - layers <= most
+            counted = Counter(shape.kinds[place] for place in shape.order)
+            assert all(counted[kind] == kind.count for kind in shape.kinds)
+            named = {linear for kind in shape.kinds for linear in kind.linears}
+            assert named == set(shape.linear_shapes)
+
+
+JAMBA = {
+    "architectures": ["JambaForCausalLM"],
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "num_experts": 16,
+    "mamba_dt_rank": 256,
+    "vocab_size": 65536,
+}
+NEMOTRON = {
+    "architectures": ["NemotronHForCausalLM"],
+    "hidden_size": 4096,
+    "num_hidden_layers": 52,
+    "hybrid_override_pattern": "M-M-M-M*-" + "M-M-M-M-M*-" * 3 + "M-M-M-M-M-",
+    "intermediate_size": 21504,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "mamba_num_heads": 128,
+    "mamba_head_dim": 64,
+    "vocab_size": 131072,
+}
+LFM2 = {
+    "architectures": ["Lfm2ForCausalLM"],
+    "hidden_size": 2048,
+    "block_ff_dim": 12288,
+    "num_hidden_layers": 16,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "full_attn_idxs": [2, 5, 8, 10, 12, 14],
+    "block_ffn_dim_multiplier": 1.0,
+    "vocab_size": 65536,
+}
+
+
+@pytest.mark.parametrize(
+    ("config", "billions"),
+    [
+        (JAMBA, 51.570323328),
+        (NEMOTRON, 8.100852736),
+        (LFM2, 1.170340608),
+        ({"architectures": ["DeepseekV3ForCausalLM"]}, 671.026404352),
+        (
+            {
+                "architectures": ["Qwen3NextForCausalLM"],
+                "full_attention_interval": 4,
+                "num_hidden_layers": 48,
+            },
+            79.674391296,
+        ),
+    ],
+)
+def test_published_sizes(config: dict[str, Any], billions: float) -> None:
+    """The sizes of DeepSeek-V3, Qwen3-Next 80B, Jamba Mini, Nemotron-H 8B and LFM2 1.2B."""
+    assert shape_of(config).parameters == round(billions * 1e9)
+
+
+def test_layers_of_a_hybrid() -> None:
+    """One layer in four of Qwen3-Next has attention, and each layer only its own modules."""
+    shape = shape_of({"architectures": ["Qwen3NextForCausalLM"], "num_hidden_layers": 8})
+    assert (shape.attention_layers(), shape.recurrent_layers(), shape.sparse_layers()) == (2, 6, 8)
+    assert shape.linear_shapes["q_proj"].count == 2
+    assert [shape.has_linear("q_proj", layer) for layer in range(4)] == [False] * 3 + [True]
+    names = find_module_names("Qwen3NextForCausalLM")
+    assert names is not None
+    assert names.linear("in_proj_qkvz", 0) == "model.layers.0.linear_attn.in_proj_qkvz"
+
+
+def test_modules_of_one_name_and_two_sizes() -> None:
+    """Gemma 4 has wider heads in its full-attention layers: an adapter counts each as it is."""
+    row = CASES["Gemma4ForCausalLM"][0]
+    shape = shape_of(row["config"])
+    query = shape.linear_shapes["q_proj"]
+    assert query.sides is not None
+    assert query.sides < query.count * (query.in_features + query.out_features)
+    assert count_adapter_parameters(shape, ["q_proj"], 4) == 4 * query.sides
+
+
+def test_no_packing_for_a_state() -> None:
+    """Layers that carry a state from row to row leak, in every class that has them."""
+    recurrent = {
+        *("BambaForCausalLM", "FalconH1ForCausalLM", "FalconMambaForCausalLM"),
+        *("GraniteMoeHybridForCausalLM", "JambaForCausalLM", "KimiLinearForCausalLM"),
+        *("Lfm2ForCausalLM", "Lfm2MoeForCausalLM", "Mamba2ForCausalLM", "MambaForCausalLM"),
+        *("NemotronHForCausalLM", "Qwen3NextForCausalLM", "Qwen3_5ForCausalLM"),
+        "Qwen3_5MoeForCausalLM",
+    }
+    leaking = {name for name in CASES if keeps_packed_rows_apart(name) is False}
+    assert leaking == recurrent & set(CASES)
+
+
+def test_modules_that_kernels_read_past() -> None:
+    """An adapter on the output of a state space would take no part; elsewhere it does."""
+    assert is_bypassed("JambaForCausalLM", "mamba.out_proj")
+    assert not is_bypassed("Qwen3NextForCausalLM", "linear_attn.out_proj")
+    assert not is_bypassed("LlamaForCausalLM", "out_proj")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"architectures": ["DeepseekV3ForCausalLM"], "num_hidden_layers": 0},
+        {"architectures": ["NemotronHForCausalLM"], "hybrid_override_pattern": "M?"},
+        {"architectures": ["Qwen3_5ForCausalLM"], "layer_types": ["full_attention"]},
+        {"architectures": ["Gemma4ForCausalLM"], "num_kv_shared_layers": 10},
+    ],
+)
+def test_a_variant_outside_the_table_is_none(config: dict[str, Any]) -> None:
+    """A configuration that the derived formulas do not cover never gets a wrong number."""
+    assert read_shape(config) is None
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_a_real_class(name: str) -> None:
+    """The class on the meta device has these parameters, tensors and linear modules."""
+    compare(CASES[name][0])
+
+
+@pytest.mark.prove_all
+@pytest.mark.parametrize(("name", "number"), ROWS)
+def test_real_classes(name: str, number: int) -> None:
+    """All five configurations of each class, built on the meta device."""
+    compare(CASES[name][number])
+
+
+def compare(row: dict[str, Any]) -> None:
+    """Hold a case against the class of transformers."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    transformers.logging.set_verbosity_error()
+    facts = {k: v for k, v in row["config"].items() if k not in {"architectures", "model_type"}}
+    with warnings.catch_warnings(), torch.device("meta"):
+        warnings.simplefilter("ignore")
+        settings = transformers.AutoConfig.for_model(row["config"]["model_type"], **facts)
+        model = transformers.AutoModelForCausalLM.from_config(settings)
+    shape = shape_of(row["config"])
+    assert type(model).__name__ == shape.architecture
+    assert sum(tensor.numel() for tensor in model.parameters()) == shape.parameters
+    keys = linear_keys(derived_table()[shape.architecture])
+    head = model.get_output_embeddings()
+    sides: dict[str, list[tuple[int, int]]] = {}
+    for path, module in model.named_modules():
+        if isinstance(module, torch.nn.Linear) and module is not head and ".layers." in path:
+            inner = path.split(".layers.")[1].partition(".")[2]
+            sides.setdefault(keys[inner], []).append((module.in_features, module.out_features))
+    assert {key: len(found) for key, found in sides.items()} == {
+        key: linear.count for key, linear in shape.linear_shapes.items()
+    }
+    for key, found in sides.items():
+        linear = shape.linear_shapes[key]
+        assert max(found)[0] <= linear.in_features
+        assert linear.sides in (None, sum(map(sum, found)))
+    whole = sum(prod(pair) for found in sides.values() for pair in found)
+    assert whole == shape.linear_parameters
+
+
+@pytest.mark.prove_all
+@pytest.mark.parametrize("name", HAND_WRITTEN)
+def test_the_generator_gives_the_hand_written_entries(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Studied anew, a class of the first table has the same shape for each of its cases."""
+    pytest.importorskip("transformers")
+    monkeypatch.syspath_prepend(str(ROOT / ".ci"))
+    architectures: Any = import_module("architectures")
+    entry = json.loads((FIRST / "architectures.json").read_text(encoding="utf-8"))[name]
+    said: dict[str, Any] = {"type": entry["model_type"]}
+    if "expert_tensors" in entry:
+        said["mlp"] = [{"form": "all", "kind": "sparse"}]
+    studied = architectures.study(name, said)
+    for row in json.loads((HERE / "architecture_cases.json").read_text(encoding="utf-8"))[name]:
+        assert read_entry(name, studied, row["config"]) == read_shape(row["config"])

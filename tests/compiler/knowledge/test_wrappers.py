@@ -1,0 +1,98 @@
+"""The table of multimodal wrappers against the classes of transformers."""
+
+import json
+import warnings
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from ftc.compiler.knowledge.architecture import read_shape
+from ftc.compiler.knowledge.wrappers import find_wrapper, text_config
+
+TABLE: dict[str, dict[str, Any]] = json.loads(
+    (files("ftc.compiler.knowledge") / "wrappers.json").read_text(encoding="utf-8")
+)
+#: Text models small enough to build beside their towers in a second.
+TEXT = {"num_hidden_layers": 6, "vocab_size": 1000}
+#: What the table's entry of Gemma 4 requires: keys that are values in layers with full attention.
+GEMMA4 = {"attention_k_eq_v": True, "global_head_dim": 512, "num_global_key_value_heads": 2}
+
+
+def config_of(name: str, text: dict[str, Any]) -> dict[str, Any]:
+    """Return a config.json of this wrapper, as a repository has it."""
+    entry = TABLE[name]
+    inside = {"model_type": entry["text_types"][0], **TEXT, **text}
+    return {"architectures": [name], "model_type": entry["model_type"], "text_config": inside}
+
+
+def test_a_wrapper_is_found_by_class_or_type() -> None:
+    """The first of `architectures` decides; without one, the model type does."""
+    config = config_of("Gemma3ForConditionalGeneration", {})
+    found = find_wrapper(config)
+    assert found is not None
+    assert (found.text, found.keeps_tower) == ("Gemma3ForCausalLM", True)
+    assert find_wrapper({k: v for k, v in config.items() if k != "architectures"}) == found
+    assert find_wrapper({**config, "architectures": ["SomeForConditionalGeneration"]}) is None
+    assert find_wrapper({**config, "text_config": None}) is None
+    assert find_wrapper({"architectures": ["LlamaForCausalLM"], "model_type": "llama"}) is None
+
+
+def test_the_config_inside() -> None:
+    """What the outer config says of ties and dtype holds inside, unless that differs."""
+    config = config_of("Qwen3_5ForConditionalGeneration", {})
+    found = find_wrapper(config)
+    assert found is not None
+    inside = text_config({**config, "tie_word_embeddings": True, "dtype": "bfloat16"}, found)
+    assert inside is not None
+    assert (inside["tie_word_embeddings"], inside["dtype"]) == (True, "bfloat16")
+    assert inside["architectures"] == ["Qwen3_5ForCausalLM"]
+    other = {**config, "text_config": {"model_type": "mamba"}}
+    assert text_config(other, found) is None
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("name", sorted(TABLE))
+def test_real_wrappers(name: str) -> None:
+    """What loads a wrapper, where its language model is, and that the formula counts it."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    transformers.logging.set_verbosity_error()
+    entry = TABLE[name]
+    own = GEMMA4 if entry["text"] == "Gemma4ForCausalLM" else {}
+    config = config_of(name, {"tie_word_embeddings": False, **own})
+    wrapper = find_wrapper(config)
+    assert wrapper is not None
+    with warnings.catch_warnings(), torch.device("meta"):
+        warnings.simplefilter("ignore")
+        facts = {k: v for k, v in config.items() if k not in ("architectures", "model_type")}
+        settings = transformers.AutoConfig.for_model(
+            entry["model_type"], **facts, tie_word_embeddings=False
+        )
+        assert loaded_as(transformers, settings, name) == entry["loads"]
+        automatic = {
+            "image-text": transformers.AutoModelForImageTextToText,
+        }.get(entry["loads"], transformers.AutoModelForCausalLM)
+        # a text class is built from the config inside, as `from_pretrained` does
+        built = settings.get_text_config() if entry["loads"] == "text" else settings
+        model = automatic.from_config(built)
+    text = text_config(config, wrapper)
+    assert text is not None
+    shape = read_shape(text)
+    assert shape is not None
+    prefix = f"{entry['prefix']}."
+    inside = sum(
+        tensor.numel()
+        for path, tensor in model.named_parameters()
+        if path.startswith((prefix, "lm_head."))
+    )
+    assert inside == shape.parameters
+    assert any(path.startswith(f"{prefix}layers.0.") for path, _ in model.named_parameters())
+
+
+def loaded_as(transformers: Any, settings: Any, name: str) -> str:
+    """Return what `AutoModelForCausalLM` has for a config: the wrapper, its text class, nothing."""
+    mapping = transformers.AutoModelForCausalLM._model_mapping
+    if type(settings) not in mapping:
+        return "image-text"
+    return "causal" if mapping[type(settings)].__name__ == name else "text"
