@@ -19,9 +19,10 @@ from typing import Any, Final, Literal
 
 import torch
 from huggingface_hub import snapshot_download
-from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification
+from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from .files import replace_folder, write_json
+from .language_models import find_class
 from .overlay import NoPlaceError, overlay, read_change
 from .quiet import silence_libraries
 from .run import Run
@@ -67,9 +68,9 @@ class Job:
 
     def load(self, source: Path | str, **settings: Any) -> Any:
         """Return a model of this kind from a folder or the Hub."""
-        kind: Any = (
-            AutoModelForCausalLM if self.returns == "tokens" else AutoModelForSequenceClassification
-        )
+        kind: Any = AutoModelForSequenceClassification
+        if self.returns == "tokens":
+            kind = find_class(source, **self.options)
         return kind.from_pretrained(source, **settings, **self.options)
 
     def compute(self, model: Any) -> Outputs:

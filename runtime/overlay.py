@@ -52,9 +52,12 @@ def read_change(model: Any, before: Mapping[str, Any], *, dtype: str) -> Change:
     """Return what is known of a model in memory; `before` are the settings of its base."""
     embedding, head = model.get_input_embeddings().weight, model.get_output_embeddings().weight
     names = [*model.named_parameters(remove_duplicate=False)]
+    after = model.config.to_dict()
+    if _TEXT in before and _TEXT not in after:  # the text model of a wrapper was loaded alone
+        after = {**before, _TEXT: after}
     return Change(
         before=before,
-        after=model.config.to_dict(),
+        after=after,
         dtype=dtype,
         embedding=next(name for name, weight in names if weight is embedding),
         head=next(name for name, weight in reversed(names) if weight is head),
