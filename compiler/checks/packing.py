@@ -17,8 +17,10 @@ def packed_rows_see_each_other(case: Case) -> Iterator[Problem]:
     """What it is: Rows are to be packed, and packed rows of this architecture see each other.
 
     Why it matters: Packed rows are separated by position ids. The pinned transformers does not pass
-    them to the attention mask of Falcon, BLOOM and gpt-oss. An answer would then be learned from
-    the unrelated rows before it, and the loss would look better than it is.
+    them to the attention mask of Falcon, BLOOM and gpt-oss. A layer that carries a state from token
+    to token (Mamba, Qwen3-Next, Granite hybrid, LFM2) carries it from a row into the next. An
+    answer would then be learned from the unrelated rows before it, and the loss would look better
+    than it is.
 
     Example: {"model": "tiiuae/falcon-7b-instruct", "data": {"source": "a.csv", "packing":
     "best-fit"}}

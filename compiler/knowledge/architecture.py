@@ -1,14 +1,18 @@
 """The shape of a causal language model: its parameter counts, from its `config.json` alone."""
 
+import itertools
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Literal, NotRequired, TypedDict, cast
 
+from ftc.compiler.knowledge.derived import derived_table, is_recurrent, read_entry
+from ftc.compiler.knowledge.shape import LayerKind, LinearShape, Shape
+
 __all__ = [
+    "LayerKind",
     "LinearShape",
     "Shape",
     "count_adapter_parameters",
@@ -22,51 +26,6 @@ __all__ = [
 ]
 
 _DATA = files("ftc.compiler.knowledge")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinearShape:
-    """One kind of linear module: its weight's sides and how many the whole model has."""
-
-    in_features: int
-    out_features: int
-    count: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
-    """What the memory formulas need to know of a model; all counts are parameters, not bytes.
-
-    `parameters` is the exact total with tied weights counted once. `embedding_parameters` holds
-    the token table and learned positions, `head_parameters` the output head (0 when tied).
-    `expert_parameters` are the fused expert tensors and routers, which are not linear modules.
-    A key of `linear_shapes` is the shortest LoRA target that matches only that module.
-    """
-
-    architecture: str
-    model_type: str
-    layers: int
-    hidden: int
-    intermediate: int
-    heads: int
-    kv_heads: int
-    head_dim: int
-    vocab: int
-    context_tokens: int
-    tied: bool
-    attention_bias: bool
-    norm: Literal["rms", "layer"]
-    gated_mlp: bool
-    experts: int
-    experts_per_token: int
-    expert_intermediate: int
-    parameters: int
-    embedding_parameters: int
-    head_parameters: int
-    expert_parameters: int
-    linear_parameters: int
-    largest_layer_parameters: int
-    linear_shapes: Mapping[str, LinearShape] = field(hash=False)
 
 
 class _Entry(TypedDict):
@@ -102,6 +61,8 @@ def read_shape(config: Mapping[str, object]) -> Shape | None:
     name = _name(config)
     if name is None:
         return None
+    if name in derived_table():
+        return read_entry(name, derived_table()[name], config)
     entry = _table()[name]
     for key, allowed in entry.get("requires", {}).items():
         if config.get(key) not in allowed:
@@ -112,20 +73,21 @@ def read_shape(config: Mapping[str, object]) -> Shape | None:
 
 def linear_sides(architecture: str) -> Mapping[str, tuple[str, str]]:
     """Return what each linear module's input and output are called in the table."""
-    entry = _table()[architecture]
-    return {name: (i, o) for name, (i, o, _) in entry["linears"].items()}
+    entry = _table().get(architecture)
+    return {} if entry is None else {name: (i, o) for name, (i, o, _) in entry["linears"].items()}
 
 
 def spell_setting(architecture: str, setting: str, config: Mapping[str, object]) -> str:
     """Return a setting as this class, and where it can this config, writes it; "" without one."""
-    names = _table()[architecture].get("keys", {}).get(setting, [setting])
+    entry = _table().get(architecture)
+    names = [setting] if entry is None else entry.get("keys", {}).get(setting, [setting])
     return next((name for name in (*(n for n in names if n in config), *names)), "")
 
 
 def count_adapter_parameters(shape: Shape, targets: Collection[str], rank: int) -> int:
     """Count the parameters of a LoRA adapter: rank x (in + out) per module (arXiv 2106.09685)."""
     return sum(
-        linear.count * rank * (linear.in_features + linear.out_features)
+        rank * (linear.sides or linear.count * (linear.in_features + linear.out_features))
         for name, linear in shape.linear_shapes.items()
         if any(name == target or name.endswith(f".{target}") for target in targets)
     )
@@ -160,8 +122,11 @@ def keeps_packed_rows_apart(architecture: str) -> bool | None:
     """Return whether packed rows do not attend to each other, given only their position ids.
 
     For most classes the pinned transformers makes a block mask from the position ids. Some classes
-    do not pass them on. None for an architecture that is not in the table.
+    do not pass them on, and a layer that carries a state from token to token cannot read them. None
+    for an architecture that is not in the table, or that was not tried.
     """
+    if is_recurrent(architecture):
+        return False
     entry = _table().get(architecture)
     return None if entry is None else entry.get("packs", True)
 
@@ -183,9 +148,11 @@ def _name(config: Mapping[str, object]) -> str | None:
     architectures = config.get("architectures")
     if isinstance(architectures, list) and architectures:
         first = architectures[0]
-        return first if isinstance(first, str) and first in _table() else None
+        known = isinstance(first, str) and (first in _table() or first in derived_table())
+        return first if known else None
     model_type = config.get("model_type")
-    return next((n for n, e in _table().items() if e["model_type"] == model_type), None)
+    tables = itertools.chain(_table().items(), derived_table().items())
+    return next((name for name, entry in tables if entry["model_type"] == model_type), None)
 
 
 def _sizes(entry: _Entry, config: Mapping[str, object]) -> dict[str, int] | None:

@@ -10,6 +10,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
+from ftc.compiler.knowledge.derived import Entry, derived_table, linear_keys
+
+_MATRIX_SIDES: Final = 2
 _PATH: Final = files("ftc.compiler.knowledge") / "module_names.json"
 
 
@@ -33,7 +36,23 @@ class ModuleNames:
 
 def find_module_names(architecture: str) -> ModuleNames | None:
     """Return the names of an architecture, or None if it is not in the table."""
-    return _table().get(architecture)
+    entry = derived_table().get(architecture)
+    return _table().get(architecture) if entry is None else _derived_names(entry)
+
+
+def _derived_names(entry: Entry) -> ModuleNames:
+    experts = (
+        name
+        for name, sides, _ in entry["layer"]
+        if len(sides.split(" x ")) > _MATRIX_SIDES and "conv" not in name
+    )
+    return ModuleNames(
+        layers=entry["stack"],
+        linears={key: module for module, key in linear_keys(entry).items()},
+        embedding=entry["embedding"].removesuffix(".weight"),
+        head=entry["head"].removesuffix(".weight"),
+        experts=tuple(dict.fromkeys(experts)),
+    )
 
 
 @cache

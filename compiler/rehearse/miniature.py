@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ftc.compiler.knowledge.architecture import Shape, read_shape
+from ftc.compiler.knowledge.derived import derived_table
 
 #: Weights in a block of a K-quant. llama.cpp falls back to another type for other widths.
 BLOCK: Final = 256
@@ -58,7 +59,7 @@ def shrink(config: Mapping[str, Any]) -> dict[str, Any] | None:
     Each row width has the same greatest common divisor with 256 as the real width.
     """
     shape = read_shape(config)
-    if shape is None:
+    if shape is None or shape.architecture in derived_table():
         return None
     heads, layers = _heads(shape, config), _layers(shape, config)
     small = dict(config)

@@ -49,7 +49,9 @@ class ModelFacts:
     `modules` are those that have weights, where no `shape` lists them, with `*` for the number of
     a layer; None where neither headers nor an index name them. `missing_weights` are the files of
     its index that a folder lacks, empty where it has none of them. `misfit` is the first size of a
-    folder's weights that does not fit its config.json.
+    folder's weights that does not fit its config.json. `wrapper` is the multimodal class that
+    config.json names, None for a model of text; every other field then describes its language
+    model, which is at the path `text_prefix` of what transformers loads.
     """
 
     id: str
@@ -74,6 +76,8 @@ class ModelFacts:
     modules: tuple[str, ...] | None = None
     missing_weights: tuple[str, ...] = ()
     misfit: Misfit | None = None
+    wrapper: str | None = None
+    text_prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

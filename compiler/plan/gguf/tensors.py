@@ -68,7 +68,7 @@ def list_tensors(shape: Shape) -> tuple[Tensor, ...]:
     Empty where the architecture is not in the table, or llama.cpp does not convert it. Norms and
     biases, which are 32-bit vectors, are not listed: `count_vector_weights` counts them.
     """
-    if not shape.linear_shapes or set(shape.linear_shapes) - set(_NAMES):
+    if shape.kinds or not shape.linear_shapes or set(shape.linear_shapes) - set(_NAMES):
         return ()
     layers = (_tensor(layer, *size) for layer in range(shape.layers) for size in _layer(shape))
     whole = (*_outside(shape), *layers)

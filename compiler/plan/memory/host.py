@@ -125,7 +125,7 @@ def largest_shard(shape: Shape, world: int) -> int:
     DeepSpeed fails where a buffer is smaller (`get_buffer` of `partitioned_param_swapper.py`).
     """
     sizes = [kind.in_features * kind.out_features for kind in shape.linear_shapes.values()]
-    experts = shape.expert_parameters // max(1, shape.layers)
+    experts = shape.expert_parameters // max(1, shape.sparse_layers())
     whole = max([*sizes, shape.embedding_parameters, shape.head_parameters, experts])
     return -(-whole // world)
 

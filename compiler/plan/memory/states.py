@@ -263,7 +263,7 @@ def _matrices(job: Job) -> Iterator[tuple[int, int, int]]:
     for kind in shape.linear_shapes.values():
         yield kind.count * layers // shape.layers, kind.out_features, kind.in_features
     if shape.experts:
-        count = shape.experts * layers
+        count = shape.experts * shape.sparse_layers() * layers // shape.layers
         yield count, 2 * shape.expert_intermediate, shape.hidden
         yield count, shape.hidden, shape.expert_intermediate
     if not job.frozen_layers:

@@ -32,9 +32,10 @@ def base_weights(job: Job) -> Base:
     """
     shape = job.shape
     if job.storage == "plain":
-        return Base(shared_bytes=shape.parameters * job.load_bytes, whole_bytes=0)
+        loaded = shape.parameters + shape.frozen_parameters
+        return Base(shared_bytes=loaded * job.load_bytes, whole_bytes=0)
     linear = linear_weights(job)
-    rest = (shape.parameters - linear) * job.load_bytes
+    rest = (shape.parameters + shape.frozen_parameters - linear) * job.load_bytes
     norms = rest_vectors(job) * (_FP32 - job.load_bytes) if job.stack.upcast_norms else 0
     kinds = shape.linear_shapes.values()
     if job.storage == "nf4":
@@ -65,7 +66,7 @@ def linear_weights(job: Job) -> int:
 def expert_matrices(job: Job) -> int:
     """Return how many matrices of experts are quantized one by one."""
     shape = job.shape
-    return 3 * shape.experts * shape.layers if job.stack.looped_experts else 0
+    return 3 * shape.experts * shape.sparse_layers() if job.stack.looped_experts else 0
 
 
 def quantized_bytes(job: Job, linear: int) -> int:

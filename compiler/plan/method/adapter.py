@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 
 from ftc.compiler.knowledge.architecture import Shape, count_adapter_parameters
+from ftc.compiler.knowledge.derived import is_bypassed
 from ftc.compiler.knowledge.module_names import find_module_names
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
@@ -133,7 +134,8 @@ def _count(spec: Spec, shape: Shape, targets: tuple[str, ...], rank: int) -> int
     for kind, _ in matched(shape, method.target_pattern):
         layers[kind] += 1
     each = {k: adapter_parameters(shape, (k,), rank, dora=method.dora) for k in targets}
-    return sum(each[k] * n // shape.layers for k, n in layers.items()) + experts + parts
+    counts = {k: shape.linear_shapes[k].count for k in targets}
+    return sum(each[k] * n // counts[k] for k, n in layers.items()) + experts + parts
 
 
 def matched(shape: Shape, pattern: str) -> tuple[tuple[str, int], ...]:
@@ -145,7 +147,12 @@ def matched(shape: Shape, pattern: str) -> tuple[tuple[str, int], ...]:
     names = find_module_names(shape.architecture)
     if names is None:
         return ()
-    modules = [(kind, layer) for kind in linear_modules(shape) for layer in range(shape.layers)]
+    modules = [
+        (kind, layer)
+        for kind in linear_modules(shape)
+        for layer in range(shape.layers)
+        if shape.has_linear(kind, layer)
+    ]
     texts = tuple(names.linear(kind, layer) for kind, layer in modules)
     try:
         hits = match_texts(pattern, texts, "fullmatch")
@@ -160,7 +167,7 @@ def expert_adapter_parameters(shape: Shape, rank: int) -> int:
     One tensor holds gate and up, one down (peft 0.21 `ParamWrapper`).
     """
     inner, hidden = shape.expert_intermediate, shape.hidden
-    return rank * shape.experts * shape.layers * (hidden + 2 * inner + inner + hidden)
+    return rank * shape.experts * shape.sparse_layers() * (hidden + 2 * inner + inner + hidden)
 
 
 def _dropout(spec: Spec) -> Decision[float]:
@@ -222,6 +229,7 @@ def _targets(spec: Spec, shape: Shape) -> Decision[tuple[str, ...]]:
     if not shape.linear_shapes:
         return derived((ALL_LINEAR,), "lora_targets.unknown", architecture=shape.architecture)
     names = attention_modules(shape) if written == "attention" else linear_modules(shape)
+    names = tuple(name for name in names if not is_bypassed(shape.architecture, name))
     if written == "auto":
         return derived(names, "lora_targets.all", modules=len(names))
     return keep(spec, "/method/targets", names)
@@ -247,10 +255,12 @@ def decide_freezing(spec: Spec, shape: Shape) -> Freezing | None:
     else:
         layers = decide(spec, "/method/layers", written, derive)
     inside = [layer for layer in layers.value if layer < shape.layers]
+    each = [shape.kinds[kind].parameters for kind in shape.order]
+    sizes = each or [shape.largest_layer_parameters] * shape.layers
     outside, embeds = part_parameters(spec, shape), trains_embedding(spec, shape)
     return Freezing(
         layers=layers,
-        parameters=len(inside) * shape.largest_layer_parameters + outside,
+        parameters=sum(sizes[layer] for layer in inside) + outside,
         frozen_layers=0 if embeds else min(inside, default=0),
     )
 

@@ -139,7 +139,7 @@ def operations(job: Job) -> float:
     shape = job.shape
     looked_up = 0 if shape.tied else shape.embedding_parameters
     weights = 2 * (active_parameters(job) - looked_up)
-    attention = 2 * job.length_tokens * shape.heads * shape.head_dim * shape.layers
+    attention = 2 * job.length_tokens * shape.heads * shape.head_dim * shape.attention_layers()
     reached = job.backward_layers / shape.layers
     recomputed = reached if job.checkpointing else 0
     adapter: float = 0 if job.full else 6 * job.trainable

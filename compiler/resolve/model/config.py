@@ -3,11 +3,12 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from ftc.compiler.knowledge.architecture import Shape, read_quantization, read_shape
+from ftc.compiler.knowledge.wrappers import find_wrapper, text_config
 from ftc.compiler.resolve import explanations
 from ftc.spec.finding import Finding
 
@@ -32,7 +33,12 @@ _CAUSAL: Final = ("ForCausalLM", "LMHeadModel")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """A readable `config.json` of a causal language model; `dtype` is None where it says none."""
+    """A readable `config.json` of a causal language model; `dtype` is None where it says none.
+
+    Of a multimodal model all fields describe its language model, and `data` is its `text_config`;
+    `wrapper` is the class that `config.json` names, `text_prefix` the path of the language model in
+    what transformers loads, and `keeps_tower` says whether the rest of the weights is loaded too.
+    """
 
     data: Mapping[str, Any]
     sha256: str
@@ -44,6 +50,9 @@ class Config:
     dtype: Dtype | None
     quantized: str | None
     custom_code: bool
+    wrapper: str | None = None
+    text_prefix: str = ""
+    keeps_tower: bool = False
 
 
 def read_config(folder: Path, name: str) -> Config | Finding:
@@ -58,7 +67,22 @@ def read_config(folder: Path, name: str) -> Config | Finding:
         return _broken(name, "not_json")
     if not isinstance(data, dict):
         return _broken(name, "no_object")
-    return _config(data, hashlib.sha256(text).hexdigest(), name)
+    sha256 = hashlib.sha256(text).hexdigest()
+    wrapper = find_wrapper(data)
+    inside = None if wrapper is None else text_config(data, wrapper)
+    if wrapper is None or inside is None:
+        return _config(data, sha256, name)
+    config = _config(inside, sha256, name)
+    if isinstance(config, Finding):
+        return config
+    return replace(
+        config,
+        wrapper=wrapper.architecture,
+        model_type=wrapper.model_type,
+        text_prefix=wrapper.prefix,
+        keeps_tower=wrapper.keeps_tower,
+        custom_code=False,
+    )
 
 
 def dtype_named(name: object) -> Dtype | None:

@@ -3,9 +3,11 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.knowledge.converter import wanted_keys
 from ftc.compiler.knowledge.models import Model, find_model
 from ftc.compiler.resolve.facts import ModelFacts, Unknown
@@ -94,7 +96,7 @@ def _from_files(
         architecture=config.architecture,
         model_type=config.model_type,
         parameters=parameters,
-        shape=config.shape,
+        shape=_with_tower(config, weights),
         context_tokens=context,
         embedding_rows=config.embedding_rows,
         dtype=dtype,
@@ -109,7 +111,9 @@ def _from_files(
         pickled=_is_pickled(found, weights),
         modules=weights.modules if config.shape is None else None,
         missing_weights=weights.missing,
-        misfit=find_misfit(config, weights.sides),
+        misfit=None if config.wrapper else find_misfit(config, weights.sides),
+        wrapper=config.wrapper,
+        text_prefix=config.text_prefix,
     )
 
 
@@ -137,6 +141,20 @@ def facts_from_table(entry: Model, name: str) -> ModelFacts:
         gated=entry.gated,
         unwritten_keys=(),
     )
+
+
+def _with_tower(config: Config, weights: Weights) -> Shape | None:
+    """Return the shape with the parameters of the tower, which stay frozen in memory.
+
+    They are what the weights have beside the language model; where only the total size is known, it
+    is that of two bytes a parameter, and where nothing is, a tenth of the language model.
+    """
+    shape = config.shape
+    if shape is None or not config.keeps_tower:
+        return shape
+    whole = weights.parameters or (weights.bytes or 0) // 2
+    tower = whole - shape.parameters if whole else shape.parameters // 10
+    return replace(shape, frozen_parameters=max(0, tower))
 
 
 def _parameters(config: Config, weights: Weights, dtype: Dtype) -> int | None:

@@ -31,7 +31,9 @@ def find_misfit(config: Config, sides: _Sides) -> Misfit | None:
     shape = config.shape
     if shape is None or config.quantized is not None or config.custom_code:
         return None
-    found = [*_embedding(config, shape, sides), *_layers(config, shape, sides)]
+    found = [*_embedding(config, shape, sides)]
+    if not shape.kinds:  # the modules of unequal layers have no sizes that hold for all
+        found += _layers(config, shape, sides)
     return next((misfit for misfit in found if misfit.setting), next(iter(found), None))
 
 
@@ -83,7 +85,8 @@ def _linear(
     config: Config, shape: Shape, module: str, name: str, held: tuple[int, int]
 ) -> Iterator[Misfit]:
     """Compare both sides of a linear module; Conv1D (GPT-2) stores the input first."""
-    linear, words = shape.linear_shapes[module], linear_sides(shape.architecture)[module]
+    linear = shape.linear_shapes[module]
+    words = linear_sides(shape.architecture).get(module, ("", ""))
     said = (linear.in_features, linear.out_features)
     best = max((held[::-1], held), key=lambda sides: sum(map(eq, sides, said)))
     for word, wanted, found in zip(words, said, best, strict=True):

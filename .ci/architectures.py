@@ -1,0 +1,525 @@
+"""Derive `compiler/knowledge/derived_architectures.json` from the classes of transformers.
+
+    .ci/architectures.py [CLASS ...]
+
+Each class is built on the meta device from a small configuration (`architecture_bases.json`, the
+rest by default), then with one key or two multiplied, with each flag flipped, and without each key.
+From these builds every side of every tensor is fitted as a sum of products of keys, and every
+tensor gets the condition on which it exists. The forms in which kinds of layers alternate come from
+the file of bases. A class is written only if configurations that took no part in the fit give the
+same tensors; what cannot be fitted is printed and left out.
+"""
+
+import itertools
+import json
+import random
+import re
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from fitting import fit
+
+from ftc.compiler.knowledge.derived import read_entry
+from ftc.compiler.knowledge.expression import evaluate
+from ftc.compiler.knowledge.layer_kinds import read_kinds
+
+ROOT = Path(__file__).parents[1]
+BASES = Path(__file__).with_name("architecture_bases.json")
+TABLE = ROOT / "compiler/knowledge/derived_architectures.json"
+CASES = ROOT / "tests/compiler/knowledge/derived_cases.json"
+LAYERS = 6
+CASES_EACH = 5
+#: Keys of no influence on the size of a tensor, and those that configurations share.
+SKIPPED = re.compile(
+    r".*(_token_id|_token_index)|max_position_embeddings|sliding_window|pretraining_tp|"
+    r"num_experts_per_tok|moe_k|moe_topk|topk_group|n_group|num_expert_group|.*nextn.*|"
+    r"num_experts_per_token|chunk_size|.*chunk.*|num_logits_to_keep|router_.*|model_max_length|"
+    r"use_cache|output_.*|return_dict|attn_temperature_tuning|floor_scale|layer_.*_offset|"
+    r".*_layer_(period|offset|interval|step|start_index|end_index)|.*_layer_step|"
+    r"first_k_dense_replace|num_dense_layers|decoder_sparse_step|.*every_n_layers|"
+    r".*sliding_window_pattern|no_rope_layer_interval|num_hidden_layers|mtp_.*|index_topk"
+)
+#: Fields of every configuration, about its use.
+UNRELATED = {
+    *("id2label", "label2id", "rope_parameters", "output_hidden_states", "return_dict"),
+    *("chunk_size_feed_forward", "is_encoder_decoder", "use_cache", "output_router_logits"),
+}
+IN_LAYER = re.compile(r"(?P<stack>.*?\.)(?P<layer>\d+)\.(?P<name>.*)")
+
+Sides = tuple[int, ...]
+Combo = tuple[str, str]
+
+
+@dataclass(slots=True, kw_only=True)
+class Build:
+    """One built class: the keys it was given, and its tensors by name, in layers and outside."""
+
+    given: dict[str, Any]
+    outside: dict[str, Sides]
+    inside: dict[str, dict[Combo, Sides]]
+    linears: set[str]
+    stack: str
+    embedding: str
+    head: str
+
+    def tensors(self) -> dict[tuple[str, Combo | None], Sides]:
+        """Return all tensors by name and kind of layer (None outside the layers)."""
+        found: dict[tuple[str, Combo | None], Sides] = {
+            (n, None): s for n, s in self.outside.items()
+        }
+        found |= {(n, c): s for n, kinds in self.inside.items() for c, s in kinds.items()}
+        return found
+
+
+@dataclass(slots=True, kw_only=True)
+class Family:
+    """A class under study: its settings from the file of bases, and what its builds gave."""
+
+    name: str
+    said: Mapping[str, Any]
+    aliases: Mapping[str, str]
+    base: dict[str, Any] = field(default_factory=dict)
+    builds: list[Build] = field(default_factory=list)
+
+    def build(self, given: Mapping[str, Any]) -> Build | None:
+        """Build the class from these keys; None where transformers refuses them."""
+        try:
+            with torch.device("meta"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                config = transformers.AutoConfig.for_model(self.said["type"], **given)
+                model = transformers.AutoModelForCausalLM.from_config(config)
+        except Exception:  # noqa: BLE001 - each validator has its own
+            return None
+        if type(model).__name__ != self.name:
+            raise SystemExit(f"{self.name}: {self.said['type']} builds {type(model).__name__}")
+        kinds = self.kinds(given)
+        linears = {n for n, m in model.named_modules() if isinstance(m, torch.nn.Linear)}
+        return _sorted(dict(given), model, linears, kinds)
+
+    def kinds(self, given: Mapping[str, Any]) -> list[Combo]:
+        """Return (mixer, MLP) of each layer, by the same code as the compiler's."""
+        layers = given[_layer_key(self.aliases)]
+
+        def read(key: str) -> object:
+            where: Any = given
+            for part in key.split("."):
+                where = where.get(part) if isinstance(where, dict) else None
+            return self.said.get("extra", {}).get(key) if where is None else where
+
+        pair = []
+        for part, kind in (("mixer", "full_attention"), ("mlp", "dense")):
+            forms = self.said.get(part, [{"form": "all", "kind": kind}])
+            found = read_kinds(forms, read, layers)
+            if found is None:
+                raise SystemExit(f"{self.name}: no form fits {part} for {given}")
+            pair.append(found)
+        return list(zip(*pair, strict=True))
+
+
+def _layer_key(aliases: Mapping[str, str]) -> str:
+    return aliases.get("num_hidden_layers", "num_hidden_layers")
+
+
+def _sorted(given: dict[str, Any], model: Any, linears: set[str], kinds: Sequence[Combo]) -> Build:
+    """Group a model's parameters by their place in a layer and the kind of that layer."""
+    outside, inside, named, stacks = {}, {}, set(), set()
+    for name, tensor in model.named_parameters():
+        match = IN_LAYER.fullmatch(name)
+        if match is None:
+            outside[name] = tuple(tensor.shape)
+            continue
+        stacks.add(match["stack"])
+        kind = kinds[int(match["layer"])]
+        known = inside.setdefault(match["name"], {}).setdefault(kind, tuple(tensor.shape))
+        if known != tuple(tensor.shape):
+            raise SystemExit(f"{type(model).__name__}: {name} differs within {kind}")
+        module = name.rpartition(".")[0]
+        if module in linears:
+            named.add(match["name"].rpartition(".")[0])
+    names = {id(p): n for n, p in model.named_parameters()}
+    output = model.get_output_embeddings()
+    embedding = names[id(model.get_input_embeddings().weight)]
+    head = next((n + ".weight" for n, m in model.named_modules() if m is output), "")
+    if len(stacks) != 1:
+        raise SystemExit(f"{type(model).__name__}: stacks {stacks}")
+    return Build(
+        given=given, outside=outside, inside=inside, linears=named,
+        stack=stacks.pop().rstrip("."), embedding=embedding, head=head,
+    )  # fmt: skip
+
+
+def study(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entry of a class; SystemExit names what stands in the way."""
+    cls = transformers.CONFIG_MAPPING[said["type"]]
+    family = Family(name=name, said=said, aliases=dict(cls.attribute_map))
+    family.base = _base(family, cls)
+    base = family.build(family.base)
+    if base is None:
+        raise SystemExit(f"{name}: the base does not build")
+    keys = [k for k, v in family.base.items() if type(v) is int and not SKIPPED.fullmatch(k)]
+    family.builds = [base, *_variations(family, keys)]
+    conditions, requires = _conditions(family, base)
+    entry = _fitted(family, base, keys, conditions)
+    entry["requires"] = requires | said.get("requires", {})
+    entry |= _absences(family, keys)
+    if "rounded" in said:
+        width = said["rounded"]["of"]
+        for row in entry["layer"]:
+            row[1] = re.sub(rf"\b{width}\b", "rounded_width", row[1])
+        entry["rounded"] = said["rounded"]
+        entry["requires"].pop(said["rounded"]["where"], None)
+    return entry
+
+
+def _base(family: Family, cls: Any) -> dict[str, Any]:
+    """Return all keys of a small configuration: the defaults with what the bases say."""
+    default = cls()
+    names = {f.name for f in fields(cls)} - UNRELATED
+    given = {k: v for k, v in default.to_dict().items() if k in names and type(v) in (int, bool)}
+    key = _layer_key(family.aliases)
+    given[key] = LAYERS
+    given = {k: v for k, v in given.items() if not k.endswith(("_token_id",))}
+    given |= dict(family.said.get("base", {}))
+    if "num_key_value_heads" in names and given.get("num_key_value_heads") is None:
+        given["num_key_value_heads"] = max(1, given["num_attention_heads"] // 2)
+    if "head_dim" in names and given.get("head_dim") is None:
+        given["head_dim"] = 96
+    if not any("mamba" in name or name == "head_dim" for name in names) and (
+        heads := given.get("num_attention_heads")
+    ):
+        given["hidden_size"] = 192 * heads  # divisible by a multiple of the heads
+    return given
+
+
+def _variations(family: Family, keys: Sequence[str]) -> Iterator[Build]:
+    """Build with one key or a pair multiplied by two or three, or one up and one down."""
+    base = family.base
+    for key, times in itertools.product(keys, (2, 3)):
+        if (built := family.build(base | {key: base[key] * times})) is not None:
+            yield built
+    for one, other in itertools.combinations(keys, 2):
+        given = base | {one: base[one] * 2, other: base[other] * 2}
+        if (built := family.build(given)) is not None:
+            yield built
+    for one, other in itertools.permutations(keys, 2):
+        if base[other] % 2 == 0 and "mamba" in one + other:
+            given = base | {one: base[one] * 2, other: base[other] // 2}
+            if (built := family.build(given)) is not None:
+                yield built
+
+
+def _singles(family: Family, given: Mapping[str, Any]) -> Iterator[Build]:
+    """Build with each of the keys multiplied."""
+    for key, value in given.items():
+        if type(value) is int and value and not SKIPPED.fullmatch(key):
+            for times in (2, 3):
+                if (built := family.build({**given, key: value * times})) is not None:
+                    yield built
+
+
+def _conditions(
+    family: Family, base: Build
+) -> tuple[dict[tuple[str, Combo | None], list[str]], dict[str, Any]]:
+    """Flip each flag, and empty each number: which tensors come and go, and what must stay."""
+    conditions: dict[tuple[str, Combo | None], list[str]] = {k: [] for k in base.tensors()}
+    requires: dict[str, Any] = {}
+    here = base.tensors()
+    for key, value in family.base.items():
+        if SKIPPED.fullmatch(key) or type(value) not in (bool, int):
+            continue
+        others = [not value] if type(value) is bool else [None, 0]
+        if value == 0 and type(value) is int:
+            others = [2]
+        for other in others:
+            built = family.build(family.base | {key: other})
+            if value == 0 and type(value) is int and built is not None:
+                if built.tensors() != here:
+                    requires[key] = [None, 0]
+                continue
+            if built is None or (type(value) is int and not _is_switch(built.tensors(), here)):
+                if type(value) is bool and built is None:
+                    requires[key] = [value]
+                continue
+            there = built.tensors()
+            if any(there[name] != sides for name, sides in here.items() if name in there):
+                if type(value) is bool:
+                    requires[key] = [value]
+                continue
+            yes, no = (key, f"!{key}") if value else (f"!{key}", key)
+            for name in here:
+                if name not in there and yes not in conditions[name]:
+                    conditions[name].append(yes)
+            for name in there:
+                if name not in here:
+                    conditions.setdefault(name, [])
+                    if no not in conditions[name]:
+                        conditions[name].append(no)
+            family.builds.append(built)
+            if set(there) - set(here):
+                family.builds += _singles(family, built.given)
+            if type(value) is int:
+                break
+    for key in _unset(family):
+        for value in (64, 2):
+            built = family.build(family.base | {key: value})
+            if built is not None and built.tensors() != here:
+                requires[key] = [None]
+    return conditions, requires
+
+
+def _unset(family: Family) -> Iterator[str]:
+    """Yield the keys that are null by default, and that the base leaves so."""
+    cls = transformers.CONFIG_MAPPING[family.said["type"]]
+    for each in fields(cls):
+        is_null = each.default is None and family.base.get(each.name) is None
+        if is_null and each.name not in UNRELATED and not SKIPPED.fullmatch(each.name):
+            yield each.name
+
+
+def _is_switch(there: Mapping[Any, Sides], here: Mapping[Any, Sides]) -> bool:
+    """Tell whether emptying a number takes tensors away or brings others, and changes none."""
+    same = all(there[name] == sides for name, sides in here.items() if name in there)
+    return same and set(there) != set(here)
+
+
+def _fitted(
+    family: Family,
+    base: Build,
+    keys: Sequence[str],
+    conditions: Mapping[tuple[str, Combo | None], Sequence[str]],
+) -> dict[str, Any]:
+    """Fit each side of each tensor, and join the kinds of layers that agree."""
+    fits: dict[tuple[str, Combo | None], tuple[str, str]] = {}
+    rows: dict[tuple[str, Combo | None], list[tuple[dict[str, Any], Sides]]] = {}
+    for built in family.builds:
+        for name, sides in built.tensors().items():
+            rows.setdefault(name, []).append((built.given, sides))
+    for name, seen in sorted(rows.items(), key=lambda row: row[0][0].endswith(".bias")):
+        owner = (name[0].removesuffix("bias") + "weight", name[1])
+        if name[0].endswith(".bias") and owner in fits and len(seen[0][1]) == 1:
+            by_given = {id(given): sides for given, sides in rows[owner]}
+            if all(by_given.get(id(given), sides)[0] == sides[0] for given, sides in seen):
+                first = fits[owner][0].split(" x ")[0]
+                fits[name] = (first, " ".join(sorted(conditions[name])))
+                continue
+        expressions = []
+        for place in range(len(seen[0][1])):
+            samples = [(given, sides[place]) for given, sides in seen]
+            text = fit(samples, keys)
+            if text is None:
+                raise SystemExit(f"{family.name}: no fit for side {place} of {name}: {seen[0][1]}")
+            expressions.append(text)
+        fits[name] = (" x ".join(expressions), " ".join(sorted(conditions[name])))
+    combos = sorted({c for _, c in fits if c is not None})
+    linears = set().union(*(b.linears for b in family.builds))
+    layer: list[list[str]] = []
+    for name in dict.fromkeys(n for n, c in fits if c is not None):
+        layer += _joined(name, {c: fits[name, c] for c in combos if (name, c) in fits}, combos)
+    return {
+        "model_type": family.said["type"],
+        "aliases": _useful(family.aliases) | dict(family.said.get("aliases", {})),
+        "mixer": family.said.get("mixer", [{"form": "all", "kind": "full_attention"}]),
+        "mlp": family.said.get("mlp", [{"form": "all", "kind": "dense"}]),
+        "stack": base.stack,
+        "embedding": base.embedding,
+        "head": base.head,
+        "linears": sorted(linears),
+        "layer": layer,
+        "model": [[n, *fits[n, c]] for n, c in fits if c is None],
+    }
+
+
+def _useful(aliases: Mapping[str, str]) -> dict[str, str]:
+    return {
+        k: v
+        for k, v in aliases.items()
+        if not k.endswith(("token_id", "token_index")) and "layer_types" not in (k, v)
+    }
+
+
+def _joined(
+    name: str, kinds: Mapping[Combo, tuple[str, str]], combos: Sequence[Combo]
+) -> Iterator[list[str]]:
+    """Yield [name, sides, conditions] with as few kinds as say where the tensor is."""
+    if len(kinds) == len(combos) and len(set(kinds.values())) == 1:
+        yield [name, *next(iter(kinds.values()))]
+        return
+    for place, word in ((0, "mixer"), (1, "mlp")):
+        by: dict[str, set[tuple[str, str] | None]] = {}
+        for combo in combos:
+            by.setdefault(combo[place], set()).add(kinds.get(combo))
+        if all(len(values) == 1 for values in by.values()):
+            for kind, values in by.items():
+                if (value := next(iter(values))) is not None:
+                    yield [name, value[0], f"{word}={kind} {value[1]}".strip()]
+            return
+    for (mixer, mlp), value in kinds.items():
+        yield [name, value[0], f"mixer={mixer} mlp={mlp} {value[1]}".strip()]
+
+
+def _absences(family: Family, keys: Sequence[str]) -> dict[str, Any]:
+    """Return what a key stands for where it is missing, and where it is null.
+
+    A rule is a constant or a product of keys that, given in its place, builds the same tensors.
+    """
+    missing: dict[str, Any] = {}
+    null: dict[str, Any] = {}
+    extra = family.said.get("extra", {})
+    said = transformers.CONFIG_MAPPING[family.said["type"]]().to_dict()
+    for key, value in family.base.items():
+        if type(value) is bool or SKIPPED.fullmatch(key):
+            if key in said and type(said[key]) in (bool, int):
+                missing[key] = said[key]
+            continue
+        if type(value) is not int:
+            continue
+        if (rule := _rule(family, key, keys, drop=True)) is not None:
+            missing[key] = rule
+        if (rule := _rule(family, key, keys, drop=False)) is not None:
+            null[key] = rule
+    for key in ("max_position_embeddings", "model_max_length", "num_experts_per_tok"):
+        if type(said.get(key)) is int:
+            missing.setdefault(key, said[key])
+    missing |= extra
+    layers = _layer_key(family.aliases)
+    for key in family.said.get("rounded", {}).values():
+        missing.setdefault(key, said[key])
+    if type(said.get(layers)) is int:
+        missing[layers] = said[layers]
+    return {"defaults": missing, "nulls": null}
+
+
+def _rule(family: Family, key: str, keys: Sequence[str], *, drop: bool) -> int | str | None:
+    """Find what a missing (or null) key stands for, over several sizes of the others."""
+    others = [k for k in keys if k != key]
+
+    def without(given: Mapping[str, Any]) -> Build | None:
+        rest = {k: v for k, v in given.items() if k != key}
+        return family.build(rest if drop else rest | {key: None})
+
+    doubled = (family.base | {other: family.base[other] * 2} for other in others)
+    bases = [family.base, *doubled]
+    pairs = [(b, w) for b in bases if (w := without(b)) is not None]
+    if not pairs:
+        return None
+    default = transformers.CONFIG_MAPPING[family.said["type"]]().to_dict().get(key)
+    candidates: list[int | str] = [default] if type(default) is int else []
+    candidates += ["hidden_size/num_attention_heads", *others, "hidden_size/16"]
+    candidates += [f"{n}*{k}" for k in others for n in (2, 3, 4)]
+    candidates += [f"{k}*{o}/{d}" for k, o, d in _triples(others)]
+    for candidate in candidates:
+        if all(_agrees(family, key, candidate, b, w) for b, w in pairs):
+            return candidate
+    return None
+
+
+def _triples(keys: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield products of two keys over a third, of those that make up widths of heads."""
+    for one in keys:
+        if "expand" in one:
+            for below in keys:
+                if "head" in below:
+                    yield one, "hidden_size", below
+
+
+def _same(one: Build, other: Build) -> bool:
+    return one.tensors() == other.tensors()
+
+
+def _agrees(
+    family: Family, key: str, candidate: int | str, given: Mapping[str, Any], built: Build
+) -> bool:
+    """Tell whether the class is the same with the candidate's value written out."""
+    value = candidate if isinstance(candidate, int) else evaluate(candidate, given.get)
+    if value is None:
+        return False
+    written = family.build({**given, key: value})
+    return written is not None and _same(written, built)
+
+
+def check(
+    family_name: str, said: Mapping[str, Any], entry: dict[str, Any]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Compare counts of five configurations that took no part in the fit, and return them."""
+    chance = random.Random(family_name)  # noqa: S311 - nothing secret
+    cls = transformers.CONFIG_MAPPING[said["type"]]
+    family = Family(name=family_name, said=said, aliases=dict(cls.attribute_map))
+    base = _base(family, cls)
+    keys = [k for k, v in base.items() if type(v) is int and not SKIPPED.fullmatch(k)]
+    flags = [k for k, v in base.items() if type(v) is bool and k not in entry["requires"]]
+    done: list[dict[str, Any]] = []
+    wrong: list[str] = []
+    for _ in range(400):
+        if len(done) == CASES_EACH:
+            break
+        chosen = chance.sample(keys, min(len(keys), chance.choice((3, 4, 5))))
+        given = base | {k: base[k] * chance.choice((2, 3, 4)) for k in chosen}
+        given |= {k: not given[k] for k in chance.sample(flags, min(len(flags), 2))}
+        for key in chance.sample(sorted(entry["defaults"]), min(2, len(entry["defaults"]))):
+            if key in keys and key != "hidden_size":
+                given.pop(key, None)
+        built = family.build(given)
+        if built is None:
+            continue
+        kinds = family.kinds(given)
+        want = sum(prod(s) for s in built.outside.values())
+        want += sum(prod(by[kind]) for by in built.inside.values() for kind in kinds if kind in by)
+        named = {"architectures": [family_name], "model_type": said["type"], **given}
+        done.append({"config": named, "parameters": want})
+        shape = read_entry(family_name, entry, given)
+        if shape is None or shape.parameters != want:
+            wrong.append(f"{shape and shape.parameters} for {want}: {given}")
+    return done, wrong
+
+
+def main(names: Sequence[str]) -> None:
+    """Study the classes, all without names, and write the table."""
+    transformers.logging.set_verbosity_error()
+    bases = json.loads(BASES.read_text(encoding="utf-8"))
+    for name in names or bases:
+        try:
+            entry = study(name, bases[name])
+        except SystemExit as problem:
+            print(problem, flush=True)
+            continue
+        done, wrong = check(name, bases[name], entry)
+        print(f"{name}: {len(done)} counts, {len(wrong)} wrong", *wrong[:2], sep="\n  ", flush=True)
+        if len(done) == CASES_EACH and not wrong:
+            record(name, entry, done)
+
+
+def record(name: str, entry: dict[str, Any], done: Sequence[Mapping[str, Any]]) -> None:
+    """Put a class into the table, and its cases into those of the test."""
+    table = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else {}
+    cases = json.loads(CASES.read_text(encoding="utf-8")) if CASES.exists() else {}
+    table[name], cases[name] = entry, done
+    TABLE.write_text(dump(dict(sorted(table.items()))), encoding="utf-8")
+    rows = {n: "[\n  " + ",\n  ".join(map(json.dumps, cases[n])) + "\n ]" for n in sorted(cases)}
+    text = ",\n".join(f' "{name}": {block}' for name, block in rows.items())
+    CASES.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
+
+
+def dump(table: Mapping[str, Any]) -> str:
+    """Write an entry's keys on lines of their own, and a tensor per line."""
+    blocks = []
+    for name, entry in table.items():
+        lines = []
+        for key, value in entry.items():
+            if key in ("layer", "model"):
+                rows = ",\n   ".join(json.dumps(row) for row in value)
+                lines.append(f'  "{key}": [\n   {rows}\n  ]')
+            else:
+                lines.append(f'  "{key}": {json.dumps(value)}')
+        blocks.append(f' "{name}": {{\n' + ",\n".join(lines) + "\n }")
+    return "{\n" + ",\n".join(blocks) + "\n}\n"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,121 @@
+"""The rules about wrappers, hybrids and experts (FTC174, FTC175, FTC335 to FTC337)."""
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
+
+from collections.abc import Iterator
+from typing import Final
+
+from ftc.compiler.checks.rule import Problem, problem, put, rule
+from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.knowledge.derived import derived_table, is_bypassed
+from ftc.compiler.plan.memory.activations import WIDE_MARGIN, has_margin
+from ftc.compiler.plan.method.adapter import hit
+
+_ADAPTERS: Final = ("lora", "qlora")
+_MOST: Final = 0.5
+
+
+@rule("FTC174", "multimodal-wrapper", "error", reads=("model",))
+def multimodal_wrapper(case: Case) -> Iterator[Problem]:
+    """What it is: The model reads images as well, and its language model is one part of it.
+
+    Why it matters: ftc plans the language model inside. Its scripts do not keep the layout of such
+    a checkpoint yet: the merged model would lose the tower, and could not be converted.
+
+    Example: {"model": "google/gemma-3-4b-it"}
+
+    Use instead: {"model": "google/gemma-3-1b-it"}
+    """
+    if case.model.wrapper is not None:
+        yield problem(
+            "/model/id",
+            name=case.model.id,
+            wrapper=case.model.wrapper,
+            architecture=case.model.architecture,
+        )
+
+
+@rule("FTC175", "frozen-experts", "info", reads=("model",), fix_safety="unsafe")
+def frozen_experts(case: Case) -> Iterator[Problem]:
+    """What it is: LoRA adapts modules around the experts, and none of the experts.
+
+    Why it matters: The experts of a layer are one tensor and not linear modules, so no target
+    matches them. Most of the model's weights then stay as they are, which is enough for a style or
+    a format, and may not be for new knowledge. Adapters on experts take more memory and time.
+
+    Example: {"model": "Qwen/Qwen3-30B-A3B", "method": "lora"}
+
+    Use instead: {"model": "Qwen/Qwen3-30B-A3B", "method": {"type": "lora", "experts": true}}
+    """
+    method, shape = case.spec.method, case.model.shape
+    if method.type not in _ADAPTERS or method.experts or shape is None or not shape.experts:
+        return
+    if "/method/experts" in case.spec.said:
+        return
+    share = shape.expert_parameters / max(1, shape.parameters)
+    if share > _MOST:
+        yield problem("/method/type", fix=(put("/method/experts", True),), share=share)
+
+
+@rule("FTC335", "slow-recurrent-layers", "warning", reads=("model", "hardware"))
+def slow_recurrent_layers(case: Case) -> Iterator[Problem]:
+    """What it is: Layers with a linear attention or a state space run without their kernels.
+
+    Why it matters: The kernels are in flash-linear-attention, causal-conv1d and mamba-ssm, which
+    the locked requirements do not have. transformers then computes these layers with plain
+    operations of PyTorch: several times slower, and with larger temporaries.
+
+    Example: {"model": "Qwen/Qwen3-Next-80B-A3B-Instruct", "hardware": "8x H100-80GB"}
+
+    Use instead: {"model": "Qwen/Qwen3-30B-A3B", "hardware": "8x H100-80GB"}
+    """
+    shape = case.model.shape
+    if shape is not None and shape.recurrent_layers() and case.hardware.kind == "gpu":
+        yield problem(
+            "/model/id",
+            architecture=case.model.architecture,
+            count=shape.recurrent_layers(),
+            layers=shape.layers,
+        )
+
+
+@rule("FTC336", "target-without-effect", "error", reads=("model",), fix_safety="unsafe")
+def target_without_effect(case: Case) -> Iterator[Problem]:
+    """What it is: A LoRA target is a module of a state space whose weight kernels read directly.
+
+    Why it matters: PEFT refuses an adapter on `out_proj` in Mamba, Mamba 2, Falcon Mamba, Falcon H1
+    and Nemotron-H. Elsewhere the kernel reads the weight and never calls the module, so that the
+    adapter stays as it began.
+
+    Example: {"model": "ibm-ai-platform/Bamba-9B-v2", "method": {"targets": ["out_proj"]}}
+
+    Use instead: {"model": "ibm-ai-platform/Bamba-9B-v2", "method": {"targets": "auto"}}
+    """
+    method, shape = case.spec.method, case.model.shape
+    if method.type not in _ADAPTERS or not isinstance(method.targets, tuple) or shape is None:
+        return
+    for index, target in enumerate(method.targets):
+        found = [n for n in hit(shape, (target,)) if is_bypassed(shape.architecture, n)]
+        if found:
+            alone = len(method.targets) == 1
+            pointer = f"/method/targets/{index}"
+            without = put("/method/targets", "auto") if alone else {"op": "remove", "path": pointer}
+            yield problem(pointer, fix=(without,), target=target, architecture=shape.architecture)
+
+
+@rule("FTC337", "layers-not-traced", "info", reads=("model",))
+def layers_not_traced(case: Case) -> Iterator[Problem]:
+    """What it is: What a layer of this architecture keeps in memory was never traced.
+
+    Why it matters: The parameters are exact, but the memory of the activations is that of a
+    Llama-like layer times a margin. The batch may be smaller than what would fit, or too
+    large.
+
+    Example: {"model": "rednote-hilab/dots.llm1.inst"}
+
+    Use instead: {"model": "rednote-hilab/dots.llm1.inst", "allow": ["FTC337"]}
+    """
+    shape = case.model.shape
+    if shape is None or shape.architecture not in derived_table():
+        return
+    if not has_margin(shape.architecture):
+        yield problem("/model/id", architecture=shape.architecture, times=WIDE_MARGIN)

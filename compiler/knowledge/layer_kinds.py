@@ -1,0 +1,110 @@
+"""Which kind each layer of a model is, read from the keys of its `config.json`.
+
+How kinds alternate is in the configuration code of transformers, not in the tensors. The forms here
+are those that the classes of the table use; a form that finds none of its keys leaves the choice to
+the next one.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+__all__ = ["read_kinds"]
+
+Form = Mapping[str, Any]
+Read = Callable[[str], object]
+
+#: transformers' configuration_utils.py, `_LEGACY_LAYER_TYPE_REMAP`.
+_OLD_NAMES: Final = {
+    "mamba": "linear_attention",
+    "attention": "full_attention",
+    "deepseek_sparse_attention": "indexed_attention",
+    "qwen_sparse_attention": "indexed_attention",
+}
+
+
+def read_kinds(forms: Sequence[Form], read: Read, layers: int) -> tuple[str, ...] | None:
+    """Return the kind of each layer by the first form whose keys are there; None if none fits."""
+    for form in forms:
+        kinds = _FORMS[form["form"]](form, read, layers)
+        if kinds is not None:
+            return kinds if len(kinds) == layers and all(kinds) else None
+    return None
+
+
+def _all(form: Form, _: Read, layers: int) -> tuple[str, ...]:
+    """Return the same kind for every layer."""
+    return (form["kind"],) * layers
+
+
+def _list(form: Form, read: Read, _: int) -> tuple[str, ...] | None:
+    """Return the names of a list with an entry per layer, which `names` may translate."""
+    value = read(form["key"])
+    if not isinstance(value, list):
+        return None
+    names = form.get("names", {})
+    return tuple(str(names.get(name, name)) for name in (_current(each) for each in value))
+
+
+def _pattern(form: Form, read: Read, _: int) -> tuple[str, ...] | None:
+    """Return the kinds that the letters of a string stand for."""
+    value = read(form["key"])
+    if not isinstance(value, str):
+        return None
+    return tuple(form["letters"].get(letter, "") for letter in value)
+
+
+def _first(form: Form, read: Read, layers: int) -> tuple[str, ...] | None:
+    """Return one kind for the first layers, as many as the key says, and another for the rest."""
+    count = _integer(read, form["key"])
+    yes, no = form["kinds"]
+    return None if count is None else tuple(yes if n < count else no for n in range(layers))
+
+
+def _period(form: Form, read: Read, layers: int) -> tuple[str, ...] | None:
+    """Return a kind for every layer n with (n + shift) % period == offset, and another elsewhere.
+
+    `from` and `to` limit the first kind to the layers from one to the other, both included.
+    """
+    period = _integer(read, form["period"])
+    offset = _integer(read, form.get("offset", 0))
+    if not period or offset is None:
+        return None
+    start, end = _integer(read, form.get("from", 0)), _integer(read, form.get("to", -1))
+    if start is None or end is None:
+        return None
+    last, shift = (layers - 1 if end < 0 else end), form.get("shift", 0)
+    without = read(form["except"]) if "except" in form else None
+    skipped = without if isinstance(without, list) else ()
+    yes, no = form["kinds"]
+    return tuple(
+        yes if (n + shift) % period == offset and start <= n <= last and n not in skipped else no
+        for n in range(layers)
+    )
+
+
+def _members(form: Form, read: Read, layers: int) -> tuple[str, ...] | None:
+    """Return one kind for the layers whose numbers a list has, and another for the rest."""
+    value = read(form["key"])
+    if not isinstance(value, list):
+        return None
+    yes, no = form["kinds"]
+    return tuple(yes if n + form.get("first", 0) in value else no for n in range(layers))
+
+
+def _integer(read: Read, key: str | int) -> int | None:
+    value = key if isinstance(key, int) else read(key)
+    return value if type(value) is int else None
+
+
+def _current(name: object) -> str:
+    return _OLD_NAMES.get(str(name), str(name))
+
+
+_FORMS: Final[Mapping[str, Callable[[Form, Read, int], tuple[str, ...] | None]]] = {
+    "all": _all,
+    "list": _list,
+    "pattern": _pattern,
+    "first": _first,
+    "period": _period,
+    "members": _members,
+}

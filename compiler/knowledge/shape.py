@@ -1,0 +1,107 @@
+"""What the formulas of memory and time need to know of a model's layers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+__all__ = ["RECURRENT", "LayerKind", "LinearShape", "Shape"]
+
+#: Mixers that carry a state from token to token, instead of or beside keys and values.
+RECURRENT: Final = frozenset({"linear_attention", "state_space", "conv", "parallel"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinearShape:
+    """One kind of linear module: its weight's sides and how many the whole model has.
+
+    Where layers of several kinds have modules of the same name and of different sizes, the sides
+    are the largest ones, and `sides` is the sum of both sides over all of the modules; otherwise it
+    is None.
+    """
+
+    in_features: int
+    out_features: int
+    count: int
+    sides: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerKind:
+    """Layers that have the same tensors: what mixes tokens in them, and what follows.
+
+    `mixer` is transformers' name of the layer type: `full_attention`, `sliding_attention`,
+    `linear_attention`, `state_space`, `conv`, `parallel` (attention beside a state space) and
+    others, or `none`. `mlp` is `dense`, `sparse` (experts) or `none`. `parameters` are those of one
+    layer; `linears` are the keys of the shape's linear modules that the layer has.
+    """
+
+    mixer: str
+    mlp: str
+    count: int
+    parameters: int
+    linears: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What the memory formulas need to know of a model; all counts are parameters, not bytes.
+
+    `parameters` is the exact total with tied weights counted once. `embedding_parameters` holds
+    the token table and learned positions, `head_parameters` the output head (0 when tied).
+    `expert_parameters` are the fused expert tensors and routers, which are not linear modules.
+    A key of `linear_shapes` is the shortest LoRA target that matches only that module.
+    `kinds` is empty where all layers are equal and have attention; `order` then is, too. Otherwise
+    `order` has the place in `kinds` of each layer. `frozen_parameters` are those of a multimodal
+    model's tower and projector, which are in memory, never trained, and not among `parameters`.
+    """
+
+    architecture: str
+    model_type: str
+    layers: int
+    hidden: int
+    intermediate: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    vocab: int
+    context_tokens: int
+    tied: bool
+    attention_bias: bool
+    norm: Literal["rms", "layer"]
+    gated_mlp: bool
+    experts: int
+    experts_per_token: int
+    expert_intermediate: int
+    parameters: int
+    embedding_parameters: int
+    head_parameters: int
+    expert_parameters: int
+    linear_parameters: int
+    largest_layer_parameters: int
+    linear_shapes: Mapping[str, LinearShape] = field(hash=False)
+    kinds: tuple[LayerKind, ...] = ()
+    order: tuple[int, ...] = ()
+    frozen_parameters: int = 0
+
+    def attention_layers(self) -> int:
+        """Return how many layers compare a token with those before it; windows count whole."""
+        if not self.kinds:
+            return self.layers
+        others = RECURRENT - {"parallel"} | {"none"}
+        return sum(kind.count for kind in self.kinds if kind.mixer not in others)
+
+    def recurrent_layers(self) -> int:
+        """Return how many layers carry a state from token to token."""
+        return sum(kind.count for kind in self.kinds if kind.mixer in RECURRENT)
+
+    def sparse_layers(self) -> int:
+        """Return how many layers have experts."""
+        if not self.experts:
+            return 0
+        if not self.kinds:
+            return self.layers
+        return sum(kind.count for kind in self.kinds if kind.mlp == "sparse")
+
+    def has_linear(self, name: str, layer: int) -> bool:
+        """Tell whether the layer of this number has the linear module."""
+        return not self.kinds or name in self.kinds[self.order[layer]].linears

@@ -1,0 +1,71 @@
+"""Multimodal classes with a language model inside, which trains on text alone.
+
+The test of this table holds it against the classes of the pinned transformers.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+__all__ = ["Wrapper", "find_wrapper", "text_config"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrapper:
+    """One class `...ForConditionalGeneration`.
+
+    `loads` is what transformers makes of its `config.json`: `causal` if `AutoModelForCausalLM`
+    builds the wrapper itself, with its tower; `text` if it builds the class of the language model
+    alone, and drops the tower's weights; `image-text` if only `AutoModelForImageTextToText` loads
+    it. `text` is the class whose tensors the language model has, `prefix` the path of its layers'
+    parent in the loaded model, and `text_types` the model types of its `text_config`.
+    """
+
+    architecture: str
+    model_type: str
+    loads: Literal["causal", "text", "image-text"]
+    text: str
+    prefix: str
+    text_types: tuple[str, ...]
+
+    @property
+    def keeps_tower(self) -> bool:
+        """Whether the tower's weights are in memory beside those of the language model."""
+        return self.loads != "text"
+
+
+def find_wrapper(config: Mapping[str, Any]) -> Wrapper | None:
+    """Return the wrapper that a `config.json` describes; None for any other model."""
+    if not isinstance(config.get("text_config"), dict):
+        return None
+    names = config.get("architectures")
+    if isinstance(names, list) and names:
+        return _table().get(names[0]) if isinstance(names[0], str) else None
+    model_type = config.get("model_type")
+    return next((w for w in _table().values() if w.model_type == model_type), None)
+
+
+def text_config(config: Mapping[str, Any], wrapper: Wrapper) -> dict[str, Any] | None:
+    """Return the language model's config as one of its own class; None for another text model."""
+    text: dict[str, Any] = dict(config["text_config"])
+    if text.get("model_type", wrapper.text_types[0]) not in wrapper.text_types:
+        return None
+    for key in ("tie_word_embeddings", "dtype", "torch_dtype"):
+        if key in config:
+            text.setdefault(key, config[key])
+    for key in ("quantization_config", "compression_config"):
+        if key in config:
+            text[key] = config[key]
+    return text | {"architectures": [wrapper.text]}
+
+
+@cache
+def _table() -> Mapping[str, Wrapper]:
+    text = (files("ftc.compiler.knowledge") / "wrappers.json").read_text(encoding="utf-8")
+    return {
+        name: Wrapper(architecture=name, **{**entry, "text_types": tuple(entry["text_types"])})
+        for name, entry in json.loads(text).items()
+    }
