@@ -30,6 +30,8 @@ class Uses:
     chat_template_file: bool
     one_key_head: bool
     hidden_rotation: bool
+    wrapped: bool
+    frozen_tower: bool
     # the data
     hub_data: bool
     file_data: bool
