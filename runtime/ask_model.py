@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoTokenizer
+
+from .language_models import find_class
 
 
 def answer(
@@ -14,7 +16,7 @@ def answer(
     `prompt` is text, or messages for the chat template. `options` go to `from_pretrained`.
     """
     tokenizer = AutoTokenizer.from_pretrained(folder, **options)
-    model: Any = AutoModelForCausalLM.from_pretrained(
+    model = find_class(folder, **options).from_pretrained(
         folder, dtype="auto", use_safetensors=True, **options
     )
     if isinstance(prompt, str):

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM
+
+from .language_models import find_class
 
 NOT_LEARNED = -100  # the label of a token that is read and not learned
 BATCH_ROWS = 16
@@ -21,18 +22,19 @@ def load(
     dtype: Any,
     attention: str,
     device: str,
-    kind: Any = AutoModelForCausalLM,
+    kind: Any = None,
     words: int | None = None,
     use_safetensors: bool | None = True,
     **options: Any,
 ) -> Any:
     """Return a model in evaluation mode, after freeing the memory of an earlier one.
 
-    `kind` is the Auto class. `words` is the size of the vocabulary, for a base whose embeddings
-    have no rows for new tokens yet. `options` go to `from_pretrained`.
+    `kind` is the Auto class, by default the one for text. `words` is the size of the vocabulary,
+    for a base whose embeddings have no rows for new tokens yet. `options` go to `from_pretrained`.
     """
     gc.collect()  # a model that is spread over GPUs contains cycles
     torch.cuda.empty_cache()
+    kind = kind or find_class(source, **options)
     model = kind.from_pretrained(
         source,
         dtype=dtype,

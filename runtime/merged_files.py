@@ -6,9 +6,11 @@ Each function is given the folder. Standard library only.
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from .files import write_json
+
+_ROTARY_PCT: Final = 0.25  # transformers/models/gpt_neox/configuration_gpt_neox.py
 
 
 def use_one_key_head(folder: Path) -> None:
@@ -19,10 +21,12 @@ def use_one_key_head(folder: Path) -> None:
 def name_rotary_share(folder: Path) -> None:
     """Write `rotary_pct` for llama.cpp's converter.
 
-    transformers drops it from the top of config.json. The converter also reads this section.
+    transformers drops it from the top of config.json. The converter also reads this section. Bases
+    that transformers 5 saved have it in `rope_parameters`, and a base may leave out the default.
     """
     config = _read(folder / "config.json")
-    share = config["rope_parameters"]["partial_rotary_factor"]
+    rope = config.get("rope_parameters") or {}
+    share = rope.get("partial_rotary_factor", config.get("rotary_pct", _ROTARY_PCT))
     _update(folder / "config.json", {"llm_config": {"rotary_pct": share}})
 
 

@@ -2,22 +2,31 @@
 
 The result is compared with the trained model on a few rows of the training split before it takes
 the place of an earlier one. `cast_weights` is for full fine-tunes; `adapter_merging` is for LoRA.
+
+The folder has the layout of the base: transformers saves the model aside, and `overlay` puts what
+training changed into copies of the base's files. A base without safetensors (pickles), a quantized
+base and a model with a new head (labels, rewards) have no files to put them into: there the folder
+is what transformers saves, with the files and keys of config.json that saving leaves out.
 """
 
 import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import torch
 from huggingface_hub import snapshot_download
-from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
+from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from .files import replace_folder, write_json
+from .language_models import find_class
+from .overlay import NoPlaceError, overlay, read_change
 from .quiet import silence_libraries
 from .run import Run
+from .safetensors_files import SINGLE, list_files
 
 ROWS: Final = 8  # of the training split, on which the merged and the trained model are compared
 ROW_TOKENS: Final = 256  # of each row, at most
@@ -59,9 +68,9 @@ class Job:
 
     def load(self, source: Path | str, **settings: Any) -> Any:
         """Return a model of this kind from a folder or the Hub."""
-        kind: Any = (
-            AutoModelForCausalLM if self.returns == "tokens" else AutoModelForSequenceClassification
-        )
+        kind: Any = AutoModelForSequenceClassification
+        if self.returns == "tokens":
+            kind = find_class(source, **self.options)
         return kind.from_pretrained(source, **settings, **self.options)
 
     def compute(self, model: Any) -> Outputs:
@@ -105,13 +114,12 @@ def write_folder(job: Job, model: Any, trained: Outputs, *, on_rounded: Outputs 
     outputs of the adapter on the quantized base, if it was trained on one.
     """
     run, out = job.run, job.run.folder / "merged"
-    new = out.with_name("merged.partial")
-    shutil.rmtree(new, ignore_errors=True)
+    saved, new = out.with_name("merged.saved"), out.with_name("merged.partial")
+    for folder in (saved, new):
+        shutil.rmtree(folder, ignore_errors=True)
     merged = job.compute(model)
     distance = job.find_distance(trained, merged)
     is_finite = all(torch.isfinite(weight).all() for weight in model.state_dict().values())
-    model.save_pretrained(new)
-    _carry_files(job, new)
     run.say(f"the merged model differs from the trained one by {distance:.2g} {UNITS[job.returns]}")
     if on_rounded:
         rounded = job.find_distance(on_rounded, merged)
@@ -119,21 +127,53 @@ def write_folder(job: Job, model: Any, trained: Outputs, *, on_rounded: Outputs 
     run.ensure(is_finite, f"every weight is a finite number in {job.dtype}")
     most = TOLERANCES[job.returns]
     run.ensure(distance < most, f"the merged model agrees with the trained one in {job.dtype}")
+    base = _find_base(job)
+    if _has_layout(job, base):
+        model.save_pretrained(saved)
+        _overlay(job, model, base)
+        shutil.rmtree(saved)
+    else:
+        model.save_pretrained(new)
+        _carry_keys(base, new)
+    _carry_files(job, base, new)
     replace_folder(out, new)
 
 
-def _carry_files(job: Job, folder: Path) -> None:
-    """Add what saving leaves out: tokenizer files as they were, and keys of config.json."""
-    base = _find_base(job)
+def _has_layout(job: Job, base: Path) -> bool:
+    """Return whether the merged model can have the files of the base."""
+    config = _read(base / "config.json")
+    sections = config, config.get("text_config") or {}
+    is_quantized = any(section.get("quantization_config") for section in sections)
+    return job.returns == "tokens" and not is_quantized and bool(list_files(base))
+
+
+def _overlay(job: Job, model: Any, base: Path) -> None:
+    """Write run/merged.partial from the base's files and run/merged.saved."""
+    new, saved = job.run.folder / "merged.partial", job.run.folder / "merged.saved"
+    new.mkdir()
+    before = AutoConfig.from_pretrained(job.base, **job.options).to_dict()
+    change = read_change(model, before, dtype=job.dtype)
+    try:
+        replaced, count = overlay(saved, base, new, change)
+    except NoPlaceError as error:
+        job.run.stop(f"the base has no tensor {error} of this shape, which the merged model has")
+    job.run.say(f"{replaced:,} of the base's {count:,} tensors are replaced; the others stay")
+
+
+def _carry_keys(base: Path, folder: Path) -> None:
+    """Add the keys of config.json that saving leaves out."""
+    config, before = _read(folder / "config.json"), _read(base / "config.json")
+    carried = {key for key in before if key not in config and not key.startswith("_")}
+    config |= {key: before[key] for key in sorted(carried - _NOT_CARRIED)}
+    write_json(folder / "config.json", config)
+
+
+def _carry_files(job: Job, base: Path, folder: Path) -> None:
+    """Add the base's small files as they are, above all its tokenizer's, and complete them."""
     for path in sorted(base.iterdir()):
         is_left_out = path.name.endswith((*_WEIGHTS, ".index.json", "README.md"))
         if path.is_file() and not is_left_out and not (folder / path.name).exists():
             shutil.copyfile(path, folder / path.name)
-    config = _read(folder / "config.json")
-    before = _read(base / "config.json")
-    carried = {key for key in before if key not in config and not key.startswith("_")}
-    config |= {key: before[key] for key in sorted(carried - _NOT_CARRIED)}
-    write_json(folder / "config.json", config)
     if job.chat_template:
         shutil.copyfile(job.chat_template, folder / "chat_template.jinja")
     for finish in job.finish:
@@ -146,11 +186,17 @@ def _carry_files(job: Job, folder: Path) -> None:
 
 
 def _find_base(job: Job) -> Path:
-    """Return a folder with the small files of the base model."""
+    """Return a folder with the files of the base model; on the Hub, those that transformers reads.
+
+    The weights are there from loading the base, or are downloaded.
+    """
     if Path(job.base).is_dir():
         return Path(job.base)
-    revision = job.options.get("revision")
-    return Path(snapshot_download(str(job.base), revision=revision, allow_patterns=_SMALL_FILES))
+    fetch = partial(snapshot_download, str(job.base), revision=job.options.get("revision"))
+    if job.returns != "tokens":
+        return Path(fetch(allow_patterns=_SMALL_FILES))
+    folder = Path(fetch(allow_patterns=[*_SMALL_FILES, SINGLE]))
+    return Path(fetch(allow_patterns=[*_SMALL_FILES, *list_files(folder)]))
 
 
 def _read(path: Path) -> dict[str, Any]:

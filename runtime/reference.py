@@ -85,18 +85,21 @@ def note(run: Run, job: Job) -> None:
 
 
 def _load(merged: Path, job: Job) -> Any:
-    from transformers import AutoModelForCausalLM
+    from .language_models import find_class
 
     trust = {"trust_remote_code": True} if job.custom_code else {}
-    loader: Any = AutoModelForCausalLM
-    return loader.from_pretrained(
-        merged,
-        dtype="auto" if job.on_gpu else "float32",
-        attn_implementation=job.attention,
-        device_map="auto" if job.on_gpu else "cpu",  # over several GPUs if one is too small
-        use_safetensors=True,
-        **trust,
-    ).eval()
+    return (
+        find_class(merged, **trust)
+        .from_pretrained(
+            merged,
+            dtype="auto" if job.on_gpu else "float32",
+            attn_implementation=job.attention,
+            device_map="auto" if job.on_gpu else "cpu",  # over several GPUs if one is too small
+            use_safetensors=True,
+            **trust,
+        )
+        .eval()
+    )
 
 
 def _make_compute(model: Any, job: Job) -> Callable[[Mapping[str, Any]], Any]:

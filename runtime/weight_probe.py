@@ -1,12 +1,15 @@
 """Checks that saved weights are whole, finite and changed, by one matrix and its start."""
 
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 from safetensors import safe_open
+
+_SAME_PARTS: Final = 2  # of two names, at their ends: the module and its weight
 
 
 class WeightProbe:
@@ -57,8 +60,23 @@ def _gather(weights: list[Any]) -> Iterator[None]:
 
 
 def _read(folder: Path, name: str) -> Any:
+    """Return a saved weight: of this name, or of one with the same end.
+
+    transformers saves a wrapper under the names that it was loaded from, which may begin otherwise.
+    """
+    places: dict[str, Path] = {}
     for path in folder.glob("*.safetensors"):
         with safe_open(path, framework="pt") as file:
-            if name in file.keys():  # noqa: SIM118 - the file is not a mapping
-                return file.get_tensor(name)
-    return None
+            places |= dict.fromkeys(file.keys(), path)
+    likest = max(places, key=lambda saved: _compare(saved.split("."), name.split(".")))
+    if _compare(likest.split("."), name.split("."))[0] < _SAME_PARTS:
+        return None
+    with safe_open(places[likest], framework="pt") as file:
+        return file.get_tensor(likest)
+
+
+def _compare(saved: list[str], name: list[str]) -> tuple[int, int]:
+    """Return how many parts two names have in common, at their ends and in all."""
+    pairs = zip(reversed(saved), reversed(name), strict=False)
+    same = itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)
+    return len(list(same)), len(set(saved) & set(name))

@@ -1,4 +1,4 @@
-"""The rules about wrappers, hybrids and experts (FTC174, FTC175, FTC335 to FTC337)."""
+"""The rules about wrappers, hybrids and experts (FTC174, FTC175, FTC335 to FTC337, FTC353)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
@@ -7,31 +7,56 @@ from typing import Final
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.derived import derived_table, is_bypassed
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.memory.activations import WIDE_MARGIN, has_margin
 from ftc.compiler.plan.method.adapter import hit
 
 _ADAPTERS: Final = ("lora", "qlora")
 _MOST: Final = 0.5
+#: tests/end_to_end/test_wrappers.py trains, merges, reloads and converts each.
+_PROVEN_WRAPPERS: Final = (
+    "Gemma3ForConditionalGeneration",
+    "Mistral3ForConditionalGeneration",
+    "Qwen3VLForConditionalGeneration",
+    "Qwen3_5ForConditionalGeneration",
+)
 
 
 @rule("FTC174", "multimodal-wrapper", "error", reads=("model",))
 def multimodal_wrapper(case: Case) -> Iterator[Problem]:
-    """What it is: The model reads images as well, and its language model is one part of it.
+    """What it is: The model reads images as well, and its class was never trained by the scripts.
 
-    Why it matters: ftc plans the language model inside. Its scripts do not keep the layout of such
-    a checkpoint yet: the merged model would lose the tower, and could not be converted.
+    Why it matters: The language model is one part of it, and ftc plans that. Whether the scripts
+    train it, keep the layout of the checkpoint and convert it is known of Gemma 3, Mistral 3,
+    Qwen3-VL and Qwen3.5 only.
 
-    Example: {"model": "google/gemma-3-4b-it"}
+    Example: {"model": "LGAI-EXAONE/EXAONE-4.5-33B"}
 
-    Use instead: {"model": "google/gemma-3-1b-it"}
+    Use instead: {"model": "LGAI-EXAONE/EXAONE-4.0-32B"}
     """
-    if case.model.wrapper is not None:
+    if case.model.wrapper is not None and case.model.wrapper not in _PROVEN_WRAPPERS:
         yield problem(
             "/model/id",
             name=case.model.id,
             wrapper=case.model.wrapper,
             architecture=case.model.architecture,
         )
+
+
+@rule("FTC353", "wrapper-with-a-score-head", "error", reads=("model",))
+def wrapper_with_a_score_head(case: Case) -> Iterator[Problem]:
+    """What it is: The objective needs a head for labels or rewards, and the model reads images.
+
+    Why it matters: transformers has no class that puts such a head on the language model inside
+    most multimodal models, and none that merges into the files of one.
+
+    Example: {"model": "google/gemma-3-4b-it", "objective": "classification"}
+
+    Use instead: {"model": "google/gemma-3-1b-it", "objective": "classification"}
+    """
+    objective = case.spec.objective.type
+    if case.model.wrapper is not None and OBJECTIVES[objective].head == "scores":
+        yield problem("/objective/type", name=case.model.id, wrapper=case.model.wrapper)
 
 
 @rule("FTC175", "frozen-experts", "info", reads=("model",), fix_safety="unsafe")

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
-__all__ = ["Wrapper", "find_wrapper", "text_config"]
+__all__ = ["Wrapper", "find_wrapper", "text_config", "wrapper_named"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +48,11 @@ def find_wrapper(config: Mapping[str, Any]) -> Wrapper | None:
         return _table().get(names[0]) if isinstance(names[0], str) else None
     model_type = config.get("model_type")
     return next((w for w in _table().values() if w.model_type == model_type), None)
+
+
+def wrapper_named(architecture: str | None) -> Wrapper | None:
+    """Return the wrapper of this class; None for any other class, and for none."""
+    return None if architecture is None else _table().get(architecture)
 
 
 def text_config(config: Mapping[str, Any], wrapper: Wrapper) -> dict[str, Any] | None:

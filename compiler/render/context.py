@@ -27,6 +27,7 @@ from ftc.compiler.resolve.facts import DataFacts
 _DTYPES: Final = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 _RESTARTS: Final = 20
 _OPEN_ANSWER_TOKENS: Final = 512
+_FROZEN_TOWER: Final = "the language model; the tower beside it reads no text and stays as it is"
 
 
 def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
@@ -155,10 +156,12 @@ def _more_reasons(source: BundleSource) -> dict[str, Comment]:
     merged = _merged_dtype(source)
     kept = "as the base is" if base == merged else f"of the 16-bit formats the nearest to {base}"
     phase = source.plan.memory.largest_phase.replace("_", " ")
-    targets = source.plan.decisions.target_pattern or source.plan.decisions.lora_targets
-    options = (sentence(knob.because) for knob in schedule_reasons(source.plan.decisions))
+    decided = source.plan.decisions
+    targets = decided.target_pattern or decided.lora_targets
+    options = (sentence(knob.because) for knob in schedule_reasons(decided))
     return {
         **({"lora_targets": Comment(sentence(targets.because))} if targets else {}),
+        **({} if decided.trained_layers else {"trained_layers": Comment(_FROZEN_TOWER)}),
         "expert_targets": Comment("every expert of a layer, in two tensors"),
         "schedule_options": Comment("; ".join(dict.fromkeys(options))),
         "labels": Comment("the head's order: a label's place is its number"),

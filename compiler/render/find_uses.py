@@ -6,13 +6,14 @@ from ftc.compiler.knowledge.converter import hides_rotation
 from ftc.compiler.knowledge.gguf_types import wants_matrix
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.ollama_templates import find_ollama_family
+from ftc.compiler.knowledge.wrappers import wrapper_named
 from ftc.compiler.plan.memory.passes import NEEDS
 from ftc.compiler.plan.objective.comparison import PAIRING
 from ftc.compiler.plan.objective.sampling import find_rewards, samples, sampling_reference
 from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.plan.search.padding import sorts_rows
 from ftc.compiler.plan.splits import is_weighed
-from ftc.compiler.render.method import token_tables
+from ftc.compiler.render.method import keeps_tower, token_tables
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.trainer import schedule_reasons
 from ftc.compiler.render.uses import Uses
@@ -44,7 +45,7 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
     """Return the choices of the model and its method."""
     spec, facts, decided = source.spec, source.facts, source.plan.decisions
     converted = bool(spec.export.types) or spec.export.adapter
-    storage = decided.quant_storage
+    storage, wrapper = decided.quant_storage, wrapper_named(facts.model.wrapper)
     return {
         "lora": spec.method.type in ("lora", "qlora"),
         "qlora": spec.method.type == "qlora",
@@ -70,6 +71,8 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
         "template_options": bool(spec.data.template_options) and renders_template(source),
         "one_key_head": _has_one_key_head(facts.model),
         "hidden_rotation": converted and hides_rotation(facts.model.architecture),
+        "wrapped": wrapper is not None and wrapper.loads == "image-text",
+        "frozen_tower": spec.method.type == "full" and keeps_tower(source),
     }
 
 

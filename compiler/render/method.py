@@ -1,14 +1,29 @@
-"""The names of the trained weights for PEFT and train.py: modules, tensors and layers."""
+"""The names of the trained weights for PEFT and train.py: modules, tensors and layers.
 
+The language model inside a wrapper has longer names than by itself, and the wrapper's tower has
+modules of the same names: targets are then a pattern of full names.
+"""
+
+import re
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 from ftc.compiler.knowledge.module_names import ModuleNames, find_module_names
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.score_heads import SCORE_HEAD
+from ftc.compiler.knowledge.wrappers import wrapper_named
 from ftc.compiler.plan.memory.peak import shape_of
-from ftc.compiler.plan.method.adapter import ALL_LINEAR, trains_embedding, trains_head
+from ftc.compiler.plan.method.adapter import (
+    ALL_LINEAR,
+    hit,
+    matched,
+    trains_embedding,
+    trains_head,
+)
 from ftc.compiler.render.source import BundleSource
+
+_BODY: Final = "model"  # where a text model has its layers and its embedding
 
 
 def method_values(source: BundleSource) -> Mapping[str, Any]:
@@ -23,7 +38,9 @@ def method_values(source: BundleSource) -> Mapping[str, Any]:
         targets = decided.target_pattern.value
     elif targets == (ALL_LINEAR,):
         targets = ALL_LINEAR
-    names = find_module_names(source.facts.model.architecture)
+    names = _find_names(source)
+    if names is not None and keeps_tower(source) and decided.lora_targets is not None:
+        targets = _path_pattern(source, names, decided.lora_targets.value)
     return {
         "lora_targets": targets,
         "lora_init": decided.lora_init.value if decided.lora_init else True,
@@ -39,12 +56,53 @@ def _names(source: BundleSource, names: ModuleNames) -> dict[str, Any]:
     if scores or (trains_head(spec, shape) and not shape.tied):
         parts.append(SCORE_HEAD if scores else names.head)
     inside = [f"{names.layers}.{layer}." for layer in layers.value] if layers else []
+    if spec.method.type == "full":  # beside a tower: everything in the language model
+        inside, parts = [f"{names.layers.rpartition('.')[0]}."], [names.head]
     return {
         "also_train": tuple(name.rpartition(".")[2] for name in parts),
         "trained_names": (*inside, *(f"{part}." for part in parts)),
         "expert_targets": names.experts,
         "token_tables": token_tables(source),
     }
+
+
+def keeps_tower(source: BundleSource) -> bool:
+    """Return whether the model is loaded with a tower beside the language model."""
+    wrapper = wrapper_named(source.facts.model.wrapper)
+    return wrapper is not None and wrapper.keeps_tower
+
+
+def _find_names(source: BundleSource) -> ModuleNames | None:
+    """Return the names of the modules in what train.py loads."""
+    model = source.facts.model
+    names = find_module_names(model.architecture)
+    if names is None or not model.text_prefix:
+        return names
+    return replace(
+        names,
+        layers=model.text_prefix + names.layers.removeprefix(_BODY),
+        embedding=model.text_prefix + names.embedding.removeprefix(_BODY),
+    )
+
+
+def _path_pattern(source: BundleSource, names: ModuleNames, targets: tuple[str, ...]) -> str:
+    """Return a regular expression of the full names of the targets in the language model.
+
+    A `target_pattern` of the spec is matched with the names of the text model by itself.
+    """
+    spec, shape = source.spec, shape_of(source.facts.model)
+    kinds = dict.fromkeys(hit(shape, targets), r"\d+")
+    if spec.method.target_pattern is not None:
+        layers: dict[str, list[str]] = {}
+        for kind, layer in matched(shape, spec.method.target_pattern):
+            layers.setdefault(kind, []).append(str(layer))
+        kinds = {kind: f"(?:{'|'.join(found)})" for kind, found in layers.items()}
+    by_layers: dict[str, list[str]] = {}
+    for kind, numbers in kinds.items():
+        by_layers.setdefault(numbers, []).append(re.escape(names.linears[kind]))
+    ends = [rf"{numbers}\.(?:{'|'.join(found)})" for numbers, found in by_layers.items()]
+    end = ends[0] if len(ends) == 1 else f"(?:{'|'.join(ends)})"
+    return rf"{re.escape(names.layers)}\.{end}"
 
 
 def token_tables(source: BundleSource) -> tuple[str, ...]:

@@ -32,6 +32,8 @@ class Uses:
     template_options: bool
     one_key_head: bool
     hidden_rotation: bool
+    wrapped: bool
+    frozen_tower: bool
     # the data
     hub_data: bool
     file_data: bool

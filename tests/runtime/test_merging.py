@@ -1,6 +1,7 @@
 """The merged folder: complete, in 16 bits, and refused if it is not the trained model."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,14 +45,44 @@ def job(tmp_path: Path) -> merging.Job:
     base = tmp_path / "base"
     write_json(base / "config.json", {**read_json(run.folder / "train/model/config.json"), **BASE})
     write_json(base / "tokenizer_config.json", {"eos_token": "</s>", "chat_template": "another"})
-    for name in ("chat_template.jinja", "tokenizer.model", "README.md", "model.safetensors"):
+    for name in ("chat_template.jinja", "tokenizer.model", "README.md"):
         (base / name).write_text(name, encoding="utf-8")
+    shutil.copyfile(run.folder / "train/model/model.safetensors", base / "model.safetensors")
     return merging.Job(run=run, base=base, dtype="float16")
+
+
+def test_the_base_s_layout_is_kept(job: merging.Job) -> None:
+    """The base's files, apart from the tensors that training changed; the folder aside is gone."""
+    safetensors = pytest.importorskip("safetensors.torch")
+    base, merged = Path(job.base), job.run.folder / "merged"
+    model = job.load(job.trained, dtype=torch.float16)
+    config = read_json(base / "config.json")
+    write_json(base / "config.json", {**config, "quantization_config": None, "dtype": "float16"})
+    model.save_pretrained(base, max_shard_size=4000)
+    tail = {"model.layers.1.mtp.weight": torch.ones(3)}
+    safetensors.save_file(tail, base / "tail.safetensors", metadata={"format": "pt"})
+    index = read_json(base / "model.safetensors.index.json")
+    index["weight_map"]["model.layers.1.mtp.weight"] = "tail.safetensors"
+    write_json(base / "model.safetensors.index.json", index)
+    model.model.norm.weight.data += 1
+    model.save_pretrained(job.trained)
+
+    merging.cast_weights(job)
+
+    files = set(index["weight_map"].values()) | {"config.json"}
+    assert len(files) > 3
+    changed = {name for name in files if (base / name).read_bytes() != (merged / name).read_bytes()}
+    assert changed == {index["weight_map"]["model.norm.weight"]}
+    assert read_json(merged / "model.safetensors.index.json") == index
+    assert job.load(merged, dtype="auto").model.norm.weight.mean() == 2
+    assert not merged.with_name("merged.saved").exists()
 
 
 def test_a_folder_is_complete(job: merging.Job) -> None:
     """16-bit weights; files and keys of the base that saving leaves out, and no others."""
     safetensors = pytest.importorskip("safetensors.torch")
+    base_weights = Path(job.base) / "model.safetensors"
+    base_weights.rename(base_weights.with_name("pytorch_model.bin"))
     merging.cast_weights(job)
 
     merged = job.run.folder / "merged"

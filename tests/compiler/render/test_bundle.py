@@ -44,8 +44,14 @@ INSTRUCTION = {
     "/facts/data/input": "input",
     "/facts/data/output": "output",
 }
+WRAPPED = {
+    "/facts/model/wrapper": "Qwen2_5_VLForConditionalGeneration",
+    "/facts/model/text_prefix": "model.language_model",
+}
 VARIANTS: dict[str, dict[str, Any]] = {
     "lora on one gpu": {},
+    "lora in a wrapper": WRAPPED,
+    "full in a wrapper": {**WRAPPED, **FULL},
     "full on a cpu": {**FULL, **CPU},
     "full in ddp on a cpu": {
         **FULL,
@@ -328,6 +334,24 @@ def test_processes_agree(files: dict[str, RenderedFile]) -> None:
 
     several = config["num_processes"] > 1 or config["distributed_type"] == "DEEPSPEED"
     assert ("runtime.distributed" in files["train.py"].text) == several
+
+
+def test_a_tower_is_never_trained(build_known: BuildKnown) -> None:
+    """The wrapper's class loads it; LoRA has full names, and a full fine-tune freezes the rest."""
+    lora, full, plain = (
+        render(build_known, VARIANTS[name])["train.py"].text
+        for name in ("lora in a wrapper", "full in a wrapper", "lora on one gpu")
+    )
+    pattern = ast.literal_eval(re.findall(r"^LORA_TARGETS = (\".*\")", lora, re.MULTILINE)[0])
+    linear = "layers.11.self_attn.q_proj"
+
+    assert re.fullmatch(pattern, f"model.language_model.{linear}")
+    assert not re.fullmatch(pattern, f"model.visual.{linear}")
+    assert 'TRAINED = ["model.language_model.", "lm_head."]' in full
+    assert "weight.requires_grad = name.startswith(tuple(TRAINED))" in full
+    for script, loads in ((lora, True), (full, True), (plain, False)):
+        assert ("AutoModelForImageTextToText.from_pretrained(" in script) == loads
+        assert ("AutoModelForCausalLM" in script) != loads
 
 
 def test_a_config_says_what_the_converter_reads(build_known: BuildKnown) -> None:
