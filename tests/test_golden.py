@@ -74,6 +74,12 @@ def update(name: str) -> None:
         (golden / file).write_text(text, encoding="utf-8")
 
 
+@pytest.fixture(autouse=True)
+def _width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Print plans for a terminal of 80 columns, wherever the tests run."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+
 def test_every_example_has_a_golden() -> None:
     """No spec under examples/ is left unproven."""
     assert set(EXAMPLES) == {path.name for path in GOLDEN.iterdir()}

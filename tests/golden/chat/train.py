@@ -65,6 +65,7 @@ PLANNED_BYTES = 5236058112  # the plan's peak of one process, in the phase: loss
 parser = argparse.ArgumentParser(description="Train; start it with accelerate launch.")
 parser.add_argument("--model", default=MODEL, help="the folder of another model")
 parser.add_argument("--row", type=int, help="the row of LADDER to use, from 0")
+parser.add_argument("--pilot", action="store_true", help="only measure a few steps")
 args = parser.parse_args()
 os.chdir(HERE)  # paths in checkpoints are relative, so that a bundle can be moved
 
@@ -75,6 +76,7 @@ session = DistributedSession(
     run,
     ladder=LADDER,
     row=args.row,
+    pilot=args.pilot,
     planned_bytes=PLANNED_BYTES,
     keep=KEEP_CHECKPOINTS,
     tracker=open_tracker(run),
@@ -83,7 +85,7 @@ session = DistributedSession(
 config = SFTConfig(
     max_length=None,  # prepare.py has dropped or cut longer rows
     dataset_kwargs={"skip_prepare_dataset": True},
-    output_dir="run/train/checkpoints",
+    output_dir=f"{session.place}/checkpoints",
     per_device_train_batch_size=session.micro_batch,
     gradient_accumulation_steps=session.accumulation,
     per_device_eval_batch_size=max(1, EVAL_BATCH >> session.row),
@@ -147,7 +149,7 @@ best = BestCheckpoint(session, patience=PATIENCE)
 trainer = SFTTrainer(
     model=model,
     args=config,
-    train_dataset=train_rows,
+    train_dataset=session.choose(train_rows),
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],

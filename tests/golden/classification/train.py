@@ -50,8 +50,9 @@ SCHEDULE = "cosine"  # the default of `training.schedule`
 WARMUP_STEPS = 7  # 3 % of 225 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
-EVAL_STEPS = 23  # ten evaluations in 225 steps
-SAVE_STEPS = 23  # a checkpoint at each evaluation, so that the best one is kept
+# 9 evaluations: more, each with its checkpoint, would take over 25 % of the time of training
+EVAL_STEPS = 25
+SAVE_STEPS = 25  # a checkpoint at each evaluation, so that the best one is kept
 KEEP_CHECKPOINTS = 2  # the default of `training.keep_checkpoints`
 SEED = 42  # the default of `training.seed`
 PLANNED_BYTES = 11273951969  # the plan's peak of one process, in the phase: layer backward
@@ -62,6 +63,7 @@ PLANNED_BYTES = 11273951969  # the plan's peak of one process, in the phase: lay
 parser = argparse.ArgumentParser(description="Train; start it with accelerate launch.")
 parser.add_argument("--model", default=MODEL, help="the folder of another model")
 parser.add_argument("--row", type=int, help="the row of LADDER to use, from 0")
+parser.add_argument("--pilot", action="store_true", help="only measure a few steps")
 args = parser.parse_args()
 os.chdir(HERE)  # paths in checkpoints are relative, so that a bundle can be moved
 
@@ -72,6 +74,7 @@ session = TrainingSession(
     run,
     ladder=LADDER,
     row=args.row,
+    pilot=args.pilot,
     planned_bytes=PLANNED_BYTES,
     keep=KEEP_CHECKPOINTS,
     tracker=open_tracker(run),
@@ -79,7 +82,7 @@ session = TrainingSession(
 
 config = TrainingArguments(
     metric_for_best_model=METRIC,
-    output_dir="run/train/checkpoints",
+    output_dir=f"{session.place}/checkpoints",
     per_device_train_batch_size=session.micro_batch,
     gradient_accumulation_steps=session.accumulation,
     per_device_eval_batch_size=max(1, EVAL_BATCH >> session.row),
@@ -141,7 +144,7 @@ trainer = Trainer(
     compute_metrics=labels.make_judge(weights),
     model=model,
     args=config,
-    train_dataset=train_rows,
+    train_dataset=session.choose(train_rows),
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],

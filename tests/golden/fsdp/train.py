@@ -60,8 +60,8 @@ SCHEDULE = "cosine"  # the default of `training.schedule`
 WARMUP_STEPS = 2  # 3 % of 36 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
-EVAL_STEPS = 4  # ten evaluations in 36 steps
-SAVE_STEPS = 4  # a checkpoint at each evaluation, so that the best one is kept
+EVAL_STEPS = 5  # 8 evaluations in 36 steps: a few steps change the model little
+SAVE_STEPS = 5  # a checkpoint at each evaluation, so that the best one is kept
 KEEP_CHECKPOINTS = 2  # the default of `training.keep_checkpoints`
 SEED = 42  # the default of `training.seed`
 PLANNED_BYTES = 35555204260  # the plan's peak of one process, in the phase: layer backward
@@ -72,6 +72,7 @@ PLANNED_BYTES = 35555204260  # the plan's peak of one process, in the phase: lay
 parser = argparse.ArgumentParser(description="Train; start it with accelerate launch.")
 parser.add_argument("--model", default=MODEL, help="the folder of another model")
 parser.add_argument("--row", type=int, help="the row of LADDER to use, from 0")
+parser.add_argument("--pilot", action="store_true", help="only measure a few steps")
 args = parser.parse_args()
 os.chdir(HERE)  # paths in checkpoints are relative, so that a bundle can be moved
 
@@ -82,6 +83,7 @@ session = DistributedSession(
     run,
     ladder=LADDER,
     row=args.row,
+    pilot=args.pilot,
     planned_bytes=PLANNED_BYTES,
     keep=KEEP_CHECKPOINTS,
     tracker=open_tracker(run),
@@ -90,7 +92,7 @@ session = DistributedSession(
 config = SFTConfig(
     max_length=None,  # prepare.py has dropped or cut longer rows
     dataset_kwargs={"skip_prepare_dataset": True},
-    output_dir="run/train/checkpoints",
+    output_dir=f"{session.place}/checkpoints",
     per_device_train_batch_size=session.micro_batch,
     gradient_accumulation_steps=session.accumulation,
     per_device_eval_batch_size=max(1, EVAL_BATCH >> session.row),
@@ -156,7 +158,7 @@ best = BestCheckpoint(session)
 trainer = SFTTrainer(
     model=model,
     args=config,
-    train_dataset=train_rows,
+    train_dataset=session.choose(train_rows),
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best, ShardCheck(run)],

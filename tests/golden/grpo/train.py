@@ -87,6 +87,7 @@ PLANNED_BYTES = 14641554432  # the plan's peak of one process, in the phase: los
 parser = argparse.ArgumentParser(description="Train; start it with accelerate launch.")
 parser.add_argument("--model", default=MODEL, help="the folder of another model")
 parser.add_argument("--row", type=int, help="the row of LADDER to use, from 0")
+parser.add_argument("--pilot", action="store_true", help="only measure a few steps")
 args = parser.parse_args()
 os.chdir(HERE)  # paths in checkpoints are relative, so that a bundle can be moved
 
@@ -97,6 +98,7 @@ session = TrainingSession(
     run,
     ladder=LADDER,
     row=args.row,
+    pilot=args.pilot,
     planned_bytes=PLANNED_BYTES,
     keep=KEEP_CHECKPOINTS,
     tracker=open_tracker(run),
@@ -112,7 +114,7 @@ config = GRPOConfig(
     metric_for_best_model="reward",
     greater_is_better=True,
     disable_dropout=True,  # answers are sampled and learned by the same network
-    output_dir="run/train/checkpoints",
+    output_dir=f"{session.place}/checkpoints",
     per_device_train_batch_size=session.micro_batch,
     gradient_accumulation_steps=session.accumulation,
     per_device_eval_batch_size=max(1, EVAL_BATCH >> session.row),
@@ -177,7 +179,7 @@ trainer = GRPOTrainer(
     reward_funcs=REWARDS,
     model=model,
     args=config,
-    train_dataset=train_rows,
+    train_dataset=session.choose(train_rows),
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best, FlatRewards(session)],
@@ -194,7 +196,5 @@ gained = best.confirm(trainer)  # evaluates the kept weights once more
 
 trainer.save_model("run/train/model")
 fault = find_fault(OUT / "model")
-differ = any(log.get("reward_std") for log in trainer.state.log_history)
-run.ensure(differ, "some answers got a higher reward than others")
 session.finish(trainer, fault=fault, curves=REWARD_CURVES, **gained)
 end_if_worse(run)

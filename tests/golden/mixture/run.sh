@@ -3,6 +3,7 @@
 # run this again after any interruption, and it resumes.
 #
 #   ./run.sh
+#   ./run.sh --pilot    # only measures a few steps of training, and compares them with the plan
 #   ./run.sh --data OTHER-FILE --model OTHER-FOLDER
 #   ./run.sh --changed-data    # accept that the data changed after this bundle was compiled
 set -euo pipefail
@@ -20,7 +21,7 @@ supervise=(python -m runtime.supervise --caller "$caller")
 supervise+=(--restarts 20)  # of training, after a signal or out of memory
 exec "${supervise[@]}" -- "$@" <<STAGES
 prepare.py [--data DATA] [--changed-data] [--model MODEL]
-accelerate launch --quiet --config_file accelerate.yaml train.py [--model MODEL]
+accelerate launch --quiet --config_file accelerate.yaml train.py [--model MODEL] [--pilot]
 export.py --merge [--model MODEL]
 evaluate.py [--base MODEL]
 export.py [--model MODEL]

@@ -76,6 +76,7 @@ PLANNED_BYTES = 7544848384  # the plan's peak of one process, in the phase: loss
 parser = argparse.ArgumentParser(description="Train; start it with accelerate launch.")
 parser.add_argument("--model", default=MODEL, help="the folder of another model")
 parser.add_argument("--row", type=int, help="the row of LADDER to use, from 0")
+parser.add_argument("--pilot", action="store_true", help="only measure a few steps")
 args = parser.parse_args()
 os.chdir(HERE)  # paths in checkpoints are relative, so that a bundle can be moved
 
@@ -86,6 +87,7 @@ session = TrainingSession(
     run,
     ladder=LADDER,
     row=args.row,
+    pilot=args.pilot,
     planned_bytes=PLANNED_BYTES,
     keep=KEEP_CHECKPOINTS,
     tracker=open_tracker(run),
@@ -94,7 +96,7 @@ session = TrainingSession(
 config = SFTConfig(
     max_length=None,  # prepare.py has dropped or cut longer rows
     dataset_kwargs={"skip_prepare_dataset": True},
-    output_dir="run/train/checkpoints",
+    output_dir=f"{session.place}/checkpoints",
     per_device_train_batch_size=session.micro_batch,
     gradient_accumulation_steps=session.accumulation,
     per_device_eval_batch_size=max(1, EVAL_BATCH >> session.row),
@@ -160,7 +162,7 @@ best = BestCheckpoint(session)
 trainer = SFTTrainer(
     model=model,
     args=config,
-    train_dataset=train_rows,
+    train_dataset=session.choose(train_rows),
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
@@ -170,7 +172,7 @@ order_rows(trainer, by_length=True)
 average_loss(trainer, by_token=True)
 # The adapter is a part of the base, split off: its start is subtracted at the end.
 trainer.model.peft_config["default"].init_lora_weights = True  # else loading would split again
-trainer.model.save_pretrained("run/train/start", is_main_process=run.rank == 0)
+trainer.model.save_pretrained(f"{session.place}/start", is_main_process=run.rank == 0)
 
 # -----------------------------------------------------------------------------
 # Train and save

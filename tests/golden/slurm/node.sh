@@ -26,6 +26,11 @@ while true; do  # a signal interrupts `wait`, but not the launcher
   fi
 done
 if [[ "$code" -ne 0 && "$signals" -gt 0 && ! -f run/train/exit_code.json ]]; then
-  echo 75 >run/train/exit_code.json  # stopped before training started, or after it ended
+  folder=run/train
+  if [[ " $* " == *" --pilot "* ]]; then
+    folder=run/pilot
+  fi
+  mkdir -p "$folder"
+  echo 75 >"$folder/exit_code.json"  # stopped before training started, or after it ended
 fi
 exit "$code"

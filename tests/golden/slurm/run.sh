@@ -3,6 +3,7 @@
 # run this again after any interruption, and it resumes.
 #
 #   ./run.sh
+#   ./run.sh --pilot    # only measures a few steps of training, and compares them with the plan
 #   ./run.sh --data OTHER-FILE --model OTHER-FOLDER
 #   ./run.sh --changed-data    # accept that the data changed after this bundle was compiled
 set -euo pipefail
@@ -20,7 +21,7 @@ supervise=(python -m runtime.supervise --caller "$caller")
 supervise+=(--restarts 20 --restart-after 76)  # out of memory; slurm.sh requeues
 exec "${supervise[@]}" -- "$@" <<STAGES
 prepare.py [--data DATA] [--changed-data] [--model MODEL]
-srun --ntasks-per-node=1 --cpus-per-task=$SLURM_CPUS_PER_TASK --wait=1800 ./node.sh [--model MODEL]
+srun --ntasks-per-node=1 --cpus-per-task=$SLURM_CPUS_PER_TASK --wait=1800 ./node.sh [--model MODEL] [--pilot]
 export.py --merge [--model MODEL]
 evaluate.py [--base MODEL]
 STAGES

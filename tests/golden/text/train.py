@@ -62,8 +62,8 @@ SCHEDULE = "cosine"  # the default of `training.schedule`
 WARMUP_STEPS = 1  # 3 % of 26 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
-EVAL_STEPS = 3  # ten evaluations in 26 steps
-SAVE_STEPS = 3  # a checkpoint at each evaluation, so that the best one is kept
+EVAL_STEPS = 5  # 6 evaluations in 26 steps: a few steps change the model little
+SAVE_STEPS = 5  # a checkpoint at each evaluation, so that the best one is kept
 KEEP_CHECKPOINTS = 2  # the default of `training.keep_checkpoints`
 SEED = 42  # the default of `training.seed`
 PLANNED_BYTES = 6328168192  # the plan's peak of one process, in the phase: loss
@@ -74,6 +74,7 @@ PLANNED_BYTES = 6328168192  # the plan's peak of one process, in the phase: loss
 parser = argparse.ArgumentParser(description="Train; start it with accelerate launch.")
 parser.add_argument("--model", default=MODEL, help="the folder of another model")
 parser.add_argument("--row", type=int, help="the row of LADDER to use, from 0")
+parser.add_argument("--pilot", action="store_true", help="only measure a few steps")
 args = parser.parse_args()
 os.chdir(HERE)  # paths in checkpoints are relative, so that a bundle can be moved
 
@@ -84,6 +85,7 @@ session = TrainingSession(
     run,
     ladder=LADDER,
     row=args.row,
+    pilot=args.pilot,
     planned_bytes=PLANNED_BYTES,
     keep=KEEP_CHECKPOINTS,
     tracker=open_tracker(run),
@@ -92,7 +94,7 @@ session = TrainingSession(
 config = SFTConfig(
     max_length=None,  # prepare.py has dropped or cut longer rows
     dataset_kwargs={"skip_prepare_dataset": True},
-    output_dir="run/train/checkpoints",
+    output_dir=f"{session.place}/checkpoints",
     per_device_train_batch_size=session.micro_batch,
     gradient_accumulation_steps=session.accumulation,
     per_device_eval_batch_size=max(1, EVAL_BATCH >> session.row),
@@ -156,7 +158,7 @@ run.say(f"{len(train_rows):,} rows are packed into {len(packed):,}")
 trainer = SFTTrainer(
     model=model,
     args=config,
-    train_dataset=packed,
+    train_dataset=session.choose(packed),
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
