@@ -168,6 +168,8 @@ def study(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
     conditions, requires = _conditions(family, base)
     entry = _fitted(family, base, keys, conditions)
     entry["requires"] = requires | said.get("requires", {})
+    if "packs" in said:
+        entry["packs"] = said["packs"]
     entry |= _absences(family, keys)
     if "rounded" in said:
         width = said["rounded"]["of"]

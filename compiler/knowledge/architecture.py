@@ -123,11 +123,11 @@ def keeps_packed_rows_apart(architecture: str) -> bool | None:
 
     For most classes the pinned transformers makes a block mask from the position ids. Some classes
     do not pass them on, and a layer that carries a state from token to token cannot read them. None
-    for an architecture that is not in the table, or that was not tried.
+    for an architecture that is in no table.
     """
     if is_recurrent(architecture):
         return False
-    entry = _table().get(architecture)
+    entry = _table().get(architecture) or derived_table().get(architecture)
     return None if entry is None else entry.get("packs", True)
 
 

@@ -63,6 +63,7 @@ class Entry(TypedDict):
     defaults: Mapping[str, int | bool | str]
     nulls: Mapping[str, int | str]
     rounded: NotRequired[Mapping[str, str]]
+    packs: NotRequired[bool]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
 from ftc.compiler.knowledge.architecture import Shape, read_quantization, read_shape
+from ftc.compiler.knowledge.wrappers import Wrapper, find_wrapper, text_config
 
 __all__ = ["Model", "all_models", "find_model"]
 
@@ -23,7 +24,8 @@ class Model:
     or the embedding rows if that is unknown. `quantized` is how its weights are quantized, None if
     they are not. `convertible`: llama.cpp's converter supports it.
     `published_parameters` is a published count, independent of `config`, or None. `source` says
-    where `config` was read.
+    where `config` was read. Of a multimodal model, `wrapper` is the class, and `shape` that of the
+    language model inside, with the tower's parameters as frozen ones.
     """
 
     id: str
@@ -41,6 +43,7 @@ class Model:
     config: Mapping[str, object]
     quantized: str | None
     shape: Shape
+    wrapper: Wrapper | None
 
 
 def find_model(name: str) -> Model | None:
@@ -63,9 +66,13 @@ def _by_id() -> Mapping[str, dict[str, Any]]:
 
 def _model(facts: dict[str, Any]) -> Model:
     """Return one entry of the table; raises ValueError for a broken entry."""
-    shape = read_shape(facts["config"])
+    config = facts["config"]
+    wrapper = find_wrapper(config)
+    shape = read_shape(config if wrapper is None else text_config(config, wrapper) or {})
     if shape is None:
         raise ValueError(f"models.json: no architecture reads {facts['id']}")
+    if wrapper is not None and wrapper.keeps_tower:
+        shape = replace(shape, frozen_parameters=facts["whole_parameters"] - shape.parameters)
     return Model(
         id=facts["id"],
         licence=facts["licence"],
@@ -79,7 +86,8 @@ def _model(facts: dict[str, Any]) -> Model:
         convertible=facts["convertible"],
         published_parameters=facts.get("parameters"),
         source=facts["source"],
-        config=facts["config"],
-        quantized=read_quantization(facts["config"]),
+        config=config,
+        quantized=read_quantization(config),
         shape=shape,
+        wrapper=wrapper,
     )

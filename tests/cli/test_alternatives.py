@@ -39,6 +39,10 @@ CASES: tuple[tuple[Mapping[str, Any], tuple[str, ...]], ...] = (
     ({"model": "HuggingFaceTB/SmolLM2-1.7B-Instruct", "method": "full", "hardware": "RTX 5090",
       "objective": {"type": "dpo", "reference": "copy"}, "data": {"source": "preferences.jsonl"}},
      ("the reference computed before training",)),
+    ({"model": "meta-llama/Llama-2-7b-hf", "method": "freeze", "hardware": "RTX 4090"},
+     ("training the last 2 layers",)),
+    ({"model": "meta-llama/Llama-3.3-70B-Instruct", "method": "qlora", "hardware": "2x RTX 4090"},
+     ("LoRA on a 16-bit base",)),
 )  # fmt: skip
 
 
@@ -46,7 +50,7 @@ KINDS = (
     "a micro-batch that fits", "gradient checkpointing", "SDPA attention", "bf16 precision",
     "ZeRO-3", "optimizer states in the host's memory", "weights and optimizer states",
     "LoRA instead", "QLoRA instead", "max_length ", " GPUs with ", "AdamW with states in 8 bits",
-    "the reference computed before training",
+    "the reference computed before training", "training the last ", "LoRA on a 16-bit base",
 )  # fmt: skip
 
 

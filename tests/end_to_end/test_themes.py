@@ -109,7 +109,7 @@ THEMES: Final[Mapping[str, Theme]] = {
     "G": Theme(what="a template of another family", code="FTC160", says="`<|im_end|>`",
                spec={"model": {"id": "./model", "chat_template": "chatml.jinja"}},
                beside=template_of_another_family),
-    "H": Theme(what="every label masked", code="FTC221", says="answers would be cut away",
+    "H": Theme(what="every label masked", code="FTC221", says="no room is left for the answers",
                spec={"data": {"source": "tickets.csv", "max_length": 128,
                               "cleaning": {"overlong": "truncate"}}}, rows=long_prompts),
     "I": Theme(what="packed rows, grouped as well", code="FTC533", says="packed",

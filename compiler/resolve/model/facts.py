@@ -120,7 +120,7 @@ def _from_files(
 def facts_from_table(entry: Model, name: str) -> ModelFacts:
     """Return the facts that ftc carries, without a revision: the run takes the newest."""
     text = json.dumps(entry.config, sort_keys=True)
-    shape = entry.shape
+    shape, wrapper = entry.shape, entry.wrapper
     return ModelFacts(
         id=name,
         origin="table",
@@ -128,7 +128,7 @@ def facts_from_table(entry: Model, name: str) -> ModelFacts:
         revision=None,
         config_sha256=hashlib.sha256(text.encode()).hexdigest(),
         architecture=shape.architecture,
-        model_type=shape.model_type,
+        model_type=shape.model_type if wrapper is None else wrapper.model_type,
         parameters=shape.parameters,
         shape=shape,
         context_tokens=entry.context_tokens,
@@ -140,6 +140,8 @@ def facts_from_table(entry: Model, name: str) -> ModelFacts:
         licence=entry.licence,
         gated=entry.gated,
         unwritten_keys=(),
+        wrapper=None if wrapper is None else wrapper.architecture,
+        text_prefix="" if wrapper is None else wrapper.prefix,
     )
 
 

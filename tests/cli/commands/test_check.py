@@ -89,7 +89,7 @@ def test_fix_leaves_the_trained_model_alone(call: Call, spec_file: Path) -> None
     )
     told = json.loads(call("check", spec_file, "--format", "json").out)["findings"]
     kinds = {one["code"]: one["fix_safety"] for one in told if one["fix"]}
-    assert kinds == {"FTC431": "safe", "FTC526": "unsafe"}
+    assert kinds == {"FTC431": "safe", "FTC538": "unsafe"}
 
     safe = call("check", spec_file, "--fix")
 
@@ -97,12 +97,12 @@ def test_fix_leaves_the_trained_model_alone(call: Call, spec_file: Path) -> None
     assert after == before.replace('"zero2"', '"auto"')
     assert '-    "distribution" :  "zero2"' in safe.err
     assert '+    "distribution" :  "auto"' in safe.err
-    assert "FTC526" in safe.out
+    assert "FTC538" in safe.out
     assert safe.out.endswith("`--fix --unsafe` repairs 1\n")
 
     unsafe = call("check", spec_file, "--fix", "--unsafe")
 
-    assert "FTC526" not in unsafe.out
+    assert "FTC538" not in unsafe.out
     assert '"learning_rate" :  "auto"' in spec_file.read_text(encoding="utf-8")
     again = call("check", spec_file, "--fix", "--unsafe")
     assert again.err == "nothing can be repaired for certain\n"

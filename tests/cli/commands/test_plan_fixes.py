@@ -42,7 +42,7 @@ CASES: Mapping[str, Mapping[str, Any]] = {
         "data": {"max_length": 16384},
     },
     "max_length ": {**TIGHT, "data": {"max_length": 32768}},
-    "gradient checkpointing, ": {
+    "gradient checkpointing and ": {
         "model": "Qwen/Qwen2.5-7B-Instruct",
         "hardware": {"gpu": "A10G", "ram_gib": 64},
         "method": "full",

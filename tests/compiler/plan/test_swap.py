@@ -83,5 +83,5 @@ def test_a_buffer_holds_the_largest_matrix(build_known: BuildKnown) -> None:
 
     assert largest_shard(shape, 1) == max(linear, shape.embedding_parameters)
     assert largest_shard(shape, 3) * 3 >= max(linear, shape.embedding_parameters)
-    experts = replace(shape, expert_parameters=shape.layers * 10**10)
+    experts = replace(shape, experts=8, expert_parameters=shape.layers * 10**10)
     assert largest_shard(experts, 4) == 10**10 // 4
