@@ -49,7 +49,11 @@ def read_names(tree: ast.Module) -> dict[str, Any]:
     micro_batch, accumulation = found["LADDER"][0]
     tracker = SimpleNamespace(arguments=lambda: {"report_to": "none"})
     session = SimpleNamespace(
-        row=0, micro_batch=micro_batch, accumulation=accumulation, tracker=tracker
+        row=0,
+        place="run/train",
+        micro_batch=micro_batch,
+        accumulation=accumulation,
+        tracker=tracker,
     )
     return {**found, "session": session}
 
