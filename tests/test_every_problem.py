@@ -96,7 +96,7 @@ def test_a_dropped_part_brings_no_finding(folder: Path, resolver: Resolver, name
     for key, also in needed.items():
         spec = put(spec, key, also)
 
-    found = _findings(folder, put(spec, name, {"no": "value"}), resolver)
+    found = _findings(folder, put(spec, name, {"no": ["value"]}), resolver)
 
     wrong = [each for each in found if each.code in {"FTC032", "FTC033", "FTC034", "FTC035"}]
     assert wrong
