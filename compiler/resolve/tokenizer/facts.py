@@ -38,7 +38,6 @@ from ftc.compiler.resolve.tokenizer.conversion import count_gguf_bytes, find_cla
 from ftc.runtime.rows import Turns
 from ftc.runtime.tool_rows import to_messages
 from ftc.spec.finding import Finding
-from ftc.spec.salvage import known_or_none
 from ftc.spec.sections import Spec
 
 if TYPE_CHECKING:  # slow to import, needed only where a tokenizer is there
@@ -250,8 +249,8 @@ def _load(spec: Spec, place: Path, own: str | None) -> LoadedTokenizer:
 
 
 def _options(spec: Spec) -> Mapping[str, Any]:
-    """Return what the chat template is given; nothing where the spec's data is left out."""
-    return known_or_none(lambda: spec.data.template_options) or {}
+    """Return what the chat template is given; without it, lengths are not known."""
+    return spec.data.template_options or {}
 
 
 def _probe_reasoning(source: str | None, template: ChatTemplate | None) -> ReasoningFacts | None:
