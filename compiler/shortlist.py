@@ -22,6 +22,7 @@ METHODS: Final[tuple[MethodType, ...]] = ("lora", "qlora")
 _MOST: Final = 4
 _FREE_LICENCES: Final = frozenset({"apache-2.0", "mit"})
 _LONGEST_SECONDS: Final = 24 * 3600
+_LARGEST_UNKNOWN: Final = 35 * 10**9  # parameters that QLoRA trains on a GPU of 48 GB
 #: Families whose models are the newest of their makers in the table; older ones come after them.
 _RECENT: Final = (
     "Qwen3", "gemma-3", "Llama-3", "SmolLM3", "granite-3.3", "phi-4", "Phi-4", "OLMo-2",
@@ -85,10 +86,12 @@ def shortlist(wish: Wish) -> tuple[Pick, ...]:
     """Return at most four tuned models that lack nothing and differ in why one would take them.
 
     The largest that trains within a day; the largest of another maker; the quickest of at least
-    a billion parameters; and the largest under a licence without conditions.
+    a billion parameters; and the largest under a licence without conditions. Without hardware, none
+    is larger than one GPU can train. Multimodal models are not proposed.
     """
-    tuned = [model for model in all_models() if model.kind == "instruct" and _is_recent(model)]
-    judged = list_models(wish, tuned)
+    judged = list_models(wish, filter(_is_proposed, all_models()))
+    if wish.hardware is None:
+        judged = tuple(each for each in judged if _size(each) <= _LARGEST_UNKNOWN)
     sound = [each for each in judged if not each.lacks and _in_a_day(each)]
     picks: list[Pick] = []
     for reason, choose in _CHOICES.items():
@@ -147,9 +150,10 @@ def _first_that_fits(wish: Wish, model: Model) -> tuple[MethodType | None, Plan 
     return None, plan
 
 
-def _is_recent(model: Model) -> bool:
+def _is_proposed(model: Model) -> bool:
+    """Return whether a model is of a recent family, tuned, and for text alone."""
     name = model.id.partition("/")[2]
-    return name.startswith(_RECENT)
+    return model.kind == "instruct" and model.wrapper is None and name.startswith(_RECENT)
 
 
 def _in_a_day(candidate: Candidate) -> bool:

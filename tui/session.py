@@ -5,6 +5,7 @@ from typing import Any
 
 from ftc.spec.schema import fields
 from ftc.tui.answers import understand
+from ftc.tui.choices import offer
 from ftc.tui.conversation import Conversation, draft_text
 from ftc.tui.dialogue import Option, Question
 from ftc.tui.draft import Draft
@@ -154,7 +155,10 @@ class Session(Conversation):
         )
         suggested = 0 if options else None
         self.step = Question(pointer=choice.pointer, options=options, suggested=suggested)
-        line = self.line("which_one" if options else "which_value", words=choice.words)
+        if not options:
+            self.step = offer(self.step, self.draft, self.situation, self.observer)
+        key = choice.why or ("which_one" if options else "which_value")
+        line = self.line(key, words=choice.words)
         text = line.text if options else f"{line.text}\n{self.voice.ask(choice.pointer)}"
         return [Line(who="ftc", text=text, kind="question")]
 

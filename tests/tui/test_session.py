@@ -156,6 +156,7 @@ def test_several_models_that_fit_the_words_are_offered(session: Session) -> None
     assert [option.label for option in session.options] == [
         "meta-llama/Llama-3.1-8B-Instruct",
         "meta-llama/Llama-3.1-70B-Instruct",
+        "meta-llama/Llama-3.1-405B-Instruct",
     ]
     session.reply("1")
     assert spec(session)["model"] == "meta-llama/Llama-3.1-8B-Instruct"

@@ -88,10 +88,12 @@ def read_hardware(message: Message) -> Iterator[Change | Choice]:
         if denied:
             continue
         if find_other_maker(name, whole=True) is not None and _APPLE.search(fold(words)):
-            yield Choice(pointer="/hardware/gpu", values=("cpu",), words=words)
+            yield Choice(pointer="/hardware/gpu", values=("cpu",), words=words, why="no_cuda")
             continue
         if _LAPTOP.search(message.folded):
-            yield Choice(pointer="/hardware/gpu", values=_smaller(name), words=words)
+            yield Choice(
+                pointer="/hardware/gpu", values=_smaller(name), words=words, why="laptop_gpu"
+            )
             continue
         yield Change(pointer="/hardware/gpu", value=name, words=words)
         count = None if said is None else _count(said)
@@ -112,7 +114,7 @@ def _read_unnamed(message: Message) -> Iterator[Change | Choice]:
         yield Change(pointer="/hardware/gpu", value="cpu", words=message.words(*match.span()))
     for match in message.take(_APPLE):
         words = message.words(*match.span())
-        yield Choice(pointer="/hardware/gpu", values=("cpu",), words=words)
+        yield Choice(pointer="/hardware/gpu", values=("cpu",), words=words, why="no_cuda")
     for match in message.take(_SIZED):
         size = read_number(match["size"] or match["much"])
         fitting = [each for each in all_accelerators() if each.memory_gib == size]

@@ -65,7 +65,8 @@ def read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change |
         yield Change(pointer=_POINTER, value=words, words=words)
     for match in message.take(_CLOSED):
         if not message.denied(match.start()):
-            yield Choice(pointer=_POINTER, values=(), words=message.words(*match.span()))
+            words = message.words(*match.span())
+            yield Choice(pointer=_POINTER, values=(), words=words, why="closed_model")
     found = _find_name(message)
     if found is None:
         yield from _read_size(message, draft)

@@ -36,11 +36,13 @@ class Choice:
     """Words about a field that do not settle its value: the user has to choose, or to say one.
 
     `values` are what the words may mean, the likeliest first; empty if they name no valid value.
+    `why` is the catalogue key of a sentence that says why they do not.
     """
 
     pointer: str
     values: tuple[Any, ...]
     words: str
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
