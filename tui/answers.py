@@ -116,7 +116,7 @@ def _is_name(text: str) -> bool:
 
 
 def _is_reference(text: str) -> bool:
-    return _REFERENCE.fullmatch(text) is not None or Path(text).exists()
+    return _is_short(text) and (_REFERENCE.fullmatch(text) is not None or Path(text).exists())
 
 
 def _is_short(text: str) -> bool:

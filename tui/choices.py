@@ -15,6 +15,7 @@ from ftc.spec.sources import list_sources
 from ftc.tui.dialogue import Option, Question
 from ftc.tui.draft import Draft
 from ftc.tui.situation import Observer, Situation
+from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.reading import Change
 
 _DATA_ENDINGS: Final = (".csv", ".jsonl", ".json", ".parquet")
@@ -179,7 +180,7 @@ def _names(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[s
 
 def slug(text: str) -> str:
     """Return a name that the schema accepts."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:_LONGEST_NAME].strip("-") or "run"
+    return re.sub(r"[^a-z0-9]+", "-", fold(text)).strip("-")[:_LONGEST_NAME].strip("-") or "run"
 
 
 _VALUES: Final[Mapping[str, Values]] = {

@@ -33,10 +33,11 @@ def spec_path(draft: Draft, folder: Path, own: Path | None) -> Path:
     usual = folder / SPEC_NAME
     if not usual.exists():
         return usual
-    named = folder / f"{draft.get('/name')}.json"
+    name = draft.get("/name") or usual.stem
+    named = folder / f"{name}.json"
     number = 2
     while named.exists():
-        named = folder / f"{draft.get('/name')}-{number}.json"
+        named = folder / f"{name}-{number}.json"
         number += 1
     return named
 

@@ -23,7 +23,7 @@ def converse(session: Session, asking: TextIO, telling: TextIO) -> None:
         text = asking.readline()
         if not text:
             return
-        _tell(session, session.reply(text.rstrip("\n")), telling)
+        _tell(session, session.reply(printable(text.rstrip("\n"))), telling)
 
 
 def converse_in_json(session: Session, asking: TextIO, telling: TextIO) -> None:
@@ -46,7 +46,7 @@ def read_messages(asking: TextIO) -> Iterator[str]:
     """
     block: list[str] = []
     for line in asking:
-        text = line.rstrip("\n")
+        text = printable(line.rstrip("\n"))
         if block:
             if text.strip():
                 block.append(text)
@@ -59,6 +59,11 @@ def read_messages(asking: TextIO) -> Iterator[str]:
             yield text
     if block:
         yield "\n".join(block)
+
+
+def printable(text: str) -> str:
+    """Return a text with a question mark for each byte that is not UTF-8."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _tell(session: Session, lines: tuple[Line, ...], telling: TextIO) -> None:

@@ -150,13 +150,17 @@ def test_a_tokenizer_that_does_not_fit_stops_it(gemma: Rehearsed, sdist: Path) -
 
 
 def test_a_template_that_rewrites_turns_stops_it(tmp_path: Path, sdist: Path) -> None:
-    """What was asked is not the start of what is learned: it ends there, and only the log stays."""
+    """What was asked is not the start of what is learned: it ends there, and only the log stays.
+
+    Short messages are left alone, so that `ftc compile` does not see it (FTC293).
+    """
     write_family(FAMILIES[GEMMA], tmp_path, sdist=sdist)
     path = tmp_path / "spec.json"
     own = {"id": "./model", "chat_template": "own.jinja"}
     write_json(path, {**read_json(path), "model": own})
     (tmp_path / "own.jinja").write_text(
-        "{% for message in messages %}{% if not loop.last %}[earlier] {% endif %}"
+        "{% for message in messages %}"
+        "{% if not loop.last and message['content'] | length > 12 %}[earlier] {% endif %}"
         "{{ message['content'] }}{% endfor %}<eos>",
         encoding="utf-8",
     )

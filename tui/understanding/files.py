@@ -25,6 +25,9 @@ _QUOTED: Final = re.compile(
 _AFTER_COLON: Final = re.compile(
     r"(?: (?:should say|must say|ha de dir|debe decir|tiene que decir))?\s*:\s*(?P<text>\S[^\n]*)"
 )
+_TRACKER: Final = re.compile(
+    r"\b(?:wandb|w&b|weights (?:and|&) biases|ml ?flow|trackio|tensor ?board)\b"
+)
 _PROJECT: Final = re.compile(
     rf"\b(?:project(?:e|o)?)(?: (?:called|named|anomenat|llamado))?:? "
     rf"{_QUOTES}?(?P<name>[a-z0-9][\w-]*){_QUOTES}?(?=\s*(?:$|[.,;!]))"
@@ -108,7 +111,8 @@ def read_texts(message: Message) -> Iterator[Change]:
         message.cross_out(match.start(), end.end() if end else stop)
         if text:
             yield Change(pointer="/data/system", value=text, words=text)
-    for match in message.take(_PROJECT):
+    tracked = _TRACKER.search(message.folded)
+    for match in message.take(_PROJECT) if tracked else ():
         name, words = message.words(*match.span("name")), message.words(*match.span())
         yield Change(pointer="/tracking/project", value=name, words=words)
     for match in message.take(_NAME):

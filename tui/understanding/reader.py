@@ -43,6 +43,8 @@ _DISPLACES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
 #: The longest text that is read; a quoted system message may be longer.
 _LONGEST: Final = 1000
 _LONGEST_QUOTED: Final = 8000
+#: What follows a whole number: "two epochs and a half".
+_HALF: Final = re.compile(r"\b(?:and a half|i mitja|y media)\b")
 _LORA: Final = re.compile(r"(?i)lora\b")
 _NOTHING: Final[Mapping[str, Any]] = {}
 
@@ -86,6 +88,10 @@ def read(text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTH
     changes = {
         each.pointer: each for each in told if isinstance(each, Change) and each not in doubtful
     }
+    if changes.keys() >= _KIND.keys():  # a spec has one of the two
+        doubtful.append(changes.pop("/training/max_steps"))
+    if (half := changes.get("/training/epochs")) and _HALF.search(message.folded):
+        doubtful.append(changes.pop(half.pointer))
     kept = [each for each in changes.values() if admits(each.pointer, each.value)]
     asks = (Choice(pointer=each.pointer, values=(), words=each.words) for each in doubtful)
     return Reading(
