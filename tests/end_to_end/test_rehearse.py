@@ -160,8 +160,8 @@ def test_a_template_that_rewrites_turns_stops_it(tmp_path: Path, sdist: Path) ->
     write_json(path, {**read_json(path), "model": own})
     (tmp_path / "own.jinja").write_text(
         "{% for message in messages %}"
-        "{% if not loop.last and message['content'] | length > 12 %}[earlier] {% endif %}"
-        "{{ message['content'] }}{% endfor %}<eos>",
+        "{% if not loop.last and message['content'] | length > 60 %}[earlier] {% endif %}"
+        "{{ message['content'] }}{% endfor %}{% if not add_generation_prompt %}<eos>{% endif %}",
         encoding="utf-8",
     )
     ended = rehearse(tmp_path, sdist)
