@@ -41,7 +41,10 @@ def does_not_fit(case: Case) -> Iterator[Problem]:
     change = next((a for a in case.plan.alternatives if a.kind != "hardware"), None)
     fix = change.fix if change is not None else ()
     same = change is not None and change.kind == "layout"
-    same = same and all(step["path"] != "/training/precision" for step in fix)
+    paths = {str(step["path"]) for step in fix}
+    same = same and "/training/precision" not in paths
+    # hundreds of gigabytes may be needed, and nobody has said what the host has
+    same = same and not (case.hardware.host_ram_bytes is None and "/distribution/offload" in paths)
     yield problem(
         "/hardware/ram_gib" if of_host else "/hardware/gpu",
         message=short,
