@@ -7,7 +7,7 @@ from typing import Any, Final
 from ftc.spec.pointer import split
 from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import Message
-from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.reading import Change, Choice
 
 _PATTERNS: Final = tuple(
     (entry["pointer"], re.compile(rf"(?<![\w-]){any_of(entry)}(?![\w-])"), entry["value"])
@@ -36,7 +36,7 @@ _OTHERWISE: Final = {
 }
 
 
-def read_words(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
+def read_words(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
     """Yield the changes of single words.
 
     A negated word sets the opposite where the draft has that value or none; it changes nothing
@@ -62,15 +62,21 @@ def read_words(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
             yield from _deny(pointer, denied, _value(draft, pointer))
 
 
-def _deny(pointer: str, denied: list[tuple[Any, str]], now: Any) -> Iterator[Change]:
-    """Yield the opposite of the denied values of one field; `now` is the draft's value."""
+def _deny(pointer: str, denied: list[tuple[Any, str]], now: Any) -> Iterator[Change | Choice]:
+    """Yield the opposite of the denied values of one field; `now` is the draft's value.
+
+    Without an opposite the field is planned again, or asked about if the draft has no value.
+    """
     values = [value for value, _ in denied]
     if now is not None and now not in values:
         return
     words = denied[0][1]
     others = [_OTHERWISE.get((pointer, value)) for value in values]
-    kept = [other for other in others if other not in values]
-    yield Change(pointer=pointer, value=kept[0] if kept else None, words=words)
+    kept = [other for other in others if other is not None and other not in values]
+    if now is None and not kept:
+        yield Choice(pointer=pointer, values=(), words=words)
+    else:
+        yield Change(pointer=pointer, value=kept[0] if kept else None, words=words)
 
 
 def _value(draft: Mapping[str, Any], pointer: str) -> Any:
