@@ -38,7 +38,8 @@ def examine(
 ) -> dict[str, Any]:
     """Return how good the answers of the file are, and those of the trained model.
 
-    `answer` returns the file's answer to a prompt, with a limit in tokens.
+    `answer` returns the file's answer to a prompt, with a limit in tokens. `answers` is False for a
+    file that writes nothing, where the trained model writes something.
     """
     if job.answered is None:
         raise ValueError("there is no metric")
@@ -51,7 +52,7 @@ def examine(
         for a, b, c in zip(said, before, right, strict=True)
     )
     return {
-        "answers": any(said),
+        "answers": any(said) or not any(before),
         "asked_rows": len(asked),
         job.answered["metric"]: metric,
         f"trained_{job.answered['metric']}": trained,

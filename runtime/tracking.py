@@ -52,10 +52,15 @@ class TensorboardRun(TrackedRun):
         os.environ.setdefault("TENSORBOARD_LOGGING_DIR", "run/train/tensorboard")
 
     def log_samples(self, step: int, samples: Sequence[Mapping[str, str]]) -> None:
-        """Add the answers as a text, in an event file of its own."""
+        """Add the answers as a text, in an event file of its own.
+
+        Names of event files have the time in seconds: without the step, a second file of the same
+        second would replace the first.
+        """
         from tensorboardX import SummaryWriter
 
-        with SummaryWriter(os.environ["TENSORBOARD_LOGGING_DIR"]) as writer:
+        folder = os.environ["TENSORBOARD_LOGGING_DIR"]
+        with SummaryWriter(folder, filename_suffix=f".samples-{step}") as writer:
             writer.add_text("samples", write_table(samples), step)
 
 

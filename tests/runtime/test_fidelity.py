@@ -261,3 +261,8 @@ def test_answers_are_scored_beside_the_trained_model(
     assert found["metric_drop"] == pytest.approx(found["trained_accuracy"] - found["accuracy"])
     assert found["asked_rows"] == len(asked)
     assert found["changed_answers"] >= 1
+    assert found["answers"]
+    silent = gguf_answers.examine(job, asked, lambda *_: "")
+    assert not silent["answers"]
+    both = [{**row, "said": ""} for row in asked]
+    assert gguf_answers.examine(job, both, lambda *_: "")["answers"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ftc.runtime.run import Run
-from ftc.runtime.tracking import DEFAULT, open_tracker, write_table
+from ftc.runtime.tracking import DEFAULT, TensorboardRun, open_tracker, write_table
 from ftc.spec.schema import find_field
 
 
@@ -37,3 +37,18 @@ def test_answers_are_cells_of_a_table() -> None:
     """Whatever characters and lines they have."""
     samples = [{"prompt": "a | b", "answer": "<c>", "said": "d\ne"}]
     assert write_table(samples).splitlines()[2] == "| a &#124; b | &lt;c> | d<br>e |"
+
+
+def test_samples_of_one_second_are_all_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Event files are named after the second in which they begin."""
+    pytest.importorskip("tensorboardX")
+    monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", str(tmp_path))
+    monkeypatch.setattr("time.time", lambda: 1_790_000_000.0)
+    tracked = TensorboardRun("project", "name")
+    for step in (0, 20):
+        tracked.log_samples(step, [{"prompt": "q", "answer": "a", "said": f"step {step}"}])
+    written = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert b"step 0" in written
+    assert b"step 20" in written
