@@ -61,9 +61,14 @@ def test_every_architecture_has_a_miniature(name: str) -> None:
     assert kept.items() <= (shrink(config) or {}).items()
 
 
-@pytest.mark.parametrize("model", all_models(), ids=lambda model: model.id)
+@pytest.mark.parametrize(
+    "model", [each for each in all_models() if each.wrapper is None], ids=lambda model: model.id
+)
 def test_every_known_model_has_a_small_one(model: Any) -> None:
-    """At most 40 M parameters without embeddings, and a similar number of queries per key head."""
+    """At most 40 M parameters without embeddings, and a similar number of queries per key head.
+
+    A multimodal model has no miniature: its rehearsal ends and says so.
+    """
     real, small = shapes(model.config)
     assert small.parameters - small.embedding_parameters - small.head_parameters < 40e6
     assert small.layers <= 8
