@@ -186,6 +186,7 @@ def derive(
     `found` has the measurements of the file. How many tokens and answers were compared decides how
     much each bound allows for chance.
     """
+    floor = max(0.0, floor)  # rounding can make a divergence of nothing negative
     quantized = any(errors.values())
     expected = expect(response, errors, ACTIVATION_ERROR * quantized) + floor
     outlying = expect(response, errors, MOST_ACTIVATION_ERROR * quantized) + floor

@@ -147,3 +147,12 @@ def test_nine_points_are_too_many_of_four_hundred_rows(noted: dict[str, Any]) ->
     errors = dict.fromkeys(noted["small"], 0.0178)
     bounds = noise_response.derive(noted, errors, 0.0, {**found, "changed_answers": 36})[1]
     assert bounds["max_metric_drop"] < 0.089
+
+
+def test_a_divergence_below_nothing_is_nothing(noted: dict[str, Any]) -> None:
+    """The estimate for a file in 16 bits can be a little negative; its bounds are numbers."""
+    found = {"tokens": 512, "learned_tokens": 512}
+    errors = dict.fromkeys(noted["small"], 0.0)
+    expected, bounds = noise_response.derive(noted, errors, -9.5e-09, found)
+    assert (expected, bounds["max_divergence"]) == (0.0, 0.0)
+    assert bounds["max_perplexity_ratio"] >= 1
