@@ -15,20 +15,18 @@ import json
 import random
 import re
 import sys
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from math import prod
 from pathlib import Path
 from typing import Any
 
-import torch
 import transformers
+from builds import Build, Combo, Family, Sides, layer_key
 from fitting import fit
 
 from ftc.compiler.knowledge.derived import read_entry
 from ftc.compiler.knowledge.expression import evaluate
-from ftc.compiler.knowledge.layer_kinds import read_kinds
 
 ROOT = Path(__file__).parents[1]
 BASES = Path(__file__).with_name("architecture_bases.json")
@@ -51,108 +49,6 @@ UNRELATED = {
     *("id2label", "label2id", "rope_parameters", "output_hidden_states", "return_dict"),
     *("chunk_size_feed_forward", "is_encoder_decoder", "use_cache", "output_router_logits"),
 }
-IN_LAYER = re.compile(r"(?P<stack>.*?\.)(?P<layer>\d+)\.(?P<name>.*)")
-
-Sides = tuple[int, ...]
-Combo = tuple[str, str]
-
-
-@dataclass(slots=True, kw_only=True)
-class Build:
-    """One built class: the keys it was given, and its tensors by name, in layers and outside."""
-
-    given: dict[str, Any]
-    outside: dict[str, Sides]
-    inside: dict[str, dict[Combo, Sides]]
-    linears: set[str]
-    stack: str
-    embedding: str
-    head: str
-
-    def tensors(self) -> dict[tuple[str, Combo | None], Sides]:
-        """Return all tensors by name and kind of layer (None outside the layers)."""
-        found: dict[tuple[str, Combo | None], Sides] = {
-            (n, None): s for n, s in self.outside.items()
-        }
-        found |= {(n, c): s for n, kinds in self.inside.items() for c, s in kinds.items()}
-        return found
-
-
-@dataclass(slots=True, kw_only=True)
-class Family:
-    """A class under study: its settings from the file of bases, and what its builds gave."""
-
-    name: str
-    said: Mapping[str, Any]
-    aliases: Mapping[str, str]
-    base: dict[str, Any] = field(default_factory=dict)
-    builds: list[Build] = field(default_factory=list)
-
-    def build(self, given: Mapping[str, Any]) -> Build | None:
-        """Build the class from these keys; None where transformers refuses them."""
-        try:
-            with torch.device("meta"), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                config = transformers.AutoConfig.for_model(self.said["type"], **given)
-                model = transformers.AutoModelForCausalLM.from_config(config)
-        except Exception:  # noqa: BLE001 - each validator has its own
-            return None
-        if type(model).__name__ != self.name:
-            raise SystemExit(f"{self.name}: {self.said['type']} builds {type(model).__name__}")
-        kinds = self.kinds(given)
-        linears = {n for n, m in model.named_modules() if isinstance(m, torch.nn.Linear)}
-        return _sorted(dict(given), model, linears, kinds)
-
-    def kinds(self, given: Mapping[str, Any]) -> list[Combo]:
-        """Return (mixer, MLP) of each layer, by the same code as the compiler's."""
-        layers = given[_layer_key(self.aliases)]
-
-        def read(key: str) -> object:
-            where: Any = given
-            for part in key.split("."):
-                where = where.get(part) if isinstance(where, dict) else None
-            return self.said.get("extra", {}).get(key) if where is None else where
-
-        pair = []
-        for part, kind in (("mixer", "full_attention"), ("mlp", "dense")):
-            forms = self.said.get(part, [{"form": "all", "kind": kind}])
-            found = read_kinds(forms, read, layers)
-            if found is None:
-                raise SystemExit(f"{self.name}: no form fits {part} for {given}")
-            pair.append(found)
-        return list(zip(*pair, strict=True))
-
-
-def _layer_key(aliases: Mapping[str, str]) -> str:
-    return aliases.get("num_hidden_layers", "num_hidden_layers")
-
-
-def _sorted(given: dict[str, Any], model: Any, linears: set[str], kinds: Sequence[Combo]) -> Build:
-    """Group a model's parameters by their place in a layer and the kind of that layer."""
-    outside, inside, named, stacks = {}, {}, set(), set()
-    for name, tensor in model.named_parameters():
-        match = IN_LAYER.fullmatch(name)
-        if match is None:
-            outside[name] = tuple(tensor.shape)
-            continue
-        stacks.add(match["stack"])
-        kind = kinds[int(match["layer"])]
-        known = inside.setdefault(match["name"], {}).setdefault(kind, tuple(tensor.shape))
-        if known != tuple(tensor.shape):
-            raise SystemExit(f"{type(model).__name__}: {name} differs within {kind}")
-        module = name.rpartition(".")[0]
-        if module in linears:
-            named.add(match["name"].rpartition(".")[0])
-    names = {id(p): n for n, p in model.named_parameters()}
-    output = model.get_output_embeddings()
-    embedding = names[id(model.get_input_embeddings().weight)]
-    head = next((n + ".weight" for n, m in model.named_modules() if m is output), "")
-    if len(stacks) != 1:
-        raise SystemExit(f"{type(model).__name__}: stacks {stacks}")
-    return Build(
-        given=given, outside=outside, inside=inside, linears=named,
-        stack=stacks.pop().rstrip("."), embedding=embedding, head=head,
-    )  # fmt: skip
 
 
 def study(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
@@ -184,7 +80,7 @@ def _keys(family: Family, base: Mapping[str, Any]) -> list[str]:
     """Return the numbers that sizes may follow from; of layers only where no list has one each."""
     keys = [k for k, v in base.items() if type(v) is int and not SKIPPED.fullmatch(k)]
     listed = any(isinstance(value, list) for value in base.values())
-    return keys if listed else [*keys, _layer_key(family.aliases)]
+    return keys if listed else [*keys, layer_key(family.aliases)]
 
 
 def _base(family: Family, cls: Any) -> dict[str, Any]:
@@ -194,7 +90,7 @@ def _base(family: Family, cls: Any) -> dict[str, Any]:
     said = default.to_dict()  # which leaves out a key that has an alias in its place
     values = {n: said[n] if n in said else getattr(default, n, None) for n in sorted(names)}
     given = {k: v for k, v in values.items() if type(v) in (int, bool)}
-    key = _layer_key(family.aliases)
+    key = layer_key(family.aliases)
     given[key] = LAYERS
     given = {k: v for k, v in given.items() if not k.endswith(("_token_id",))}
     given |= dict(family.said.get("base", {}))
@@ -415,7 +311,7 @@ def _absences(family: Family, keys: Sequence[str]) -> dict[str, Any]:
         if type(said.get(key)) is int:
             missing.setdefault(key, said[key])
     missing |= extra
-    layers = _layer_key(family.aliases)
+    layers = layer_key(family.aliases)
     for key in family.said.get("rounded", {}).values():
         missing.setdefault(key, said[key])
     if type(said.get(layers)) is int:
@@ -490,7 +386,7 @@ def check(
         given = base | {k: base[k] * chance.choice((2, 3, 4)) for k in chosen}
         given |= {k: not given[k] for k in chance.sample(flags, min(len(flags), 2))}
         for key in chance.sample(sorted(entry["defaults"]), min(2, len(entry["defaults"]))):
-            if key in keys and key not in ("hidden_size", _layer_key(family.aliases)):
+            if key in keys and key not in ("hidden_size", layer_key(family.aliases)):
                 given.pop(key, None)
         built = family.build(given)
         if built is None:

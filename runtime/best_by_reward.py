@@ -14,7 +14,7 @@ BAD_LUCK = 1e-4  # the probability that new answers of the right weights differ 
 
 
 class BestByReward(BestCheckpoint):
-    """Chooses the best checkpoint by the mean reward on validation."""
+    """Chooses the checkpoint with the highest mean reward on the validation split."""
 
     def attach(self, trainer: Any) -> None:
         """Read the rewards of every batch of an evaluation."""

@@ -34,7 +34,7 @@ class WholeSource:
     said: frozenset[str]
 
     def at(self, *path: str) -> str:
-        """Return the pointer of one of its fields, or of the section's if that one is used."""
+        """Return the pointer of a field of this source, or of `data` where it has none."""
         if self.pointer == "/data" or path[0] in self.said:
             return "/".join((self.pointer, *path))
         return self.pointer if path == ("source",) else "/".join(("/data", *path))

@@ -216,7 +216,7 @@ ELSEWHERE = {"$schema", "objective.type", "allow"}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder that the specs here are compiled in."""
+    """Return the folder in which these tests compile their specs."""
     return write_folder(tmp_path_factory.mktemp("properties"))
 
 

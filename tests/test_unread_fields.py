@@ -53,7 +53,7 @@ CHOICES: Final = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder that the specs here are compiled in."""
+    """Return the folder in which these tests compile their specs."""
     return write_folder(tmp_path_factory.mktemp("unread"))
 
 

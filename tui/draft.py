@@ -7,7 +7,7 @@ from typing import Any, Final
 from ftc.spec.normal import lengthen
 from ftc.spec.pointer import split
 from ftc.spec.schema import read_schema
-from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.reading import Change, value_at
 
 _COUNTED: Final = "hardware"
 _ONE_SOURCE: Final = "/data/source"
@@ -30,12 +30,7 @@ class Draft:
 
     def get(self, pointer: str) -> Any:
         """Return the value at a pointer, or None if it is not set."""
-        value: Any = self.data
-        for key in split(pointer):
-            if not isinstance(value, Mapping) or key not in value:
-                return None
-            value = value[key]
-        return value
+        return value_at(self.data, pointer)
 
     def has(self, pointer: str) -> bool:
         """Return whether a pointer is set; `sources` also counts as `source`."""

@@ -68,7 +68,7 @@ TABLE = "prompt,completion\n" + "".join(f'"question {i}, please",{i % 3}\n' for 
 
 
 def make_folder(folder: Path) -> None:
-    """Write a complete model and a table of rows; a target replaces one of these files."""
+    """Write a complete model and a table of rows; each fuzz target then replaces one file."""
     (folder / "model").mkdir(parents=True, exist_ok=True)
     files = {
         "rows.csv": TABLE.encode(),

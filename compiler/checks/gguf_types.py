@@ -70,8 +70,8 @@ def importance_from_few_tokens(case: Case) -> Iterator[Problem]:
     """What it is: A type needs an importance matrix, and there are few tokens to compute it from.
 
     Why it matters: The matrix tells the quantizer which columns of a weight matter for the data.
-    Computed from few tokens it is mostly chance, and types below three bits then lose more quality
-    than usual.
+    If it is computed from few tokens, it is mostly noise, and types below three bits then lose more
+    quality than usual.
 
     Example: {"data": "twenty-rows.csv", "export": ["IQ2_XXS"]}
 

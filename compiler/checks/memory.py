@@ -150,7 +150,7 @@ def disk_too_small(case: Case) -> Iterator[Problem]:
 
 @rule("FTC424", "unknown-capacity", "warning", reads=("hardware", "plan"))
 def unknown_capacity(case: Case) -> Iterator[Problem]:
-    """What it is: The amount of the machine's memory is not known.
+    """What it is: The machine's memory size is not known.
 
     Why it matters: It is not possible to say whether the run fits, and the micro-batch is a guess.
 

@@ -86,7 +86,7 @@ def samples_without_answers(case: Case) -> Iterator[Problem]:
 
 @rule("FTC583", "answers-from-divided-weights", "warning", reads=("plan",))
 def answers_from_divided_weights(case: Case) -> Iterator[Problem]:
-    """What it is: Answers are generated at each evaluation while the weights are divided.
+    """What it is: Answers are generated at each evaluation while the weights are sharded.
 
     Why it matters: Under ZeRO-3 and FSDP each token of an answer gathers all weights from all
     processes. That costs as much traffic as a training step, so evaluation may take longer than

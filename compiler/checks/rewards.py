@@ -260,7 +260,7 @@ def best_by_other_than_reward(case: Case) -> Iterator[Problem]:
 
 @rule("FTC593", "answers-of-divided-weights", "error", reads=("plan",), fix_safety="unsafe")
 def answers_of_divided_weights(case: Case) -> Iterator[Problem]:
-    """What it is: Answers are sampled while the weights are divided among processes.
+    """What it is: Answers are sampled while the weights are sharded across processes.
 
     Why it matters: Every token of an answer needs all weights. Under ZeRO-3 and FSDP the trainer
     gathers them on each GPU for that, so the memory that dividing them saved is needed again, and

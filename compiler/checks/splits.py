@@ -104,9 +104,9 @@ def dominating_cluster(case: Case) -> Iterator[Problem]:
 def one_prompt_for_all(case: Case) -> Iterator[Problem]:
     """What it is: Every row has the same prompt, and rows are to be held out.
 
-    Why it matters: Rows with the same prompt stay in one split; otherwise the test would repeat
-    training rows. All of them go to training, and `prepare.py` stops because the other splits are
-    empty.
+    Why it matters: Rows with the same prompt stay in one split, because the test split would repeat
+    training rows otherwise. All of them go to training, and `prepare.py` stops because the other
+    splits are empty.
 
     Example: {"data": "a-thousand-poems-for-one-prompt.csv"}
 

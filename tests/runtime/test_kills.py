@@ -139,7 +139,7 @@ def test_training_that_said_why_is_not_explained(
 
 
 def test_nothing_is_there_yet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Killed before its first step, training has no log, no batch and no checkpoint."""
+    """A training that is killed before its first step leaves no log, batch or checkpoint."""
     (tmp_path / "run/train").mkdir(parents=True)
     write(tmp_path / "run/stages.jsonl", {"stage": "train", "event": "began"})
 

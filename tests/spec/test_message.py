@@ -54,7 +54,7 @@ def placeholders(template: str) -> frozenset[str]:
 def test_values_are_shown_by_the_language(
     value: Any, spec: str, english: str, catalan: str
 ) -> None:
-    """Numbers take the language's signs, lists its words; text stays letter by letter."""
+    """Numbers and lists follow the language; other text is not changed."""
     assert show(value, spec, "en") == english
     assert show(value, spec, "ca") == catalan
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from ftc.spec.pointer import split
+
 RequestKind = Literal[
     "cheaper", "compile", "explain", "fit", "hello", "help", "judge", "later", "load", "models",
     "no", "plan", "quit", "redo", "restart", "retry", "save", "show", "undo", "unsure", "what_if",
@@ -62,6 +64,14 @@ class Reading:
     def empty(self) -> bool:
         """Return whether nothing was understood."""
         return not (self.changes or self.request or self.choices or self.refused)
+
+
+def value_at(data: Mapping[str, Any], pointer: str) -> Any:
+    """Return the value of a draft at a pointer, or None if it is not set."""
+    value: Any = data
+    for key in split(pointer):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
 class Understander(Protocol):

@@ -4,11 +4,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from ftc.spec.pointer import split
 from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.numbers import as_written
-from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.reading import Change, Choice, value_at
 
 _FACTORS: Final = tuple(
     (float(factor), any_of(words)) for factor, words in WORDS["factors"].items()
@@ -35,7 +34,7 @@ def read_relative(
     for pointer, factor, pattern in _PATTERNS:
         for match in message.take(pattern):
             words = message.words(*match.span())
-            now = _value(draft, pointer)
+            now = value_at(draft, pointer)
             now = planned.get(pointer) if now is None else now
             if isinstance(now, bool) or not isinstance(now, int | float):
                 yield Choice(pointer=pointer, values=(), words=words)
@@ -44,10 +43,3 @@ def read_relative(
             if isinstance(now, int):
                 value = max(_SMALLEST_COUNT, round(value))
             yield Change(pointer=pointer, value=as_written(float(f"{value:.6g}")), words=words)
-
-
-def _value(draft: Mapping[str, Any], pointer: str) -> Any:
-    value: Any = draft
-    for key in split(pointer):
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value

@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from ftc.spec.pointer import split
 from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import Message
-from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.reading import Change, Choice, value_at
 
 _PATTERNS: Final = tuple(
     (entry["pointer"], re.compile(rf"(?<![\w-]){any_of(entry)}(?![\w-])"), entry["value"])
@@ -59,7 +58,7 @@ def read_words(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | 
                 yield Change(pointer=pointer, value=value, words=words)
     for pointer, denied in denials.items():
         if pointer not in settled:
-            yield from _deny(pointer, denied, _value(draft, pointer))
+            yield from _deny(pointer, denied, value_at(draft, pointer))
 
 
 def _deny(pointer: str, denied: list[tuple[Any, str]], now: Any) -> Iterator[Change | Choice]:
@@ -77,10 +76,3 @@ def _deny(pointer: str, denied: list[tuple[Any, str]], now: Any) -> Iterator[Cha
         yield Choice(pointer=pointer, values=(), words=words)
     else:
         yield Change(pointer=pointer, value=kept[0] if kept else None, words=words)
-
-
-def _value(draft: Mapping[str, Any], pointer: str) -> Any:
-    value: Any = draft
-    for key in split(pointer):
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value

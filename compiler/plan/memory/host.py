@@ -19,8 +19,8 @@ SUB_GROUP: Final = 10**8
 STATE_BUFFERS: Final = 4
 #: Of weights: those of the modules that compute, one in the other (DeepSpeed's own number).
 WEIGHT_BUFFERS: Final = 5
-#: Bytes per second of a node's disk, reading or writing: an assumption. One drive on four lanes of
-#: PCIe's third generation reads 3.5e9, and several together are faster.
+#: Assumed bytes per second for reading or writing a node's disk. One NVMe drive on four lanes of
+#: PCIe 3.0 reads 3.5e9, and several together are faster.
 ASSUMED_DISK: Final = 3e9
 _STATES: Final = 4  # in files: an fp32 master, its gradient and two moments
 _SHARD_BYTES = 5 * GIB  # one file of weights in memory while it is saved

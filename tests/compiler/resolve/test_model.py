@@ -233,62 +233,6 @@ def test_configs_that_cannot_be_trained(
     assert code(resolve_model(make_spec(), folder=model_folder.parent)) == expected
 
 
-GEMMA: dict[str, Any] = {
-    "architectures": ["Gemma3ForConditionalGeneration"],
-    "model_type": "gemma3",
-    "vision_config": {"hidden_size": 1152},
-    "text_config": {
-        "model_type": "gemma3_text",
-        "vocab_size": 100,
-        "hidden_size": 64,
-        "intermediate_size": 128,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "head_dim": 16,
-    },
-}
-
-
-def test_the_language_model_inside_a_wrapper(make_spec: Any, model_folder: Path) -> None:
-    """Facts are those of the model inside; what the weights have beside it is frozen."""
-    (model_folder / "config.json").write_text(json.dumps(GEMMA))
-    facts = known(make_spec(), model_folder.parent)
-    assert (facts.wrapper, facts.text_prefix) == (GEMMA["architectures"][0], "model.language_model")
-    assert (facts.architecture, facts.model_type) == ("Gemma3ForCausalLM", "gemma3")
-    assert facts.shape is not None
-    assert facts.shape.layers == 2
-    assert facts.shape.frozen_parameters == facts.parameters // 10, "no weights to count"
-    write_safetensors(
-        model_folder / "model.safetensors",
-        {"model.language_model.x": ("BF16", [facts.parameters]), "tower": ("BF16", [500])},
-    )
-    facts = known(make_spec(), model_folder.parent)
-    assert facts.shape is not None
-    assert (facts.shape.frozen_parameters, facts.misfit) == (500, None)
-
-
-def test_a_text_class_drops_the_tower(make_spec: Any, model_folder: Path) -> None:
-    """Of Qwen3.5 only the language model is loaded, so that no tower is in memory."""
-    text = {"model_type": "qwen3_5_text", "num_hidden_layers": 4, "vocab_size": 100}
-    config = {"architectures": ["Qwen3_5ForConditionalGeneration"], "model_type": "qwen3_5"}
-    (model_folder / "config.json").write_text(json.dumps(config | {"text_config": text}))
-    facts = known(make_spec(), model_folder.parent)
-    assert facts.shape is not None
-    assert (facts.shape.frozen_parameters, facts.text_prefix) == (0, "model")
-    assert [kind.count for kind in facts.shape.kinds] == [3, 1]
-
-
-def test_an_unknown_wrapper_is_told(make_spec: Any, model_folder: Path) -> None:
-    """A multimodal class outside the table says so, and not that it is no language model."""
-    config = {"architectures": ["NovelForConditionalGeneration"], "text_config": {}}
-    (model_folder / "config.json").write_text(json.dumps(config))
-    found = resolve_model(make_spec(), folder=model_folder.parent)
-    assert isinstance(found, Unknown)
-    assert found.finding.code == "FTC103"
-    assert "multimodal" in found.finding.message
-
-
 def test_quantized_and_custom_models_are_told(make_spec: Any, model_folder: Path) -> None:
     """Quantization and remote code are facts for the rules to judge."""
     edit_config(

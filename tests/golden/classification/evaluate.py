@@ -62,7 +62,7 @@ right = [row["answer"] for row in rows]
 known = Counter(row["answer"] for row in run.read_rows(HERE / "run/data/train.jsonl"))
 common = [known.most_common(1)[0][0]] * len(rows)
 
-# The label of a row is the likeliest one; the loss is the mean over the rows.
+# The prediction is the label with the highest logit; the loss is averaged over the rows.
 model = judging.load(
     args.model,
     kind=AutoModelForSequenceClassification,
