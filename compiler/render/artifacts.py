@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.render.accelerate import accelerate_config
 from ftc.compiler.render.deepspeed import deepspeed_config
 from ftc.compiler.render.file import Language
@@ -20,31 +21,42 @@ from ftc.compiler.render.uses import Uses
 class Artifact:
     """One file, made from exactly one of `template`, `data` (dumped in its format) and `text`.
 
-    With a template, `data` is what parsing the file must give. `about` is its line in the README's
+    The template may depend on the run. With a template, `data` is what parsing the file must give. `about` is its line in the README's
     table of files.
     """
 
     name: str
     language: Language
     about: str
-    template: str | None = None
+    template: Callable[[BundleSource], str] | None = None
     data: Callable[[BundleSource], Any] | None = None
     text: Callable[[BundleSource, Uses], str] | None = None
     when: Callable[[Uses], bool] = lambda _: True
     executable: bool = False
 
 
-def _script(name: str, about: str, when: Callable[[Uses], bool] = lambda _: True) -> Artifact:
-    return Artifact(name=name, language="python", about=about, template=f"{name}.j2", when=when)
+def _script(
+    name: str,
+    about: str,
+    when: Callable[[Uses], bool] = lambda _: True,
+    template: Callable[[BundleSource], str] | None = None,
+) -> Artifact:
+    chosen = template or (lambda _: f"{name}.j2")
+    return Artifact(name=name, language="python", about=about, template=chosen, when=when)
+
+
+def _trainer(source: BundleSource) -> str:
+    """Return the template of the objective's train.py."""
+    return f"objectives/{OBJECTIVES[source.spec.objective.type].script}.j2"
 
 
 ARTIFACTS: Final = (
-    Artifact(name="README.md", language="markdown", about="this page", template="README.md.j2"),
+    Artifact(name="README.md", language="markdown", about="this page", template=lambda _: "README.md.j2"),
     Artifact(
         name=".gitignore",
         language="text",
         about="keeps the run folder and GGUF files out of git",
-        template="gitignore.j2",
+        template=lambda _: "gitignore.j2",
     ),
     Artifact(
         name="spec.json",
@@ -65,7 +77,9 @@ ARTIFACTS: Final = (
         text=lambda _, uses: requirements_lock(uses),
     ),
     _script("prepare.py", "cleans, splits and tokenizes the data"),
-    _script("train.py", "trains; resumes from the last checkpoint if there is one"),
+    _script(
+        "train.py", "trains; resumes from the last checkpoint if there is one", template=_trainer
+    ),
     _script("evaluate.py", "measures the result on the test split", lambda uses: uses.test),
     Artifact(
         name="reward_functions.py",
@@ -117,14 +131,14 @@ ARTIFACTS: Final = (
         name="run.sh",
         language="shell",
         about="runs all stages in order",
-        template="run.sh.j2",
+        template=lambda _: "run.sh.j2",
         executable=True,
     ),
     Artifact(
         name="node.sh",
         language="shell",
         about="starts the processes of one node, for run.sh",
-        template="node.sh.j2",
+        template=lambda _: "node.sh.j2",
         when=lambda uses: uses.nodes,
         executable=True,
     ),
@@ -132,7 +146,7 @@ ARTIFACTS: Final = (
         name="slurm.sh",
         language="shell",
         about="the Slurm job: `sbatch slurm.sh`",
-        template="slurm.sh.j2",
+        template=lambda _: "slurm.sh.j2",
         when=lambda uses: uses.slurm,
         executable=True,
     ),
@@ -168,7 +182,7 @@ ARTIFACTS: Final = (
         name="Modelfile",
         language="modelfile",
         about="runs the result in Ollama",
-        template="Modelfile.j2",
+        template=lambda _: "Modelfile.j2",
         data=modelfile_data,
         when=lambda uses: uses.gguf,
     ),
@@ -176,7 +190,7 @@ ARTIFACTS: Final = (
         name="Modelfile.adapter",
         language="modelfile",
         about="runs the adapter on its base in Ollama",
-        template="Modelfile.adapter.j2",
+        template=lambda _: "Modelfile.adapter.j2",
         data=adapter_modelfile_data,
         when=lambda uses: uses.adapter,
     ),

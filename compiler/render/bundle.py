@@ -55,7 +55,7 @@ def _render(
     if artifact.template:
         is_script = artifact.language == "python"
         environment = make_script_environment() if is_script else make_environment()
-        template = environment.get_template(artifact.template)
+        template = environment.get_template(artifact.template(source))
         text = template.render(context)
         if is_script:
             text = wrap_comments(remove_unused(text))

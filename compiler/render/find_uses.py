@@ -164,7 +164,6 @@ def _objective_uses(source: BundleSource) -> dict[str, bool]:
     validation = decided.validation_rows.value > 0
     metric = decided.metric.value
     return {
-        "pair_smoothing": decided.pair_smoothing is not None,
         "reference_copy": decided.reference is not None and decided.reference.value == "copy",
         "read_in_part": (
             decided.reference is not None
@@ -206,8 +205,9 @@ def _training_uses(source: BundleSource) -> dict[str, bool]:
         "embedding_rate": decided.embedding_learning_rate is not None,
         "compiled": decided.compile.value,
         "loader_workers": decided.loader_workers.value > 0,
-        "loader_prefetch": decided.loader_prefetch is not None,
+        "loader_prefetch": decided.loader_workers.value > 0 and decided.loader_prefetch is not None,
         "max_steps": spec.training.max_steps is not None,
+        "epochs": spec.training.max_steps is None,
         "early_stopping": decided.patience.value is not None and validation,
         "allow_worse": spec.training.evaluation.allow_worse,
         "packed": decided.packing.value != "none",
@@ -230,7 +230,6 @@ def _order_uses(source: BundleSource) -> dict[str, bool]:
     averaged = decided.validation_rows.value > 0 and spec.objective.type != "classification"
     mean_loss = averaged and not samples(spec) and (by_token or distributed)
     return {
-        "ordered": not samples(spec),
         "group_by_length": decided.group_by_length.value,
         "sorted_rows": decided.packing.value == "none" and sorts_rows(spec),
         "mean_loss": mean_loss,
@@ -284,6 +283,7 @@ def _score_uses(source: BundleSource) -> dict[str, bool]:
         "classes": spec.objective.type == "classification",
         "reward_model": spec.objective.type == "reward",
         "widened": spec.objective.type == "reward" and _is_adapter_in_16_bits(source),
+        "cast_adapter": spec.method.type == "qlora" and not decided.sharding.value.startswith("zero"),
         "balanced": weights == "balanced",
         "weighed_labels": isinstance(weights, Mapping),
         "best_class_metric": _is_best_by_metric(decided) and scores and validation,
@@ -357,7 +357,7 @@ def _reward_uses(source: BundleSource) -> dict[str, bool]:
     rewards = find_rewards(spec, source.facts.data) if sampled else ()
     return {
         "sampled": sampled,
-        "held_back": sampled and sampling_reference(spec) != "none",
+        "anchored": not sampled or sampling_reference(spec) != "none",
         "base_again": sampled and source.model_path is None and sampling_reference(spec) == "copy",
         "reward_exact": any(reward.match == "exact" for reward in rewards),
         "reward_numeric": any(reward.match == "numeric" for reward in rewards),

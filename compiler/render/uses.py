@@ -75,7 +75,6 @@ class Uses:
     validation: bool
     test: bool
     # preference pairs
-    pair_smoothing: bool
     reference_copy: bool
     read_in_part: bool
     referred: bool
@@ -84,7 +83,7 @@ class Uses:
     best_by_margin: bool
     # generated answers
     sampled: bool
-    held_back: bool
+    anchored: bool
     base_again: bool
     reward_exact: bool
     reward_numeric: bool
@@ -110,12 +109,12 @@ class Uses:
     loader_workers: bool
     loader_prefetch: bool
     max_steps: bool
+    epochs: bool
     early_stopping: bool
     allow_worse: bool
     packed: bool
     stacked: bool
     liger: bool
-    ordered: bool
     group_by_length: bool
     sorted_rows: bool
     mean_loss: bool
@@ -126,6 +125,7 @@ class Uses:
     classes: bool
     reward_model: bool
     widened: bool
+    cast_adapter: bool
     balanced: bool
     weighed_labels: bool
     best_class_metric: bool
