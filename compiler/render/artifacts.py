@@ -1,6 +1,6 @@
 """The table of artifacts: every file of a bundle, its source and its condition."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ from ftc.compiler.render.deepspeed import deepspeed_config
 from ftc.compiler.render.file import Language
 from ftc.compiler.render.launch import sky_task, trainjob
 from ftc.compiler.render.modelfile import adapter_modelfile_data, modelfile_data
+from ftc.compiler.render.passages import list_absent
 from ftc.compiler.render.picture import draw_plan
 from ftc.compiler.render.pins import requirements, requirements_lock
 from ftc.compiler.render.plan_file import plan_data
@@ -21,7 +22,7 @@ from ftc.compiler.render.uses import Uses
 class Artifact:
     """One file, made from exactly one of `template`, `data` (dumped in its format) and `text`.
 
-    The template may depend on the run. With a template, `data` is what parsing the file must give. `about` is its line in the README's
+    The template may depend on the run, and leaves out the blocks that `absent` names. With a template, `data` is what parsing the file must give. `about` is its line in the README's
     table of files.
     """
 
@@ -29,6 +30,7 @@ class Artifact:
     language: Language
     about: str
     template: Callable[[BundleSource], str] | None = None
+    absent: Callable[[Uses], Iterable[str]] | None = None
     data: Callable[[BundleSource], Any] | None = None
     text: Callable[[BundleSource, Uses], str] | None = None
     when: Callable[[Uses], bool] = lambda _: True
@@ -51,7 +53,13 @@ def _trainer(source: BundleSource) -> str:
 
 
 ARTIFACTS: Final = (
-    Artifact(name="README.md", language="markdown", about="this page", template=lambda _: "README.md.j2"),
+    Artifact(
+        name="README.md",
+        language="markdown",
+        about="this page",
+        template=lambda _: "README.md.j2",
+        absent=list_absent,
+    ),
     Artifact(
         name=".gitignore",
         language="text",
