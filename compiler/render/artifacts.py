@@ -47,6 +47,14 @@ def _script(
     return Artifact(name=name, language="python", about=about, template=chosen, when=when)
 
 
+def _preparer(source: BundleSource) -> str:
+    """Return the template of prepare.py for a mixture, a stream or files."""
+    if source.facts.data.sources:
+        return "sources/mixture.j2"
+    streamed = source.facts.data.streamed_rows is not None
+    return "sources/stream.j2" if streamed else "prepare.py.j2"
+
+
 def _trainer(source: BundleSource) -> str:
     """Return the template of the objective's train.py."""
     return f"objectives/{OBJECTIVES[source.spec.objective.type].script}.j2"
@@ -84,7 +92,7 @@ ARTIFACTS: Final = (
         about="the packages and their dependencies, with the hash of every file",
         text=lambda _, uses: requirements_lock(uses),
     ),
-    _script("prepare.py", "cleans, splits and tokenizes the data"),
+    _script("prepare.py", "cleans, splits and tokenizes the data", template=_preparer),
     _script(
         "train.py", "trains; resumes from the last checkpoint if there is one", template=_trainer
     ),

@@ -33,9 +33,13 @@ _OPEN_ANSWER_TOKENS: Final = 512
 _NEEDED_BY: Final[Mapping[str, str]] = {
     **{setting.name: setting.when for setting in SETTINGS if setting.when is not None},
     "beta": "anchored",
+    "delimiter": "csv",
+    "encoding": "encoded",
     "expert_targets": "experts",
+    "labels": "classes",
     "lora_init": "lora_init",
     "quant_storage": "quant_storage",
+    "system": "system",
     "token_tables": "token_rows",
 }
 _FROZEN_TOWER: Final = "the language model; the tower beside it reads no text and stays as it is"
@@ -54,6 +58,7 @@ def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
             "restarts": Word(str(_RESTARTS)),
             **launch_words(source),
             **form_words(uses),
+            "read_table": Word(f"read_{source.facts.data.format}"),
             "metric": Word(source.plan.decisions.metric.value),
             "session": Word("DistributedSession" if uses.distributed else "TrainingSession"),
             "model_class": Word(_model_class(uses)),

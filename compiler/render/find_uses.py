@@ -92,6 +92,7 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
     on_hub = [path is None for path in source.data_paths or (source.data_path,)]
     splits = OBJECTIVES[spec.objective.type].splits
     validation, test = decided.validation_rows.value > 0, decided.test_rows.value > 0
+    compared, classes = form in ("preference", "feedback"), spec.objective.type == "classification"
     return {
         **_reading_uses(parts),
         "hub_data": any(on_hub),
@@ -102,17 +103,19 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
         **_planned_uses(source),
         "forms": len(forms) > 1,
         "csv": "csv" in formats,
+        "encoded": data.format != "parquet",
         "jsonl": "jsonl" in formats,
-        "json": "json" in formats,
         "parquet": "parquet" in formats,
         "form_chat": "chat" in forms,
         "form_pairs": "prompt_completion" in forms,
         "form_instruction": "instruction" in forms,
         "form_text": form == "text",
         "pairs": form == "preference",
-        "compared": form in ("preference", "feedback"),
-        "system": spec.data.system is not None and form != "text",
+        "compared": compared,
+        "system": spec.data.system is not None and form != "text" and not classes,
         "template": renders_template(source),
+        "conversations": renders_template(source) and not compared,
+        "plain_answers": not (renders_template(source) or compared or classes or form == "text"),
         "append_eos": facts.tokenizer.closes_answer is False,
         "loss_on_all": spec.objective.loss_on == "all",
         "mask_reasoning": spec.data.reasoning == "mask",
@@ -147,14 +150,10 @@ def _planned_uses(source: BundleSource) -> dict[str, bool]:
 
 def _reading_uses(parts: Sequence[DataFacts]) -> dict[str, bool]:
     """Return the choices of how rows are read: from files, or streamed over the network."""
-    streams = {part.format for part in parts if part.streamed_rows is not None}
     whole = [part for part in parts if part.streamed_rows is None]
     return {
         "downloads": any(part.origin == "hub" for part in whole),
-        "streamed": bool(streams),
-        "csv_stream": "csv" in streams,
-        "jsonl_stream": "jsonl" in streams,
-        "parquet_stream": "parquet" in streams,
+        "streamed": len(whole) < len(parts),
     }
 
 

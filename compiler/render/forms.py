@@ -5,8 +5,14 @@ from ftc.compiler.render.values import Word
 
 
 def form_words(uses: Uses) -> dict[str, Word]:
-    """Return the function that reads a row (`read`), and the one that makes records (`make`)."""
-    return {"read": Word(_name_reader(uses)), "make": Word(_name_maker(uses))}
+    """Return the functions that read a row, make records, and count and cut those of a pair."""
+    whole = "whole_" if uses.reward_model else ""
+    return {
+        "read": Word(_name_reader(uses)),
+        "make": Word(_name_maker(uses)),
+        "count_pair": Word(f"count_{whole}pair"),
+        "cut_pair": Word(f"cut_{whole}answers"),
+    }
 
 
 def _name_reader(uses: Uses) -> str:

@@ -49,7 +49,8 @@ def _remove_arguments(text: str) -> str:
         if isinstance(target, ast.Name)
     }
     lines = text.split("\n")
-    for keyword in sorted(_find_empty(tree, undefined), key=lambda k: k.lineno, reverse=True):
+    found = _find_empty(tree, undefined)
+    for keyword in sorted(found, key=lambda k: (k.lineno, k.col_offset), reverse=True):
         start, end = keyword.lineno - 1, keyword.end_lineno or keyword.lineno
         code = lines[start].encode()
         before, after = code[: keyword.col_offset].decode(), code[keyword.end_col_offset :].decode()

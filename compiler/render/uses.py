@@ -39,9 +39,6 @@ class Uses:
     file_data: bool
     downloads: bool
     streamed: bool
-    csv_stream: bool
-    jsonl_stream: bool
-    parquet_stream: bool
     mixture: bool
     weighed: bool
     source_limits: bool
@@ -49,8 +46,8 @@ class Uses:
     exact_lengths: bool
     forms: bool
     csv: bool
+    encoded: bool
     jsonl: bool
-    json: bool
     parquet: bool
     form_chat: bool
     form_pairs: bool
@@ -60,6 +57,8 @@ class Uses:
     compared: bool
     system: bool
     template: bool
+    conversations: bool
+    plain_answers: bool
     append_eos: bool
     loss_on_all: bool
     last_answer: bool
