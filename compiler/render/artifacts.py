@@ -9,7 +9,12 @@ from ftc.compiler.render.accelerate import accelerate_config
 from ftc.compiler.render.deepspeed import deepspeed_config
 from ftc.compiler.render.file import Language
 from ftc.compiler.render.launch import sky_task, trainjob
-from ftc.compiler.render.modelfile import adapter_modelfile_data, modelfile_data
+from ftc.compiler.render.modelfile import (
+    adapter_modelfile_data,
+    modelfile_data,
+    write_adapter_modelfile,
+    write_modelfile,
+)
 from ftc.compiler.render.passages import list_absent
 from ftc.compiler.render.picture import draw_plan
 from ftc.compiler.render.pins import requirements, requirements_lock
@@ -20,9 +25,10 @@ from ftc.compiler.render.uses import Uses
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Artifact:
-    """One file, made from exactly one of `template`, `data` (dumped in its format) and `text`.
+    """One file, made from exactly one of `text`, `template` and `data` (dumped in its format).
 
-    The template may depend on the run, and leaves out the blocks that `absent` names. With a template, `data` is what parsing the file must give. `about` is its line in the README's
+    The template may depend on the run, and leaves out the blocks that `absent` names. With one of
+    the others, `data` is what parsing the file must give. `about` is its line in the README's
     table of files.
     """
 
@@ -47,12 +53,24 @@ def _script(
     return Artifact(name=name, language="python", about=about, template=chosen, when=when)
 
 
+def _ignored(uses: Uses) -> tuple[str, ...]:
+    """Return the lines of .gitignore."""
+    logs = ("slurm-*.log",) if uses.slurm else ()
+    return ("run/", ".venv/", "__pycache__/", "*.gguf", *logs, ".ftc-*")
+
+
 def _preparer(source: BundleSource) -> str:
     """Return the template of prepare.py for a mixture, a stream or files."""
     if source.facts.data.sources:
         return "sources/mixture.j2"
     streamed = source.facts.data.streamed_rows is not None
     return "sources/stream.j2" if streamed else "prepare.py.j2"
+
+
+def _evaluator(source: BundleSource) -> str:
+    """Return the template of evaluate.py for the model's output: tokens or scores."""
+    scores = OBJECTIVES[source.spec.objective.type].head == "scores"
+    return "evaluate_scores.py.j2" if scores else "evaluate.py.j2"
 
 
 def _trainer(source: BundleSource) -> str:
@@ -72,7 +90,7 @@ ARTIFACTS: Final = (
         name=".gitignore",
         language="text",
         about="keeps the run folder and GGUF files out of git",
-        template=lambda _: "gitignore.j2",
+        text=lambda _, uses: "".join(f"{line}\n" for line in _ignored(uses)),
     ),
     Artifact(
         name="spec.json",
@@ -96,7 +114,12 @@ ARTIFACTS: Final = (
     _script(
         "train.py", "trains; resumes from the last checkpoint if there is one", template=_trainer
     ),
-    _script("evaluate.py", "measures the result on the test split", lambda uses: uses.test),
+    _script(
+        "evaluate.py",
+        "measures the result on the test split",
+        lambda uses: uses.test,
+        _evaluator,
+    ),
     Artifact(
         name="reward_functions.py",
         language="copy",
@@ -198,7 +221,7 @@ ARTIFACTS: Final = (
         name="Modelfile",
         language="modelfile",
         about="runs the result in Ollama",
-        template=lambda _: "Modelfile.j2",
+        text=lambda source, _: write_modelfile(source),
         data=modelfile_data,
         when=lambda uses: uses.gguf,
     ),
@@ -206,7 +229,7 @@ ARTIFACTS: Final = (
         name="Modelfile.adapter",
         language="modelfile",
         about="runs the adapter on its base in Ollama",
-        template=lambda _: "Modelfile.adapter.j2",
+        text=lambda source, _: write_adapter_modelfile(source),
         data=adapter_modelfile_data,
         when=lambda uses: uses.adapter,
     ),

@@ -17,7 +17,6 @@ from ftc.compiler.plan.reasons import sentence
 from ftc.compiler.render.forms import form_words
 from ftc.compiler.render.launch import launch_words
 from ftc.compiler.render.method import method_values
-from ftc.compiler.render.modelfile import modelfile_context
 from ftc.compiler.render.rewards import reward_values
 from ftc.compiler.render.source import BundleSource, find_context_tokens
 from ftc.compiler.render.sources import source_values
@@ -63,7 +62,6 @@ def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
             "session": Word("DistributedSession" if uses.distributed else "TrainingSession"),
             "model_class": Word(_model_class(uses)),
         },
-        "modelfile": modelfile_context(source),
     }
 
 

@@ -282,7 +282,8 @@ def _score_uses(source: BundleSource) -> dict[str, bool]:
         "classes": spec.objective.type == "classification",
         "reward_model": spec.objective.type == "reward",
         "widened": spec.objective.type == "reward" and _is_adapter_in_16_bits(source),
-        "cast_adapter": spec.method.type == "qlora" and not decided.sharding.value.startswith("zero"),
+        "cast_adapter": spec.method.type == "qlora"
+        and not decided.sharding.value.startswith("zero"),
         "balanced": weights == "balanced",
         "weighed_labels": isinstance(weights, Mapping),
         "best_class_metric": _is_best_by_metric(decided) and scores and validation,
@@ -315,13 +316,11 @@ def _metric_uses(source: BundleSource) -> dict[str, bool]:
 def _export_uses(source: BundleSource) -> dict[str, bool]:
     """Return the choices of the stages after training."""
     spec = source.spec
-    ollama = renders_template(source) and _has_ollama_family(source)
     converted = bool(spec.export.types) or spec.export.adapter
     return {
         "gguf": bool(spec.export.types),
         "importance": any(wants_matrix(kind) for kind in spec.export.types),
-        "ollama_template": ollama,
-        "ollama_checked": ollama and converted,
+        "ollama_checked": converted and has_ollama_template(source),
         "adapter": spec.export.adapter,
         "finished": _is_finished(source),
         "converted": converted,
@@ -370,7 +369,10 @@ def _is_best_by_metric(decided: Decisions) -> bool:
     return decided.best_by.value == "metric" and decided.metric.value != "none"
 
 
-def _has_ollama_family(source: BundleSource) -> bool:
+def has_ollama_template(source: BundleSource) -> bool:
+    """Return whether the chat template of training is of a family that is written for Ollama."""
+    if not renders_template(source):
+        return False
     ollama = source.facts.tokenizer.ollama
     return ollama is not None and find_ollama_family(ollama.family or "") is not None
 

@@ -155,7 +155,6 @@ class Uses:
     chrf: bool
     gguf: bool
     importance: bool
-    ollama_template: bool
     ollama_checked: bool
     adapter: bool
     finished: bool
