@@ -14,8 +14,9 @@ from ftc.compiler.plan.gguf.verification import importance_reason, importance_to
 from ftc.compiler.plan.memory.peak import shape_of
 from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.plan.reasons import sentence
+from ftc.compiler.render.arguments import listed_words, passed_words
 from ftc.compiler.render.forms import form_words
-from ftc.compiler.render.launch import launch_words
+from ftc.compiler.render.launch import job_options, launch_words
 from ftc.compiler.render.method import method_values
 from ftc.compiler.render.rewards import reward_values
 from ftc.compiler.render.source import BundleSource, find_context_tokens
@@ -31,6 +32,7 @@ _OPEN_ANSWER_TOKENS: Final = 512
 #: Values that only some bundles have, each with the choice (a field of `Uses`) that needs it.
 _NEEDED_BY: Final[Mapping[str, str]] = {
     **{setting.name: setting.when for setting in SETTINGS if setting.when is not None},
+    "also_train": "also_train",
     "beta": "anchored",
     "delimiter": "csv",
     "encoding": "encoded",
@@ -45,18 +47,26 @@ _FROZEN_TOWER: Final = "the language model; the tower beside it reads no text an
 
 
 def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
-    """Return `value`, `why`, `word`, and the choices: `uses` for conditions, `flag` to print."""
+    """Return `value`, `why`, `word`, and the choices: `uses` for conditions, `flag` to print.
+
+    A `switch` is True, or undefined; `items` are lists of words.
+    """
     decided = source.plan.decisions.items()
     values = {**_decided_values(source), **_spec_values(source)}
     return {
         "uses": uses,
         "flag": {name: Word(str(choice)) for name, choice in asdict(uses).items()},
+        "switch": {name: Word("True") for name, choice in asdict(uses).items() if choice},
+        "items": listed_words(uses),
+        "job_options": job_options(source),
         "value": _literals(_keep_needed(values, uses)),
         "why": {**_reasons(decided), **_more_reasons(source)},
         "word": {
             "restarts": Word(str(_RESTARTS)),
             **launch_words(source),
+            **passed_words(uses),
             **form_words(uses),
+            "python": Word("python3" if uses.container else "python"),
             "read_table": Word(f"read_{source.facts.data.format}"),
             "metric": Word(source.plan.decisions.metric.value),
             "session": Word("DistributedSession" if uses.distributed else "TrainingSession"),

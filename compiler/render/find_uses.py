@@ -60,12 +60,14 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
         "experts": decided.lora_experts is not None,
         "new_tokens": bool(spec.model.new_tokens),
         "token_rows": bool(token_tables(source)),
+        "adapts_tokens": bool(spec.model.new_tokens) and spec.method.type in ("lora", "qlora"),
         "also_train": decided.also_train is not None and spec.method.type != "freeze",
         "model_folder": source.model_path is not None,
         "chained": _is_chained(source),
         "model_hub": source.model_path is None,
         "custom_code": spec.model.trust_remote_code,
         "pickles": spec.model.pickled_weights,
+        "safetensors": not spec.model.pickled_weights,
         "options": source.model_path is None or spec.model.trust_remote_code,
         "chat_template_file": source.chat_template is not None,
         "template_options": bool(spec.data.template_options) and renders_template(source),
@@ -92,6 +94,8 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
     on_hub = [path is None for path in source.data_paths or (source.data_path,)]
     splits = OBJECTIVES[spec.objective.type].splits
     validation, test = decided.validation_rows.value > 0, decided.test_rows.value > 0
+    stratify = decided.stratify.value and form not in ("text", "preference")
+    closes = facts.tokenizer.closes_answer is not False
     compared, classes = form in ("preference", "feedback"), spec.objective.type == "classification"
     return {
         **_reading_uses(parts),
@@ -116,7 +120,9 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
         "template": renders_template(source),
         "conversations": renders_template(source) and not compared,
         "plain_answers": not (renders_template(source) or compared or classes or form == "text"),
-        "append_eos": facts.tokenizer.closes_answer is False,
+        "append_eos": not closes,
+        "closes": renders_template(source) and not closes,
+        "raw": not renders_template(source),
         "loss_on_all": spec.objective.loss_on == "all",
         "mask_reasoning": spec.data.reasoning == "mask",
         "strip_reasoning": spec.data.reasoning == "strip",
@@ -126,8 +132,10 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
         "deduplicate": spec.data.cleaning.drop_duplicates,
         "truncate": spec.data.cleaning.overlong == "truncate" and not splits,
         "split": splits,
+        "cut": spec.data.cleaning.overlong == "truncate" or splits,
         "max_rows": spec.data.max_rows is not None,
-        "stratify": decided.stratify.value and form not in ("text", "preference"),
+        "stratify": stratify,
+        "keep_answers": stratify or classes or decided.metric.value == "accuracy",
         "validation": validation,
         "test": test,
     }
@@ -211,6 +219,9 @@ def _training_uses(source: BundleSource) -> dict[str, bool]:
         "allow_worse": spec.training.evaluation.allow_worse,
         "packed": decided.packing.value != "none",
         "stacked": decided.packing.value != "none" and decided.attention.value != _VARIABLE_LENGTHS,
+        "concatenated": (
+            decided.packing.value != "none" and decided.attention.value == _VARIABLE_LENGTHS
+        ),
         "liger": spec.training.liger,
         **_order_uses(source),
         "fused_head": not gpu and NEEDS[spec.objective.type].head == "fused",
@@ -230,7 +241,9 @@ def _order_uses(source: BundleSource) -> dict[str, bool]:
     mean_loss = averaged and not samples(spec) and (by_token or distributed)
     return {
         "group_by_length": decided.group_by_length.value,
-        "sorted_rows": decided.packing.value == "none" and sorts_rows(spec),
+        "by_length": (
+            decided.group_by_length.value or (decided.packing.value == "none" and sorts_rows(spec))
+        ),
         "mean_loss": mean_loss,
         "by_token": by_token,
     }
@@ -305,6 +318,7 @@ def _metric_uses(source: BundleSource) -> dict[str, bool]:
             answered and _is_best_by_metric(decided) and validation and not samples(spec)
         ),
         "counted": counted and validation,
+        "samples": "samples" in decided.items(),
         "labels": answered and metric in ("accuracy", "macro_f1"),
         "accuracy": metric == "accuracy",
         "macro_f1": metric == "macro_f1",
@@ -321,6 +335,7 @@ def _export_uses(source: BundleSource) -> dict[str, bool]:
         "gguf": bool(spec.export.types),
         "importance": any(wants_matrix(kind) for kind in spec.export.types),
         "ollama_checked": converted and has_ollama_template(source),
+        "adds_end": (source.facts.tokenizer.closes_answer is False or not renders_template(source)),
         "adapter": spec.export.adapter,
         "finished": _is_finished(source),
         "converted": converted,

@@ -7,12 +7,14 @@ from ftc.compiler.render.values import Word
 def form_words(uses: Uses) -> dict[str, Word]:
     """Return the functions that read a row, make records, and count and cut those of a pair."""
     whole = "whole_" if uses.reward_model else ""
-    return {
-        "read": Word(_name_reader(uses)),
-        "make": Word(_name_maker(uses)),
-        "count_pair": Word(f"count_{whole}pair"),
-        "cut_pair": Word(f"cut_{whole}answers"),
-    }
+    words = {"read": _name_reader(uses), "make": _name_maker(uses)}
+    if uses.pairs:
+        words |= {"count_pair": f"count_{whole}pair", "whole": str(uses.reward_model)}
+    if uses.compared and uses.truncate:
+        words["cut_pair"] = f"cut_{whole}answers"
+    if uses.jsonl or uses.parquet:
+        words["unpack"] = "parse_lines" if uses.jsonl else "unpack_batch"
+    return {name: Word(word) for name, word in words.items()}
 
 
 def _name_reader(uses: Uses) -> str:

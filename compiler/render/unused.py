@@ -65,7 +65,8 @@ def _find_empty(node: ast.AST, undefined: set[str]) -> Iterator[ast.keyword]:
         inside = list(_find_empty(child, undefined))
         yield from inside
         names = {name.id for name in ast.walk(child) if isinstance(name, ast.Name)}
-        if isinstance(child, ast.keyword) and not inside and names & undefined:
+        lacking = names & undefined or any(name.startswith(UNDEFINED) for name in names)
+        if isinstance(child, ast.keyword) and not inside and lacking:
             yield child
 
 

@@ -22,11 +22,13 @@ class Uses:
     also_train: bool
     new_tokens: bool
     token_rows: bool
+    adapts_tokens: bool
     model_folder: bool
     chained: bool
     model_hub: bool
     custom_code: bool
     pickles: bool
+    safetensors: bool
     options: bool
     chat_template_file: bool
     template_options: bool
@@ -60,6 +62,8 @@ class Uses:
     conversations: bool
     plain_answers: bool
     append_eos: bool
+    closes: bool
+    raw: bool
     loss_on_all: bool
     last_answer: bool
     mask_reasoning: bool
@@ -68,9 +72,11 @@ class Uses:
     repair: bool
     deduplicate: bool
     truncate: bool
+    cut: bool
     split: bool
     max_rows: bool
     stratify: bool
+    keep_answers: bool
     validation: bool
     test: bool
     # preference pairs
@@ -113,9 +119,10 @@ class Uses:
     allow_worse: bool
     packed: bool
     stacked: bool
+    concatenated: bool
     liger: bool
     group_by_length: bool
-    sorted_rows: bool
+    by_length: bool
     mean_loss: bool
     by_token: bool
     fused_head: bool
@@ -148,6 +155,7 @@ class Uses:
     harness: bool
     best_by_metric: bool
     counted: bool
+    samples: bool
     labels: bool
     accuracy: bool
     macro_f1: bool
@@ -155,6 +163,7 @@ class Uses:
     chrf: bool
     gguf: bool
     importance: bool
+    adds_end: bool
     ollama_checked: bool
     adapter: bool
     finished: bool
