@@ -67,10 +67,14 @@ def _preparer(source: BundleSource) -> str:
     return "sources/stream.j2" if streamed else "prepare.py.j2"
 
 
-def _evaluator(source: BundleSource) -> str:
-    """Return the template of evaluate.py for the model's output: tokens or scores."""
-    scores = OBJECTIVES[source.spec.objective.type].head == "scores"
-    return "evaluate_scores.py.j2" if scores else "evaluate.py.j2"
+def _by_output(name: str) -> Callable[[BundleSource], str]:
+    """Return what chooses a script's template by the model's output: tokens or scores."""
+
+    def choose(source: BundleSource) -> str:
+        scores = OBJECTIVES[source.spec.objective.type].head == "scores"
+        return f"{name}_scores.py.j2" if scores else f"{name}.py.j2"
+
+    return choose
 
 
 def _trainer(source: BundleSource) -> str:
@@ -118,7 +122,7 @@ ARTIFACTS: Final = (
         "evaluate.py",
         "measures the result on the test split",
         lambda uses: uses.test,
-        _evaluator,
+        _by_output("evaluate"),
     ),
     Artifact(
         name="reward_functions.py",
@@ -140,7 +144,7 @@ ARTIFACTS: Final = (
         lambda uses: uses.harness,
     ),
     _script("export.py", "merges, converts to GGUF, quantizes and verifies"),
-    _script("ask.py", "asks the result one question"),
+    _script("ask.py", "asks the result one question", template=_by_output("ask")),
     Artifact(
         name="accelerate.yaml",
         language="yaml",

@@ -66,6 +66,7 @@ def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
             **launch_words(source),
             **passed_words(uses),
             **form_words(uses),
+            "asked": Word("messages" if uses.template else "prompt"),
             "python": Word("python3" if uses.container else "python"),
             "read_table": Word(f"read_{source.facts.data.format}"),
             "metric": Word(source.plan.decisions.metric.value),
