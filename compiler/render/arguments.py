@@ -11,6 +11,7 @@ from ftc.compiler.render.values import Word
 
 #: The name that is passed, and the choice (a field of `Uses`) with which it is.
 _PASSED: Final[Mapping[str, tuple[str, str]]] = {
+    "adapter": ("adapter", "wrapped_by_trainer"),
     "answered_metric": ("METRIC", "answered"),
     "class_metric": ("METRIC", "best_class_metric"),
     "count_calls": ("tool_calls.count_rows", "tools"),
@@ -24,6 +25,7 @@ _PASSED: Final[Mapping[str, tuple[str, str]]] = {
     "revision": ("MODEL_REVISION", "model_hub"),
     "start_rank": ("LORA_RANK", "split_init"),
     "to_messages": ("to_messages", "tools"),
+    "validation_rows": ("validation_rows", "validation"),
 }
 #: Steps of the merge, in their order.
 _FINISHING: Final[Mapping[str, str]] = {

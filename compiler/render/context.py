@@ -15,7 +15,7 @@ from ftc.compiler.plan.memory.peak import shape_of
 from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.plan.reasons import sentence
 from ftc.compiler.render.arguments import listed_words, passed_words
-from ftc.compiler.render.forms import form_words
+from ftc.compiler.render.forms import form_words, list_readers
 from ftc.compiler.render.launch import job_options, launch_words
 from ftc.compiler.render.method import method_values
 from ftc.compiler.render.rewards import reward_values
@@ -58,6 +58,7 @@ def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
         "flag": {name: Word(str(choice)) for name, choice in asdict(uses).items()},
         "switch": {name: Word("True") for name, choice in asdict(uses).items() if choice},
         "items": listed_words(uses),
+        "readers": list_readers(uses),
         "job_options": job_options(source),
         "value": _literals(_keep_needed(values, uses)),
         "why": {**_reasons(decided), **_more_reasons(source)},
@@ -69,6 +70,7 @@ def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
             "asked": Word("messages" if uses.template else "prompt"),
             "python": Word("python3" if uses.container else "python"),
             "read_table": Word(f"read_{source.facts.data.format}"),
+            "train_rows": Word("packed" if uses.packed else "train_rows"),
             "metric": Word(source.plan.decisions.metric.value),
             "session": Word("DistributedSession" if uses.distributed else "TrainingSession"),
             "model_class": Word(_model_class(uses)),

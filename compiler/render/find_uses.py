@@ -295,6 +295,9 @@ def _score_uses(source: BundleSource) -> dict[str, bool]:
         "classes": spec.objective.type == "classification",
         "reward_model": spec.objective.type == "reward",
         "widened": spec.objective.type == "reward" and _is_adapter_in_16_bits(source),
+        "wrapped_by_trainer": (
+            spec.method.type in ("lora", "qlora") and spec.objective.type != "classification"
+        ),
         "cast_adapter": spec.method.type == "qlora"
         and not decided.sharding.value.startswith("zero"),
         "balanced": weights == "balanced",

@@ -17,6 +17,17 @@ def form_words(uses: Uses) -> dict[str, Word]:
     return {name: Word(word) for name, word in words.items()}
 
 
+def list_readers(uses: Uses) -> list[tuple[Word, Word]]:
+    """Return the forms of a mixture with the function that reads a row of each."""
+    chat = "read_calling_chat" if uses.tools else "read_chat"
+    readers = {
+        "chat": chat if uses.form_chat else None,
+        "instruction": "read_instruction" if uses.form_instruction else None,
+        "prompt_completion": "read_answer" if uses.form_pairs else None,
+    }
+    return [(Word(form), Word(name)) for form, name in readers.items() if name is not None]
+
+
 def _name_reader(uses: Uses) -> str:
     if uses.form_text:
         return "read_text"

@@ -132,6 +132,7 @@ class Uses:
     reward_model: bool
     widened: bool
     cast_adapter: bool
+    wrapped_by_trainer: bool
     balanced: bool
     weighed_labels: bool
     best_class_metric: bool
