@@ -1,7 +1,8 @@
 """Objectives: what the model learns, and which rows it needs.
 
-One entry here and one template, `templates/objectives/<script>.j2`, make an objective. The template
-extends `train.py.j2`. Its settings are properties of `/objective` in the schema, each with the objectives that read it (`x-when`).
+One entry here and one template, `templates/objectives/<script>.j2`, make an objective. The
+template extends `train.py.j2`. The objective's settings are properties of `/objective` in the
+schema, each with the objectives that read it (`x-when`).
 """
 
 from collections.abc import Mapping

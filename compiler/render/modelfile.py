@@ -11,6 +11,9 @@ from ftc.compiler.resolve.chat_template.ollama import write_template
 
 #: Rows without a chat template: each text on its own line, as prepare.py writes them.
 _PLAIN: Final = "{{ if .System }}{{ .System }}\n{{ end }}{{ .Prompt }}\n"
+_APART: Final = (
+    "The base model and the adapter apart: one base serves as many adapters as were trained on it."
+)
 _TEXT: Final = "{{ .Prompt }}"  # the start of a text, unchanged
 
 
@@ -38,7 +41,8 @@ def write_modelfile(source: BundleSource) -> str:
     notes = [f"ollama create {spec.name} -f Modelfile"]
     if has_ollama_template(source):
         notes.append(
-            "TEMPLATE is the chat template of training for Ollama: export.py compares it with the rows."
+            "TEMPLATE is the chat template of training for Ollama: export.py compares it with the"
+            " rows."
         )
     elif renders_template(source):
         notes.append("Without a TEMPLATE, Ollama uses the chat template inside the GGUF file.")
@@ -50,8 +54,7 @@ def write_adapter_modelfile(source: BundleSource) -> str:
     """Return the adapter's Modelfile."""
     notes = [
         f"ollama create {source.spec.name} -f Modelfile.adapter",
-        "The base model and the adapter apart: one base serves as many adapters as were trained on"
-        " it.",
+        _APART,
     ]
     said = adapter_modelfile_data(source)
     return _write(notes, said, [f"ADAPTER {said['adapter']}"])
