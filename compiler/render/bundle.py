@@ -37,7 +37,8 @@ def render_bundle(source: BundleSource) -> tuple[RenderedFile, ...]:
         for artifact in artifacts
         if artifact.language in ("python", "shell")
     }
-    modules = carry_modules(scripts.values())
+    tracker = [f"tracking_{source.spec.tracking.type}"] if uses.tracked else []
+    modules = carry_modules(scripts.values(), tracker)
     context |= readme_context(source, artifacts, modules)
     rest = {
         artifact.name: _render(artifact, source, uses, context)

@@ -98,7 +98,13 @@ def _model_class(uses: Uses) -> str:
 
 
 def _keep_needed(values: Mapping[str, Any], uses: Uses) -> dict[str, Any]:
-    """Return the values that this bundle has; scripts leave out an argument without its value."""
+    """Return the values that this bundle has; scripts leave out an argument without its value.
+
+    Raises ValueError if a value is missing that a choice needs.
+    """
+    for name, choice in _NEEDED_BY.items():
+        if getattr(uses, choice) and name not in values:
+            raise ValueError(f"a script needs {name}, which this bundle does not have")
     lacking = {name for name, choice in _NEEDED_BY.items() if not getattr(uses, choice)}
     return {name: value for name, value in values.items() if name not in lacking}
 

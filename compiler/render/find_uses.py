@@ -373,7 +373,10 @@ def _reward_uses(source: BundleSource) -> dict[str, bool]:
     rewards = find_rewards(spec, source.facts.data) if sampled else ()
     return {
         "sampled": sampled,
-        "anchored": not sampled or sampling_reference(spec) != "none",
+        "anchored": (
+            source.plan.decisions.beta is not None
+            and (not sampled or sampling_reference(spec) != "none")
+        ),
         "base_again": sampled and source.model_path is None and sampling_reference(spec) == "copy",
         "reward_exact": any(reward.match == "exact" for reward in rewards),
         "reward_numeric": any(reward.match == "numeric" for reward in rewards),
