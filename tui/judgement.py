@@ -50,7 +50,7 @@ def judge(conversation: Conversation, about: str) -> tuple[list[Line], Request |
         return fit(conversation, about), None
     told = _explained(conversation, about, ())
     return [
-        *(told or [conversation.line("judge.unknown")]),
+        *(told or [conversation.line("outside")]),
         *conversation.go_to(conversation.draft),
     ], None
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from ftc.compiler.checks.registry import run_checks
 from ftc.compiler.compilation import Compilation
 from ftc.compiler.plan.known_facts import KnownFacts, known
 from ftc.compiler.plan.plan import Plan
@@ -59,6 +60,14 @@ class Situation:
     def known(self) -> KnownFacts | None:
         """All four facts, if all are known."""
         return None if self.facts is None else known(self.facts)
+
+    def data_problems(self) -> tuple[Finding, ...]:
+        """Return the findings about the data, also while nothing else is known."""
+        found = self.findings
+        if self.plan is None and self.spec is not None and self.facts is not None:
+            found = (*found, *run_checks(self.spec, self.facts, None))
+        about = {each.code: each for each in found if each.pointer.startswith("/data")}
+        return tuple(about.values())
 
 
 @dataclass(slots=True)
