@@ -95,7 +95,7 @@ def recommend_models(conversation: Conversation) -> list[Line]:
     )
     if not found.options:
         return [conversation.line("no_models"), *conversation.ask()]
-    conversation.step = found
+    conversation.step, conversation.tabled = found, ()
     table = conversation.ask() or conversation.table()
     return [conversation.line("models"), *table]
 

@@ -20,6 +20,7 @@ from ftc.tui.likely_files import list_likely
 from ftc.tui.situation import Observer, Situation
 from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.reading import Change
+from ftc.tui.unknown_gpu import find_near
 
 _MOST_FILES: Final = 4
 _MOST_COLUMNS: Final = 8
@@ -195,8 +196,11 @@ def _told(pick: Pick) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _machines(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
-    del draft, situation, folder
-    yield from ((name, name) for name in _MACHINES)
+    """Yield the known names that are nearest to an unknown one, else the usual machines."""
+    del situation, folder
+    said = draft.get("/hardware/gpu")
+    near = find_near(said) if said not in (None, *_MACHINES) else ()
+    yield from ((name, name) for name in (*near, *(_MACHINES[:1] if near else _MACHINES)))
 
 
 def _methods(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:

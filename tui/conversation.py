@@ -13,7 +13,7 @@ from typing import Any, Final
 from ftc.compiler.plan.plan import Plan
 from ftc.spec.finding import Finding
 from ftc.tui.choices import offer
-from ftc.tui.dialogue import Done, Option, Question, Step, ask_goal, next_step
+from ftc.tui.dialogue import Done, Option, Question, Step, ask_goal, concerns, next_step
 from ftc.tui.draft import Draft, written
 from ftc.tui.fact_summary import summarize_facts
 from ftc.tui.finish import Finished
@@ -32,8 +32,10 @@ _LOOKED_UP: Final = frozenset({"/model/id", "/data/source", "/data/sources", "/h
 class Conversation:
     """The draft, its history and the current step; methods return the lines to show.
 
-    `proposal` waits for a yes; `writes` is the goal whose example file is written with it. `goal`
-    is None while nobody has said it; then the data shows what the model learns.
+    `proposal` waits for a yes; `writes` is the goal whose example file is written with it. `saves`
+    is the file that waits for a yes to be written although the draft has errors. `goal` is None
+    while nobody has said it; then the data shows what the model learns. `lacks_data`: the user said
+    that there are no data yet. `tabled` is the table that was shown last.
     """
 
     observer: Observer
@@ -45,7 +47,10 @@ class Conversation:
     future: list[Draft] = field(default_factory=list)
     proposal: tuple[Change, ...] = ()
     writes: Goal | None = None
+    saves: Path | None = None
     goal: Goal | None = None
+    lacks_data: bool = False
+    tabled: tuple[Line, ...] = ()
     spec: Path | None = None
     finished: Finished | None = None
     ended: bool = False
@@ -110,17 +115,23 @@ class Conversation:
         return [*lines, *self.table(), Line(who="ftc", text=question, kind="question")]
 
     def table(self) -> list[Line]:
-        """Return the models on offer side by side, and the answers that are not offered."""
+        """Return the models on offer side by side, and the answers that are not offered.
+
+        What the last table said is not repeated.
+        """
         if isinstance(self.step, Done):
             return []
         table = tabulate(self.step.options, self.voice)
-        told = [Line(who="ftc", text=f"{table}\n{self.voice.say('models.legend')}")] if table else []
+        told = (
+            [Line(who="ftc", text=f"{table}\n{self.voice.say('models.legend')}")] if table else []
+        )
         data = self.situation.data
         if table and (self.goal == "classify" or (data is not None and data.labels)):
             told.append(self.line("models.for_labels"))
         if self.step.withheld:
             told.append(self.line("withheld", what=self._withheld(self.step.withheld)))
-        return told
+        before, self.tabled = self.tabled, tuple(told)
+        return [] if before == self.tabled else told
 
     def _withheld(self, options: tuple[Option, ...]) -> str:
         """Return the answers that are not offered, each with its plan."""
@@ -169,6 +180,14 @@ class Conversation:
             return self.voice.say("consequence.fits", spare=spare)
         time = self.voice.duration(plan.time_seconds)
         return self.voice.say("consequence.takes", spare=spare, time=time)
+
+    def errors_to_save(self) -> tuple[Finding, ...]:
+        """Return the errors about values of the draft, which a saved spec would have."""
+        return tuple(
+            finding
+            for finding in self.situation.findings
+            if finding.severity == "error" and concerns(finding, self.draft)
+        ) or self.observer.find_missing(self.draft)
 
     def spec_text(self) -> str:
         """Return the current spec as text."""

@@ -129,11 +129,12 @@ def _is_too_large(situation: Situation) -> bool:
 def _first_error(situation: Situation, draft: Draft) -> Finding | None:
     """Return the first error about a value of the draft."""
     errors = [finding for finding in situation.findings if finding.severity == "error"]
-    said = [finding for finding in errors if _concerns(finding, draft)]
+    said = [finding for finding in errors if concerns(finding, draft)]
     return next(iter(said or errors), None)
 
 
-def _concerns(finding: Finding, draft: Draft) -> bool:
+def concerns(finding: Finding, draft: Draft) -> bool:
+    """Return whether a finding is about a section that the draft has."""
     section = finding.pointer.split("/")[1:2]
     return bool(section) and draft.has(f"/{section[0]}")
 

@@ -40,7 +40,8 @@ def settle_goal(conversation: Conversation, goal: Goal) -> list[Line]:
         told += conversation.change((change,))
     conversation.look()
     has_data = conversation.draft.has("/data/source")
-    if has_data or list_likely(conversation.observer.folder):
+    some = has_data or list_likely(conversation.observer.folder)
+    if some and not conversation.lacks_data:
         return [*told, *conversation.ask()]
     return [*told, *offer_examples(conversation, goal)]
 
@@ -48,6 +49,7 @@ def settle_goal(conversation: Conversation, goal: Goal) -> list[Line]:
 def answer_without_data(conversation: Conversation) -> list[Line]:
     """Explain how data are made, and offer an example file; the goal is asked first."""
     if conversation.goal is None:
+        conversation.lacks_data = True
         conversation.step = ask_goal()
         return [conversation.line("goal.needed"), *conversation.ask()]
     return offer_examples(conversation, conversation.goal)

@@ -1,6 +1,7 @@
 """The handlers of requests, one function for each: undo, explain, show, save, compile, ..."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Final
 
 from ftc.spec.finding import EnvironmentFailure, Finding
@@ -14,7 +15,7 @@ from ftc.tui.finish import finish, save, spec_path
 from ftc.tui.goal_dialogue import take_option
 from ftc.tui.judgement import judge
 from ftc.tui.line import Line
-from ftc.tui.translation import tell_failure
+from ftc.tui.translation import tell, tell_failure
 from ftc.tui.understanding.reading import Request
 
 Handler = Callable[[Conversation, str], list[Line]]
@@ -139,6 +140,18 @@ def _save(conversation: Conversation, about: str) -> list[Line]:
         path = path.with_name(path.name + ".json")
     if path.exists() and path != conversation.spec:
         return [conversation.line("taken", path=path)]
+    if errors := conversation.errors_to_save():
+        conversation.saves = path
+        what = "\n".join(f"  {tell(error, conversation.voice)}" for error in errors)
+        asked = conversation.line(
+            "save.errors", "proposal", count=len(errors), what=what, path=path
+        )
+        return [asked]
+    return save_at(conversation, path)
+
+
+def save_at(conversation: Conversation, path: Path) -> list[Line]:
+    """Write the spec to a file, and ask the open question again."""
     try:
         save(conversation.draft, path)
     except EnvironmentFailure as failure:

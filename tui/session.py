@@ -14,10 +14,11 @@ from ftc.tui.goals import find_goal
 from ftc.tui.language_model import ModelReader
 from ftc.tui.line import Line
 from ftc.tui.ordinals import find_offer
-from ftc.tui.request_handlers import handle
+from ftc.tui.request_handlers import handle, save_at
 from ftc.tui.topic_answers import answer_question
 from ftc.tui.understanding.reader import WORDS_ALONE, read
 from ftc.tui.understanding.reading import Change, Choice, Reading, Understander
+from ftc.tui.unknown_gpu import ask_near
 from ftc.tui.unused import name_unused
 
 
@@ -67,7 +68,7 @@ class Session(Conversation):
     @property
     def options(self) -> tuple[Option, ...]:
         """The answers on offer; none while a yes or a no is asked for."""
-        if self.kept is not None or self.proposal:
+        if self.kept is not None or self.proposal or self.saves is not None:
             return ()
         return self.step.options if isinstance(self.step, Question) else ()
 
@@ -76,6 +77,8 @@ class Session(Conversation):
             return self.ask()
         if self.kept is not None:
             return self._go_on(text)
+        if self.saves is not None and (decided := self._decide_to_save(text)) is not None:
+            return decided
         if self.proposal and (decided := self._decide(text)) is not None:
             return decided
         self.proposal, self.writes = (), None
@@ -108,6 +111,9 @@ class Session(Conversation):
         answer = answer_question(self, text, None)
         if answer is not None:
             return answer
+        near = ask_near(text)
+        if near is not None:
+            return self._ask_choice(near)
         goal = find_goal(text)
         return None if goal is None else settle_goal(self, goal)
 
@@ -142,6 +148,16 @@ class Session(Conversation):
         if request.kind == "no":
             return [self.line("dropped"), *self.ask()]
         return self.apply(changes) if writes is None else write_and_use(self, changes, writes)
+
+    def _decide_to_save(self, text: str) -> list[Line] | None:
+        """Save a spec with errors on a yes; None if the message is no decision."""
+        path, self.saves = self.saves, None
+        request = read(text, {}).request
+        if path is None or request is None or request.kind not in ("yes", "no"):
+            return None
+        if request.kind == "yes":
+            return save_at(self, path)
+        return [self.line("dropped"), *self.ask()]
 
     def _go_on(self, text: str) -> list[Line]:
         """Restore the saved draft on a yes; any other message is answered with a new draft."""

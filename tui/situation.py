@@ -15,7 +15,7 @@ from ftc.spec.document import Document
 from ftc.spec.finding import Finding
 from ftc.spec.sections import Spec
 from ftc.spec.validate import validate
-from ftc.tui.draft import Draft, completed
+from ftc.tui.draft import Draft, completed, written
 
 #: The field without which nobody said what a fact is about.
 _NEEDED: Final = {
@@ -104,6 +104,15 @@ class Observer:
             plan=compilation.plan,
             findings=compilation.judged,
         )
+
+    def find_missing(self, draft: Draft) -> tuple[Finding, ...]:
+        """Return what the schema misses in the draft as it would be written."""
+        data = written(draft)
+        text = json.dumps(data)
+        found = validate(
+            Document(name="draft", folder=self.folder, text=text, data=data, positions={})
+        )
+        return found if isinstance(found, tuple) else ()
 
     def forget(self) -> None:
         """Look up anew, at the next look, what could not be had and what the table stood in for."""
