@@ -241,6 +241,29 @@ _CHOICES: Final[Mapping[Reason, _Choose]] = {
 }
 
 
+def with_usual_rows(data: DataFacts, least: int = 500) -> DataFacts:
+    """Return the facts of the same rows repeated to at least so many.
+
+    A few example rows will be replaced by more, and a model is chosen for those.
+    """
+    if data.usable_rows >= least:
+        return data
+    times = -(-least // max(data.usable_rows, 1))
+    lengths = data.lengths
+    return replace(
+        data,
+        rows=data.rows * times,
+        sampled_rows=data.sampled_rows * times,
+        usable_rows=data.usable_rows * times,
+        prompts=data.prompts * times,
+        lengths=replace(
+            lengths,
+            histogram=tuple((edge, rows * times) for edge, rows in lengths.histogram),
+            prompt_histogram=tuple((edge, rows * times) for edge, rows in lengths.prompt_histogram),
+        ),
+    )
+
+
 def nominal_data(rows: int = 10_000, tokens: int = 512) -> DataFacts:
     """Return facts that stand in for data that were not named: so many rows of one length."""
     half = tokens // 2

@@ -153,7 +153,7 @@ def _models(draft: Draft, situation: Situation, goal: Goal | None) -> Iterator[O
     """
     if situation.spec is None:
         return
-    data = situation.data or nominal_data()
+    data = with_usual_rows(situation.data or nominal_data())
     said = draft.get("/method/type")
     wish = Wish(
         spec=situation.spec,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ftc.compiler.plan.plan import Plan
+from ftc.compiler.shortlist import with_usual_rows
 from ftc.spec.finding import Finding
 from ftc.tui.choices import offer
 from ftc.tui.dialogue import Done, Option, Question, Step, ask_goal, concerns, next_step
@@ -128,6 +129,9 @@ class Conversation:
         data = self.situation.data
         if table and (self.goal == "classify" or (data is not None and data.labels)):
             told.append(self.line("models.for_labels"))
+        if table and data is not None and with_usual_rows(data) != data:
+            rows = with_usual_rows(data).usable_rows
+            told.append(self.line("models.more_rows", rows=rows, now=data.usable_rows))
         if self.step.withheld:
             told.append(self.line("withheld", what=self._withheld(self.step.withheld)))
         before, self.tabled = self.tabled, tuple(told)
