@@ -10,7 +10,7 @@ from typing import Any, Final
 from ftc.compiler.resolve.data.files import find_data_files
 from ftc.compiler.resolve.rows.reader import UnreadableError, read_table
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
-from ftc.compiler.shortlist import METHODS, Pick, Wish, nominal_data, shortlist
+from ftc.compiler.shortlist import METHODS, Pick, Wish, nominal_data, shortlist, with_usual_rows
 from ftc.spec.finding import Finding
 from ftc.spec.sources import list_sources
 from ftc.tui.dialogue import Option, Question

@@ -1,7 +1,8 @@
 """Three recorded conversations, from the first word to the bundle, replayed in plain mode.
 
 Each file of `conversations/` is what a person reads: the assistant's lines, and the person's after
-a "> ". Below the end are the bundle's files with the beginning of their hashes.
+a "> ". Below the end are the bundle's files with the beginning of their hashes,
+without the lock, which has the hash of every file and ftc's version.
 `pytest tests/tui/test_conversations.py --update-golden` writes what the assistant says now.
 """
 
@@ -53,17 +54,17 @@ def replay(folder: Path, name: str, said: list[str]) -> str:
     assert session.finished is not None, shown.getvalue()[-2000:]
     assert session.finished.bundle is not None
     bundle = session.finished.bundle
-    files = sorted(path for path in bundle.rglob("*") if path.is_file())
-    listed = (
-        f"{_hash(path)}  {path.relative_to(bundle).as_posix()}\n"
-        for path in files
-        if path.name != "ftc.lock.json"  # holds ftc's version
-    )
-    return shown.getvalue().replace(f"{folder}/", "") + _END + "".join(listed)
+    paths = [path for path in sorted(bundle.iterdir()) if path.name != "ftc.lock.json"]
+    listed = "".join(f"{_hash(path)}  {path.name}\n" for path in paths)
+    return shown.getvalue().replace(f"{folder}/", "") + _END + listed
 
 
 def _hash(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:_HASH]
+    """Return the beginning of a file's hash, or of all hashes of a folder."""
+    if path.is_file():
+        return hashlib.sha256(path.read_bytes()).hexdigest()[:_HASH]
+    inner = (f"{each.name} {_hash(each)}" for each in sorted(path.iterdir()))
+    return hashlib.sha256("\n".join(inner).encode()).hexdigest()[:_HASH]
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
