@@ -31,7 +31,8 @@ _MACHINES: Final = ("auto", "RTX-4090", "A100-SXM4-80GB", "H100-SXM5-80GB")
 _EXPORTS: Final[tuple[tuple[str, ...], ...]] = (("Q4_K_M",), ("Q8_0",), ("Q4_K_M", "Q8_0"), ())
 _LONGEST_NAME: Final = 63
 _MAIN_LANGUAGE: Final = 0.1  # a model should know every language with at least this share of rows
-_ENOUGH_FOR_LABELS: Final = 4_500_000_000  # parameters; larger models hardly sort texts better
+#: Parameters: larger models hardly sort texts better, and a CPU trains and answers too slowly.
+_MOST_OF_A_SMALL_ONE: Final = 4_500_000_000
 _SHORT_SECONDS: Final = 2 * 3600
 
 Values = Callable[[Draft, Situation, Path], Iterator[tuple[str, Any]]]
@@ -148,13 +149,15 @@ def _none(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[st
 def _models(draft: Draft, situation: Situation, goal: Goal | None) -> Iterator[Option]:
     """Yield the models of the shortlist for the known goal, data, hardware and export.
 
-    If no method is set, a model that only fits with QLoRA also sets the method. For labels small
-    models are enough, and those that train in a short time come first.
+    If no method is set, a model that only fits with QLoRA also sets the method. For labels, and on
+    a CPU, models are small, and those that train in a short time come first.
     """
     if situation.spec is None:
         return
     data = with_usual_rows(situation.data or nominal_data())
     said = draft.get("/method/type")
+    on_cpu = situation.hardware is not None and situation.hardware.kind == "cpu"
+    small = on_cpu or bool(data.labels) or goal == "classify"
     wish = Wish(
         spec=situation.spec,
         data=data,
@@ -163,7 +166,7 @@ def _models(draft: Draft, situation: Situation, goal: Goal | None) -> Iterator[O
         context_tokens=data.lengths.p99,
         gguf=bool(draft.get("/export/types")),
         methods=(said,) if said in _METHODS else METHODS,
-        most_parameters=_ENOUGH_FOR_LABELS if data.labels or goal == "classify" else None,
+        most_parameters=_MOST_OF_A_SMALL_ONE if small else None,
     )
     for pick in sorted(shortlist(wish), key=partial(_patience, wish)):
         name, method = pick.candidate.model.id, pick.candidate.method
@@ -175,7 +178,7 @@ def _models(draft: Draft, situation: Situation, goal: Goal | None) -> Iterator[O
 
 
 def _patience(wish: Wish, pick: Pick) -> float:
-    """Return the hours that a model for labels takes beyond a short run; 0 for other tasks."""
+    """Return the seconds that a small model takes beyond a short run; 0 for other wishes."""
     plan = pick.candidate.plan
     if wish.most_parameters is None or plan is None or plan.time_seconds is None:
         return 0.0

@@ -36,7 +36,7 @@ class Typist(io.StringIO):
         super().__init__()
         self.lines, self.shown = lines, shown
 
-    def readline(self, size: int | None = -1, /) -> str:
+    def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]
         """Return the next line, or nothing at the end."""
         del size
         if not self.lines:
@@ -67,6 +67,7 @@ def _hash(path: Path) -> str:
     return hashlib.sha256("\n".join(inner).encode()).hexdigest()[:_HASH]
 
 
+@pytest.mark.prove
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_a_recorded_conversation_goes_as_before(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, update_golden: bool
