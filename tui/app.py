@@ -192,8 +192,8 @@ class Assistant(App[None]):
     def action_do(self, name: str) -> None:
         """Run one action of the table."""
         action = next(each for each in ACTIONS if each.name == name)
-        if action.says is not None:
-            self._send(action.says)
+        if action.sends:
+            self._send(self.session.voice.say(action.says))
         else:
             self._do_here(action)
 

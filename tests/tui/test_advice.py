@@ -9,10 +9,12 @@ import pytest
 
 from ftc.__main__ import main
 from ftc.compiler.shortlist import with_usual_rows
+from ftc.tui.actions import ACTIONS
 from ftc.tui.dialogue import Question
 from ftc.tui.goals import GOALS, Goal, find_goal, objective_of
 from ftc.tui.session import Session
 from ftc.tui.situation import Observer
+from ftc.tui.understanding.reader import read
 from ftc.tui.view import make_offers, make_view
 from ftc.tui.voice import LANGUAGES, Language, Voice
 
@@ -287,6 +289,18 @@ def test_estimates_are_marked_in_the_plan_pane(session: Session) -> None:
     assert "lengths are estimates" in make_view(session).memory
 
 
+def test_the_templates_own_system_message_is_counted(session: Session) -> None:
+    """Qwen2.5 writes one where the rows have none, Qwen3 does not."""
+    means = []
+    for model in ("Qwen/Qwen2.5-7B-Instruct", "Qwen/Qwen3-8B"):
+        session.reply(f"{model}, tickets.csv, a 4090")
+        data = session.situation.data
+        assert data is not None
+        assert data.lengths.estimate
+        means.append(data.lengths.mean)
+    assert 15 < means[0] - means[1] < 40
+
+
 def test_an_unknown_gpu_gets_near_names(session: Session) -> None:
     """A typing error is asked about, before and after another machine was named."""
     for said in ("RTX 5095", "qwen3 4b, tickets.csv", "RTX 5095"):
@@ -336,3 +350,14 @@ def test_one_and_many_have_their_words(language: Language) -> None:
     voice = Voice(language=language)
     one, two = (voice.say("side.steps", steps=steps) for steps in (1, 2))
     assert one.replace("1", "2") != two
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_key_says_what_the_assistant_understands(language: Language) -> None:
+    """Its message is in the user's language, and is read as the request of the same name."""
+    voice = Voice(language=language)
+    for action in ACTIONS:
+        if action.sends:
+            request = read(voice.say(action.says), {}).request
+            assert request is not None, (action.name, language)
+            assert request.kind == action.name
