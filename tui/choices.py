@@ -10,7 +10,7 @@ from typing import Any, Final
 from ftc.compiler.resolve.data.files import find_data_files
 from ftc.compiler.resolve.rows.reader import UnreadableError, read_table
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
-from ftc.compiler.shortlist import METHODS, Pick, Wish, nominal_data, shortlist, with_usual_rows
+from ftc.compiler.shortlist import METHODS, Pick, Wish, nominal_data, with_usual_rows
 from ftc.spec.finding import Finding
 from ftc.spec.sources import list_sources
 from ftc.tui.dialogue import Option, Question
@@ -56,7 +56,7 @@ def offer(
         return replace(question, suggested=0 if question.options else None)
     options = [*question.options]
     if question.pointer == "/model/id":
-        options += _models(draft, situation, goal)
+        options += _models(draft, situation, observer, goal)
     for label, value in values(draft, situation, observer.folder):
         change = Change(pointer=question.pointer, value=value, words=label)
         options.append(Option(label=label, changes=(change,)))
@@ -146,7 +146,9 @@ def _none(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[st
     yield from ()
 
 
-def _models(draft: Draft, situation: Situation, goal: Goal | None) -> Iterator[Option]:
+def _models(
+    draft: Draft, situation: Situation, observer: Observer, goal: Goal | None
+) -> Iterator[Option]:
     """Yield the models of the shortlist for the known goal, data, hardware and export.
 
     If no method is set, a model that only fits with QLoRA also sets the method. For labels, and on
@@ -168,7 +170,7 @@ def _models(draft: Draft, situation: Situation, goal: Goal | None) -> Iterator[O
         methods=(said,) if said in _METHODS else METHODS,
         most_parameters=_MOST_OF_A_SMALL_ONE if small else None,
     )
-    for pick in sorted(shortlist(wish), key=partial(_patience, wish)):
+    for pick in sorted(observer.shortlist(wish), key=partial(_patience, wish)):
         name, method = pick.candidate.model.id, pick.candidate.method
         changes = [Change(pointer="/model/id", value=name, words=name)]
         if method == "qlora" and said is None:

@@ -11,6 +11,7 @@ from ftc.compiler.plan.known_facts import KnownFacts, known
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.resolve.facts import DataFacts, Facts, HardwareFacts, ModelFacts, Unknown
 from ftc.compiler.resolve.resolver import Resolver
+from ftc.compiler.shortlist import Pick, Wish, shortlist
 from ftc.spec.document import Document
 from ftc.spec.finding import Finding
 from ftc.spec.sections import Spec
@@ -75,10 +76,12 @@ class Observer:
     """Looks at drafts; a fact is looked up again only when the part of the draft behind it changes.
 
     Facts come from the files and the Hub as they are now, never from the lock of a bundle.
+    `listed` is the last shortlist, with its wish.
     """
 
     folder: Path
     resolver: Resolver = field(default_factory=Resolver)
+    listed: tuple[Wish, tuple[Pick, ...]] | None = None
 
     def look(self, draft: Draft) -> Situation:
         """Return the situation of a draft; reads files, and asks the Hub if the draft names it.
@@ -104,6 +107,12 @@ class Observer:
             plan=compilation.plan,
             findings=compilation.judged,
         )
+
+    def shortlist(self, wish: Wish) -> tuple[Pick, ...]:
+        """Return the shortlist of a wish; that of the same wish as before is not planned again."""
+        if self.listed is None or self.listed[0] != wish:
+            self.listed = wish, shortlist(wish)
+        return self.listed[1]
 
     def find_missing(self, draft: Draft) -> tuple[Finding, ...]:
         """Return what the schema misses in the draft as it would be written."""

@@ -8,6 +8,7 @@ from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.plan.plan import Plan
 from ftc.tui.advice import recommend_models, slow
 from ftc.tui.conversation import Conversation
+from ftc.tui.dialogue import Question
 from ftc.tui.goal_dialogue import answer_without_data
 from ftc.tui.goals import Goal
 from ftc.tui.line import Line
@@ -65,7 +66,10 @@ def answer_question(
 
 def _told(conversation: Conversation, *lines: Line) -> list[Line]:
     """Return the lines, and the open question after them."""
-    return [*lines, *conversation.go_to(conversation.draft)]
+    step = conversation.step
+    if isinstance(step, Question) and step.optional:
+        return [*lines, *conversation.go_to(conversation.draft)]
+    return [*lines, *conversation.ask()]
 
 
 def _licence(conversation: Conversation, text: str) -> list[Line]:

@@ -18,6 +18,8 @@ from ftc.tui.understanding.reader import read
 from ftc.tui.view import make_offers, make_view
 from ftc.tui.voice import LANGUAGES, Language, Voice
 
+pytestmark = pytest.mark.prove
+
 EVERYTHING = "llama 3.1 8b on my 4090, tickets.csv, I need a q4 gguf for ollama, lora, call it a"
 OPEN = "I have all I need."
 
