@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from ftc.compiler.resolve.rows.file_kinds import find_other_kind
+from ftc.compiler.resolve.rows.reader import find_other_kind
 from ftc.compiler.resolve.rows.roles import Roles, assign_roles
 from ftc.spec.sections import Columns
 

@@ -63,11 +63,11 @@ def test_an_ordinary_case_answers_at_most_six_questions(session: Session) -> Non
 
 def test_each_answer_says_what_it_leads_to(session: Session) -> None:
     """The methods come with the planner's own figures."""
-    session.reply(EVERYTHING)
+    lines = session.reply(EVERYTHING)
     told = {option.label: session.consequence(option) for option in session.options}
     assert told["lora"].startswith("fits with ")
     assert "full" not in told
-    assert "\n  full: does not fit: " in session.ask()[-2].text
+    assert "\n  full: does not fit: " in lines[-2].text
     assert session.options[0].plan is not None
 
 
