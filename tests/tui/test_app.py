@@ -270,6 +270,22 @@ def test_every_action_has_its_key_in_the_help(opening: Callable[[], Session]) ->
     play(opening(), part, (120, 60))
 
 
+def test_the_palette_speaks_the_language(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its key in the footer, its prompt and its commands."""
+    from ftc.tui.opening import make_session  # noqa: PLC0415 - after the environment
+
+    monkeypatch.chdir(folder)
+
+    async def part(app: Assistant, pilot: Any) -> None:
+        assert "órdenes" in seen(app)
+        await pilot.press("ctrl+p")
+        await pilot.pause()
+        assert "Busca una orden" in seen(app)
+        assert "deshace el último cambio" in seen(app)
+
+    play(make_session(Path(), language="es", spec=None), part, LARGE)
+
+
 def test_leaving_keeps_the_draft(opening: Callable[[], Session]) -> None:
     """The next start offers to continue."""
 
