@@ -21,6 +21,7 @@ _ANY_GPU: Final = re.compile(
 )
 _WITHOUT: Final = Change(pointer="/hardware/gpu", value="cpu", words="cpu")
 _COUNT: Final = "/hardware/count"
+_GPU: Final = "/hardware/gpu"
 _TIMES: Final = "/training/epochs"
 _QUICKER: Final = 0.9
 _SLOWER: Final = 1.1
@@ -102,7 +103,10 @@ def _verdict(
     if any(each.pointer.startswith(_TIMES) for each in changes):
         return "either"
     ratio = (other.time_seconds or 1.0) / (now.time_seconds or other.time_seconds or 1.0)
-    return "quicker" if ratio < _QUICKER else "unneeded" if ratio > _SLOWER else "either"
+    if ratio > _SLOWER:
+        is_machine = any(each.pointer == _GPU for each in changes)
+        return "slower" if is_machine else "unneeded"
+    return "quicker" if ratio < _QUICKER else "either"
 
 
 def _is_so(conversation: Conversation, changes: tuple[Change, ...]) -> bool:

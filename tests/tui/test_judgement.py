@@ -29,7 +29,7 @@ def ask(session: Session, question: str) -> list[str]:
         ("should I use full fine-tuning?", "No. With method.type = full: does not fit: "),
         ("should I use bf16?", "It already is: fits with "),
         ("do I need a GPU?", "Without a GPU: "),
-        ("is a 3090 enough?", "Either works. With hardware.gpu = RTX-3090: fits with "),
+        ("is a 3090 enough?", "It is enough, but slower. With hardware.gpu = RTX-3090: fits "),
         ("would an H100 be better?", "Either works. With hardware.gpu = H100-SXM5-80GB: fits "),
     ],
 )
