@@ -25,6 +25,7 @@ from ftc.tui.unknown_gpu import find_near
 _MOST_FILES: Final = 4
 _MOST_COLUMNS: Final = 8
 _TOO_LARGE: Final = "FTC420"
+_HOST_TOO_SMALL: Final = "FTC422"
 _LARGEST_BYTES: Final = 64 * 1024**2
 _METHODS: Final = ("lora", "qlora", "full")
 _MACHINES: Final = ("auto", "RTX-4090", "A100-SXM4-80GB", "H100-SXM5-80GB")
@@ -52,6 +53,9 @@ def offer(
     answer after which the plan does not fit, or has a new error, is withheld while another is left.
     """
     values = _VALUES.get(question.pointer)
+    if question.trouble is not None and question.trouble.code == _HOST_TOO_SMALL:
+        models = _models(draft, situation, observer, goal)
+        question = replace(question, options=(*question.options, *models))
     if values is None:
         return replace(question, suggested=0 if question.options else None)
     options = [*question.options]

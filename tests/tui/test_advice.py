@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ftc.__main__ import main
+from ftc.compiler.resolve import hardware
 from ftc.compiler.shortlist import with_usual_rows
 from ftc.tui.actions import ACTIONS
 from ftc.tui.dialogue import Question
@@ -76,6 +77,8 @@ def test_the_goal_comes_first(folder: Path) -> None:
         ("answer questions about our manuals", "retrieval"),
         ("we use RAG", "retrieval"),
         ("3 epochs", None),
+        ("I want to fine-tune mistral small 24b with qlora", None),
+        ("vull que respongui amb un to formal", "style"),
     ],
 )
 def test_a_goal_is_recognised_in_three_languages(text: str, goal: str | None) -> None:
@@ -165,6 +168,21 @@ def test_no_answer_on_offer_leads_to_an_error(session: Session, said: str) -> No
             errors = [each for each in after.findings if each.severity == "error"]
             assert errors == [], (option.label, errors)
         session.reply("1")
+
+
+def test_a_model_that_the_host_cannot_hold_brings_smaller_ones(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The question about the host's memory comes with models that fit it."""
+    monkeypatch.setattr(hardware, "_ram", lambda _: 24 * 2**30)
+    session.reply("mistral small 24b with qlora, no gpu, tickets.csv")
+    step = session.step
+    assert isinstance(step, Question)
+    assert step.trouble is not None
+    assert step.trouble.code == "FTC422"
+    assert session.options
+    session.reply("1")
+    assert [each for each in session.situation.findings if each.severity == "error"] == []
 
 
 def test_what_is_not_offered_is_said(session: Session) -> None:
