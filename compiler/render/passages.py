@@ -27,6 +27,7 @@ PASSAGES: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "ask_label": lambda uses: uses.classes,
     "ask_question": lambda uses: not uses.scores and _answers(uses),
     "ask_text": lambda uses: not uses.scores and not _answers(uses),
+    "gated": lambda uses: uses.gated,
     "cpu_index": lambda uses: uses.cpu,
     "native": lambda uses: uses.converted,
     "cuda_gguf": lambda uses: uses.gpu,

@@ -25,6 +25,7 @@ class Uses:
     adapts_tokens: bool
     model_folder: bool
     chained: bool
+    gated: bool
     model_hub: bool
     custom_code: bool
     pickles: bool
