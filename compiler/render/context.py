@@ -44,6 +44,8 @@ _NEEDED_BY: Final[Mapping[str, str]] = {
     "token_tables": "token_rows",
 }
 _FROZEN_TOWER: Final = "the language model; the tower beside it reads no text and stays as it is"
+_PINNED: Final = "the commit that was checked"
+_UNPINNED: Final = "the newest commit: the Hub could not be read; `ftc compile --update` pins it"
 
 
 def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
@@ -210,6 +212,7 @@ def _more_reasons(source: BundleSource) -> dict[str, Comment]:
     return {
         **({"lora_targets": Comment(sentence(targets.because))} if targets else {}),
         **({} if decided.trained_layers else {"trained_layers": Comment(_FROZEN_TOWER)}),
+        "model_revision": Comment(_PINNED if source.facts.model.revision else _UNPINNED),
         "expert_targets": Comment("every expert of a layer, in two tensors"),
         "schedule_options": Comment("; ".join(dict.fromkeys(options))),
         "labels": Comment("the head's order: a label's place is its number"),
