@@ -45,7 +45,7 @@ _NEEDED_BY: Final[Mapping[str, str]] = {
 }
 _FROZEN_TOWER: Final = "the language model; the tower beside it reads no text and stays as it is"
 _PINNED: Final = "the commit that was checked"
-_UNPINNED: Final = "the newest commit: the Hub could not be read; `ftc compile --update` pins it"
+_UNPINNED: Final = "the newest: the Hub could not be read; `ftc compile --update` pins it"
 
 
 def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
