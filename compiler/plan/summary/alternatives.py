@@ -14,9 +14,9 @@ from ftc.compiler.knowledge.accelerators import (
     find_accelerator,
 )
 from ftc.compiler.plan.batch.lengths import round_up, share_above
-from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.objective.comparison import REFERRING
 from ftc.compiler.plan.plan import Alternative, Kind, Plan
+from ftc.compiler.resolve.facts import KnownFacts
 from ftc.compiler.resolve.hardware import describe_device, link_of
 from ftc.spec.message import Message
 from ftc.spec.sections import Auto, Offload, Spec, Strategy
