@@ -41,6 +41,7 @@ from ftc.compiler.plan.splits import (
     decide_splits,
 )
 from ftc.compiler.plan.summary.alternatives import find_alternatives, fitting_gpus
+from ftc.compiler.plan.summary.context_parallel import count_context_gpus
 from ftc.compiler.plan.time.run import (
     Judged,
     Work,
@@ -61,10 +62,18 @@ def make_plan(spec: Spec, facts: KnownFacts) -> Plan:
     if plan.memory.fits is not False:
         return plan
     again = partial(plan_once, exports=plan.export_bytes)  # which no change to a layout changes
+    decided = plan.decisions
+    job = make_frame(spec, facts).job(
+        decided.sharding.value,
+        checkpointing=decided.gradient_checkpointing.value,
+        micro=1,
+        offload=decided.offload.value,
+    )
     return replace(
         plan,
         alternatives=find_alternatives(spec, facts, plan, again),
         fitting_gpus=fitting_gpus(spec, facts, lambda *of: least_device_bytes(make_frame(*of))),
+        context_gpus=count_context_gpus(job, facts.hardware),
     )
 
 

@@ -146,7 +146,7 @@ def _say(made: tuple[Change, ...], tried: Plan) -> Message:
 
 def _checkpoint(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     """Recompute activations instead of keeping them."""
-    if plan.decisions.gradient_checkpointing.value:
+    if plan.decisions.gradient_checkpointing.value in (True, "offload"):
         return ()
     training = replace(spec.training, gradient_checkpointing=True)
     return (
