@@ -30,6 +30,16 @@ ALLOWED: tuple[tuple[str, str, str], ...] = (
         "transformers and PEFT read the old name themselves; no script of a bundle does",
     ),
     (
+        "transformers",
+        "`gradient_checkpointing_enable` is deprecated",
+        "TRL's selective checkpointing calls transformers' method by its old name",
+    ),
+    (
+        "torch",
+        "`torch.jit.script_method` is deprecated",
+        "of a module of torch that DeepSpeed imports beside those that it uses",
+    ),
+    (
         "trl",
         "`label_smoothing_factor` is deprecated",
         "the pinned TRL still smooths; with TRL 2, `training.label_smoothing` needs another way",
