@@ -36,11 +36,10 @@ def test_every_case_has_a_shape_and_a_name() -> None:
 
 
 @pytest.mark.skipif(bool(read_gpus()), reason="this machine has a GPU")
-@pytest.mark.parametrize("command", ["memory", "speed", "correctness"])
-def test_without_a_gpu_it_is_one_sentence(tmp_path: Path, command: str) -> None:
+def test_without_a_gpu_it_is_one_sentence(tmp_path: Path) -> None:
     """Exit code 3, and the ledger is not changed."""
     ledger = tmp_path / "ledger.json"
-    words = [sys.executable, "-m", "benchmarks.gpu", command, "--ledger", str(ledger)]
+    words = [sys.executable, "-m", "benchmarks.gpu", "speed", "--ledger", str(ledger)]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert done.stderr == "no GPU: NVIDIA's driver names none on this machine\n"

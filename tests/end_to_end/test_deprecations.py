@@ -12,6 +12,8 @@ from ftc.compiler.knowledge.locked_packages import find_closure
 from tests.end_to_end.deprecations.sitecustomize import ALLOWED
 from tests.end_to_end.process import run
 
+pytestmark = pytest.mark.prove
+
 #: The last version of `kernels` on the package index.
 LAST_KERNELS = "0.17.2"
 WARNING = """
