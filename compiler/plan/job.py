@@ -107,8 +107,8 @@ class Job:
 
         transformers' `_set_gradient_checkpointing` takes every n-th layer, the first one included.
         """
-        if not self.checkpointing:
-            return 0
+        if isinstance(self.checkpointing, bool):
+            return self.backward_layers if self.checkpointing else 0
         every = self.every_layers
         return -(-self.shape.layers // every) - -(-self.frozen_layers // every)
 
@@ -120,11 +120,14 @@ class Job:
     @property
     def freed_layers(self) -> int:
         """Stored layers after the last recomputed one, whose backward pass comes first."""
-        return (self.shape.layers - 1) % self.every_layers if self.checkpointing else 0
+        partly = not isinstance(self.checkpointing, bool)
+        return (self.shape.layers - 1) % self.every_layers if partly else 0
 
     @property
     def recomputed_share(self) -> float:
         """The recomputed layers' share of those with a backward pass."""
+        if isinstance(self.checkpointing, bool):
+            return float(self.checkpointing)
         return self.recomputed_layers / max(1, self.backward_layers)
 
     @property

@@ -27,6 +27,7 @@ _SAME = 0.0005  # a smaller difference is none
 #: measurements by 7 % in the median (`benchmarks/memory.md`).
 FREE_SHARE: Final = 0.08
 _FREE_COST: Final = 0.1  # of the step time; more is not spent on free memory
+_LARGEST: Final = 2  # micro-batches to recompute in part; smaller ones are slower
 _MOST_EVAL_ROWS: Final = 64  # rows; more is no faster, and the last batch is only partly filled
 
 
@@ -259,20 +260,22 @@ def ways(frame: Frame) -> tuple[Way, ...]:
 
 
 def host_ways(frame: Frame, leanest: Iterable[Candidate]) -> tuple[Way, ...]:
-    """Return the ways with activations in the host's memory, where that is known and left open.
+    """Return the leanest way, with activations in the host's memory; none where that is no choice.
 
-    They are of no use where the optimizer's step, which has no activations, does not fit.
+    It is one where the spec leaves it open, the host's memory is known, and the optimizer's step,
+    which has no activations, fits.
     """
     hardware = frame.facts.hardware
     open_here = frame.spec.training.gradient_checkpointing == "auto"
     if not open_here or hardware.kind != "gpu" or hardware.host_ram_bytes is None:
         return ()
-    return tuple(
-        replace(each.way, checkpointing="offload")
-        for each in leanest
-        if each.way.checkpointing is True
-        and each.memory.phases["optimizer_step"] < (each.memory.capacity_bytes or 0)
+    least = min(
+        (each for each in leanest if each.way.checkpointing is True),
+        key=lambda each: each.memory.device_bytes,
     )
+    if least.memory.phases["optimizer_step"] >= (least.memory.capacity_bytes or 0):
+        return ()
+    return (replace(least.way, checkpointing="offload"),)
 
 
 def _measure_all(
@@ -304,8 +307,8 @@ def _measure_between(frame: Frame, tried: Mapping[Way, list[Candidate]]) -> list
             continue
         stored = tried[replace(way, checkpointing=False)]
         easy = {c.micro for c in stored if c.memory.fits is not False and leaves_room(c.memory)}
-        rows = [c.micro for c in candidates if c.memory.fits and c.micro not in easy]
-        for micro in rows:
+        rows = sorted({c.micro for c in candidates if c.memory.fits} - easy)
+        for micro in rows[-_LARGEST:]:
             for partly in partly_recomputed(frame, way.sharding):
                 candidate = _measure(frame, replace(way, checkpointing=partly), micro)
                 if candidate.memory.fits:

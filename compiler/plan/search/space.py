@@ -33,7 +33,7 @@ from ftc.compiler.plan.time.run import pass_tokens, step_seconds
 from ftc.compiler.resolve.facts import HardwareFacts, KnownFacts, Lengths
 from ftc.spec.sections import Attention, Offload, Precision, Spec
 
-_EVERY: Final = (8, 4, 2)  # of so many layers one is recomputed
+_EVERY: Final = (4, 2)  # of so many layers one is recomputed
 #: The objectives whose trainer recomputes selectively.
 SELECTIVE: Final = frozenset({"sft", "cpt"})
 

@@ -164,15 +164,8 @@ def _fuse(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
         return ()
     if memory.phases["optimizer_step"] > (memory.capacity_bytes or 0):
         return ()
-    return (
-        Change(
-            words=Message("offer.liger"),
-            kind="method",
-            spec=replace(spec, training=replace(spec.training, liger=True)),
-            facts=facts,
-            fix=(_set("/training/liger", value=True),),
-        ),
-    )
+    words = Message("offer.liger")
+    return (_set(words, "method", spec, facts, {"/training/liger": True}),)
 
 
 def _shrink(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
