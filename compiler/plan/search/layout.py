@@ -262,8 +262,8 @@ def ways(frame: Frame) -> tuple[Way, ...]:
 def host_ways(frame: Frame, leanest: Iterable[Candidate]) -> tuple[Way, ...]:
     """Return the leanest way, with activations in the host's memory; none where that is no choice.
 
-    It is one where the spec leaves it open, the host's memory is known, and the optimizer's step,
-    which has no activations, fits.
+    It is one where the spec leaves it open, the host's memory is known, and the device would hold
+    the rest.
     """
     hardware = frame.facts.hardware
     open_here = frame.spec.training.gradient_checkpointing == "auto"
@@ -273,7 +273,9 @@ def host_ways(frame: Frame, leanest: Iterable[Candidate]) -> tuple[Way, ...]:
         (each for each in leanest if each.way.checkpointing is True),
         key=lambda each: each.memory.device_bytes,
     )
-    if least.memory.phases["optimizer_step"] >= (least.memory.capacity_bytes or 0):
+    memory = least.memory
+    moved = memory.parts[memory.largest_phase].get("activations", 0)
+    if memory.device_bytes - moved > (memory.capacity_bytes or 0):
         return ()
     return (replace(least.way, checkpointing="offload"),)
 

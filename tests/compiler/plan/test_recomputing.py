@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ import pytest
 from ftc.compiler.knowledge.architecture import read_shape
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.activations import checkpoint_bytes, input_host_bytes, layer_bytes
+from ftc.compiler.plan.memory.peak import measure
 from ftc.compiler.plan.memory.phases import phases
 from ftc.compiler.plan.plan import Recomputing
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.plan.reasons import sentence
+from ftc.compiler.plan.summary.context_parallel import count_context_gpus
 from ftc.compiler.plan.time.roofline import host_seconds, passes
 from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
@@ -119,3 +122,15 @@ def test_the_planner_recomputes_no_more_than_it_must(build_known: BuildKnown) ->
     written = choose(build_known, 320, **{"/spec/training/gradient_checkpointing": 2})
     assert written.decisions.gradient_checkpointing.value == 2
     assert written.decisions.gradient_checkpointing.source == "spec"
+
+
+def test_context_parallelism_is_counted_where_one_row_is_too_long(build_known: BuildKnown) -> None:
+    """With the counted GPUs a row's share fits, with half of them it does not."""
+    _, facts = build_known({})
+    job = replace(make_job(True), micro=1, length_tokens=2**25)
+    gpus = count_context_gpus(job, facts.hardware)
+    assert gpus is not None
+    assert gpus > 1
+    shares = (replace(job, length_tokens=2**25 // n) for n in (gpus, gpus // 2))
+    assert [measure(share, facts.hardware).fits for share in shares] == [True, False]
+    assert count_context_gpus(make_job(True), facts.hardware) is None

@@ -40,6 +40,16 @@ ALLOWED: tuple[tuple[str, str, str], ...] = (
         "of a module of torch that DeepSpeed imports beside those that it uses",
     ),
     (
+        "torch",
+        "`torch.distributed.all_gather_into_tensor` is deprecated",
+        "DeepSpeed and FSDP gather by this name",
+    ),
+    (
+        "torch",
+        "`torch.distributed.reduce_scatter_tensor` is deprecated",
+        "DeepSpeed and FSDP reduce by this name",
+    ),
+    (
         "trl",
         "`label_smoothing_factor` is deprecated",
         "the pinned TRL still smooths; with TRL 2, `training.label_smoothing` needs another way",
