@@ -563,9 +563,11 @@ class Training:
     """The number format of the forward and backward pass; auto uses the best format that the
     hardware supports.
     """
-    gradient_checkpointing: bool | Auto = "auto"
-    """Whether activations are recomputed in the backward pass instead of being stored. auto turns
-    it on if the model does not fit otherwise.
+    gradient_checkpointing: Literal["selective", "offload"] | bool | int | Auto = "auto"
+    """Whether activations are recomputed in the backward pass instead of being stored. A number n
+    recomputes only every n-th layer; selective recomputes all but attention (sft and cpt); offload
+    recomputes all layers and keeps their inputs in the host's memory (GPUs only). auto takes the
+    fastest that fits.
     """
     liger: bool = False
     """Whether norms, rotary positions and MLPs use the fused Triton kernels of the pinned

@@ -15,6 +15,7 @@ from allpairspy import AllPairs
 from pyarrow import parquet
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.plan.search.space import SELECTIVE
 from ftc.spec.schema import fields as schema_fields
 from ftc.spec.sections import FileFormat, Form
 
@@ -33,6 +34,7 @@ class Case:
     precision: str
     packing: str
     optimizer: str
+    recomputing: str
     format: FileFormat
     export: str
 
@@ -65,6 +67,7 @@ DIMENSIONS: Mapping[str, Sequence[str]] = {
     "precision": ("auto", "bf16", "fp16", "fp32"),
     "packing": _values("data.packing") or ("auto",),
     "optimizer": ("adamw", "adafactor", "sgd", "lion", "adamw_8bit", "paged_lion"),
+    "recomputing": ("auto", "true", "2", "selective"),
     "format": get_args(FileFormat),
     "export": ("none", "Q8_0", "Q4_K_M", "adapter"),
 }
@@ -81,6 +84,7 @@ REFUSED_BY: Mapping[str, Callable[[Mapping[str, str]], bool]] = {
     "FTC440": lambda case: (
         "+" in case.get("sharding", "") and case.get("optimizer", "adamw") != "adamw"
     ),
+    "FTC541": lambda case: _recomputes_too_finely(case),  # noqa: PLW0108 - defined below
     "FTC570": lambda case: (
         OBJECTIVES[case["objective"]].head == "scores"  # type: ignore[index]
         and case.get("export", "none") != "none"
@@ -92,6 +96,16 @@ REFUSED_BY: Mapping[str, Callable[[Mapping[str, str]], bool]] = {
         case.get("method") in ("full", "freeze") and case.get("export") == "adapter"
     ),
 }
+
+
+def _recomputes_too_finely(choices: Mapping[str, str]) -> bool:
+    """Whether a part is recomputed where the pinned libraries recompute all or nothing."""
+    adapted = choices.get("method") in ("lora", "qlora")
+    sharded = choices.get("sharding", "").startswith("zero3")
+    if choices.get("recomputing") == "selective":
+        return adapted or choices["objective"] not in SELECTIVE
+    head = choices["objective"] == "classification" and adapted and sharded
+    return head and choices.get("recomputing") == "2"
 
 
 def refusals(choices: Mapping[str, str]) -> set[str]:
@@ -128,6 +142,9 @@ def _has_rows(choices: Mapping[str, str]) -> bool:
     return form is None or form in OBJECTIVES[objective].forms  # type: ignore[index]
 
 
+_RECOMPUTING: Mapping[str, bool | int] = {"true": True, "2": 2}
+
+
 def make_spec(case: Case) -> dict[str, Any]:
     """Return the spec that a user would write for a case."""
     count = 1 if case.sharding == "single" else 2
@@ -139,6 +156,7 @@ def make_spec(case: Case) -> dict[str, Any]:
         "method": {"type": case.method},
         "hardware": {"gpu": case.device, "count": count},
         "training": {
+            "gradient_checkpointing": _RECOMPUTING.get(case.recomputing, case.recomputing),
             "global_batch": 8,
             "max_steps": 6,
             "precision": case.precision,

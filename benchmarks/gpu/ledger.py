@@ -1,4 +1,8 @@
-"""The ledger: every measured run and its plan, kept in the repository, newest last."""
+"""The ledger: every measured run and its plan, kept in the repository, newest last.
+
+An entry has the command that measured it, the card, its driver, versions and commit. Runs of
+miniatures on a CPU have no place in it.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,27 +21,30 @@ def read(path: Path) -> list[Mapping[str, Any]]:
     return entries
 
 
-def append(path: Path, machine: str, entries: Sequence[Mapping[str, Any]]) -> None:
+def append(path: Path, machine: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> None:
     """Add entries, each with the machine that it was measured on."""
-    kept = [*read(path), *({"machine": machine, **entry} for entry in entries)]
+    kept = [*read(path), *({**machine, **entry} for entry in entries)]
     path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
 def table(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a line per entry with the relative error of each predicted figure."""
-    yield f"{'case':36}" + "".join(
-        f"{name.removesuffix('_bytes').split('_')[0]:>12}" for name in _COLUMNS
+    """Yield a line per entry with the relative error of each predicted figure, and the rate."""
+    yield f"{'case':44}" + "".join(
+        f"{name.removesuffix('_bytes').split('_')[0]:>12}" for name in (*_COLUMNS, "per s", "MFU")
     )
     for entry in entries:
-        yield f"{entry['case']:36}" + _figures(entry)
+        yield f"{entry['case']:44}" + _figures(entry)
 
 
 def _figures(entry: Mapping[str, Any]) -> str:
-    measured, predicted = entry.get("measured"), entry.get("predicted")
-    if measured is None or predicted is None:
+    measured, predicted = entry.get("measured"), entry.get("predicted", {})
+    if measured is None:
         return "  " + str(entry.get("refused") or entry.get("failed"))
     cells = []
     for name in _COLUMNS:
         found, said = measured.get(name), predicted.get(name)
         cells.append(f"{said / found - 1:>+12.2%}" if found and said else f"{'-':>12}")
+    share = measured.get("mfu")
+    cells.append(f"{measured['tokens_per_second']:>12,.0f}")
+    cells.append(f"{'-':>12}" if share is None else f"{share:>12.1%}")
     return "".join(cells)

@@ -37,6 +37,8 @@ def does_not_fit(case: Case) -> Iterator[Problem]:
     if larger and not of_host:
         count = case.hardware.count
         offers = (*offers, Message("phrase.larger_gpus", {"count": count, "gpus": larger}))
+    if case.plan.context_gpus and not of_host:
+        offers = (*offers, Message("phrase.context_parallel", {"gpus": case.plan.context_gpus}))
     # a purchase is never a fix that a command makes by itself
     change = next((a for a in case.plan.alternatives if a.kind != "hardware"), None)
     fix = change.fix if change is not None else ()

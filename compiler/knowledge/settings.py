@@ -47,6 +47,12 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         constant="GRADIENT_CHECKPOINTING",
         argument="activation_checkpointing",
     ),
+    Setting(
+        name="checkpointing_options",
+        constant="CHECKPOINTING_OPTIONS",
+        argument="activation_checkpointing_kwargs",
+        when="checkpointing_options",
+    ),
     Setting(name="total_steps", constant="MAX_STEPS", argument="max_steps", when="max_steps"),
     Setting(
         name="epochs",

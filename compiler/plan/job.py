@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from ftc.compiler.knowledge.architecture import Shape
-from ftc.compiler.plan.plan import Sharding
+from ftc.compiler.plan.plan import Recomputing, Sharding
 from ftc.compiler.plan.software import PINNED, Stack
 from ftc.spec.sections import Attention, Offload
 
@@ -69,7 +69,7 @@ class Job:
     micro: int
     accumulation: int
     length_tokens: int
-    checkpointing: bool
+    checkpointing: Recomputing
     gpu: bool
     workspace_bytes: int = 0
     eval_micro: int = 0
@@ -100,6 +100,46 @@ class Job:
     def backward_layers(self) -> int:
         """Layers with a backward pass, from the last to the first trained one."""
         return self.shape.layers - self.frozen_layers
+
+    @property
+    def recomputed_layers(self) -> int:
+        """Layers with a backward pass whose activations are recomputed in it.
+
+        transformers' `_set_gradient_checkpointing` takes every n-th layer, the first one included.
+        """
+        if isinstance(self.checkpointing, bool):
+            return self.backward_layers if self.checkpointing else 0
+        every = self.every_layers
+        return -(-self.shape.layers // every) - -(-self.frozen_layers // every)
+
+    @property
+    def stored_layers(self) -> int:
+        """Layers with a backward pass that keep their activations for it."""
+        return self.backward_layers - self.recomputed_layers
+
+    @property
+    def freed_layers(self) -> int:
+        """Stored layers after the last recomputed one, whose backward pass comes first."""
+        partly = not isinstance(self.checkpointing, bool)
+        return (self.shape.layers - 1) % self.every_layers if partly else 0
+
+    @property
+    def recomputed_share(self) -> float:
+        """The recomputed layers' share of those with a backward pass."""
+        if isinstance(self.checkpointing, bool):
+            return float(self.checkpointing)
+        return self.recomputed_layers / max(1, self.backward_layers)
+
+    @property
+    def every_layers(self) -> int:
+        """Of so many layers one is recomputed, where activations are."""
+        partial = not isinstance(self.checkpointing, bool | str)
+        return int(self.checkpointing) if partial else 1
+
+    @property
+    def inputs_on_host(self) -> bool:
+        """Whether the inputs of recomputed layers are kept in the host's memory."""
+        return self.checkpointing == "offload"
 
     @property
     def head_moves(self) -> bool:

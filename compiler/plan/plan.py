@@ -27,6 +27,9 @@ from ftc.spec.sections import (
 # fsdp is PyTorch's FSDP2
 Sharding = Literal["single", "ddp", "zero1", "zero2", "zero3", "fsdp"]
 Bound = float | Literal["measured"]
+# What of the activations is recomputed: none, all layers, every n-th layer, all but attention, or
+# all layers, whose inputs are on the host.
+Recomputing = bool | int | Literal["selective", "offload"]
 # Of a classification: a row of each label counts as much, or so many times as much, as others.
 Weights = Literal["balanced", "none"] | Mapping[str, float]
 
@@ -67,7 +70,7 @@ class Decisions:
     eval_batch: Decision[int]
     accumulation: Decision[int]
     global_batch: Decision[int]
-    gradient_checkpointing: Decision[bool]
+    gradient_checkpointing: Decision[Recomputing]
     train_rows: Decision[int]
     validation_rows: Decision[int]
     test_rows: Decision[int]
@@ -248,7 +251,8 @@ class Plan:
     `trainable_parameters` counts weights that move.
     `export_bytes` maps each GGUF type to its predicted size. `tokens_per_step` is a mean, without
     padding. `fitting_gpus` names the accelerators that would take a plan which does not fit, with
-    as many of them, smallest first.
+    as many of them, smallest first. `context_gpus` are the GPUs that would hold its rows if they
+    divided the tokens of each, which no bundle does; None where that is not what is missing.
     """
 
     decisions: Decisions
@@ -264,4 +268,5 @@ class Plan:
     time: Time | None = None
     cost: Cost | None = None
     fitting_gpus: tuple[str, ...] = ()
+    context_gpus: int | None = None
     rungs: tuple[Rung, ...] = ()

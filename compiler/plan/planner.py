@@ -41,6 +41,7 @@ from ftc.compiler.plan.splits import (
     decide_splits,
 )
 from ftc.compiler.plan.summary.alternatives import find_alternatives, fitting_gpus
+from ftc.compiler.plan.summary.context_parallel import count_context_gpus
 from ftc.compiler.plan.time.run import (
     Judged,
     Work,
@@ -65,7 +66,22 @@ def make_plan(spec: Spec, facts: KnownFacts) -> Plan:
         plan,
         alternatives=find_alternatives(spec, facts, plan, again),
         fitting_gpus=fitting_gpus(spec, facts, lambda *of: least_device_bytes(make_frame(*of))),
+        context_gpus=_count_context_gpus(spec, facts, plan),
     )
+
+
+def _count_context_gpus(spec: Spec, facts: KnownFacts, plan: Plan) -> int | None:
+    """Return the GPUs that would hold one row; None where the weights alone are too large."""
+    memory, decided = plan.memory, plan.decisions
+    if memory.phases["optimizer_step"] >= (memory.capacity_bytes or 0):
+        return None
+    job = make_frame(spec, facts).job(
+        decided.sharding.value,
+        checkpointing=decided.gradient_checkpointing.value,
+        micro=1,
+        offload=decided.offload.value,
+    )
+    return count_context_gpus(job, facts.hardware)
 
 
 def make_frame(spec: Spec, facts: KnownFacts) -> Frame:

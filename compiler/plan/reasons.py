@@ -165,6 +165,22 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "checkpointing.on.needs": "without it even a micro-batch of {rows} needs {device_bytes}",
     "checkpointing.on.slower": "it makes room for more rows at a time: without it a step takes "
     "{slower_share} longer",
+    "checkpointing.every": "recomputing one of {every} layers frees enough memory",
+    "checkpointing.every.needs": "recomputing one of {every} layers frees enough memory",
+    "checkpointing.every.slower": "recomputing one of {every} layers frees enough memory; the next "
+    "best choice of layers makes a step take {slower_share} longer",
+    "checkpointing.selective": "everything but attention is recomputed, whose result is small and "
+    "whose work grows with the length",
+    "checkpointing.selective.needs": "everything but attention is recomputed, whose result is "
+    "small and whose work grows with the length",
+    "checkpointing.selective.slower": "everything but attention is recomputed, whose result is "
+    "small; otherwise a step takes {slower_share} longer",
+    "checkpointing.offload": "nothing fits unless the inputs of the layers are in the host's "
+    "memory; no GPU has measured this yet",
+    "checkpointing.offload.needs": "nothing fits unless the inputs of the layers are in the host's "
+    "memory: without it {device_bytes} are needed; no GPU has measured this yet",
+    "checkpointing.offload.slower": "nothing fits unless the inputs of the layers are in the "
+    "host's memory; no GPU has measured this yet",
     "sharding.single": "one process",
     "sharding.ddp": "each of {world} processes has a whole copy",
     "sharding.ddp.needs": "a whole copy fits in each of {world} processes",

@@ -215,6 +215,7 @@ def _more_reasons(source: BundleSource) -> dict[str, Comment]:
         "model_revision": Comment(_PINNED if source.facts.model.revision else _UNPINNED),
         "expert_targets": Comment("every expert of a layer, in two tensors"),
         "schedule_options": Comment("; ".join(dict.fromkeys(options))),
+        "checkpointing_options": Comment("what of the activations is recomputed, and kept where"),
         "labels": Comment("the head's order: a label's place is its number"),
         "overlong_share": Comment(f"the share of rows longer than that, {counted}"),
         "merged_dtype": Comment(

@@ -15,7 +15,7 @@ from ftc.compiler.plan.search.padding import sorts_rows
 from ftc.compiler.plan.splits import is_weighed
 from ftc.compiler.render.method import keeps_tower, token_tables
 from ftc.compiler.render.source import BundleSource
-from ftc.compiler.render.trainer import schedule_reasons
+from ftc.compiler.render.trainer import checkpointing_options, schedule_reasons
 from ftc.compiler.render.uses import Uses
 from ftc.compiler.resolve.facts import DataFacts, ModelFacts
 from ftc.compiler.resolve.model.chain import RESULT
@@ -209,6 +209,7 @@ def _training_uses(source: BundleSource) -> dict[str, bool]:
         "other_optimizer": spec.training.optimizer != "adamw",
         "bnb_optimizer": spec.training.optimizer not in ("adamw", "adafactor", "sgd"),
         "schedule_options": bool(schedule_reasons(decided)),
+        "checkpointing_options": bool(checkpointing_options(decided)),
         "loraplus": decided.loraplus_ratio is not None,
         "embedding_rate": decided.embedding_learning_rate is not None,
         "compiled": decided.compile.value,

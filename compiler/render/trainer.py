@@ -12,7 +12,7 @@ _NAMES: Final = {"constant": "constant_with_warmup"}
 
 
 def trainer_settings(decided: Decisions) -> Mapping[str, Any]:
-    """Return the values of `optim`, `lr_scheduler_type` and `lr_scheduler_kwargs`."""
+    """Return the values of `optim`, of the schedule's arguments, and of checkpointing's."""
     schedule = decided.schedule.value
     name: str = _NAMES.get(schedule, schedule)
     if schedule == "cosine" and decided.learning_rate_floor is not None:
@@ -21,7 +21,20 @@ def trainer_settings(decided: Decisions) -> Mapping[str, Any]:
         "optimizer": RULES[job_word(decided.optimizer.value)].name,
         "schedule": name,
         "schedule_options": _options(decided),
+        "gradient_checkpointing": bool(decided.gradient_checkpointing.value),
+        "checkpointing_options": checkpointing_options(decided),
     }
+
+
+def checkpointing_options(decided: Decisions) -> dict[str, bool | int]:
+    """Return `activation_checkpointing_kwargs`: of transformers 5.23, and TRL 1.16's `selective`.
+
+    Empty where all layers are recomputed, or none.
+    """
+    value = decided.gradient_checkpointing.value
+    if isinstance(value, bool):
+        return {}
+    return {value: True} if isinstance(value, str) else {"every_n_layers": value}
 
 
 def schedule_reasons(decided: Decisions) -> tuple[Any, ...]:

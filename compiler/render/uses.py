@@ -109,6 +109,7 @@ class Uses:
     other_optimizer: bool
     bnb_optimizer: bool
     schedule_options: bool
+    checkpointing_options: bool
     loraplus: bool
     embedding_rate: bool
     compiled: bool

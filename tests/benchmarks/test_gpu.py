@@ -7,29 +7,40 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.gpu.cases import CASES, SHAPES, TINY
+from benchmarks.gpu.cases import CASES, SHAPES, SPEEDS
 from benchmarks.gpu.ledger import LEDGER, append, read, table
-from benchmarks.gpu.measurement import make_model, measure
+from benchmarks.gpu.utilisation import count_matrices, share_of_peak, token_operations
+from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.resolve.hardware import read_gpus
+from tests.end_to_end.process import run
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_every_case_has_a_shape_and_a_name() -> None:
-    """Three sizes, three methods, with and without checkpointing, short and long rows."""
-    assert {case.shape for case in CASES} == {"0.5B", "3B", "8B"} == SHAPES.keys() - {"tiny"}
+    """Twelve cases: three sizes, methods and objectives, packed or not, recomputed or not."""
+    assert len(CASES) == len({case.name for case in CASES}) == 12
+    assert (
+        {case.shape for case in CASES}
+        == {"0.5B", "3B", "8B"}
+        == SHAPES.keys()
+        - {
+            "small",
+            "tiny",
+        }
+    )
     assert {case.method for case in CASES} == {"full", "lora", "qlora"}
-    assert {case.checkpointing for case in CASES} == {False, True}
-    assert len({case.tokens for case in CASES}) == 2
-    assert len({case.name for case in CASES}) == len(CASES)
+    assert {case.objective for case in CASES} == {"sft", "dpo", "grpo"}
+    assert {case.checkpointing for case in CASES} == {case.packed for case in CASES}
+    assert len({case.name for case in SPEEDS}) == len(SPEEDS)
 
 
 @pytest.mark.skipif(bool(read_gpus()), reason="this machine has a GPU")
 def test_without_a_gpu_it_is_one_sentence(tmp_path: Path) -> None:
     """Exit code 3, and the ledger is not changed."""
     ledger = tmp_path / "ledger.json"
-    command = [sys.executable, "-m", "benchmarks.gpu", "--ledger", str(ledger)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    words = [sys.executable, "-m", "benchmarks.gpu", "speed", "--ledger", str(ledger)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert done.stderr == "no GPU: NVIDIA's driver names none on this machine\n"
     assert not ledger.exists()
@@ -40,26 +51,43 @@ def test_the_ledger_grows_and_its_table_names_what_did_not_run(tmp_path: Path) -
     ledger = tmp_path / "ledger.json"
     figures = {"allocated_bytes": 100, "reserved_bytes": 110, "tokens_per_second": 5.0}
     said = {**figures, "allocated_bytes": 102}
-    append(ledger, "one", [{"case": "a", "predicted": said, "measured": figures}])
-    append(ledger, "two", [{"case": "b", "predicted": said, "refused": "it does not fit"}])
+    append(ledger, {"machine": "one"}, [{"case": "a", "predicted": said, "measured": figures}])
+    append(ledger, {"machine": "two"}, [{"case": "b", "refused": "it does not fit"}])
+    append(ledger, {"machine": "two"}, [{"case": "c", "measured": {**figures, "mfu": 0.4}}])
     entries = read(ledger)
-    assert [entry["machine"] for entry in entries] == ["one", "two"]
-    _, first, second = table(entries)
-    assert first.split() == ["a", "+2.00%", "+0.00%", "-", "+0.00%"]
+    assert [entry["machine"] for entry in entries] == ["one", "two", "two"]
+    _, first, second, third = table(entries)
+    assert first.split() == ["a", "+2.00%", "+0.00%", "-", "+0.00%", "5", "-"]
     assert second.split(maxsplit=1) == ["b", "it does not fit"]
+    assert third.split() == ["c", "-", "-", "-", "-", "5", "40.0%"]
     assert isinstance(json.loads(LEDGER.read_text(encoding="utf-8")), list)
 
 
+def test_the_operations_of_a_token() -> None:
+    """All matrices of Llama-3.1-8B, twice as many operations trained, and attention by length."""
+    model = find_model("meta-llama/Llama-3.1-8B")
+    assert model is not None
+    assert model.shape is not None
+    looked_up, norms = model.shape.embedding_parameters, 65 * 4096
+    assert count_matrices("8B") == model.shape.parameters - looked_up - norms
+    frozen = token_operations("8B", adapter=0, full=False, lengths=[2])
+    trained = token_operations("8B", adapter=0, full=True, lengths=[2])
+    assert trained - frozen == 2 * count_matrices("8B")
+    longer = token_operations("8B", adapter=0, full=False, lengths=[1002])
+    assert longer - frozen == 3 * 2 * 1000 * 4096 * 32
+    assert share_of_peak(1000, 4e10, 100) == 0.4
+
+
 @pytest.mark.prove
-def test_a_tiny_bundle_is_measured_on_this_cpu(tmp_path: Path) -> None:
-    """The bundle really trains; a CPU has no figures of an allocator or a driver."""
-    make_model(tmp_path / "model", TINY.shape)
-    entry = measure(TINY, tmp_path, hardware="cpu")
-    assert "measured" in entry, entry
-    measured, predicted = entry["measured"], entry["predicted"]
-    assert measured["device_bytes"] > 2**28
-    assert measured["tokens_per_second"] > 0
-    assert predicted["device_bytes"] > predicted["allocated_bytes"] > 0
+@pytest.mark.parametrize(
+    ("command", "only"),
+    [("memory", "tiny full, kept"), ("speed", "our settings"), ("correctness", "memory")],
+)
+def test_a_miniature_on_this_cpu(tmp_path: Path, command: str, only: str) -> None:
+    """The same code trains miniatures to its end, and writes no ledger."""
     ledger = tmp_path / "ledger.json"
-    append(ledger, "cpu", [entry])
-    assert read(ledger)[0]["case"] == TINY.name
+    words = ("-m", "benchmarks.gpu", command, "--tiny", "--only", only, "--ledger", str(ledger))
+    ended = run(sys.executable, *words, cwd=ROOT)
+    assert ended.code == 0, ended.said
+    assert "these are no measurements" in ended.out
+    assert not ledger.exists()

@@ -13,6 +13,7 @@ from typing import IO, Any
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICKSTART = ROOT / "examples" / "quickstart"
+DEPRECATIONS = ROOT / "tests" / "end_to_end" / "deprecations"
 #: What a process may take; a machine that others work on as well needs more.
 LIMIT_SECONDS = int(os.environ.get("FTC_LIMIT_SECONDS", "420"))
 
@@ -32,15 +33,19 @@ class Ended:
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return this environment with the tested interpreter's folder first on PATH."""
+    """Return this environment with the tested interpreter's folder first on PATH.
+
+    Deprecations of the pinned libraries are errors in it (`deprecations/sitecustomize.py`).
+    """
     own = str(Path(sys.executable).parent)
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     fixed = {
+        "PYTHONPATH": str(DEPRECATIONS),
         "HF_HUB_OFFLINE": "1",
         "TOKENIZERS_PARALLELISM": "false",
         "OMP_WAIT_POLICY": "passive",  # threads that wait sleep, so that two trainings share cores
     }
-    return {**kept, **fixed, "PATH": f"{own}{os.pathsep}{os.environ['PATH']}", **(extra or {})}
+    path = f"{own}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, **fixed, "PATH": path, **(extra or {})}
 
 
 def run(*command: str | Path, cwd: Path, extra: Mapping[str, str] | None = None) -> Ended:

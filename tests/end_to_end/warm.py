@@ -24,7 +24,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from tests.end_to_end.process import ROOT, environment
+from tests.end_to_end.process import DEPRECATIONS, ROOT, environment
 
 _IMPORTED: Final[tuple[str, ...]] = (
     "accelerate.commands.accelerate_cli",
@@ -66,7 +66,7 @@ def warm_interpreter(folder: Path) -> Iterator[Path]:
     started = subprocess.Popen(
         [sys.executable, "-m", "tests.end_to_end.warm", str(folder)],
         cwd=ROOT,
-        env=environment({"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}),
+        env=environment({"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{DEPRECATIONS}:{ROOT}"}),
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -133,11 +133,36 @@ def _routed_bytes(job: Job) -> int:
 
 
 def checkpoint_bytes(job: Job) -> int:
-    """Return what checkpointing keeps of all layers per token: each layer's input.
+    """Return what recomputed layers keep per token: their inputs, on the device or on the host.
 
-    Norms or an embedding in fp32 make the residual stream fp32.
+    Norms or an embedding in fp32 make the residual stream fp32. Selective recomputing keeps the
+    results of attention as well (TRL's `selective_activation_checkpointing.py`): its output and the
+    log-sum-exp.
     """
-    return job.backward_layers * residual_bytes(job)
+    if job.inputs_on_host:
+        return 0
+    kept = residual_bytes(job)
+    if job.checkpointing == "selective" and saves_attention(job):
+        shape = job.shape
+        kept += job.compute_bytes * shape.heads * shape.head_dim + _FP32 * shape.heads
+    return job.recomputed_layers * kept
+
+
+def saves_attention(job: Job) -> bool:
+    """Tell whether selective recomputing finds a fused kernel of attention, and keeps its result.
+
+    Eager attention is plain products, and so is SDPA where no fused kernel supports the heads.
+    """
+    if job.attention == "eager":
+        return False
+    return job.attention != "sdpa" or repeats_keys(job.shape.architecture)
+
+
+def input_host_bytes(job: Job) -> int:
+    """Return the pinned host memory of a process for the inputs of its recomputed layers."""
+    if not job.inputs_on_host:
+        return 0
+    return job.recomputed_layers * residual_bytes(job) * job.tokens
 
 
 def residual_bytes(job: Job) -> int:

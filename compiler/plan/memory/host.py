@@ -6,6 +6,7 @@ from typing import Final
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.plan.decision import Decision, derived
 from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.memory.activations import input_host_bytes
 from ftc.compiler.plan.memory.states import moment_bytes, paged_bytes, state_bytes, trained_bytes
 from ftc.compiler.plan.software import GIB
 from ftc.spec.sections import Spec
@@ -66,13 +67,14 @@ def merge_bytes(job: Job) -> int:
 def host_ram_bytes(job: Job, device_bytes: int) -> int:
     """Return the most host memory of any stage on one node: loading, training, merging.
 
-    Training needs host memory on a CPU, for what is offloaded, and for the processes themselves.
+    Training needs host memory on a CPU, for what is offloaded or kept there for the backward pass,
+    and for the processes themselves.
     """
     whole = job.shape.parameters * job.load_bytes
     processes = job.node_processes
     loading = processes * (min(whole, _SHARD_BYTES) + GIB)
     held = swap_host_bytes(job) if job.swaps else offloaded_bytes(job)
-    waiting = -(-held // job.nodes) + processes * paged_bytes(job)
+    waiting = -(-held // job.nodes) + processes * (paged_bytes(job) + input_host_bytes(job))
     training = waiting + processes * GIB if job.gpu else processes * device_bytes
     return max(loading, training, merge_bytes(job))
 
@@ -167,7 +169,7 @@ def swap_seconds(job: Job) -> float:
     if not job.weights_on_host:
         return moved / speed
     moved += job.trainable * job.load_bytes
-    reads = 3 if job.checkpointing else 2
+    reads = 2 + job.recomputed_share
     reading = reads * job.shape.parameters * job.load_bytes / speed
     return moved / speed + job.accumulation * reading
 

@@ -51,11 +51,14 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
     static, gradients, earlier = static_bytes(job), gradient_bytes(job), earlier_bytes(job)
     tokens, batch = job.tokens, job.tokens * _BATCH_BYTES
     layer = layer_bytes(job)
-    kept = checkpoint_bytes(job) if job.checkpointing else job.backward_layers * layer
+    kept = checkpoint_bytes(job) + job.stored_layers * layer
     active = (layer if job.checkpointing else 0) + recompute_bytes(job)
     active -= product_bytes(job) if job.checkpointing else 0  # freed before the temporaries
     # the last layer's backward comes first: all activations; the first layer's last: all gradients
-    first = {"gradients": earlier + fresh_bytes(job), "activations": tokens * (kept + active)}
+    most = kept + active
+    if job.freed_layers:  # the last layer is stored, and freed before one is recomputed
+        most = kept + max(recompute_bytes(job), active - job.freed_layers * layer)
+    first = {"gradients": earlier + fresh_bytes(job), "activations": tokens * most}
     last = {
         "gradients": max(gradients, earlier),
         "activations": tokens * (active + held_bytes(job, layer)),
@@ -65,8 +68,10 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
     seen = _evaluated(job)
     evaluated = max(seen.tokens * active, head_bytes(seen, training=False))
     gathered = gathered_bytes(job, layers=2 if job.sharding == "fsdp" else 1)
-    layered = kept_matrices(job, layers=1 if job.checkpointing else job.shape.layers)
-    copies = autocast_copies(job) + token_copies(job) + (0 if job.checkpointing else layered)
+    stored = job.stored_layers if job.checkpointing else job.shape.layers
+    layered = kept_matrices(job, layers=stored)
+    recomputed = kept_matrices(job, layers=stored + 1)
+    copies = autocast_copies(job) + token_copies(job) + layered
     waiting = tokens * kept if asks_beside(job) else 0
     return {
         "load": {"static": load_bytes(job)},
@@ -82,7 +87,7 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
             "static": static,
             **backward,
             "copies": passing_matrices(job)
-            + (token_copies(job) + layered if job.checkpointing else copies),
+            + (token_copies(job) + recomputed if job.checkpointing else copies),
             "gathered": gathered,
         },
         "optimizer_step": {

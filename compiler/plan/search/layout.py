@@ -4,7 +4,7 @@ A layout is a sharding, an offload, gradient checkpointing and a micro-batch. Th
 the reason of the choice, the cost of the runner-up, and the rows per pass of an evaluation.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Final
@@ -14,8 +14,8 @@ from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.host import host_ram_bytes
 from ftc.compiler.plan.memory.peak import measure
 from ftc.compiler.plan.memory.phases import parts_of_phases
-from ftc.compiler.plan.plan import Memory, Sharding
-from ftc.compiler.plan.search.space import Frame, offloads, shardings
+from ftc.compiler.plan.plan import Memory, Recomputing, Sharding
+from ftc.compiler.plan.search.space import Frame, offloads, partly_recomputed, shardings
 from ftc.compiler.plan.time.roofline import forward_seconds
 from ftc.compiler.plan.time.run import padded_tokens, pass_tokens, step_seconds
 from ftc.compiler.resolve.facts import HardwareFacts, Lengths
@@ -27,6 +27,7 @@ _SAME = 0.0005  # a smaller difference is none
 #: measurements by 7 % in the median (`benchmarks/memory.md`).
 FREE_SHARE: Final = 0.08
 _FREE_COST: Final = 0.1  # of the step time; more is not spent on free memory
+_LARGEST: Final = 2  # micro-batches to recompute in part; smaller ones are slower
 _MOST_EVAL_ROWS: Final = 64  # rows; more is no faster, and the last batch is only partly filled
 
 
@@ -36,7 +37,7 @@ class Way:
 
     sharding: Sharding
     offload: Offload
-    checkpointing: bool
+    checkpointing: Recomputing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +74,7 @@ class Layout:
 
     sharding: Decision[Sharding]
     offload: Decision[Offload]
-    checkpointing: Decision[bool]
+    checkpointing: Decision[Recomputing]
     micro: Decision[int]
     memory: Memory
 
@@ -84,11 +85,12 @@ def decide_layout(frame: Frame, found: Search) -> Layout:
     written = spec.distribution
     way = chosen.way
 
-    def derive_checkpointing() -> tuple[bool, Because]:
+    def derive_checkpointing() -> tuple[Recomputing, Because]:
         if fastest is not None and fastest.way.checkpointing != way.checkpointing:
             return way.checkpointing, _why_free(chosen, fastest)
-        key = "checkpointing.on" if way.checkpointing else "checkpointing.off"
-        return way.checkpointing, _because(key, chosen, found.checkpointing)
+        because = _because(_recomputing_key(way), chosen, found.checkpointing)
+        values = {**because.values, **_every(way.checkpointing)}
+        return way.checkpointing, Because(key=because.key, values=values)
 
     def derive_micro() -> tuple[int, Because]:
         return chosen.micro, _why_micro(frame, found)
@@ -114,6 +116,19 @@ def decide_layout(frame: Frame, found: Search) -> Layout:
         micro=decide(spec, "/training/micro_batch", spec.training.micro_batch, derive_micro),
         memory=chosen.memory,
     )
+
+
+def _recomputing_key(way: Way) -> str:
+    """Return the key of the reason of what is recomputed."""
+    if isinstance(way.checkpointing, bool):
+        return "checkpointing.on" if way.checkpointing else "checkpointing.off"
+    name = way.checkpointing if isinstance(way.checkpointing, str) else "every"
+    return "checkpointing." + name
+
+
+def _every(checkpointing: Recomputing) -> dict[str, int]:
+    partial = not isinstance(checkpointing, bool | str)
+    return {"every": int(checkpointing)} if partial else {}
 
 
 def _decide_sharding(frame: Frame, found: Search) -> Decision[Sharding]:
@@ -205,9 +220,13 @@ def search(frame: Frame) -> Search:
     Every way with every micro-batch that divides the global batch is ranked by the seconds of a
     step; the memory model says which of them fit. On a GPU the fastest that leaves `FREE_SHARE` of
     the memory free is chosen, unless it is a tenth slower than the fastest. Where the device's
-    memory is not known, the fastest of at most eight rows is chosen.
+    memory is not known, the fastest of at most eight rows is chosen. Activations go to the host
+    only where nothing else fits, since no GPU has measured it.
     """
-    fitting, leanest = _measure_all(frame)
+    fitting, leanest = _measure_all(frame, ways(frame))
+    if not fitting:
+        fitting, others = _measure_all(frame, host_ways(frame, leanest))
+        leanest += others if fitting else []
     if not fitting:
         chosen = min(leanest, key=lambda candidate: candidate.memory.device_bytes)
         return _compare(chosen, fitting, leanest)
@@ -240,18 +259,65 @@ def ways(frame: Frame) -> tuple[Way, ...]:
     )
 
 
-def _measure_all(frame: Frame) -> tuple[list[Candidate], list[Candidate]]:
+def host_ways(frame: Frame, leanest: Iterable[Candidate]) -> tuple[Way, ...]:
+    """Return the leanest way, with activations in the host's memory; none where that is no choice.
+
+    It is one where the spec leaves it open, the host's memory is known, and the device would hold
+    the rest.
+    """
+    hardware = frame.facts.hardware
+    open_here = frame.spec.training.gradient_checkpointing == "auto"
+    if not open_here or hardware.kind != "gpu" or hardware.host_ram_bytes is None:
+        return ()
+    least = min(
+        (each for each in leanest if each.way.checkpointing is True),
+        key=lambda each: each.memory.device_bytes,
+    )
+    memory = least.memory
+    moved = memory.parts[memory.largest_phase].get("activations", 0)
+    if memory.device_bytes - moved > (memory.capacity_bytes or 0):
+        return ()
+    return (replace(least.way, checkpointing="offload"),)
+
+
+def _measure_all(
+    frame: Frame, tried_ways: tuple[Way, ...]
+) -> tuple[list[Candidate], list[Candidate]]:
     """Return all candidates that fit, fastest first, and the one of least memory for each way.
 
     Of two that are equally fast, the one that needs less memory comes first.
     """
-    fitting, leanest = [], []
-    for way in ways(frame):
-        tried = list(_measure_way(frame, way))
-        fitting += [candidate for candidate in tried if candidate.memory.fits is not False]
-        leanest.append(min(tried, key=lambda candidate: candidate.memory.device_bytes))
+    tried = {way: list(_measure_way(frame, way)) for way in tried_ways}
+    leanest = [
+        min(each, key=lambda candidate: candidate.memory.device_bytes) for each in tried.values()
+    ]
+    fitting = [c for each in tried.values() for c in each if c.memory.fits is not False]
+    fitting += _measure_between(frame, tried)
     fitting.sort(key=lambda c: (round(c.seconds, 6), c.memory.device_bytes))
     return fitting, leanest
+
+
+def _measure_between(frame: Frame, tried: Mapping[Way, list[Candidate]]) -> list[Candidate]:
+    """Return what fits with a part of the activations recomputed.
+
+    That is between recomputing all and none, in memory and in time: worth trying with a micro-batch
+    for which only the former fits, or leaves room.
+    """
+    found = []
+    for way, candidates in tried.items():
+        if way.checkpointing is not True or replace(way, checkpointing=False) not in tried:
+            continue
+        stored = tried[replace(way, checkpointing=False)]
+        easy = {c.micro for c in stored if c.memory.fits is not False and leaves_room(c.memory)}
+        rows = sorted({c.micro for c in candidates if c.memory.fits} - easy)
+        for micro in rows[-_LARGEST:]:
+            for partly in partly_recomputed(frame, way.sharding):
+                candidate = _measure(frame, replace(way, checkpointing=partly), micro)
+                if candidate.memory.fits:
+                    found.append(candidate)
+                if candidate.memory.fits and leaves_room(candidate.memory):
+                    break  # the next ones are slower
+    return found
 
 
 def _measure_way(frame: Frame, way: Way) -> Iterator[Candidate]:
@@ -276,6 +342,8 @@ def _measure(frame: Frame, way: Way, micro: int) -> Candidate:
     memory = measure(job, hardware)
     asked = frame.spec.distribution.offload != "auto"
     chosen_here = not asked and way.offload != "none" and not job.swaps
+    open_here = frame.spec.training.gradient_checkpointing == "auto"
+    chosen_here |= open_here and way.checkpointing == "offload"
     if chosen_here and host_ram_bytes(job, memory.device_bytes) > (hardware.host_ram_bytes or 0):
         memory = without_room(memory)
     step = frame.batch.decision.value

@@ -5,6 +5,7 @@ That includes how many processes there are, how they may share a model, and what
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.knowledge.objectives import OBJECTIVES
@@ -23,7 +24,7 @@ from ftc.compiler.plan.method.adapter import (
 from ftc.compiler.plan.method.precision import decide_load_dtype, freezes_in_16_bits
 from ftc.compiler.plan.objective.comparison import Comparison
 from ftc.compiler.plan.objective.sampling import sampling_reference
-from ftc.compiler.plan.plan import Memory, Rung, Sharding
+from ftc.compiler.plan.plan import Memory, Recomputing, Rung, Sharding
 from ftc.compiler.plan.schedule.learning_rate import job_word
 from ftc.compiler.plan.software import LIGER, LIGER_QLORA, PINNED, PINNED_QLORA, Stack
 from ftc.compiler.plan.splits import Splits
@@ -31,6 +32,10 @@ from ftc.compiler.plan.time.roofline import ASSUMED_GBIT, rate
 from ftc.compiler.plan.time.run import pass_tokens, step_seconds
 from ftc.compiler.resolve.facts import HardwareFacts, KnownFacts, Lengths
 from ftc.spec.sections import Attention, Offload, Precision, Spec
+
+_EVERY: Final = (4, 2)  # of so many layers one is recomputed
+#: The objectives whose trainer recomputes selectively.
+SELECTIVE: Final = frozenset({"sft", "cpt"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +65,12 @@ class Frame:
     batch: Batch
 
     def job(
-        self, sharding: Sharding, *, checkpointing: bool, micro: int, offload: Offload = "none"
+        self,
+        sharding: Sharding,
+        *,
+        checkpointing: Recomputing,
+        micro: int,
+        offload: Offload = "none",
     ) -> Job:
         """Return the process of this layout; an offload that the spec names takes precedence."""
         spec, shape, adapter = self.spec, self.shape, self.adapter
@@ -118,7 +128,7 @@ class Frame:
             return self.adapter.parameters
         return self.shape.parameters if self.freezing is None else self.freezing.parameters
 
-    def frozen_layers(self, *, checkpointing: bool) -> int:
+    def frozen_layers(self, *, checkpointing: Recomputing) -> int:
         """Return how many layers come before the first trained one; no backward pass reaches them.
 
         With an adapter, gradient checkpointing or a quantized base makes the output of the
@@ -155,7 +165,12 @@ class Frame:
         return PINNED if plain else PINNED_QLORA
 
     def memory(
-        self, sharding: Sharding, *, checkpointing: bool, micro: int, offload: Offload = "none"
+        self,
+        sharding: Sharding,
+        *,
+        checkpointing: Recomputing,
+        micro: int,
+        offload: Offload = "none",
     ) -> Memory:
         """Return the peak of one process of this layout."""
         job = self.job(sharding, checkpointing=checkpointing, micro=micro, offload=offload)
@@ -236,6 +251,21 @@ def offloads(frame: Frame, sharding: Sharding) -> tuple[Offload, ...]:
         return ("none",)
     whole = sharding == "zero2" or frame.storage != "plain"
     return ("none", "optimizer") if whole else ("none", "optimizer", "parameters")
+
+
+def partly_recomputed(frame: Frame, sharding: Sharding) -> tuple[Recomputing, ...]:
+    """Return what may be recomputed beside everything and nothing, the fastest first.
+
+    Selective recomputing is TRL's, of its trainer for supervised fine-tuning. It replaces a method
+    of the model, which PEFT's wrapper hides from the Trainer. A classification head under ZeRO-3
+    has options of its own.
+    """
+    objective = frame.spec.objective.type
+    if objective == "classification" and sharding == "zero3":
+        return ()
+    every = tuple(every for every in _EVERY if every < frame.shape.layers)
+    selective = objective in SELECTIVE and frame.adapter is None
+    return (*every, *(("selective",) if selective else ()))
 
 
 def measure_rungs(frame: Frame, job: Job, lines: Iterable[tuple[int, int]]) -> tuple[Rung, ...]:

@@ -13,9 +13,11 @@ from ftc.compiler.knowledge.accelerators import (
     all_accelerators,
     find_accelerator,
 )
+from ftc.compiler.knowledge.liger import has_liger_kernels
 from ftc.compiler.plan.batch.lengths import round_up, share_above
 from ftc.compiler.plan.objective.comparison import REFERRING
 from ftc.compiler.plan.plan import Alternative, Kind, Plan
+from ftc.compiler.plan.search.space import SELECTIVE
 from ftc.compiler.resolve.facts import KnownFacts
 from ftc.compiler.resolve.hardware import describe_device, link_of
 from ftc.spec.message import Message
@@ -148,10 +150,22 @@ def _say(made: tuple[Change, ...], tried: Plan) -> Message:
 
 def _checkpoint(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     """Recompute activations instead of keeping them."""
-    if plan.decisions.gradient_checkpointing.value:
+    if plan.decisions.gradient_checkpointing.value in (True, "offload"):
         return ()
     words = Message("offer.gradient_checkpointing")
     return (_set(words, "layout", spec, facts, {"/training/gradient_checkpointing": True}),)
+
+
+def _fuse(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
+    """Use Liger's kernels, which keep less for the backward pass, where weights leave room."""
+    memory, gpu = plan.memory, facts.hardware.kind == "gpu"
+    read = spec.objective.type in SELECTIVE  # Liger's losses are of supervised fine-tuning
+    if spec.training.liger or not gpu or not read or not has_liger_kernels(facts.model.model_type):
+        return ()
+    if memory.phases["optimizer_step"] > (memory.capacity_bytes or 0):
+        return ()
+    words = Message("offer.liger")
+    return (_set(words, "method", spec, facts, {"/training/liger": True}),)
 
 
 def _shrink(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
@@ -412,5 +426,5 @@ def with_count(facts: KnownFacts, count: int) -> KnownFacts:
 
 _EDITS: Final[tuple[Edit, ...]] = (
     _shrink, _checkpoint, _attend, _halve, _precompute, _divide, _offload, _shrink_states,
-    _freeze_more, _adapt, _quantize, _shorten, _multiply, _divide_base,
+    _freeze_more, _fuse, _adapt, _quantize, _shorten, _multiply, _divide_base,
 )  # fmt: skip

@@ -8,7 +8,13 @@ from typing import Final
 
 from ftc.compiler.knowledge.accelerators import find_accelerator
 from ftc.compiler.plan.job import Job
-from ftc.compiler.plan.memory.activations import layer_bytes, prefill_tokens, token_seconds
+from ftc.compiler.plan.memory.activations import (
+    input_host_bytes,
+    layer_bytes,
+    prefill_tokens,
+    saves_attention,
+    token_seconds,
+)
 from ftc.compiler.plan.memory.host import swap_seconds
 from ftc.compiler.plan.memory.states import paged_bytes, state_bytes, trained_bytes
 from ftc.compiler.plan.memory.weights import base_weights, targeted_weights
@@ -66,7 +72,7 @@ def micro_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
     a nominal rate, which only serves to rank layouts (see `rate`).
     """
     launching = job.shape.layers * (_LAYER_SECONDS + _ADAPTED_SECONDS * len(job.targets))
-    launching *= 4 / 3 if job.checkpointing else 1
+    launching *= 1 + job.recomputed_share / 3
     launching += _PASS_SECONDS
     if hardware.kind == "cpu":
         cores = hardware.cores or 1
@@ -80,9 +86,9 @@ def micro_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
     if job.storage != "plain":
         moving += _DEQUANTIZED_BYTES * passes(job) * weights
     if job.mixed:
-        moving += _CAST_BYTES * (2 if job.checkpointing else 1) * weights
+        moving += _CAST_BYTES * (1 + job.recomputed_share) * weights
     if job.dora:
-        moving += _NORM_BYTES * (2 if job.checkpointing else 1) * targeted_weights(job)
+        moving += _NORM_BYTES * (1 + job.recomputed_share) * targeted_weights(job)
     moving += passes(job) * job.shape.parameters * job.compute_bytes
     return max(computing + moving / bandwidth, launching)
 
@@ -124,7 +130,7 @@ def passes(job: Job) -> float:
     gradients of its weights: its backward pass costs one. Layers before the first trained weight
     have a forward pass only.
     """
-    backward = (2 if job.full else 1) + (1 if job.checkpointing else 0)
+    backward = (2 if job.full else 1) + job.recomputed_share
     if not job.frozen_layers:
         return 1 + backward
     return 1 + backward * job.backward_layers / job.shape.layers
@@ -141,7 +147,8 @@ def operations(job: Job) -> float:
     weights = 2 * (active_parameters(job) - looked_up)
     attention = 2 * job.length_tokens * shape.heads * shape.head_dim * shape.attention_layers()
     reached = job.backward_layers / shape.layers
-    recomputed = reached if job.checkpointing else 0
+    selective = job.checkpointing == "selective" and saves_attention(job)
+    recomputed = 0 if selective else reached * job.recomputed_share
     adapter: float = 0 if job.full else 6 * job.trainable
     if job.dora and job.dropout:  # which multiplies with the base's weights once more
         adapter += 2 * passes(job) * targeted_weights(job)
@@ -240,14 +247,16 @@ def host_seconds(job: Job, micro: float) -> float:
 
     Each process copies its share: gradients to the host after each micro-batch, and new weights
     back after the step (ZeRO-Offload, arXiv 2101.06840, section 4). Offloaded weights are read for
-    each pass, while it computes.
+    each pass, while it computes. Inputs of recomputed layers are copied there and back.
     """
     moved = 0.0
     if job.states_on_host:
         moved = (job.accumulation + 1) * job.trainable * trained_bytes(job) / job.world
     step = moved / _HOST_LINK
+    # both copies are on the stream that computes (transformers' `activation_checkpointing_enable`)
+    step += 2 * job.accumulation * input_host_bytes(job) / _HOST_LINK
     if job.weights_on_host:
-        reads = 3 if job.checkpointing else 2
+        reads = 2 + job.recomputed_share
         reading = reads * _gathered_bytes(job) / job.world / _HOST_LINK
         step += job.accumulation * max(0.0, reading - _HIDDEN * micro)
     return step

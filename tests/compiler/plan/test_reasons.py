@@ -17,6 +17,11 @@ COMPOSED = {
     "answer_tokens.reasoning": (".room",),
     "checkpointing.on": (".needs", ".slower"),
     "checkpointing.off": (".needs", ".slower"),
+    "checkpointing.": tuple(
+        f"{what}{end}"
+        for what in ("every", "selective", "offload")
+        for end in ("", ".needs", ".slower")
+    ),
     "sharding.": tuple(f"{z}{e}" for z in ("ddp", *ZERO) for e in ("", ".needs", ".slower")),
     "offload.": tuple(
         f"{kept}{end}" for kept in ("none", "optimizer", "parameters") for end in ("", ".slower")

@@ -33,6 +33,7 @@ CASES: dict[str, dict[str, Any]] = {
     "another curve": {"/spec/training/optimizer": "lion", "/spec/training/schedule": "polynomial"},
     "loaders": {"/spec/training/loader_workers": 2, "/spec/training/loader_prefetch": 4},
     "compiled": {"/spec/training/compile": True},
+    "every second layer": {"/spec/training/gradient_checkpointing": 2},
     "what is rarely written": {
         f"/spec{setting.field}": find_field(setting.field).schema["examples"][0]
         for setting in SETTINGS

@@ -1,0 +1,64 @@
+"""The rules about activations that are recomputed in part, or kept by the host (FTC540 to 542)."""
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
+
+from collections.abc import Iterator
+
+from ftc.compiler.checks.rule import Problem, problem, put, rule
+from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.plan.search.space import SELECTIVE
+
+_FIELD = "/training/gradient_checkpointing"
+
+
+@rule("FTC540", "host-activations-without-gpu", "error", reads=("hardware",))
+def host_activations_without_gpu(case: Case) -> Iterator[Problem]:
+    """What it is: Activations are to be kept by the host, and the training runs on a CPU.
+
+    Why it matters: They are there already. transformers copies them to pinned memory, which exists
+    only beside a GPU: the first step would stop with an error.
+
+    Example: {"hardware": "cpu", "training": {"gradient_checkpointing": "offload"}}
+
+    Use instead: {"hardware": "cpu", "training": {"gradient_checkpointing": true}}
+    """
+    if case.spec.training.gradient_checkpointing == "offload" and case.hardware.kind == "cpu":
+        yield problem(_FIELD, fix=(put(_FIELD, True),))
+
+
+@rule("FTC541", "unsupported-partial-checkpointing", "error", reads=("plan",))
+def unsupported_partial_checkpointing(case: Case) -> Iterator[Problem]:
+    """What it is: Activations are to be recomputed in a way that the pinned libraries lack here.
+
+    Why it matters: Only TRL's trainer for supervised fine-tuning recomputes selectively. It changes
+    a method of the model for that, which an adapter of PEFT hides, so the first step would stop
+    with an unexpected keyword, `selective`. A classification head with an adapter recomputes whole
+    layers under ZeRO-3, which has to gather their weights again.
+
+    Example: {"method": "lora", "training": {"gradient_checkpointing": "selective"}}
+
+    Use instead: {"method": "lora", "training": {"gradient_checkpointing": 2}}
+    """
+    spec, written = case.spec, case.spec.training.gradient_checkpointing
+    adapted, kind = spec.method.type in ("lora", "qlora"), spec.objective.type
+    if written == "selective" and (adapted or kind not in SELECTIVE):
+        yield problem(_FIELD, fix=(put(_FIELD, True),), method=spec.method.type, kind=kind)
+        return
+    if isinstance(written, bool) or written == "auto" or not adapted:
+        return
+    if kind == "classification" and case.plan.decisions.sharding.value == "zero3":
+        yield problem(_FIELD, message="head", help="head", fix=(put(_FIELD, True),))
+
+
+@rule("FTC542", "unproven-host-activations", "warning", reads=("hardware",))
+def unproven_host_activations(case: Case) -> Iterator[Problem]:
+    """What it is: Activations are to be kept by the host, which no test of ftc has run.
+
+    Why it matters: A CPU cannot run it, and no GPU has: memory and time are planned from the
+    source of transformers alone. `./run.sh --pilot` measures both in a few steps.
+
+    Example: {"hardware": "1x A100-80GB", "training": {"gradient_checkpointing": "offload"}}
+
+    Use instead: {"hardware": "1x A100-80GB", "training": {"gradient_checkpointing": true}}
+    """
+    if case.spec.training.gradient_checkpointing == "offload" and case.hardware.kind == "gpu":
+        yield problem(_FIELD)

@@ -1,0 +1,77 @@
+"""What a real Llama keeps for its backward pass, recomputed in several ways; prints bytes as JSON.
+
+    python kept_storages.py '[false, true, 2, "selective"]' '[CONFIG, ROWS, LENGTH]'
+
+Counts the storages that a forward pass has made and that are still there after it, and the losses
+of three steps. Runs on a CPU in bf16.
+"""
+
+import json
+import sys
+import warnings
+from typing import Any
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import LlamaConfig, LlamaForCausalLM
+from trl.models import enable_selective_activation_checkpointing
+
+STEPS = 3
+
+
+class Storages(TorchDispatchMode):
+    """Notes every storage that an operation returns, without holding it."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        super().__init__()
+        self.noted: dict[int, tuple[StorageWeakRef, int]] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run an operation and note what it returns."""
+        found = func(*args, **(kwargs or {}))
+        for each in found if isinstance(found, (tuple, list)) else (found,):
+            if isinstance(each, torch.Tensor):
+                storage = each.untyped_storage()
+                self.noted[storage._cdata] = (StorageWeakRef(storage), storage.nbytes())
+        return found
+
+    def kept_bytes(self) -> int:
+        """Return the bytes of the storages that are still there."""
+        return sum(size for reference, size in self.noted.values() if not reference.expired())
+
+
+def measure(recomputing: Any, config: Any, rows: int, length: int) -> dict[str, Any]:
+    """Return the bytes kept by a forward pass of the layers, and the losses of three steps."""
+    torch.manual_seed(0)
+    model = LlamaForCausalLM(LlamaConfig(**config)).to(torch.bfloat16)
+    if recomputing == "selective":
+        enable_selective_activation_checkpointing(model)
+        model.gradient_checkpointing_enable({"selective": True})
+    elif recomputing:
+        every = 1 if recomputing is True else recomputing
+        model.activation_checkpointing_enable(every_n_layers=every)
+    model.train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    ids = torch.arange(rows * length).reshape(rows, length) * 7 % config["vocab_size"]
+    losses, kept = [], 0
+    for _ in range(STEPS):
+        with Storages() as storages:
+            hidden = model.model(input_ids=ids, use_cache=False).last_hidden_state
+            kept = storages.kept_bytes()
+        logits = model.lm_head(hidden).float().flatten(0, 1)
+        loss = torch.nn.functional.cross_entropy(logits[:-1], ids.flatten()[1:])
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(loss.item())
+    return {"bytes": kept, "losses": losses}
+
+
+if __name__ == "__main__":
+    torch.use_deterministic_algorithms(True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # TRL calls transformers' method by its old name
+        ways, told = json.loads(sys.argv[1]), json.loads(sys.argv[2])
+        print(json.dumps([measure(way, *told) for way in ways]))  # noqa: T201
