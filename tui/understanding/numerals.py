@@ -89,7 +89,7 @@ _NUMERAL: Final = re.compile(
     rf"(?:[ ](?:point|coma|punto|punt)[ ](?P<decimals>{_PHRASE}))?"
     rf")(?![\w·])"
 )
-_PERCENT: Final = re.compile(r"(?<=\d)(?P<gap> ?)(?:per ?cent|por ciento|percent)\b")
+_PERCENT: Final = re.compile(r"(?<=\d) ?(?:per ?cent|por ciento|percent)\b")
 
 
 def find_numerals(folded: str) -> Iterator[Numeral]:
@@ -101,10 +101,8 @@ def find_numerals(folded: str) -> Iterator[Numeral]:
 
 
 def replace_percent(folded: str) -> str:
-    """Return the text with "20 percent" as "20%", as long as before."""
-    return _PERCENT.sub(
-        lambda match: match["gap"] + "%".ljust(len(match[0]) - len(match["gap"])), folded
-    )
+    """Return the text with "20 percent" as "20       %", as long as before."""
+    return _PERCENT.sub(lambda match: "%".rjust(len(match[0])), folded)
 
 
 def _digits(match: re.Match[str]) -> str | None:

@@ -76,6 +76,15 @@ _DENIABLE: Final = {
     pointer: re.compile(rf"\b{_QUANTITIES[pointer]}(?![-\w])")
     for pointer in ("/method/dropout", "/training/warmup", "/training/weight_decay")
 }
+_BOUND: Final = re.compile(
+    r"\b(?:no more than|not more than|not over|(?:don'?t|do not) (?:use |go |do )?(?:more than|over|above)"
+    r"|no (?:\w+ )?(?:mes|mas) (?:de|que|d'))\s*$"
+)
+#: The number after a denied one: "no, cuatro", "but 4".
+_INSTEAD: Final = re.compile(
+    rf"[\s,.]*(?:(?:no|not|but|sino|rather|mejor|millor|make it|que)\b[\s,]*)*"
+    rf"(?P<number>{NUMBER}\s*%?)(?=\s*(?:$|[.,;!]))"
+)
 _SMALLEST_LENGTH: Final = 16
 _TERA: Final = re.compile(r"\d\s*ti?b\b")
 
@@ -95,7 +104,9 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
                 value = _value(pointer, match["number"], match[0])
                 if pointer == _ROWS and _HAVING.search(message.folded[: match.start()]):
                     continue
-                if value is not None:
+                if _is_denied(message, match):
+                    yield _corrected(pointer, match, message)
+                elif value is not None:
                     patience = patience or pointer == _STOPPING
                     yield Change(pointer=pointer, value=value, words=message.words(*match.span()))
     for match in message.take(_EARLY):
@@ -113,6 +124,24 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
                 yield Change(pointer=pointer, value=0, words=words)
             elif _CHANGES.search(message.folded):
                 yield Choice(pointer=pointer, values=(), words=words)
+
+
+def _is_denied(message: Message, match: re.Match[str]) -> bool:
+    """Return whether a number is denied; "no more than 3" is a bound."""
+    if _BOUND.search(message.folded[: match.start()]):
+        return False
+    return message.denied(match.start(), match.end()) and (read_number(match["number"]) or 0) > 0
+
+
+def _corrected(pointer: str, match: re.Match[str], message: Message) -> Change | Choice:
+    """Return the number that replaces a denied one ("not 3 epochs but 4"), or a question."""
+    other = _INSTEAD.match(message.folded, match.end())
+    value = _value(pointer, other["number"], other[0]) if other else None
+    if other is None or value is None:
+        return Choice(pointer=pointer, values=(), words=message.words(*match.span()))
+    words = message.words(match.start(), other.end())
+    message.cross_out(*other.span())
+    return Change(pointer=pointer, value=value, words=words)
 
 
 def _read_prices(message: Message) -> Iterator[Change]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ftc.tui.understanding.admission import admits
+from ftc.tui.understanding.certainty import settle
 from ftc.tui.understanding.doubt import is_doubtful
 from ftc.tui.understanding.exports import read_exports
 from ftc.tui.understanding.files import read_columns, read_files, read_texts
@@ -15,7 +16,7 @@ from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.models import read_models
 from ftc.tui.understanding.quantities import read_quantities
 from ftc.tui.understanding.questions import take_question
-from ftc.tui.understanding.reading import Change, Choice, Reading, Request
+from ftc.tui.understanding.reading import Change, Choice, Reading, Request, value_at
 from ftc.tui.understanding.relative import read_relative
 from ftc.tui.understanding.requests import read_request
 from ftc.tui.understanding.sentences import is_about_later, split_sentences
@@ -46,6 +47,7 @@ _LONGEST_QUOTED: Final = 8000
 #: What follows a whole number: "two epochs and a half".
 _HALF: Final = re.compile(r"\b(?:and a half|i mitja|y media)\b")
 _LORA: Final = re.compile(r"(?i)lora\b")
+_UNSURE: Final = "unsure"
 _NOTHING: Final[Mapping[str, Any]] = {}
 
 
@@ -84,6 +86,7 @@ def read(text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTH
         told, about = _outside_questions(text, said)
         if about is None and not told and _only_asks(text):
             about = text.strip()
+    told = settle(text, told)
     doubtful = [each for each in told if isinstance(each, Change) and is_doubtful(each)]
     changes = {
         each.pointer: each for each in told if isinstance(each, Change) and each not in doubtful
@@ -101,10 +104,15 @@ def read(text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTH
         choices=tuple(
             each
             for each in (*(item for item in told if isinstance(item, Choice)), *asks)
-            if each.pointer not in changes
+            if each.pointer not in changes and not _is_set(each, draft)
         ),
         rest=message.rest(),
     )
+
+
+def _is_set(choice: Choice, draft: Mapping[str, Any]) -> bool:
+    """Return whether the draft has the only value that the words may mean."""
+    return choice.why == _UNSURE and choice.values == (value_at(draft, choice.pointer),)
 
 
 def _implied(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:
