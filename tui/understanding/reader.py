@@ -11,9 +11,11 @@ from ftc.tui.understanding.doubt import is_doubtful
 from ftc.tui.understanding.exports import read_exports
 from ftc.tui.understanding.files import read_columns, read_files, read_texts
 from ftc.tui.understanding.hardware import read_hardware
+from ftc.tui.understanding.layers import read_layers
 from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.models import read_models
+from ftc.tui.understanding.named import read_named
 from ftc.tui.understanding.quantities import read_quantities
 from ftc.tui.understanding.questions import take_question
 from ftc.tui.understanding.reading import Change, Choice, Reading, Request, value_at
@@ -70,15 +72,17 @@ def read(text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTH
     about = take_question(message)
     said: list[Change | Choice] = [
         *texts,
-        *read_settings(message),
+        *read_settings(message, draft),
         *read_columns(message),
         *read_files(message),
         *read_relative(message, draft, planned),
+        *read_layers(message, draft),
         *read_models(message, draft),
         *read_exports(message, _types(draft)),
         *read_quantities(message),
         *read_hardware(message),
         *read_words(message, draft),
+        *read_named(message),
     ]
     said += _implied(said, draft)
     told = said

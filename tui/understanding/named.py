@@ -1,0 +1,44 @@
+"""Fields that a message names without a value that could be read: ftc asks about them."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Final
+
+from ftc.tui.understanding.lexicon import WORDS, any_of
+from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.reading import Choice
+from ftc.tui.understanding.settings import spoken_names
+
+#: Words that mean too many things to be a field's name on their own.
+_VAGUE: Final = frozenset(
+    {
+        *("/data/max_rows", "/launch/image", "/launch/account", "/launch/container"),
+        *("/launch/secret", "/launch/volume", "/launch/partition", "/model/revision"),
+        *("/tracking/run", "/data/subset", "/distribution/strategy", "/hardware/disk_gib"),
+    }
+)
+
+
+def read_named(message: Message) -> Iterator[Choice]:
+    """Yield a question for each field whose name stands among the words that nobody read."""
+    for pointer, pattern in _patterns():
+        match = pattern.search(message.folded)
+        if match is not None:
+            words = message.words(*match.span())
+            message.cross_out(*match.span())
+            yield Choice(pointer=pointer, values=(), words=words)
+
+
+@cache
+def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    names = {
+        **spoken_names(),
+        **{pointer: any_of(words) for pointer, words in WORDS["quantities"].items()},
+        **{pointer: any_of(words) for pointer, words in WORDS["named"].items()},
+    }
+    kept = {pointer: name for pointer, name in names.items() if pointer not in _VAGUE}
+    return tuple(
+        (pointer, re.compile(rf"(?<![\w-])(?:{name})(?![\w-])"))
+        for pointer, name in sorted(kept.items(), key=lambda pair: -len(pair[1]))
+    )
