@@ -15,6 +15,8 @@ from ftc.tui.finish import finish, save, spec_path
 from ftc.tui.judgement import judge
 from ftc.tui.line import Line
 from ftc.tui.translation import tell_failure
+from ftc.tui.understanding.message import fold
+from ftc.tui.understanding.numbers import read_number
 from ftc.tui.understanding.reading import Request
 
 Handler = Callable[[Conversation, str], list[Line]]
@@ -66,11 +68,15 @@ def _why(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _undo(conversation: Conversation, about: str) -> list[Line]:
-    del about
+    """Take back the last change, or as many as the message says."""
     if not conversation.past:
         return [conversation.line("nothing_to_undo"), *conversation.ask()]
-    conversation.future.append(conversation.draft)
-    return [conversation.line("undone"), *conversation.go_to(conversation.past.pop())]
+    count = min(max(int(read_number(fold(about)) or 1), 1), len(conversation.past))
+    for _ in range(count):
+        conversation.future.append(conversation.draft)
+        conversation.draft = conversation.past.pop()
+    told = conversation.line("undone") if count == 1 else conversation.line("undone_many", n=count)
+    return [told, *conversation.go_to(conversation.draft)]
 
 
 def _redo(conversation: Conversation, about: str) -> list[Line]:
@@ -141,7 +147,12 @@ def _save(conversation: Conversation, about: str) -> list[Line]:
     except EnvironmentFailure as failure:
         return [_failed(conversation, failure)]
     conversation.spec = path
-    return [conversation.line("saved", path=path), *conversation.ask()]
+    saved = conversation.line("saved", path=path)
+    wrong = [each for each in conversation.situation.findings if each.severity == "error"]
+    if not wrong:
+        return [saved, *conversation.ask()]
+    warned = conversation.line("saved_with_errors", "trouble")
+    return [saved, warned, *(_told(conversation, each) for each in wrong), *conversation.ask()]
 
 
 def _load(conversation: Conversation, about: str) -> list[Line]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ftc.tui.understanding.admission import admits
@@ -16,9 +16,10 @@ from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.models import read_models
 from ftc.tui.understanding.named import read_named
+from ftc.tui.understanding.pasted import read_pasted
 from ftc.tui.understanding.quantities import read_quantities
 from ftc.tui.understanding.questions import take_question
-from ftc.tui.understanding.reading import Change, Choice, Reading, Request, value_at
+from ftc.tui.understanding.reading import Change, Choice, Paste, Reading, Request, value_at
 from ftc.tui.understanding.relative import read_relative
 from ftc.tui.understanding.requests import read_request
 from ftc.tui.understanding.sentences import is_about_later, split_sentences
@@ -46,6 +47,8 @@ _DISPLACES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
 #: The longest text that is read; a quoted system message may be longer.
 _LONGEST: Final = 1000
 _LONGEST_QUOTED: Final = 8000
+#: A text of more lines was not written as a message: rows, a log, a script.
+_MOST_LINES: Final = 20
 #: What follows a whole number: "two epochs and a half".
 _HALF: Final = re.compile(r"\b(?:and a half|i mitja|y media)\b")
 _LORA: Final = re.compile(r"(?i)lora\b")
@@ -60,6 +63,11 @@ def read(text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTH
     question becomes a request, not a change. Changes are in the order of the readers, not of the
     message. If a field has two changes, the last one of that order is kept.
     """
+    if (pasted := read_pasted(text, draft)) is not None:
+        taken = [*pasted.changes, *_implied(pasted.changes, draft)]
+        return replace(pasted, changes=(*taken, *_displaced(taken, draft)))
+    if (lines := len(text.splitlines())) > _MOST_LINES:
+        return Reading(paste=Paste(lines=lines))
     message = Message(text[:_LONGEST_QUOTED])
     request = read_request(message)
     if request is not None:
