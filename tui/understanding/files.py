@@ -13,7 +13,7 @@ _QUOTED_FILE: Final = re.compile(
     rf"{_QUOTES}(?P<path>[^\"\u201c\u201d\u00ab\u00bb`]+?\.(?:csv|jsonl|json|parquet)){_QUOTES}"
 )
 _FILE: Final = re.compile(
-    r"(?P<path>(?:[a-z]:)?[^\s\"'`,;:!?()\x00]+\.(?:csv|jsonl|json|parquet|xlsx?|ods|tsv))(?![\w/\\])"
+    r"(?P<path>(?:[a-z]:)?[^\s\"'`,;:!?()\x00]+\.(?:csv|jsonl|json|parquet|xlsx?|ods|tsv|txt|docx?|pdf|arrow))(?![\w/\\])"
 )
 _SYSTEM: Final = re.compile(
     r"(?:system|sistema)(?: (?:prompt|message))?|missatge de sistema|mensaje (?:de|del) sistema"

@@ -16,6 +16,8 @@ _CLAUSE_END: Final = re.compile(
     r"|\b(?:but|and|(?<!not )(?<!n't )(?<!dont )(?<!never )use|per[oò]|sino|i|y|amb|con)\b"
 )
 
+_PART_END: Final = re.compile(r"[;:!?,\n]|\.(?=\s|$)|\b(?:but|and|per[oò]|sino|i|y)\b")
+
 #: "drop duplicates no, keep them".
 _NO_AFTER: Final = re.compile(r"\s+(?:no|not|off|fora|fuera)\s*(?:[,.;!]|$)")
 #: "instead of q4" denies the next words only: what follows them is wanted.
@@ -84,6 +86,13 @@ class Message:
         clause = _INSTEAD.sub(" ", clause)
         ends = [match.end() for match in _CLAUSE_END.finditer(clause)]
         return NEGATORS.search(clause[ends[-1] if ends else 0 :]) is not None
+
+    def is_read_around(self, start: int, end: int) -> bool:
+        """Return whether the clause around a range has a part that a reader took."""
+        ends = [each.end() for each in _PART_END.finditer(self.folded, 0, start)]
+        after = _PART_END.search(self.folded, end)
+        stop = after.start() if after else len(self.folded)
+        return _CROSSED in self.folded[ends[-1] if ends else 0 : stop]
 
     def rest(self) -> str:
         """Return what no reader took."""

@@ -21,10 +21,10 @@ _VAGUE: Final = frozenset(
 
 
 def read_named(message: Message) -> Iterator[Choice]:
-    """Yield a question for each field whose name stands among the words that nobody read."""
+    """Yield a question for each field whose name stands in a clause of which nothing was read."""
     for pointer, pattern in _patterns():
         match = pattern.search(message.folded)
-        if match is not None:
+        if match is not None and not message.is_read_around(*match.span()):
             words = message.words(*match.span())
             message.cross_out(*match.span())
             yield Choice(pointer=pointer, values=(), words=words)

@@ -77,7 +77,7 @@ def _alternatives(words: Mapping[str, object]) -> str:
 
 
 _NUMBER: Final = rf"(?:{_alternatives({**_UNITS, **_SCALES})})"
-_PHRASE: Final = rf"{_NUMBER}(?:(?:[ -]+|[ ]+(?:and|i|y)[ ]+){_NUMBER})*"
+_PHRASE: Final = rf"{_NUMBER}(?:(?:[ -]+|-i-|[ ]+(?:and|i|y)[ ]+){_NUMBER})*"
 _NUMERAL: Final = re.compile(
     rf"(?<![\w·-])(?:"
     rf"(?P<share>{_PHRASE})[ ](?:per ?cent|por ciento|percent)"

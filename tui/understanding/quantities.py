@@ -43,6 +43,19 @@ _SPLIT: Final = re.compile(
 _HELD_OUT: Final = re.compile(
     r"\b(?:hold out|keep|reserve|reserva|guarda|aparta) (?:back )?(?P<number>\d+(?:[.,]\d+)?)\s*%"
 )
+#: "another ten for test", after a share in per cent.
+_ANOTHER: Final = re.compile(
+    rf"\b(?P<number>{NUMBER})\s+(?:more )?(?:for|as|per(?: al?)?|para)\s+(?:the |el |la |l')?"
+    r"(?P<what>test(?:ing)?|validation|validacio(?:n)?|validar|eval(?:uation)?|prova|provar|proves"
+    r"|prueba|pruebas|probar)\b"
+)
+#: "80/10/10", beside a word that says what is divided.
+_RATIO: Final = re.compile(
+    r"(?:\b(?:split|division|particio|reparteix|divideix|divide|parteix|parte)\b[\w ]{0,20}?)?"
+    r"(?<!\d)(?P<a>[5-9]\d)\s?[/:-]\s?(?P<b>\d{1,2})(?:\s?[/:-]\s?(?P<c>\d{1,2}))?(?![\d/:-])"
+    r"(?:\s+(?:split|train)\b)?"
+)
+_WHOLE: Final = 100
 _VALIDATION: Final = ("val", "eval", "avalua")
 _WARMUP: Final = ("warm", "escalf", "calent")
 _KILO_TOKENS: Final = 1024
@@ -162,10 +175,17 @@ def _read_stopping(message: Message) -> Iterator[Change]:
         yield Change(pointer=_STOPPING, value=as_written(patience or _PATIENCE), words=words)
 
 
-def _read_shares(message: Message) -> Iterator[Change]:
+def _read_shares(message: Message) -> Iterator[Change | Choice]:
+    """Yield the shares of the splits and of the warm-up, in per cent or as "80/10/10"."""
+    shared = False
     for pattern in (_SHARE, _MEASURED):
         for match in message.take(pattern):
             yield _share(_shared(match["what"]), match, message)
+            shared = True
+    for match in message.take(_ANOTHER) if shared else ():
+        yield _share(_shared(match["what"]), match, message)
+    for match in message.take(_RATIO):
+        yield from _read_ratio(match, message)
     for match in message.take(_HELD_OUT):
         yield _share("/data/splits/test", match, message)
     for match in _SPLIT.finditer(message.folded):
@@ -173,6 +193,20 @@ def _read_shares(message: Message) -> Iterator[Change]:
             words = message.words(*match.span())
             message.cross_out(*match.span())
             yield Change(pointer=_shared(match["what"]), value=0, words=words)
+
+
+def _read_ratio(match: re.Match[str], message: Message) -> Iterator[Change | Choice]:
+    """Yield the shares of "80/10/10"; of two numbers, the smaller is the test or validation."""
+    _, second, third = (int(part) if part else None for part in match.group("a", "b", "c"))
+    words = message.words(*match.span())
+    if sum(int(part) for part in match.group("a", "b", "c") if part) != _WHOLE:
+        return
+    if third is None:
+        share = (second or 0) / _WHOLE
+        yield Choice(pointer="/data/splits/validation", values=(share,), words=words, why="unsure")
+        return
+    yield Change(pointer="/data/splits/validation", value=(second or 0) / _WHOLE, words=words)
+    yield Change(pointer="/data/splits/test", value=third / _WHOLE, words=words)
 
 
 def _shared(what: str) -> str:

@@ -88,7 +88,7 @@ def read(text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTH
         *read_models(message, draft),
         *read_exports(message, _types(draft)),
         *read_quantities(message),
-        *read_hardware(message),
+        *read_hardware(message, draft),
         *read_words(message, draft),
         *read_named(message),
     ]

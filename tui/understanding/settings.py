@@ -36,6 +36,7 @@ _ON: Final = frozenset({"true", "on", "yes", "si", "activat", "activado"})
 _OFF: Final = frozenset({"false", "off", "no", "none", "desactivat", "desactivado"})
 _ACTIVATED: Final = re.compile(rf"\b{any_of(WORDS['activate'])}\s+$")
 _ON_AFTER: Final = re.compile(r"^\s+(?:on|enabled|activat|activad[ao])\b")
+_LAUNCH: Final = "/launch/"
 #: A name that says by itself what it is: with a sign, a digit or a separator.
 _TELLING: Final = re.compile(r"[\d_:/.@-]")
 
@@ -123,6 +124,8 @@ def _told(
     """Return the value that follows a name, or None if it may be ordinary speech."""
     written = message.words(*match.span("value")).strip(_QUOTES)
     value = _read(spoken.field.schema, match["value"].strip(), written)
+    if spoken.field.pointer.startswith(_LAUNCH) and "string" not in spoken.kinds:
+        return value if _applies(spoken.field, message, draft) else None
     if value is not None or "string" not in spoken.kinds or "enum" in spoken.field.schema:
         return value
     signed = re.search(rf"[=:{_QUOTES}]", match[0][: match.end("value") - match.start()])
