@@ -22,6 +22,8 @@ _SENTENCE_END: Final = re.compile(r"[!?;\n]|\.(?=\s|$)")
 _CLAUSE_END: Final = re.compile(r"[!?;:,\n]|\.(?=\s|$)|\b(?:but|pero|so|now)\b")
 _CONDITION: Final = re.compile(rf"\b{any_of(_HEDGES['condition'])}(?!\w)")
 _TOLD: Final = re.compile(rf"\b{any_of(_HEDGES['told'])}\b")
+_DESCRIBED: Final = re.compile(rf"\b{any_of(_HEDGES['described'])}\b")
+_LIMITED: Final = re.compile(rf"\b{any_of(_HEDGES['limited'])}\b")
 _GUESS: Final = re.compile(rf"\b{any_of(_HEDGES['guess'])}\b")
 _THE: Final = r"(?: (?:an?|the|el|la|els|les|los|las|un|una))?"
 _UNLIKE: Final = re.compile(rf"\b{any_of(_HEDGES['unlike'])}{_THE}\s*$")
@@ -90,6 +92,9 @@ def _is_doubtful(
     before, after = folded[:start], folded[end:]
     if _UNLIKE.search(before):
         return True
+    if change.pointer == "/data/max_length" and _DESCRIBED.search(clause):
+        around = folded[slice(*_around(_CLAUSE_END, folded, start, end))]
+        return _LIMITED.search(around) is None
     if isinstance(change.value, bool) or not isinstance(change.value, int | float):
         return False
     begins = re.match(NUMBER, folded[start:end]) is not None

@@ -25,6 +25,10 @@ _INSTEAD: Final = re.compile(
     r"\b(?:instead of|rather than|en vez de|en lugar de|en lloc de|en comptes de|enlloc de)"
     r"\s+(?:\S+\s+){1,3}?(?:[^\w\s]|\x00|pon\w*|usa\w*|use|posa\S*|fes|haz\w*|quiero|vull)\S*"
 )
+#: "no wait, rank 32" corrects, and denies nothing.
+_CORRECTS: Final = re.compile(
+    r"\bno,? (?=(?:wait|sorry|actually|better|make it|i mean|espera|perdona?|mejor|millor|ara|ahora)\b)"
+)
 _RESPELT: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'"})
 
 
@@ -83,7 +87,7 @@ class Message:
         if end is not None and _NO_AFTER.match(self.folded, end):
             return True
         clause = self.folded[max(0, start - _LONGEST_CLAUSE) : start]
-        clause = _INSTEAD.sub(" ", clause)
+        clause = _CORRECTS.sub(" ", _INSTEAD.sub(" ", clause))
         ends = [match.end() for match in _CLAUSE_END.finditer(clause)]
         return NEGATORS.search(clause[ends[-1] if ends else 0 :]) is not None
 

@@ -24,6 +24,10 @@ _PART: Final = re.compile(
 _SPLIT: Final = re.compile(r"[\s\-_/]*|\s+(?:de|of)\s+")
 #: A size beside the name ("the small one, 2b") distinguishes models with the same name.
 _SIZE: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+)?[bm]\b")
+#: "the 14", "el de 14": a size if the draft's family has it.
+_BARE_SIZE: Final = re.compile(
+    r"\b(?:the|el|l') ?(?:de |del )?(?P<size>\d+(?:\.\d+)?)(?=\s*(?:$|[.,;!?]|\b(?:not|no|i|y|and)\b))"
+)
 #: Spanish says "se llama" for "is called".
 _IS_CALLED: Final = re.compile(r"\b(?:se|me|te|lo|la) $")
 _BASE_BEFORE: Final = re.compile(r"\bbase (?:(?:model|version) )?(?:of |de |del )?(?:the )?$")
@@ -91,16 +95,19 @@ def _read_size(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | 
     if now is None:
         return
     own = _parts(now.id)
-    for match in message.take(_SIZE):
-        if message.denied(match.start(), match.end()) or match[0] in own:
+    for match in (*message.take(_SIZE), *message.take(_BARE_SIZE)):
+        size = match[0] if match.re is _SIZE else f"{match['size']}b"
+        if message.denied(match.start(), match.end()) or size in own:
             continue
-        wanted = {word for word in own if not _SIZE.fullmatch(word)} | {match[0]}
+        wanted = {word for word in own if not _SIZE.fullmatch(word)} | {size}
         models = [model for model in all_models() if _parts(model.id) == wanted]
         models = models or [
             model
             for model in all_models()
             if wanted - _TUNED - _BASE <= _parts(model.id) and model.kind == now.kind
         ]
+        if not models and match.re is _BARE_SIZE:
+            continue
         words = message.words(*match.span())
         if len(models) == 1:
             yield Change(pointer=_POINTER, value=models[0].id, words=words)
@@ -111,10 +118,11 @@ def _read_size(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | 
 
 
 def _read_ids(message: Message) -> Iterator[Change]:
-    for match in message.take(_ID):
+    for match in list(_ID.finditer(message.folded)):
         words = message.words(*match.span())
         if _AMOUNT.fullmatch(words):
             continue
+        message.cross_out(*match.span())
         known = find_model(words)
         data = known is None and _DATA_BEFORE.search(message.folded[: match.start()])
         yield Change(

@@ -14,7 +14,7 @@ from ftc.tui.understanding.settings import spoken_names
 _VAGUE: Final = frozenset(
     {
         *("/data/max_rows", "/launch/image", "/launch/account", "/launch/container"),
-        *("/launch/secret", "/launch/volume", "/launch/partition", "/model/revision"),
+        *("/launch/hours", "/launch/secret", "/launch/volume", "/launch/partition", "/model/revision"),
         *("/tracking/run", "/data/subset", "/distribution/strategy", "/hardware/disk_gib"),
     }
 )

@@ -14,6 +14,9 @@ _OF: Final = (
     r"(?:\s*(?:=|:|of|to|at|is|al?|dels?|de|en|d'|es|sea|sigui|should be|must be"
     r"|ha de ser|tiene que ser)\s*|\s+)"
 )
+#: "from 16 to 32": the second number counts.
+_FROM: Final = rf"(?:(?:from |de |des de |desde ){NUMBER} (?:to |a |fins a |hasta ))?"
+_UNIT: Final = r"(?:\s+(?:steps|passos|pasos)\b)?"
 _LINK: Final = r"(?:(?:of|de|as|com a?|como|para|per a) |d')?(?:the |el |la )?"
 #: "every 50 steps" is a frequency, not a count.
 _OFTEN: Final = r"(?<!every )(?<!each )(?<!cada )"
@@ -22,7 +25,7 @@ _BEFORE: Final[Mapping[str, re.Pattern[str]]] = {
     for pointer, words in _QUANTITIES.items()
 }
 _AFTER: Final[Mapping[str, re.Pattern[str]]] = {
-    pointer: re.compile(rf"\b{words}{_OF}(?P<number>(?!una?\b|one\b|a single\b){NUMBER}\s*%?)")
+    pointer: re.compile(rf"\b{words}{_OF}{_FROM}(?P<number>(?!una?\b|one\b|a single\b){NUMBER}(?:\s*%)?){_UNIT}")
     for pointer, words in _QUANTITIES.items()
 }
 #: A number after these words is a count; before other words it means something else.
@@ -45,7 +48,7 @@ _HELD_OUT: Final = re.compile(
 )
 #: "another ten for test", after a share in per cent.
 _ANOTHER: Final = re.compile(
-    rf"\b(?P<number>{NUMBER})\s+(?:more )?(?:for|as|per(?: al?)?|para)\s+(?:the |el |la |l')?"
+    rf"\b(?:another |(?:un )?altre |otro )?(?P<number>{NUMBER})\s+(?:more )?(?:for|as|per(?: al?)?|para)\s+(?:the |el |la |l')?"
     r"(?P<what>test(?:ing)?|validation|validacio(?:n)?|validar|eval(?:uation)?|prova|provar|proves"
     r"|prueba|pruebas|probar)\b"
 )
@@ -98,6 +101,22 @@ _INSTEAD: Final = re.compile(
     rf"[\s,.]*(?:(?:no|not|but|sino|rather|mejor|millor|make it|que)\b[\s,]*)*"
     rf"(?P<number>{NUMBER}\s*%?)(?=\s*(?:$|[.,;!]))"
 )
+#: A number that revises the one before it: "rank 32, sorry, 64".
+_REVISION: Final = re.compile(
+    rf"[\s,.;:\u2026-]*\b{any_of(WORDS['revise'])}\b[\s,:]*(?P<number>{NUMBER}(?:\s*%)?)"
+    r"(?=\s*(?:$|[.,;!?]))"
+)
+_WARMUP_STEPS: Final = "/training/warmup"
+_WARMING: Final = re.compile(
+    rf"\b(?P<number>{NUMBER}) (?:(?:steps|passos|pasos) (?:of |de |d')?)?{_QUANTITIES[_WARMUP_STEPS]}"
+    r"(?: (?:steps|passos|pasos))?\b"
+)
+_LENGTH: Final = "/data/max_length"
+_CUT: Final = re.compile(
+    r"\b(?:truncat\w*|cut(?: off)?|trunca\w*|retalla\w*|recorta\w*|talla\w*|corta\w*)"
+    r"(?: (?:the |els |les |los |las )?(?:rows|texts?|textos|files|filas|them|everything))?"
+    rf" (?:to|at|a) (?P<number>{NUMBER})(?: tokens)?\b"
+)
 _SMALLEST_LENGTH: Final = 16
 _TERA: Final = re.compile(r"\d\s*ti?b\b")
 
@@ -110,6 +129,10 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
     """
     yield from _read_shares(message)
     yield from _read_prices(message)
+    yield from _read_cuts(message)
+    for match in message.take(_WARMING):
+        value = _value(_WARMUP_STEPS, match["number"], match[0])
+        yield Change(pointer=_WARMUP_STEPS, value=value, words=message.words(*match.span()))
     patience = False
     for pointer in _QUANTITIES:
         for pattern in (_AFTER[pointer], _BEFORE[pointer]):
@@ -117,7 +140,7 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
                 value = _value(pointer, match["number"], match[0])
                 if pointer == _ROWS and _HAVING.search(message.folded[: match.start()]):
                     continue
-                if _is_denied(message, match):
+                if _is_denied(message, match) or _REVISION.match(message.folded, match.end()):
                     yield _corrected(pointer, match, message)
                 elif value is not None:
                     patience = patience or pointer == _STOPPING
@@ -148,13 +171,24 @@ def _is_denied(message: Message, match: re.Match[str]) -> bool:
 
 def _corrected(pointer: str, match: re.Match[str], message: Message) -> Change | Choice:
     """Return the number that replaces a denied one ("not 3 epochs but 4"), or a question."""
-    other = _INSTEAD.match(message.folded, match.end())
+    other = _REVISION.match(message.folded, match.end())
+    other = other or _INSTEAD.match(message.folded, match.end())
     value = _value(pointer, other["number"], other[0]) if other else None
     if other is None or value is None:
         return Choice(pointer=pointer, values=(), words=message.words(*match.span()))
     words = message.words(match.start(), other.end())
     message.cross_out(*other.span())
     return Change(pointer=pointer, value=value, words=words)
+
+
+def _read_cuts(message: Message) -> Iterator[Change]:
+    """Yield the longest row of "truncate to 512", and that longer ones are cut."""
+    for match in message.take(_CUT):
+        value = _value(_LENGTH, match["number"], match[0])
+        if value is not None and not message.denied(match.start()):
+            words = message.words(*match.span())
+            yield Change(pointer=_LENGTH, value=value, words=words)
+            yield Change(pointer="/data/cleaning/overlong", value="truncate", words=words)
 
 
 def _read_prices(message: Message) -> Iterator[Change]:
