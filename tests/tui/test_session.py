@@ -302,7 +302,7 @@ def test_a_value_that_no_field_takes_is_said_and_left_out(session: Session) -> N
 def test_a_part_of_a_section_may_be_said_before_its_name(session: Session) -> None:
     """A length before the data, or a revision before the model, is not an error."""
     lines = session.reply("max length 2048")
-    assert [line.kind for line in lines] == ["said", "question"]
+    assert [line.kind for line in lines] == ["noted", "question"]
     assert spec(session) == {"data": {"max_length": 2048}}
     session.reply("tickets.csv")
     assert spec(session) == {"data": {"max_length": 2048, "source": "tickets.csv"}}

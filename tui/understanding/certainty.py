@@ -52,12 +52,13 @@ def settle(text: str, said: Sequence[Said]) -> list[Said]:
     between them revise the first; otherwise both are offered.
     """
     folded = fold(text)
-    placed = sorted(said, key=lambda each: _place(text, each))
-    spans = [(at, at + len(each.words)) for each in placed if (at := _place(text, each)) >= 0]
+    once = [each for index, each in enumerate(said) if each not in said[:index]]
+    placed = sorted(once, key=lambda each: _place(text, each))
+    bare = _without(folded, [(_place(text, each), len(each.words)) for each in placed])
     kept: dict[str, Said] = {}
     for each in placed:
         start = _place(text, each)
-        now = _doubted(folded, each, start, spans) if isinstance(each, Change) else each
+        now = _doubted(folded, bare, each, start) if isinstance(each, Change) else each
         other = kept.get(each.pointer)
         kept[each.pointer] = now if other is None else _one_of(folded, text, other, now)
     return list(kept.values())
@@ -69,20 +70,22 @@ def _place(text: str, each: Said) -> int:
     return place if place >= 0 else text.find(each.words.split(", ")[0])
 
 
-def _doubted(folded: str, change: Change, start: int, spans: Sequence[tuple[int, int]]) -> Said:
-    if start < 0 or not _is_doubtful(folded, change, start, start + len(change.words), spans):
+def _without(folded: str, places: Sequence[tuple[int, int]]) -> str:
+    """Return the text with the words of all changes as underscores."""
+    for start, length in places:
+        if start >= 0:
+            folded = f"{folded[:start]}{'_' * length}{folded[start + length :]}"
+    return folded
+
+
+def _doubted(folded: str, bare: str, change: Change, start: int) -> Said:
+    if start < 0 or not _is_doubtful(folded, bare, change, start, start + len(change.words)):
         return change
     values = () if change.value is None else (change.value,)
     return Choice(pointer=change.pointer, values=values, words=change.words, why="unsure")
 
 
-def _is_doubtful(
-    folded: str, change: Change, start: int, end: int, spans: Sequence[tuple[int, int]]
-) -> bool:
-    bare = "".join(
-        "_" if any(a <= place < b for a, b in spans) else letter
-        for place, letter in enumerate(folded)
-    )
+def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -> bool:
     sentence = bare[slice(*_around(_SENTENCE_END, bare, start, end))]
     clause = bare[slice(*_around(_CLAUSE_END, bare, start, end))]
     if change.pointer not in _OWN_CONDITION and _CONDITION.search(sentence):

@@ -29,7 +29,7 @@ _LINE: Final = re.compile(r"\s*(?:- )?[\"']?[A-Za-z_][\w.-]*[\"']?\s*:(?:\s|$).*
 _KEY_LINE: Final = re.compile(r"^[\"']?[A-Za-z_][\w.-]*[\"']?\s*:(?:\s|$)", re.MULTILINE)
 _FLAG: Final = re.compile(r"--(?P<key>[A-Za-z][\w-]*)(?:[= ]+(?P<value>(?!--)[^\s\\]+))?")
 _ARGUMENT: Final = re.compile(
-    r"\b(?P<key>[a-z]+(?:_[a-z0-9]+)+)\s*=\s*(?P<value>\"[^\"]*\"|'[^']*'|\[[^\]]*\]|[^\s,()]+)"
+    r"\b(?P<key>[a-z][a-z0-9_]*)\s*=\s*(?P<value>\"[^\"]*\"|'[^']*'|\[[^\]]*\]|[^\s,()]+)"
 )
 _CALL: Final = re.compile(r"\w*(?:Config|Arguments|Trainer|from_pretrained)\(")
 _FEWEST_LINES: Final = 2
@@ -132,7 +132,7 @@ def _entries(data: Mapping[str, Any], text: str, above: str = "") -> Iterator[_E
 def _words(key: str, text: str) -> str:
     """Return the key and its value as written, up to the end of the line or of the value."""
     name = re.escape(key).replace("_", "[_-]")
-    found = re.search(rf"(?<![\w-])[\"']?{name}[\"']?\s*(?:[:=]|\s)\s*[^\n{{}}]*?(?=[,}}\n]|\s--|$)", text)
+    found = re.search(rf"(?<!\w)[\"']?{name}[\"']?\s*(?:[:=]|\s)\s*[^\n{{}}]*?(?=[,}}\n]|\s--|$)", text)
     return found[0] if found else key
 
 

@@ -108,8 +108,15 @@ _REVISION: Final = re.compile(
 )
 _WARMUP_STEPS: Final = "/training/warmup"
 _WARMING: Final = re.compile(
-    rf"\b(?P<number>{NUMBER}) (?:(?:steps|passos|pasos) (?:of |de |d')?)?{_QUANTITIES[_WARMUP_STEPS]}"
-    r"(?: (?:steps|passos|pasos))?\b"
+    rf"\b(?P<before>{NUMBER}) (?:(?:steps|passos|pasos) (?:of |de |d')?)?"
+    rf"{_QUANTITIES[_WARMUP_STEPS]}(?: (?:steps|passos|pasos))?\b"
+    rf"|\b{_QUANTITIES[_WARMUP_STEPS]}{_OF}(?:for |durant |durante |the first )?"
+    rf"(?P<after>{NUMBER}) (?:steps|passos|pasos)\b"
+)
+#: "change 3 epochs to 5".
+_SWAPPED: Final = re.compile(r"\b(?:change|replace|swap|cambia|canvia|substitueix|sustituye)\b")
+_SWAP: Final = re.compile(
+    rf"\s+(?:for|to|with|by|por|per|a)\s+(?P<number>{NUMBER}(?:\s*%)?)(?=\s*(?:$|[.,;!?]))"
 )
 _LENGTH: Final = "/data/max_length"
 _CUT: Final = re.compile(
@@ -131,7 +138,7 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
     yield from _read_prices(message)
     yield from _read_cuts(message)
     for match in message.take(_WARMING):
-        value = _value(_WARMUP_STEPS, match["number"], match[0])
+        value = _value(_WARMUP_STEPS, match["before"] or match["after"], match[0])
         yield Change(pointer=_WARMUP_STEPS, value=value, words=message.words(*match.span()))
     patience = False
     for pointer in _QUANTITIES:
@@ -140,7 +147,7 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
                 value = _value(pointer, match["number"], match[0])
                 if pointer == _ROWS and _HAVING.search(message.folded[: match.start()]):
                     continue
-                if _is_denied(message, match) or _REVISION.match(message.folded, match.end()):
+                if _is_denied(message, match) or _revision(message, match):
                     yield _corrected(pointer, match, message)
                 elif value is not None:
                     patience = patience or pointer == _STOPPING
@@ -169,10 +176,16 @@ def _is_denied(message: Message, match: re.Match[str]) -> bool:
     return message.denied(match.start(), match.end()) and (read_number(match["number"]) or 0) > 0
 
 
+def _revision(message: Message, match: re.Match[str]) -> re.Match[str] | None:
+    """Return the number that the words after a number put in its place."""
+    swaps = _SWAPPED.search(message.folded[: match.start()]) is not None
+    revised = _REVISION.match(message.folded, match.end())
+    return revised or (_SWAP.match(message.folded, match.end()) if swaps else None)
+
+
 def _corrected(pointer: str, match: re.Match[str], message: Message) -> Change | Choice:
     """Return the number that replaces a denied one ("not 3 epochs but 4"), or a question."""
-    other = _REVISION.match(message.folded, match.end())
-    other = other or _INSTEAD.match(message.folded, match.end())
+    other = _revision(message, match) or _INSTEAD.match(message.folded, match.end())
     value = _value(pointer, other["number"], other[0]) if other else None
     if other is None or value is None:
         return Choice(pointer=pointer, values=(), words=message.words(*match.span()))
