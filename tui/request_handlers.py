@@ -6,8 +6,9 @@ from typing import Final
 from ftc.spec.finding import EnvironmentFailure, Finding
 from ftc.spec.load import load_document
 from ftc.tui.advice import cheaper, fit, what_if
+from ftc.tui.chain import chain, free_path
 from ftc.tui.choices import offer
-from ftc.tui.conversation import Conversation
+from ftc.tui.conversation import Conversation, draft_text
 from ftc.tui.dialogue import Done, Question, next_step
 from ftc.tui.draft import Draft, read_draft
 from ftc.tui.explaining import explain
@@ -17,6 +18,7 @@ from ftc.tui.line import Line
 from ftc.tui.translation import tell_failure
 from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.numbers import read_number
+from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Request
 
 Handler = Callable[[Conversation, str], list[Line]]
@@ -203,9 +205,22 @@ def _judge(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _later(conversation: Conversation, about: str) -> list[Line]:
-    """Explain how a second training follows this one; the draft does not change."""
-    del about
-    return [conversation.line("later"), *conversation.ask()]
+    """Write the spec of a second training that follows this one; the draft does not change."""
+    second = chain(conversation.draft, read(about, {}).changes)
+    if second is None:
+        return [conversation.line("later"), *conversation.ask()]
+    path = free_path(conversation.observer.folder, second.data["name"])
+    try:
+        save(second, path)
+    except EnvironmentFailure as failure:
+        return [_failed(conversation, failure)]
+    told = conversation.line(
+        "chained",
+        path=path,
+        first=conversation.draft.get("/name"),
+        spec=draft_text(second),
+    )
+    return [told, *conversation.ask()]
 
 
 def _failed(conversation: Conversation, failure: EnvironmentFailure) -> Line:
