@@ -41,7 +41,7 @@ def test_a_mutated_conversation_is_answered(
     converse(content[:place] + inserted + content[place:], folder, "")
 
 
-@pytest.mark.parametrize("lines", [b"key: value\n" * 5000, b"{" + b"\"a\": 1,\n" * 5000])
+@pytest.mark.parametrize("lines", [b"key: value\n" * 5000, b"{" + b'"a": 1,\n' * 5000])
 def test_a_long_paste_is_one_message(lines: bytes, folder: Path) -> None:
     """Five thousand lines are answered at once."""
     converse(lines, folder, "")

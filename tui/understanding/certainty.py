@@ -24,6 +24,11 @@ _CONDITION: Final = re.compile(rf"\b{any_of(_HEDGES['condition'])}(?!\w)")
 _TOLD: Final = re.compile(rf"\b{any_of(_HEDGES['told'])}\b")
 _DESCRIBED: Final = re.compile(rf"\b{any_of(_HEDGES['described'])}\b")
 _LIMITED: Final = re.compile(rf"\b{any_of(_HEDGES['limited'])}\b")
+_SUBJECT: Final = re.compile(
+    rf"^\s+{any_of(_HEDGES['subject'])}\b(?! (?:the|my|our|el|la|mi|nuestr\w+) )"
+)
+_ANSWERING: Final = re.compile(rf"\b{any_of(_HEDGES['answering'])}\b")
+_UP_TO: Final = re.compile(rf"^\s*(?:-|\u2013|to|or|a|o|u)\s*(?:{NUMBER})(?=\s*(?:$|[.,;!?]))")
 _GUESS: Final = re.compile(rf"\b{any_of(_HEDGES['guess'])}\b")
 _THE: Final = r"(?: (?:an?|the|el|la|els|les|los|las|un|una))?"
 _UNLIKE: Final = re.compile(rf"\b{any_of(_HEDGES['unlike'])}{_THE}\s*$")
@@ -93,7 +98,9 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     if _TOLD.search(clause) or _GUESS.search(clause):
         return True
     before, after = folded[:start], folded[end:]
-    if _UNLIKE.search(before):
+    if _UNLIKE.search(before) or _SUBJECT.match(after):
+        return True
+    if change.pointer == "/data/max_length" and _ANSWERING.search(clause):
         return True
     if change.pointer == "/data/max_length" and _DESCRIBED.search(clause):
         around = folded[slice(*_around(_CLAUSE_END, folded, start, end))]
@@ -101,7 +108,11 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     if isinstance(change.value, bool) or not isinstance(change.value, int | float):
         return False
     begins = re.match(NUMBER, folded[start:end]) is not None
-    if (begins and _RANGE.search(before)) or (change.pointer not in _LIMITS and _LEAST.search(before)):
+    if (begins and _RANGE.search(before)) or (
+        change.pointer not in _LIMITS and _LEAST.search(before)
+    ):
+        return True
+    if folded[start:end][-1:].isdigit() and _UP_TO.match(after):
         return True
     return bool(_FURTHER.match(after) or _MORE_INSIDE.search(folded[start:end]))
 

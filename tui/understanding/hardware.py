@@ -29,6 +29,14 @@ _COUNT_ALONE: Final = re.compile(
     r"|unitats|unidades)(?=\s*(?:$|[.,;!]|\b(?:and|i|y)\b))"
     rf"|\b(?:(?:in )?(?:have|got)|(?:en )?tinc|(?:en )?tengo|hay)\s+(?P<has>{NUMBER})\s*$"
 )
+_SOME_OF: Final = re.compile(
+    rf"\b(?P<number>{NUMBER}) (?:of|out of|de) (?:the |my |our |les |las |mis |meves )?(?:{NUMBER}) "
+    r"(?:gpus?|cards?|targetes|tarjetas|grafiques|graficas)\b"
+)
+#: "16 H100 on two nodes": per node, or in all?
+_OVER_NODES: Final = re.compile(
+    rf"^\s*(?:on|in|across|over|en|a|entre|repartid\w+ en) (?:{NUMBER}) "
+)
 _NODES: Final = re.compile(
     rf"\b(?P<number>{NUMBER}|\d+)\s+(?:compute )?(?:nodes|nodos|machines|maquines|maquinas|servers"
     r"|servidors|servidores)\b"
@@ -55,7 +63,9 @@ _MOST_OFFERS: Final = 4
 _ROUNDING: Final = 4
 _RECENT: Final = (7, 5)
 _LAPTOP: Final = re.compile(r"\b(?:laptops?|notebook|portatil(?:es)?|mobile)\b")
-_CARD: Final = r"(?:gpus?|(?:graphics )?cards?|vram|targetes?|tarjetas?|graficas?|grafiques|one|de vram)"
+_CARD: Final = (
+    r"(?:gpus?|(?:graphics )?cards?|vram|targetes?|tarjetas?|graficas?|grafiques|one|de vram)"
+)
 _SIZED: Final = re.compile(
     rf"\b(?P<size>\d+) ?(?:gi?b|g|gigas?|gigues)(?: (?:of |de )?(?:vram|memory|memoria))? {_CARD}\b"
     r"|\b(?:gpus?|cards?|targeta|tarjeta|grafica)(?: grafica)? (?:with|of|de|amb|con) "
@@ -78,6 +88,12 @@ def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
 
     A laptop's GPU, a size without a name and an Apple processor are asked about.
     """
+    written = message.folded
+    for match in message.take(_SOME_OF):
+        count = _count(match["number"])
+        if count is not None:
+            words = message.words(*match.span())
+            yield Change(pointer="/hardware/count", value=count, words=words)
     for match in message.take(_NODES):
         nodes = _count(match["number"])
         if nodes is not None and nodes > 1 and not message.denied(match.start()):
@@ -110,7 +126,9 @@ def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
             continue
         yield Change(pointer="/hardware/gpu", value=name, words=words)
         count = None if said is None else _count(said)
-        if count is not None:
+        if count is not None and _OVER_NODES.match(written[stop:]):
+            yield Choice(pointer="/hardware/count", values=(count,), words=words, why="unsure")
+        elif count is not None:
             yield Change(pointer="/hardware/count", value=count, words=words)
     if not named:
         yield from _read_unnamed(message)

@@ -93,10 +93,14 @@ class Message:
 
     def is_read_around(self, start: int, end: int) -> bool:
         """Return whether the clause around a range has a part that a reader took."""
+        return _CROSSED in self.clause(start, end)
+
+    def clause(self, start: int, end: int) -> str:
+        """Return the clause around a range of the folded text."""
         ends = [each.end() for each in _PART_END.finditer(self.folded, 0, start)]
         after = _PART_END.search(self.folded, end)
         stop = after.start() if after else len(self.folded)
-        return _CROSSED in self.folded[ends[-1] if ends else 0 : stop]
+        return self.folded[ends[-1] if ends else 0 : stop]
 
     def rest(self) -> str:
         """Return what no reader took."""

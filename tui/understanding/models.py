@@ -18,6 +18,13 @@ _FOLDER: Final = re.compile(
 _DATA_BEFORE: Final = re.compile(
     r"(?:data ?set|data|dades|conjunt|datos|dataset de)\s*(?:=|:|is|from|on|de|del|en)?\s*$"
 )
+_DATA_AROUND: Final = re.compile(
+    r"\b(?:data ?sets?|data|corpus|rows|dades|datos|conjunt|conjunto|filas|files)\b"
+)
+_MODEL_BEFORE: Final = re.compile(
+    r"\b(?:models?|modelos?|base|checkpoint|tune|tuning|afina\w*|entrena\w*|ajusta\w*)"
+    r"\s*(?:=|:|is|to|a|es|on|de|the|el)?\s*$"
+)
 _PART: Final = re.compile(
     r"\d+(?:\.\d+)?[bm]\b|\d+x\d+b|v\d+(?:\.\d+)?|\d+(?:\.\d+)?k|[a-z]+|\d+(?:\.\d+)?"
 )
@@ -63,7 +70,7 @@ def read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change |
     The instruction-tuned form of a model is meant unless the message says "base". A size alone
     ("the 14B, not the 7B") means the draft's model in that size. A closed model is asked about.
     """
-    yield from _read_ids(message)
+    yield from _read_ids(message, draft)
     for match in message.take(_FOLDER):
         words = message.words(*match.span())
         yield Change(pointer=_POINTER, value=words, words=words)
@@ -117,19 +124,35 @@ def _read_size(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | 
         return
 
 
-def _read_ids(message: Message) -> Iterator[Change]:
+def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
+    """Yield the Hub ids; one that the table does not have is a data set if words say so.
+
+    Without such words, and without a model family's name in it, ftc asks.
+    """
     for match in list(_ID.finditer(message.folded)):
         words = message.words(*match.span())
         if _AMOUNT.fullmatch(words):
             continue
+        clause = message.clause(*match.span())
+        before = message.folded[: match.start()]
+        denied = message.denied(match.start())
         message.cross_out(*match.span())
         known = find_model(words)
-        data = known is None and _DATA_BEFORE.search(message.folded[: match.start()])
-        yield Change(
-            pointer="/data/source" if data else _POINTER,
-            value=known.id if known else words,
-            words=words,
-        )
+        if denied:
+            continue
+        if known is not None:
+            yield Change(pointer=_POINTER, value=known.id, words=words)
+        elif _DATA_BEFORE.search(before) or (
+            _DATA_AROUND.search(f"{before.rpartition('. ')[2]} {clause}")
+            and not _MODEL_BEFORE.search(before)
+        ):
+            yield Change(pointer="/data/source", value=words, words=words)
+        elif _MODEL_BEFORE.search(before) or _FAMILIES & set(re.findall("[a-z]+", match[0])):
+            yield Change(pointer=_POINTER, value=words, words=words)
+        else:
+            has_model = draft.get("model") is not None
+            pointer = "/data/source" if has_model and draft.get("data") is None else _POINTER
+            yield Choice(pointer=pointer, values=(words,), words=words, why="unsure")
 
 
 def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | None:

@@ -14,17 +14,28 @@ from ftc.tui.understanding.settings import spoken_names
 _VAGUE: Final = frozenset(
     {
         *("/data/max_rows", "/launch/image", "/launch/account", "/launch/container"),
-        *("/launch/hours", "/launch/secret", "/launch/volume", "/launch/partition", "/model/revision"),
+        *(
+            "/launch/hours",
+            "/launch/secret",
+            "/launch/volume",
+            "/launch/partition",
+            "/model/revision",
+        ),
         *("/tracking/run", "/data/subset", "/distribution/strategy", "/hardware/disk_gib"),
     }
 )
+
+#: Words that leave a field as it is: "leave the learning rate alone".
+_KEPT: Final = re.compile(rf"\b{any_of(WORDS['kept'])}\b")
 
 
 def read_named(message: Message) -> Iterator[Choice]:
     """Yield a question for each field whose name stands in a clause of which nothing was read."""
     for pointer, pattern in _patterns():
         match = pattern.search(message.folded)
-        if match is not None and not message.is_read_around(*match.span()):
+        if match is None or message.is_read_around(*match.span()):
+            continue
+        if not _KEPT.search(message.clause(*match.span())):
             words = message.words(*match.span())
             message.cross_out(*match.span())
             yield Choice(pointer=pointer, values=(), words=words)
@@ -32,12 +43,11 @@ def read_named(message: Message) -> Iterator[Choice]:
 
 @cache
 def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    names = {
-        **spoken_names(),
-        **{pointer: any_of(words) for pointer, words in WORDS["quantities"].items()},
-        **{pointer: any_of(words) for pointer, words in WORDS["named"].items()},
-    }
-    kept = {pointer: name for pointer, name in names.items() if pointer not in _VAGUE}
+    kept: dict[str, str] = {}
+    for pointer, words in (*WORDS["quantities"].items(), *WORDS["named"].items()):
+        kept[pointer] = "|".join(filter(None, (kept.get(pointer), any_of(words))))
+    kept = {**spoken_names(), **kept}
+    kept = {pointer: name for pointer, name in kept.items() if pointer not in _VAGUE}
     return tuple(
         (pointer, re.compile(rf"(?<![\w-])(?:{name})(?![\w-])"))
         for pointer, name in sorted(kept.items(), key=lambda pair: -len(pair[1]))

@@ -117,7 +117,9 @@ def _digits(match: re.Match[str]) -> str | None:
         base, power = _amount(match["base"]), _amount(match["exponent"])
         return None if base is None or power is None else f"{base:g}e-{power:g}"
     if match["power"] is not None:
-        return f"{float((match['times'] or '1').replace(',', '.')):g}e-{int(_plain(match['power']))}"
+        return (
+            f"{float((match['times'] or '1').replace(',', '.')):g}e-{int(_plain(match['power']))}"
+        )
     if match["bottom"] is not None:
         return f"{int(match['top']) / int(match['bottom']):g}"
     if match["part"] is not None:

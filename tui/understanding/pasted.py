@@ -132,7 +132,9 @@ def _entries(data: Mapping[str, Any], text: str, above: str = "") -> Iterator[_E
 def _words(key: str, text: str) -> str:
     """Return the key and its value as written, up to the end of the line or of the value."""
     name = re.escape(key).replace("_", "[_-]")
-    found = re.search(rf"(?<!\w)[\"']?{name}[\"']?\s*(?:[:=]|\s)\s*[^\n{{}}]*?(?=[,}}\n]|\s--|$)", text)
+    found = re.search(
+        rf"(?<!\w)[\"']?{name}[\"']?\s*(?:[:=]|\s)\s*[^\n{{}}]*?(?=[,}}\n]|\s--|$)", text
+    )
     return found[0] if found else key
 
 

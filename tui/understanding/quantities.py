@@ -25,7 +25,9 @@ _BEFORE: Final[Mapping[str, re.Pattern[str]]] = {
     for pointer, words in _QUANTITIES.items()
 }
 _AFTER: Final[Mapping[str, re.Pattern[str]]] = {
-    pointer: re.compile(rf"\b{words}{_OF}{_FROM}(?P<number>(?!una?\b|one\b|a single\b){NUMBER}(?:\s*%)?){_UNIT}")
+    pointer: re.compile(
+        rf"\b{words}{_OF}{_FROM}(?P<number>(?!una?\b|one\b|a single\b){NUMBER}(?:\s*%)?){_UNIT}"
+    )
     for pointer, words in _QUANTITIES.items()
 }
 #: A number after these words is a count; before other words it means something else.
@@ -79,10 +81,7 @@ _PRICE: Final = re.compile(
 )
 _ROWS: Final = "/data/max_rows"
 #: "I have 300 examples" states a number; it sets no limit.
-_HAVING: Final = re.compile(
-    r"\b(?:have|has|got|there (?:are|is)|tinc|tenim|hi ha|tengo|tenemos|hay|son|about|uns|unos|unas"
-    r")\s*(?:about |only |just |uns |unos |unas |nomes |solo )?$"
-)
+_LIMITING: Final = re.compile(rf"\b{any_of(WORDS['limiting'])}\b")
 _CHANGES: Final = re.compile(
     r"\b(?:set|change|make|raise|lower|increase|decrease|reduce|bump|drop|cut|higher|smaller|bigger"
     r"|posa\S*|canvia\S*|puja\S*|baixa\S*|redueix|augmenta|pon\S*|cambia\S*|sube\S*|baja\S*"
@@ -145,7 +144,7 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
         for pattern in (_AFTER[pointer], _BEFORE[pointer]):
             for match in message.take(pattern):
                 value = _value(pointer, match["number"], match[0])
-                if pointer == _ROWS and _HAVING.search(message.folded[: match.start()]):
+                if pointer == _ROWS and not _is_limit(message, match):
                     continue
                 if _is_denied(message, match) or _revision(message, match):
                     yield _corrected(pointer, match, message)
@@ -167,6 +166,12 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
                 yield Change(pointer=pointer, value=0, words=words)
             elif _CHANGES.search(message.folded):
                 yield Choice(pointer=pointer, values=(), words=words)
+
+
+def _is_limit(message: Message, match: re.Match[str]) -> bool:
+    """Return whether a number of rows limits them: the clause says so, or it is the message."""
+    clause = message.clause(*match.span())
+    return message.folded.strip() == match[0].strip() or _LIMITING.search(clause) is not None
 
 
 def _is_denied(message: Message, match: re.Match[str]) -> bool:

@@ -82,7 +82,7 @@ def read(text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTH
         *texts,
         *read_settings(message, draft),
         *read_columns(message),
-        *read_files(message),
+        *read_files(message, draft),
         *read_relative(message, draft, planned),
         *read_layers(message, draft),
         *read_models(message, draft),

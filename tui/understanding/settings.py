@@ -52,7 +52,7 @@ def read_settings(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
         field = _names()[re.sub(r"[ -]", "_", name)]
         start, end = match.span("value")
         value = _read(field.schema, match["value"].rstrip("."), message.words(start, end))
-        if value is None or not admits(field.pointer, value):
+        if value is None or not admits(field.pointer, value) or message.denied(match.start()):
             continue
         words = message.words(*match.span())
         message.cross_out(*match.span())
@@ -118,9 +118,7 @@ def _read_spoken(spoken: _Spoken, message: Message, draft: Mapping[str, Any]) ->
             yield Change(pointer=pointer, value=not denied, words=words)
 
 
-def _told(
-    spoken: _Spoken, match: re.Match[str], message: Message, draft: Mapping[str, Any]
-) -> Any:
+def _told(spoken: _Spoken, match: re.Match[str], message: Message, draft: Mapping[str, Any]) -> Any:
     """Return the value that follows a name, or None if it may be ordinary speech."""
     written = message.words(*match.span("value")).strip(_QUOTES)
     value = _read(spoken.field.schema, match["value"].strip(), written)
