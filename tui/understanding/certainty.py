@@ -7,7 +7,7 @@ its clause reports what somebody did or said, if it is a bound, an increment or 
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any, Final
 

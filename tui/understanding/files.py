@@ -21,11 +21,10 @@ _APART: Final = re.compile(
 )
 _APART_NAME: Final = re.compile(r"(?i)(?:val|valid|validation|test|eval|dev)\b")
 _REPLACING: Final = re.compile(
-    r"\b(?:replace|swap|change|instead|canvia|cambia|substitueix|sustituye|en vez|en lugar|en comptes)\b"
+    r"\b(?:replace|swap|change|instead|canvia|cambia|substitueix|sustituye|en vez|en lugar"
+    r"|en comptes)\b"
 )
-_ADDING: Final = re.compile(
-    rf"\b(?:{'|'.join(('add', 'also', 'too', 'as well', 'afegeix', 'tambe', 'anade', 'tambien'))})\b"
-)
+_ADDING: Final = re.compile(r"\b(?:add|also|too|as well|afegeix|tambe|anade|tambien)\b")
 _SYSTEM: Final = re.compile(
     r"(?:system|sistema)(?: (?:prompt|message))?|missatge de sistema|mensaje (?:de|del) sistema"
 )

@@ -30,7 +30,7 @@ _COUNT_ALONE: Final = re.compile(
     rf"|\b(?:(?:in )?(?:have|got)|(?:en )?tinc|(?:en )?tengo|hay)\s+(?P<has>{NUMBER})\s*$"
 )
 _SOME_OF: Final = re.compile(
-    rf"\b(?P<number>{NUMBER}) (?:of|out of|de) (?:the |my |our |les |las |mis |meves )?(?:{NUMBER}) "
+    rf"\b(?P<number>{NUMBER}) (?:of|out of|de) (?:the |my |our |les |las |mis )?(?:{NUMBER}) "
     r"(?:gpus?|cards?|targetes|tarjetas|grafiques|graficas)\b"
 )
 #: "16 H100 on two nodes": per node, or in all?
@@ -57,7 +57,8 @@ _GPU: Final = "/hardware/gpu"
 #: What follows a name and makes it another card: "4090 Ti", "a 4090 with 48 GB".
 _VARIANT: Final = re.compile(r"^\s*(?:ti|super|max-?q|d)\b")
 _WITH_MEMORY: Final = re.compile(
-    r"^\s*(?:\(|with|of|de|amb|con)?\s*(?P<size>\d+) ?(?:gi?b|gigas?|gigues|gigs?)\b(?! (?:of |de )?ram)"
+    r"^\s*(?:\(|with|of|de|amb|con)?\s*(?P<size>\d+) ?(?:gi?b|gigas?|gigues|gigs?)\b"
+    r"(?! (?:of |de )?ram)"
 )
 _MOST_OFFERS: Final = 4
 _ROUNDING: Final = 4

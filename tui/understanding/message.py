@@ -27,7 +27,8 @@ _INSTEAD: Final = re.compile(
 )
 #: "no wait, rank 32" corrects, and denies nothing.
 _CORRECTS: Final = re.compile(
-    r"\bno,? (?=(?:wait|sorry|actually|better|make it|i mean|espera|perdona?|mejor|millor|ara|ahora)\b)"
+    r"\bno,? (?=(?:wait|sorry|actually|better|make it|i mean|espera|perdona?|mejor|millor|ara"
+    r"|ahora)\b)"
 )
 _RESPELT: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'"})
 

@@ -21,6 +21,8 @@ _DATA_BEFORE: Final = re.compile(
 _DATA_AROUND: Final = re.compile(
     r"\b(?:data ?sets?|data|corpus|rows|dades|datos|conjunt|conjunto|filas|files)\b"
 )
+#: "owner/name on tickets.csv": the file, which was read before, is the data.
+_ON_DATA: Final = re.compile(r"\s*(?:on|with|using|amb|con|en|sobre)\s+\x00")
 _MODEL_BEFORE: Final = re.compile(
     r"\b(?:models?|modelos?|base|checkpoint|tune|tuning|afina\w*|entrena\w*|ajusta\w*)"
     r"\s*(?:=|:|is|to|a|es|on|de|the|el)?\s*$"
@@ -33,7 +35,8 @@ _SPLIT: Final = re.compile(r"[\s\-_/]*|\s+(?:de|of)\s+")
 _SIZE: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+)?[bm]\b")
 #: "the 14", "el de 14": a size if the draft's family has it.
 _BARE_SIZE: Final = re.compile(
-    r"\b(?:the|el|l') ?(?:de |del )?(?P<size>\d+(?:\.\d+)?)(?=\s*(?:$|[.,;!?]|\b(?:not|no|i|y|and)\b))"
+    r"\b(?:the|el|l') ?(?:de |del )?(?P<size>\d+(?:\.\d+)?)"
+    r"(?=\s*(?:$|[.,;!?]|\b(?:not|no|i|y|and)\b))"
 )
 #: Spanish says "se llama" for "is called".
 _IS_CALLED: Final = re.compile(r"\b(?:se|me|te|lo|la) $")
@@ -136,6 +139,8 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
         clause = message.clause(*match.span())
         before = message.folded[: match.start()]
         denied = message.denied(match.start())
+        on_data = _ON_DATA.match(message.folded, match.end()) is not None
+        model_said = on_data or _MODEL_BEFORE.search(before) is not None
         message.cross_out(*match.span())
         known = find_model(words)
         if denied:
@@ -143,11 +148,10 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
         if known is not None:
             yield Change(pointer=_POINTER, value=known.id, words=words)
         elif _DATA_BEFORE.search(before) or (
-            _DATA_AROUND.search(f"{before.rpartition('. ')[2]} {clause}")
-            and not _MODEL_BEFORE.search(before)
+            _DATA_AROUND.search(f"{before.rpartition('. ')[2]} {clause}") and not model_said
         ):
             yield Change(pointer="/data/source", value=words, words=words)
-        elif _MODEL_BEFORE.search(before) or _FAMILIES & set(re.findall("[a-z]+", match[0])):
+        elif model_said or _FAMILIES & set(re.findall("[a-z]+", match[0])):
             yield Change(pointer=_POINTER, value=words, words=words)
         else:
             has_model = draft.get("model") is not None

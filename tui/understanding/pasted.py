@@ -84,7 +84,7 @@ def read_pasted(text: str, draft: Mapping[str, Any]) -> Reading | None:
 
 def _is_q(change: Change) -> bool:
     """Return whether a method is the more specific of two, as `load_in_4bit` beside `lora`."""
-    return change.value == "qlora"
+    return bool(change.value == "qlora")
 
 
 def _parse(text: str) -> Mapping[str, Any] | None:

@@ -50,7 +50,8 @@ _HELD_OUT: Final = re.compile(
 )
 #: "another ten for test", after a share in per cent.
 _ANOTHER: Final = re.compile(
-    rf"\b(?:another |(?:un )?altre |otro )?(?P<number>{NUMBER})\s+(?:more )?(?:for|as|per(?: al?)?|para)\s+(?:the |el |la |l')?"
+    rf"\b(?:another |(?:un )?altre |otro )?(?P<number>{NUMBER})\s+(?:more )?"
+    r"(?:for|as|per(?: al?)?|para)\s+(?:the |el |la |l')?"
     r"(?P<what>test(?:ing)?|validation|validacio(?:n)?|validar|eval(?:uation)?|prova|provar|proves"
     r"|prueba|pruebas|probar)\b"
 )
@@ -92,9 +93,13 @@ _DENIABLE: Final = {
     for pointer in ("/method/dropout", "/training/warmup", "/training/weight_decay")
 }
 _BOUND: Final = re.compile(
-    r"\b(?:no more than|not more than|not over|(?:don'?t|do not) (?:use |go |do )?(?:more than|over|above)"
+    r"\b(?:no more than|not more than|not over"
+    r"|(?:don'?t|do not) (?:use |go |do )?(?:more than|over|above)"
     r"|no (?:\w+ )?(?:mes|mas) (?:de|que|d'))\s*$"
 )
+#: "drop the learning rate to 1e-4" sets it.
+_LOWERED: Final = re.compile(r"\b(?:drop|cut)(?: the)? $")
+_TO: Final = re.compile(r"\bto\b")
 #: The number after a denied one: "no, cuatro", "but 4".
 _INSTEAD: Final = re.compile(
     rf"[\s,.]*(?:(?:no|not|but|sino|rather|mejor|millor|make it|que)\b[\s,]*)*"
@@ -175,8 +180,9 @@ def _is_limit(message: Message, match: re.Match[str]) -> bool:
 
 
 def _is_denied(message: Message, match: re.Match[str]) -> bool:
-    """Return whether a number is denied; "no more than 3" is a bound."""
-    if _BOUND.search(message.folded[: match.start()]):
+    """Return whether a number is denied; "no more than 3" is a bound, "drop it to 3" a value."""
+    before = message.folded[: match.start()]
+    if _BOUND.search(before) or (_LOWERED.search(before) and _TO.search(match[0])):
         return False
     return message.denied(match.start(), match.end()) and (read_number(match["number"]) or 0) > 0
 

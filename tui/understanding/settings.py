@@ -85,6 +85,7 @@ def _spoken() -> tuple[_Spoken, ...]:
 def _make_spoken(field: Field, name: str) -> _Spoken:
     kinds = frozenset(kind for branch in branches(field.schema) for kind in types_of(branch))
     number = rf"(?P<value>{NUMBER}\s*%?)"
+    valued: tuple[str, ...]
     if kinds & {"number", "integer"}:
         valued = (rf"\b{name}{_SAID}{number}", rf"(?<![\w.]){number}\s*{name}(?!\w)")
     else:
