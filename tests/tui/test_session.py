@@ -320,3 +320,34 @@ def test_two_things_are_explained_at_once(session: Session, question: str) -> No
     """Both pages, one after the other."""
     texts = [line.text for line in session.reply(f"what is {question}")]
     assert [text.partition(":")[0] for text in texts] == ["LoRA", "QLoRA"]
+
+
+def test_two_changes_are_undone_at_once(session: Session) -> None:
+    """The message says how many."""
+    session.reply("rank 8")
+    before = session.draft
+    session.reply("3 epochs")
+    session.reply("seed 5")
+    session.reply("go two changes back")
+    assert session.draft == before
+
+
+def test_a_later_fine_tune_gets_its_own_spec(session: Session) -> None:
+    """It starts from the first one's bundle; an existing file is not overwritten."""
+    session.reply(f"{EVERYTHING}, lora, call it triage")
+    before = session.draft
+    folder = session.observer.folder
+    for name in ("triage-dpo.json", "triage-dpo-2.json"):
+        session.reply("dpo on prefs.jsonl after that")
+        second = json.loads((folder / name).read_text(encoding="utf-8"))
+        assert (second["model"], second["data"]) == ("./triage", "prefs.jsonl")
+        assert second["objective"] == "dpo"
+    assert session.draft == before
+
+
+def test_saving_tells_which_errors_are_left(session: Session) -> None:
+    """A spec without its model is written, with a warning."""
+    session.reply("missing.csv, lora, call it demo")
+    told = "\n".join(line.text for line in session.reply("save"))
+    assert "does not compile yet" in told
+    assert "FTC" in told
