@@ -38,8 +38,6 @@ _OVER_NODES: Final = re.compile(
     rf"^\s*(?:on|in|across|over|en|a|entre|repartid\w+ en) (?:{NUMBER}) "
     r"(?:nodes|nodos|machines|maquines|maquinas|servers|servidors|servidores)\b"
 )
-    rf"^\s*(?:on|in|across|over|en|a|entre|repartid\w+ en) (?:{NUMBER}) "
-)
 _NODES: Final = re.compile(
     rf"\b(?P<number>{NUMBER}|\d+)\s+(?:compute )?(?:nodes|nodos|machines|maquines|maquinas|servers"
     r"|servidors|servidores)\b"
