@@ -4,6 +4,7 @@ import json
 import queue
 import re
 from collections.abc import Iterator
+from io import StringIO
 from threading import Thread
 from typing import Final, TextIO
 
@@ -62,21 +63,29 @@ def read_messages(asking: TextIO, *, blank: bool = False) -> Iterator[str]:
 
 
 class _Lines:
-    """The lines of an input, read ahead on a thread, so that the end of a paste can be seen."""
+    """The lines of an input; a file is read ahead on a thread, to see the end of a paste."""
 
     def __init__(self, asking: TextIO) -> None:
+        self._memory: TextIO | None = asking if isinstance(asking, StringIO) else None
         self._queue: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._seen: list[str | None] = []
-        Thread(target=self._read, args=(asking,), daemon=True).start()
+        if self._memory is None:
+            Thread(target=self._read, args=(asking,), daemon=True).start()
 
     def _read(self, asking: TextIO) -> None:
         for line in asking:
             self._queue.put(printable(line.rstrip("\n")))
         self._queue.put(None)
 
+    def _get(self, seconds: float | None) -> str | None:
+        if self._memory is None:
+            return self._queue.get(timeout=seconds)
+        line = self._memory.readline()
+        return printable(line.rstrip("\n")) if line else None
+
     def next(self) -> str | None:
         """Return the next line, or None at the end."""
-        line = self._seen.pop() if self._seen else self._queue.get()
+        line = self._seen.pop() if self._seen else self._get(None)
         if line is None:
             self._seen.append(None)
         return line
@@ -90,7 +99,7 @@ class _Lines:
         """Yield the further lines of a config that are already there; a blank line ends it."""
         while True:
             try:
-                line = self._seen.pop() if self._seen else self._queue.get(timeout=_PASTE_SECONDS)
+                line = self._seen.pop() if self._seen else self._get(_PASTE_SECONDS)
             except queue.Empty:
                 return
             if line is not None and not line.strip():
