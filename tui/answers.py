@@ -63,8 +63,8 @@ def _own_answer(asked: str, text: str, reading: Reading) -> Change | None:
         return None
     if asked == "/name" and "-" in bare and "/" not in bare:
         return Change(pointer=asked, value=slug(bare), words=bare)
-    taken = [(change.pointer, change.value) for change in reading.changes]
-    if asked == "/data/source" and taken == [("/model/id", bare)] and find_model(bare) is None:
+    named = asked in _REFERENCES and "/" in bare and _REFERENCE.fullmatch(bare)
+    if named and find_model(bare) is None:
         return Change(pointer=asked, value=bare, words=bare)
     return None
 

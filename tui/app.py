@@ -27,6 +27,7 @@ from ftc.tui.view import make_offers, make_view
 from ftc.tui.widgets.bundle import BundleScreen
 from ftc.tui.widgets.busy import Busy
 from ftc.tui.widgets.help import HelpScreen
+from ftc.tui.widgets.message import MessageInput
 from ftc.tui.widgets.offers import Offers
 from ftc.tui.widgets.side import Side
 from ftc.tui.widgets.transcript import Transcript
@@ -81,10 +82,10 @@ class Assistant(App[None]):
         yield Tabs(Tab(say("tab.talk"), id="tab-talk"), Tab(say("tab.side"), id="tab-side"))
         with Horizontal():
             with Vertical(id="talk"):
-                yield Transcript(id="transcript")
+                yield Transcript(self.session.voice)
                 yield Busy(self.session.voice)
                 yield Offers(id="offers")
-                yield Input(placeholder=say("input"), select_on_focus=False, id="message")
+                yield MessageInput(placeholder=say("input"), select_on_focus=False, id="message")
             yield Side(id="side")
         yield Footer(compact=True)
 
@@ -120,6 +121,10 @@ class Assistant(App[None]):
     def _sent(self, event: Input.Submitted) -> None:
         event.input.clear()
         self._send(event.value)
+
+    @on(MessageInput.Pasted)
+    def _pasted(self, event: MessageInput.Pasted) -> None:
+        self._send(event.text)
 
     @on(Offers.Chosen)
     def _chosen(self, event: Offers.Chosen) -> None:

@@ -66,10 +66,11 @@ class Conversation:
         self.future.clear()
         if any(self._is_repeated(change) for change in changes):
             self.observer.forget()
-        self.draft = self.draft.changed(changes, chosen=chosen)
+        before, self.draft = self.draft, self.draft.changed(changes, chosen=chosen)
         self.look()
         key = "chosen" if chosen else "noted"
-        return [self.line(key, what=self.listed(changes)), *self._found(self.past[-1])]
+        what = ", ".join(self._shown(change, before) for change in changes)
+        return [self.line(key, "noted", what=what), *self._found(before)]
 
     def _is_repeated(self, change: Change) -> bool:
         """Return whether the change repeats a value whose lookup failed: it may succeed now."""
@@ -199,7 +200,17 @@ class Conversation:
 
     def listed(self, changes: tuple[Change, ...]) -> str:
         """Return changes as `field = value`."""
-        return ", ".join(_shown(change) for change in changes)
+        return ", ".join(self._shown(change, None) for change in changes)
+
+    def _shown(self, change: Change, before: Draft | None) -> str:
+        """Return a change as `field = value`, with another value that it replaces."""
+        name = change.pointer[1:].replace("/", ".")
+        old = None if before is None else before.get(change.pointer)
+        if change.value is None:
+            return self.voice.say("planned_again", name=name)
+        if old is None or old == change.value:
+            return f"{name} = {_value(change.value)}"
+        return self.voice.say("replaced", name=name, new=_value(change.value), old=_value(old))
 
     def compared(self, changes: tuple[Change, ...]) -> str:
         """Return each change on a line, with the old and the new value."""
@@ -215,17 +226,15 @@ def draft_text(draft: Draft) -> str:
     return json.dumps(written(draft), indent=2, ensure_ascii=False)
 
 
-def _shown(change: Change) -> str:
-    name = change.pointer[1:].replace("/", ".")
-    if change.value is None:
-        return f"{name} \u2190 \u2205"
-    value = ", ".join(map(str, change.value)) if isinstance(change.value, list) else change.value
-    return f"{name} = {value if value != '' else '[]'}"
-
-
 def _differing(change: Change, draft: Draft) -> str:
     old, new = (
         json.dumps(value, ensure_ascii=False) if value is not None else "\u2205"
         for value in (draft.get(change.pointer), change.value)
     )
     return f"{change.pointer[1:].replace('/', '.')}: {old} \u2192 {new}"
+
+
+def _value(value: object) -> str:
+    """Return a value as a sentence shows it."""
+    shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+    return "[]" if shown == "" else str(shown)

@@ -10,15 +10,17 @@ from ftc.tui.dialogue import Question
 from ftc.tui.draft import Draft
 from ftc.tui.line import Line
 from ftc.tui.session import Session
-from ftc.tui.unused import find_spans, find_unused
+from ftc.tui.unused import find_places, find_spans, find_unused
 
 
 def describe(session: Session, text: str, before: Draft, lines: Sequence[Line]) -> dict[str, Any]:
     """Return the record of a message: `before` is the draft before it, `lines` ftc's reply.
 
-    Positions are characters of `text`, the end excluded.
+    Positions are characters of `text`, the end excluded. Words that ask for what the draft already
+    has are unused, because they change nothing.
     """
-    changes = session.reading.changes or session.taken
+    said = session.reading.changes or session.taken
+    changes = [each for each in said if before.get(each.pointer) != session.draft.get(each.pointer)]
     return {
         "applied": [
             {
@@ -28,21 +30,25 @@ def describe(session: Session, text: str, before: Draft, lines: Sequence[Line]) 
                 "words": [list(span) for span in spans],
             }
             for change, spans in find_spans(changes, text)
-            if before.get(change.pointer) != session.draft.get(change.pointer)
         ],
-        "asked": list(_asked(session)),
+        "asked": list(_asked(session, text)),
         "unused": [list(span) for span in find_unused(session.reading, changes, text)],
         "intent": _intent(session, before),
         "reply": "\n".join(line.text for line in lines),
     }
 
 
-def _asked(session: Session) -> Iterator[Mapping[str, Any]]:
+def _asked(session: Session, text: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the question that is open now, with the words of the message that led to it."""
+    choice = session.reading.asked
     if session.proposal:
-        yield {"pointer": session.proposal[0].pointer, "options": ["yes", "no"]}
+        yield {"pointer": session.proposal[0].pointer, "options": ["yes", "no"], "words": []}
     elif isinstance(session.step, Question) and not session.step.optional:
         labels = [option.label for option in session.options]
-        yield {"pointer": session.step.pointer, "options": labels}
+        at = session.step.pointer
+        words = choice.words if choice is not None and choice.pointer == at else ""
+        spans = [list(span) for span in find_places(text, words)]
+        yield {"pointer": at, "options": labels, "words": spans}
 
 
 def _intent(session: Session, before: Draft) -> str:

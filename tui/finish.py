@@ -8,6 +8,7 @@ from typing import Final
 from ftc.compiler.pipeline import compile_bundle, write
 from ftc.spec.finding import EnvironmentFailure, Finding
 from ftc.spec.message import Message, reason_of
+from ftc.tui.chain import free_path
 from ftc.tui.draft import Draft, written
 
 SPEC_NAME: Final = "spec.json"
@@ -33,13 +34,7 @@ def spec_path(draft: Draft, folder: Path, own: Path | None) -> Path:
     usual = folder / SPEC_NAME
     if not usual.exists():
         return usual
-    name = draft.get("/name") or usual.stem
-    named = folder / f"{name}.json"
-    number = 2
-    while named.exists():
-        named = folder / f"{name}-{number}.json"
-        number += 1
-    return named
+    return free_path(folder, draft.get("/name") or usual.stem)
 
 
 def save(draft: Draft, path: Path) -> None:

@@ -3,13 +3,19 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["said", "finding", "proposal", "spec", "question", "trouble"]
+Kind = Literal["said", "finding", "noted", "proposal", "spec", "question", "trouble", "unused"]
+#: A row of a card: "set", "unsure" or "unused"; what is set or unsure; the words behind it.
+Row = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A text by `you` or `ftc`; `kind` tells a front end how to show it."""
+    """A text by `you` or `ftc`; `kind` tells a front end how to show it.
+
+    `card` holds the rows of a message's card, for a front end that shows them one by one.
+    """
 
     who: Literal["ftc", "you"]
     text: str
     kind: Kind = "said"
+    card: tuple[Row, ...] = ()

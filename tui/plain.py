@@ -1,8 +1,11 @@
 """The assistant line by line: for a screen reader, a dumb terminal, a pipe or a program."""
 
 import json
+import queue
 import re
 from collections.abc import Iterator
+from io import StringIO
+from threading import Thread
 from typing import Final, TextIO
 
 from ftc.tui.exchange import describe
@@ -10,20 +13,24 @@ from ftc.tui.line import Line
 from ftc.tui.session import Session
 from ftc.tui.view import make_offers
 
-#: The first line of a pasted config.
+#: The first line of a pasted block, up to a blank line: "{", or a key without a value.
 _BLOCK: Final = re.compile(r"\s*\{\s*(?:\"|$)|[\w.-]+:\s*$")
+#: A line "key: value" begins a block if another line of a config is already there.
+_KEY: Final = re.compile(r"[A-Za-z_][\w.-]*:\s+\S")
+_MORE: Final = re.compile(r"[A-Za-z_\"'][\w.\"'-]*:(?:\s|$)|\s+\S|- ")
+#: How long a paste may take from one line to the next.
+_PASTE_SECONDS: Final = 0.05
 
 
 def converse(session: Session, asking: TextIO, telling: TextIO) -> None:
     """Ask and read until the user finishes, quits or closes the input."""
     _tell(session, session.start(), telling)
-    while not (session.ended or session.finished):
-        telling.write("> ")
-        telling.flush()
-        text = asking.readline()
-        if not text:
+    _prompt(telling)
+    for text in read_messages(asking, blank=True):
+        _tell(session, session.reply(text), telling)
+        if session.ended or session.finished:
             return
-        _tell(session, session.reply(printable(text.rstrip("\n"))), telling)
+        _prompt(telling)
 
 
 def converse_in_json(session: Session, asking: TextIO, telling: TextIO) -> None:
@@ -39,31 +46,78 @@ def converse_in_json(session: Session, asking: TextIO, telling: TextIO) -> None:
             return
 
 
-def read_messages(asking: TextIO) -> Iterator[str]:
+def read_messages(asking: TextIO, *, blank: bool = False) -> Iterator[str]:
     """Yield the messages: lines, or a pasted block up to its first blank line.
 
-    A block begins with "{" or with a line "key:".
+    A block begins with "{", with a line "key:", or with a line "key: value" if a further line of a
+    config is there at once. `blank` keeps empty messages.
     """
-    block: list[str] = []
-    for line in asking:
-        text = printable(line.rstrip("\n"))
-        if block:
-            if text.strip():
-                block.append(text)
-                continue
-            yield "\n".join(block)
-            block = []
-        elif _BLOCK.match(text):
-            block.append(text)
-        elif text.strip():
+    lines = _Lines(asking)
+    while (text := lines.next()) is not None:
+        if _BLOCK.match(text):
+            yield "\n".join([text, *lines.until_blank()])
+        elif _KEY.match(text) and (more := list(lines.config())):
+            yield "\n".join([text, *more])
+        elif blank or text.strip():
             yield text
-    if block:
-        yield "\n".join(block)
+
+
+class _Lines:
+    """The lines of an input; a file is read ahead on a thread, to see the end of a paste."""
+
+    def __init__(self, asking: TextIO) -> None:
+        self._memory: TextIO | None = asking if isinstance(asking, StringIO) else None
+        self._queue: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._seen: list[str | None] = []
+        if self._memory is None:
+            Thread(target=self._read, args=(asking,), daemon=True).start()
+
+    def _read(self, asking: TextIO) -> None:
+        for line in asking:
+            self._queue.put(printable(line.rstrip("\n")))
+        self._queue.put(None)
+
+    def _get(self, seconds: float | None) -> str | None:
+        if self._memory is None:
+            return self._queue.get(timeout=seconds)
+        line = self._memory.readline()
+        return printable(line.rstrip("\n")) if line else None
+
+    def next(self) -> str | None:
+        """Return the next line, or None at the end."""
+        line = self._seen.pop() if self._seen else self._get(None)
+        if line is None:
+            self._seen.append(None)
+        return line
+
+    def until_blank(self) -> Iterator[str]:
+        """Yield the lines up to a blank one or to the end; the blank one is dropped."""
+        while (line := self.next()) is not None and line.strip():
+            yield line
+
+    def config(self) -> Iterator[str]:
+        """Yield the further lines of a config that are already there; a blank line ends it."""
+        while True:
+            try:
+                line = self._seen.pop() if self._seen else self._get(_PASTE_SECONDS)
+            except queue.Empty:
+                return
+            if line is not None and not line.strip():
+                return
+            if line is None or not _MORE.match(line):
+                self._seen.append(line)
+                return
+            yield line
 
 
 def printable(text: str) -> str:
     """Return a text with a question mark for each byte that is not UTF-8."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _prompt(telling: TextIO) -> None:
+    telling.write("> ")
+    telling.flush()
 
 
 def _tell(session: Session, lines: tuple[Line, ...], telling: TextIO) -> None:

@@ -7,7 +7,8 @@ from typing import Final
 from ftc.spec.finding import EnvironmentFailure, Finding
 from ftc.spec.load import load_document
 from ftc.tui.advice import cheaper, fit, recommend_models, what_if
-from ftc.tui.conversation import Conversation
+from ftc.tui.chain import chain, free_path
+from ftc.tui.conversation import Conversation, draft_text
 from ftc.tui.dialogue import GOAL, Done, Question, next_step
 from ftc.tui.draft import Draft, read_draft
 from ftc.tui.explaining import explain
@@ -16,6 +17,9 @@ from ftc.tui.goal_dialogue import take_option
 from ftc.tui.judgement import judge
 from ftc.tui.line import Line
 from ftc.tui.translation import tell, tell_failure
+from ftc.tui.understanding.message import fold
+from ftc.tui.understanding.numbers import read_number
+from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Request
 
 Handler = Callable[[Conversation, str], list[Line]]
@@ -69,11 +73,15 @@ def _why(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _undo(conversation: Conversation, about: str) -> list[Line]:
-    del about
+    """Take back the last change, or as many as the message says."""
     if not conversation.past:
         return [conversation.line("nothing_to_undo"), *conversation.ask()]
-    conversation.future.append(conversation.draft)
-    return [conversation.line("undone"), *conversation.go_to(conversation.past.pop())]
+    count = min(max(int(read_number(fold(about)) or 1), 1), len(conversation.past))
+    for _ in range(count):
+        conversation.future.append(conversation.draft)
+        conversation.draft = conversation.past.pop()
+    told = conversation.line("undone") if count == 1 else conversation.line("undone_many", n=count)
+    return [told, *conversation.go_to(conversation.draft)]
 
 
 def _redo(conversation: Conversation, about: str) -> list[Line]:
@@ -209,9 +217,22 @@ def _judge(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _later(conversation: Conversation, about: str) -> list[Line]:
-    """Explain how a second training follows this one; the draft does not change."""
-    del about
-    return [conversation.line("later"), *conversation.ask()]
+    """Write the spec of a second training that follows this one; the draft does not change."""
+    second = chain(conversation.draft, read(about, {}).changes)
+    if second is None:
+        return [conversation.line("later"), *conversation.ask()]
+    path = free_path(conversation.observer.folder, second.data["name"])
+    try:
+        save(second, path)
+    except EnvironmentFailure as failure:
+        return [_failed(conversation, failure)]
+    told = conversation.line(
+        "chained",
+        path=path,
+        first=conversation.draft.get("/name"),
+        spec=draft_text(second),
+    )
+    return [told, *conversation.ask()]
 
 
 def _failed(conversation: Conversation, failure: EnvironmentFailure) -> Line:

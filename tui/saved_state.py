@@ -52,10 +52,16 @@ def find_kept(folder: Path) -> Kept | None:
         if content["version"] != _VERSION:
             return None
         draft = Draft(data=content["draft"]["data"], chosen=frozenset(content["draft"]["chosen"]))
-        lines = tuple(Line(**line) for line in content["transcript"])
+        lines = tuple(_line(line) for line in content["transcript"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return Kept(draft=draft, transcript=lines)
+
+
+def _line(saved: dict[str, Any]) -> Line:
+    """Return a saved line; JSON has no tuples."""
+    card = tuple((kind, what, words) for kind, what, words in saved.get("card", ()))
+    return Line(**{**saved, "card": card})
 
 
 def keep_theme(name: str) -> None:

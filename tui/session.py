@@ -1,10 +1,14 @@
 """The session: reads each message and answers it; front ends only show the answers."""
 
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cache
+from typing import Any, Final
 
-from ftc.spec.schema import fields
+from ftc.spec.schema import branches, fields
 from ftc.tui.answers import understand
+from ftc.tui.card import make_card
 from ftc.tui.choices import offer, plan_options
 from ftc.tui.conversation import Conversation, draft_text
 from ftc.tui.dialogue import GOAL, Option, Question
@@ -17,9 +21,11 @@ from ftc.tui.ordinals import find_offer
 from ftc.tui.request_handlers import handle, save_at
 from ftc.tui.topic_answers import answer_question
 from ftc.tui.understanding.reader import WORDS_ALONE, read
-from ftc.tui.understanding.reading import Change, Choice, Reading, Understander
+from ftc.tui.understanding.reading import Change, Choice, Paste, Reading, Understander
 from ftc.tui.unknown_gpu import ask_near
 from ftc.tui.unused import name_unused
+
+_MOST_KEYS: Final = 40
 
 
 @dataclass(slots=True, kw_only=True)
@@ -54,10 +60,20 @@ class Session(Conversation):
         before = self.draft
         lines = self._answer(text.strip())
         if self.draft != before and self.reading.changes:
-            unused = name_unused(self.reading, self.reading.changes, text)
-            told = [self.line("not_used", words="; ".join(unused))] if unused else []
-            lines = [*lines[:1], *told, *lines[1:]]
+            lines = list(self._with_card(text, before, lines))
         return self._say(lines)
+
+    def _with_card(self, text: str, before: Draft, lines: list[Line]) -> Iterator[Line]:
+        """Yield the lines; the one about the changes also holds the message's card."""
+        unused = () if self.reading.paste else name_unused(self.reading, self.reading.changes, text)
+        card = make_card(self.reading, before, unused)
+        for line in lines:
+            if line.kind != "noted":
+                yield line
+                continue
+            yield replace(line, card=card)
+            if unused:
+                yield self.line("not_used", "unused", words="; ".join(unused))
 
     def choose(self, index: int) -> tuple[Line, ...]:
         """Take one of the answers on offer; raises IndexError for another number."""
@@ -122,15 +138,31 @@ class Session(Conversation):
             noted = self.change(reading.changes) if reading.changes else []
             answer = answer_question(self, text, reading.request)
             return [*noted, *(answer or handle(self, reading.request))]
+        if reading.paste is not None:
+            return self._take_paste(reading, reading.paste)
         self.goal = self.goal or find_goal(text)
         if not sure:
             self.proposal = reading.changes
             return [self.line("proposal", "proposal", what=self.compared(reading.changes))]
         refused = [self._refuse(change) for change in reading.refused]
         lines = self.apply(reading.changes) if reading.changes else []
-        if reading.choices:
-            return [*refused, *lines[:1], *self._ask_choice(reading.choices[0])]
-        return [*refused, *(lines or self.ask())]
+        if reading.asked is None:
+            return [*refused, *(lines or self.ask())]
+        noted = [line for line in lines if line.kind == "noted"]
+        return [*refused, *noted, *self._ask_choice(reading.asked)]
+
+    def _take_paste(self, reading: Reading, paste: Paste) -> list[Line]:
+        """Say how many lines were pasted, which keys were taken over, and which were not."""
+        if not (reading.changes or paste.left):
+            return [self.line("pasted_text", lines=paste.lines), *self.ask()]
+        taken = self.change(reading.changes) if reading.changes else []
+        left = ", ".join(paste.left[:_MOST_KEYS]) + (", \u2026" if paste.left[_MOST_KEYS:] else "")
+        told = [
+            self.line("pasted", lines=paste.lines, taken=len(reading.changes)),
+            *taken,
+            *([self.line("pasted_left", "unused", keys=left)] if left else []),
+        ]
+        return [*told, *(self._ask_choice(reading.asked) if reading.asked else self.ask())]
 
     def _refuse(self, change: Change) -> Line:
         """Say why a value is rejected; the draft does not change."""
@@ -188,7 +220,7 @@ class Session(Conversation):
     def _ask_choice(self, choice: Choice) -> list[Line]:
         options = tuple(
             Option(
-                label=value,
+                label=_label(value),
                 changes=(Change(pointer=choice.pointer, value=value, words=choice.words),),
             )
             for value in choice.values
@@ -199,13 +231,38 @@ class Session(Conversation):
             sound, withheld = plan_options([*options], self.draft, self.situation, self.observer)
             options = tuple(sound)
             self.step = replace(self.step, options=options, withheld=tuple(withheld))
-        if not options:
+        if not options and choice.pointer in _enums():
+            self.step = replace(self.step, options=tuple(_enum_options(choice)))
+        elif not options:
             self.step = offer(self.step, self.draft, self.situation, self.observer, goal=self.goal)
         key = choice.why or ("which_one" if options else "which_value")
-        line = self.line(key, words=choice.words)
+        line = self.line(key, words=choice.words, what=_label(choice.values[0] if options else ""))
         text = line.text if options else f"{line.text}\n{self.voice.ask(choice.pointer)}"
         return [Line(who="ftc", text=text, kind="question")]
 
     def _say(self, lines: list[Line]) -> tuple[Line, ...]:
         self.transcript += lines
         return tuple(lines)
+
+
+def _label(value: object) -> str:
+    """Return a value as a spec writes it; a text without quotes."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _enum_options(choice: Choice) -> Iterator[Option]:
+    """Yield the values of a field with a fixed set of them."""
+    for value in _enums()[choice.pointer]:
+        change = Change(pointer=choice.pointer, value=value, words=choice.words)
+        yield Option(label=_label(value), changes=(change,))
+
+
+@cache
+def _enums() -> Mapping[str, tuple[Any, ...]]:
+    """Return the values of each field that has a fixed set of them."""
+    found = {}
+    for each in fields():
+        values = [value for branch in branches(each.schema) for value in branch.get("enum", ())]
+        if values:
+            found[each.pointer] = tuple(values)
+    return found

@@ -15,7 +15,7 @@ _MUTE: Final = frozenset(word for words in WORDS["mute"].values() for word in wo
 
 def find_spans(changes: Sequence[Change], text: str) -> list[tuple[Change, list[Span]]]:
     """Return the changes with the ranges of their words in the message, its end excluded."""
-    return [(change, _places(text, change.words) or [(0, len(text))]) for change in changes]
+    return [(change, find_places(text, change.words) or [(0, len(text))]) for change in changes]
 
 
 def find_unused(reading: Reading, changes: Sequence[Change], text: str) -> list[Span]:
@@ -23,10 +23,10 @@ def find_unused(reading: Reading, changes: Sequence[Change], text: str) -> list[
     if reading.request is not None and not reading.changes:
         return []
     used = [span for _, spans in find_spans(changes, text) for span in spans]
-    said = [each.words for each in reading.choices] + [each.words for each in reading.refused]
+    said = [reading.asked.words] if reading.asked else []
     if reading.request is not None:
         said.append(reading.request.about)
-    used += [span for words in said for span in _places(text, words)]
+    used += [span for words in said for span in find_places(text, words)]
     runs: list[Span] = []
     is_open = False
     for match in _WORD.finditer(text):
@@ -50,7 +50,7 @@ def name_unused(reading: Reading, changes: Sequence[Change], text: str) -> tuple
     return tuple(parts)
 
 
-def _places(text: str, words: str) -> list[Span]:
+def find_places(text: str, words: str) -> list[Span]:
     """Return where words stand in a text; parts that are joined by commas may stand apart."""
     place = text.find(words) if words else -1
     if place >= 0:

@@ -64,6 +64,8 @@ PAIR = {"prompt": "a", "chosen": "b", "rejected": "c"}
 ROWS: list[dict[str, object]] = [
     {"prompt": f"question {i}", "completion": f"answer {i % 3}"} for i in range(12)
 ]
+STARTING_POINT = "rows.csv, llama 3.2 1b with lora on a 4090, call it demo"
+_FEW = 5
 TABLE = "prompt,completion\n" + "".join(f'"question {i}, please",{i % 3}\n' for i in range(12))
 
 
@@ -130,7 +132,22 @@ def _seeds() -> dict[str, list[bytes]]:
         ],
         "tokenizer-pieces": [b"\x0a\x0e\x0a\x05<unk>\x15\x00\x00\x00\x00\x18\x02" * 3],
         "lock": [(ROOT / "tests/golden/quickstart/ftc.lock.json").read_bytes()],
+        "conversation": make_conversations(),
     }
+
+
+def make_conversations() -> list[bytes]:
+    """Return conversations of a few messages each, pasted configs, and very long lines."""
+    path = ROOT / "tests" / "tui" / "annotated.json"
+    said = [entry["say"] for entry in json.loads(path.read_text(encoding="utf-8"))]
+    start = f"{STARTING_POINT}\n"
+    few = [start + "\n".join(said[at : at + _FEW]) for at in range(0, len(said), _FEW)]
+    config = "base_model: Qwen/Qwen3-8B\nadapter: qlora\nlora_r: 8\ndatasets:\n  - path: rows.csv\n"
+    flags = "--learning_rate 1e-4 --num_train_epochs 2 --lora_r 16 --packing\n"
+    spec = json.dumps({"model": "Qwen/Qwen3-8B", "data": "rows.csv", "method": {"rank": 8}})
+    pasted = [f"{text}\n\nundo\nyes\nredo\n2\n" for text in (config, flags, spec)]
+    long = ["rank 8 " * 3000, "key: value\n" * 5000, "{" + '"a": 1,\n' * 5000]
+    return [text.encode() for text in (*few, *pasted, *long)]
 
 
 def _texts(value: object) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,13 @@ from ftc.spec.document import Document
 from ftc.spec.load import load_document
 from ftc.spec.sections import Spec
 from ftc.spec.validate import validate
+from ftc.tui.exchange import describe
+from ftc.tui.plain import read_messages
+from ftc.tui.session import Session
+from ftc.tui.situation import Observer
+from ftc.tui.understanding.admission import admits
+from ftc.tui.understanding.reader import read
+from ftc.tui.voice import Voice
 
 CONVERSATION = (
     {"role": "system", "content": "Be brief."},
@@ -35,6 +43,12 @@ CONVERSATION = (
     {"role": "tool", "content": "{}", "name": "look"},
 )
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
+
+#: Requests that write or read files of any name.
+FILES = frozenset({"compile", "later", "load", "save"})
+#: Requests that may take values away.
+REMOVING = frozenset({"restart", "undo", "redo"})
+MOST_MESSAGES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +109,30 @@ def read_lock(content: bytes, folder: Path, name: str) -> None:
         parse_lock(content.decode())
 
 
+def converse(content: bytes, folder: Path, name: str) -> None:
+    """Send lines to the assistant: each is answered, asks at most once, and keeps the draft valid.
+
+    Messages that write or load files are left out.
+    """
+    del name
+    session = Session(observer=Observer(folder=folder), voice=Voice(language="en"))
+    session.start()
+    lines = StringIO(content.decode("utf-8", "replace"))
+    for _, text in zip(range(MOST_MESSAGES), read_messages(lines), strict=False):
+        request = read(text, session.draft.data).request
+        if request is not None and request.kind in FILES:
+            continue
+        before = session.draft
+        record = describe(session, text, before, session.reply(text))
+        json.dumps(record)
+        assert len(record["asked"]) <= 1, "two questions"
+        for change in record["applied"]:
+            assert admits(change["pointer"], change["new"]), f"{change['pointer']} is not valid"
+        lost = before.data.keys() - session.draft.data.keys()
+        named = {change["pointer"].split("/")[1] for change in record["applied"]}
+        assert lost <= named or record["intent"] in REMOVING, "the draft was lost"
+
+
 @lru_cache(maxsize=1)
 def _tokenizer(folder: Path) -> TokenizerFacts | Unknown:
     """Return the facts of the folder's own tokenizer."""
@@ -132,6 +170,7 @@ TARGETS: Mapping[str, Target] = {
     "tokenizer-config": Target(run=read_model, file="model/tokenizer_config.json"),
     "tokenizer-pieces": Target(run=read_model, file="model/tokenizer.model"),
     "lock": Target(run=read_lock, file="ftc.lock.json"),
+    "conversation": Target(run=converse, file="conversation.txt"),
 }
 
 
@@ -146,7 +185,7 @@ def describe_failure(error: BaseException) -> str:
     where, trace = "", error.__traceback__
     while trace is not None:
         path = Path(trace.tb_frame.f_code.co_filename)
-        if {"compiler", "spec"} & set(path.parts):
+        if {"compiler", "spec", "tui"} & set(path.parts):
             where = f"{path.parent.name}/{path.name}:{trace.tb_lineno}"
         trace = trace.tb_next
     return f"{type(error).__name__} in {where}"

@@ -1,7 +1,7 @@
 """Annotated utterances, half of them written by somebody who had not seen the reader.
 
 Each has the changes that are right (`accept`), those that may come too (`may`) and the fields that
-a question may be about (`ask`).
+a question may be about (`ask`); `before` holds earlier messages.
 """
 
 import json
@@ -38,7 +38,6 @@ MISSING: Final[Mapping[str, tuple[str, ...]]] = {
     "base without name and model": ("name", "model"),
 }
 LEAST_RIGHT: Final = 0.85
-MOST_WRONG: Final = 0.02
 
 pytestmark = pytest.mark.prove
 
@@ -72,7 +71,7 @@ def judge(entry: Mapping[str, Any], before: Draft, record: Mapping[str, Any]) ->
 
 @pytest.mark.parametrize("half", ["known", "held out"])
 def test_most_utterances_are_understood(observer: Observer, half: str) -> None:
-    """Three of four are right, hardly one changes another field, none asks two questions."""
+    """Most are right, none changes another field, none asks two questions."""
     scores: Counter[str] = Counter()
     wrong = []
     entries = [entry for entry in TABLE if entry["half"] == half]
@@ -82,6 +81,8 @@ def test_most_utterances_are_understood(observer: Observer, half: str) -> None:
             observer=observer, voice=Voice(language=entry["lang"]), draft=read_draft(spec)
         )
         session.start()
+        for earlier in entry.get("before", ()):
+            session.reply(earlier)
         before = session.draft
         lines = session.reply(entry["say"])
         record = describe(session, entry["say"], before, lines)
@@ -91,4 +92,4 @@ def test_most_utterances_are_understood(observer: Observer, half: str) -> None:
         if score == "wrong":
             wrong.append((entry["say"], record["applied"]))
     assert scores["right"] >= LEAST_RIGHT * len(entries), scores
-    assert scores["wrong"] <= MOST_WRONG * len(entries), wrong
+    assert not wrong

@@ -309,7 +309,7 @@ def test_a_value_that_no_field_takes_is_said_and_left_out(session: Session) -> N
 def test_a_part_of_a_section_may_be_said_before_its_name(session: Session) -> None:
     """A length before the data, or a revision before the model, is not an error."""
     lines = session.reply("max length 2048")
-    assert [line.kind for line in lines] == ["said", "question"]
+    assert [line.kind for line in lines] == ["noted", "question"]
     assert spec(session) == {"data": {"max_length": 2048}}
     session.reply("tickets.csv")
     assert spec(session) == {"data": {"max_length": 2048, "source": "tickets.csv"}}
@@ -328,3 +328,26 @@ def test_two_things_are_explained_at_once(session: Session, question: str) -> No
     texts = [line.text for line in session.reply(f"what is {question}")]
     assert [text.partition(":")[0] for text in texts[:-1]] == ["LoRA", "QLoRA"]
     assert texts[-1].startswith("What should the model learn to do?")
+
+
+def test_two_changes_are_undone_at_once(session: Session) -> None:
+    """The message says how many."""
+    session.reply("rank 8")
+    before = session.draft
+    session.reply("3 epochs")
+    session.reply("seed 5")
+    session.reply("go two changes back")
+    assert session.draft == before
+
+
+def test_a_later_fine_tune_gets_its_own_spec(session: Session) -> None:
+    """It starts from the first one's bundle; an existing file is not overwritten."""
+    session.reply(f"{EVERYTHING}, lora, call it triage")
+    before = session.draft
+    folder = session.observer.folder
+    for name in ("triage-dpo.json", "triage-dpo-2.json"):
+        session.reply("dpo on prefs.jsonl after that")
+        second = json.loads((folder / name).read_text(encoding="utf-8"))
+        assert (second["model"], second["data"]) == ("./triage", "prefs.jsonl")
+        assert second["objective"] == "dpo"
+    assert session.draft == before

@@ -27,10 +27,18 @@ def _fits(schema: Mapping[str, Any], value: Any) -> bool:
         return False
     if kind == "string":
         return _is_text(schema, value)
+    if kind == "object":
+        return all(any(_fits(each, one) for each in _inner(schema)) for one in value.values())
     if kind == "array":
         kept = branches(schema["items"])
         return all(any(_fits(kind, each) for kind in kept) for each in value)
     return kind == "boolean" or _is_within(schema, value)
+
+
+def _inner(schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """Return the schemas of the values of an object with free keys; none if its keys are fixed."""
+    inner = schema.get("additionalProperties")
+    return tuple(branches(inner)) if isinstance(inner, Mapping) else ()
 
 
 def _is_text(schema: Mapping[str, Any], value: str) -> bool:

@@ -25,6 +25,7 @@ _TYPES: Final = tuple(
 _ANY_GGUF: Final = re.compile(rf"\b{any_of(WORDS['any_gguf'])}\b")
 _BITS: Final = re.compile(rf"\b(?P<bits>[{''.join(WORDS['bits'])}])[ -]?bits?\b")
 _ADAPTER: Final = re.compile(rf"\b(?:the |l'|el )?{any_of(WORDS['adapter_gguf'])}\b")
+_FLOATS: Final = re.compile(r"\bb?f16\b")
 _MORE: Final = re.compile(rf"\b{any_of(WORDS['more'])}\b")
 _USUAL: Final = "Q4_K_M"
 
@@ -39,6 +40,8 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
         words, wanted = message.words(*match.span()), not message.denied(match.start())
         yield Change(pointer="/export/adapter", value=wanted, words=words)
     found = sorted(_find(message))
+    if found and more:
+        found = sorted([*found, *_find_floats(message, found[0][0])])
     general = [(m.start(), m.end(), message.denied(m.start())) for m in message.take(_ANY_GGUF)]
     if general:
         found = sorted([*found, *_find_bits(message)])
@@ -60,6 +63,13 @@ def _find(message: Message) -> Iterator[_Found]:
     for pattern, kind in _TYPES:
         for match in message.take(pattern):
             yield *match.span(), kind, message.denied(match.start())
+
+
+def _find_floats(message: Message, start: int) -> Iterator[_Found]:
+    """Yield the 16-bit types that follow another type, as in "q8, and also bf16"."""
+    for match in _FLOATS.finditer(message.folded, start):
+        yield *match.span(), match[0].upper(), message.denied(*match.span())
+        message.cross_out(*match.span())
 
 
 def _find_bits(message: Message) -> Iterator[_Found]:

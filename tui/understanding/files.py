@@ -1,20 +1,30 @@
 """Files and columns: the data set, which column holds what, a system message, a name."""
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+from typing import Any, Final
 
 from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import Message
-from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.reading import Change, Choice, value_at
 
 _QUOTES: Final = r"[\"'\u201c\u201d\u00ab\u00bb`]"
 _QUOTED_FILE: Final = re.compile(
     rf"{_QUOTES}(?P<path>[^\"\u201c\u201d\u00ab\u00bb`]+?\.(?:csv|jsonl|json|parquet)){_QUOTES}"
 )
 _FILE: Final = re.compile(
-    r"(?P<path>(?:[a-z]:)?[^\s\"'`,;:!?()\x00]+\.(?:csv|jsonl|json|parquet|xlsx?|ods|tsv))(?![\w/\\])"
+    r"(?P<path>(?:[a-z]:)?[^\s\"'`,;:!?()\x00]+\.(?:csv|jsonl|json|parquet|xlsx?|ods|tsv|txt|docx?|pdf|arrow))(?![\w/\\])"
 )
+_APART: Final = re.compile(
+    r"\b(?:valid\w*|test(?:ing)?|eval\w*|avalua\w*|held[ -]?out|prova|proves|prueba|pruebas)\b"
+)
+_APART_NAME: Final = re.compile(r"(?i)(?:val|valid|validation|test|eval|dev)\b")
+_REPLACING: Final = re.compile(
+    r"\b(?:replace|swap|change|instead|canvia|cambia|substitueix|sustituye|en vez|en lugar"
+    r"|en comptes)\b"
+)
+_ADDING: Final = re.compile(r"\b(?:add|also|too|as well|afegeix|tambe|anade|tambien)\b")
 _SYSTEM: Final = re.compile(
     r"(?:system|sistema)(?: (?:prompt|message))?|missatge de sistema|mensaje (?:de|del) sistema"
 )
@@ -37,6 +47,9 @@ _CLOSING: Final = {"\u201c": "\u201d", "\u00ab": "\u00bb", "'": r"'(?!\w)"}
 _NAME: Final = re.compile(
     rf"\b{any_of(WORDS['called'])}\s*:?\s*"
     rf"{_QUOTES}?(?P<name>[a-z0-9][a-z0-9 _-]*[a-z0-9]|[a-z0-9]){_QUOTES}?(?=\s*(?:$|[.,;!]))"
+)
+_NO_LABEL: Final = re.compile(
+    r"(?:after|as|like|what|whatever|something|com|como|algo|(?:\S+ ){3})"
 )
 _COLUMN_WORD: Final = r"(?:columna?|field|camp|campo)"
 _NO_NAME: Final = r"(?!(?:columna?|fields?|camp|campo|it|that|them|is|are|it'?s)\b)"
@@ -82,22 +95,43 @@ _COLUMNS: Final = tuple(
 _LONGEST_NAME: Final = 63
 
 
-def read_files(message: Message) -> Iterator[Change]:
-    """Yield the data file that the message names, or the files of a mixture in their order."""
+def read_files(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
+    """Yield the data file that the message names, or the files of a mixture in their order.
+
+    A file for validation or test alone is asked about: a spec divides one source into splits.
+    """
     named: dict[int, str] = {}
+    apart = []
     for pattern in (_QUOTED_FILE, _FILE):
         for match in message.take(pattern):
             path = message.words(*match.span("path"))
-            if not message.denied(match.start()):
-                named[match.start("path")] = path
+            if message.denied(match.start()):
+                continue
+            named[match.start("path")] = path
+            if _APART.search(message.clause(*match.span())) or _APART_NAME.match(
+                PurePath(path).name
+            ):
+                apart.append(path)
     paths = list(dict.fromkeys(named[place] for place in sorted(named)))
-    if len(paths) > 1:
+    now = value_at(draft, "/data/source")
+    if now in paths and len(paths) > 1 and _REPLACING.search(message.folded):
+        paths.remove(now)
+    if apart:
+        yield Choice(pointer="/data/source", values=(), words=", ".join(paths))
+    elif (
+        len(paths) == 1
+        and isinstance(now, str)
+        and now not in paths
+        and _ADDING.search(message.folded)
+    ):
+        yield Change(pointer="/data/sources", value=[now, *paths], words=paths[0])
+    elif len(paths) > 1:
         yield Change(pointer="/data/sources", value=paths, words=", ".join(paths))
     elif paths:
         yield Change(pointer="/data/source", value=paths[0], words=paths[0])
 
 
-def read_texts(message: Message) -> Iterator[Change]:
+def read_texts(message: Message) -> Iterator[Change | Choice]:
     """Yield the system message and the run's name, if quoted or at the end of the sentence."""
     for match in list(_SYSTEM.finditer(message.folded)):
         opening = _QUOTED.match(message.folded, match.end())
@@ -116,6 +150,9 @@ def read_texts(message: Message) -> Iterator[Change]:
         name, words = message.words(*match.span("name")), message.words(*match.span())
         yield Change(pointer="/tracking/project", value=name, words=words)
     for match in message.take(_NAME):
+        if _NO_LABEL.match(match["name"]):
+            yield Choice(pointer="/name", values=(), words=message.words(*match.span()))
+            continue
         name = re.sub(r"[^a-z0-9]+", "-", match["name"])[:_LONGEST_NAME].strip("-")
         yield Change(pointer="/name", value=name, words=message.words(*match.span()))
 

@@ -1,9 +1,9 @@
 """Hardware: a GPU's name with or without a count, and a count alone."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from ftc.compiler.knowledge.accelerators import (
     all_accelerators,
@@ -13,7 +13,7 @@ from ftc.compiler.knowledge.accelerators import (
 from ftc.tui.understanding.lexicon import NUMBER, NUMBER_WORDS
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.numbers import read_number
-from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.reading import Change, Choice, value_at
 
 #: A word of a name; "8xh100" is a count, an x and a name.
 _WORD: Final = re.compile(r"\d+(?=x[a-z]*\d)|(?<=\d)x(?=[a-z]*\d)|[a-z0-9]+(?:\.[0-9]+)?")
@@ -23,9 +23,20 @@ _COUNT_BEFORE: Final = re.compile(
 )
 _COUNT_AFTER: Final = re.compile(r"^\s*[x\u00d7]\s*(?P<number>\d{1,4})\b(?!\s*g)")
 _COUNT_ALONE: Final = re.compile(
-    rf"\b(?P<number>{NUMBER}|\d+)\s+(?:of them|of those|such|gpus?|cards?|graphics cards?|targetes"
-    r"|tarjetas|d'elles|d'ells|de ellas|de ellos|dels? dos|unitats|unidades)\b"
-    rf"|\b(?:(?:in )?(?:have|got)|(?:en )?tinc|(?:en )?tengo|hay|amb|con)\s+(?P<has>{NUMBER})\s*$"
+    rf"\b(?P<number>{NUMBER}|\d+)\s+(?:gpus?|cards?|graphics cards?|targetes|grafiques|tarjetas"
+    r"|graficas)\b"
+    rf"|\b(?P<them>{NUMBER}|\d+)\s+(?:of them|of those|such|d'elles|d'ells|de ellas|de ellos"
+    r"|unitats|unidades)(?=\s*(?:$|[.,;!]|\b(?:and|i|y)\b))"
+    rf"|\b(?:(?:in )?(?:have|got)|(?:en )?tinc|(?:en )?tengo|hay)\s+(?P<has>{NUMBER})\s*$"
+)
+_SOME_OF: Final = re.compile(
+    rf"\b(?P<number>{NUMBER}) (?:of|out of|de) (?:the |my |our |les |las |mis )?(?:{NUMBER}) "
+    r"(?:gpus?|cards?|targetes|tarjetas|grafiques|graficas)\b"
+)
+#: "16 H100 on two nodes": per node, or in all?
+_OVER_NODES: Final = re.compile(
+    rf"^\s*(?:on|in|across|over|en|a|entre|repartid\w+ en) (?:{NUMBER}) "
+    r"(?:nodes|nodos|machines|maquines|maquinas|servers|servidors|servidores)\b"
 )
 _NODES: Final = re.compile(
     rf"\b(?P<number>{NUMBER}|\d+)\s+(?:compute )?(?:nodes|nodos|machines|maquines|maquinas|servers"
@@ -42,10 +53,21 @@ _ALONE: Final = frozenset({"5000", "6000", "8000", "4000", "2000", "4500", "tita
 _MAKERS: Final = frozenset({"rtx", "quadro", "nvidia", "geforce", "ada", "gtx", "titan", "pro"})
 _NOT_AT_AN_END: Final = frozenset(NUMBER_WORDS) | {"de", "of", "with", "con", "amb", "d", "and"}
 _MOST: Final = 1024
+_MOST_OF_THEM: Final = 64
+_GPU: Final = "/hardware/gpu"
+#: What follows a name and makes it another card: "4090 Ti", "a 4090 with 48 GB".
+_VARIANT: Final = re.compile(r"^\s*(?:ti|super|max-?q|d)\b")
+_WITH_MEMORY: Final = re.compile(
+    r"^\s*(?:\(|with|of|de|amb|con)?\s*(?P<size>\d+) ?(?:gi?b|gigas?|gigues|gigs?)\b"
+    r"(?! (?:of |de )?ram)"
+)
 _MOST_OFFERS: Final = 4
+_ROUNDING: Final = 4
 _RECENT: Final = (7, 5)
 _LAPTOP: Final = re.compile(r"\b(?:laptops?|notebook|portatil(?:es)?|mobile)\b")
-_CARD: Final = r"(?:gpus?|(?:graphics )?cards?|vram|targetes?|tarjetas?|grafica|one|de vram)"
+_CARD: Final = (
+    r"(?:gpus?|(?:graphics )?cards?|vram|targetes?|tarjetas?|graficas?|grafiques|one|de vram)"
+)
 _SIZED: Final = re.compile(
     rf"\b(?P<size>\d+) ?(?:gi?b|g|gigas?|gigues)(?: (?:of |de )?(?:vram|memory|memoria))? {_CARD}\b"
     r"|\b(?:gpus?|cards?|targeta|tarjeta|grafica)(?: grafica)? (?:with|of|de|amb|con) "
@@ -63,11 +85,17 @@ _WITHOUT: Final = re.compile(
 )
 
 
-def read_hardware(message: Message) -> Iterator[Change | Choice]:
+def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
     """Yield the nodes, the GPU and its count; counts only if they are given.
 
     A laptop's GPU, a size without a name and an Apple processor are asked about.
     """
+    written = message.folded
+    for match in message.take(_SOME_OF):
+        count = _count(match["number"])
+        if count is not None:
+            words = message.words(*match.span())
+            yield Change(pointer="/hardware/count", value=count, words=words)
     for match in message.take(_NODES):
         nodes = _count(match["number"])
         if nodes is not None and nodes > 1 and not message.denied(match.start()):
@@ -95,15 +123,21 @@ def read_hardware(message: Message) -> Iterator[Change | Choice]:
                 pointer="/hardware/gpu", values=_smaller(name), words=words, why="laptop_gpu"
             )
             continue
+        if _is_another(name, message.folded[end:]):
+            yield Choice(pointer=_GPU, values=(name,), words=words, why="unsure")
+            continue
         yield Change(pointer="/hardware/gpu", value=name, words=words)
         count = None if said is None else _count(said)
-        if count is not None:
+        if count is not None and _OVER_NODES.match(written[stop:]):
+            yield Choice(pointer="/hardware/count", values=(count,), words=words, why="unsure")
+        elif count is not None:
             yield Change(pointer="/hardware/count", value=count, words=words)
     if not named:
         yield from _read_unnamed(message)
     for match in message.take(_COUNT_ALONE):
-        count = _count(match["number"] or match["has"])
-        if count is not None:
+        count = _count(match["number"] or match["them"] or match["has"])
+        understood = match["number"] is not None or named or value_at(draft, _GPU) is not None
+        if count is not None and understood and (match["number"] or count <= _MOST_OF_THEM):
             words = message.words(*match.span())
             yield Change(pointer="/hardware/count", value=count, words=words)
 
@@ -121,6 +155,14 @@ def _read_unnamed(message: Message) -> Iterator[Change | Choice]:
         values = tuple(each.name for each in fitting if each.compute_capability >= _RECENT)
         words = message.words(*match.span())
         yield Choice(pointer="/hardware/gpu", values=values[-_MOST_OFFERS:], words=words)
+
+
+def _is_another(name: str, after: str) -> bool:
+    """Return whether what follows a name makes it a card that the table does not have."""
+    known = next((each for each in all_accelerators() if each.name == name), None)
+    sized = _WITH_MEMORY.match(after)
+    differs = sized and known and abs(int(sized["size"]) - known.memory_gib) > _ROUNDING
+    return bool(differs or (known and _VARIANT.match(after)))
 
 
 def _smaller(name: str) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ NUMBER_WORDS: Final[Mapping[str, int]] = {
     "mil": 1000,
 }  # fmt: skip
 NUMBER: Final = (
-    r"(?:\d+(?:[.,]\d+)*(?:e[-+]?\d+)?\s?k?(?:\b|(?=[gt]i?b))|(?:"
+    r"(?:(?:\d+(?:[.,]\d+)*|\.\d+)(?:e[-+]?\d+)?\s?k?(?:\b|(?=[gt]i?b))|(?:"
     + "|".join(sorted(map(re.escape, NUMBER_WORDS), key=len, reverse=True))
     + r")\b)"
 )

@@ -16,12 +16,19 @@ _CLAUSE_END: Final = re.compile(
     r"|\b(?:but|and|(?<!not )(?<!n't )(?<!dont )(?<!never )use|per[oò]|sino|i|y|amb|con)\b"
 )
 
+_PART_END: Final = re.compile(r"[;:!?,\n]|\.(?=\s|$)|\b(?:but|and|per[oò]|sino|i|y)\b")
+
 #: "drop duplicates no, keep them".
 _NO_AFTER: Final = re.compile(r"\s+(?:no|not|off|fora|fuera)\s*(?:[,.;!]|$)")
 #: "instead of q4" denies the next words only: what follows them is wanted.
 _INSTEAD: Final = re.compile(
     r"\b(?:instead of|rather than|en vez de|en lugar de|en lloc de|en comptes de|enlloc de)"
     r"\s+(?:\S+\s+){1,3}?(?:[^\w\s]|\x00|pon\w*|usa\w*|use|posa\S*|fes|haz\w*|quiero|vull)\S*"
+)
+#: "no wait, rank 32" corrects, and denies nothing.
+_CORRECTS: Final = re.compile(
+    r"\bno,? (?=(?:wait|sorry|actually|better|make it|i mean|espera|perdona?|mejor|millor|ara"
+    r"|ahora)\b)"
 )
 _RESPELT: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'"})
 
@@ -81,9 +88,20 @@ class Message:
         if end is not None and _NO_AFTER.match(self.folded, end):
             return True
         clause = self.folded[max(0, start - _LONGEST_CLAUSE) : start]
-        clause = _INSTEAD.sub(" ", clause)
+        clause = _CORRECTS.sub(" ", _INSTEAD.sub(" ", clause))
         ends = [match.end() for match in _CLAUSE_END.finditer(clause)]
         return NEGATORS.search(clause[ends[-1] if ends else 0 :]) is not None
+
+    def is_read_around(self, start: int, end: int) -> bool:
+        """Return whether the clause around a range has a part that a reader took."""
+        return _CROSSED in self.clause(start, end)
+
+    def clause(self, start: int, end: int) -> str:
+        """Return the clause around a range of the folded text."""
+        ends = [each.end() for each in _PART_END.finditer(self.folded, 0, start)]
+        after = _PART_END.search(self.folded, end)
+        stop = after.start() if after else len(self.folded)
+        return self.folded[ends[-1] if ends else 0 : stop]
 
     def rest(self) -> str:
         """Return what no reader took."""

@@ -18,12 +18,26 @@ _FOLDER: Final = re.compile(
 _DATA_BEFORE: Final = re.compile(
     r"(?:data ?set|data|dades|conjunt|datos|dataset de)\s*(?:=|:|is|from|on|de|del|en)?\s*$"
 )
+_DATA_AROUND: Final = re.compile(
+    r"\b(?:data ?sets?|data|corpus|rows|dades|datos|conjunt|conjunto|filas|files)\b"
+)
+#: "owner/name on tickets.csv": the file, which was read before, is the data.
+_ON_DATA: Final = re.compile(r"\s*(?:on|with|using|amb|con|en|sobre)\s+\x00")
+_MODEL_BEFORE: Final = re.compile(
+    r"\b(?:models?|modelos?|base|checkpoint|tune|tuning|afina\w*|entrena\w*|ajusta\w*)"
+    r"\s*(?:=|:|is|to|a|es|on|de|the|el)?\s*$"
+)
 _PART: Final = re.compile(
     r"\d+(?:\.\d+)?[bm]\b|\d+x\d+b|v\d+(?:\.\d+)?|\d+(?:\.\d+)?k|[a-z]+|\d+(?:\.\d+)?"
 )
 _SPLIT: Final = re.compile(r"[\s\-_/]*|\s+(?:de|of)\s+")
 #: A size beside the name ("the small one, 2b") distinguishes models with the same name.
 _SIZE: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+)?[bm]\b")
+#: "the 14", "el de 14": a size if the draft's family has it.
+_BARE_SIZE: Final = re.compile(
+    r"\b(?:the|el|l') ?(?:de |del )?(?P<size>\d+(?:\.\d+)?)"
+    r"(?=\s*(?:$|[.,;!?]|\b(?:not|no|i|y|and)\b))"
+)
 #: Spanish says "se llama" for "is called".
 _IS_CALLED: Final = re.compile(r"\b(?:se|me|te|lo|la) $")
 _BASE_BEFORE: Final = re.compile(r"\bbase (?:(?:model|version) )?(?:of |de |del )?(?:the )?$")
@@ -59,7 +73,7 @@ def read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change |
     The instruction-tuned form of a model is meant unless the message says "base". A size alone
     ("the 14B, not the 7B") means the draft's model in that size. A closed model is asked about.
     """
-    yield from _read_ids(message)
+    yield from _read_ids(message, draft)
     for match in message.take(_FOLDER):
         words = message.words(*match.span())
         yield Change(pointer=_POINTER, value=words, words=words)
@@ -91,16 +105,19 @@ def _read_size(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | 
     if now is None:
         return
     own = _parts(now.id)
-    for match in message.take(_SIZE):
-        if message.denied(match.start(), match.end()) or match[0] in own:
+    for match in (*message.take(_SIZE), *message.take(_BARE_SIZE)):
+        size = match[0] if match.re is _SIZE else f"{match['size']}b"
+        if message.denied(match.start(), match.end()) or size in own:
             continue
-        wanted = {word for word in own if not _SIZE.fullmatch(word)} | {match[0]}
+        wanted = {word for word in own if not _SIZE.fullmatch(word)} | {size}
         models = [model for model in all_models() if _parts(model.id) == wanted]
         models = models or [
             model
             for model in all_models()
             if wanted - _TUNED - _BASE <= _parts(model.id) and model.kind == now.kind
         ]
+        if not models and match.re is _BARE_SIZE:
+            continue
         words = message.words(*match.span())
         if len(models) == 1:
             yield Change(pointer=_POINTER, value=models[0].id, words=words)
@@ -110,18 +127,36 @@ def _read_size(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | 
         return
 
 
-def _read_ids(message: Message) -> Iterator[Change]:
-    for match in message.take(_ID):
+def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
+    """Yield the Hub ids; one that the table does not have is a data set if words say so.
+
+    Without such words, and without a model family's name in it, ftc asks.
+    """
+    for match in list(_ID.finditer(message.folded)):
         words = message.words(*match.span())
         if _AMOUNT.fullmatch(words):
             continue
+        clause = message.clause(*match.span())
+        before = message.folded[: match.start()]
+        denied = message.denied(match.start())
+        on_data = _ON_DATA.match(message.folded, match.end()) is not None
+        model_said = on_data or _MODEL_BEFORE.search(before) is not None
+        message.cross_out(*match.span())
         known = find_model(words)
-        data = known is None and _DATA_BEFORE.search(message.folded[: match.start()])
-        yield Change(
-            pointer="/data/source" if data else _POINTER,
-            value=known.id if known else words,
-            words=words,
-        )
+        if denied:
+            continue
+        if known is not None:
+            yield Change(pointer=_POINTER, value=known.id, words=words)
+        elif _DATA_BEFORE.search(before) or (
+            _DATA_AROUND.search(f"{before.rpartition('. ')[2]} {clause}") and not model_said
+        ):
+            yield Change(pointer="/data/source", value=words, words=words)
+        elif model_said or _FAMILIES & set(re.findall("[a-z]+", match[0])):
+            yield Change(pointer=_POINTER, value=words, words=words)
+        else:
+            has_model = draft.get("model") is not None
+            pointer = "/data/source" if has_model and draft.get("data") is None else _POINTER
+            yield Choice(pointer=pointer, values=(words,), words=words, why="unsure")
 
 
 def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | None:

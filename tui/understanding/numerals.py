@@ -5,6 +5,7 @@ because they are also articles and pronouns; the readers of counts know them (`l
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -76,12 +77,15 @@ def _alternatives(words: Mapping[str, object]) -> str:
 
 
 _NUMBER: Final = rf"(?:{_alternatives({**_UNITS, **_SCALES})})"
-_PHRASE: Final = rf"{_NUMBER}(?:(?:[ -]+|[ ]+(?:and|i|y)[ ]+){_NUMBER})*"
+_PHRASE: Final = rf"{_NUMBER}(?:(?:[ -]+|-i-|[ ]+(?:and|i|y)[ ]+){_NUMBER})*"
 _NUMERAL: Final = re.compile(
     rf"(?<![\w·-])(?:"
     rf"(?P<share>{_PHRASE})[ ](?:per ?cent|por ciento|percent)"
     rf"|(?P<base>\d+(?:[.,]\d+)?|{_PHRASE})[ ]?(?:e|times ten to the|por diez a la|per deu a la)"
     rf"[ ]?{_MINUS}[ ]?(?P<exponent>\d+|{_NUMBER})"
+    rf"|(?:(?P<times>\d+(?:[.,]\d+)?)[ ]?[x*\u00d7\u00b7][ ]?)?10[ ]?(?:\^|\*\*)?[ ]?"
+    rf"(?:[-\u2212]|\u207b)[ ]?(?P<power>[1-9]|[\u2074-\u2079])"
+    rf"|(?P<top>\d)/(?P<bottom>10{{2,6}})"
     rf"|(?:(?P<many>\d+(?:[.,]\d+)?|{_PHRASE})[ -]+|(?:a|d')[ ]?)??"
     rf"(?P<part>{_alternatives(_FRACTIONS)})"
     rf"|(?P<digits>\d+(?:[.,]\d+)?)[ ](?P<scale>mil millones|mil milions|{_alternatives(_SCALES)})"
@@ -89,7 +93,7 @@ _NUMERAL: Final = re.compile(
     rf"(?:[ ](?:point|coma|punto|punt)[ ](?P<decimals>{_PHRASE}))?"
     rf")(?![\w·])"
 )
-_PERCENT: Final = re.compile(r"(?<=\d)(?P<gap> ?)(?:per ?cent|por ciento|percent)\b")
+_PERCENT: Final = re.compile(r"(?<=\d) ?(?:per ?cent|por ciento|percent)\b")
 
 
 def find_numerals(folded: str) -> Iterator[Numeral]:
@@ -101,10 +105,8 @@ def find_numerals(folded: str) -> Iterator[Numeral]:
 
 
 def replace_percent(folded: str) -> str:
-    """Return the text with "20 percent" as "20%", as long as before."""
-    return _PERCENT.sub(
-        lambda match: match["gap"] + "%".ljust(len(match[0]) - len(match["gap"])), folded
-    )
+    """Return the text with "20 percent" as "20       %", as long as before."""
+    return _PERCENT.sub(lambda match: "%".rjust(len(match[0])), folded)
 
 
 def _digits(match: re.Match[str]) -> str | None:
@@ -114,6 +116,12 @@ def _digits(match: re.Match[str]) -> str | None:
     if match["exponent"] is not None:
         base, power = _amount(match["base"]), _amount(match["exponent"])
         return None if base is None or power is None else f"{base:g}e-{power:g}"
+    if match["power"] is not None:
+        return (
+            f"{float((match['times'] or '1').replace(',', '.')):g}e-{int(_plain(match['power']))}"
+        )
+    if match["bottom"] is not None:
+        return f"{int(match['top']) / int(match['bottom']):g}"
     if match["part"] is not None:
         many = 1.0 if match["many"] is None else _amount(match["many"])
         return None if many is None else f"{many * _FRACTIONS[match['part']]:.12g}"
@@ -134,6 +142,11 @@ def _digits(match: re.Match[str]) -> str | None:
     if alone and (whole <= _LARGEST_PLAIN or words[0] in _SCALES or words[0] in _HOMOGRAPHS):
         return None
     return _whole(whole)
+
+
+def _plain(digit: str) -> str:
+    """Return the digit of a superscript."""
+    return unicodedata.normalize("NFKC", digit)
 
 
 def _whole(amount: float) -> str:

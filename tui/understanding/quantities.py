@@ -14,6 +14,9 @@ _OF: Final = (
     r"(?:\s*(?:=|:|of|to|at|is|al?|dels?|de|en|d'|es|sea|sigui|should be|must be"
     r"|ha de ser|tiene que ser)\s*|\s+)"
 )
+#: "from 16 to 32": the second number counts.
+_FROM: Final = rf"(?:(?:from |de |des de |desde ){NUMBER} (?:to |a |fins a |hasta ))?"
+_UNIT: Final = r"(?:\s+(?:steps|passos|pasos)\b)?"
 _LINK: Final = r"(?:(?:of|de|as|com a?|como|para|per a) |d')?(?:the |el |la )?"
 #: "every 50 steps" is a frequency, not a count.
 _OFTEN: Final = r"(?<!every )(?<!each )(?<!cada )"
@@ -22,7 +25,9 @@ _BEFORE: Final[Mapping[str, re.Pattern[str]]] = {
     for pointer, words in _QUANTITIES.items()
 }
 _AFTER: Final[Mapping[str, re.Pattern[str]]] = {
-    pointer: re.compile(rf"\b{words}{_OF}(?P<number>(?!una?\b|one\b|a single\b){NUMBER}\s*%?)")
+    pointer: re.compile(
+        rf"\b{words}{_OF}{_FROM}(?P<number>(?!una?\b|one\b|a single\b){NUMBER}(?:\s*%)?){_UNIT}"
+    )
     for pointer, words in _QUANTITIES.items()
 }
 #: A number after these words is a count; before other words it means something else.
@@ -43,6 +48,20 @@ _SPLIT: Final = re.compile(
 _HELD_OUT: Final = re.compile(
     r"\b(?:hold out|keep|reserve|reserva|guarda|aparta) (?:back )?(?P<number>\d+(?:[.,]\d+)?)\s*%"
 )
+#: "another ten for test", after a share in per cent.
+_ANOTHER: Final = re.compile(
+    rf"\b(?:another |(?:un )?altre |otro )?(?P<number>{NUMBER})\s+(?:more )?"
+    r"(?:for|as|per(?: al?)?|para)\s+(?:the |el |la |l')?"
+    r"(?P<what>test(?:ing)?|validation|validacio(?:n)?|validar|eval(?:uation)?|prova|provar|proves"
+    r"|prueba|pruebas|probar)\b"
+)
+#: "80/10/10", beside a word that says what is divided.
+_RATIO: Final = re.compile(
+    r"(?:\b(?:split|division|particio|reparteix|divideix|divide|parteix|parte)\b[\w ]{0,20}?)?"
+    r"(?<!\d)(?P<a>[5-9]\d)\s?[/:-]\s?(?P<b>\d{1,2})(?:\s?[/:-]\s?(?P<c>\d{1,2}))?(?![\d/:-])"
+    r"(?:\s+(?:split|train)\b)?"
+)
+_WHOLE: Final = 100
 _VALIDATION: Final = ("val", "eval", "avalua")
 _WARMUP: Final = ("warm", "escalf", "calent")
 _KILO_TOKENS: Final = 1024
@@ -63,10 +82,7 @@ _PRICE: Final = re.compile(
 )
 _ROWS: Final = "/data/max_rows"
 #: "I have 300 examples" states a number; it sets no limit.
-_HAVING: Final = re.compile(
-    r"\b(?:have|has|got|there (?:are|is)|tinc|tenim|hi ha|tengo|tenemos|hay|son|about|uns|unos|unas"
-    r")\s*(?:about |only |just |uns |unos |unas |nomes |solo )?$"
-)
+_LIMITING: Final = re.compile(rf"\b{any_of(WORDS['limiting'])}\b")
 _CHANGES: Final = re.compile(
     r"\b(?:set|change|make|raise|lower|increase|decrease|reduce|bump|drop|cut|higher|smaller|bigger"
     r"|posa\S*|canvia\S*|puja\S*|baixa\S*|redueix|augmenta|pon\S*|cambia\S*|sube\S*|baja\S*"
@@ -76,6 +92,42 @@ _DENIABLE: Final = {
     pointer: re.compile(rf"\b{_QUANTITIES[pointer]}(?![-\w])")
     for pointer in ("/method/dropout", "/training/warmup", "/training/weight_decay")
 }
+_BOUND: Final = re.compile(
+    r"\b(?:no more than|not more than|not over"
+    r"|(?:don'?t|do not) (?:use |go |do )?(?:more than|over|above)"
+    r"|no (?:\w+ )?(?:mes|mas) (?:de|que|d'))\s*$"
+)
+#: "drop the learning rate to 1e-4" sets it.
+_LOWERED: Final = re.compile(r"\b(?:drop|cut)(?: the)? $")
+_TO: Final = re.compile(r"\bto\b")
+#: The number after a denied one: "no, cuatro", "but 4".
+_INSTEAD: Final = re.compile(
+    rf"[\s,.]*(?:(?:no|not|but|sino|rather|mejor|millor|make it|que)\b[\s,]*)*"
+    rf"(?P<number>{NUMBER}\s*%?)(?=\s*(?:$|[.,;!]))"
+)
+#: A number that revises the one before it: "rank 32, sorry, 64".
+_REVISION: Final = re.compile(
+    rf"[\s,.;:\u2026-]*\b{any_of(WORDS['revise'])}\b[\s,:]*(?P<number>{NUMBER}(?:\s*%)?)"
+    r"(?=\s*(?:$|[.,;!?]))"
+)
+_WARMUP_STEPS: Final = "/training/warmup"
+_WARMING: Final = re.compile(
+    rf"\b(?P<before>{NUMBER}) (?:(?:steps|passos|pasos) (?:of |de |d')?)?"
+    rf"{_QUANTITIES[_WARMUP_STEPS]}(?: (?:steps|passos|pasos))?\b"
+    rf"|\b{_QUANTITIES[_WARMUP_STEPS]}{_OF}(?:for |durant |durante |the first )?"
+    rf"(?P<after>{NUMBER}) (?:steps|passos|pasos)\b"
+)
+#: "change 3 epochs to 5".
+_SWAPPED: Final = re.compile(r"\b(?:change|replace|swap|cambia|canvia|substitueix|sustituye)\b")
+_SWAP: Final = re.compile(
+    rf"\s+(?:for|to|with|by|por|per|a)\s+(?P<number>{NUMBER}(?:\s*%)?)(?=\s*(?:$|[.,;!?]))"
+)
+_LENGTH: Final = "/data/max_length"
+_CUT: Final = re.compile(
+    r"\b(?:truncat\w*|cut(?: off)?|trunca\w*|retalla\w*|recorta\w*|talla\w*|corta\w*)"
+    r"(?: (?:the |els |les |los |las )?(?:rows|texts?|textos|files|filas|them|everything))?"
+    rf" (?:to|at|a) (?P<number>{NUMBER})(?: tokens)?\b"
+)
 _SMALLEST_LENGTH: Final = 16
 _TERA: Final = re.compile(r"\d\s*ti?b\b")
 
@@ -88,14 +140,20 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
     """
     yield from _read_shares(message)
     yield from _read_prices(message)
+    yield from _read_cuts(message)
+    for match in message.take(_WARMING):
+        value = _value(_WARMUP_STEPS, match["before"] or match["after"], match[0])
+        yield Change(pointer=_WARMUP_STEPS, value=value, words=message.words(*match.span()))
     patience = False
     for pointer in _QUANTITIES:
         for pattern in (_AFTER[pointer], _BEFORE[pointer]):
             for match in message.take(pattern):
                 value = _value(pointer, match["number"], match[0])
-                if pointer == _ROWS and _HAVING.search(message.folded[: match.start()]):
+                if pointer == _ROWS and not _is_limit(message, match):
                     continue
-                if value is not None:
+                if _is_denied(message, match) or _revision(message, match):
+                    yield _corrected(pointer, match, message)
+                elif value is not None:
                     patience = patience or pointer == _STOPPING
                     yield Change(pointer=pointer, value=value, words=message.words(*match.span()))
     for match in message.take(_EARLY):
@@ -113,6 +171,48 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
                 yield Change(pointer=pointer, value=0, words=words)
             elif _CHANGES.search(message.folded):
                 yield Choice(pointer=pointer, values=(), words=words)
+
+
+def _is_limit(message: Message, match: re.Match[str]) -> bool:
+    """Return whether a number of rows limits them: the clause says so, or it is the message."""
+    clause = message.clause(*match.span())
+    return message.folded.strip() == match[0].strip() or _LIMITING.search(clause) is not None
+
+
+def _is_denied(message: Message, match: re.Match[str]) -> bool:
+    """Return whether a number is denied; "no more than 3" is a bound, "drop it to 3" a value."""
+    before = message.folded[: match.start()]
+    if _BOUND.search(before) or (_LOWERED.search(before) and _TO.search(match[0])):
+        return False
+    return message.denied(match.start(), match.end()) and (read_number(match["number"]) or 0) > 0
+
+
+def _revision(message: Message, match: re.Match[str]) -> re.Match[str] | None:
+    """Return the number that the words after a number put in its place."""
+    swaps = _SWAPPED.search(message.folded[: match.start()]) is not None
+    revised = _REVISION.match(message.folded, match.end())
+    return revised or (_SWAP.match(message.folded, match.end()) if swaps else None)
+
+
+def _corrected(pointer: str, match: re.Match[str], message: Message) -> Change | Choice:
+    """Return the number that replaces a denied one ("not 3 epochs but 4"), or a question."""
+    other = _revision(message, match) or _INSTEAD.match(message.folded, match.end())
+    value = _value(pointer, other["number"], other[0]) if other else None
+    if other is None or value is None:
+        return Choice(pointer=pointer, values=(), words=message.words(*match.span()))
+    words = message.words(match.start(), other.end())
+    message.cross_out(*other.span())
+    return Change(pointer=pointer, value=value, words=words)
+
+
+def _read_cuts(message: Message) -> Iterator[Change]:
+    """Yield the longest row of "truncate to 512", and that longer ones are cut."""
+    for match in message.take(_CUT):
+        value = _value(_LENGTH, match["number"], match[0])
+        if value is not None and not message.denied(match.start()):
+            words = message.words(*match.span())
+            yield Change(pointer=_LENGTH, value=value, words=words)
+            yield Change(pointer="/data/cleaning/overlong", value="truncate", words=words)
 
 
 def _read_prices(message: Message) -> Iterator[Change]:
@@ -133,10 +233,17 @@ def _read_stopping(message: Message) -> Iterator[Change]:
         yield Change(pointer=_STOPPING, value=as_written(patience or _PATIENCE), words=words)
 
 
-def _read_shares(message: Message) -> Iterator[Change]:
+def _read_shares(message: Message) -> Iterator[Change | Choice]:
+    """Yield the shares of the splits and of the warm-up, in per cent or as "80/10/10"."""
+    shared = False
     for pattern in (_SHARE, _MEASURED):
         for match in message.take(pattern):
             yield _share(_shared(match["what"]), match, message)
+            shared = True
+    for match in message.take(_ANOTHER) if shared else ():
+        yield _share(_shared(match["what"]), match, message)
+    for match in message.take(_RATIO):
+        yield from _read_ratio(match, message)
     for match in message.take(_HELD_OUT):
         yield _share("/data/splits/test", match, message)
     for match in _SPLIT.finditer(message.folded):
@@ -144,6 +251,20 @@ def _read_shares(message: Message) -> Iterator[Change]:
             words = message.words(*match.span())
             message.cross_out(*match.span())
             yield Change(pointer=_shared(match["what"]), value=0, words=words)
+
+
+def _read_ratio(match: re.Match[str], message: Message) -> Iterator[Change | Choice]:
+    """Yield the shares of "80/10/10"; of two numbers, the smaller is the test or validation."""
+    _, second, third = (int(part) if part else None for part in match.group("a", "b", "c"))
+    words = message.words(*match.span())
+    if sum(int(part) for part in match.group("a", "b", "c") if part) != _WHOLE:
+        return
+    if third is None:
+        share = (second or 0) / _WHOLE
+        yield Choice(pointer="/data/splits/validation", values=(share,), words=words, why="unsure")
+        return
+    yield Change(pointer="/data/splits/validation", value=(second or 0) / _WHOLE, words=words)
+    yield Change(pointer="/data/splits/test", value=third / _WHOLE, words=words)
 
 
 def _shared(what: str) -> str:

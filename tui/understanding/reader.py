@@ -2,20 +2,24 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ftc.tui.understanding.admission import admits
+from ftc.tui.understanding.certainty import settle
 from ftc.tui.understanding.doubt import is_doubtful
 from ftc.tui.understanding.exports import read_exports
 from ftc.tui.understanding.files import read_columns, read_files, read_texts
 from ftc.tui.understanding.hardware import read_hardware
+from ftc.tui.understanding.layers import read_layers
 from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.models import read_models
+from ftc.tui.understanding.named import read_named
+from ftc.tui.understanding.pasted import read_pasted
 from ftc.tui.understanding.quantities import read_quantities
 from ftc.tui.understanding.questions import take_question
-from ftc.tui.understanding.reading import Change, Choice, Reading, Request
+from ftc.tui.understanding.reading import Change, Choice, Paste, Reading, Request, value_at
 from ftc.tui.understanding.relative import read_relative
 from ftc.tui.understanding.requests import read_request
 from ftc.tui.understanding.sentences import is_about_later, split_sentences
@@ -43,9 +47,12 @@ _DISPLACES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
 #: The longest text that is read; a quoted system message may be longer.
 _LONGEST: Final = 1000
 _LONGEST_QUOTED: Final = 8000
+#: A text of more lines was not written as a message: rows, a log, a script.
+_MOST_LINES: Final = 20
 #: What follows a whole number: "two epochs and a half".
 _HALF: Final = re.compile(r"\b(?:and a half|i mitja|y media)\b")
 _LORA: Final = re.compile(r"(?i)lora\b")
+_UNSURE: Final = "unsure"
 _NOTHING: Final[Mapping[str, Any]] = {}
 
 
@@ -56,6 +63,11 @@ def read(text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTH
     question becomes a request, not a change. Changes are in the order of the readers, not of the
     message. If a field has two changes, the last one of that order is kept.
     """
+    if (pasted := read_pasted(text, draft)) is not None:
+        taken = [*pasted.changes, *_implied(pasted.changes, draft)]
+        return replace(pasted, changes=(*taken, *_displaced(taken, draft)))
+    if (lines := len(text.splitlines())) > _MOST_LINES:
+        return Reading(paste=Paste(lines=lines))
     message = Message(text[:_LONGEST_QUOTED])
     request = read_request(message)
     if request is not None:
@@ -68,15 +80,17 @@ def read(text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTH
     about = take_question(message)
     said: list[Change | Choice] = [
         *texts,
-        *read_settings(message),
+        *read_settings(message, draft),
         *read_columns(message),
-        *read_files(message),
+        *read_files(message, draft),
         *read_relative(message, draft, planned),
+        *read_layers(message, draft),
         *read_models(message, draft),
         *read_exports(message, _types(draft)),
         *read_quantities(message),
-        *read_hardware(message),
+        *read_hardware(message, draft),
         *read_words(message, draft),
+        *read_named(message),
     ]
     said += _implied(said, draft)
     told = said
@@ -84,6 +98,7 @@ def read(text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTH
         told, about = _outside_questions(text, said)
         if about is None and not told and _only_asks(text):
             about = text.strip()
+    told = settle(text, told)
     doubtful = [each for each in told if isinstance(each, Change) and is_doubtful(each)]
     changes = {
         each.pointer: each for each in told if isinstance(each, Change) and each not in doubtful
@@ -101,10 +116,15 @@ def read(text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTH
         choices=tuple(
             each
             for each in (*(item for item in told if isinstance(item, Choice)), *asks)
-            if each.pointer not in changes
+            if each.pointer not in changes and not _is_set(each, draft)
         ),
         rest=message.rest(),
     )
+
+
+def _is_set(choice: Choice, draft: Mapping[str, Any]) -> bool:
+    """Return whether the draft has the only value that the words may mean."""
+    return choice.why == _UNSURE and choice.values == (value_at(draft, choice.pointer),)
 
 
 def _implied(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:

@@ -48,10 +48,19 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Paste:
+    """A pasted config or text: its number of lines, and the keys that no field takes."""
+
+    lines: int
+    left: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """The result of reading a message; `rest` holds the words that no reader took.
 
-    `refused` holds changes that the schema rejects, such as a dropout of 5.
+    `refused` holds changes that the schema rejects, such as a dropout of 5. `paste` is set if the
+    message is a pasted text, which is answered as such.
     """
 
     changes: tuple[Change, ...] = ()
@@ -59,11 +68,23 @@ class Reading:
     choices: tuple[Choice, ...] = field(default=())
     rest: str = ""
     refused: tuple[Change, ...] = ()
+    paste: Paste | None = None
+
+    @property
+    def asked(self) -> Choice | None:
+        """Return the one question that the message leads to: the first open choice.
+
+        A rejected value is asked again.
+        """
+        if self.choices:
+            return self.choices[0]
+        wrong = self.refused[:1]
+        return Choice(pointer=wrong[0].pointer, values=(), words=wrong[0].words) if wrong else None
 
     @property
     def empty(self) -> bool:
         """Return whether nothing was understood."""
-        return not (self.changes or self.request or self.choices or self.refused)
+        return not (self.changes or self.request or self.choices or self.refused or self.paste)
 
 
 def value_at(data: Mapping[str, Any], pointer: str) -> Any:

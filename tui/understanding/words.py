@@ -70,7 +70,7 @@ def _deny(pointer: str, denied: list[tuple[Any, str]], now: Any) -> Iterator[Cha
     if now is not None and now not in values:
         return
     words = denied[0][1]
-    others = [_OTHERWISE.get((pointer, value)) for value in values]
+    others = [_OTHERWISE.get((pointer, value)) for value in values if isinstance(value, str | bool)]
     kept = [other for other in others if other is not None and other not in values]
     if now is None and not kept:
         yield Choice(pointer=pointer, values=(), words=words)

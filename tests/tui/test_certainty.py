@@ -1,0 +1,56 @@
+"""What a message makes doubtful is asked about; what it states is set."""
+
+from typing import Any
+
+import pytest
+
+from ftc.tui.understanding.reader import read
+
+DRAFT = {"model": {"id": "Qwen/Qwen2.5-7B-Instruct"}, "data": {"source": "tickets.csv"}}
+
+
+@pytest.mark.parametrize(
+    ("text", "pointer"),
+    [
+        ("if it doesn't fit use qlora", "/method/type"),
+        ("I tried 3 epochs last time", "/training/epochs"),
+        ("entre 3 y 5 \u00e9pocas", "/training/epochs"),
+        ("com a m\u00ednim 4 \u00e8poques", "/training/epochs"),
+        ("an A100 or an H100", "/hardware/gpu"),
+        ("wandb is down today", "/tracking/type"),
+        ("the answers are about 300 tokens", "/data/max_length"),
+        ("lower the learning rate", "/training/learning_rate"),
+        ("a 4090 with 48 GB", "/hardware/gpu"),
+        ("16 H100 on two nodes", "/hardware/count"),
+        ("use the validation set in val.jsonl", "/data/source"),
+    ],
+)
+def test_a_doubtful_value_is_asked_about(text: str, pointer: str) -> None:
+    """It is not set, and the question is about its field."""
+    reading = read(text, DRAFT)
+    assert pointer not in {change.pointer for change in reading.changes}
+    assert reading.asked is not None
+    assert reading.asked.pointer == pointer
+
+
+@pytest.mark.parametrize(
+    ("text", "sets"),
+    [
+        ("rank 32, sorry, 64", {"/method/rank": 64}),
+        ("perdona, rang 32 no, 64", {"/method/rank": 64}),
+        ("change the rank from 16 to 32", {"/method/rank": 32}),
+        ("drop the learning rate to 1e-4", {"/training/learning_rate": 1e-4}),
+        ("freeze the first 20 layers", {"/method/type": "freeze", "/method/layers": 8}),
+        ("turn thinking off", {"/data/template_options": {"enable_thinking": False}}),
+        ("slurm, partition gpu, 12 hours", {"type": "slurm", "partition": "gpu", "hours": 12}),
+        ("usa 2 de las 4 tarjetas", {"/hardware/count": 2}),
+        ("truncate to 512", {"/data/max_length": 512, "/data/cleaning/overlong": "truncate"}),
+        ("80/10/10 split", {"/data/splits/validation": 0.1, "/data/splits/test": 0.1}),
+        ("my dataset has 12 columns and 50k rows", {}),
+        ("I have about 800 of them", {}),
+    ],
+)
+def test_a_plain_value_is_set(text: str, sets: dict[str, Any]) -> None:
+    """Corrections, ranges from one value to another, layers, launchers; no facts."""
+    found = {change.pointer: change.value for change in read(text, DRAFT).changes}
+    assert found == {key if key[0] == "/" else f"/launch/{key}": sets[key] for key in sets}

@@ -1,0 +1,72 @@
+"""Pasted configs: what is taken over, what is left, and what is no config."""
+
+import pytest
+
+from ftc.tui.understanding.reader import read
+
+AXOLOTL = """base_model: Qwen/Qwen3-8B
+adapter: qlora
+load_in_4bit: true
+datasets:
+  - path: rows.jsonl
+    type: alpaca
+sequence_len: 4096
+sample_packing: true
+lora_r: 32
+lora_target_linear: true
+optimizer: paged_adamw_8bit
+bf16: true
+special_tokens:
+  pad_token: x"""
+
+
+def test_a_config_of_axolotl_is_taken_over() -> None:
+    """Keys without a field are named."""
+    reading = read(AXOLOTL, {})
+    assert {change.pointer: change.value for change in reading.changes} == {
+        "/model/id": "Qwen/Qwen3-8B",
+        "/method/type": "qlora",
+        "/data/source": "rows.jsonl",
+        "/data/max_length": 4096,
+        "/data/packing": "best-fit",
+        "/method/rank": 32,
+        "/method/targets": "all-linear",
+        "/training/optimizer": "paged_adamw_8bit",
+        "/training/precision": "bf16",
+    }
+    assert reading.paste is not None
+    assert reading.paste.left == ("datasets.type", "special_tokens.pad_token")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "--learning_rate 1e-5 --num_train_epochs 2 --bf16 True",
+        "SFTConfig(learning_rate=1e-5, num_train_epochs=2, bf16=True)",
+        '{"learning_rate": 1e-5, "num_train_epochs": 2, "bf16": true}',
+        '{"training": {"learning_rate": 1e-5, "epochs": 2, "precision": "bf16"}}',
+    ],
+)
+def test_the_forms_mean_the_same(text: str) -> None:
+    """Arguments, a call, JSON and a spec."""
+    assert {change.pointer: change.value for change in read(text, {}).changes} == {
+        "/training/learning_rate": 1e-5,
+        "/training/epochs": 2,
+        "/training/precision": "bf16",
+    }
+
+
+def test_five_thousand_lines_are_counted() -> None:
+    """Lines that are no config change nothing."""
+    reading = read("ERROR something failed at step 3 epochs\n" * 5000, {})
+    assert reading.paste is not None
+    assert reading.paste.lines == 5000
+    assert reading.changes == ()
+
+
+def test_an_accumulation_asks_about_the_batch() -> None:
+    """The micro-batch times the steps, times the GPUs, is offered as the global batch."""
+    draft = {"hardware": {"gpu": "L4", "count": 2}}
+    reading = read("micro_batch_size: 4\ngradient_accumulation_steps: 8", draft)
+    assert reading.asked is not None
+    assert (reading.asked.pointer, reading.asked.values) == ("/training/global_batch", (64,))

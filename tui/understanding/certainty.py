@@ -1,0 +1,144 @@
+"""Certainty: which changes of a message its own words make doubtful, so that ftc asks.
+
+A value is doubtful if its sentence makes it depend on something ("if it does not fit, QLoRA"), if
+its clause reports what somebody did or said, if it is a bound, an increment or an end of a range
+("at least 5 epochs", "3 to 5 epochs"), or if the message gives a field two values.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any, Final
+
+from ftc.tui.understanding.lexicon import NUMBER, any_of
+from ftc.tui.understanding.message import fold
+from ftc.tui.understanding.reading import Change, Choice
+
+_HEDGES: Final[Mapping[str, Any]] = json.loads(
+    (files("ftc.tui.understanding") / "hedges.json").read_text(encoding="utf-8")
+)
+_SENTENCE_END: Final = re.compile(r"[!?;\n]|\.(?=\s|$)")
+_CLAUSE_END: Final = re.compile(r"[!?;:,\n]|\.(?=\s|$)|\b(?:but|pero|so|now)\b")
+_CONDITION: Final = re.compile(rf"\b{any_of(_HEDGES['condition'])}(?!\w)")
+_TOLD: Final = re.compile(rf"\b{any_of(_HEDGES['told'])}\b")
+_DESCRIBED: Final = re.compile(rf"\b{any_of(_HEDGES['described'])}\b")
+_LIMITED: Final = re.compile(rf"\b{any_of(_HEDGES['limited'])}\b")
+_SUBJECT: Final = re.compile(
+    rf"^\s+{any_of(_HEDGES['subject'])}\b(?! (?:the|my|our|el|la|mi|nuestr\w+) )"
+)
+_ANSWERING: Final = re.compile(rf"\b{any_of(_HEDGES['answering'])}\b")
+_UP_TO: Final = re.compile(rf"^\s*(?:-|\u2013|to|or|a|o|u)\s*(?:{NUMBER})(?=\s*(?:$|[.,;!?]))")
+_GUESS: Final = re.compile(rf"\b{any_of(_HEDGES['guess'])}\b")
+_THE: Final = r"(?: (?:an?|the|el|la|els|les|los|las|un|una))?"
+_UNLIKE: Final = re.compile(rf"\b{any_of(_HEDGES['unlike'])}{_THE}\s*$")
+_LEAST: Final = re.compile(rf"\b{any_of(_HEDGES['least'])}{_THE}\s*$")
+_RANGE: Final = re.compile(
+    rf"(?:{NUMBER})\s*%?\s*(?:-|\u2013|to|or|a|o|u)\s*$|\b(?:between|entre) [\w.,]+ (?:and|i|y)\s*$"
+)
+_FURTHER: Final = re.compile(rf"^\s*{any_of(_HEDGES['further'])}\b")
+_MORE_INSIDE: Final = re.compile(r"\b(?:more|extra|mes|mas)\b")
+_EITHER: Final = re.compile(rf"^[\s,]*{any_of(_HEDGES['either'])}\b")
+_REVISED: Final = re.compile(rf"(?:^|[\s,.;:]){any_of(_HEDGES['revise'])}(?=$|[\s,.;:])")
+#: Fields whose own words say "if" or "more": stopping when there is no improvement, file lists.
+_OWN_CONDITION: Final = frozenset({"/training/early_stopping"})
+#: Numbers of which a bound is the value that is meant.
+_LIMITS: Final = frozenset(
+    {"/data/max_length", "/data/max_rows", "/training/max_steps", "/launch/hours"}
+)
+
+Said = Change | Choice
+
+
+def settle(text: str, said: Sequence[Said]) -> list[Said]:
+    """Return what was said in the order of the message, with doubtful changes as choices.
+
+    `text` is the message as written. Of two values of one field, the later one counts if the words
+    between them revise the first; otherwise both are offered.
+    """
+    folded = fold(text)
+    once = [each for index, each in enumerate(said) if each not in said[:index]]
+    placed = sorted(once, key=lambda each: _place(text, each))
+    bare = _without(folded, [(_place(text, each), len(each.words)) for each in placed])
+    kept: dict[str, Said] = {}
+    for each in placed:
+        start = _place(text, each)
+        now = _doubted(folded, bare, each, start) if isinstance(each, Change) else each
+        other = kept.get(each.pointer)
+        kept[each.pointer] = now if other is None else _one_of(folded, text, other, now)
+    return list(kept.values())
+
+
+def _place(text: str, each: Said) -> int:
+    """Return where the words stand; parts joined by commas stand where the first does."""
+    place = text.find(each.words)
+    return place if place >= 0 else text.find(each.words.split(", ")[0])
+
+
+def _without(folded: str, places: Sequence[tuple[int, int]]) -> str:
+    """Return the text with the words of all changes as underscores."""
+    for start, length in places:
+        if start >= 0:
+            folded = f"{folded[:start]}{'_' * length}{folded[start + length :]}"
+    return folded
+
+
+def _doubted(folded: str, bare: str, change: Change, start: int) -> Said:
+    if start < 0 or not _is_doubtful(folded, bare, change, start, start + len(change.words)):
+        return change
+    values = () if change.value is None else (change.value,)
+    return Choice(pointer=change.pointer, values=values, words=change.words, why="unsure")
+
+
+def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -> bool:
+    sentence = bare[slice(*_around(_SENTENCE_END, bare, start, end))]
+    clause = bare[slice(*_around(_CLAUSE_END, bare, start, end))]
+    if change.pointer not in _OWN_CONDITION and _CONDITION.search(sentence):
+        return True
+    if _TOLD.search(clause) or _GUESS.search(clause):
+        return True
+    before, after = folded[:start], folded[end:]
+    if _UNLIKE.search(before) or _SUBJECT.match(after):
+        return True
+    if change.pointer == "/data/max_length" and _ANSWERING.search(clause):
+        return True
+    if change.pointer == "/data/max_length" and _DESCRIBED.search(clause):
+        around = folded[slice(*_around(_CLAUSE_END, folded, start, end))]
+        return _LIMITED.search(around) is None
+    if isinstance(change.value, bool) or not isinstance(change.value, int | float):
+        return False
+    begins = re.match(NUMBER, folded[start:end]) is not None
+    if (begins and _RANGE.search(before)) or (
+        change.pointer not in _LIMITS and _LEAST.search(before)
+    ):
+        return True
+    if folded[start:end][-1:].isdigit() and _UP_TO.match(after):
+        return True
+    return bool(_FURTHER.match(after) or _MORE_INSIDE.search(folded[start:end]))
+
+
+def _around(ends: re.Pattern[str], text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the part of a text around a range, between two ends."""
+    first = max((match.end() for match in ends.finditer(text, 0, start)), default=0)
+    last = ends.search(text, end)
+    return first, last.start() if last else len(text)
+
+
+def _one_of(folded: str, text: str, first: Said, second: Said) -> Said:
+    """Return the value that counts of two, or a choice between both."""
+    if _values(first) == _values(second):
+        return first if isinstance(first, Change) else second
+    begin, end = _place(text, first) + len(first.words), _place(text, second)
+    between = folded[begin:end] if begin <= end else ""
+    either = _EITHER.match(between) is not None
+    if not either and isinstance(first, Change) != isinstance(second, Change):
+        return first if isinstance(first, Change) else second
+    if not either and isinstance(second, Change) and _REVISED.search(between):
+        return second
+    values = [*_values(first), *(each for each in _values(second) if each not in _values(first))]
+    words = first.words if first.words == second.words else f"{first.words}, {second.words}"
+    return Choice(pointer=first.pointer, values=tuple(values), words=words, why="unsure")
+
+
+def _values(said: Said) -> tuple[Any, ...]:
+    return (said.value,) if isinstance(said, Change) else said.values

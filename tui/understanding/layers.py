@@ -1,0 +1,60 @@
+"""Layers: how many are frozen or trained, as in "freeze the first 20 layers"."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from ftc.compiler.knowledge.models import find_model
+from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
+from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.numbers import read_number
+from ftc.tui.understanding.reading import Change, Choice, value_at
+
+_LAYERS: Final[Mapping[str, Any]] = WORDS["layers"]
+_NUMBER: Final = rf"(?P<number>{NUMBER})"
+_FIRST, _LAST = any_of(_LAYERS["first"]), any_of(_LAYERS["last"])
+_THE: Final = r"(?:the |les |las |los |els )?"
+_NOUN: Final = any_of(_LAYERS["noun"])
+
+
+def _counted(place: str) -> str:
+    """Return a pattern for "the first 20 layers", with the words in either order."""
+    return rf"{_THE}(?:{place} {_NUMBER.replace('number', 'after')}|{_NUMBER} {place}) {_NOUN}"
+
+
+_FROZEN: Final = re.compile(rf"\b{any_of(_LAYERS['freeze'])} {_counted(_FIRST)}")
+_KEPT: Final = re.compile(
+    rf"\b{any_of(_LAYERS['freeze'])} {any_of(_LAYERS['except'])} {_counted(_LAST)}"
+    rf"|\b{any_of(_LAYERS['train'])} {_counted(_LAST).replace('number', 'n').replace('after', 'm')}"
+)
+
+
+def read_layers(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
+    """Yield the method and the trained layers, counted from the end.
+
+    Frozen layers are subtracted from the model's; ftc asks if the model is not in the table.
+    """
+    for match in message.take(_KEPT):
+        if not message.denied(match.start()):
+            yield from _train(_count(match, "number", "after", "n", "m"), message, match)
+    for match in message.take(_FROZEN):
+        if message.denied(match.start()):
+            continue
+        model = find_model(str(value_at(draft, "/model/id")))
+        frozen = _count(match, "number", "after")
+        left = model.shape.layers - frozen if model else 0
+        yield from _train(left, message, match)
+
+
+def _train(layers: int, message: Message, match: re.Match[str]) -> Iterator[Change | Choice]:
+    words = message.words(*match.span())
+    yield Change(pointer="/method/type", value="freeze", words=words)
+    if layers > 0:
+        yield Change(pointer="/method/layers", value=layers, words=words)
+    else:
+        yield Choice(pointer="/method/layers", values=(), words=words)
+
+
+def _count(match: re.Match[str], *groups: str) -> int:
+    said = next(match[group] for group in groups if match[group] is not None)
+    return int(read_number(said) or 0)
