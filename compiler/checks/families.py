@@ -1,4 +1,4 @@
-"""The rules about wrappers, hybrids and experts (FTC174, FTC175, FTC335 to FTC337, FTC353)."""
+"""The rules about wrappers, hybrids and experts (FTC174 to FTC176, FTC335 to FTC337, FTC353)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.derived import derived_table, is_bypassed
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.router_losses import has_router_loss
 from ftc.compiler.plan.memory.activations import WIDE_MARGIN, has_margin
 from ftc.compiler.plan.method.adapter import hit
 
@@ -79,6 +80,29 @@ def frozen_experts(case: Case) -> Iterator[Problem]:
     share = shape.expert_parameters / max(1, shape.parameters)
     if share > _MOST:
         yield problem("/method/type", fix=(put("/method/experts", True),), share=share)
+
+
+@rule("FTC176", "router-loss-without-router", "error", reads=("model",), fix_safety="unsafe")
+def router_loss_without_router(case: Case) -> Iterator[Problem]:
+    """What it is: `training.router_loss` is above 0, and the model computes no such loss.
+
+    Why it matters: A dense model has no router, and some classes with experts balance them without
+    a loss. TRL would stop at the first step, because their output has no `aux_loss`.
+
+    Example: {"model": "Qwen/Qwen2.5-7B-Instruct", "training": {"router_loss": 0.001}}
+
+    Use instead: {"model": "Qwen/Qwen3-30B-A3B", "training": {"router_loss": 0.001}}
+    """
+    shape = case.model.shape
+    if not case.spec.training.router_loss or shape is None:
+        return
+    if not shape.experts or not has_router_loss(shape.architecture):
+        yield problem(
+            "/training/router_loss",
+            fix=({"op": "remove", "path": "/training/router_loss"},),
+            name=case.model.id,
+            architecture=shape.architecture,
+        )
 
 
 @rule("FTC335", "slow-recurrent-layers", "warning", reads=("model", "hardware"))

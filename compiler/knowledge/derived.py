@@ -6,8 +6,9 @@ depends: a kind of layer (`mixer=`, `mlp=`), a key that is set, or one that is n
 """
 
 import json
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -20,10 +21,12 @@ from ftc.compiler.knowledge.shape import RECURRENT, LayerKind, LinearShape, Shap
 
 __all__ = [
     "Entry",
+    "Named",
     "derived_table",
     "is_bypassed",
     "is_recurrent",
     "linear_keys",
+    "named_sizes",
     "read_entry",
 ]
 
@@ -39,6 +42,7 @@ _STATE_SPACES: Final = frozenset(
     }
 )
 _MATRIX_SIDES: Final = 2
+_KEY: Final = re.compile(r"[A-Za-z_]\w*")
 _DEEPEST_RULE: Final = 3  # rules for missing keys that lead to other missing keys
 #: Kinds of layers that the formulas for equal layers describe.
 _PLAIN: Final = frozenset({"full_attention", "sliding_attention"})
@@ -93,18 +97,32 @@ class _Config:
 
     def _said(self, key: str) -> tuple[object, bool]:
         """Return what the file says of a key, under any of its names, and whether it does."""
-        aliases = self.entry["aliases"]
-        names = [key, *(name for name, real in aliases.items() if real == key)]
-        names += [aliases[key]] if key in aliases else []
-        for name in names:
+        for path in self._paths(key):
             where: object = self.data
-            for part in name.split("."):
+            for part in path:
                 if not isinstance(where, Mapping) or part not in where:
                     break
                 where = where[part]
             else:
                 return where, True
         return None, False
+
+    def _paths(self, key: str) -> Iterator[tuple[str, ...]]:
+        """Yield the places where a key may be."""
+        aliases = self.entry["aliases"]
+        names = [key, *(name for name, real in aliases.items() if real == key)]
+        names += [aliases[key]] if key in aliases else []
+        yield from (tuple(name.split(".")) for name in names)
+
+    def path(self, key: str) -> tuple[str, ...]:
+        """Return where the file says a key, or the key itself if it does not."""
+        for path in self._paths(key):
+            where: object = self.data
+            for part in path:
+                where = where.get(part) if isinstance(where, Mapping) else None
+            if where is not None:
+                return path
+        return (key,)
 
     def _rounded(self, keys: Mapping[str, str]) -> int | None:
         """Return a width of which two thirds are rounded up to a multiple (`Lfm2MLP`)."""
@@ -140,12 +158,31 @@ class _Config:
         return sides if len(sides) == len(found) else None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A size that a class reads: where the config says it, or would, and its value."""
+
+    path: tuple[str, ...]
+    value: int
+
+
 _Tensors = Mapping[str, tuple[int, ...]]
 
 
 def derived_table() -> Mapping[str, Entry]:
     """Return all entries by the name of the class."""
     return _table()
+
+
+def named_sizes(entry: Entry, config: Mapping[str, object]) -> Mapping[str, Named]:
+    """Return the positive sizes that the tensors of this class are made of, by the class's keys."""
+    read, found = _Config(entry, config), {}
+    rows = (*entry["layer"], *entry["model"])
+    for key in dict.fromkeys(key for _, sides, _ in rows for key in _KEY.findall(sides)):
+        value = read.value(key)
+        if key != "x" and type(value) is int and value > 0:
+            found[key] = Named(path=read.path(key), value=value)
+    return found
 
 
 def read_entry(name: str, entry: Entry, config: Mapping[str, object]) -> Shape | None:

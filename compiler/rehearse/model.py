@@ -94,6 +94,7 @@ def _copy_small_files(place: Path, folder: Path) -> None:
 
 
 def _sizes(config: Mapping[str, Any]) -> str:
+    config = config.get("text_config") or config
     layers = next(config[key] for key in _LAYER_KEYS if key in config)
     hidden = next(config[key] for key in _HIDDEN_KEYS if key in config)
     return f"{layers} layers, {hidden} wide"

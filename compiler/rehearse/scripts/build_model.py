@@ -11,7 +11,13 @@ import sys
 from pathlib import Path
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers import (
+    MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING,
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForImageTextToText,
+    AutoTokenizer,
+)
 
 SEED = 20
 # Wide enough for logits that differ by more than rounding: sqrt(1 / 256), not the usual 0.02.
@@ -32,9 +38,12 @@ trusted = "--trust" in sys.argv
 written = (folder / "config.json").read_text(encoding="utf-8")
 config = AutoConfig.from_pretrained(folder, trust_remote_code=trusted)
 tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=trusted)
-config.initializer_range = SPREAD
+for section in (config, config.get_text_config()):
+    section.initializer_range = SPREAD
+wrapped = type(config) in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
+kind = AutoModelForImageTextToText if wrapped else AutoModelForCausalLM
 torch.manual_seed(SEED)
-model = AutoModelForCausalLM.from_config(config, trust_remote_code=trusted)
+model = kind.from_config(config, trust_remote_code=trusted)
 with torch.no_grad():
     for parameter in model.parameters():
         if parameter.dim() == 1:
