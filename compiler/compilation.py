@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ftc.compiler.checks.registry import run_checks
-from ftc.compiler.plan.known_facts import KnownFacts, known
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.relocation import bundle_folder, bundle_source
 from ftc.compiler.resolve.calibration import read_calibration
 from ftc.compiler.resolve.data.earlier_runs import find_seen
-from ftc.compiler.resolve.facts import Calibration, Facts, HardwareFacts, Unknown
+from ftc.compiler.resolve.facts import Calibration, Facts, HardwareFacts, KnownFacts, Unknown, known
 from ftc.compiler.resolve.hardware import measure_disk
 from ftc.compiler.resolve.resolver import FACTS, NOT_SAID, Fact, Resolver, canonical_hash, stamp
 from ftc.compiler.verify.explanations import EXPLANATIONS as VERIFY

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
-from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.objective.sampling import find_rewards, samples
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.render.bundle import BundleSource
-from ftc.compiler.resolve.data.rewards import RewardFileError, read_functions, read_schema
+from ftc.compiler.resolve.content.rewards import RewardFileError, read_functions, read_schema
+from ftc.compiler.resolve.facts import KnownFacts
 from ftc.compiler.resolve.model.chain import RESULT
 from ftc.compiler.write.lock import LOCK_NAME
 from ftc.spec.document import Document

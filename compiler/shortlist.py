@@ -7,11 +7,10 @@ from typing import Final, Literal
 from msgspec import convert
 
 from ftc.compiler.knowledge.models import Model, all_models
-from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import plan_once
 from ftc.compiler.plan.summary.alternatives import works
-from ftc.compiler.resolve.facts import DataFacts, HardwareFacts
+from ftc.compiler.resolve.facts import DataFacts, HardwareFacts, KnownFacts
 from ftc.compiler.resolve.model.facts import facts_from_table
 from ftc.compiler.resolve.tokenizer.facts import assume_tokenizer
 from ftc.spec.sections import Spec

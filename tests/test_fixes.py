@@ -10,9 +10,8 @@ import pytest
 
 from ftc.compiler.checks.registry import run_checks
 from ftc.compiler.compilation import locate_all
-from ftc.compiler.plan.known_facts import known
 from ftc.compiler.plan.planner import make_plan
-from ftc.compiler.resolve.facts import Facts
+from ftc.compiler.resolve.facts import Facts, known
 from ftc.fix_patches import write_fixes
 from ftc.repair import repair
 from ftc.spec.document import Document

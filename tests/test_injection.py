@@ -19,13 +19,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.render.bundle import BundleSource, render_bundle
 from ftc.compiler.render.file import RenderedFile
 from ftc.compiler.resolve.facts import (
     DataFacts,
     HardwareFacts,
+    KnownFacts,
     Label,
     ModelFacts,
     TokenizerFacts,

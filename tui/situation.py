@@ -6,9 +6,16 @@ from pathlib import Path
 from typing import Final
 
 from ftc.compiler.compilation import Compilation
-from ftc.compiler.plan.known_facts import KnownFacts, known
 from ftc.compiler.plan.plan import Plan
-from ftc.compiler.resolve.facts import DataFacts, Facts, HardwareFacts, ModelFacts, Unknown
+from ftc.compiler.resolve.facts import (
+    DataFacts,
+    Facts,
+    HardwareFacts,
+    KnownFacts,
+    ModelFacts,
+    Unknown,
+    known,
+)
 from ftc.compiler.resolve.resolver import Resolver
 from ftc.spec.document import Document
 from ftc.spec.finding import Finding

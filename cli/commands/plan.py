@@ -14,9 +14,9 @@ from ftc.commands.options import (
     tell_findings,
 )
 from ftc.compiler.pipeline import Outcome, check
-from ftc.compiler.plan.known_facts import known
 from ftc.compiler.plan.summary.headline import PARTS
 from ftc.compiler.render.picture import draw_plan
+from ftc.compiler.resolve.facts import known
 from ftc.report.json_output import dump
 from ftc.report.plan import plan_data, report_plan
 from ftc.report.plan_trace import TraceError, trace_backbone

@@ -8,8 +8,8 @@ from typing import Final
 from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.skypilot import find_skypilot_name
-from ftc.compiler.plan.known_facts import known
 from ftc.compiler.plan.planner import plan_once
+from ftc.compiler.resolve.facts import known
 
 _HELPS: Final = 0.95  # of one node's time: less is no gain that an estimate can show
 

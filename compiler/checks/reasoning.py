@@ -7,7 +7,7 @@ from functools import partial
 from ftc.compiler.checks.chat_template import RENDERED
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.resolve.chat_template.options import is_reserved
+from ftc.compiler.resolve.chat_template.reasoning import is_reserved
 from ftc.compiler.resolve.template_facts import ReasoningFacts
 from ftc.spec.nearest import is_certain, nearest
 

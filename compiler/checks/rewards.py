@@ -8,7 +8,7 @@ from typing import Final
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.plan.objective.sampling import decide_generations, find_rewards, samples
-from ftc.compiler.resolve.data.rewards import list_rewards
+from ftc.compiler.resolve.content.rewards import list_rewards
 from ftc.compiler.resolve.facts import RewardFunction
 from ftc.spec.message import Message
 

@@ -10,7 +10,7 @@ from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.score_heads import find_score_class, has_gguf_head
-from ftc.compiler.resolve.data.labels import FEWEST_ROWS_EACH
+from ftc.compiler.resolve.content.answer_kinds import FEWEST_ROWS_EACH
 from ftc.compiler.resolve.facts import Label
 
 _MANY = 300  # labels, of which people rarely keep apart so many

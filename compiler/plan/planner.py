@@ -10,7 +10,6 @@ from ftc.compiler.plan.batch.sizes import decide_batch, ladder, least_rows
 from ftc.compiler.plan.decisions import Decided, gather_decisions
 from ftc.compiler.plan.gguf.size import predict_bytes
 from ftc.compiler.plan.job import Job
-from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.memory.host import disk_bytes, host_ram_bytes
 from ftc.compiler.plan.memory.passes import count_labels, scored_shape
 from ftc.compiler.plan.memory.peak import measure, shape_of
@@ -24,8 +23,7 @@ from ftc.compiler.plan.objective.sampling import (
     samples,
 )
 from ftc.compiler.plan.plan import Decisions, Plan
-from ftc.compiler.plan.schedule.pace import estimate_pace
-from ftc.compiler.plan.schedule.steps import count_saves, decide_timetable
+from ftc.compiler.plan.schedule.steps import count_saves, decide_timetable, estimate_pace
 from ftc.compiler.plan.search.layout import (
     Layout,
     decide_eval_batch,
@@ -38,8 +36,7 @@ from ftc.compiler.plan.search.padding import (
     first_arrangement,
     text_tokens,
 )
-from ftc.compiler.plan.search.rungs import measure_rungs
-from ftc.compiler.plan.search.space import Frame, decide_world
+from ftc.compiler.plan.search.space import Frame, decide_world, measure_rungs
 from ftc.compiler.plan.splits import (
     decide_splits,
 )
@@ -51,6 +48,7 @@ from ftc.compiler.plan.time.run import (
     estimate_cost,
     estimate_time,
 )
+from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
 
 

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.pipeline import Outcome, compile_bundle, write
-from ftc.compiler.plan.known_facts import known
 from ftc.compiler.rehearse.bundle_run import (
     BundleRun,
     Mark,
@@ -28,6 +27,7 @@ from ftc.compiler.rehearse.meaning import MEANINGS, find_unshown
 from ftc.compiler.rehearse.model import find_files, make_miniature
 from ftc.compiler.rehearse.second_spec import make_second_spec
 from ftc.compiler.rehearse.stage import Failure, Rehearsal, StageFailed, Tell
+from ftc.compiler.resolve.facts import known
 from ftc.spec.finding import EnvironmentFailure
 from ftc.spec.sections import Spec
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.plan import Plan
+from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
 
 _LEAST_CONTEXT_TOKENS: Final = 2048

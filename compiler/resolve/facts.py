@@ -422,3 +422,26 @@ class Facts:
     tokenizer: TokenizerFacts | Unknown
     data: DataFacts | Unknown
     hardware: HardwareFacts | Unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownFacts:
+    """The four facts, none of them unknown."""
+
+    model: ModelFacts
+    tokenizer: TokenizerFacts
+    data: DataFacts
+    hardware: HardwareFacts
+
+
+def known(facts: Facts) -> KnownFacts | None:
+    """Return the facts when all four are known, None when one is not."""
+    model, tokenizer, data, hardware = facts.model, facts.tokenizer, facts.data, facts.hardware
+    if (
+        isinstance(model, Unknown)
+        or isinstance(tokenizer, Unknown)
+        or isinstance(data, Unknown)
+        or isinstance(hardware, Unknown)
+    ):
+        return None
+    return KnownFacts(model=model, tokenizer=tokenizer, data=data, hardware=hardware)

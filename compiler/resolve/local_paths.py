@@ -1,13 +1,26 @@
-"""Local paths: told apart from ids of the Hub, and written relative to the spec."""
+"""Local paths: told apart from ids of the Hub, relative to the spec, and pointers of git-lfs."""
 
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Final
 
 _PATH_LIKE: Final = re.compile(r"\.{0,2}[/\\]|~|\.{1,2}$|[A-Za-z]:[/\\]")
 #: The Hub allows 96 characters; what is longer can only be a path.
 _HUB_ID: Final = re.compile(r"(?=.{1,96}$)[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+_LONGEST_BYTES: Final = 1024  # the specification's limit
+_START: Final = b"version https://git-lfs.github.com/spec/"
+_SIZE: Final = re.compile(rb"^size (\d{1,18})$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LfsPointer:
+    """A file that is a pointer: its own bytes, and those of the file that it stands for."""
+
+    name: str
+    actual_bytes: int
+    expected_bytes: int
 
 
 def is_path(text: str, *, folder: Path) -> bool:
@@ -51,3 +64,14 @@ def relative(place: Path, *, folder: Path) -> str:
         return PurePath(os.path.relpath(place, folder)).as_posix()
     except ValueError:
         return place.name
+
+
+def read_pointer(path: Path) -> LfsPointer | None:
+    """Return what a file points to; None where it is no pointer, or not there."""
+    if not path.is_file() or path.stat().st_size >= _LONGEST_BYTES:
+        return None
+    text = path.read_bytes()
+    size = _SIZE.search(text)
+    if not text.startswith(_START) or size is None:
+        return None
+    return LfsPointer(name=path.name, actual_bytes=len(text), expected_bytes=int(size[1]))

@@ -10,14 +10,15 @@ import msgspec
 import pytest
 
 from ftc.compiler.knowledge.architecture import read_shape
-from ftc.compiler.plan.known_facts import KnownFacts, known
 from ftc.compiler.resolve.facts import (
     DataFacts,
     Facts,
     HardwareFacts,
+    KnownFacts,
     ModelFacts,
     TokenizerFacts,
     Unknown,
+    known,
 )
 from ftc.spec.finding import Finding
 from ftc.spec.message import Message

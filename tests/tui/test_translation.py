@@ -11,9 +11,9 @@ import pytest
 
 from ftc.compiler.checks.registry import run_checks
 from ftc.compiler.plan.decision import Because
-from ftc.compiler.plan.known_facts import known
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.plan.reasons import CATALOGUE
+from ftc.compiler.resolve.facts import known
 from ftc.spec.finding import EnvironmentFailure, Finding
 from ftc.spec.load import load_document
 from ftc.spec.message import Message, Value

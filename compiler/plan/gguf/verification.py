@@ -5,9 +5,9 @@ from typing import Final
 
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.plan.decision import Because, Decision, decide, keep
-from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.plan import Bound
 from ftc.compiler.plan.splits import decide_judged_rows
+from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Metric, Spec
 
 # The mean square of n activations is off by sqrt((k - 1) / n) of itself, k being their kurtosis:

@@ -8,7 +8,7 @@ from ftc.compiler.plan.batch.sizes import Arrangement, Batch, divisors
 from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
 from ftc.compiler.plan.job import Reference
 from ftc.compiler.plan.objective.comparison import scale_rate
-from ftc.compiler.resolve.data.rewards import list_rewards
+from ftc.compiler.resolve.content.rewards import list_rewards
 from ftc.compiler.resolve.facts import DataFacts, ModelFacts
 from ftc.spec.sections import PolicyLoss, Reward, Spec
 

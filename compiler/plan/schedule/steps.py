@@ -2,12 +2,13 @@
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
 from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
 from ftc.compiler.plan.objective.comparison import REFERRING
 from ftc.compiler.plan.objective.sampling import samples, sampling_epochs
-from ftc.compiler.plan.schedule.pace import Pace
-from ftc.compiler.resolve.facts import ModelFacts
+from ftc.compiler.plan.splits import Splits
+from ftc.compiler.resolve.facts import HardwareFacts, ModelFacts
 from ftc.spec.sections import Spec
 
 EVALUATIONS = 10
@@ -16,6 +17,11 @@ _MOST_SHARE = 0.25  # of the time of training, for evaluations and their checkpo
 _FREE_SECONDS = 60.0  # that they may take in any run
 _FEW_PAIRS = 10_000
 FROM_SCRATCH_PARAMETERS = 20_000_000  # a model this small learns the task from scratch
+_RATE_SHARE: Final = 0.4  # of the data sheet's rate that a training reaches
+_NOMINAL_TFLOPS: Final = 100.0
+_DISK_BYTES_PER_SECOND: Final = 1e9
+_STATE_BYTES: Final = 12  # an fp32 weight and two moments
+_WHOLE_OPERATIONS, _ADAPTER_OPERATIONS, _SEEN_OPERATIONS = 6, 4, 2  # per weight and token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +33,14 @@ class Timetable:
     eval_steps: Decision[int]
     save_steps: Decision[int]
     warmup_steps: Decision[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How long an epoch takes, and an evaluation with the checkpoint that it may save."""
+
+    epoch_seconds: float
+    evaluation_seconds: float
 
 
 def decide_timetable(
@@ -165,3 +179,28 @@ def _affordable(spec: Spec, total: int, per_epoch: int, pace: Pace | None) -> in
     least = min(total, (spec.training.early_stopping or 0) + 1)
     seconds = max(_FREE_SECONDS, _MOST_SHARE * total / per_epoch * pace.epoch_seconds)
     return max(least, int(seconds / pace.evaluation_seconds))
+
+
+def estimate_pace(
+    hardware: HardwareFacts,
+    splits: Splits,
+    *,
+    parameters: int,
+    trainable: int,
+    row_tokens: float,
+    adapts: bool,
+) -> Pace | None:
+    """Return the pace of a GPU; None for a CPU, where checkpoints cost little beside training.
+
+    `row_tokens` is the mean length of a data row; `adapts` says whether an adapter is trained.
+    """
+    if hardware.kind == "cpu":
+        return None
+    rate = hardware.world * (hardware.bf16_tflops or _NOMINAL_TFLOPS) * 1e12 * _RATE_SHARE
+    row = parameters * row_tokens / rate
+    learning = _ADAPTER_OPERATIONS if adapts else _WHOLE_OPERATIONS
+    saving = trainable * _STATE_BYTES / _DISK_BYTES_PER_SECOND
+    return Pace(
+        epoch_seconds=learning * splits.train.value * row,
+        evaluation_seconds=_SEEN_OPERATIONS * splits.validation.value * row + saving,
+    )

@@ -16,13 +16,12 @@ from ftc.compiler.plan.batch.sizes import (
     target_rows,
 )
 from ftc.compiler.plan.decision import Because, Decision, derived, keep
-from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.objective.comparison import PAIRING
 from ftc.compiler.plan.objective.sampling import samples
 from ftc.compiler.plan.search.layout import Search, search
 from ftc.compiler.plan.search.space import Frame
 from ftc.compiler.plan.time.run import padded_tokens
-from ftc.compiler.resolve.facts import Lengths
+from ftc.compiler.resolve.facts import KnownFacts, Lengths
 from ftc.spec.sections import Packing, Spec
 
 _WORTH_PACKING: Final = 1.1  # the tokens of a padded step over those of packed rows

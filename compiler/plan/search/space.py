@@ -3,15 +3,14 @@
 That includes how many processes there are, how they may share a model, and what may be offloaded.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.batch.sizes import Arrangement, Batch
 from ftc.compiler.plan.decision import Because, Decision, derived
 from ftc.compiler.plan.job import Job, Storage
-from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.memory.peak import measure, workspace_bytes
 from ftc.compiler.plan.method.adapter import (
     Adapter,
@@ -24,12 +23,13 @@ from ftc.compiler.plan.method.adapter import (
 from ftc.compiler.plan.method.precision import decide_load_dtype, freezes_in_16_bits
 from ftc.compiler.plan.objective.comparison import Comparison
 from ftc.compiler.plan.objective.sampling import sampling_reference
-from ftc.compiler.plan.plan import Memory, Sharding
+from ftc.compiler.plan.plan import Memory, Rung, Sharding
 from ftc.compiler.plan.schedule.learning_rate import job_word
 from ftc.compiler.plan.software import LIGER, LIGER_QLORA, PINNED, PINNED_QLORA, Stack
 from ftc.compiler.plan.splits import Splits
-from ftc.compiler.plan.time.roofline import ASSUMED_GBIT
-from ftc.compiler.resolve.facts import HardwareFacts, Lengths
+from ftc.compiler.plan.time.roofline import ASSUMED_GBIT, rate
+from ftc.compiler.plan.time.run import pass_tokens, step_seconds
+from ftc.compiler.resolve.facts import HardwareFacts, KnownFacts, Lengths
 from ftc.spec.sections import Attention, Offload, Precision, Spec
 
 
@@ -236,3 +236,28 @@ def offloads(frame: Frame, sharding: Sharding) -> tuple[Offload, ...]:
         return ("none",)
     whole = sharding == "zero2" or frame.storage != "plain"
     return ("none", "optimizer") if whole else ("none", "optimizer", "parameters")
+
+
+def measure_rungs(frame: Frame, job: Job, lines: Iterable[tuple[int, int]]) -> tuple[Rung, ...]:
+    """Return the memory and the time of a step for each line: rows of a pass, passes of a step."""
+    return tuple(
+        measure_rung(frame, replace(job, micro=micro, accumulation=passes, eval_micro=1))
+        for micro, passes in lines
+    )
+
+
+def measure_rung(frame: Frame, job: Job) -> Rung:
+    """Return the peak of one process and the seconds of a step; a pilot does not evaluate."""
+    hardware = frame.facts.hardware
+    memory = measure(job, hardware)
+    step = frame.batch.decision.value
+    tokens = pass_tokens(frame.arrangement, micro=job.micro, world=job.world, step=step)
+    seconds = round(step_seconds(job, hardware, tokens), 4) if rate(job, hardware) else None
+    return Rung(
+        micro=job.micro,
+        accumulation=job.accumulation,
+        allocated_bytes=memory.allocated_bytes,
+        memory_bytes=memory.reserved_bytes if job.gpu else memory.device_bytes,
+        margin_bytes=memory.reserved_bytes - memory.allocated_bytes,
+        step_seconds=seconds,
+    )

@@ -14,12 +14,12 @@ from ftc.compiler.knowledge.accelerators import (
     find_accelerator,
 )
 from ftc.compiler.plan.batch.lengths import round_up, share_above
-from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.objective.comparison import REFERRING
 from ftc.compiler.plan.plan import Alternative, Kind, Plan
+from ftc.compiler.resolve.facts import KnownFacts
 from ftc.compiler.resolve.hardware import describe_device, link_of
 from ftc.spec.message import Message
-from ftc.spec.sections import Auto, Offload, Spec, Strategy
+from ftc.spec.sections import Spec, Strategy
 
 PlanAgain = Callable[[Spec, KnownFacts], Plan]
 LeastBytes = Callable[[Spec, KnownFacts], int]
@@ -27,6 +27,8 @@ _COUNTS: Final = (2, 4, 8)  # GPUs of one host
 _STRATEGIES: Final[tuple[Strategy, ...]] = ("zero1", "zero2", "zero3")
 _NAMES: Final = {"zero1": "ZeRO-1", "zero2": "ZeRO-2", "zero3": "ZeRO-3"}
 _OF_QLORA: Final = ("/method/quantization", "/method/double_quantization", "/method/quant_storage")
+#: In place of a value: the field is removed from the spec.
+_NOTHING: Final = object()
 _ORDER: Final[tuple[Kind, ...]] = ("layout", "method", "data", "hardware")
 
 
@@ -148,16 +150,8 @@ def _checkpoint(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]
     """Recompute activations instead of keeping them."""
     if plan.decisions.gradient_checkpointing.value:
         return ()
-    training = replace(spec.training, gradient_checkpointing=True)
-    return (
-        Change(
-            words=Message("offer.gradient_checkpointing"),
-            kind="layout",
-            spec=replace(spec, training=training),
-            facts=facts,
-            fix=(_set("/training/gradient_checkpointing", value=True),),
-        ),
-    )
+    words = Message("offer.gradient_checkpointing")
+    return (_set(words, "layout", spec, facts, {"/training/gradient_checkpointing": True}),)
 
 
 def _shrink(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
@@ -165,45 +159,22 @@ def _shrink(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     del plan
     if spec.training.micro_batch in ("auto", 1):
         return ()
-    return (
-        Change(
-            words=Message("offer.smaller_micro_batch"),
-            kind="layout",
-            spec=replace(spec, training=replace(spec.training, micro_batch="auto")),
-            facts=facts,
-            fix=(_set("/training/micro_batch", value="auto"),),
-        ),
-    )
+    words = Message("offer.smaller_micro_batch")
+    return (_set(words, "layout", spec, facts, {"/training/micro_batch": "auto"}),)
 
 
 def _attend(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     """Use an attention without a matrix of scores."""
     if plan.decisions.attention.value != "eager":
         return ()
-    return (
-        Change(
-            words=Message("offer.sdpa"),
-            kind="layout",
-            spec=replace(spec, model=replace(spec.model, attention="sdpa")),
-            facts=facts,
-            fix=(_set("/model/attention", value="sdpa"),),
-        ),
-    )
+    return (_set(Message("offer.sdpa"), "layout", spec, facts, {"/model/attention": "sdpa"}),)
 
 
 def _halve(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     """Use 16 bits where the spec asks for fp32 and the hardware has bf16."""
     if plan.decisions.precision.value != "fp32" or not facts.hardware.bf16:
         return ()
-    return (
-        Change(
-            words=Message("offer.bf16"),
-            kind="layout",
-            spec=replace(spec, training=replace(spec.training, precision="bf16")),
-            facts=facts,
-            fix=(_set("/training/precision", value="bf16"),),
-        ),
-    )
+    return (_set(Message("offer.bf16"), "layout", spec, facts, {"/training/precision": "bf16"}),)
 
 
 def _divide(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
@@ -215,12 +186,12 @@ def _divide(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     if decided.world.value == 1 or spec.distribution.strategy == "auto":
         return ()
     return tuple(
-        Change(
-            words=Message("offer.strategy", {"strategy": _NAMES[strategy]}),
-            kind="layout",
-            spec=replace(spec, distribution=replace(spec.distribution, strategy=strategy)),
-            facts=facts,
-            fix=(_set("/distribution/strategy", value=strategy),),
+        _set(
+            Message("offer.strategy", {"strategy": _NAMES[strategy]}),
+            "layout",
+            spec,
+            facts,
+            {"/distribution/strategy": strategy},
         )
         for strategy in _STRATEGIES
         if strategy != decided.sharding.value
@@ -228,40 +199,29 @@ def _divide(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
 
 
 def _offload(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
-    """Keep optimizer states, then weights as well, in the host's memory."""
+    """Keep optimizer states, then weights as well, in the host's memory.
+
+    ZeRO-2 and ZeRO-3 offload optimizer states, only ZeRO-3 weights; a strategy that cannot is left
+    to the planner.
+    """
     del plan
     written = spec.distribution
     if facts.hardware.kind == "cpu" or written.offload not in ("auto", "none"):
         return ()
     if spec.training.optimizer != "adamw":  # DeepSpeed's CPU optimizer is AdamW (FTC440)
         return ()
-    return tuple(
-        Change(
-            words=Message(f"offer.offload_{offload}"),
-            kind="layout",
-            spec=replace(spec, distribution=replace(written, strategy=strategy, offload=offload)),
-            facts=facts,
-            fix=(
-                *([_set("/distribution/strategy", value=strategy)] if asked else []),
-                _set("/distribution/offload", value=offload),
-            ),
-        )
-        for offload, strategy, asked in _offers(written.strategy)
-    )
-
-
-def _offers(strategy: Strategy | Auto) -> tuple[tuple[Offload, Strategy | Auto, bool], ...]:
-    """Return what may be offloaded, under which strategy, and whether that is to be set.
-
-    ZeRO-2 and ZeRO-3 offload optimizer states, only ZeRO-3 weights.
-    """
-    keeps = strategy in ("auto", "zero2", "zero3")
-    states: Strategy | Auto = strategy if keeps else "auto"
-    weights: Strategy | Auto = strategy if strategy in ("auto", "zero3") else "auto"
-    return (
-        ("optimizer", states, states != strategy),
-        ("parameters", weights, weights != strategy),
-    )
+    able: Mapping[str, tuple[str, ...]] = {
+        "optimizer": ("auto", "zero2", "zero3"),
+        "parameters": ("auto", "zero3"),
+    }
+    changes = []
+    for offload, strategies in able.items():
+        values = {"/distribution/offload": offload}
+        if written.strategy not in strategies:
+            values = {"/distribution/strategy": "auto", **values}
+        words = Message(f"offer.offload_{offload}")
+        changes.append(_set(words, "layout", spec, facts, values))
+    return tuple(changes)
 
 
 def _precompute(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
@@ -269,15 +229,8 @@ def _precompute(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]
     del plan
     if spec.objective.type not in REFERRING or spec.objective.reference != "copy":
         return ()
-    return (
-        Change(
-            words=Message("offer.precomputed"),
-            kind="layout",
-            spec=replace(spec, objective=replace(spec.objective, reference="precomputed")),
-            facts=facts,
-            fix=(_set("/objective/reference", value="precomputed"),),
-        ),
-    )
+    words = Message("offer.precomputed")
+    return (_set(words, "layout", spec, facts, {"/objective/reference": "precomputed"}),)
 
 
 def _shrink_states(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
@@ -287,15 +240,8 @@ def _shrink_states(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, .
     whole = spec.method.type in ("full", "freeze") and spec.training.optimizer == "adamw"
     if facts.hardware.kind == "cpu" or offloaded or not whole:
         return ()
-    return (
-        Change(
-            words=Message("offer.adamw_8bit"),
-            kind="method",
-            spec=replace(spec, training=replace(spec.training, optimizer="adamw_8bit")),
-            facts=facts,
-            fix=(_set("/training/optimizer", value="adamw_8bit"),),
-        ),
-    )
+    words = Message("offer.adamw_8bit")
+    return (_set(words, "method", spec, facts, {"/training/optimizer": "adamw_8bit"}),)
 
 
 def _freeze_more(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
@@ -308,12 +254,12 @@ def _freeze_more(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...
         count //= 2
         counts.append(count)
     return tuple(
-        Change(
-            words=Message("offer.fewer_layers", {"count": count}),
-            kind="method",
-            spec=replace(spec, method=replace(spec.method, layers=count)),
-            facts=facts,
-            fix=(_set("/method/layers", value=count),),
+        _set(
+            Message("offer.fewer_layers", {"count": count}),
+            "method",
+            spec,
+            facts,
+            {"/method/layers": count},
         )
         for count in counts
     )
@@ -322,7 +268,7 @@ def _freeze_more(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...
 def _adapt(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     """Train an adapter instead of every weight."""
     del plan
-    return _methods(spec, facts, ("lora",) if spec.method.type == "full" else ())
+    return (_method(spec, facts, "lora"),) if spec.method.type == "full" else ()
 
 
 def _quantize(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
@@ -331,7 +277,16 @@ def _quantize(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     fused = facts.model.shape is None or facts.model.shape.experts > 0
     if facts.hardware.kind == "cpu" or wide or fused or facts.model.quantized is not None:
         return ()
-    return _methods(spec, facts, () if spec.method.type == "qlora" else ("qlora",))
+    return () if spec.method.type == "qlora" else (_method(spec, facts, "qlora"),)
+
+
+def _method(spec: Spec, facts: KnownFacts, kind: Literal["lora", "qlora"]) -> Change:
+    instead = "full" if spec.method.type == "full" else "base"
+    values: dict[str, object] = {"/method/type": kind}
+    if spec.objective.reference == "copy":  # beside an adapter the base itself is one (FTC560)
+        values["/objective/reference"] = "auto"
+    words = Message(f"offer.{kind}_instead_of_{instead}")
+    return _set(words, "method", spec, facts, values)
 
 
 def _divide_base(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
@@ -345,49 +300,19 @@ def _divide_base(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...
         return ()
     offloads = spec.distribution.offload not in ("auto", "none")
     counts = (hardware.count,) if hardware.origin == "machine" else (hardware.count, *_COUNTS)
-    wide = replace(
-        spec,
-        method=replace(spec.method, type="lora"),
-        distribution=replace(spec.distribution, strategy="zero3"),
-    )
-    unread = (path for path in _OF_QLORA if path in spec.said)
+    divided: dict[str, object] = {"/method/type": "lora"}
+    divided |= {path: _NOTHING for path in _OF_QLORA if path in spec.said}
+    divided["/distribution/strategy"] = "zero3"
     return tuple(
-        Change(
-            words=Message("offer.lora_divided", {"count": count}),
-            kind="method" if count == hardware.count else "hardware",
-            spec=replace(wide, hardware=replace(spec.hardware, count=count)),
-            facts=with_count(facts, count),
-            fix=(
-                _set("/method/type", value="lora"),
-                *({"op": "remove", "path": path} for path in unread),
-                _set("/distribution/strategy", value="zero3"),
-                *([_set("/hardware/count", value=count)] if count != hardware.count else []),
-            ),
+        _set(
+            Message("offer.lora_divided", {"count": count}),
+            "method" if count == hardware.count else "hardware",
+            spec,
+            with_count(facts, count),
+            divided | ({"/hardware/count": count} if count != hardware.count else {}),
         )
         for count in counts
         if count >= hardware.count and (count * hardware.nodes > 1 or offloads)
-    )
-
-
-def _methods(
-    spec: Spec, facts: KnownFacts, types: tuple[Literal["lora", "qlora"], ...]
-) -> tuple[Change, ...]:
-    instead = "full" if spec.method.type == "full" else "base"
-    objective, also = spec.objective, []
-    if objective.reference == "copy":  # beside an adapter the base itself is one (FTC560)
-        objective, also = (
-            replace(objective, reference="auto"),
-            [_set("/objective/reference", value="auto")],
-        )
-    return tuple(
-        Change(
-            words=Message(f"offer.{kind}_instead_of_{instead}"),
-            kind="method",
-            spec=replace(spec, method=replace(spec.method, type=kind), objective=objective),
-            facts=facts,
-            fix=(_set("/method/type", value=kind), *also),
-        )
-        for kind in types
     )
 
 
@@ -396,14 +321,12 @@ def _shorten(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     lengths = facts.data.lengths
     limits = {round_up(tokens): None for tokens in (lengths.p99, lengths.p95, lengths.p90)}
     return tuple(
-        Change(
-            words=Message(
-                "offer.max_length", {"tokens": tokens, "share": share_above(lengths, tokens)}
-            ),
-            kind="data",
-            spec=replace(spec, data=replace(spec.data, max_length=tokens)),
-            facts=facts,
-            fix=(_set("/data/max_length", value=tokens),),
+        _set(
+            Message("offer.max_length", {"tokens": tokens, "share": share_above(lengths, tokens)}),
+            "data",
+            spec,
+            facts,
+            {"/data/max_length": tokens},
         )
         for tokens in limits
         if lengths.prompt_max <= tokens < plan.decisions.max_length.value
@@ -417,21 +340,37 @@ def _multiply(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     if hardware.kind == "cpu" or hardware.origin == "machine":
         return ()
     return tuple(
-        Change(
-            words=Message("offer.gpus", {"count": count}),
-            kind="hardware",
-            spec=replace(spec, hardware=replace(spec.hardware, count=count)),
-            facts=with_count(facts, count),
-            fix=(_set("/hardware/count", value=count),),
+        _set(
+            Message("offer.gpus", {"count": count}),
+            "hardware",
+            spec,
+            with_count(facts, count),
+            {"/hardware/count": count},
         )
         for count in _COUNTS
         if count > hardware.count
     )
 
 
-def _set(path: str, *, value: object) -> Mapping[str, Any]:
-    """Return an RFC 6902 operation on the long form of the spec."""
-    return {"op": "add", "path": path, "value": value}
+def _set(
+    words: Message, kind: Kind, spec: Spec, facts: KnownFacts, values: Mapping[str, object]
+) -> Change:
+    """Return the change that sets the fields at these pointers (`/section/field`).
+
+    Its patch (RFC 6902) is for the long form of the spec. `_NOTHING` removes a field, which leaves
+    its default: nothing else reads it then.
+    """
+    changed = spec
+    fix: list[Mapping[str, Any]] = []
+    for pointer, value in values.items():
+        if value is _NOTHING:
+            fix.append({"op": "remove", "path": pointer})
+            continue
+        _, section, field = pointer.split("/")
+        written = replace(getattr(changed, section), **{field: value})
+        changed = replace(changed, **{section: written})
+        fix.append({"op": "add", "path": pointer, "value": value})
+    return Change(words=words, kind=kind, spec=changed, facts=facts, fix=tuple(fix))
 
 
 def fitting_gpus(spec: Spec, facts: KnownFacts, least_bytes: LeastBytes) -> tuple[str, ...]:

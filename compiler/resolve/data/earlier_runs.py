@@ -7,8 +7,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
+from ftc.compiler.resolve.content.near_duplicates import PromptCount
 from ftc.compiler.resolve.data.mask import read_examples
-from ftc.compiler.resolve.data.prompts import PromptCount
 from ftc.compiler.resolve.explanations import SEEN_BEFORE
 from ftc.compiler.resolve.facts import DataFacts
 from ftc.compiler.resolve.model.chain import FirstRun, find_first_run, read_fact

@@ -11,28 +11,32 @@ from typing import Final
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.tokenizers import chars_per_token
+from ftc.compiler.resolve.content.answer_kinds import MOST_CLASSES, MOST_LABELS
+from ftc.compiler.resolve.content.languages import find_languages
+from ftc.compiler.resolve.content.lost_text import try_round_trip
+from ftc.compiler.resolve.content.markers import (
+    KnownMarkers,
+    find_absent_tokens,
+    list_markers,
+    look_up_markers,
+)
+from ftc.compiler.resolve.content.near_duplicates import PromptCount, find_twins
+from ftc.compiler.resolve.content.rewards import measure_rewards
+from ftc.compiler.resolve.content.scan import Scan, look_into, scan_rows
 from ftc.compiler.resolve.content_facts import Contents
 from ftc.compiler.resolve.data import findings as data_faults
-from ftc.compiler.resolve.data.comparisons import Count, count_answers
-from ftc.compiler.resolve.data.contents import look_into
 from ftc.compiler.resolve.data.files import DataFiles, find_data_files
-from ftc.compiler.resolve.data.labels import MOST_CLASSES, MOST_LABELS
-from ftc.compiler.resolve.data.languages import find_languages
 from ftc.compiler.resolve.data.lengths import (
+    Count,
+    count_answers,
     count_lengths,
+    count_scored,
     estimate_lengths,
+    estimate_scored,
     find_refusal,
     summarise,
 )
-from ftc.compiler.resolve.data.lost_text import try_round_trip
-from ftc.compiler.resolve.data.markers import KnownMarkers, list_markers, look_up_markers
 from ftc.compiler.resolve.data.mixture import find_mixed_forms, mix_facts
-from ftc.compiler.resolve.data.near_duplicates import find_twins
-from ftc.compiler.resolve.data.new_tokens import find_absent_tokens
-from ftc.compiler.resolve.data.prompts import PromptCount
-from ftc.compiler.resolve.data.rewards import measure_rewards
-from ftc.compiler.resolve.data.scan import Scan, scan_rows
-from ftc.compiler.resolve.data.scored import count_scored, estimate_scored
 from ftc.compiler.resolve.data.stream import count_rows
 from ftc.compiler.resolve.facts import (
     DataFacts,
@@ -44,8 +48,7 @@ from ftc.compiler.resolve.facts import (
     Twins,
     Unknown,
 )
-from ftc.compiler.resolve.rows.file_kinds import find_other_kind
-from ftc.compiler.resolve.rows.reader import Row, UnreadableError, read_table
+from ftc.compiler.resolve.rows.reader import Row, UnreadableError, find_other_kind, read_table
 from ftc.compiler.resolve.rows.roles import Roles, Unassigned, assign_roles
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
 from ftc.compiler.resolve.tokenizer.facts import reload_tokenizer

@@ -29,8 +29,7 @@ from ftc.compiler.resolve.hub.client import (
     keep_description,
     kept_description,
 )
-from ftc.compiler.resolve.lfs_pointers import read_pointer
-from ftc.compiler.resolve.local_paths import at, is_file, is_path, relative
+from ftc.compiler.resolve.local_paths import at, is_file, is_path, read_pointer, relative
 from ftc.compiler.resolve.patches import patch_field
 from ftc.compiler.resolve.rows.reader import UnreadableError
 from ftc.compiler.resolve.rows.table import FORMATS

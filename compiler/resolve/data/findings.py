@@ -7,9 +7,9 @@ from difflib import SequenceMatcher
 from typing import Final
 
 from ftc.compiler.resolve import explanations
-from ftc.compiler.resolve.data.scan import Scan
-from ftc.compiler.resolve.lfs_pointers import LfsPointer
-from ftc.compiler.resolve.rows.file_kinds import PACKED, FileKind
+from ftc.compiler.resolve.content.scan import Scan
+from ftc.compiler.resolve.local_paths import LfsPointer
+from ftc.compiler.resolve.rows.reader import PACKED, FileKind
 from ftc.compiler.resolve.rows.roles import Unassigned
 from ftc.spec.finding import Finding
 from ftc.spec.message import Message, reason_of

@@ -13,21 +13,23 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ftc.compiler.resolve.chat_template.rendering import ChatTemplateError
-from ftc.compiler.resolve.facts import Lengths
+from ftc.compiler.resolve.facts import Lengths, Preferences
 from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
 from ftc.compiler.resolve.rows.example import Example
+from ftc.runtime.class_records import text_of
 from ftc.runtime.masking import join_prompt
 from ftc.runtime.reasoning import split
 from ftc.runtime.rows import Turn, Turns, add_system
 
-if TYPE_CHECKING:  # slow to import, needed only where a tokenizer is there
-    from tokenizers import Encoding
-
 Pair = tuple[int, int]
-
 #: Tokens that a template's markers add to a turn, where the template is not known.
 _MARKER_TOKENS: Final = 5
 _BATCH_ROWS: Final = 2000
+Count = Callable[[Sequence[Example]], Iterable[Pair | None]]
+
+
+if TYPE_CHECKING:  # slow to import, needed only where a tokenizer is there
+    from tokenizers import Encoding
 
 
 def count_lengths(
@@ -206,3 +208,60 @@ def _histogram(tokens: Sequence[int]) -> tuple[tuple[int, int], ...]:
         edge = math.ceil(max(total, 1) / step) * step
         counts[edge] = counts.get(edge, 0) + rows
     return tuple(sorted(counts.items()))
+
+
+def count_scored(examples: Sequence[Example], *, tokenizer: LoadedTokenizer) -> Iterator[Pair]:
+    """Yield (tokens, 0) per example, as transformers' pipeline would tokenise its text."""
+    for start in range(0, len(examples), _BATCH_ROWS):
+        texts = [text_of(example.turns) for example in examples[start : start + _BATCH_ROWS]]
+        for encoding in tokenizer.encode(texts, special=True):
+            yield len(encoding), 0
+
+
+def estimate_scored(examples: Sequence[Example], *, chars_per_token: float) -> Iterator[Pair]:
+    """Yield (tokens, 0) per example by a ratio of characters per token."""
+    for example in examples:
+        yield math.ceil(len(text_of(example.turns)) / chars_per_token), 0
+
+
+def count_answers(
+    examples: Sequence[Example], count: Count
+) -> tuple[list[Pair], Preferences | None]:
+    """Return (tokens, tokens of the prompt) of each example: of a pair's longer conversation.
+
+    Examples that the chat template refuses are left out.
+    """
+    if examples[0].compares:
+        pairs = list(_count_pairs(examples, count))
+        return [max(pair) for pair in pairs], _compare(pairs) if pairs else None
+    if examples[0].verdict:
+        examples = [Example(turns=example.turns[:-1]) for example in examples]
+    return [pair for pair in count(examples) if pair is not None], None
+
+
+def _count_pairs(examples: Sequence[Example], count: Count) -> Iterator[tuple[Pair, Pair]]:
+    """Yield (tokens, tokens of the prompt) of the chosen and of the rejected conversation."""
+    alone = [
+        Example(turns=(*example.prompt, ("assistant", text)))
+        for example in examples
+        for _, text in example.turns[-2:]
+    ]
+    counted = iter(count(alone))
+    for chosen, rejected in zip(counted, counted, strict=True):
+        if chosen is not None and rejected is not None:
+            yield chosen, rejected
+
+
+def _compare(pairs: Sequence[tuple[Pair, Pair]]) -> Preferences:
+    """Return how long chosen and rejected answers are, of at least one pair."""
+    chosen = sorted(tokens - prompt for (tokens, prompt), _ in pairs)
+    rejected = sorted(tokens - prompt for _, (tokens, prompt) in pairs)
+    ahead = sum(one[0] > other[0] for one, other in pairs)
+    behind = sum(one[0] < other[0] for one, other in pairs)
+    return Preferences(
+        chosen_p50=_percentile(chosen, 50),
+        chosen_p95=_percentile(chosen, 95),
+        rejected_p50=_percentile(rejected, 50),
+        rejected_p95=_percentile(rejected, 95),
+        longer_share=round(ahead / max(1, ahead + behind), 4),
+    )

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from ftc.compiler.resolve import explanations
-from ftc.compiler.resolve.data.contents import add_contents
-from ftc.compiler.resolve.data.labels import MOST_CLASSES, MOST_LABELS, LabelCount
-from ftc.compiler.resolve.data.languages import find_languages
-from ftc.compiler.resolve.data.lost_text import add_round_trips
-from ftc.compiler.resolve.data.near_duplicates import find_twins
-from ftc.compiler.resolve.data.rewards import measure_rewards
-from ftc.compiler.resolve.data.scan import Scan
+from ftc.compiler.resolve.content.answer_kinds import MOST_CLASSES, MOST_LABELS, LabelCount
+from ftc.compiler.resolve.content.languages import find_languages
+from ftc.compiler.resolve.content.lost_text import add_round_trips
+from ftc.compiler.resolve.content.near_duplicates import find_twins
+from ftc.compiler.resolve.content.rewards import measure_rewards
+from ftc.compiler.resolve.content.scan import Scan, add_contents
 from ftc.compiler.resolve.facts import DataFacts, Feedback, Lengths, Preferences
 from ftc.compiler.resolve.rows.roles import Roles
 from ftc.spec.finding import Finding

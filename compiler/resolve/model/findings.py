@@ -9,8 +9,7 @@ from typing import Final
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.hub.cache import has_repository
 from ftc.compiler.resolve.hub.client import Trouble
-from ftc.compiler.resolve.lfs_pointers import LfsPointer
-from ftc.compiler.resolve.local_paths import is_file, is_folder
+from ftc.compiler.resolve.local_paths import LfsPointer, is_file, is_folder
 from ftc.compiler.resolve.model.chain import name_bundle
 from ftc.compiler.resolve.model.config import Config, gguf_finding
 from ftc.compiler.resolve.model.similar import find_family, find_misspelt

@@ -20,8 +20,7 @@ from ftc.compiler.resolve.hub.client import (
     fetch_described,
     kept_description,
 )
-from ftc.compiler.resolve.lfs_pointers import LfsPointer, read_pointer
-from ftc.compiler.resolve.local_paths import at, is_path
+from ftc.compiler.resolve.local_paths import LfsPointer, at, is_path, read_pointer
 from ftc.compiler.resolve.model.chain import base_of, find_first_run
 from ftc.compiler.resolve.model.config import CONFIG_FILE
 from ftc.compiler.resolve.model.tokenizer_files import (

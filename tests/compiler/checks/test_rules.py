@@ -9,9 +9,8 @@ import pytest
 
 from ftc.compiler.checks.registry import EXPLANATIONS, RULES, run_checks
 from ftc.compiler.checks.rule import HEADINGS, Rule
-from ftc.compiler.plan.known_facts import known
 from ftc.compiler.plan.planner import make_plan
-from ftc.compiler.resolve.facts import Facts
+from ftc.compiler.resolve.facts import Facts, known
 from ftc.spec.finding import Finding
 from ftc.spec.load import load_document
 from ftc.spec.message import read_messages

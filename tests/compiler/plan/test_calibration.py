@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from ftc.compiler.knowledge.accelerators import all_accelerators
-from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import make_plan, plan_once
 from ftc.compiler.plan.reasons import sentence
 from ftc.compiler.plan.summary.alternatives import on_device, with_count
-from ftc.compiler.resolve.facts import Calibration
+from ftc.compiler.resolve.facts import Calibration, KnownFacts
 from ftc.spec.sections import Spec
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]

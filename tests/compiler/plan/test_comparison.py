@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.plan.schedule.learning_rate import decide_learning_rate
+from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]

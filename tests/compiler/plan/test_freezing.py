@@ -3,11 +3,11 @@
 import pytest
 
 from ftc.compiler.knowledge.architecture import Shape
-from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.memory.peak import shape_of
 from ftc.compiler.plan.memory.phases import parts_of_phases
 from ftc.compiler.plan.method.adapter import decide_adapter, decide_freezing, matched
 from ftc.compiler.plan.planner import make_frame, make_plan
+from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
 from tests.compiler.conftest import BuildKnown
 

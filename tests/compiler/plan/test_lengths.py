@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ftc.compiler.plan.batch.lengths import decide_max_length, round_up, share_above
-from ftc.compiler.plan.known_facts import KnownFacts
+from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.plan.reasons import sentence
+from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import plan_once
 from ftc.compiler.plan.reasons import sentence
 from ftc.compiler.plan.time.roofline import host_link_speed, link_speed
+from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftc.compiler.plan.batch.lengths import count_bins, pack_lengths, packed_share
-from ftc.compiler.plan.known_facts import KnownFacts
+from ftc.compiler.resolve.facts import KnownFacts
 from ftc.runtime.packing import fill
 from ftc.spec.sections import Spec
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.plan.reasons import sentence
+from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]

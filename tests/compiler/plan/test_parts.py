@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from ftc.compiler.plan.batch.sizes import decide_batch, divisors, ladder
-from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.plan.schedule.learning_rate import decide_learning_rate
 from ftc.compiler.plan.splits import decide_splits
 from ftc.compiler.plan.summary.alternatives import with_count
 from ftc.compiler.plan.time.run import padded_tokens
+from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]

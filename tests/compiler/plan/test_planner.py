@@ -11,13 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ftc.compiler.knowledge.accelerators import all_accelerators
-from ftc.compiler.plan.known_facts import KnownFacts, known
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import make_plan, plan_once
 from ftc.compiler.plan.reasons import sentence
 from ftc.compiler.plan.summary.alternatives import on_device
 from ftc.compiler.plan.time.run import padded_tokens
-from ftc.compiler.resolve.facts import Facts
+from ftc.compiler.resolve.facts import Facts, KnownFacts, known
 from ftc.spec.sections import Spec
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]

@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.plan.known_facts import known
 from ftc.compiler.plan.objective.sampling import arrange_groups, decide_group_batch
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.plan.reasons import sentence
 from ftc.compiler.plan.time.run import pass_tokens
-from ftc.compiler.resolve.facts import Facts
+from ftc.compiler.resolve.facts import Facts, known
 from ftc.spec.sections import Spec
 
 Build = Callable[[Mapping[str, Any]], tuple[Spec, Facts]]

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.plan import Memory
 from ftc.compiler.plan.planner import make_frame, make_plan
 from ftc.compiler.plan.reasons import sentence
@@ -13,6 +12,7 @@ from ftc.compiler.plan.search.layout import least_device_bytes, leaves_room, sea
 from ftc.compiler.plan.search.padding import choose_padding
 from ftc.compiler.plan.search.space import Frame
 from ftc.compiler.plan.time.run import pass_tokens, step_seconds
+from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from ftc.compiler.knowledge.architecture import Shape
-from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.memory.host import largest_shard
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import plan_once
 from ftc.compiler.plan.reasons import sentence
+from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]

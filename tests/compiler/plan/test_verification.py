@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from ftc.compiler.plan.gguf.verification import Verification, decide_verification
-from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.planner import make_plan
+from ftc.compiler.resolve.facts import KnownFacts
 from ftc.runtime import noise_response
 from ftc.spec.sections import Spec
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ftc.compiler.pipeline import check
-from ftc.compiler.plan.known_facts import known
 from ftc.compiler.rehearse.meaning import find_unshown
+from ftc.compiler.resolve.facts import known
 
 SpecMaker = Callable[..., Path]
 WORDS = ("kernels", "NCCL", "network", "FlashAttention", "4-bit", "offload", "fused")

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from ftc.compiler.pipeline import check
-from ftc.compiler.plan.known_facts import known
 from ftc.compiler.rehearse.second_spec import ROWS, STEPS, make_second_spec
+from ftc.compiler.resolve.facts import known
 from ftc.spec.document import Document
 from ftc.spec.sections import Spec
 from ftc.spec.validate import validate

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
-from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.render.bundle import BundleSource, render_bundle
 from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.resolve.facts import KnownFacts
 from ftc.compiler.verify.verifier import verify_files
 from ftc.spec.sections import Spec
 from tests.compiler.render.stage_folders import write_scripts

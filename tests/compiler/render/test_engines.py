@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from ftc.compiler.knowledge.skypilot import skypilot_names
-from ftc.compiler.plan.known_facts import KnownFacts
+from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
 from tests.compiler.render.test_launch import NODES, render
 

@@ -13,10 +13,10 @@ import yaml
 
 from ftc.compiler.knowledge.accelerators import all_accelerators
 from ftc.compiler.knowledge.skypilot import skypilot_names
-from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.render.bundle import BundleSource, render_bundle
 from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.resolve.facts import KnownFacts
 from ftc.compiler.verify.verifier import verify_files
 from ftc.spec.document import Document
 from ftc.spec.load import load_document

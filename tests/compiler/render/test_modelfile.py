@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.render.bundle import BundleSource, render_bundle
 from ftc.compiler.render.file import RenderedFile
 from ftc.compiler.resolve.chat_template.ollama import collate
+from ftc.compiler.resolve.facts import KnownFacts
 from ftc.compiler.verify.modelfile import read_modelfile
 from ftc.compiler.verify.verifier import verify_files
 from ftc.runtime.go_template import render_go

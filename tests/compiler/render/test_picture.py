@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.render.picture import draw_plan
+from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]

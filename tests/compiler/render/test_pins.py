@@ -11,10 +11,10 @@ import pytest
 from packaging.requirements import Requirement
 
 from ftc.compiler.knowledge.locked_packages import CPU_TORCH_NEEDS, find_closure
-from ftc.compiler.plan.known_facts import KnownFacts
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.render.bundle import BundleSource, render_bundle
 from ftc.compiler.render.pins import PINS, SDIST_MB
+from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
 
 ROOT = Path(__file__).parents[3]

@@ -4,13 +4,13 @@ import random
 
 import pytest
 
-from ftc.compiler.resolve.content_facts import CutAnswers
-from ftc.compiler.resolve.data.answer_kinds import (
+from ftc.compiler.resolve.content.answer_kinds import (
     count_final_numbers,
     count_questions,
     count_refusals,
     find_cut,
 )
+from ftc.compiler.resolve.content_facts import CutAnswers
 from ftc.compiler.resolve.rows.example import Example
 from ftc.compiler.resolve.rows.roles import are_swapped
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ftc.compiler.resolve.data.leaks import find_leak
-from ftc.compiler.resolve.data.markers import KnownMarkers, find_markers
-from ftc.compiler.resolve.data.private import count_personal, count_secrets
+from ftc.compiler.resolve.content.leaks import find_leak
+from ftc.compiler.resolve.content.markers import KnownMarkers, find_markers
+from ftc.compiler.resolve.content.private import count_personal, count_secrets
 from ftc.compiler.resolve.facts import Label
 from ftc.compiler.resolve.rows.example import Example
 from tests.compiler.resolve.conftest import MakeSpec

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer
 
+from ftc.compiler.resolve.content import scan as scan_module
 from ftc.compiler.resolve.data import facts as data_module
-from ftc.compiler.resolve.data import scan as scan_module
 from tests.compiler.resolve.resolving import CHAT, chat_rows, exact, known
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ftc.compiler.pipeline import check
-from ftc.compiler.resolve.data.lost_text import add_round_trips, try_round_trip
+from ftc.compiler.resolve.content.lost_text import add_round_trips, try_round_trip
 from ftc.compiler.resolve.model.tokenizer_files import load_tokenizer, read_tokenizer_config
 from ftc.compiler.resolve.rows.example import Example
 from ftc.compiler.resolve.tokenizer.conversion import find_class, loaded_as

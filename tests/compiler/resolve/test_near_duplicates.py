@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from ftc.compiler.resolve.data import near_duplicates as twins_module
-from ftc.compiler.resolve.data.languages import find_languages
-from ftc.compiler.resolve.data.near_duplicates import find_twins
+from ftc.compiler.resolve.content import near_duplicates as twins_module
+from ftc.compiler.resolve.content.languages import find_languages
+from ftc.compiler.resolve.content.near_duplicates import find_twins
 from ftc.compiler.resolve.facts import Twins
 from ftc.compiler.resolve.rows.example import Example
 

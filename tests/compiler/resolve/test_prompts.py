@@ -1,6 +1,6 @@
 """What repeats: examples, and prompts with another answer."""
 
-from ftc.compiler.resolve.data.prompts import PromptCount
+from ftc.compiler.resolve.content.near_duplicates import PromptCount
 from ftc.compiler.resolve.rows.example import Example
 
 

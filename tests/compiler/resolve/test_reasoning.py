@@ -11,8 +11,7 @@ import pytest
 
 from ftc.compiler.pipeline import check, mask_rows
 from ftc.compiler.resolve.chat_template.ollama import PROBES, collate, recognise, write_template
-from ftc.compiler.resolve.chat_template.options import is_reserved
-from ftc.compiler.resolve.chat_template.reasoning import probe_reasoning
+from ftc.compiler.resolve.chat_template.reasoning import is_reserved, probe_reasoning
 from ftc.compiler.resolve.chat_template.rendering import compile_chat_template
 from ftc.compiler.resolve.template_facts import ReasoningFacts
 from ftc.report.mask import report_masks

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.resolve.data.rewards import measure_rewards
+from ftc.compiler.resolve.content.rewards import measure_rewards
 from ftc.compiler.resolve.facts import RewardFacts
 from ftc.compiler.resolve.rows.example import Example
 from ftc.spec.message import Message

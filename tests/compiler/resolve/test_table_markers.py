@@ -4,7 +4,7 @@ import pytest
 
 from ftc.compiler.knowledge.models import all_models
 from ftc.compiler.knowledge.turn_markers import known_markers, written_markers
-from ftc.compiler.resolve.data.markers import find_markers, look_up_markers
+from ftc.compiler.resolve.content.markers import find_markers, look_up_markers
 from ftc.compiler.resolve.rows.example import Example
 
 CHATML = "<|im_start|>user\nwho?<|im_end|>"

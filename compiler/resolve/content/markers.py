@@ -1,4 +1,4 @@
-"""Markers: texts of rows that already hold what a chat template writes around turns."""
+"""Markers: texts of rows that hold what a chat template writes, and new tokens that none holds."""
 
 import re
 from collections import Counter
@@ -13,6 +13,7 @@ from ftc.compiler.resolve.chat_template.rendering import ChatTemplateError
 from ftc.compiler.resolve.content_facts import Markers
 from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
 from ftc.compiler.resolve.rows.example import Example
+from ftc.spec.sections import Spec
 
 _SHOWN: Final = 5
 _SHORT: Final = ({"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hi."})
@@ -157,3 +158,14 @@ def _most(counts: Counter[str], known: KnownMarkers) -> tuple[str, ...]:
     """Return the most frequent markers, those of the model's own template first."""
     ordered = sorted(counts, key=lambda marker: (marker not in known.turns, -counts[marker]))
     return tuple(ordered[:_SHOWN])
+
+
+def find_absent_tokens(spec: Spec, examples: Sequence[Example]) -> tuple[str, ...]:
+    """Return the tokens of `model.new_tokens` that neither a row nor the system message holds."""
+    system = spec.data.system or ""
+    absent = [token for token in spec.model.new_tokens if token not in system]
+    for example in examples:
+        if not absent:
+            break
+        absent = [token for token in absent if not any(token in text for _, text in example.turns)]
+    return tuple(absent)

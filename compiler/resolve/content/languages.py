@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final, TypedDict
 
-from ftc.compiler.resolve.data.near_duplicates import draw, split_words
+from ftc.compiler.resolve.content.near_duplicates import draw, split_words
 from ftc.compiler.resolve.rows.example import Example
 
 _SAMPLE_ROWS: Final = 300

@@ -1,0 +1,271 @@
+"""One pass over a source: its counts and labels, and what its texts should not hold."""
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import chain
+from typing import Any, Final
+
+from ftc.compiler.resolve.content.answer_kinds import (
+    LabelCount,
+    count_final_numbers,
+    count_questions,
+    count_refusals,
+    find_cut,
+    said_by,
+)
+from ftc.compiler.resolve.content.leaks import count_beginnings, count_echoes, find_leak
+from ftc.compiler.resolve.content.markers import KnownMarkers, find_markers
+from ftc.compiler.resolve.content.near_duplicates import PromptCount
+from ftc.compiler.resolve.content.private import count_personal, count_secrets
+from ftc.compiler.resolve.content.tool_use import find_tool_use, has_unmatched_result
+from ftc.compiler.resolve.content_facts import Contents, Leak, Markers, ToolUse
+from ftc.compiler.resolve.facts import Label, OpenAnswers
+from ftc.compiler.resolve.rows.example import Example, read_example
+from ftc.compiler.resolve.rows.reader import Row
+from ftc.compiler.resolve.rows.roles import Roles, make_reader
+from ftc.runtime.chat_rows import find_role, load_messages
+from ftc.spec.sections import Cleaning
+
+#: Rows that are looked at, spread evenly: a share needs no more.
+_MOST_ROWS: Final = 20_000
+#: Values that programs write where one is missing, in lower case.
+_MISSING: Final = frozenset(
+    {
+        "nan", "null", "<na>", "nat", "#n/a", "undefined", "none", "n/a", "na", "nil",
+        "-", "--", "\u2013", "\u2014",
+    }
+)  # fmt: skip
+_LONGEST_MISSING: Final = max(map(len, _MISSING))
+_NAMED: Final = re.compile(r"\w")
+_NUMBERS: Final = (
+    "looked_rows", "echo_rows", "begun_rows", "contradicting_rows", "personal_looked_rows",
+    "numbered_rows", "refused_rows", "asking_prompts", "asking_answers",
+    "reasoned_rows",
+)  # fmt: skip
+_COUNTS: Final = ("missing_answers", "missing_prompts", "secrets", "personal")
+#: Examples kept of a large file, drawn with a fixed seed.
+SAMPLE_ROWS: Final = 20_000
+
+
+@dataclass(slots=True, kw_only=True)
+class Scan:
+    """What the rows add up to; `kept` counts what cleaning leaves, `examples` a sample of it.
+
+    `prompts` may hold those of earlier sources as well; `distinct_prompts` and `conflicting` count
+    this one's own. `numbers` are those of the examples' rows, counted from 1; `faults` counts
+    malformed rows and `damage` damaged ones, by kind; `unmatched` have results of unknown calls.
+    `refusal` is what the chat template says where it refuses all rows; `strange_roles` are the
+    names of unknown ones.
+    """
+
+    rows: int = 0
+    blank: int = 0
+    duplicates: int = 0
+    kept: int = 0
+    multi_turn: bool = False
+    has_system: bool = False
+    calls: bool = False
+    sampled: bool = False
+    faults: Counter[str] = field(default_factory=Counter)
+    damage: Counter[str] = field(default_factory=Counter)
+    verdicts: Counter[str] = field(default_factory=Counter)
+    examples: list[Example] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    labels: LabelCount = field(default_factory=LabelCount)
+    prompts: PromptCount = field(default_factory=PromptCount)
+    distinct_prompts: int = 0
+    conflicting: int = 0
+    refusal: str = ""
+    strange_roles: Counter[str] = field(default_factory=Counter)
+    contradicting: int = 0
+    unmatched: int = 0
+
+    @property
+    def malformed(self) -> int:
+        """How many rows are no examples, blank ones apart."""
+        return self.faults.total()
+
+
+def look_into(
+    scan: Scan, labels: Sequence[Label], known: KnownMarkers, *, sampled: bool
+) -> Contents:
+    """Return what the examples of a source hold; `sampled`: answers are sampled in training."""
+    examples = scan.examples[:: max(1, -(-len(scan.examples) // _MOST_ROWS))]
+    personal, personal_looked = count_personal(examples)
+    asking_prompts, asking_answers = count_questions(examples)
+    return Contents(
+        looked_rows=len(examples),
+        markers=find_markers(examples, known),
+        missing_answers=_count_missing([said_by(example) for example in examples], examples),
+        missing_prompts=_count_missing([_asked(example) for example in examples], ()),
+        tool_use=find_tool_use(examples, unmatched_rows=scan.unmatched),
+        leak=find_leak(examples, labels, sampled=sampled),
+        echo_rows=count_echoes(examples),
+        begun_rows=count_beginnings(examples),
+        contradicting_rows=scan.contradicting,
+        secrets=count_secrets(examples),
+        personal=personal,
+        personal_looked_rows=personal_looked,
+        numbered_rows=count_final_numbers(examples),
+        refused_rows=count_refusals(examples),
+        cut=find_cut(examples),
+        asking_prompts=asking_prompts,
+        asking_answers=asking_answers,
+        reasoned_rows=sum(example.reasons for example in examples),
+    )
+
+
+def add_contents(parts: Sequence[Contents]) -> Contents:
+    """Return what several sources hold together."""
+    added: dict[str, Any] = {name: sum(getattr(p, name) for p in parts) for name in _NUMBERS}
+    added |= {name: _add([getattr(part, name) for part in parts]) for name in _COUNTS}
+    return Contents(
+        **added,
+        markers=_add_markers([part.markers for part in parts]),
+        tool_use=_add_tool_use([part.tool_use for part in parts if part.tool_use is not None]),
+        leak=_add_leaks([part.leak for part in parts]),
+        cut=max(
+            (part.cut for part in parts if part.cut is not None),
+            key=lambda cut: cut.rows,
+            default=None,
+        ),
+    )
+
+
+def _add(counts: Sequence[Any]) -> dict[str, int]:
+    return dict(sorted(sum(map(Counter, counts), Counter[str]()).items()))
+
+
+def _add_markers(parts: Sequence[Markers]) -> Markers:
+    def joined(name: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(marker for part in parts for marker in getattr(part, name)))
+
+    rows = ("turn_rows", "special_rows", "foreign_rows", "opened_rows")
+    return Markers(
+        **{name: sum(getattr(part, name) for part in parts) for name in rows},
+        turn_markers=joined("turn_markers"),
+        special_tokens=joined("special_tokens"),
+        opening=next((part.opening for part in parts if part.opening), ""),
+    )
+
+
+def _add_tool_use(parts: Sequence[ToolUse]) -> ToolUse | None:
+    if not parts:
+        return None
+    added: dict[str, Any] = {}
+    for name in (part.name for part in fields(ToolUse)):
+        values = [getattr(part, name) for part in parts]
+        is_number = isinstance(values[0], int)
+        added[name] = sum(values) if is_number else tuple(dict.fromkeys(chain(*values)))
+    return ToolUse(**added)
+
+
+def _add_leaks(parts: Sequence[Leak | None]) -> Leak | None:
+    """Return the leak of the source with the most rows; each source has its own prompts."""
+    found = [part for part in parts if part is not None]
+    return max(found, key=lambda leak: leak.rows, default=None)
+
+
+def _asked(example: Example) -> str:
+    prompt = example.prompt
+    return prompt[-1][1] if prompt and prompt[-1][0] == "user" else ""
+
+
+def _count_missing(texts: Sequence[str], examples: Sequence[Example]) -> dict[str, int]:
+    """Count the texts that stand for a missing value, as they are written.
+
+    A word that the example's own prompt names is an answer that was asked for.
+    """
+    counts: Counter[str] = Counter()
+    for place, text in enumerate(texts):
+        if not text or len(text) > _LONGEST_MISSING or text.casefold() not in _MISSING:
+            continue
+        if examples and _NAMED.search(text) and _is_named(text, examples[place]):
+            continue
+        counts[text] += 1
+    return dict(sorted(counts.items()))
+
+
+def _is_named(word: str, example: Example) -> bool:
+    """Tell whether a prompt names a word as it is written."""
+    pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+    return any(pattern.search(text) for _, text in example.prompt)
+
+
+def scan_rows(
+    rows: Iterable[Row | None],
+    roles: Roles,
+    cleaning: Cleaning,
+    *,
+    sample: bool,
+    prompts: PromptCount | None = None,
+    strip_reasoning: bool = False,
+) -> Scan:
+    """Read every row once; `sample` bounds the examples kept, by a reservoir (algorithm R).
+
+    `prompts` are those of the sources before, whose rows a copy may be of. With `strip_reasoning`
+    answers lose the reasoning before them.
+    """
+    scan, pick = Scan(prompts=prompts or PromptCount()), random.Random(0)  # noqa: S311 - a sample, no secret
+    if roles.form in ("chat", "text", "preference", "feedback"):
+        scan.labels.open_by = OpenAnswers(reason="form", number=0, most=0)
+    read = make_reader(roles)
+    held = scan.prompts
+    before = (held.distinct(), held.conflicting, held.contradicting)
+    for row in rows:
+        scan.rows += 1
+        example = read_example(
+            row, read, repair=cleaning.repair_encoding, strip_reasoning=strip_reasoning
+        )
+        if isinstance(example, Example):
+            if example.damage:
+                scan.damage.update(example.damage)
+            known = scan.prompts.is_known(example)
+            scan.duplicates += known
+            if not (known and cleaning.drop_duplicates):
+                _keep(scan, example, pick if sample else None)
+                if any(role == "tool" for role, _ in example.turns):
+                    scan.unmatched += has_unmatched_result(row, column=roles.messages)
+        elif example == "blank":
+            scan.blank += 1
+        else:
+            scan.faults[example] += 1
+            if example == "unknown_role" and row is not None:
+                scan.strange_roles.update(_find_strange_roles(row))
+    scan.distinct_prompts = held.distinct() - before[0]
+    scan.conflicting = held.conflicting - before[1]
+    scan.contradicting = held.contradicting - before[2]
+    return scan
+
+
+def _find_strange_roles(row: Row) -> set[str]:
+    """Return the names of unknown roles in the lists of messages of a row."""
+    lists = [messages for cell in row.values() if isinstance(messages := load_messages(cell), list)]
+    said = (m.get("role", m.get("from")) for some in lists for m in some if isinstance(m, dict))
+    return {name for name in said if isinstance(name, str) and find_role(name) is None}
+
+
+def _keep(scan: Scan, example: Example, pick: random.Random | None) -> None:
+    """Count an example that cleaning leaves, and keep it or let it take another's place."""
+    scan.kept += 1
+    if len(example.turns) > 2:  # noqa: PLR2004 - a question and its answer
+        roles = [role for role, _ in example.turns]
+        scan.multi_turn = scan.multi_turn or any(
+            role in ("assistant", "calls") for role, _ in example.prompt
+        )
+        scan.has_system = scan.has_system or "system" in roles[:2]
+    scan.calls = scan.calls or any(role in ("tools", "calls") for role, _ in example.turns)
+    scan.verdicts[example.verdict] += 1
+    scan.labels.add(example.answer)
+    if pick is None or len(scan.examples) < SAMPLE_ROWS:
+        scan.examples.append(example)
+        scan.numbers.append(scan.rows)
+        return
+    scan.sampled = True
+    place = pick.randrange(scan.kept)
+    if place < SAMPLE_ROWS:
+        scan.examples[place] = example
+        scan.numbers[place] = scan.rows
