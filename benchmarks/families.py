@@ -1,7 +1,7 @@
 """Train, merge, convert and ask a miniature of every derived class and wrapper; write a report.
 
     python -m benchmarks.families                 # all of them, into benchmarks/families.md
-    python -m benchmarks.families lfm2 jamba      # some, printed
+    python -m benchmarks.families lfm2 jamba      # some, beside the results of the others
 
 A case of derived_families.json is a published config.json and a spec. ftc compiles the spec with a
 tokenizer of the same kind, and the rehearsal's own code makes the miniature. It is then trained for
@@ -13,35 +13,38 @@ Exits 1 if a result differs from compiler/knowledge/rehearsed.json.
 
 import argparse
 import ast
+import datetime as dt
 import hashlib
 import json
 import multiprocessing
 import os
 import runpy
+import subprocess
 import sys
 import tempfile
 import time
 import traceback
+from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.rehearsals import TICKETS, Family, describe_machine, write_family
+from benchmarks.rehearsals import TICKETS, Family, write_family
 from ftc.compiler.knowledge.architecture import read_shape
 from ftc.compiler.knowledge.rehearsed import find_rehearsed
 from ftc.compiler.knowledge.wrappers import find_wrapper, text_config
 from ftc.compiler.pipeline import compile_bundle
-from ftc.compiler.rehearse.model import copy_small_files
 from ftc.compiler.rehearse.miniature import shrink
+from ftc.compiler.rehearse.model import copy_small_files
 from ftc.compiler.rehearse.rehearsal import MOST_DIVERGENCE
 
 __all__ = ["Result", "read_cases", "run_case"]
 
 CASES: Final = Path(__file__).with_name("derived_families.json")
+RESULTS: Final = Path(__file__).with_name("families_results.json")
 REPORT: Final = Path(__file__).with_name("families.md")
 _COMMAND: Final = "python -m benchmarks.families"
 _STEPS: Final = 2
@@ -96,7 +99,7 @@ def _find_error(log: Path) -> str:
     """Return the last line in which llama.cpp tells of an error."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     spoken = [
-        line for line in lines if "error" in line and "llama" in line or "GGML_ASSERT" in line
+        line for line in lines if ("error" in line and "llama" in line) or "GGML_ASSERT" in line
     ]
     return spoken[-1].strip()[-_LETTERS:] if spoken else ""
 
@@ -265,32 +268,58 @@ def _as_foretold(family: Family, result: Result) -> bool:
     return known is not None and known.stage == result.stage
 
 
-def _report(found: Mapping[str, tuple[Family, Result]]) -> str:
-    lines = [
-        "# Miniatures of derived classes and wrappers",
-        "",
-        "Each config below is a published one, shrunk by `ftc rehearse`'s own code, trained for"
-        " two steps by",
-        "LoRA, merged, converted and quantized by the modules of a bundle. The mean divergence of"
-        " the F16 file",
-        f"from the merged model in transformers must be below {MOST_DIVERGENCE} nats per token.",
-        "",
-        f"`{_COMMAND}` {describe_machine()}",
-        "",
-        "| family | config of | class | miniature | result | F16: KL | same token | seconds |",
-        "| --- | --- | --- | --- | --- | ---: | ---: | ---: |",
+def _keep(one: Result) -> None:
+    """Write a result beside those of the other cases, with its date and commit."""
+    kept = json.loads(RESULTS.read_bytes()) if RESULTS.is_file() else {}
+    kept[one.name] = {**asdict(one), "seconds": round(one.seconds), "measured": _when()}
+    names = [case.name for case in read_cases()]
+    kept = {name: kept[name] for name in names if name in kept}
+    RESULTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    REPORT.write_text(_report(kept), encoding="utf-8")
+
+
+def _when() -> str:
+    git = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
+    return f"on {dt.datetime.now(tz=dt.UTC).date()}, commit {commit}, {os.cpu_count()} cores"
+
+
+def _report(kept: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the report of all results that were kept."""
+    lines = [*_HEAD.splitlines(), ""]
+    lines += [
+        "| family | config of | class | miniature | result | F16: KL | same token | seconds |"
     ]
-    for family, one in found.values():
-        apart = "" if one.divergence is None else f"{one.divergence:.1e}"
-        same = "" if one.agreement is None else f"{one.agreement:.1%}"
-        ended = "passed" if one.stage is None else f"stopped at {one.stage}"
+    lines += ["| --- | --- | --- | --- | --- | ---: | ---: | ---: |"]
+    for family in read_cases():
+        if (one := kept.get(family.name)) is None:
+            continue
+        apart = "" if one["divergence"] is None else f"{one['divergence']:.1e}"
+        same = "" if one["agreement"] is None else f"{one['agreement']:.1%}"
+        ended = "passed" if one["stage"] is None else f"stopped at {one['stage']}"
         lines.append(
-            f"| {one.name} | {family.model} | {family.config['architectures'][0]} | {one.size} |"
-            f" {ended} | {apart} | {same} | {one.seconds:.0f} |"
+            f"| {family.name} | {family.model} | {family.config['architectures'][0]} |"
+            f" {one['size']} | {ended} | {apart} | {same} | {one['seconds']} |"
         )
-    stopped = [one for _, one in found.values() if one.stage is not None]
-    lines += ["", *(f"* **{one.name}** stopped at {one.stage}: {one.cause}" for one in stopped)]
+    stopped = [one for one in kept.values() if one["stage"] is not None]
+    lines += [
+        "",
+        *(f"* **{one['name']}** stopped at {one['stage']}: {one['cause']}" for one in stopped),
+    ]
+    measured = Counter(one["measured"] for one in kept.values())
+    lines += ["", *(f"{count} of them {where}" for where, count in measured.items())]
     return "\n".join(lines).rstrip() + "\n"
+
+
+_HEAD: Final = f"""\
+# Miniatures of derived classes and wrappers
+
+Each config below is a published one. ftc compiles its spec, `ftc rehearse`'s own code shrinks it,
+and it is trained for two steps by LoRA, merged, converted and quantized by the modules of a bundle.
+The mean divergence of the F16 file from the merged model in transformers must be below
+{MOST_DIVERGENCE} nats per token, and the Q4_K_M file must write.
+
+`{_COMMAND}`; families_results.json has the figures, with the date and the commit of each."""
 
 
 def main() -> None:
@@ -300,17 +329,15 @@ def main() -> None:
     names = parser.parse_args().names
     sdist = Path(os.environ["FTC_LLAMA_CPP_SDIST"])
     for library in ("torch", "transformers", "peft", "llama_cpp", "safetensors.torch"):
-        with suppress(ImportError):
-            import_module(library)
-    found: dict[str, tuple[Family, Result]] = {}
+        import_module(library)
+    foretold = True
     for family in read_cases():
         if not names or family.name in names:
             one = run_case(family, sdist)
-            found[one.name] = (family, one)
+            _keep(one)
             print(one, flush=True)
-    if not names:
-        REPORT.write_text(_report(found), encoding="utf-8")
-    sys.exit(0 if all(_as_foretold(*pair) for pair in found.values()) else 1)
+            foretold = foretold and _as_foretold(family, one)
+    sys.exit(0 if foretold else 1)
 
 
 if __name__ == "__main__":

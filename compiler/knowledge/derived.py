@@ -2,8 +2,8 @@
 
 `.ci/architectures.py` writes the table, `derived_architectures.json`. An entry has a line per
 tensor: its name within a layer, its sides as sums of products of config keys, and on what it
-depends: a kind of layer (`mixer=`, `mlp=`), a key that is set, one that is not (`!key`), or one that
-the config says itself (`?key`), where another size takes its place otherwise.
+depends: a kind of layer (`mixer=`, `mlp=`), a key that is set, one that is not (`!key`), or one
+that the config says itself (`?key`), where another size takes its place otherwise.
 """
 
 import json

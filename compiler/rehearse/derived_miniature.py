@@ -13,7 +13,6 @@ from typing import Any, Final
 from ftc.compiler.knowledge.derived import Entry, Named, named_sizes
 from ftc.compiler.knowledge.shape import Shape
 from ftc.compiler.rehearse.heads import (
-    BLOCK,
     EXPERT,
     INTERMEDIATE,
     LAYERS,

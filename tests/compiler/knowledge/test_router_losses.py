@@ -37,7 +37,7 @@ def test_the_types_whose_targets_peft_rewrites() -> None:
     mapping = pytest.importorskip("transformers.conversion_mapping")
     for name, rows in CASES.items():
         kind = rows[0]["config"]["model_type"]
-        base = conversion._MODEL_TO_CONVERSION_PATTERN.get(kind)  # noqa: SLF001 - no public way
+        base = conversion._MODEL_TO_CONVERSION_PATTERN.get(kind)
         known = mapping.get_checkpoint_conversion_mapping(kind) is not None
-        expected = base in conversion._MOE_TARGET_MODULE_MAPPING and known  # noqa: SLF001
+        expected = base in conversion._MOE_TARGET_MODULE_MAPPING and known
         assert is_redirected(kind) == expected, name
