@@ -120,6 +120,10 @@ class _Config:
                 return where, True
         return None, False
 
+    def says(self, key: str) -> bool:
+        """Return whether the file has a value for the key that is neither null nor zero."""
+        return bool(self._said(key)[0])
+
     def _paths(self, key: str) -> Iterator[tuple[str, ...]]:
         """Yield the places where a key may be."""
         aliases = self.entry["aliases"]
@@ -161,7 +165,7 @@ class _Config:
                 if kind != (mixer if word == "mixer" else mlp):
                     return False
             elif word.startswith("?"):
-                if not self._said(word.removeprefix("?"))[0]:
+                if not self.says(word.removeprefix("?")):
                     return False
             elif bool(self.value(word.removeprefix("!"))) == word.startswith("!"):
                 return False
@@ -182,10 +186,14 @@ def _single(value: object) -> object:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """A size that a class reads: where the config says it, or would, and its value."""
+    """A size that a class reads: where the config says it, or would, and its value.
+
+    `follows`: it is said nowhere and follows from others.
+    """
 
     path: tuple[str, ...]
     value: int
+    follows: bool
 
 
 _Tensors = Mapping[str, tuple[int, ...]]
@@ -203,7 +211,8 @@ def named_sizes(entry: Entry, config: Mapping[str, object]) -> Mapping[str, Name
     for key in dict.fromkeys(key for _, sides, _ in rows for key in _KEY.findall(sides)):
         value = read.value(key)
         if key != "x" and type(value) is int and value > 0:
-            found[key] = Named(path=read.path(key), value=value)
+            follows = not read.says(key) and isinstance(entry["defaults"].get(key), str)
+            found[key] = Named(path=read.path(key), value=value, follows=follows)
     return found
 
 

@@ -19,7 +19,7 @@ class Rehearsed:
 
     stage: str | None
     reason: str | None
-    mlp: str | None
+    mlp: str | None = None
 
 
 def find_rehearsed(architecture: str, shape: Shape | None = None) -> Rehearsed | None:
@@ -28,7 +28,7 @@ def find_rehearsed(architecture: str, shape: Shape | None = None) -> Rehearsed |
     if found is None or found.mlp is None or shape is None:
         return found
     hit = any(kind.mlp == found.mlp for kind in shape.kinds)
-    return found if hit else Rehearsed(stage=None, reason=None, mlp=None)
+    return found if hit else Rehearsed(stage=None, reason=None)
 
 
 @cache

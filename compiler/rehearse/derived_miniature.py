@@ -223,7 +223,7 @@ def _inner_widths(real: _Real) -> dict[str, int]:
     """Return the widths of feed-forward layers, and those of experts."""
     small = {}
     widths = {k: v for k, v in real.config.items() if type(v) is int} | {
-        key: named.value for key, named in real.sizes.items()
+        key: named.value for key, named in real.sizes.items() if not named.follows
     }
     plain = real.size("moe_intermediate_size") is not None
     for key, value in widths.items():
