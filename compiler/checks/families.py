@@ -17,9 +17,11 @@ _MOST: Final = 0.5
 #: tests/end_to_end/test_wrappers.py trains, merges, reloads and converts each.
 _PROVEN_WRAPPERS: Final = (
     "Gemma3ForConditionalGeneration",
+    "Gemma4ForConditionalGeneration",
     "Mistral3ForConditionalGeneration",
     "Qwen3VLForConditionalGeneration",
     "Qwen3_5ForConditionalGeneration",
+    "Qwen3_5MoeForConditionalGeneration",
 )
 
 

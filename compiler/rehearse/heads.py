@@ -106,6 +106,8 @@ def _counts(shape: Shape, shared: int) -> Iterator[tuple[int, int]]:
 
 
 def _has_factors(config: Mapping[str, Any]) -> bool:
-    """Return whether rotations have a factor per pair of a head's numbers."""
+    """Return whether rotations have a factor per pair of a head's numbers, or a base for them."""
     scaling = config.get("rope_scaling") or config.get("rope_parameters")
-    return isinstance(scaling, Mapping) and any(isinstance(v, list) for v in scaling.values())
+    if not isinstance(scaling, Mapping):
+        return False
+    return "alpha" in scaling or any(isinstance(v, list) for v in scaling.values())

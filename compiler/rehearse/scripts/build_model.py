@@ -48,6 +48,11 @@ with torch.no_grad():
     for parameter in model.parameters():
         if parameter.dim() == 1:
             parameter.add_(torch.randn_like(parameter), alpha=OFFSET)
+    # Where the weights of the norms take the place of the usual division of the scores, ones would
+    # let a single token decide, and then rounding decides which.
+    for module in model.modules():
+        if getattr(module, "scaling", None) == 1.0 and hasattr(module, "k_norm"):
+            module.k_norm.weight *= module.k_norm.weight.numel() ** -0.5
     markers = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
     markers |= {
         number for number in range(len(tokenizer)) if not str(tokenizer.decode(number)).strip()
