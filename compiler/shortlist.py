@@ -1,5 +1,6 @@
 """The models of the table that fit a task: hardware, method and hours, languages, licence, GGUF."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
@@ -18,6 +19,8 @@ from ftc.spec.sections import Spec
 MethodType = Literal["lora", "qlora", "full"]
 #: Methods in the order in which they are tried: the first that fits is taken.
 METHODS: Final[tuple[MethodType, ...]] = ("lora", "qlora")
+_ALL_METHODS: Final[tuple[MethodType, ...]] = ("full", *METHODS)
+_LENGTH_STEP: Final = 256  # tokens
 _MOST: Final = 4
 _FREE_LICENCES: Final = frozenset({"apache-2.0", "mit"})
 _LONGEST_SECONDS: Final = 24 * 3600
@@ -75,6 +78,20 @@ class Pick:
     larger: Candidate | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ability:
+    """What one method takes for a model and the rows of the wish, and the longest rows that fit.
+
+    `longest_tokens` is a multiple of 256 up to the model's context, 0 where no rows fit: the length
+    at which a data set of rows of that one length still trains.
+    """
+
+    method: MethodType
+    plan: Plan
+    fits: bool
+    longest_tokens: int
+
+
 def list_models(wish: Wish, models: Iterable[Model] | None = None) -> tuple[Candidate, ...]:
     """Return every model with what it would take, those that lack nothing first, by id."""
     found = [_judge(wish, model) for model in (all_models() if models is None else models)]
@@ -100,6 +117,42 @@ def shortlist(wish: Wish) -> tuple[Pick, ...]:
             larger = _next_larger(judged, candidate) if reason == "largest" else None
             picks.append(Pick(candidate=candidate, reason=reason, larger=larger))
     return tuple(picks[:_MOST])
+
+
+def find_abilities(wish: Wish, model: Model) -> tuple[Ability, ...]:
+    """Return what each method takes on the hardware of the wish; nothing without hardware."""
+    if wish.hardware is None:
+        return ()
+    return tuple(_ability(wish, wish.hardware, model, method) for method in _ALL_METHODS)
+
+
+def _ability(wish: Wish, hardware: HardwareFacts, model: Model, method: MethodType) -> Ability:
+    plan, fits = _plan(wish, hardware, model, method)
+
+    def is_too_long(steps: int) -> bool:
+        rows = replace(wish, data=nominal_data(tokens=steps * _LENGTH_STEP))
+        return not _plan(rows, hardware, model, method)[1]
+
+    lengths = range(1, model.context_tokens // _LENGTH_STEP + 1)
+    longest = _LENGTH_STEP * bisect_left(lengths, True, key=is_too_long)
+    return Ability(method=method, plan=plan, fits=fits, longest_tokens=longest)
+
+
+def _plan(
+    wish: Wish, hardware: HardwareFacts, model: Model, method: MethodType
+) -> tuple[Plan, bool]:
+    """Return the plan of a model with a method, and whether it works."""
+    facts = facts_from_table(model, model.id)
+    known = KnownFacts(
+        model=facts, tokenizer=assume_tokenizer(facts), data=wish.data, hardware=hardware
+    )
+    spec = replace(
+        wish.spec,
+        model=replace(wish.spec.model, id=model.id),
+        method=replace(wish.spec.method, type=method),
+    )
+    plan = plan_once(spec, known)
+    return plan, works(spec, known, plan)
 
 
 def _next_larger(judged: Iterable[Candidate], largest: Candidate) -> Candidate | None:
@@ -132,19 +185,10 @@ def _lacks(wish: Wish, model: Model) -> Iterator[Lack]:
 def _first_that_fits(wish: Wish, model: Model) -> tuple[MethodType | None, Plan | None]:
     if wish.hardware is None:
         return None, None
-    facts = facts_from_table(model, model.id)
-    known = KnownFacts(
-        model=facts, tokenizer=assume_tokenizer(facts), data=wish.data, hardware=wish.hardware
-    )
     plan = None
     for method in wish.methods:
-        spec = replace(
-            wish.spec,
-            model=replace(wish.spec.model, id=model.id),
-            method=replace(wish.spec.method, type=method),
-        )
-        plan = plan_once(spec, known)
-        if works(spec, known, plan):
+        plan, fits = _plan(wish, wish.hardware, model, method)
+        if fits:
             return method, plan
     return None, plan
 

@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
 
 from ftc.spec.explanations import MISSING_KEY, PLANNED_FIELD, UNKNOWN_KEY
-from ftc.spec.finding import Finding
+from ftc.spec.finding import Finding, Safety
 from ftc.spec.message import Message
-from ftc.spec.nearest import is_certain, nearest
+from ftc.spec.nearest import is_certain, is_likely, nearest
 from ftc.spec.pointer import dotted, join, parent, split
 from ftc.spec.quote import shown
 from ftc.spec.schema import Schema, fields, read_planned
@@ -22,10 +22,14 @@ _KINDS: Final = ("match", "regex", "json_schema", "functions")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meant:
-    """The field that an unknown key most likely means."""
+    """The field that an unknown key most likely means.
+
+    `safety` is that of renaming the key: `unsafe` for the most similar of several names, None where
+    another program means another quantity by it.
+    """
 
     pointer: str
-    certain: bool
+    safety: Safety | None
 
 
 def unknown_keys(
@@ -52,7 +56,7 @@ def unknown_keys(
         near = "" if meant is None else dotted(meant.pointer)
         is_reward = schema.get("x-type") == "Reward"
         has_kind = any(kind in section or near.endswith(f".{kind}") for kind in _KINDS)
-        yield UNKNOWN_KEY.finding(
+        finding = UNKNOWN_KEY.finding(
             message="reward" if is_reward else "" if pointer else "spec",
             help="reward" if is_reward and not has_kind else "" if meant is None else "near",
             pointer=here,
@@ -63,6 +67,8 @@ def unknown_keys(
             keys=tuple(schema["properties"]),
             kinds=_KINDS,
         )
+        is_guess = meant is not None and meant.safety == "unsafe"
+        yield replace(finding, fix_safety="unsafe") if is_guess else finding
 
 
 def missing_keys(pointer: str, section: Mapping[str, Any], schema: Schema) -> Iterator[Finding]:
@@ -92,19 +98,24 @@ def _meant(key: str, value: Any, pointer: str, schema: Schema) -> Meant | None:
     """
     here = pointer + join([key])
     if _planned(here) is not None:
-        return Meant(pointer=here, certain=False)
+        return Meant(pointer=here, safety=None)
     for name, field in schema["properties"].items():
         if key.casefold() in field.get("x-aliases", ()):
             certain = not field.get("x-aliases-differ") and is_valid(value, field)
-            return Meant(pointer=f"{pointer}/{name}", certain=certain)
+            return Meant(pointer=f"{pointer}/{name}", safety="safe" if certain else None)
     elsewhere = _everywhere().get(key.casefold().replace("-", "_"), ())
     if len(elsewhere) == 1 and not _is_plain_match(key, schema):
-        return Meant(pointer=elsewhere[0], certain=elsewhere[0].endswith(f"/{key}"))
+        certain = elsewhere[0].endswith(f"/{key}")
+        return Meant(pointer=elsewhere[0], safety="safe" if certain else None)
     known = [*schema["properties"], *_planned_beside(pointer)]
     found = nearest(key, known)
     if found is None:
         return None
-    return Meant(pointer=f"{pointer}/{found}", certain=is_certain(key, found, known))
+    if is_certain(key, found, known):
+        return Meant(pointer=f"{pointer}/{found}", safety="safe")
+    field = schema["properties"].get(found)
+    guess = field is not None and is_valid(value, field) and is_likely(key, found, known)
+    return Meant(pointer=f"{pointer}/{found}", safety="unsafe" if guess else None)
 
 
 def _is_plain_match(key: str, schema: Schema) -> bool:
@@ -133,8 +144,8 @@ def _planned_beside(pointer: str) -> list[str]:
 
 
 def _move(data: Mapping[str, Any], here: str, meant: Meant | None) -> tuple[dict[str, Any], ...]:
-    """Return the patch that renames or moves the key, if it is certain and the target is free."""
-    if meant is None or not meant.certain or meant.pointer == here:
+    """Return the patch that renames or moves the key, if it may be and the target is free."""
+    if meant is None or meant.safety is None or meant.pointer == here:
         return ()
     *sections, last = split(meant.pointer)
     target: Any = data

@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Collection
 
 _ALIKE = 0.6
+_CLEARLY = 0.1
 _MANY_LETTERS = 100
 
 
@@ -22,11 +23,21 @@ def nearest(word: str, known: Collection[str]) -> str | None:
 
 
 def is_certain(word: str, meant: str, known: Collection[str]) -> bool:
-    """Return whether no other known word is similar, so that a fix may be offered."""
+    """Return whether no other known word is similar, so that a fix is safe."""
     rivals = [_plain(choice) for choice in known if choice != meant]
     if _plain(word) == _plain(meant):
         return True
     return not difflib.get_close_matches(_plain(word), rivals, n=1, cutoff=_ALIKE)
+
+
+def is_likely(word: str, meant: str, known: Collection[str]) -> bool:
+    """Return whether the word is clearly more similar to one than to any other known word."""
+
+    def likeness(choice: str) -> float:
+        return difflib.SequenceMatcher(a=_plain(word), b=_plain(choice)).ratio()
+
+    rivals = (likeness(choice) for choice in known if choice != meant)
+    return likeness(meant) > max(rivals, default=0.0) + _CLEARLY
 
 
 def _plain(word: str) -> str:

@@ -92,7 +92,8 @@ class _Mending:
         removed: list[Finding] = []
         for finding in findings:
             try:
-                if not finding.fix or finding.code == FOREIGN_COLUMN.code:
+                certain = bool(finding.fix) and finding.fix_safety == "safe"
+                if not certain or finding.code == FOREIGN_COLUMN.code:
                     raise PatchError("nothing is certain")  # noqa: TRY301 - handled like a misfit
                 self.data = apply_patch(self.data, finding.fix)
             except PatchError:

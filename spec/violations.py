@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
 from ftc.spec.expectation import accepts_type, expectation, words_of
@@ -15,10 +16,10 @@ from ftc.spec.explanations import (
     UNKNOWN_VALUE,
     WRONG_TYPE,
 )
-from ftc.spec.finding import Finding
+from ftc.spec.finding import Finding, Safety
 from ftc.spec.keys import missing_keys, unknown_keys
 from ftc.spec.message import Message
-from ftc.spec.nearest import is_certain, nearest
+from ftc.spec.nearest import is_certain, is_likely, nearest
 from ftc.spec.pointer import join
 from ftc.spec.quote import quote
 from ftc.spec.schema import Schema, branches, read_planned, read_schema
@@ -77,9 +78,13 @@ def _misspelt_word(
     violation: Violation, meant: str | None, known: tuple[str, ...], data: Mapping[str, Any]
 ) -> Finding:
     value = violation.value
-    certain = meant is not None and is_certain(value, meant, known)
-    repaired = meant if certain else _repair(value, violation.field)
-    return UNKNOWN_VALUE.finding(
+    repaired: Any = meant
+    safety: Safety = "safe"
+    if meant is None or not is_certain(value, meant, known):
+        repaired = _repair(value, violation.field)
+        if repaired is None and meant is not None and is_likely(value, meant, known):
+            repaired, safety = meant, "unsafe"
+    finding = UNKNOWN_VALUE.finding(
         help="near" if meant else "",
         pointer=violation.pointer,
         fix=_replace(violation.pointer, repaired),
@@ -88,6 +93,7 @@ def _misspelt_word(
         meant=meant or "",
         expected=_expectation(violation, data),
     )
+    return replace(finding, fix_safety=safety)
 
 
 def _expectation(violation: Violation, data: Mapping[str, Any]) -> Message:

@@ -8,10 +8,20 @@ import click
 
 from ftc.commands import COMMANDS
 from ftc.commands.options import format_option
+from ftc.compiler.knowledge.models import Model, all_models
+from ftc.compiler.plan.plan import Plan
 from ftc.compiler.resolve.facts import Unknown
 from ftc.compiler.resolve.hardware import has_kernels
 from ftc.compiler.resolve.resolver import NOT_SAID, Resolver
-from ftc.compiler.shortlist import Candidate, Wish, list_models, nominal_data, shortlist
+from ftc.compiler.shortlist import (
+    Ability,
+    Candidate,
+    Wish,
+    find_abilities,
+    list_models,
+    nominal_data,
+    shortlist,
+)
 from ftc.report.json_output import VERSION, dump
 from ftc.spec.document import Document
 from ftc.spec.finding import EnvironmentFailure
@@ -31,6 +41,7 @@ _REASONS = {
 
 
 @click.command(name="models", short_help=COMMANDS["models"])
+@click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--hardware", help='The hardware for training, such as "2x A100-80GB".')
 @click.option("--data", help="The training data: a file or a Hub data set.")
 @click.option(
@@ -45,6 +56,7 @@ _REASONS = {
 @format_option("the table")
 def command(
     *,
+    names: tuple[str, ...],
     hardware: str | None,
     data: str | None,
     languages: tuple[str, ...],
@@ -56,22 +68,55 @@ def command(
 ) -> None:
     """List well-known models, with their memory, licence and languages.
 
-    Each model is planned for the given hardware and data.
+    Each model is planned for the given hardware and data. With NAME (part of an id, such as
+    Qwen3-8B), --hardware also shows each method and the longest rows that it trains.
 
     Without --data, rows of 512 tokens are assumed. With it, the languages of the data count too.
     """
+    if names and short:
+        raise click.UsageError("--short chooses among all models: leave NAME out.")
     wish = _wish(hardware, data, languages, licence, gguf=gguf)
+    abilities: Mapping[str, tuple[Ability, ...]] = {}
     reasons: Mapping[str, str] = {}
     if short:
         picks = shortlist(wish)
         found = tuple(pick.candidate for pick in picks)
         reasons = {pick.candidate.model.id: pick.reason for pick in picks}
+    elif names:
+        found = list_models(wish, _named(names))
+        abilities = {each.model.id: find_abilities(wish, each.model) for each in found}
     else:
         found = tuple(each for each in list_models(wish) if everything or not each.lacks)
     if report == "json":
-        click.echo(dump({"version": VERSION, "models": [_data(each, reasons) for each in found]}))
+        models = [_data(each, reasons, abilities.get(each.model.id, ())) for each in found]
+        click.echo(dump({"version": VERSION, "models": models}))
     else:
         click.echo("\n".join(_table(found, reasons)))
+        if wish.hardware is not None:
+            click.echo("".join(_ability_lines(abilities)), nl=False)
+
+
+def _named(names: tuple[str, ...]) -> tuple[Model, ...]:
+    """Return the models of the table whose ids contain one of the names, whatever their case."""
+    wanted = tuple(name.casefold() for name in names)
+    found = tuple(each for each in all_models() if any(n in each.id.casefold() for n in wanted))
+    if not found:
+        raise EnvironmentFailure(
+            message=f"the table has no model whose id contains {' or '.join(names)}",
+            help="`ftc models --all` lists the table; `ftc plan` plans any model of the Hub",
+        )
+    return found
+
+
+def _ability_lines(abilities: Mapping[str, tuple[Ability, ...]]) -> Iterator[str]:
+    """Yield a table for each model: what each method takes, and the longest rows that fit."""
+    for name, each in abilities.items():
+        yield f"\n{name}\n  {'method':8}{'memory':>10}  {'time':>7}  longest rows\n"
+        for ability in each:
+            memory, hours = _cost(ability.plan)
+            longest = f"{ability.longest_tokens:,} tokens" if ability.longest_tokens else "none fit"
+            fits = "" if ability.fits else "  (these rows do not fit)"
+            yield f"  {ability.method:8}{memory:>10}  {hours:>7}  {longest}{fits}\n"
 
 
 def _wish(
@@ -120,7 +165,9 @@ def _spec(hardware: str | None, data: str | None) -> Spec:
     return spec
 
 
-def _data(candidate: Candidate, reasons: Mapping[str, str]) -> Mapping[str, Any]:
+def _data(
+    candidate: Candidate, reasons: Mapping[str, str], abilities: tuple[Ability, ...]
+) -> Mapping[str, Any]:
     model, plan = candidate.model, candidate.plan
     return {
         "id": model.id,
@@ -136,6 +183,16 @@ def _data(candidate: Candidate, reasons: Mapping[str, str]) -> Mapping[str, Any]
         "time_seconds": None if plan is None else plan.time_seconds,
         "lacks": list(candidate.lacks),
         "reason": reasons.get(model.id),
+        "methods": [
+            {
+                "method": ability.method,
+                "fits": ability.fits,
+                "device_bytes": ability.plan.memory.device_bytes,
+                "time_seconds": ability.plan.time_seconds,
+                "longest_tokens": ability.longest_tokens,
+            }
+            for ability in abilities
+        ],
     }
 
 
@@ -153,10 +210,16 @@ def _table(found: tuple[Candidate, ...], reasons: Mapping[str, str]) -> Iterator
         yield _row(each, width) + (f"  ({_REASONS[reason]})" if reason else "")
 
 
-def _row(candidate: Candidate, width: int) -> str:
-    model, plan = candidate.model, candidate.plan
+def _cost(plan: Plan | None) -> tuple[str, str]:
+    """Return the memory and the hours of a plan as text."""
     memory = f"{plan.memory.device_bytes / _GIBI:.1f} GiB" if plan else ""
     hours = f"{plan.time_seconds / _HOUR:.1f} h" if plan and plan.time_seconds else ""
+    return memory, hours
+
+
+def _row(candidate: Candidate, width: int) -> str:
+    model = candidate.model
+    memory, hours = _cost(candidate.plan)
     licence = f"{model.licence}, gated" if model.gated else model.licence
     lacks = f"  (lacks: {', '.join(candidate.lacks)})" if candidate.lacks else ""
     size = f"{model.shape.parameters / _BILLION:.1f}B"

@@ -11,6 +11,8 @@ from ftc.compiler.plan.objective.sampling import samples
 from ftc.compiler.plan.schedule.learning_rate import decide_learning_rate
 from ftc.compiler.plan.schedule.rate_bounds import OF_SECOND_MATRICES, find_bounds
 from ftc.compiler.plan.schedule.steps import FROM_SCRATCH_PARAMETERS
+from ftc.compiler.resolve.facts import ModelFacts
+from ftc.spec.sections import Spec
 
 _LONG_WARMUP = 0.5
 _SEEN_SHARE = 0.9
@@ -172,7 +174,7 @@ def learning_rate_off_scale(case: Case) -> Iterator[Problem]:
     objective, method = spec.objective.type, spec.method.type
     billions = model.parameters / 1000000000.0
     off = bounds.times_off(said, usual)
-    if off and spec.training.learning_rate != "auto" and not _wrecks(case):
+    if off and spec.training.learning_rate != "auto" and not _wrecks(spec, model):
         yield problem(
             "/training/learning_rate",
             message="low" if said < usual else "",
@@ -207,13 +209,14 @@ def learning_rate_off_scale(case: Case) -> Iterator[Problem]:
         )
 
 
-def _wrecks(case: Case) -> bool:
-    """Tell whether the first steps at this learning rate destroy the weights."""
-    high = find_bounds(case.spec, case.model).high
-    return case.plan.decisions.learning_rate.value >= max(_WRECKING_RATE, _WRECKING * high)
+def _wrecks(spec: Spec, model: ModelFacts) -> bool:
+    """Tell whether the first steps at the spec's own learning rate destroy the weights."""
+    rate = spec.training.learning_rate
+    high = find_bounds(spec, model).high
+    return rate != "auto" and rate >= max(_WRECKING_RATE, _WRECKING * high)
 
 
-@rule("FTC538", "wrecking-learning-rate", "error", reads=("model", "plan"), fix_safety="unsafe")
+@rule("FTC538", "wrecking-learning-rate", "error", reads=("model",), fix_safety="unsafe")
 def wrecking_learning_rate(case: Case) -> Iterator[Problem]:
     """What it is: The learning rate is so high that a few steps destroy the model.
 
@@ -225,13 +228,14 @@ def wrecking_learning_rate(case: Case) -> Iterator[Problem]:
     Use instead: {"training": {"learning_rate": 2e-4}}
     """
     spec, model = case.spec, case.model
-    if spec.training.learning_rate == "auto" or not _wrecks(case):
+    rate = spec.training.learning_rate
+    if rate == "auto" or not _wrecks(spec, model):
         return
     bounds = find_bounds(spec, model)
     yield problem(
         "/training/learning_rate",
         fix=(put("/training/learning_rate", "auto"),),
-        rate=case.plan.decisions.learning_rate.value,
+        rate=rate,
         low=bounds.low,
         high=bounds.high,
         objective=spec.objective.type,
@@ -276,6 +280,7 @@ def rows_never_seen(case: Case) -> Iterator[Problem]:
     if case.spec.training.max_steps is not None and seen < _SEEN_SHARE * rows:
         yield problem(
             "/training/max_steps",
+            message="packed" if d.packing.value != "none" else "",
             steps=d.total_steps.value,
             batch=d.global_batch.value,
             share=seen / rows,

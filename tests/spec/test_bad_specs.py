@@ -30,8 +30,6 @@ def test_findings(path: Path, update_golden: bool, monkeypatch: pytest.MonkeyPat
     """The findings are those of the expected file, in the order of the text."""
     monkeypatch.chdir(FOLDER)
     found = findings_of(path)
-    # what the language itself repairs is spelling: no repair of it is a guess
-    assert {finding.fix_safety for finding in found} == {"safe"}
     told = json.dumps([_tell(finding) for finding in found], indent=2, ensure_ascii=True) + "\n"
     expected = path.with_name(f"{path.stem}.expected.json")
     if update_golden:
@@ -50,6 +48,7 @@ def _tell(finding: Finding) -> Mapping[str, Any]:
         "pointer": finding.pointer,
         "position": None if position is None else asdict(position),
         "fix": finding.fix,
+        **({"fix_safety": "unsafe"} if finding.fix_safety == "unsafe" else {}),
     }
 
 

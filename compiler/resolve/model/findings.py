@@ -12,7 +12,7 @@ from ftc.compiler.resolve.hub.client import Trouble
 from ftc.compiler.resolve.local_paths import LfsPointer, is_file, is_folder
 from ftc.compiler.resolve.model.chain import name_bundle
 from ftc.compiler.resolve.model.config import Config, gguf_finding
-from ftc.compiler.resolve.model.similar import find_family, find_misspelt
+from ftc.compiler.resolve.model.similar import find_family, find_misspelt, find_original
 from ftc.compiler.resolve.model.weights import Truncated, Weights
 from ftc.compiler.resolve.patches import patch_field
 from ftc.spec.finding import Finding
@@ -140,14 +140,15 @@ def explain(spec: Spec, trouble: Trouble) -> Finding:
         return explanations.LIMITED.finding(pointer=_POINTER, name=name, detail=trouble.detail)
     if has_repository(name, "model"):
         return explanations.HALF_CACHED.finding(pointer=_POINTER, name=name)
-    near, family = find_misspelt(name), find_family(name)
+    near, family, original = find_misspelt(name), find_family(name), find_original(name)
+    copied = "quantized" if original is not None and original.quantized else "copy"
     return explanations.UNREACHABLE.finding(
-        message="family" if family and not near else "",
-        help="near" if near else "",
+        message="family" if family and not near and original is None else "",
+        help="near" if near else copied if original is not None else "",
         pointer=_POINTER,
         name=name,
         detail=trouble.detail,
-        near=near or "",
+        near=near or (original.id if original is not None else ""),
         family=family or "",
     )
 

@@ -1,7 +1,8 @@
-"""Ids of models that look alike: misspellings, and other members of one family."""
+"""Ids of models that look alike: misspellings, copies, and other members of one family."""
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from typing import Final
 
@@ -12,6 +13,19 @@ _WORD_ALIKE: Final = 0.7
 _CANDIDATES: Final = 8
 _WORD: Final = re.compile(r"[a-z]+")
 _NUMBER: Final = re.compile(r"\d")
+#: What ids of quantized copies end with: formats of files, methods, and widths of weights.
+_QUANTIZED: Final = re.compile(
+    r"([-_.](i1|gguf|ggml|awq|gptq|exl[23]|hqq|aqlm|mlx|bnb|unsloth|dynamic"
+    r"|w\d+a\d+(fp\d+)?|(nv|mx)?fp[48]|int[48]|[2-8](\.\d+)?-?bits?|q[2-8](_\w+)?|nf4|[48]bpw))+$"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Original:
+    """The table's model that another id seems to be a copy of, by its name; maybe quantized."""
+
+    id: str
+    quantized: bool
 
 
 def find_misspelt(name: str) -> str | None:
@@ -25,6 +39,19 @@ def find_misspelt(name: str) -> str | None:
     found = (ids[each] for each in near if _has_same_parts(name.casefold(), each))
     near_id = next(found, None)
     return None if near_id == name else near_id
+
+
+def find_original(name: str) -> Original | None:
+    """Return the table's model of the same name under another owner, None where none has it.
+
+    Endings that say how a copy was quantized do not count.
+    """
+    known = {_last(model.id): model.id for model in all_models()}
+    bare = _QUANTIZED.sub("", _last(name))
+    found = known.get(bare)
+    if found is None or found.casefold() == name.casefold():
+        return None
+    return Original(id=found, quantized=bare != _last(name))
 
 
 def find_family(name: str) -> str | None:
@@ -68,6 +95,10 @@ def _owner(name: str) -> str:
     return name.casefold().rpartition("/")[0]
 
 
+def _last(name: str) -> str:
+    return name.casefold().rpartition("/")[2]
+
+
 def _first_word(name: str) -> str:
-    match = _WORD.match(name.casefold().rpartition("/")[2])
+    match = _WORD.match(_last(name))
     return match[0] if match else ""

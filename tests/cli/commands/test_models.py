@@ -128,3 +128,26 @@ def test_what_cannot_be_known_is_one_sentence(
     first, second = result.err.splitlines()
     assert first == f"ftc: {told}"
     assert second.startswith("help: ")
+
+
+def test_a_named_model_shows_each_method_and_the_longest_rows(
+    listed: Callable[..., list[dict[str, Any]]], call: Call
+) -> None:
+    """A model that trains with QLoRA alone, and longer rows on more memory."""
+    (small,) = listed("Qwen3-14B-Base", "--hardware", "RTX 4090")
+    (large,) = listed("qwen3-14b-base", "--hardware", "A100-80GB")
+    assert [each["method"] for each in small["methods"]] == ["full", "lora", "qlora"]
+    assert [each["fits"] for each in small["methods"]] == [False, False, True]
+    assert [each["longest_tokens"] > 0 for each in small["methods"]] == [False, False, True]
+    assert small["methods"][2]["longest_tokens"] < large["methods"][2]["longest_tokens"]
+    assert large["methods"][2]["longest_tokens"] <= large["context_tokens"]
+    text = call("models", "Qwen3-14B-Base", "--hardware", "RTX 4090").out
+    assert "longest rows" in text
+    assert listed("Qwen3-14B-Base")[0]["methods"] == []
+
+
+def test_a_name_that_no_model_has(call: Call) -> None:
+    """One sentence, and no table."""
+    result = call("models", "no-such-model", "--hardware", "RTX 4090")
+    assert (result.code, result.out) == (3, "")
+    assert "no model whose id contains no-such-model" in result.err

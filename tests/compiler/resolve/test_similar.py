@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftc.compiler.resolve.model.similar import find_family, find_misspelt
+from ftc.compiler.resolve.model.similar import Original, find_family, find_misspelt, find_original
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,27 @@ def test_versions_sizes_and_kinds_are_no_misspellings(name: str, family: str | N
     """Nothing is offered in their place; the family is named where the table has others."""
     assert find_misspelt(name) is None
     assert find_family(name) == family
+
+
+@pytest.mark.parametrize(
+    ("name", "original", "quantized"),
+    [
+        ("Qwen/Qwen2.5-7B-Instruct-AWQ", "Qwen/Qwen2.5-7B-Instruct", True),
+        ("bartowski/Qwen2.5-7B-Instruct-GGUF", "Qwen/Qwen2.5-7B-Instruct", True),
+        (
+            "unsloth/Llama-3.2-3B-Instruct-unsloth-bnb-4bit",
+            "meta-llama/Llama-3.2-3B-Instruct",
+            True,
+        ),
+        ("RedHatAI/Qwen3-8B-quantized.w4a16", None, False),
+        ("someone/Qwen3-8B-FP8-dynamic", "Qwen/Qwen3-8B", True),
+        ("mlx-community/Qwen2.5-7B-Instruct-4bit", "Qwen/Qwen2.5-7B-Instruct", True),
+        ("unsloth/Qwen2.5-7B-Instruct", "Qwen/Qwen2.5-7B-Instruct", False),
+        ("Qwen/Qwen2.5-7B-Instruct", None, False),
+        ("someone/My-7B-Instruct", None, False),
+    ],
+)
+def test_a_copy_names_its_original(name: str, original: str | None, quantized: bool) -> None:
+    """A copy has the name of a model of the table, apart from how it is quantized."""
+    expected = None if original is None else Original(id=original, quantized=quantized)
+    assert find_original(name) == expected
