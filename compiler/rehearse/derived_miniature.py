@@ -271,7 +271,9 @@ def _shared_experts(real: _Real, small: Mapping[str, int]) -> dict[str, int]:
     """
     count = real.size("moe_num_shared_experts")
     inner, sparse = real.size("intermediate_size"), real.size("moe_intermediate_size")
-    if None in (count, inner, sparse) or inner != count * sparse * real.shape.kv_heads:
+    if count is None or inner is None or sparse is None:
+        return {}
+    if inner != count * sparse * real.shape.kv_heads:
         return {}
     kv_heads, narrow = small["num_key_value_heads"], small["moe_intermediate_size"]
     return {"intermediate_size": count * narrow * kv_heads}
