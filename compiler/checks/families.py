@@ -14,7 +14,7 @@ from ftc.compiler.plan.method.adapter import hit
 
 _ADAPTERS: Final = ("lora", "qlora")
 _MOST: Final = 0.5
-#: tests/end_to_end/test_wrappers.py trains, merges, reloads and converts each.
+#: tests/end_to_end/test_wrappers.py and test_families.py train, merge and convert each.
 _PROVEN_WRAPPERS: Final = (
     "Gemma3ForConditionalGeneration",
     "Gemma4ForConditionalGeneration",
@@ -30,8 +30,8 @@ def multimodal_wrapper(case: Case) -> Iterator[Problem]:
     """What it is: The model reads images as well, and its class was never trained by the scripts.
 
     Why it matters: The language model is one part of it, and ftc plans that. Whether the scripts
-    train it, keep the layout of the checkpoint and convert it is known of Gemma 3, Mistral 3,
-    Qwen3-VL and Qwen3.5 only.
+    train it, keep the layout of the checkpoint and convert it is known of Gemma 3, Gemma 4,
+    Mistral 3, Qwen3-VL and Qwen3.5 only.
 
     Example: {"model": "LGAI-EXAONE/EXAONE-4.5-33B"}
 

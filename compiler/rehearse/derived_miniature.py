@@ -245,7 +245,8 @@ def _other_widths(real: _Real, heads: Heads) -> dict[str, int]:
 
 def _experts(real: _Real) -> dict[str, int]:
     """Return the number of experts: twice those per token, and as many groups of them as before."""
-    shape, small = real.shape, {}
+    shape = real.shape
+    small: dict[str, int] = {}
     if not shape.experts:
         return small
     groups = _said(real, *_GROUPS) or 1

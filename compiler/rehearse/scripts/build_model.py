@@ -9,6 +9,7 @@ lets the code run that the folder brings, as `model.trust_remote_code` of a spec
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import (
@@ -41,7 +42,7 @@ tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=trusted)
 for section in (config, config.get_text_config()):
     section.initializer_range = SPREAD
 wrapped = type(config) in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
-kind = AutoModelForImageTextToText if wrapped else AutoModelForCausalLM
+kind: Any = AutoModelForImageTextToText if wrapped else AutoModelForCausalLM
 torch.manual_seed(SEED)
 model = kind.from_config(config, trust_remote_code=trusted)
 with torch.no_grad():
