@@ -41,8 +41,10 @@ _RANKS: Final = ("mamba_dt_rank", "time_step_rank")
 _TOKENS_PER_RANK: Final = 16  # the width of the model over the rank, where a config says "auto"
 #: One kind of layer for the layers whose numbers a list has; the second numbers them from one.
 _MEMBERS: Final = re.compile(r".*(layers|indices|idxs|indexes)")
-#: llama.cpp tells by the number of layers that these have no `q_lora_rank` (deepseek2.cpp).
+#: llama.cpp tells by the number of layers that these have no `q_lora_rank`, and how the experts of
+#: the others are chosen (deepseek2.cpp).
 _COUNTED: Final = frozenset({"deepseek_v2", "deepseek_v3"})
+_COUNTED_ALWAYS: Final = frozenset({"glm4_moe_lite"})
 _TURNED: Final = ("attn_rotary_emb", "rotary_dim")
 _LAST: Final = re.compile(r".*layer_end_index")
 
@@ -86,7 +88,8 @@ def shrink_derived(config: Mapping[str, Any], entry: Entry, shape: Shape) -> dic
 
 def count_layers(shape: Shape, config: Mapping[str, Any]) -> int:
     """Return the number of layers: as many of the first ones as it takes to have every kind."""
-    if shape.model_type in _COUNTED and config.get("q_lora_rank", 0) is None:
+    counted = shape.model_type in _COUNTED and config.get("q_lora_rank", 0) is None
+    if counted or shape.model_type in _COUNTED_ALWAYS:
         return shape.layers
     order = shape.order or (0,)
     first = max(order.index(kind) for kind in set(order)) + 1
