@@ -1,5 +1,6 @@
 """The models of the table that fit a task: hardware, method and hours, languages, licence, GGUF."""
 
+import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -7,11 +8,12 @@ from typing import Final, Literal
 
 from msgspec import convert
 
+from ftc.compiler.checks.registry import run_checks
 from ftc.compiler.knowledge.models import Model, all_models
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import plan_once
 from ftc.compiler.plan.summary.alternatives import works
-from ftc.compiler.resolve.facts import DataFacts, HardwareFacts, KnownFacts
+from ftc.compiler.resolve.facts import DataFacts, Facts, HardwareFacts, KnownFacts
 from ftc.compiler.resolve.model.facts import facts_from_table
 from ftc.compiler.resolve.tokenizer.facts import assume_tokenizer
 from ftc.spec.sections import Spec
@@ -54,6 +56,7 @@ class Wish:
     """What is asked of a model; what is None is not asked.
 
     `languages` are ISO 639-1 codes, `context_tokens` what rows need; `methods` are tried in order.
+    A task that small models do as well is given `most_parameters`.
     """
 
     spec: Spec
@@ -64,6 +67,7 @@ class Wish:
     licence: str | None = None
     gguf: bool = False
     methods: tuple[MethodType, ...] = METHODS
+    most_parameters: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,18 +109,46 @@ def shortlist(wish: Wish) -> tuple[Pick, ...]:
     a billion parameters; and the largest under a licence without conditions. Without hardware, none
     is larger than one GPU can train. Multimodal models are not proposed.
     """
-    judged = list_models(wish, filter(_is_proposed, all_models()))
+    most = wish.most_parameters or sys.maxsize
+    judged = list_models(
+        wish,
+        (each for each in all_models() if _is_proposed(each) and each.shape.parameters <= most),
+    )
     if wish.hardware is None:
         judged = tuple(each for each in judged if _size(each) <= _LARGEST_UNKNOWN)
     sound = [each for each in judged if not each.lacks and _in_a_day(each)]
     picks: list[Pick] = []
     for reason, choose in _CHOICES.items():
         chosen = [pick.candidate for pick in picks]
-        left = [each for each in sound if each not in chosen]
-        if left and (candidate := choose(left, chosen)) is not None:
+        candidate = _choose_sound(
+            wish, [each for each in sound if each not in chosen], chosen, choose
+        )
+        if candidate is not None:
             larger = _next_larger(judged, candidate) if reason == "largest" else None
             picks.append(Pick(candidate=candidate, reason=reason, larger=larger))
     return tuple(picks[:_MOST])
+
+
+def _choose_sound(
+    wish: Wish, left: list[Candidate], chosen: list[Candidate], choose: "_Choose"
+) -> Candidate | None:
+    """Return the candidate of a reason, passing over those whose plan a rule rejects."""
+    while left and (candidate := choose(left, chosen)) is not None:
+        if not _is_rejected(wish, candidate):
+            return candidate
+        left.remove(candidate)
+    return None
+
+
+def _is_rejected(wish: Wish, candidate: Candidate) -> bool:
+    """Whether a rule finds an error in the spec with this model and method."""
+    if wish.hardware is None or candidate.method is None:
+        return False
+    spec, known = _with_model(wish, candidate.model, candidate.method, wish.hardware)
+    facts = Facts(
+        model=known.model, tokenizer=known.tokenizer, data=known.data, hardware=known.hardware
+    )
+    return any(each.severity == "error" for each in run_checks(spec, facts, candidate.plan))
 
 
 def find_abilities(wish: Wish, model: Model) -> tuple[Ability, ...]:
@@ -142,15 +174,7 @@ def _plan(
     wish: Wish, hardware: HardwareFacts, model: Model, method: MethodType
 ) -> tuple[Plan, bool]:
     """Return the plan of a model with a method, and whether it works."""
-    facts = facts_from_table(model, model.id)
-    known = KnownFacts(
-        model=facts, tokenizer=assume_tokenizer(facts), data=wish.data, hardware=hardware
-    )
-    spec = replace(
-        wish.spec,
-        model=replace(wish.spec.model, id=model.id),
-        method=replace(wish.spec.method, type=method),
-    )
+    spec, known = _with_model(wish, model, method, hardware)
     plan = plan_once(spec, known)
     return plan, works(spec, known, plan)
 
@@ -191,6 +215,22 @@ def _first_that_fits(wish: Wish, model: Model) -> tuple[MethodType | None, Plan 
         if fits:
             return method, plan
     return None, plan
+
+
+def _with_model(
+    wish: Wish, model: Model, method: MethodType, hardware: HardwareFacts
+) -> tuple[Spec, KnownFacts]:
+    """Return the wish's spec with a model and a method, and the facts of the table."""
+    facts = facts_from_table(model, model.id)
+    known = KnownFacts(
+        model=facts, tokenizer=assume_tokenizer(facts), data=wish.data, hardware=hardware
+    )
+    spec = replace(
+        wish.spec,
+        model=replace(wish.spec.model, id=model.id),
+        method=replace(wish.spec.method, type=method),
+    )
+    return spec, known
 
 
 def _is_proposed(model: Model) -> bool:
@@ -242,6 +282,29 @@ _CHOICES: Final[Mapping[Reason, _Choose]] = {
     "quickest": _quickest,
     "free_licence": _freest,
 }
+
+
+def with_usual_rows(data: DataFacts, least: int = 500) -> DataFacts:
+    """Return the facts of the same rows repeated to at least so many.
+
+    A few example rows will be replaced by more, and a model is chosen for those.
+    """
+    if data.usable_rows >= least:
+        return data
+    times = -(-least // max(data.usable_rows, 1))
+    lengths = data.lengths
+    return replace(
+        data,
+        rows=data.rows * times,
+        sampled_rows=data.sampled_rows * times,
+        usable_rows=data.usable_rows * times,
+        prompts=data.prompts * times,
+        lengths=replace(
+            lengths,
+            histogram=tuple((edge, rows * times) for edge, rows in lengths.histogram),
+            prompt_histogram=tuple((edge, rows * times) for edge, rows in lengths.prompt_histogram),
+        ),
+    )
 
 
 def nominal_data(rows: int = 10_000, tokens: int = 512) -> DataFacts:

@@ -61,10 +61,15 @@ def show(
     """Return a value as the language writes it.
 
     Numbers take Python's format specifications, `gib` and `mib` (of bytes), `count` (7.6B), and
-    `row|rows`: the word for one and the word for any other number. Lists are joined by commas; they
+    `row|rows`: the word for one and the word for any other number, also where a message says it as
+    its value `number`. Lists are joined by commas; they
     take the word before the last item, `and` or `or`, or `;` in place of commas, and a backtick in
     front of these where each item is quoted.
     """
+    if "|" in spec:
+        number = value.values.get("number") if isinstance(value, Message) else value
+        one, other = spec.split("|")
+        return one if number == 1 else other
     if isinstance(value, Message):
         return value.render(language)
     if isinstance(value, str):
@@ -91,9 +96,6 @@ def reason_of(error: OSError) -> Message | str:
 
 
 def _show_number(value: float, spec: str) -> str:
-    if "|" in spec:
-        one, other = spec.split("|")
-        return one if value == 1 else other
     if spec == "gib":
         return f"{value / _GIB:,.1f} GiB"
     if spec == "mib":

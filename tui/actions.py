@@ -9,18 +9,23 @@ class Action:
     """One action of the assistant: a key, and the message that does the same in the chat.
 
     `key` is Textual's name of the key; `label` and `help` are keys of the catalogue.
-    `says` is the message that the key sends; None for an action of the screen alone.
+    `sends`: the key sends a message; an action of the screen alone sends none.
     """
 
     name: str
     key: str
-    says: str | None = None
+    sends: bool = False
     in_footer: bool = False
 
     @property
     def label(self) -> str:
         """The catalogue key of the short label."""
         return f"action.{self.name}"
+
+    @property
+    def says(self) -> str:
+        """The catalogue key of the message that the key sends."""
+        return f"action.{self.name}.says"
 
     @property
     def help(self) -> str:
@@ -30,15 +35,15 @@ class Action:
 
 ACTIONS: Final = (
     Action(name="help", key="f1", in_footer=True),
-    Action(name="why", key="f2", says="why", in_footer=True),
-    Action(name="unsure", key="f3", says="I don't know", in_footer=True),
-    Action(name="show", key="f4", says="show the spec"),
-    Action(name="plan", key="f5", says="plan"),
-    Action(name="undo", key="ctrl+z", says="undo", in_footer=True),
-    Action(name="redo", key="ctrl+y", says="redo"),
-    Action(name="save", key="ctrl+s", says="save"),
-    Action(name="compile", key="f9", says="compile", in_footer=True),
-    Action(name="restart", key="ctrl+n", says="start again"),
+    Action(name="why", key="f2", sends=True, in_footer=True),
+    Action(name="unsure", key="f3", sends=True, in_footer=True),
+    Action(name="show", key="f4", sends=True),
+    Action(name="plan", key="f5", sends=True),
+    Action(name="undo", key="ctrl+z", sends=True, in_footer=True),
+    Action(name="redo", key="ctrl+y", sends=True),
+    Action(name="save", key="ctrl+s", sends=True),
+    Action(name="compile", key="f9", sends=True, in_footer=True),
+    Action(name="restart", key="ctrl+n", sends=True),
     Action(name="cancel", key="escape"),
     Action(name="next_pane", key="f6"),
     Action(name="leave", key="ctrl+q", in_footer=True),

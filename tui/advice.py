@@ -4,7 +4,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.plan.plan import Plan
+from ftc.tui.choices import offer
 from ftc.tui.conversation import Conversation
 from ftc.tui.dialogue import Option, Question
 from ftc.tui.line import Line
@@ -17,6 +19,7 @@ AMOUNT: Final = re.compile(r"(\d+(?:[.,]\d+)?)\s*(?:gi?b|g|gigas?)\b")
 _GIBI: Final = 1024**3
 _MOST_OFFERS: Final = 4
 _HARDLY_LONGER: Final = 1.1
+_QUICKER: Final = 0.9
 
 
 def what_if(conversation: Conversation, about: str) -> list[Line]:
@@ -80,6 +83,76 @@ def cheaper(conversation: Conversation, about: str) -> list[Line]:
     return _offer(conversation, found, "would_cost_less")
 
 
+def recommend_models(conversation: Conversation) -> list[Line]:
+    """Ask for the model, with those that suit the goal, the data and the hardware."""
+    asked = Question(pointer="/model/id", optional=conversation.draft.has("/model/id"))
+    found = offer(
+        asked,
+        conversation.draft,
+        conversation.situation,
+        conversation.observer,
+        goal=conversation.goal,
+    )
+    if not found.options:
+        return [conversation.line("no_models"), *conversation.ask()]
+    conversation.step, conversation.tabled = found, ()
+    table = conversation.ask() or conversation.table()
+    return [conversation.line("models"), *table]
+
+
+def slow(conversation: Conversation, about: str) -> list[Line]:
+    """Say where the time goes, and offer what would take less of it, the quickest first."""
+    del about
+    plan = conversation.situation.plan
+    if plan is None or plan.time is None:
+        return [conversation.line("slow.no_plan"), *conversation.ask()]
+    voice = conversation.voice
+    machine = conversation.situation.hardware
+    on_cpu = machine is not None and machine.kind == "cpu"
+    told = conversation.line(
+        "slow.cpu" if on_cpu else "slow.gpu",
+        time=voice.duration(plan.time.total_seconds),
+        training=voice.duration(plan.time.training_seconds),
+        rows=plan.decisions.train_rows.value,
+        epochs=plan.decisions.epochs.value,
+    )
+    edits = (*_other_machines(plan, on_cpu=on_cpu), *_quicker(plan), *_smaller_models(conversation))
+    found = [each for each in _planned(conversation, edits) if _is_quicker(each.plan, plan)]
+    found.sort(key=lambda each: each.plan.time_seconds or 0.0 if each.plan else 0.0)
+    return [told, *_offer(conversation, found, "would_be_quicker")]
+
+
+def _is_quicker(other: Plan | None, plan: Plan) -> bool:
+    if other is None or other.time_seconds is None or plan.time_seconds is None:
+        return False
+    return other.memory.fits is not False and other.time_seconds < plan.time_seconds * _QUICKER
+
+
+def _other_machines(plan: Plan, *, on_cpu: bool) -> Iterator[tuple[Change, ...]]:
+    """Yield a GPU instead of the CPU, or twice as many GPUs."""
+    if on_cpu:
+        yield (_set("/hardware/gpu", value="RTX-4090"),)
+    else:
+        yield (_set("/hardware/count", value=2 * plan.decisions.world.value),)
+
+
+def _smaller_models(conversation: Conversation) -> Iterator[tuple[Change, ...]]:
+    """Yield the models of the shortlist that are smaller than the current one."""
+    now = conversation.situation.model
+    asked = Question(pointer="/model/id")
+    found = offer(
+        asked,
+        conversation.draft,
+        conversation.situation,
+        conversation.observer,
+        goal=conversation.goal,
+    )
+    for option in found.options:
+        model = find_model(option.label)
+        if now is not None and model is not None and model.shape.parameters < now.parameters:
+            yield option.changes
+
+
 def _costs_less(other: Plan, plan: Plan) -> bool:
     if plan.time_seconds is None or other.time_seconds is None or not other.memory.fits:
         return False
@@ -126,12 +199,15 @@ def _set(pointer: str, *, value: object) -> Change:
 
 
 def _planned(conversation: Conversation, edits: Iterable[tuple[Change, ...]]) -> Iterator[Option]:
-    """Yield each edit that has an effect, as an answer with its plan."""
+    """Yield each edit that has an effect and causes no error, as an answer with its plan."""
+    known = {finding.code for finding in conversation.situation.findings}
     for changes in edits:
         if all(conversation.draft.get(change.pointer) == change.value for change in changes):
             continue
-        plan = conversation.observer.look(conversation.draft.changed(changes)).plan
-        yield Option(label=conversation.listed(changes), changes=changes, plan=plan)
+        after = conversation.observer.look(conversation.draft.changed(changes))
+        if {each.code for each in after.findings if each.severity == "error"} - known:
+            continue
+        yield Option(label=conversation.listed(changes), changes=changes, plan=after.plan)
 
 
 def _offer(conversation: Conversation, found: list[Option], key: str) -> list[Line]:

@@ -7,6 +7,7 @@ from typing import Final
 
 from textual import on, work
 from textual.app import App, ComposeResult, SystemCommand
+from textual.command import CommandPalette
 from textual.containers import Horizontal, Vertical
 from textual.events import Key
 from textual.screen import Screen
@@ -54,8 +55,16 @@ class Assistant(App[None]):
         self.session = session
         self.waiting: list[str] = []
         say = session.voice.say
-        # hide Textual's own quit binding from the footer
+        # hide Textual's own quit binding from the footer, and name the palette in words of ours
         del self._bindings.key_to_bindings[_WAY_OUT]
+        del self._bindings.key_to_bindings[self.COMMAND_PALETTE_BINDING]
+        self._bindings.bind(
+            self.COMMAND_PALETTE_BINDING,
+            "command_palette",
+            say("palette"),
+            show=False,
+            priority=True,
+        )
         for action in ACTIONS:
             self._bindings.bind(
                 action.key,
@@ -100,6 +109,12 @@ class Assistant(App[None]):
             yield SystemCommand(
                 say(action.label), say(action.help), partial(self.action_do, action.name)
             )
+
+    def action_command_palette(self) -> None:
+        """Open the palette, with its prompt in the user's language."""
+        if not isinstance(self.screen, CommandPalette):
+            prompt = self.session.voice.say("palette.search")
+            self.push_screen(CommandPalette(placeholder=prompt, id="--command-palette"))
 
     @on(Input.Submitted, "#message")
     def _sent(self, event: Input.Submitted) -> None:
@@ -192,8 +207,8 @@ class Assistant(App[None]):
     def action_do(self, name: str) -> None:
         """Run one action of the table."""
         action = next(each for each in ACTIONS if each.name == name)
-        if action.says is not None:
-            self._send(action.says)
+        if action.sends:
+            self._send(self.session.voice.say(action.says))
         else:
             self._do_here(action)
 

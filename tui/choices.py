@@ -3,56 +3,106 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, Final
 
 from ftc.compiler.resolve.data.files import find_data_files
 from ftc.compiler.resolve.rows.reader import UnreadableError, read_table
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
-from ftc.compiler.shortlist import METHODS, Pick, Wish, nominal_data, shortlist
+from ftc.compiler.shortlist import METHODS, Pick, Wish, nominal_data, with_usual_rows
 from ftc.spec.finding import Finding
 from ftc.spec.sources import list_sources
 from ftc.tui.dialogue import Option, Question
 from ftc.tui.draft import Draft
+from ftc.tui.goals import Goal, free_name
+from ftc.tui.likely_files import list_likely
 from ftc.tui.situation import Observer, Situation
 from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.reading import Change
+from ftc.tui.unknown_gpu import find_near
 
-_DATA_ENDINGS: Final = (".csv", ".jsonl", ".json", ".parquet")
 _MOST_FILES: Final = 4
 _MOST_COLUMNS: Final = 8
 _TOO_LARGE: Final = "FTC420"
+_HOST_TOO_SMALL: Final = "FTC422"
 _LARGEST_BYTES: Final = 64 * 1024**2
 _METHODS: Final = ("lora", "qlora", "full")
 _MACHINES: Final = ("auto", "RTX-4090", "A100-SXM4-80GB", "H100-SXM5-80GB")
 _EXPORTS: Final[tuple[tuple[str, ...], ...]] = (("Q4_K_M",), ("Q8_0",), ("Q4_K_M", "Q8_0"), ())
 _LONGEST_NAME: Final = 63
 _MAIN_LANGUAGE: Final = 0.1  # a model should know every language with at least this share of rows
-_BILLION: Final = 1e9
+#: Parameters: larger models hardly sort texts better, and a CPU trains and answers too slowly.
+_MOST_OF_A_SMALL_ONE: Final = 4_500_000_000
+_SHORT_SECONDS: Final = 2 * 3600
 
 Values = Callable[[Draft, Situation, Path], Iterator[tuple[str, Any]]]
 
 
-def offer(question: Question, draft: Draft, situation: Situation, observer: Observer) -> Question:
+def offer(
+    question: Question,
+    draft: Draft,
+    situation: Situation,
+    observer: Observer,
+    *,
+    goal: Goal | None = None,
+) -> Question:
     """Return the question with its answers, each with a plan, and ftc's suggestion.
 
-    Repairs of the question come first. A field without a fixed set of values has no answers.
+    Repairs of the question come first. A field without a fixed set of values has no answers. An
+    answer after which the plan does not fit, or has a new error, is withheld while another is left.
     """
     values = _VALUES.get(question.pointer)
+    if question.trouble is not None and question.trouble.code == _HOST_TOO_SMALL:
+        models = _models(draft, situation, observer, goal)
+        question = replace(question, options=(*question.options, *models))
     if values is None:
         return replace(question, suggested=0 if question.options else None)
     options = [*question.options]
     if question.pointer == "/model/id":
-        options += _models(draft, situation)
+        options += _models(draft, situation, observer, goal)
     for label, value in values(draft, situation, observer.folder):
         change = Change(pointer=question.pointer, value=value, words=label)
         options.append(Option(label=label, changes=(change,)))
+    if question.pointer == "/data/source" and goal is not None and question.trouble is None:
+        options.append(_examples(goal, observer.folder))
+    withheld: list[Option] = []
     if question.pointer in _PLANNED and _nearly(draft, question.pointer):
-        options = [_planned(option, draft, observer) for option in options]
-    if question.trouble is not None and question.trouble.code == _TOO_LARGE:
-        fitting = [each for each in options if each.plan is None or each.plan.memory.fits]
-        options = fitting or options
-    return replace(question, options=tuple(options), suggested=_suggested(question, options))
+        options, withheld = plan_options(options, draft, situation, observer)
+    return replace(
+        question,
+        options=tuple(options),
+        withheld=tuple(withheld),
+        suggested=_suggested(question, options),
+    )
+
+
+def plan_options(
+    options: list[Option], draft: Draft, situation: Situation, observer: Observer
+) -> tuple[list[Option], list[Option]]:
+    """Return the answers that lead to a plan without a new error, and the others.
+
+    If there is none without, all are returned: one of them has to be chosen or repaired.
+    """
+    known = {finding.code for finding in situation.findings} - {_TOO_LARGE}
+    sound: list[Option] = []
+    unsound: list[Option] = []
+    for option in options:
+        if option.plan is not None and option.told:  # the shortlist has planned and checked it
+            sound.append(option)
+            continue
+        after = observer.look(draft.changed(option.changes))
+        errors = {each.code for each in after.findings if each.severity == "error"} - known
+        planned = replace(option, plan=option.plan or after.plan)
+        (unsound if errors else sound).append(planned)
+    return (sound, unsound) if sound else (unsound, [])
+
+
+def _examples(goal: Goal, folder: Path) -> Option:
+    """Return the answer that writes a file with example rows."""
+    name = free_name(goal, folder)
+    change = Change(pointer="/data/source", value=name, words=name)
+    return Option(label=name, changes=(change,), key="option.examples", writes=goal)
 
 
 def _nearly(draft: Draft, pointer: str) -> bool:
@@ -61,15 +111,10 @@ def _nearly(draft: Draft, pointer: str) -> bool:
     return all(draft.has(each) for each in needed)
 
 
-def _planned(option: Option, draft: Draft, observer: Observer) -> Option:
-    """Return the answer with its plan; models of the shortlist already have one."""
-    plan = option.plan or observer.look(draft.changed(option.changes)).plan
-    return replace(option, plan=plan)
-
-
 def _suggested(question: Question, options: list[Option]) -> int | None:
     """Return the first answer that fits, or the first answer if none is known to fit."""
-    only_the_person_knows = question.pointer.startswith("/data/") and len(options) > 1
+    existing = [option for option in options if option.writes is None]
+    only_the_person_knows = question.pointer.startswith("/data/") and len(existing) != 1
     if not options or only_the_person_knows:
         return None
     fitting = (n for n, option in enumerate(options) if option.plan and option.plan.memory.fits)
@@ -78,16 +123,7 @@ def _suggested(question: Question, options: list[Option]) -> int | None:
 
 def _files(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
     del draft, situation
-    try:
-        names = sorted(
-            path.name
-            for path in folder.iterdir()
-            if path.suffix in _DATA_ENDINGS and path.is_file()
-        )
-    except OSError:
-        return
-    specs = ("spec.json", "ftc.lock.json", "package.json")
-    yield from ((name, name) for name in [n for n in names if n not in specs][:_MOST_FILES])
+    yield from ((name, name) for name in list_likely(folder)[:_MOST_FILES])
 
 
 def _columns(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
@@ -114,15 +150,20 @@ def _none(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[st
     yield from ()
 
 
-def _models(draft: Draft, situation: Situation) -> Iterator[Option]:
-    """Yield the models of the shortlist for the known data, hardware and export.
+def _models(
+    draft: Draft, situation: Situation, observer: Observer, goal: Goal | None
+) -> Iterator[Option]:
+    """Yield the models of the shortlist for the known goal, data, hardware and export.
 
-    If no method is set, a model that only fits with QLoRA also sets the method.
+    If no method is set, a model that only fits with QLoRA also sets the method. For labels, and on
+    a CPU, models are small, and those that train in a short time come first.
     """
     if situation.spec is None:
         return
-    data = situation.data or nominal_data()
+    data = with_usual_rows(situation.data or nominal_data())
     said = draft.get("/method/type")
+    on_cpu = situation.hardware is not None and situation.hardware.kind == "cpu"
+    small = on_cpu or bool(data.labels) or goal == "classify"
     wish = Wish(
         spec=situation.spec,
         data=data,
@@ -131,8 +172,9 @@ def _models(draft: Draft, situation: Situation) -> Iterator[Option]:
         context_tokens=data.lengths.p99,
         gguf=bool(draft.get("/export/types")),
         methods=(said,) if said in _METHODS else METHODS,
+        most_parameters=_MOST_OF_A_SMALL_ONE if small else None,
     )
-    for pick in shortlist(wish):
+    for pick in sorted(observer.shortlist(wish), key=partial(_patience, wish)):
         name, method = pick.candidate.model.id, pick.candidate.method
         changes = [Change(pointer="/model/id", value=name, words=name)]
         if method == "qlora" and said is None:
@@ -141,12 +183,17 @@ def _models(draft: Draft, situation: Situation) -> Iterator[Option]:
         yield Option(label=name, changes=tuple(changes), plan=plan, told=tuple(_told(pick)))
 
 
+def _patience(wish: Wish, pick: Pick) -> float:
+    """Return the seconds that a small model takes beyond a short run; 0 for other wishes."""
+    plan = pick.candidate.plan
+    if wish.most_parameters is None or plan is None or plan.time_seconds is None:
+        return 0.0
+    return max(0.0, plan.time_seconds - _SHORT_SECONDS)
+
+
 def _told(pick: Pick) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the facts of a model, why it is offered, and when a larger one would fit."""
-    model, method = pick.candidate.model, pick.candidate.method
-    key = "model.facts_gated" if model.gated else "model.facts"
-    size = round(model.shape.parameters / _BILLION, 1)
-    yield key, {"size": size, "licence": model.licence, "context": model.context_tokens}
+    """Yield the method of a model, why it is offered, and when a larger one would fit."""
+    method = pick.candidate.method
     if method is not None:
         yield "model.method", {"method": method}
     reason = "largest_known" if pick.reason == "largest" and method is None else pick.reason
@@ -158,8 +205,11 @@ def _told(pick: Pick) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _machines(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
-    del draft, situation, folder
-    yield from ((name, name) for name in _MACHINES)
+    """Yield the known names that are nearest to an unknown one, else the usual machines."""
+    del situation, folder
+    said = draft.get("/hardware/gpu")
+    near = find_near(said) if said not in (None, *_MACHINES) else ()
+    yield from ((name, name) for name in (*near, *(_MACHINES[:1] if near else _MACHINES)))
 
 
 def _methods(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:

@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from ftc.compiler.plan.plan import Plan
+from ftc.compiler.shortlist import with_usual_rows
 from ftc.spec.finding import Finding
 from ftc.tui.choices import offer
-from ftc.tui.dialogue import Done, Option, Question, Step, next_step
+from ftc.tui.dialogue import Done, Option, Question, Step, ask_goal, concerns, next_step
 from ftc.tui.draft import Draft, written
 from ftc.tui.fact_summary import summarize_facts
 from ftc.tui.finish import Finished
+from ftc.tui.goals import Goal
 from ftc.tui.line import Kind, Line
+from ftc.tui.model_table import tabulate
 from ftc.tui.situation import Observer, Situation
 from ftc.tui.translation import tell_with_help
 from ftc.tui.understanding.reading import Change
@@ -28,7 +31,13 @@ _LOOKED_UP: Final = frozenset({"/model/id", "/data/source", "/data/sources", "/h
 
 @dataclass(slots=True, kw_only=True)
 class Conversation:
-    """The draft, its history and the current step; methods return the lines to show."""
+    """The draft, its history and the current step; methods return the lines to show.
+
+    `proposal` waits for a yes; `writes` is the goal whose example file is written with it. `saves`
+    is the file that waits for a yes to be written although the draft has errors. `goal` is None
+    while nobody has said it; then the data shows what the model learns. `lacks_data`: the user said
+    that there are no data yet. `tabled` is the table that was shown last.
+    """
 
     observer: Observer
     voice: Voice = field(default_factory=Voice)
@@ -38,6 +47,11 @@ class Conversation:
     past: list[Draft] = field(default_factory=list)
     future: list[Draft] = field(default_factory=list)
     proposal: tuple[Change, ...] = ()
+    writes: Goal | None = None
+    saves: Path | None = None
+    goal: Goal | None = None
+    lacks_data: bool = False
+    tabled: tuple[Line, ...] = ()
     spec: Path | None = None
     finished: Finished | None = None
     ended: bool = False
@@ -80,8 +94,10 @@ class Conversation:
         """Update the situation and the next step for the current draft."""
         self.situation = self.observer.look(self.draft)
         step = next_step(self.draft, self.situation)
-        if isinstance(step, Question):
-            step = offer(step, self.draft, self.situation, self.observer)
+        if self.goal is None and not self.draft.data:
+            step = ask_goal()
+        elif isinstance(step, Question):
+            step = offer(step, self.draft, self.situation, self.observer, goal=self.goal)
         self.step = step
 
     def ask(self) -> list[Line]:
@@ -97,7 +113,35 @@ class Conversation:
         question = f"{self.voice.ask(self.step.pointer)}\n{self.voice.why(self.step.pointer)}"
         if len(self.step.options) > 1 and self.step.options[1].key == "option.repair":
             question = self.voice.say("which_repair")
-        return [*lines, Line(who="ftc", text=question, kind="question")]
+        return [*lines, *self.table(), Line(who="ftc", text=question, kind="question")]
+
+    def table(self) -> list[Line]:
+        """Return the models on offer side by side, and the answers that are not offered.
+
+        What the last table said is not repeated.
+        """
+        if isinstance(self.step, Done):
+            return []
+        table = tabulate(self.step.options, self.voice)
+        told = (
+            [Line(who="ftc", text=f"{table}\n{self.voice.say('models.legend')}")] if table else []
+        )
+        data = self.situation.data
+        if table and (self.goal == "classify" or (data is not None and data.labels)):
+            told.append(self.line("models.for_labels"))
+        if table and data is not None and with_usual_rows(data) != data:
+            rows = with_usual_rows(data).usable_rows
+            told.append(self.line("models.more_rows", rows=rows, now=data.usable_rows))
+        if self.step.withheld:
+            told.append(self.line("withheld", what=self._withheld(self.step.withheld)))
+        before, self.tabled = self.tabled, tuple(told)
+        return [] if before == self.tabled else told
+
+    def _withheld(self, options: tuple[Option, ...]) -> str:
+        """Return the answers that are not offered, each with its plan."""
+        return "".join(
+            f"\n  {self.label(option)}: {self.consequence(option)}" for option in options
+        )
 
     def told(self, finding: Finding) -> str:
         """Return the finding's message, and its help below."""
@@ -140,6 +184,14 @@ class Conversation:
             return self.voice.say("consequence.fits", spare=spare)
         time = self.voice.duration(plan.time_seconds)
         return self.voice.say("consequence.takes", spare=spare, time=time)
+
+    def errors_to_save(self) -> tuple[Finding, ...]:
+        """Return the errors about values of the draft, which a saved spec would have."""
+        return tuple(
+            finding
+            for finding in self.situation.findings
+            if finding.severity == "error" and concerns(finding, self.draft)
+        ) or self.observer.find_missing(self.draft)
 
     def spec_text(self) -> str:
         """Return the current spec as text."""

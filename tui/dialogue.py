@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from ftc.compiler.plan.plan import Plan
+from ftc.compiler.plan.plan import Alternative, Kind, Plan
 from ftc.spec.finding import Finding
 from ftc.spec.normal import lengthen
 from ftc.spec.schema import fields
 from ftc.tui.draft import Draft
+from ftc.tui.goals import GOALS, Goal
 from ftc.tui.situation import Situation
 from ftc.tui.understanding.reading import Change
 
@@ -26,8 +27,12 @@ _ASKED_AS: Final[Mapping[str, str]] = {
 }
 
 
+#: The field that the question about the goal is about.
+GOAL: Final = "/objective/type"
 _METHOD: Final = "/method/type"
 _MOST_ALTERNATIVES: Final = 4
+#: How many times its hours a change weighs: a worse result or more GPUs count as more hours.
+_WEIGHTS: Final[Mapping[Kind, float]] = {"layout": 1.0, "method": 1.2, "data": 2.0, "hardware": 4.0}
 _PROMPT: Final = "/data/columns/prompt"
 _ANSWER: Final = "/data/columns/completion"
 #: Findings about columns that were not recognised.
@@ -42,7 +47,8 @@ class Option:
 
     `label` is the value as a spec writes it. `key` is the catalogue key of a sentence to show
     instead, if the value alone is unclear. `told` holds facts about the answer: catalogue keys
-    with their values. Values whose names end in `_bytes` are sizes.
+    with their values. Values whose names end in `_bytes` are sizes. `goal` is the goal that it
+    sets; `writes` the goal whose example file, named by the changes, it writes first.
     """
 
     label: str
@@ -50,6 +56,8 @@ class Option:
     key: str | None = None
     plan: Plan | None = None
     told: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    goal: Goal | None = None
+    writes: Goal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +65,8 @@ class Question:
     """The next question: a field, the answers on offer, and ftc's suggestion.
 
     `trouble` is the problem with the field's current value, if that is why the question is asked.
-    An `optional` question does not block compiling.
+    An `optional` question does not block compiling. `withheld` are answers that are not offered,
+    because the plan with them does not fit or has an error.
     """
 
     pointer: str
@@ -65,6 +74,7 @@ class Question:
     suggested: int | None = None
     trouble: Finding | None = None
     optional: bool = False
+    withheld: tuple[Option, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +104,12 @@ def next_step(draft: Draft, situation: Situation) -> Step:
     return Done()
 
 
+def ask_goal() -> Question:
+    """Return the question that comes first: what the model should learn to do."""
+    options = tuple(Option(label=goal, changes=(), key=f"goal.{goal}", goal=goal) for goal in GOALS)
+    return Question(pointer=GOAL, options=options)
+
+
 @cache
 def asked_pointers() -> tuple[str, ...]:
     """Return the fields that have their own question, in the schema's order."""
@@ -113,11 +129,12 @@ def _is_too_large(situation: Situation) -> bool:
 def _first_error(situation: Situation, draft: Draft) -> Finding | None:
     """Return the first error about a value of the draft."""
     errors = [finding for finding in situation.findings if finding.severity == "error"]
-    said = [finding for finding in errors if _concerns(finding, draft)]
+    said = [finding for finding in errors if concerns(finding, draft)]
     return next(iter(said or errors), None)
 
 
-def _concerns(finding: Finding, draft: Draft) -> bool:
+def concerns(finding: Finding, draft: Draft) -> bool:
+    """Return whether a finding is about a section that the draft has."""
     section = finding.pointer.split("/")[1:2]
     return bool(section) and draft.has(f"/{section[0]}")
 
@@ -152,9 +169,16 @@ def _repair(fix: Sequence[Mapping[str, object]]) -> Option | None:
 
 
 def _alternatives(plan: Plan) -> tuple[Option, ...]:
-    """Return the plan's alternatives as answers."""
-    fixes = (_repair(alternative.fix) for alternative in plan.alternatives)
+    """Return the plan's alternatives as answers: those with few hours and a good result first."""
+    ranked = sorted(plan.alternatives, key=_burden)
+    fixes = (_repair(alternative.fix) for alternative in ranked)
     return tuple(option for option in fixes if option is not None)[:_MOST_ALTERNATIVES]
+
+
+def _burden(alternative: Alternative) -> float:
+    """Return the hours of an alternative, weighed by what it costs beside them."""
+    seconds = alternative.time_seconds
+    return float("inf") if seconds is None else seconds * _WEIGHTS[alternative.kind]
 
 
 def _retries(finding: Finding, pointer: str, draft: Draft) -> tuple[Option, ...]:

@@ -13,11 +13,13 @@ from ftc.compiler.resolve.rows.table import TableFile
 from ftc.tui.draft import Draft
 from ftc.tui.line import Line
 from ftc.tui.situation import Situation
+from ftc.tui.translation import tell
 from ftc.tui.voice import Voice
 
 _ROWS: Final = 3
 _WIDTH: Final = 72
 _MOST_LABELS: Final = 6
+_MOST_PROBLEMS: Final = 5
 _MAIN_LANGUAGE: Final = 0.1  # languages with a smaller share of rows are not mentioned
 _BILLION: Final = 1e9
 #: A json file has to be read in full to show its first rows; a larger one is not read.
@@ -33,6 +35,10 @@ def summarize_facts(
     if any(_is_new(place, before, after) for place in _DATA) and situation.data is not None:
         for part in situation.data.sources or (situation.data,):
             yield Line(who="ftc", text="\n".join(_data(part, folder, voice)))
+        problems = [tell(finding, voice) for finding in situation.data_problems()]
+        if problems:
+            head = voice.say("look.problems")
+            yield Line(who="ftc", text="\n".join((head, *problems[:_MOST_PROBLEMS])))
     if _is_new("/model/id", before, after) and situation.model is not None:
         yield Line(who="ftc", text=_model(situation.model, voice))
     if _is_new("/hardware/gpu", before, after) and situation.hardware is not None:
@@ -65,7 +71,7 @@ def _data(facts: DataFacts, folder: Path, voice: Voice) -> Iterator[str]:
         yield _cut("  " + voice.say("look.row", number=number, row=row))
     spoken = [code for code, share in facts.languages.items() if share >= _MAIN_LANGUAGE]
     if spoken:
-        yield voice.say("look.languages", languages=", ".join(spoken))
+        yield voice.say("look.languages", languages=", ".join(map(voice.name_language, spoken)))
     if facts.labels:
         names = [label.name for label in facts.labels]
         shown = ", ".join(names[:_MOST_LABELS]) + (", ..." if len(names) > _MOST_LABELS else "")

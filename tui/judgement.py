@@ -21,6 +21,7 @@ _ANY_GPU: Final = re.compile(
 )
 _WITHOUT: Final = Change(pointer="/hardware/gpu", value="cpu", words="cpu")
 _COUNT: Final = "/hardware/count"
+_GPU: Final = "/hardware/gpu"
 _TIMES: Final = "/training/epochs"
 _QUICKER: Final = 0.9
 _SLOWER: Final = 1.1
@@ -50,7 +51,7 @@ def judge(conversation: Conversation, about: str) -> tuple[list[Line], Request |
         return fit(conversation, about), None
     told = _explained(conversation, about, ())
     return [
-        *(told or [conversation.line("judge.unknown")]),
+        *(told or [conversation.line("outside")]),
         *conversation.go_to(conversation.draft),
     ], None
 
@@ -102,7 +103,10 @@ def _verdict(
     if any(each.pointer.startswith(_TIMES) for each in changes):
         return "either"
     ratio = (other.time_seconds or 1.0) / (now.time_seconds or other.time_seconds or 1.0)
-    return "quicker" if ratio < _QUICKER else "unneeded" if ratio > _SLOWER else "either"
+    if ratio > _SLOWER:
+        is_machine = any(each.pointer == _GPU for each in changes)
+        return "slower" if is_machine else "unneeded"
+    return "quicker" if ratio < _QUICKER else "either"
 
 
 def _is_so(conversation: Conversation, changes: tuple[Change, ...]) -> bool:

@@ -1,20 +1,21 @@
 """The handlers of requests, one function for each: undo, explain, show, save, compile, ..."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Final
 
 from ftc.spec.finding import EnvironmentFailure, Finding
 from ftc.spec.load import load_document
-from ftc.tui.advice import cheaper, fit, what_if
-from ftc.tui.choices import offer
+from ftc.tui.advice import cheaper, fit, recommend_models, what_if
 from ftc.tui.conversation import Conversation
-from ftc.tui.dialogue import Done, Question, next_step
+from ftc.tui.dialogue import GOAL, Done, Question, next_step
 from ftc.tui.draft import Draft, read_draft
 from ftc.tui.explaining import explain
 from ftc.tui.finish import finish, save, spec_path
+from ftc.tui.goal_dialogue import take_option
 from ftc.tui.judgement import judge
 from ftc.tui.line import Line
-from ftc.tui.translation import tell_failure
+from ftc.tui.translation import tell, tell_failure
 from ftc.tui.understanding.reading import Request
 
 Handler = Callable[[Conversation, str], list[Line]]
@@ -48,21 +49,23 @@ def _unsure(conversation: Conversation, about: str) -> list[Line]:
     if not isinstance(step, Question):
         return conversation.ask()
     if step.suggested is None or not step.options:
-        return [conversation.line("only_you_know"), *conversation.ask()]
+        key = "goal.unsure" if step.pointer == GOAL else "only_you_know"
+        return [conversation.line(key), *conversation.ask()]
     option = step.options[step.suggested]
     because = conversation.consequence(option)
     told = [conversation.line("why", why=conversation.voice.why(step.pointer))]
     if because:
         told.append(conversation.line("because", why=because))
-    lines = conversation.apply(option.changes, chosen=True)
+    lines = take_option(conversation, option, chosen=True)
     return [lines[0], *told, *lines[1:]]
 
 
 def _why(conversation: Conversation, about: str) -> list[Line]:
     del about
+    told = []
     if isinstance(conversation.step, Question):
-        return [conversation.line("why", why=conversation.voice.why(conversation.step.pointer))]
-    return conversation.ask()
+        told.append(conversation.line("why", why=conversation.voice.why(conversation.step.pointer)))
+    return [*told, *conversation.ask()]
 
 
 def _undo(conversation: Conversation, about: str) -> list[Line]:
@@ -85,6 +88,7 @@ def _restart(conversation: Conversation, about: str) -> list[Line]:
     del about
     conversation.past.append(conversation.draft)
     conversation.future.clear()
+    conversation.goal = None
     return [conversation.line("restarted"), *conversation.go_to(Draft())]
 
 
@@ -136,6 +140,18 @@ def _save(conversation: Conversation, about: str) -> list[Line]:
         path = path.with_name(path.name + ".json")
     if path.exists() and path != conversation.spec:
         return [conversation.line("taken", path=path)]
+    if errors := conversation.errors_to_save():
+        conversation.saves = path
+        what = "\n".join(f"  {tell(error, conversation.voice)}" for error in errors)
+        asked = conversation.line(
+            "save.errors", "proposal", count=len(errors), what=what, path=path
+        )
+        return [asked]
+    return save_at(conversation, path)
+
+
+def save_at(conversation: Conversation, path: Path) -> list[Line]:
+    """Write the spec to a file, and ask the open question again."""
     try:
         save(conversation.draft, path)
     except EnvironmentFailure as failure:
@@ -178,11 +194,12 @@ def _plan(conversation: Conversation, about: str) -> list[Line]:
 def _models(conversation: Conversation, about: str) -> list[Line]:
     """Ask for the model, with the current shortlist."""
     del about
-    asked = Question(pointer="/model/id", optional=conversation.draft.has("/model/id"))
-    conversation.step = offer(
-        asked, conversation.draft, conversation.situation, conversation.observer
-    )
-    return [conversation.line("models"), *conversation.ask()]
+    return recommend_models(conversation)
+
+
+def _explain(conversation: Conversation, about: str) -> list[Line]:
+    """Explain a term, and ask the open question again."""
+    return [*explain(conversation, about), *conversation.ask()]
 
 
 def _judge(conversation: Conversation, about: str) -> list[Line]:
@@ -223,7 +240,7 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "load": _load,
     "plan": _plan,
     "models": _models,
-    "explain": explain,
+    "explain": _explain,
     "judge": _judge,
     "later": _later,
     "what_if": what_if,

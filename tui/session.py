@@ -5,16 +5,20 @@ from typing import Any
 
 from ftc.spec.schema import fields
 from ftc.tui.answers import understand
-from ftc.tui.choices import offer
+from ftc.tui.choices import offer, plan_options
 from ftc.tui.conversation import Conversation, draft_text
-from ftc.tui.dialogue import Option, Question
+from ftc.tui.dialogue import GOAL, Option, Question
 from ftc.tui.draft import Draft
+from ftc.tui.goal_dialogue import settle_goal, take_option, write_and_use
+from ftc.tui.goals import find_goal
 from ftc.tui.language_model import ModelReader
 from ftc.tui.line import Line
 from ftc.tui.ordinals import find_offer
-from ftc.tui.request_handlers import handle
+from ftc.tui.request_handlers import handle, save_at
+from ftc.tui.topic_answers import answer_question
 from ftc.tui.understanding.reader import WORDS_ALONE, read
 from ftc.tui.understanding.reading import Change, Choice, Reading, Understander
+from ftc.tui.unknown_gpu import ask_near
 from ftc.tui.unused import name_unused
 
 
@@ -59,12 +63,12 @@ class Session(Conversation):
         """Take one of the answers on offer; raises IndexError for another number."""
         option = self.options[index]
         self.transcript.append(Line(who="you", text=option.label))
-        return self._say(self.apply(option.changes))
+        return self._say(take_option(self, option))
 
     @property
     def options(self) -> tuple[Option, ...]:
-        """The answers on offer; none while the session asks about the saved draft."""
-        if self.kept is not None:
+        """The answers on offer; none while a yes or a no is asked for."""
+        if self.kept is not None or self.proposal or self.saves is not None:
             return ()
         return self.step.options if isinstance(self.step, Question) else ()
 
@@ -73,13 +77,15 @@ class Session(Conversation):
             return self.ask()
         if self.kept is not None:
             return self._go_on(text)
+        if self.saves is not None and (decided := self._decide_to_save(text)) is not None:
+            return decided
         if self.proposal and (decided := self._decide(text)) is not None:
             return decided
-        self.proposal = ()
+        self.proposal, self.writes = (), None
         if (option := self._offered(text)) is not None:
             self.taken = option.changes
-            return self.apply(option.changes)
-        pointer = self.step.pointer if isinstance(self.step, Question) else None
+            return take_option(self, option)
+        pointer = self._asked_field()
         for understander in self.understanders:
             if understander.sure:
                 reading = understand(text, self.draft.data, pointer, self._planned())
@@ -87,15 +93,36 @@ class Session(Conversation):
                 reading = understander.read(text, self.draft.data)
             if not reading.empty:
                 self.reading = reading
-                return self._take(reading, sure=understander.sure)
+                return self._take(reading, text, sure=understander.sure)
+            if understander.sure and (aside := self._aside(text)) is not None:
+                return aside
         excuses = [each.excuse for each in self.understanders if isinstance(each, ModelReader)]
         told = [self.line(excuse) for excuse in excuses if excuse]
         return [*told, self.line("not_understood", text=text), *self.ask()]
 
-    def _take(self, reading: Reading, *, sure: bool) -> list[Line]:
+    def _asked_field(self) -> str | None:
+        """Return the field that a bare answer sets; before the goal is known that is the data."""
+        if not isinstance(self.step, Question):
+            return None
+        return "/data/source" if self.step.pointer == GOAL else self.step.pointer
+
+    def _aside(self, text: str) -> list[Line] | None:
+        """Return the answer to a message about a topic or a goal that sets no field."""
+        answer = answer_question(self, text, None)
+        if answer is not None:
+            return answer
+        near = ask_near(text)
+        if near is not None:
+            return self._ask_choice(near)
+        goal = find_goal(text)
+        return None if goal is None else settle_goal(self, goal)
+
+    def _take(self, reading: Reading, text: str, *, sure: bool) -> list[Line]:
         if reading.request is not None:
             noted = self.change(reading.changes) if reading.changes else []
-            return [*noted, *handle(self, reading.request)]
+            answer = answer_question(self, text, reading.request)
+            return [*noted, *(answer or handle(self, reading.request))]
+        self.goal = self.goal or find_goal(text)
         if not sure:
             self.proposal = reading.changes
             return [self.line("proposal", "proposal", what=self.compared(reading.changes))]
@@ -117,7 +144,20 @@ class Session(Conversation):
         if request is None or request.kind not in ("yes", "no"):
             return None
         changes, self.proposal = self.proposal, ()
-        return self.apply(changes) if request.kind == "yes" else [self.line("dropped"), *self.ask()]
+        writes, self.writes = self.writes, None
+        if request.kind == "no":
+            return [self.line("dropped"), *self.ask()]
+        return self.apply(changes) if writes is None else write_and_use(self, changes, writes)
+
+    def _decide_to_save(self, text: str) -> list[Line] | None:
+        """Save a spec with errors on a yes; None if the message is no decision."""
+        path, self.saves = self.saves, None
+        request = read(text, {}).request
+        if path is None or request is None or request.kind not in ("yes", "no"):
+            return None
+        if request.kind == "yes":
+            return save_at(self, path)
+        return [self.line("dropped"), *self.ask()]
 
     def _go_on(self, text: str) -> list[Line]:
         """Restore the saved draft on a yes; any other message is answered with a new draft."""
@@ -155,8 +195,12 @@ class Session(Conversation):
         )
         suggested = 0 if options else None
         self.step = Question(pointer=choice.pointer, options=options, suggested=suggested)
+        if options and choice.pointer == "/model/id" and self.situation.plan is not None:
+            sound, withheld = plan_options([*options], self.draft, self.situation, self.observer)
+            options = tuple(sound)
+            self.step = replace(self.step, options=options, withheld=tuple(withheld))
         if not options:
-            self.step = offer(self.step, self.draft, self.situation, self.observer)
+            self.step = offer(self.step, self.draft, self.situation, self.observer, goal=self.goal)
         key = choice.why or ("which_one" if options else "which_value")
         line = self.line(key, words=choice.words)
         text = line.text if options else f"{line.text}\n{self.voice.ask(choice.pointer)}"

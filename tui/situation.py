@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from ftc.compiler.checks.registry import run_checks
 from ftc.compiler.compilation import Compilation
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.resolve.facts import (
@@ -17,11 +18,12 @@ from ftc.compiler.resolve.facts import (
     known,
 )
 from ftc.compiler.resolve.resolver import Resolver
+from ftc.compiler.shortlist import Pick, Wish, shortlist
 from ftc.spec.document import Document
 from ftc.spec.finding import Finding
 from ftc.spec.sections import Spec
 from ftc.spec.validate import validate
-from ftc.tui.draft import Draft, completed
+from ftc.tui.draft import Draft, completed, written
 
 #: The field without which nobody said what a fact is about.
 _NEEDED: Final = {
@@ -67,16 +69,26 @@ class Situation:
         """All four facts, if all are known."""
         return None if self.facts is None else known(self.facts)
 
+    def data_problems(self) -> tuple[Finding, ...]:
+        """Return the findings about the data, also while nothing else is known."""
+        found = self.findings
+        if self.plan is None and self.spec is not None and self.facts is not None:
+            found = (*found, *run_checks(self.spec, self.facts, None))
+        about = {each.code: each for each in found if each.pointer.startswith("/data")}
+        return tuple(about.values())
+
 
 @dataclass(slots=True)
 class Observer:
     """Looks at drafts; a fact is looked up again only when the part of the draft behind it changes.
 
     Facts come from the files and the Hub as they are now, never from the lock of a bundle.
+    `listed` is the last shortlist, with its wish.
     """
 
     folder: Path
     resolver: Resolver = field(default_factory=Resolver)
+    listed: tuple[Wish, tuple[Pick, ...]] | None = None
 
     def look(self, draft: Draft) -> Situation:
         """Return the situation of a draft; reads files, and asks the Hub if the draft names it.
@@ -102,6 +114,21 @@ class Observer:
             plan=compilation.plan,
             findings=compilation.judged,
         )
+
+    def shortlist(self, wish: Wish) -> tuple[Pick, ...]:
+        """Return the shortlist of a wish; that of the same wish as before is not planned again."""
+        if self.listed is None or self.listed[0] != wish:
+            self.listed = wish, shortlist(wish)
+        return self.listed[1]
+
+    def find_missing(self, draft: Draft) -> tuple[Finding, ...]:
+        """Return what the schema misses in the draft as it would be written."""
+        data = written(draft)
+        text = json.dumps(data)
+        found = validate(
+            Document(name="draft", folder=self.folder, text=text, data=data, positions={})
+        )
+        return found if isinstance(found, tuple) else ()
 
     def forget(self) -> None:
         """Look up anew, at the next look, what could not be had and what the table stood in for."""

@@ -98,6 +98,9 @@ def _memory(session: Session) -> Iterator[str]:
         yield f"[{'#' * filled}{'.' * (_BAR - filled)}]{over} {share:.0%}"
         used, capacity = voice.size(memory.device_bytes), voice.size(memory.capacity_bytes)
         yield voice.say("side.used", used=used, capacity=capacity)
+    data = session.situation.data
+    if data is not None and data.lengths.estimate:
+        yield voice.say("side.estimated")
     yield from _cost(session, plan)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from string import Formatter
 from typing import Any, Final, Literal, get_args
 
 from ftc.spec.schema import fields
@@ -26,9 +27,12 @@ class Voice:
     language: Language = "en"
 
     def say(self, key: str, **values: Any) -> str:
-        """Return a sentence with its values; raises KeyError for a key that does not exist."""
-        shown = {name: self.show(value) for name, value in values.items()}
-        return read_catalogue(self.language)[key].format(**shown)
+        """Return a sentence with its values; raises KeyError for a key that does not exist.
+
+        `{rows:row|rows}` is the word for one, or for any other number.
+        """
+        shown = {name: (value, self.show(value)) for name, value in values.items()}
+        return _Sentence().vformat(read_catalogue(self.language)[key], (), shown)
 
     def ask(self, pointer: str) -> str:
         """Return the question of a field."""
@@ -66,10 +70,24 @@ class Voice:
             return self.say("time.minutes", count=round(seconds / _MINUTE))
         return self.say("time.hours", count=round(seconds / _HOUR, 1))
 
+    def name_language(self, code: str) -> str:
+        """Return a language's name, or its code if the catalogue has none."""
+        return read_catalogue(self.language).get(f"language.{code}", code)
+
     def _of_field(self, pointer: str, key: str) -> str:
         if self.language == "en":
             return str(_questions()[pointer][key])
         return read_catalogue(self.language)[f"field.{pointer}.{key}"]
+
+
+class _Sentence(Formatter):
+    """Fills in values that come with their text."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """Return the value's text, or the word that fits the number."""
+        number, text = value
+        one, bar, other = format_spec.partition("|")
+        return str(text) if not bar else one if number == 1 else other
 
 
 @cache

@@ -123,7 +123,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "answer_tokens.open": "room for a short answer of free text",
     "world.gpu": "one process per GPU of {count}x {hardware}",
     "world.gpu.nodes": "one process per GPU of {nodes} nodes, each with {count}x {hardware}",
-    "world.cpu.nodes": "{count} process(es) on each of {nodes} nodes",
+    "world.cpu.nodes": "{count} {count:process|processes} on each of {nodes} nodes",
     "calibration.measured": "measured by a pilot on this machine: memory x {memory}, time x "
     "{time} of what is planned without it; a margin is added to the memory",
     "calibration.memory": "measured by a pilot on this machine: memory x {memory} of what is "

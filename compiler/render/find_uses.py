@@ -63,6 +63,7 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
         "also_train": decided.also_train is not None and spec.method.type != "freeze",
         "model_folder": source.model_path is not None,
         "chained": _is_chained(source),
+        "gated": bool(facts.model.gated) and facts.model.path is None,
         "model_hub": source.model_path is None,
         "custom_code": spec.model.trust_remote_code,
         "pickles": spec.model.pickled_weights,

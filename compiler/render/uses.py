@@ -24,6 +24,7 @@ class Uses:
     token_rows: bool
     model_folder: bool
     chained: bool
+    gated: bool
     model_hub: bool
     custom_code: bool
     pickles: bool

@@ -201,9 +201,9 @@ NO_FORMAT: Final = _page(
 )
 NOT_TEXT: Final = _page(
     "FTC202",
-    "binary-data-file",
-    what="The file holds bytes that no text has.",
-    why="It is another kind of file than its name says: a spreadsheet or an archive, mostly.",
+    "not-a-table",
+    what="The file is no table of text: a spreadsheet, an archive, a web page or other bytes.",
+    why="It is another kind of file than its name says, and has no rows that can be read.",
     example='{"data": {"source": "tickets.xls", "format": "csv"}}',
     instead="Export the table as CSV in UTF-8.",
 )

@@ -39,6 +39,8 @@ def placeholders(template: str) -> frozenset[str]:
         (135_000_000, "count", "135M", "135M"),
         (1, "row|rows", "row", "row"),
         (2, "row|rows", "rows", "rows"),
+        (Message("phrase.about", {"number": 1}), "row|rows", "row", "row"),
+        (Message("phrase.about", {"number": 2}), "row|rows", "rows", "rows"),
         ("7.5", "", "7.5", "7.5"),
         (("a", "b", "c"), "", "a, b, c", "a, b, c"),
         (("a", "b", "c"), "`", "`a`, `b`, `c`", "`a`, `b`, `c`"),

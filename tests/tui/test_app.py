@@ -43,7 +43,7 @@ def test_a_conversation_ends_in_a_bundle(
     """One sentence, two answers, one key; the written spec compiles to the same bytes."""
 
     async def part(app: Assistant, pilot: Any) -> None:
-        assert "Which data do you train on?" in seen(app)
+        assert "What should the model learn to do?" in seen(app)
         await say(app, pilot, EVERYTHING, "2", "triage")
         assert isinstance(app.session.step, Done)
         await pilot.press("f9")
@@ -90,7 +90,7 @@ def test_a_click_answers_too(opening: Callable[[], Session]) -> None:
     async def part(app: Assistant, pilot: Any) -> None:
         await pilot.click(Offers, offset=(4, 1))
         await settle(app, pilot)
-        assert app.session.draft.get("/data/source") == "tickets.csv"
+        assert app.session.goal == "classify"
 
     play(opening(), part)
 
@@ -129,7 +129,7 @@ def test_a_small_screen_has_tabs(opening: Callable[[], Session]) -> None:
         assert "memory and time" in seen(app)
         await pilot.press("f2")
         await settle(app, pilot)
-        assert "Which data" in seen(app)
+        assert "What should the model" in seen(app)
 
     play(opening(), part)
 
@@ -268,6 +268,22 @@ def test_every_action_has_its_key_in_the_help(opening: Callable[[], Session]) ->
         assert not isinstance(app.screen, HelpScreen)
 
     play(opening(), part, (120, 60))
+
+
+def test_the_palette_speaks_the_language(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its key in the footer, its prompt and its commands."""
+    from ftc.tui.opening import make_session  # noqa: PLC0415 - after the environment
+
+    monkeypatch.chdir(folder)
+
+    async def part(app: Assistant, pilot: Any) -> None:
+        assert "órdenes" in seen(app)
+        await pilot.press("ctrl+p")
+        await pilot.pause()
+        assert "Busca una orden" in seen(app)
+        assert "deshace el último cambio" in seen(app)
+
+    play(make_session(Path(), language="es", spec=None), part, LARGE)
 
 
 def test_leaving_keeps_the_draft(opening: Callable[[], Session]) -> None:

@@ -152,6 +152,6 @@ def test_the_picture_of_a_theme_is_kept(session: Session, tmp_path: Path) -> Non
         await pilot.pause()
 
     play(session, part)
-    assert "Which data" in (tmp_path / "screen.svg").read_text(encoding="utf-8").replace(
+    assert "What should the" in (tmp_path / "screen.svg").read_text(encoding="utf-8").replace(
         "&#160;", " "
     )

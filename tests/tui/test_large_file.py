@@ -139,7 +139,7 @@ def test_a_terminal_stays_alive_while_a_gigabyte_is_read(folder: Path, tmp_path:
     command = " ".join([*FTC, "chat", "--lang", "en"])
     terminal.do("new-session", "-d", "-x", "80", "-y", "24", "-c", str(folder), command)
     try:
-        terminal.wait_for("Which data do you train on?")
+        terminal.wait_for("What should the model learn to do?")
         terminal.type("large.jsonl")
         terminal.wait_for("Escape stops waiting")
         seconds = []

@@ -30,7 +30,7 @@ PLAYED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "why": ("en", (EVERYTHING,), ("f2",)),
     "side": ("en", (EVERYTHING,), ("f6",)),
     "models": ("en", ("tickets.csv, a 4090", "which models"), ()),
-    "does-not-fit": ("en", (EVERYTHING, "3"), ()),
+    "does-not-fit": ("en", (EVERYTHING, "full fine-tuning"), ()),
     "explained": ("en", ("what is ZeRO-3",), ()),
     "what-if": ("en", (EVERYTHING, "what if I had two A100s"), ()),
     "spec": ("en", (EVERYTHING,), ("f4",)),

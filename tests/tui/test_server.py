@@ -136,7 +136,9 @@ def test_a_browser_shows_the_first_question(folder: Path, tmp_path: Path) -> Non
         pytest.skip("needs chromium")
     image = pytest.importorskip("PIL.Image")
     with serving(folder) as address, browser.open_browser(tmp_path / "profile") as debugging:
-        seen = asyncio.run(browser.visit(debugging, address, until=b"Which data do you train on?"))
+        seen = asyncio.run(
+            browser.visit(debugging, address, until=b"What should the model learn to do?")
+        )
     hosts = {urlsplit(url).netloc for url in seen.asked if not url.startswith(("data:", "about:"))}
     assert hosts == {urlsplit(address).netloc}
     picture = image.open(io.BytesIO(seen.picture)).convert("RGB")

@@ -61,9 +61,9 @@ def test_a_conversation_in_a_real_terminal(folder: Path, tmp_path: Path) -> None
     command = " ".join([*FTC, "chat", "--lang", "en"])
     terminal.do("new-session", "-d", "-x", "80", "-y", "24", "-c", str(folder), command)
     try:
-        terminal.wait_for("Which data do you train on?")
+        terminal.wait_for("What should the model learn to do?")
         terminal.type(EVERYTHING)
-        terminal.wait_for("3. full: does not fit")
+        terminal.wait_for("1. lora: fits with")
         terminal.type("lora")
         terminal.wait_for("What should this fine-tune be called?")
         terminal.type("triage")
@@ -93,8 +93,8 @@ def test_a_pipe_gets_numbered_questions(arguments: tuple[str, ...], folder: Path
     )
     assert said.stderr == ""
     assert "\x1b" not in said.stdout
-    assert "  1. tickets.csv (suggested)" in said.stdout
-    assert "  3. full: does not fit: " in said.stdout
+    assert "  1. sort texts into labels" in said.stdout
+    assert "  full: does not fit: " in said.stdout
     assert "Next: cd triage && ./run.sh" in said.stdout
     assert (folder / "triage" / "run.sh").is_file()
 
@@ -111,7 +111,7 @@ def test_a_dumb_terminal_gets_lines(folder: Path) -> None:
     ) as process:
         os.close(theirs)
         said = b""
-        while b"tickets.csv (suggested)" not in said:
+        while b"answer from given documents" not in said:
             said += os.read(ours, 4096)
         os.write(ours, b"quit\n")
         assert process.wait(30) == 0

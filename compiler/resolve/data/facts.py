@@ -9,6 +9,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
+from ftc.compiler.knowledge.default_systems import default_system
+from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.tokenizers import chars_per_token
 from ftc.compiler.resolve.content.answer_kinds import MOST_CLASSES, MOST_LABELS
@@ -234,6 +236,7 @@ def _measure(
             count = partial(count_scored, tokenizer=loaded)
     else:
         ratio = _ratio(scan, known)
+        system = system or known_or_none(lambda: _template_system(spec))
         count = partial(estimate_lengths, chars_per_token=ratio, system=system)
         if _classifies(spec):
             count = partial(estimate_scored, chars_per_token=ratio)
@@ -255,6 +258,13 @@ def _measure(
         name, labelled = known.loaded_class, _classifies(spec)
         tried = try_round_trip(scan.examples, loaded, name, labelled=labelled)
     return summarise(counted, estimate=loaded is None), preferences, tried, contents
+
+
+def _template_system(spec: Spec) -> str | None:
+    """Return what the chat template of a known tuned model writes where a row has no system."""
+    entry = find_model(spec.model.id)
+    own = spec.model.chat_template is not None
+    return None if own or entry is None or entry.kind == "base" else default_system(entry.id)
 
 
 def _ratio(scan: Scan, tokenizer: TokenizerFacts | None) -> float:

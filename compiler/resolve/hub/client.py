@@ -234,15 +234,16 @@ def _sort(error: BaseException, errors: Any) -> Trouble | None:
     return None
 
 
-def _short(error: BaseException) -> str:
+def _short(error: BaseException) -> Message | str:
     """Return the kind of a failure in words without an address or token."""
     name = type(error).__name__
-    return {
-        "ConnectError": "no connection",
-        "ConnectTimeout": "no answer in time",
-        "ReadTimeout": "no answer in time",
-        "ProxyError": "the proxy refused",
-    }.get(name, name)
+    key = {
+        "ConnectError": "hub.no_connection",
+        "ConnectTimeout": "hub.no_answer",
+        "ReadTimeout": "hub.no_answer",
+        "ProxyError": "hub.proxy_refused",
+    }.get(name)
+    return name if key is None else Message(key)
 
 
 def fetch_described(

@@ -1,8 +1,11 @@
 """Roles: which column of a data file is the prompt, the answer, the conversation or the text."""
 
+import json
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import partial
+from functools import cache, partial
+from importlib.resources import files
 from typing import Final, Literal
 
 from ftc.runtime.compared_rows import read_pair, read_verdict
@@ -22,6 +25,7 @@ NEEDED: Final[Mapping[Form, tuple[str, ...]]] = {
 }
 
 #: Names that public data sets use, in lower case; several rows of a form are tried in order.
+#: Names in other languages are in `knowledge/column_names.json`.
 _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
     (
         "chat",
@@ -141,7 +145,7 @@ def assign_roles(
     said = {role: column for role, column in said.items() if column is not None}
     if missing := tuple(role for role, column in said.items() if column not in columns):
         return Unassigned(problem="missing", roles=missing, form=None)
-    free = {name.strip().lower(): name for name in reversed(columns) if name not in said.values()}
+    free = {usual_name(name): name for name in reversed(columns) if name not in said.values()}
     tried = [pair for pair in _USUAL if pair[0] in forms and form in ("auto", pair[0])]
     for kind, usual in tried:
         if not said.keys() <= usual.keys():
@@ -174,7 +178,30 @@ def are_swapped(prompt: str, completion: str) -> bool:
     """
     usual = next(usual for form, usual in _USUAL if form == "prompt_completion")
     asked, said = set(usual["prompt"]), set(usual["completion"])
-    return prompt.strip().lower() in said and completion.strip().lower() in asked
+    return usual_name(prompt) in said and usual_name(completion) in asked
+
+
+def usual_name(column: str) -> str:
+    """Return the English name that a column's name stands for, in lower case.
+
+    Accents, spaces and hyphens do not count, so `Título del correo` is `titulo_del_correo`.
+    """
+    plain = unicodedata.normalize("NFKD", column.strip().lower())
+    bare = "".join(letter for letter in plain if not unicodedata.combining(letter))
+    name = "_".join(bare.replace("-", " ").split())
+    return _translations().get(name, name)
+
+
+@cache
+def _translations() -> Mapping[str, str]:
+    """Return the English name of each name in another language."""
+    text = (files("ftc.compiler.knowledge") / "column_names.json").read_text(encoding="utf-8")
+    return {
+        other: english
+        for languages in json.loads(text).values()
+        for english, others in languages.items()
+        for other in others
+    }
 
 
 def _distinct(found: Mapping[str, str]) -> bool:
