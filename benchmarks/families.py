@@ -3,7 +3,8 @@
     python -m benchmarks.families                 # all of them, into benchmarks/families.md
     python -m benchmarks.families lfm2 jamba      # some, beside the results of the others
 
-A case of derived_families.json is a published config.json and a spec. ftc compiles the spec with a
+A case of derived_families.json is a config with the sizes of a published one (no copy of its
+config.json was read) and a spec. ftc compiles the spec with a
 tokenizer of the same kind, and the rehearsal's own code makes the miniature. It is then trained for
 two steps by LoRA with the bundle's targets, merged and converted by the bundle's modules, held
 against transformers at 16 bits, quantized to Q4_K_M, and asked to write. Each case runs in a fork
@@ -314,12 +315,14 @@ def _report(kept: Mapping[str, Mapping[str, Any]]) -> str:
 _HEAD: Final = f"""\
 # Miniatures of derived classes and wrappers
 
-Each config below is a published one. ftc compiles its spec, `ftc rehearse`'s own code shrinks it,
-and it is trained for two steps by LoRA, merged, converted and quantized by the modules of a bundle.
+Each config below has the sizes of a published one as far as they are known (no copy of config.json
+was read), and the token ids of its tokenizer, which is a stand-in for most. ftc compiles its spec,
+`ftc rehearse`'s own code shrinks the config, and the miniature is trained for two steps by LoRA, merged, converted and quantized by the modules of a bundle.
 The mean divergence of the F16 file from the merged model in transformers must be below
 {MOST_DIVERGENCE} nats per token, and the Q4_K_M file must write.
 
-`{_COMMAND}`; families_results.json has the figures, with the date and the commit of each."""
+`{_COMMAND}`; families_results.json has the figures, with the date of each and the
+commit before which, or at which, it was measured."""
 
 
 def main() -> None:

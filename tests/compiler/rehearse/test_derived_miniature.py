@@ -1,4 +1,4 @@
-"""The miniatures of derived classes and wrappers: every published config of the benchmark."""
+"""The miniatures of derived classes and wrappers: every config of the benchmark."""
 
 from collections.abc import Mapping
 from typing import Any
