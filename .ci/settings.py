@@ -3,10 +3,9 @@
     make sections
 
 train.py.j2 includes the file twice: each row of the table becomes a constant with its reason, and
-an argument of the Trainer. Rendering removes constants that the script does not use.
+an argument of the Trainer. Rendering removes arguments without a value, and unused constants.
 """
 
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -29,19 +28,10 @@ def generate() -> str:
         '{% if part == "constants" %}',
         *map(_constant, SETTINGS),
         "{% else %}",
-        *_write(arguments),
+        *map(_argument, arguments),
         "{% endif %}",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _write(settings: Iterable[Setting]) -> Iterator[str]:
-    """Yield the argument of each row, inside its condition if it has one."""
-    for setting in settings:
-        if setting.condition is None:
-            yield _argument(setting)
-        else:
-            yield from (f"{{% if {setting.condition} %}}", _argument(setting), "{% endif %}")
 
 
 def _constant(setting: Setting) -> str:

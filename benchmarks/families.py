@@ -317,9 +317,10 @@ _HEAD: Final = f"""\
 
 Each config below has the sizes of a published one as far as they are known (no copy of config.json
 was read), and the token ids of its tokenizer, which is a stand-in for most. ftc compiles its spec,
-`ftc rehearse`'s own code shrinks the config, and the miniature is trained for two steps by LoRA, merged, converted and quantized by the modules of a bundle.
-The mean divergence of the F16 file from the merged model in transformers must be below
-{MOST_DIVERGENCE} nats per token, and the Q4_K_M file must write.
+`ftc rehearse`'s own code shrinks the config, and the miniature is trained for two steps by LoRA,
+merged, converted and quantized by the modules of a bundle. The mean divergence of the F16 file from
+the merged model in transformers must be below {MOST_DIVERGENCE} nats per token, and the Q4_K_M file
+must write.
 
 `{_COMMAND}`; families_results.json has the figures, with the date of each and the
 commit before which, or at which, it was measured."""

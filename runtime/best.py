@@ -10,8 +10,8 @@ from typing import Any
 
 from transformers.trainer_callback import TrainerCallback
 
+from .trainer_parts import forget_loaders, skip_epochs
 from .training import TrainingSession
-from .upstream import forget_loaders, skip_epochs
 
 #: A number known to 8, 11 or 24 significant bits: bfloat16, float16 and float32.
 ROUNDOFF = {"bf16": 2**-8, "fp16": 2**-11, "fp32": 2**-24}

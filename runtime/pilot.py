@@ -35,7 +35,7 @@ from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 from .files import write_json
 from .progress import format_seconds
 from .run import Run
-from .upstream import find_sampler, set_sampler
+from .trainer_parts import find_sampler, set_sampler
 from .versions import list_versions
 
 LONG_STEPS = 2  # the first warms up; in the second the optimizer's states exist as well

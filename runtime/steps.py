@@ -12,7 +12,7 @@ import torch
 from pyarrow import compute
 from torch.utils.data import Sampler
 
-from .upstream import set_sampler
+from .trainer_parts import set_sampler
 
 SORTED_STEPS = 50  # that are sorted together, at most a quarter of an epoch
 

@@ -26,7 +26,7 @@ from .files import write_json, write_lines
 from .pilot import Pilot
 from .progress import Progress
 from .run import Run
-from .upstream import skip_epochs
+from .trainer_parts import skip_epochs
 from .versions import list_versions
 
 EXPLODED = 5  # times the first loss, or 5 if that is below 1

@@ -1,7 +1,8 @@
 """Objectives: what the model learns, and which rows it needs.
 
-One entry here and one partial, `templates/objectives/<name>.j2`, make an objective. Its settings
-are properties of `/objective` in the schema, each with the objectives that read it (`x-when`).
+One entry here and one template, `templates/objectives/<script>.j2`, make an objective. The
+template extends `train.py.j2`. The objective's settings are properties of `/objective` in the
+schema, each with the objectives that read it (`x-when`).
 """
 
 from collections.abc import Mapping
@@ -17,13 +18,14 @@ Head = Literal["tokens", "scores"]
 class Objective:
     """One entry.
 
-    `forms` are the forms of rows that it trains on, in the order in which they are tried. `head` is
-    the model's output: the next token, or scores. `sequences` is the number of token sequences per
-    row in a pass. `packs`: its trainer accepts packed rows. `splits`: a row that is too long is
-    split into pieces, not cut.
+    `script` names its template. `forms` are the forms of rows that it trains on, in the order in
+    which they are tried. `head` is the model's output: the next token, or scores. `sequences` is
+    the number of token sequences per row in a pass. `packs`: its trainer accepts packed rows.
+    `splits`: a row that is too long is split into pieces, not cut.
     """
 
     title: str
+    script: str
     forms: tuple[Form, ...]
     head: Head = "tokens"
     sequences: int = 1
@@ -34,40 +36,48 @@ class Objective:
 OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
     "sft": Objective(
         title="supervised fine-tuning",
+        script="sft",
         forms=("chat", "instruction", "prompt_completion", "text"),
         packs=True,
     ),
     "cpt": Objective(
         title="continued pretraining",
+        script="sft",
         forms=("text",),
         packs=True,
         splits=True,
     ),
     "dpo": Objective(
         title="direct preference optimisation",
+        script="dpo",
         forms=("preference",),
         sequences=2,
     ),
     "kto": Objective(
         title="Kahneman-Tversky optimisation",
+        script="kto",
         forms=("feedback",),
     ),
     "orpo": Objective(
         title="odds ratio preference optimisation",
+        script="orpo",
         forms=("preference",),
         sequences=2,
     ),
     "grpo": Objective(
         title="group relative policy optimisation",
+        script="grpo",
         forms=("chat", "instruction", "prompt_completion"),
     ),
     "classification": Objective(
         title="sequence classification",
+        script="classification",
         forms=("prompt_completion",),
         head="scores",
     ),
     "reward": Objective(
         title="a reward model",
+        script="reward",
         forms=("preference",),
         head="scores",
         sequences=2,

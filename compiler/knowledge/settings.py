@@ -8,8 +8,6 @@ the value of that field of the spec.
 from dataclasses import dataclass
 from typing import Final
 
-from ftc.spec.schema import find_field
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
@@ -17,8 +15,8 @@ class Setting:
 
     `name` is the decision's name, for `value` and `why` in templates. `argument` is a keyword of
     TrainingArguments, or None if only the script reads the constant. Its value is the constant, or
-    the expression `given`; `note` is a comment. `when` is the Jinja condition under which the
-    script has both.
+    the expression `given`; `note` is a comment. `when` names the choice of a bundle (a field of
+    `Uses`) without which it has no such value, and so neither the constant nor the argument.
 
     `field` is a JSON pointer into the spec. There is no decision if the field is not read
     (`x-when`). An `unwritten` row makes none for the field's default, which is the Trainer's
@@ -34,14 +32,6 @@ class Setting:
     field: str | None = None
     unwritten: bool = False
 
-    @property
-    def condition(self) -> str | None:
-        """Return the condition of the row; a field that may have no decision has its own."""
-        if self.when is not None or self.field is None:
-            return self.when
-        may_lack = self.unwritten or "x-when" in find_field(self.field).schema
-        return f"value.{self.name} is defined" if may_lack else None
-
 
 #: In the order of the constants.
 SETTINGS: Final[tuple[Setting, ...]] = (
@@ -50,34 +40,34 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         constant="EVAL_BATCH",
         argument="per_device_eval_batch_size",
         given="max(1, EVAL_BATCH >> session.row)",
-        when="uses.validation",
+        when="validation",
     ),
     Setting(
         name="gradient_checkpointing",
         constant="GRADIENT_CHECKPOINTING",
         argument="activation_checkpointing",
     ),
-    Setting(name="total_steps", constant="MAX_STEPS", argument="max_steps", when="uses.max_steps"),
+    Setting(name="total_steps", constant="MAX_STEPS", argument="max_steps", when="max_steps"),
     Setting(
         name="epochs",
         constant="EPOCHS",
         argument="num_train_epochs",
-        when="not uses.max_steps",
+        when="epochs",
     ),
     Setting(name="learning_rate", constant="LEARNING_RATE", argument="learning_rate"),
-    Setting(name="loraplus_ratio", constant="LORAPLUS_RATIO", when="uses.loraplus"),
+    Setting(name="loraplus_ratio", constant="LORAPLUS_RATIO", when="loraplus"),
     Setting(
         name="embedding_learning_rate",
         constant="EMBEDDING_LEARNING_RATE",
-        when="uses.embedding_rate",
+        when="embedding_rate",
     ),
-    Setting(name="optimizer", constant="OPTIMIZER", argument="optim", when="uses.other_optimizer"),
+    Setting(name="optimizer", constant="OPTIMIZER", argument="optim", when="other_optimizer"),
     Setting(name="schedule", constant="SCHEDULE", argument="lr_scheduler_type"),
     Setting(
         name="schedule_options",
         constant="SCHEDULE_OPTIONS",
         argument="lr_scheduler_kwargs",
-        when="uses.schedule_options",
+        when="schedule_options",
     ),
     Setting(name="warmup_steps", constant="WARMUP_STEPS", argument="warmup_steps"),
     Setting(
@@ -103,15 +93,15 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         name="loader_workers",
         constant="LOADER_WORKERS",
         argument="dataloader_num_workers",
-        when="uses.loader_workers",
+        when="loader_workers",
     ),
     Setting(
         name="loader_prefetch",
         constant="LOADER_PREFETCH",
         argument="dataloader_prefetch_factor",
-        when="uses.loader_workers and uses.loader_prefetch",
+        when="loader_prefetch",
     ),
-    Setting(name="compile", constant="COMPILE", argument="torch_compile", when="uses.compiled"),
+    Setting(name="compile", constant="COMPILE", argument="torch_compile", when="compiled"),
     Setting(
         name="neftune",
         constant="NEFTUNE_ALPHA",
@@ -138,12 +128,12 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         name="eval_steps",
         constant="EVAL_STEPS",
         argument="eval_steps",
-        when="uses.validation",
+        when="validation",
     ),
     Setting(
         name="answered_rows",
         constant="ANSWERED_ROWS",
-        when="uses.validation and uses.best_by_metric",
+        when="best_by_metric",
     ),
     Setting(
         name="samples",
@@ -157,6 +147,6 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         constant="KEEP_CHECKPOINTS",
         field="/training/keep_checkpoints",
     ),
-    Setting(name="patience", constant="PATIENCE", when="uses.early_stopping"),
+    Setting(name="patience", constant="PATIENCE", when="early_stopping"),
     Setting(name="seed", constant="SEED", argument="seed", field="/training/seed"),
 )

@@ -1,14 +1,21 @@
 """The table of artifacts: every file of a bundle, its source and its condition."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.render.accelerate import accelerate_config
 from ftc.compiler.render.deepspeed import deepspeed_config
 from ftc.compiler.render.file import Language
 from ftc.compiler.render.launch import sky_task, trainjob
-from ftc.compiler.render.modelfile import adapter_modelfile_data, modelfile_data
+from ftc.compiler.render.modelfile import (
+    adapter_modelfile_data,
+    modelfile_data,
+    write_adapter_modelfile,
+    write_modelfile,
+)
+from ftc.compiler.render.passages import list_absent
 from ftc.compiler.render.picture import draw_plan
 from ftc.compiler.render.pins import requirements, requirements_lock
 from ftc.compiler.render.plan_file import plan_data
@@ -18,33 +25,76 @@ from ftc.compiler.render.uses import Uses
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Artifact:
-    """One file, made from exactly one of `template`, `data` (dumped in its format) and `text`.
+    """One file, made from exactly one of `text`, `template` and `data` (dumped in its format).
 
-    With a template, `data` is what parsing the file must give. `about` is its line in the README's
+    The template may depend on the run, and leaves out the blocks that `absent` names. With one of
+    the others, `data` is what parsing the file must give. `about` is its line in the README's
     table of files.
     """
 
     name: str
     language: Language
     about: str
-    template: str | None = None
+    template: Callable[[BundleSource], str] | None = None
+    absent: Callable[[Uses], Iterable[str]] | None = None
     data: Callable[[BundleSource], Any] | None = None
     text: Callable[[BundleSource, Uses], str] | None = None
     when: Callable[[Uses], bool] = lambda _: True
     executable: bool = False
 
 
-def _script(name: str, about: str, when: Callable[[Uses], bool] = lambda _: True) -> Artifact:
-    return Artifact(name=name, language="python", about=about, template=f"{name}.j2", when=when)
+def _script(
+    name: str,
+    about: str,
+    when: Callable[[Uses], bool] = lambda _: True,
+    template: Callable[[BundleSource], str] | None = None,
+) -> Artifact:
+    chosen = template or (lambda _: f"{name}.j2")
+    return Artifact(name=name, language="python", about=about, template=chosen, when=when)
+
+
+def _ignored(uses: Uses) -> tuple[str, ...]:
+    """Return the lines of .gitignore."""
+    logs = ("slurm-*.log",) if uses.slurm else ()
+    return ("run/", ".venv/", "__pycache__/", "*.gguf", *logs, ".ftc-*")
+
+
+def _preparer(source: BundleSource) -> str:
+    """Return the template of prepare.py for a mixture, a stream or files."""
+    if source.facts.data.sources:
+        return "sources/mixture.j2"
+    streamed = source.facts.data.streamed_rows is not None
+    return "sources/stream.j2" if streamed else "prepare.py.j2"
+
+
+def _by_output(name: str) -> Callable[[BundleSource], str]:
+    """Return what chooses a script's template by the model's output: tokens or scores."""
+
+    def choose(source: BundleSource) -> str:
+        scores = OBJECTIVES[source.spec.objective.type].head == "scores"
+        return f"{name}_scores.py.j2" if scores else f"{name}.py.j2"
+
+    return choose
+
+
+def _trainer(source: BundleSource) -> str:
+    """Return the template of the objective's train.py."""
+    return f"objectives/{OBJECTIVES[source.spec.objective.type].script}.j2"
 
 
 ARTIFACTS: Final = (
-    Artifact(name="README.md", language="markdown", about="this page", template="README.md.j2"),
+    Artifact(
+        name="README.md",
+        language="markdown",
+        about="this page",
+        template=lambda _: "README.md.j2",
+        absent=list_absent,
+    ),
     Artifact(
         name=".gitignore",
         language="text",
         about="keeps the run folder and GGUF files out of git",
-        template="gitignore.j2",
+        text=lambda _, uses: "".join(f"{line}\n" for line in _ignored(uses)),
     ),
     Artifact(
         name="spec.json",
@@ -64,9 +114,16 @@ ARTIFACTS: Final = (
         about="the packages and their dependencies, with the hash of every file",
         text=lambda _, uses: requirements_lock(uses),
     ),
-    _script("prepare.py", "cleans, splits and tokenizes the data"),
-    _script("train.py", "trains; resumes from the last checkpoint if there is one"),
-    _script("evaluate.py", "measures the result on the test split", lambda uses: uses.test),
+    _script("prepare.py", "cleans, splits and tokenizes the data", template=_preparer),
+    _script(
+        "train.py", "trains; resumes from the last checkpoint if there is one", template=_trainer
+    ),
+    _script(
+        "evaluate.py",
+        "measures the result on the test split",
+        lambda uses: uses.test,
+        _by_output("evaluate"),
+    ),
     Artifact(
         name="reward_functions.py",
         language="copy",
@@ -87,7 +144,7 @@ ARTIFACTS: Final = (
         lambda uses: uses.harness,
     ),
     _script("export.py", "merges, converts to GGUF, quantizes and verifies"),
-    _script("ask.py", "asks the result one question"),
+    _script("ask.py", "asks the result one question", template=_by_output("ask")),
     Artifact(
         name="accelerate.yaml",
         language="yaml",
@@ -117,14 +174,14 @@ ARTIFACTS: Final = (
         name="run.sh",
         language="shell",
         about="runs all stages in order",
-        template="run.sh.j2",
+        template=lambda _: "run.sh.j2",
         executable=True,
     ),
     Artifact(
         name="node.sh",
         language="shell",
         about="starts the processes of one node, for run.sh",
-        template="node.sh.j2",
+        template=lambda _: "node.sh.j2",
         when=lambda uses: uses.nodes,
         executable=True,
     ),
@@ -132,7 +189,7 @@ ARTIFACTS: Final = (
         name="slurm.sh",
         language="shell",
         about="the Slurm job: `sbatch slurm.sh`",
-        template="slurm.sh.j2",
+        template=lambda _: "slurm.sh.j2",
         when=lambda uses: uses.slurm,
         executable=True,
     ),
@@ -168,7 +225,7 @@ ARTIFACTS: Final = (
         name="Modelfile",
         language="modelfile",
         about="runs the result in Ollama",
-        template="Modelfile.j2",
+        text=lambda source, _: write_modelfile(source),
         data=modelfile_data,
         when=lambda uses: uses.gguf,
     ),
@@ -176,7 +233,7 @@ ARTIFACTS: Final = (
         name="Modelfile.adapter",
         language="modelfile",
         about="runs the adapter on its base in Ollama",
-        template="Modelfile.adapter.j2",
+        text=lambda source, _: write_adapter_modelfile(source),
         data=adapter_modelfile_data,
         when=lambda uses: uses.adapter,
     ),

@@ -8,7 +8,11 @@ import yaml
 from ftc.compiler.render.artifacts import ARTIFACTS, Artifact
 from ftc.compiler.render.comment_wrapping import wrap_comments
 from ftc.compiler.render.context import make_context, neutralize
-from ftc.compiler.render.environment import make_environment, make_script_environment
+from ftc.compiler.render.environment import (
+    leave_out,
+    make_environment,
+    make_script_environment,
+)
 from ftc.compiler.render.file import RenderedFile
 from ftc.compiler.render.find_uses import find_uses
 from ftc.compiler.render.readme import readme_context
@@ -33,7 +37,8 @@ def render_bundle(source: BundleSource) -> tuple[RenderedFile, ...]:
         for artifact in artifacts
         if artifact.language in ("python", "shell")
     }
-    modules = carry_modules(scripts.values())
+    tracker = [f"tracking_{source.spec.tracking.type}"] if uses.tracked else []
+    modules = carry_modules(scripts.values(), tracker)
     context |= readme_context(source, artifacts, modules)
     rest = {
         artifact.name: _render(artifact, source, uses, context)
@@ -55,7 +60,9 @@ def _render(
     if artifact.template:
         is_script = artifact.language == "python"
         environment = make_script_environment() if is_script else make_environment()
-        template = environment.get_template(artifact.template)
+        template = environment.get_template(artifact.template(source))
+        if artifact.absent:
+            template = leave_out(artifact.template(source), artifact.absent(uses))
         text = template.render(context)
         if is_script:
             text = wrap_comments(remove_unused(text))

@@ -1,21 +1,23 @@
 """The context of the templates: values as literals, reasons as comments, choices as booleans."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Final
 
 from ftc.compiler.knowledge.gguf_types import wants_matrix
 from ftc.compiler.knowledge.locked_packages import hash_source
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.settings import SETTINGS
 from ftc.compiler.plan.batch.lengths import share_above
 from ftc.compiler.plan.decision import Decision
 from ftc.compiler.plan.gguf.verification import importance_reason, importance_tokens
 from ftc.compiler.plan.memory.peak import shape_of
 from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.plan.reasons import sentence
-from ftc.compiler.render.forms import form_words
-from ftc.compiler.render.launch import launch_words
+from ftc.compiler.render.arguments import listed_words, passed_words
+from ftc.compiler.render.forms import form_words, list_readers
+from ftc.compiler.render.launch import job_options, launch_words
 from ftc.compiler.render.method import method_values
-from ftc.compiler.render.modelfile import modelfile_context
 from ftc.compiler.render.rewards import reward_values
 from ftc.compiler.render.source import BundleSource, find_context_tokens
 from ftc.compiler.render.sources import source_values
@@ -27,26 +29,52 @@ from ftc.compiler.resolve.facts import DataFacts
 _DTYPES: Final = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 _RESTARTS: Final = 20
 _OPEN_ANSWER_TOKENS: Final = 512
+#: Values that only some bundles have, each with the choice (a field of `Uses`) that needs it.
+_NEEDED_BY: Final[Mapping[str, str]] = {
+    **{setting.name: setting.when for setting in SETTINGS if setting.when is not None},
+    "also_train": "also_train",
+    "beta": "anchored",
+    "delimiter": "csv",
+    "encoding": "encoded",
+    "expert_targets": "experts",
+    "labels": "classes",
+    "lora_init": "lora_init",
+    "quant_storage": "quant_storage",
+    "system": "system",
+    "token_tables": "token_rows",
+}
 _FROZEN_TOWER: Final = "the language model; the tower beside it reads no text and stays as it is"
 
 
 def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
-    """Return `value`, `why`, `uses`, `word`, and `template` (partials)."""
+    """Return `value`, `why`, `word`, and the choices: `uses` for conditions, `flag` to print.
+
+    A `switch` is True, or undefined; `items` are lists of words.
+    """
     decided = source.plan.decisions.items()
+    values = {**_decided_values(source), **_spec_values(source)}
     return {
         "uses": uses,
-        "value": _literals({**_decided_values(source), **_spec_values(source)}),
+        "flag": {name: Word(str(choice)) for name, choice in asdict(uses).items()},
+        "switch": {name: Word("True") for name, choice in asdict(uses).items() if choice},
+        "items": listed_words(uses),
+        "readers": list_readers(uses),
+        "job_options": job_options(source),
+        "value": _literals(_keep_needed(values, uses)),
         "why": {**_reasons(decided), **_more_reasons(source)},
         "word": {
             "restarts": Word(str(_RESTARTS)),
             **launch_words(source),
+            **passed_words(uses),
             **form_words(uses),
+            "asked": Word("messages" if uses.template else "prompt"),
+            "python": Word("python3" if uses.container else "python"),
+            "read_table": Word(f"read_{source.facts.data.format}"),
+            "train_rows": Word("packed" if uses.packed else "train_rows"),
             "metric": Word(source.plan.decisions.metric.value),
+            "session": Word("DistributedSession" if uses.distributed else "TrainingSession"),
+            "model_class": Word(_model_class(uses)),
         },
-        "template": {
-            "objective": f"objectives/{source.spec.objective.type}.j2",
-        },
-        "modelfile": modelfile_context(source),
     }
 
 
@@ -60,6 +88,25 @@ def neutralize(context: Mapping[str, Any]) -> dict[str, Any]:
         "value": dict.fromkeys(context["value"], Literal(...)),
         "why": dict.fromkeys(context["why"], Comment("a reason")),
     }
+
+
+def _model_class(uses: Uses) -> str:
+    """Return the class of transformers that loads the model to train."""
+    if uses.scores:
+        return "AutoModelForSequenceClassification"
+    return "AutoModelForImageTextToText" if uses.wrapped else "AutoModelForCausalLM"
+
+
+def _keep_needed(values: Mapping[str, Any], uses: Uses) -> dict[str, Any]:
+    """Return the values that this bundle has; scripts leave out an argument without its value.
+
+    Raises ValueError if a value is missing that a choice needs.
+    """
+    for name, choice in _NEEDED_BY.items():
+        if getattr(uses, choice) and name not in values:
+            raise ValueError(f"a script needs {name}, which this bundle does not have")
+    lacking = {name for name, choice in _NEEDED_BY.items() if not getattr(uses, choice)}
+    return {name: value for name, value in values.items() if name not in lacking}
 
 
 def _literals(values: Mapping[str, Any]) -> dict[str, Literal]:
@@ -78,6 +125,7 @@ def _decided_values(source: BundleSource) -> dict[str, Any]:
         **values,
         "load_dtype": _DTYPES[decisions.load_dtype.value],
         **_storage(decisions),
+        "evaluated_rows": values.get("answered_rows"),
         **trainer_settings(decisions),
         **method_values(source),
         "ladder": _ladder(source),

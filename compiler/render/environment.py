@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from importlib.util import cache_from_source
@@ -9,7 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-from jinja2 import Environment, FileSystemBytecodeCache, FunctionLoader, StrictUndefined, Undefined
+from jinja2 import (
+    Environment,
+    FileSystemBytecodeCache,
+    FunctionLoader,
+    StrictUndefined,
+    Template,
+    Undefined,
+)
 from jinja2.bccache import Bucket
 
 from ftc.compiler.render.unused import UNDEFINED
@@ -58,6 +66,12 @@ def make_script_environment() -> Environment:
     It prints the name of an undefined value, for `remove_unused` to find.
     """
     return make_environment().overlay(finalize=_finalize_script)
+
+
+def leave_out(name: str, blocks: Iterable[str]) -> Template:
+    """Return a template that extends another and has nothing in some of its blocks."""
+    empty = "".join(f"{{% block {block} %}}{{% endblock %}}" for block in blocks)
+    return make_environment().from_string(f'{{% extends "{name}" %}}{empty}')
 
 
 def _keep_compiled() -> _Kept | None:

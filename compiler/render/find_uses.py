@@ -60,6 +60,7 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
         "experts": decided.lora_experts is not None,
         "new_tokens": bool(spec.model.new_tokens),
         "token_rows": bool(token_tables(source)),
+        "adapts_tokens": bool(spec.model.new_tokens) and spec.method.type in ("lora", "qlora"),
         "also_train": decided.also_train is not None and spec.method.type != "freeze",
         "model_folder": source.model_path is not None,
         "chained": _is_chained(source),
@@ -67,6 +68,7 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
         "model_hub": source.model_path is None,
         "custom_code": spec.model.trust_remote_code,
         "pickles": spec.model.pickled_weights,
+        "safetensors": not spec.model.pickled_weights,
         "options": source.model_path is None or spec.model.trust_remote_code,
         "chat_template_file": source.chat_template is not None,
         "template_options": bool(spec.data.template_options) and renders_template(source),
@@ -93,6 +95,9 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
     on_hub = [path is None for path in source.data_paths or (source.data_path,)]
     splits = OBJECTIVES[spec.objective.type].splits
     validation, test = decided.validation_rows.value > 0, decided.test_rows.value > 0
+    stratify = decided.stratify.value and form not in ("text", "preference")
+    closes = facts.tokenizer.closes_answer is not False
+    compared, classes = form in ("preference", "feedback"), spec.objective.type == "classification"
     return {
         **_reading_uses(parts),
         "hub_data": any(on_hub),
@@ -103,18 +108,22 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
         **_planned_uses(source),
         "forms": len(forms) > 1,
         "csv": "csv" in formats,
+        "encoded": data.format != "parquet",
         "jsonl": "jsonl" in formats,
-        "json": "json" in formats,
         "parquet": "parquet" in formats,
         "form_chat": "chat" in forms,
         "form_pairs": "prompt_completion" in forms,
         "form_instruction": "instruction" in forms,
         "form_text": form == "text",
         "pairs": form == "preference",
-        "compared": form in ("preference", "feedback"),
-        "system": spec.data.system is not None and form != "text",
+        "compared": compared,
+        "system": spec.data.system is not None and form != "text" and not classes,
         "template": renders_template(source),
-        "append_eos": facts.tokenizer.closes_answer is False,
+        "conversations": renders_template(source) and not compared,
+        "plain_answers": not (renders_template(source) or compared or classes or form == "text"),
+        "append_eos": not closes,
+        "closes": renders_template(source) and not closes,
+        "raw": not renders_template(source),
         "loss_on_all": spec.objective.loss_on == "all",
         "mask_reasoning": spec.data.reasoning == "mask",
         "strip_reasoning": spec.data.reasoning == "strip",
@@ -124,8 +133,10 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
         "deduplicate": spec.data.cleaning.drop_duplicates,
         "truncate": spec.data.cleaning.overlong == "truncate" and not splits,
         "split": splits,
+        "cut": spec.data.cleaning.overlong == "truncate" or splits,
         "max_rows": spec.data.max_rows is not None,
-        "stratify": decided.stratify.value and form not in ("text", "preference"),
+        "stratify": stratify,
+        "keep_answers": stratify or classes or decided.metric.value == "accuracy",
         "validation": validation,
         "test": test,
     }
@@ -148,14 +159,10 @@ def _planned_uses(source: BundleSource) -> dict[str, bool]:
 
 def _reading_uses(parts: Sequence[DataFacts]) -> dict[str, bool]:
     """Return the choices of how rows are read: from files, or streamed over the network."""
-    streams = {part.format for part in parts if part.streamed_rows is not None}
     whole = [part for part in parts if part.streamed_rows is None]
     return {
         "downloads": any(part.origin == "hub" for part in whole),
-        "streamed": bool(streams),
-        "csv_stream": "csv" in streams,
-        "jsonl_stream": "jsonl" in streams,
-        "parquet_stream": "parquet" in streams,
+        "streamed": len(whole) < len(parts),
     }
 
 
@@ -165,7 +172,6 @@ def _objective_uses(source: BundleSource) -> dict[str, bool]:
     validation = decided.validation_rows.value > 0
     metric = decided.metric.value
     return {
-        "pair_smoothing": decided.pair_smoothing is not None,
         "reference_copy": decided.reference is not None and decided.reference.value == "copy",
         "read_in_part": (
             decided.reference is not None
@@ -207,12 +213,16 @@ def _training_uses(source: BundleSource) -> dict[str, bool]:
         "embedding_rate": decided.embedding_learning_rate is not None,
         "compiled": decided.compile.value,
         "loader_workers": decided.loader_workers.value > 0,
-        "loader_prefetch": decided.loader_prefetch is not None,
+        "loader_prefetch": decided.loader_workers.value > 0 and decided.loader_prefetch is not None,
         "max_steps": spec.training.max_steps is not None,
+        "epochs": spec.training.max_steps is None,
         "early_stopping": decided.patience.value is not None and validation,
         "allow_worse": spec.training.evaluation.allow_worse,
         "packed": decided.packing.value != "none",
         "stacked": decided.packing.value != "none" and decided.attention.value != _VARIABLE_LENGTHS,
+        "concatenated": (
+            decided.packing.value != "none" and decided.attention.value == _VARIABLE_LENGTHS
+        ),
         "liger": spec.training.liger,
         **_order_uses(source),
         "fused_head": not gpu and NEEDS[spec.objective.type].head == "fused",
@@ -231,9 +241,10 @@ def _order_uses(source: BundleSource) -> dict[str, bool]:
     averaged = decided.validation_rows.value > 0 and spec.objective.type != "classification"
     mean_loss = averaged and not samples(spec) and (by_token or distributed)
     return {
-        "ordered": not samples(spec),
         "group_by_length": decided.group_by_length.value,
-        "sorted_rows": decided.packing.value == "none" and sorts_rows(spec),
+        "by_length": (
+            decided.group_by_length.value or (decided.packing.value == "none" and sorts_rows(spec))
+        ),
         "mean_loss": mean_loss,
         "by_token": by_token,
     }
@@ -285,6 +296,11 @@ def _score_uses(source: BundleSource) -> dict[str, bool]:
         "classes": spec.objective.type == "classification",
         "reward_model": spec.objective.type == "reward",
         "widened": spec.objective.type == "reward" and _is_adapter_in_16_bits(source),
+        "wrapped_by_trainer": (
+            spec.method.type in ("lora", "qlora") and spec.objective.type != "classification"
+        ),
+        "cast_adapter": spec.method.type == "qlora"
+        and not decided.sharding.value.startswith("zero"),
         "balanced": weights == "balanced",
         "weighed_labels": isinstance(weights, Mapping),
         "best_class_metric": _is_best_by_metric(decided) and scores and validation,
@@ -306,6 +322,7 @@ def _metric_uses(source: BundleSource) -> dict[str, bool]:
             answered and _is_best_by_metric(decided) and validation and not samples(spec)
         ),
         "counted": counted and validation,
+        "samples": "samples" in decided.items(),
         "labels": answered and metric in ("accuracy", "macro_f1"),
         "accuracy": metric == "accuracy",
         "macro_f1": metric == "macro_f1",
@@ -317,13 +334,12 @@ def _metric_uses(source: BundleSource) -> dict[str, bool]:
 def _export_uses(source: BundleSource) -> dict[str, bool]:
     """Return the choices of the stages after training."""
     spec = source.spec
-    ollama = renders_template(source) and _has_ollama_family(source)
     converted = bool(spec.export.types) or spec.export.adapter
     return {
         "gguf": bool(spec.export.types),
         "importance": any(wants_matrix(kind) for kind in spec.export.types),
-        "ollama_template": ollama,
-        "ollama_checked": ollama and converted,
+        "ollama_checked": converted and has_ollama_template(source),
+        "adds_end": (source.facts.tokenizer.closes_answer is False or not renders_template(source)),
         "adapter": spec.export.adapter,
         "finished": _is_finished(source),
         "converted": converted,
@@ -358,7 +374,10 @@ def _reward_uses(source: BundleSource) -> dict[str, bool]:
     rewards = find_rewards(spec, source.facts.data) if sampled else ()
     return {
         "sampled": sampled,
-        "held_back": sampled and sampling_reference(spec) != "none",
+        "anchored": (
+            source.plan.decisions.beta is not None
+            and (not sampled or sampling_reference(spec) != "none")
+        ),
         "base_again": sampled and source.model_path is None and sampling_reference(spec) == "copy",
         "reward_exact": any(reward.match == "exact" for reward in rewards),
         "reward_numeric": any(reward.match == "numeric" for reward in rewards),
@@ -372,7 +391,10 @@ def _is_best_by_metric(decided: Decisions) -> bool:
     return decided.best_by.value == "metric" and decided.metric.value != "none"
 
 
-def _has_ollama_family(source: BundleSource) -> bool:
+def has_ollama_template(source: BundleSource) -> bool:
+    """Return whether the chat template of training is of a family that is written for Ollama."""
+    if not renders_template(source):
+        return False
     ollama = source.facts.tokenizer.ollama
     return ollama is not None and find_ollama_family(ollama.family or "") is not None
 

@@ -5,8 +5,27 @@ from ftc.compiler.render.values import Word
 
 
 def form_words(uses: Uses) -> dict[str, Word]:
-    """Return the function that reads a row (`read`), and the one that makes records (`make`)."""
-    return {"read": Word(_name_reader(uses)), "make": Word(_name_maker(uses))}
+    """Return the functions that read a row, make records, and count and cut those of a pair."""
+    whole = "whole_" if uses.reward_model else ""
+    words = {"read": _name_reader(uses), "make": _name_maker(uses)}
+    if uses.pairs:
+        words |= {"count_pair": f"count_{whole}pair", "whole": str(uses.reward_model)}
+    if uses.compared and uses.truncate:
+        words["cut_pair"] = f"cut_{whole}answers"
+    if uses.jsonl or uses.parquet:
+        words["unpack"] = "parse_lines" if uses.jsonl else "unpack_batch"
+    return {name: Word(word) for name, word in words.items()}
+
+
+def list_readers(uses: Uses) -> list[tuple[Word, Word]]:
+    """Return the forms of a mixture with the function that reads a row of each."""
+    chat = "read_calling_chat" if uses.tools else "read_chat"
+    readers = {
+        "chat": chat if uses.form_chat else None,
+        "instruction": "read_instruction" if uses.form_instruction else None,
+        "prompt_completion": "read_answer" if uses.form_pairs else None,
+    }
+    return [(Word(form), Word(name)) for form, name in readers.items() if name is not None]
 
 
 def _name_reader(uses: Uses) -> str:

@@ -22,7 +22,7 @@ _SAVING_SECONDS: Final = 120
 
 def launch_words(source: BundleSource) -> dict[str, Word]:
     """Return the words of run.sh and slurm.sh; those from the spec match the schema's patterns."""
-    launch, hardware = source.spec.launch, source.facts.hardware
+    hardware = source.facts.hardware
     processes = max(1, hardware.count)
     cores = processes * _CORES_PER_GPU if hardware.kind == "gpu" else processes
     numbers = {
@@ -32,11 +32,20 @@ def launch_words(source: BundleSource) -> dict[str, Word]:
         "node_mib": math.ceil(_SPARE * source.plan.host_ram_bytes / _MIB),
     }
     words = {name: Word(str(number)) for name, number in numbers.items()}
-    if launch.hours is not None:
-        words["minutes"] = Word(str(max(1, round(60 * launch.hours))))
-    said = {"partition": launch.partition, "account": launch.account, "qos": launch.qos}
-    words |= {name: Word(text) for name, text in said.items() if text is not None}
     return {**words, "name": Word(source.spec.name)}
+
+
+def job_options(source: BundleSource) -> list[tuple[Word, Word]]:
+    """Return the options of `sbatch` that a spec or the hardware gives; the schema has patterns."""
+    launch, hardware = source.spec.launch, source.facts.hardware
+    given = {
+        "gpus-per-node": max(1, hardware.count) if hardware.kind == "gpu" else None,
+        "time": None if launch.hours is None else max(1, round(60 * launch.hours)),
+        "partition": launch.partition,
+        "account": launch.account,
+        "qos": launch.qos,
+    }
+    return [(Word(name), Word(str(said))) for name, said in given.items() if said is not None]
 
 
 def trainjob(source: BundleSource) -> dict[str, Any]:

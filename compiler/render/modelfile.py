@@ -1,16 +1,19 @@
 """The Modelfile: the settings of the GGUF files for Ollama."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ftc.compiler.knowledge.ollama_templates import find_ollama_family, is_sayable
-from ftc.compiler.render.find_uses import renders_template
+from ftc.compiler.render.find_uses import has_ollama_template, renders_template
 from ftc.compiler.render.source import BundleSource, find_context_tokens
-from ftc.compiler.render.values import ModelfileText, Word
+from ftc.compiler.render.values import ModelfileText
 from ftc.compiler.resolve.chat_template.ollama import write_template
 
 #: Rows without a chat template: each text on its own line, as prepare.py writes them.
 _PLAIN: Final = "{{ if .System }}{{ .System }}\n{{ end }}{{ .Prompt }}\n"
+_APART: Final = (
+    "The base model and the adapter apart: one base serves as many adapters as were trained on it."
+)
 _TEXT: Final = "{{ .Prompt }}"  # the start of a text, unchanged
 
 
@@ -29,17 +32,50 @@ def adapter_modelfile_data(source: BundleSource) -> Mapping[str, Any]:
     }
 
 
-def modelfile_context(source: BundleSource) -> Mapping[str, Any]:
-    """Return the context of both Modelfile templates; a value is None if it is omitted."""
-    said = _conversation(source)
-    return {
-        "name": Word(source.spec.name),
-        "files": [Word(f"{source.spec.name}-{kind}.gguf") for kind in source.spec.export.types],
-        "template": ModelfileText(said["template"]) if "template" in said else None,
-        "system": ModelfileText(said["system"]) if "system" in said else None,
-        "context_tokens": Word(str(find_context_tokens(source))),
-        "stops": [ModelfileText(stop) for stop in said["stop"]],
-    }
+def write_modelfile(source: BundleSource) -> str:
+    """Return the merged model's Modelfile; the files of other types are named in comments."""
+    spec, others = (
+        source.spec,
+        [f"{source.spec.name}-{kind}.gguf" for kind in source.spec.export.types[1:]],
+    )
+    notes = [f"ollama create {spec.name} -f Modelfile"]
+    if has_ollama_template(source):
+        notes.append(
+            "TEMPLATE is the chat template of training for Ollama: export.py compares it with the"
+            " rows."
+        )
+    elif renders_template(source):
+        notes.append("Without a TEMPLATE, Ollama uses the chat template inside the GGUF file.")
+    said = modelfile_data(source)
+    return _write(notes, said, [f"# FROM ./run/quantize/{file}" for file in others])
+
+
+def write_adapter_modelfile(source: BundleSource) -> str:
+    """Return the adapter's Modelfile."""
+    notes = [
+        f"ollama create {source.spec.name} -f Modelfile.adapter",
+        _APART,
+    ]
+    said = adapter_modelfile_data(source)
+    return _write(notes, said, [f"ADAPTER {said['adapter']}"])
+
+
+def _write(notes: Sequence[str], said: Mapping[str, Any], files: Sequence[str]) -> str:
+    """Return the instructions; text of the spec or the model is in triple quotes."""
+    texts = [
+        f"{name.upper()} {ModelfileText(said[name])}"
+        for name in ("system", "template")
+        if name in said
+    ]
+    lines = [
+        *(f"# {note}" for note in notes),
+        f"FROM {said['from']}",
+        *files,
+        f"PARAMETER num_ctx {said['num_ctx']}",
+        *(f"PARAMETER stop {ModelfileText(stop)}" for stop in said["stop"]),
+        *texts,
+    ]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _conversation(source: BundleSource) -> dict[str, Any]:

@@ -12,12 +12,16 @@ from ftc.compiler.render.file import RenderedFile
 FOLDER: Final = "runtime"
 
 
-def carry_modules(scripts: Iterable[RenderedFile]) -> tuple[RenderedFile, ...]:
+def carry_modules(
+    scripts: Iterable[RenderedFile], chosen: Iterable[str] = ()
+) -> tuple[RenderedFile, ...]:
     """Return the modules that scripts import or run, directly or not, byte for byte.
+
+    `chosen` are modules that another module imports by a name that it reads at run time.
 
     Raises ValueError for an import of a module that `runtime/` does not have.
     """
-    wanted = [name for script in scripts for name in _used(script)]
+    wanted = [*chosen, *(name for script in scripts for name in _used(script))]
     found: set[str] = set()
     while wanted:
         name = wanted.pop()

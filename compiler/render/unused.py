@@ -1,7 +1,8 @@
-"""Removes the imports and constants that a rendered script does not use.
+"""Removes the imports and constants that a rendered script does not use, and empty arguments.
 
-A template has all imports and constants that some bundle needs. Which of them a bundle needs
-follows from the rest of its script, so no condition is written twice.
+A template has all imports, constants and keyword arguments that some bundle needs. An argument is
+left out if its constant has no value in this bundle. Which imports and constants a bundle needs
+then follows from the rest of its script, so no condition is written twice.
 """
 
 import ast
@@ -21,16 +22,52 @@ def remove_unused(text: str) -> str:
 
     A constant is a name in capitals that is assigned once, at the top level. A statement that is
     kept whole is unchanged; an import of which names are removed is written on one line, or with
-    one name per line if it is too long.
+    one name per line if it is too long. A keyword argument that takes an undefined constant is
+    removed first: the callee has a default.
 
     Raises ValueError if the script needs a value that is undefined.
     """
+    text = _remove_arguments(text)
     before = ""
     while text != before:
         before, text = text, "\n".join(_join(_remove(text)))
     if found := re.search(rf"{UNDEFINED}(\w+)", text):
         raise ValueError(f"a script uses {found[1]}, which this bundle does not have")
     return text
+
+
+def _remove_arguments(text: str) -> str:
+    """Return the source without the keyword arguments that take an undefined constant."""
+    tree = ast.parse(text)
+    undefined = {
+        target.id
+        for statement in tree.body
+        if isinstance(statement, ast.Assign)
+        and isinstance(statement.value, ast.Name)
+        and statement.value.id.startswith(UNDEFINED)
+        for target in statement.targets
+        if isinstance(target, ast.Name)
+    }
+    lines = text.split("\n")
+    found = _find_empty(tree, undefined)
+    for keyword in sorted(found, key=lambda k: (k.lineno, k.col_offset), reverse=True):
+        start, end = keyword.lineno - 1, keyword.end_lineno or keyword.lineno
+        code = lines[start].encode()
+        before, after = code[: keyword.col_offset].decode(), code[keyword.end_col_offset :].decode()
+        kept = [before.removesuffix(", ") + after] if before.strip() else []
+        lines[start:end] = kept
+    return "\n".join(lines)
+
+
+def _find_empty(node: ast.AST, undefined: set[str]) -> Iterator[ast.keyword]:
+    """Yield the innermost keyword arguments that read one of the names."""
+    for child in ast.iter_child_nodes(node):
+        inside = list(_find_empty(child, undefined))
+        yield from inside
+        names = {name.id for name in ast.walk(child) if isinstance(name, ast.Name)}
+        lacking = names & undefined or any(name.startswith(UNDEFINED) for name in names)
+        if isinstance(child, ast.keyword) and not inside and lacking:
+            yield child
 
 
 def _remove(text: str) -> list[str | None]:

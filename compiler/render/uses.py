@@ -22,12 +22,14 @@ class Uses:
     also_train: bool
     new_tokens: bool
     token_rows: bool
+    adapts_tokens: bool
     model_folder: bool
     chained: bool
     gated: bool
     model_hub: bool
     custom_code: bool
     pickles: bool
+    safetensors: bool
     options: bool
     chat_template_file: bool
     template_options: bool
@@ -40,9 +42,6 @@ class Uses:
     file_data: bool
     downloads: bool
     streamed: bool
-    csv_stream: bool
-    jsonl_stream: bool
-    parquet_stream: bool
     mixture: bool
     weighed: bool
     source_limits: bool
@@ -50,8 +49,8 @@ class Uses:
     exact_lengths: bool
     forms: bool
     csv: bool
+    encoded: bool
     jsonl: bool
-    json: bool
     parquet: bool
     form_chat: bool
     form_pairs: bool
@@ -61,7 +60,11 @@ class Uses:
     compared: bool
     system: bool
     template: bool
+    conversations: bool
+    plain_answers: bool
     append_eos: bool
+    closes: bool
+    raw: bool
     loss_on_all: bool
     last_answer: bool
     mask_reasoning: bool
@@ -70,13 +73,14 @@ class Uses:
     repair: bool
     deduplicate: bool
     truncate: bool
+    cut: bool
     split: bool
     max_rows: bool
     stratify: bool
+    keep_answers: bool
     validation: bool
     test: bool
     # preference pairs
-    pair_smoothing: bool
     reference_copy: bool
     read_in_part: bool
     referred: bool
@@ -85,7 +89,7 @@ class Uses:
     best_by_margin: bool
     # generated answers
     sampled: bool
-    held_back: bool
+    anchored: bool
     base_again: bool
     reward_exact: bool
     reward_numeric: bool
@@ -111,14 +115,15 @@ class Uses:
     loader_workers: bool
     loader_prefetch: bool
     max_steps: bool
+    epochs: bool
     early_stopping: bool
     allow_worse: bool
     packed: bool
     stacked: bool
+    concatenated: bool
     liger: bool
-    ordered: bool
     group_by_length: bool
-    sorted_rows: bool
+    by_length: bool
     mean_loss: bool
     by_token: bool
     fused_head: bool
@@ -127,6 +132,8 @@ class Uses:
     classes: bool
     reward_model: bool
     widened: bool
+    cast_adapter: bool
+    wrapped_by_trainer: bool
     balanced: bool
     weighed_labels: bool
     best_class_metric: bool
@@ -150,6 +157,7 @@ class Uses:
     harness: bool
     best_by_metric: bool
     counted: bool
+    samples: bool
     labels: bool
     accuracy: bool
     macro_f1: bool
@@ -157,7 +165,7 @@ class Uses:
     chrf: bool
     gguf: bool
     importance: bool
-    ollama_template: bool
+    adds_end: bool
     ollama_checked: bool
     adapter: bool
     finished: bool

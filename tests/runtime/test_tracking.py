@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from ftc.runtime.run import Run
-from ftc.runtime.tracking import DEFAULT, TensorboardRun, open_tracker, write_table
+from ftc.runtime.tracking import DEFAULT, open_tracker, write_table
+from ftc.runtime.tracking_tensorboard import Tracker
 from ftc.spec.schema import find_field
 
 
@@ -33,6 +34,20 @@ def test_a_tracker_is_what_the_spec_says(
     assert (tracker.kind, tracker.project, tracker.name) == found
 
 
+@pytest.mark.parametrize("kind", set(find_field("/tracking/type").schema["enum"]) - {"none"})
+def test_each_tracker_of_the_schema_has_a_module(tmp_path: Path, kind: str) -> None:
+    """Its class has the Trainer's name of the tracker."""
+    (tmp_path / "spec.json").write_text(json.dumps({"name": "triage", "tracking": kind}))
+    assert open_tracker(Run(tmp_path, stage="train")).kind == kind
+
+
+def test_a_tracker_without_a_module_ends_the_stage(tmp_path: Path) -> None:
+    """A bundle carries the module of the tracker that it was compiled for."""
+    (tmp_path / "spec.json").write_text(json.dumps({"name": "triage", "tracking": "comet"}))
+    with pytest.raises(SystemExit):
+        open_tracker(Run(tmp_path, stage="train"))
+
+
 def test_answers_are_cells_of_a_table() -> None:
     """Whatever characters and lines they have."""
     samples = [{"prompt": "a | b", "answer": "<c>", "said": "d\ne"}]
@@ -46,7 +61,7 @@ def test_samples_of_one_second_are_all_kept(
     pytest.importorskip("tensorboardX")
     monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", str(tmp_path))
     monkeypatch.setattr("time.time", lambda: 1_790_000_000.0)
-    tracked = TensorboardRun("project", "name")
+    tracked = Tracker("project", "name")
     for step in (0, 20):
         tracked.log_samples(step, [{"prompt": "q", "answer": "a", "said": f"step {step}"}])
     written = b"".join(path.read_bytes() for path in tmp_path.iterdir())

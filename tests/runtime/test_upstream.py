@@ -1,7 +1,6 @@
-"""The private parts of libraries that `runtime/upstream.py` replaces are still what they were.
+"""The private parts of libraries that `upstream` and `trainer_parts` replace are as they were.
 
-If one of these tests fails after an upgrade, read the function in `runtime/upstream.py` for what
-rests on that part.
+If one of these tests fails after an upgrade, read the function there for what rests on that part.
 """
 
 import inspect
@@ -23,7 +22,7 @@ from trl.trainer.dpo_trainer import DPOTrainer
 from trl.trainer.grpo_trainer import GRPOTrainer
 from trl.trainer.kto_trainer import KTOTrainer
 
-from ftc.runtime import upstream
+from ftc.runtime import trainer_parts, upstream
 
 
 def source(part: Any) -> str:
@@ -48,7 +47,7 @@ def test_no_step_is_taken_once_training_is_over() -> None:
     """The epoch is skipped."""
     taken: dict[str, int] = {}
     trainer = SimpleNamespace(_run_epoch=taken.update)
-    upstream.skip_epochs(trainer, lambda: "first" in taken)
+    trainer_parts.skip_epochs(trainer, lambda: "first" in taken)
     trainer._run_epoch(first=1)
     trainer._run_epoch(second=2)
 
@@ -67,7 +66,7 @@ def test_loaders_of_evaluations_are_kept() -> None:
 
     assert "self._eval_dataloaders[dataloader_key] = dataloader" in build
     assert 'hasattr(self, "_eval_dataloaders")' in build
-    upstream.forget_loaders(SimpleNamespace())
+    trainer_parts.forget_loaders(SimpleNamespace())
 
 
 def test_the_fused_head_asks_whether_it_is_compact() -> None:

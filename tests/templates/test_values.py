@@ -1,6 +1,7 @@
 """Templates: a printed value is a whole literal of a constant, a reason is in a comment."""
 
 import re
+from dataclasses import fields
 from importlib.resources import files
 from pathlib import Path
 
@@ -8,21 +9,26 @@ import pytest
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.render.artifacts import ARTIFACTS
+from ftc.compiler.render.passages import PASSAGES
+from ftc.compiler.render.uses import Uses
 
 ROOT = Path(str(files("ftc.templates")))
 TEMPLATES = {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
     for path in ROOT.rglob("*.j2")
 }
-PARTIALS = {name for name in TEMPLATES if "/" in name}
-SCRIPTS = sorted({name for name in TEMPLATES if name.endswith(".py.j2")} | PARTIALS)
+SCRIPTS = sorted(
+    {name for name in TEMPLATES if name.endswith(".py.j2")} | {n for n in TEMPLATES if "/" in n}
+)
 
 
 #: A value is the whole right-hand side of a constant; a reason is in a comment.
 PLACE = re.compile(
-    r"import runtime\.\{\{ word\.metric \}\} as metric|"
-    r"\s+(read=|\"read\": )?\{\{ word\.(read|make) \}\},|"  # functions of closed tables
     r"[A-Z][A-Z0-9_]* = \{\{ value\.\w+ \}\}(  # .*)?|\s*[^\"']*# [^{]*(\{\{ why\.\w+ \}\}.*)?"
+)
+#: Names of functions, classes and arguments, and booleans: words of closed tables.
+WORD = re.compile(
+    r"\{\{ ((word|flag|switch)\.\w+|name|step|reader) \}\}|\"\{\{ form \}\}\": \{\{ reader \}\},"
 )
 
 
@@ -35,7 +41,7 @@ def test_values_are_constants_and_reasons_comments(name: str) -> None:
     This reports early what the verifier finds by rendering a script with and without values.
     """
     for line in TEMPLATES[name].splitlines():
-        if "{{" in line:
+        if "{{" in WORD.sub("", line):
             assert PLACE.fullmatch(line), line
             assert "value." not in line.partition("#")[2], line
 
@@ -56,10 +62,7 @@ def test_other_languages_print_their_own_types(name: str) -> None:
     allowed = {
         "run.sh.j2": {"word"},
         "node.sh.j2": set(),
-        "slurm.sh.j2": {"word"},
-        "gitignore.j2": set(),
-        "Modelfile.j2": {"modelfile", "file", "stop"},
-        "Modelfile.adapter.j2": {"modelfile", "stop"},
+        "slurm.sh.j2": {"name", "word"},
         "README.md.j2": {
             *("title", "pythons", "sdist_mb", "name", "text", "size", "value", "by", "because"),
             "about",
@@ -68,14 +71,27 @@ def test_other_languages_print_their_own_types(name: str) -> None:
     assert printed <= allowed[name]
 
 
-def test_every_template_is_an_artifact() -> None:
-    """No template lies unused, and none is missing."""
-    assert {artifact.template for artifact in ARTIFACTS} - {None} == set(TEMPLATES) - PARTIALS
+def test_every_template_is_reached() -> None:
+    """A template is one of a script, of an objective, or named by another template."""
+    named = set(re.findall(r'(?:include|extends) "([^"]+)"', "".join(TEMPLATES.values())))
+    objectives = {f"objectives/{objective.script}.j2" for objective in OBJECTIVES.values()}
+    scripts = {f"{artifact.name}.j2" for artifact in ARTIFACTS if artifact.template}
+    by_source = {"sources/mixture.j2", "sources/stream.j2"}
+    by_output = {"ask_scores.py.j2", "evaluate_scores.py.j2"}
+
+    assert named | objectives | scripts | by_source | by_output == set(TEMPLATES)
 
 
-def test_every_partial_is_included() -> None:
-    """A partial is named by a template, or is the one of an objective."""
-    named = set(re.findall(r'include "([^"]+)"', "".join(TEMPLATES.values())))
-    objectives = {f"objectives/{name}.j2" for name in OBJECTIVES}
+@pytest.mark.parametrize("name", sorted(TEMPLATES))
+def test_a_choice_is_a_field(name: str) -> None:
+    """An unknown `switch` would leave out its argument everywhere, without an error."""
+    chosen = set(re.findall(r"\b(?:uses|flag|switch)\.(\w+)", TEMPLATES[name]))
 
-    assert named | objectives == PARTIALS
+    assert chosen <= {field.name for field in fields(Uses)}
+
+
+def test_the_passages_are_the_blocks_of_the_readme() -> None:
+    """A passage of the table is a block of the page, and each block is in the table."""
+    blocks = re.findall(r"\{% block (\w+)", TEMPLATES["README.md.j2"])
+
+    assert blocks == list(PASSAGES)

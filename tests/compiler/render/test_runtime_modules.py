@@ -38,6 +38,14 @@ def test_every_form_of_import_is_seen(source: str) -> None:
     }
 
 
+def test_a_chosen_module_comes_with_its_own_imports() -> None:
+    """No script names it: another module imports it by a name that it reads at run time."""
+    names = {file.name for file in carry_modules([], ["tracking_wandb"])}
+
+    assert {"runtime/tracking_wandb.py", "runtime/tracking.py"} <= names
+    assert "runtime/tracking_mlflow.py" not in names
+
+
 def test_an_import_of_nothing_is_a_defect() -> None:
     """A template cannot name a module that does not exist."""
     with pytest.raises(ValueError, match=r"there is no module runtime/gone\.py"):

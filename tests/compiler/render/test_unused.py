@@ -44,6 +44,24 @@ def test_many_names_are_written_one_per_line() -> None:
     assert found == f"from a import (\n{listed.replace('    unused,' + chr(10), '')})\n{use}"
 
 
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("f(x, rank=A)\n", "f(x)\n"),
+        ("f(rank=A)\n", "f()\n"),
+        ("f(x, rank=A, b=1, c=A)\n", "f(x, b=1)\n"),
+        ("f(\n    rank=max(A, 1),  # a note\n    b=1,\n)\n", "f(\n    b=1,\n)\n"),
+        ("f(\n    rank=dict(\n        [A]\n    ),\n    b=1,\n)\n", "f(\n    b=1,\n)\n"),
+        ("f(g=partial(h, rank=A))\n", "f(g=partial(h))\n"),
+        ("f(x, is_new=\u115fswitch)\n", "f(x)\n"),
+        ('f("é", rank=A)\n', 'f("é")\n'),
+    ],
+)
+def test_an_argument_without_a_value_is_left_out(written: str, kept: str) -> None:
+    """The innermost argument goes, with its comment; the constant goes with its last use."""
+    assert remove_unused(f"A = \u115frank  # \u115frank\n{written}") == kept
+
+
 def test_a_value_that_is_needed_and_undefined_is_refused() -> None:
     """A constant without a value may be in a template, but not in a script."""
     assert remove_unused("A = \u115frank  # \u115frank\nprint(1)\n") == "print(1)\n"

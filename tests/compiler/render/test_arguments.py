@@ -1,0 +1,59 @@
+"""Arguments that only some bundles pass: each of them is passed by some bundle."""
+
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.render.context import make_context
+from ftc.compiler.render.find_uses import find_uses
+from ftc.spec.sections import ObjectiveType
+from tests.compiler.conftest import BuildKnown
+from tests.compiler.render.test_bundle import CHAT, VARIANTS
+from tests.compiler.render.test_settings import CASES, make_source
+
+
+def _form_of(objective: ObjectiveType) -> dict[str, str]:
+    """Return the form of rows that an objective trains on."""
+    return {"/facts/data/form": OBJECTIVES[objective].forms[0]}
+
+
+#: What few bundles pass, beside the variants that other tests render.
+RARE: tuple[Mapping[str, Any], ...] = (
+    {**CHAT, "/facts/data/calls": True, "/facts/model/origin": "hub"},
+    *({"/spec/objective/type": objective, **_form_of(objective)} for objective in OBJECTIVES),
+    {
+        "/spec/objective/type": "dpo",
+        "/facts/data/form": "preference",
+        "/spec/objective/reference": "copy",
+        "/spec/objective/loss": "robust",
+        "/spec/method/type": "full",
+    },
+    {"/spec/method/type": "qlora", "/spec/method/quant_storage": "bf16"},
+    {"/spec/training/evaluation/harness": ["hellaswag"]},
+    {"/spec/method/experts": True, "/facts/model/architecture": "MixtralForCausalLM"},
+    {"/spec/method/init": "pissa"},
+    {"/spec/model/new_tokens": ["<a>"]},
+    {
+        "/spec/data/cleaning/overlong": "truncate",
+        "/spec/objective/type": "dpo",
+        "/facts/data/form": "preference",
+    },
+)
+
+
+def test_every_argument_is_passed_by_some_bundle(build_known: BuildKnown) -> None:
+    """A word or value that no bundle has would leave out its argument everywhere."""
+    root = Path(str(files("ftc.templates")))
+    text = "".join(path.read_text(encoding="utf-8") for path in root.rglob("*.j2"))
+    words = set(re.findall(r"\{\{ word\.(\w+) \}\}", text))
+    values = set(re.findall(r"\{\{ value\.(\w+) \}\}", text))
+    for edits in [*VARIANTS.values(), *CASES.values(), *RARE]:
+        source = make_source(build_known, edits)
+        context = make_context(source, find_uses(source))
+        words -= set(context["word"])
+        values -= set(context["value"])
+
+    assert (words, values) == (set(), set())
