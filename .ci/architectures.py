@@ -165,6 +165,8 @@ def _conditions(
             if built is None or (type(value) is int and not _is_switch(built.tensors(), here)):
                 if type(value) is bool and built is None:
                     requires[key] = [value]
+                elif built is not None and other is None:
+                    _replace(family, key, built.tensors(), conditions)
                 continue
             there = built.tensors()
             if any(there[name] != sides for name, sides in here.items() if name in there):
@@ -191,6 +193,21 @@ def _conditions(
             if built is not None and built.tensors() != here:
                 requires[key] = [None]
     return conditions, requires
+
+
+def _replace(
+    family: Family,
+    key: str,
+    there: Mapping[tuple[str, Combo | None], Sides],
+    conditions: dict[tuple[str, Combo | None], list[str]],
+) -> None:
+    """Find the width of the model in the place of a null, where tensors go as well."""
+    written = family.build(family.base | {key: family.base.get("hidden_size")})
+    here = {} if written is None else written.tensors()
+    if set(there) < set(here) and all(here[name] == sides for name, sides in there.items()):
+        family.replaced[key] = "hidden_size"
+        for name in set(here) - set(there):
+            conditions[name].append(f"?{key}")
 
 
 def _unset(family: Family) -> Iterator[str]:
@@ -316,6 +333,8 @@ def _absences(family: Family, keys: Sequence[str]) -> dict[str, Any]:
         missing.setdefault(key, said[key])
     if type(said.get(layers)) is int:
         missing[layers] = said[layers]
+    null |= family.replaced
+    missing |= {key: size for key, size in family.replaced.items() if plain.get(key) is None}
     return {"defaults": missing, "nulls": null}
 
 

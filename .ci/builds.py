@@ -47,6 +47,7 @@ class Family:
     aliases: Mapping[str, str]
     base: dict[str, Any] = field(default_factory=dict)
     builds: list[Build] = field(default_factory=list)
+    replaced: dict[str, str] = field(default_factory=dict)
 
     def build(self, given: Mapping[str, Any]) -> Build | None:
         """Build the class from these keys; None where transformers refuses them."""

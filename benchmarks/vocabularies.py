@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from tokenizers import Tokenizer
+
 from tests.real_tokenizers import KINDS, read_members, real_tokenizer
 
 #: The stand-in for a tokenizer that no package contains, and its name in the report.
@@ -27,6 +29,13 @@ STAND_INS: Final[Mapping[str, tuple[str, str]]] = {
     "gpt-neox": ("gpt-2", "stand-in: GPT-2's"),
     "phi-2": ("gpt-2", "stand-in: GPT-2's, without Phi's tokens for runs of spaces"),
     "command-r": ("gpt-2", "stand-in: GPT-2's"),
+    "glm-4": ("gpt-2", "stand-in: GPT-2's, with GLM's markers"),
+    "solar": ("gpt-2", "stand-in: GPT-2's, with Solar's markers"),
+}
+#: Tokens that the converter looks up by name.
+_MARKERS: Final[Mapping[str, Sequence[str]]] = {
+    "glm-4": ("[gMASK]", "<sop>", "<|user|>", "<|assistant|>", "<|observation|>"),
+    "solar": ("<unk>", "<|startoftext|>"),
 }
 _MISTRAL: Final[Mapping[str, str]] = {
     "mistral-v1": "tokenizer.model.v1",
@@ -49,9 +58,11 @@ def make_tokenizer(
     A stand-in is trained on `texts`. `cache` keeps the wheel of mistral-common, which pip downloads
     once. Raises RuntimeError if it cannot be downloaded.
     """
+    markers = _MARKERS.get(kind, ())
     kind = STAND_INS.get(kind, (kind, ""))[0]
     if kind in KINDS:
         real_tokenizer(kind, folder, sdist=sdist)
+        add_markers(folder / "tokenizer.json", markers)
     elif kind in _MISTRAL:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "tokenizer.model").write_bytes(_read_mistral(_MISTRAL[kind], cache))
@@ -77,6 +88,14 @@ def make_tokenizer(
         path = folder / "tokenizer_config.json"
         settings = {**json.loads(path.read_bytes()), "chat_template": text}
         path.write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+
+
+def add_markers(path: Path, markers: Sequence[str]) -> None:
+    """Add special tokens to a tokenizer.json."""
+    if markers:
+        tokenizer = Tokenizer.from_file(str(path))
+        tokenizer.add_special_tokens(list(markers))
+        tokenizer.save(str(path))
 
 
 def _read_mistral(name: str, cache: Path) -> bytes:

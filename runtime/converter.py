@@ -7,6 +7,7 @@ package for machines without a network. Standard library only.
 import contextlib
 import hashlib
 import importlib.metadata
+import json
 import os
 import re
 import shutil
@@ -22,6 +23,7 @@ from .files import write_lines
 from .run import Run
 
 _NAMES: Final = ("convert_hf_to_gguf.py", "convert_lora_to_gguf.py", "conversion", "gguf-py")
+_DRAFTED = ("Qwen3Next", "Qwen3_5")
 _WANTED = ("convert_hf_to_gguf.py", "convert_lora_to_gguf.py", "conversion/", "gguf-py/")
 
 
@@ -48,7 +50,8 @@ class Converter:
 
     def convert(self, run: Run, script: str, *arguments: str | Path, into: Path) -> None:
         """Run a converter with these arguments; ends the stage unless it writes the file `into`."""
-        command = [sys.executable, self.find(run) / script, *arguments, "--outfile", into]
+        drafts = without_drafts(Path(arguments[0])) if script == _NAMES[0] else ()
+        command = [sys.executable, self.find(run) / script, *arguments, *drafts, "--outfile", into]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode or not into.is_file():
             log = run.folder / "quantize" / "convert.log"
@@ -97,6 +100,25 @@ class Converter:
             run.stop(f"{sdist} cannot be unpacked: {error}")
         partial.replace(folder)
         return folder
+
+
+def without_drafts(folder: Path) -> tuple[str, ...]:
+    """Return the converter's switch for a model without the draft layers that its class may have.
+
+    Without it the converter asserts for these classes that there are tensors `mtp.*`, which most
+    models that were trained and saved by transformers lack.
+    """
+    config = json.loads((folder / "config.json").read_bytes())
+    name = str(next(iter(config.get("architectures") or [""])))
+    if not name.startswith(_DRAFTED):
+        return ()
+    index = folder / "model.safetensors.index.json"
+    if index.is_file():
+        names = json.loads(index.read_bytes())["weight_map"]
+    else:
+        with (folder / "model.safetensors").open("rb") as file:
+            names = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    return () if any(name.startswith("mtp.") for name in names) else ("--no-mtp",)
 
 
 def find_cause(done: subprocess.CompletedProcess[str]) -> str:

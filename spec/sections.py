@@ -556,6 +556,11 @@ class Training:
     """The amount of noise added to the embeddings during training (NEFTune's alpha); null adds
     none.
     """
+    router_loss: float | None = None
+    """The weight of the auxiliary loss that spreads tokens evenly over the experts of a
+    mixture-of-experts model; null keeps the weight in the model's config.json, and 0 turns the loss
+    off.
+    """
     label_smoothing: float = 0.0
     """The fraction of each target that is spread over the whole vocabulary; 0 turns smoothing off.
     """

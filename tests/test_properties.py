@@ -156,6 +156,7 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "training.adam_beta2": (0.95, {}),
     "training.max_grad_norm": (0.3, {}),
     "training.neftune": (5, {}),
+    "training.router_loss": (0.01, {"model.id": "./experts"}),
     "training.embedding_learning_rate": (1e-5, {"method.also_train": ["embeddings"]}),
     "training.compile": (True, {}),
     "training.loader_workers": (2, {}),

@@ -1,4 +1,4 @@
-"""The rules about wrappers, hybrids and experts (FTC174, FTC175, FTC335 to FTC337, FTC353)."""
+"""The rules about wrappers, hybrids and experts (FTC174 to FTC176, FTC335 to FTC338, FTC353)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
@@ -6,19 +6,22 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.derived import derived_table, is_bypassed
+from ftc.compiler.knowledge.derived import derived_table, is_bypassed, is_redirected
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.router_losses import has_router_loss
 from ftc.compiler.plan.memory.activations import WIDE_MARGIN, has_margin
 from ftc.compiler.plan.method.adapter import hit
 
 _ADAPTERS: Final = ("lora", "qlora")
 _MOST: Final = 0.5
-#: tests/end_to_end/test_wrappers.py trains, merges, reloads and converts each.
+#: tests/end_to_end/test_wrappers.py and test_families.py train, merge and convert each.
 _PROVEN_WRAPPERS: Final = (
     "Gemma3ForConditionalGeneration",
+    "Gemma4ForConditionalGeneration",
     "Mistral3ForConditionalGeneration",
     "Qwen3VLForConditionalGeneration",
     "Qwen3_5ForConditionalGeneration",
+    "Qwen3_5MoeForConditionalGeneration",
 )
 
 
@@ -27,8 +30,8 @@ def multimodal_wrapper(case: Case) -> Iterator[Problem]:
     """What it is: The model reads images as well, and its class was never trained by the scripts.
 
     Why it matters: The language model is one part of it, and ftc plans that. Whether the scripts
-    train it, keep the layout of the checkpoint and convert it is known of Gemma 3, Mistral 3,
-    Qwen3-VL and Qwen3.5 only.
+    train it, keep the layout of the checkpoint and convert it is known of Gemma 3, Gemma 4,
+    Mistral 3, Qwen3-VL and Qwen3.5 only.
 
     Example: {"model": "LGAI-EXAONE/EXAONE-4.5-33B"}
 
@@ -79,6 +82,29 @@ def frozen_experts(case: Case) -> Iterator[Problem]:
     share = shape.expert_parameters / max(1, shape.parameters)
     if share > _MOST:
         yield problem("/method/type", fix=(put("/method/experts", True),), share=share)
+
+
+@rule("FTC176", "router-loss-without-router", "error", reads=("model",), fix_safety="unsafe")
+def router_loss_without_router(case: Case) -> Iterator[Problem]:
+    """What it is: `training.router_loss` is above 0, and the model computes no such loss.
+
+    Why it matters: A dense model has no router, and some classes with experts balance them without
+    a loss. TRL would stop at the first step, because their output has no `aux_loss`.
+
+    Example: {"model": "Qwen/Qwen2.5-7B-Instruct", "training": {"router_loss": 0.001}}
+
+    Use instead: {"model": "Qwen/Qwen3-30B-A3B", "training": {"router_loss": 0.001}}
+    """
+    shape = case.model.shape
+    if not case.spec.training.router_loss or shape is None:
+        return
+    if not shape.experts or not has_router_loss(shape.architecture):
+        yield problem(
+            "/training/router_loss",
+            fix=({"op": "remove", "path": "/training/router_loss"},),
+            name=case.model.id,
+            architecture=shape.architecture,
+        )
 
 
 @rule("FTC335", "slow-recurrent-layers", "warning", reads=("model", "hardware"))
@@ -144,3 +170,36 @@ def layers_not_traced(case: Case) -> Iterator[Problem]:
         return
     if not has_margin(shape.architecture):
         yield problem("/model/id", architecture=shape.architecture, times=WIDE_MARGIN)
+
+
+@rule("FTC338", "target-moved-to-experts", "error", reads=("model",), fix_safety="unsafe")
+def target_moved_to_experts(case: Case) -> Iterator[Problem]:
+    """What it is: A target or a pattern that PEFT rewrites for this class with experts.
+
+    Why it matters: The experts' projections were modules in transformers 4 and are one tensor now.
+    PEFT takes `gate_proj`, `up_proj` and `down_proj` for those, so that the dense layers and the
+    shared experts of the same names get no adapter and all experts get one of twice the rank. A
+    pattern becomes the last parts of the names that it matches, in every layer.
+
+    Example: {"model": "Qwen/Qwen3-Next-80B-A3B-Instruct", "method": {"targets": ["down_proj"]}}
+
+    Use instead: {"model": "Qwen/Qwen3-Next-80B-A3B-Instruct", "method": {"experts": true}}
+    """
+    method, shape = case.spec.method, case.model.shape
+    if method.type not in _ADAPTERS or shape is None or not is_redirected(shape.model_type):
+        return
+    if method.target_pattern is not None:
+        fix = {"op": "remove", "path": "/method/target_pattern"}
+        yield problem(
+            "/method/target_pattern",
+            fix=(fix,),
+            target=method.target_pattern,
+            architecture=shape.architecture,
+        )
+    written = method.targets if isinstance(method.targets, tuple) else ()
+    for index, target in enumerate(written):
+        if is_redirected(shape.model_type, target):
+            pointer = f"/method/targets/{index}"
+            alone = len(written) == 1
+            without = put("/method/targets", "auto") if alone else {"op": "remove", "path": pointer}
+            yield problem(pointer, fix=(without,), target=target, architecture=shape.architecture)

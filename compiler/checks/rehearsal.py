@@ -20,7 +20,7 @@ def family_stopped_in_rehearsal(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "org/a-family-that-stops", "export": []}
     """
-    known = find_rehearsed(case.model.architecture)
+    known = find_rehearsed(case.model.architecture, case.model.shape)
     if case.spec.export.types and known is not None and known.stage is not None:
         yield problem(
             "/export/types",

@@ -2,12 +2,14 @@
 
 `.ci/architectures.py` writes the table, `derived_architectures.json`. An entry has a line per
 tensor: its name within a layer, its sides as sums of products of config keys, and on what it
-depends: a kind of layer (`mixer=`, `mlp=`), a key that is set, or one that is not (`!key`).
+depends: a kind of layer (`mixer=`, `mlp=`), a key that is set, one that is not (`!key`), or one
+that the config says itself (`?key`), where another size takes its place otherwise.
 """
 
 import json
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -20,10 +22,13 @@ from ftc.compiler.knowledge.shape import RECURRENT, LayerKind, LinearShape, Shap
 
 __all__ = [
     "Entry",
+    "Named",
     "derived_table",
     "is_bypassed",
     "is_recurrent",
+    "is_redirected",
     "linear_keys",
+    "named_sizes",
     "read_entry",
 ]
 
@@ -38,7 +43,19 @@ _STATE_SPACES: Final = frozenset(
         *("mamba", "mamba2", "nemotron_h"),
     }
 )
+#: Model types whose targets PEFT rewrites, because their experts were linear modules before
+#: transformers 5 (peft's transformers_weight_conversion.py, `_convert_peft_config_moe`).
+_REWRITTEN: Final = frozenset(
+    {
+        *("afmoe", "cohere2_moe", "deepseek_v2", "deepseek_v3", "deepseek_v32", "dots1"),
+        *("ernie4_5_moe", "exaone_moe", "glm4_moe", "glm4_moe_lite", "glm_moe_dsa"),
+        *("hunyuan_v1_moe", "mellum", "minimax_m2", "mixtral", "olmoe", "qwen3_moe"),
+        *("qwen3_next", "solar_open"),
+    }
+)
+_OF_EXPERTS: Final = frozenset({"gate", "gate_proj", "up_proj", "down_proj"})
 _MATRIX_SIDES: Final = 2
+_KEY: Final = re.compile(r"[A-Za-z_]\w*")
 _DEEPEST_RULE: Final = 3  # rules for missing keys that lead to other missing keys
 #: Kinds of layers that the formulas for equal layers describe.
 _PLAIN: Final = frozenset({"full_attention", "sliding_attention"})
@@ -93,18 +110,36 @@ class _Config:
 
     def _said(self, key: str) -> tuple[object, bool]:
         """Return what the file says of a key, under any of its names, and whether it does."""
-        aliases = self.entry["aliases"]
-        names = [key, *(name for name, real in aliases.items() if real == key)]
-        names += [aliases[key]] if key in aliases else []
-        for name in names:
+        for path in self._paths(key):
             where: object = self.data
-            for part in name.split("."):
+            for part in path:
                 if not isinstance(where, Mapping) or part not in where:
                     break
                 where = where[part]
             else:
                 return where, True
         return None, False
+
+    def says(self, key: str) -> bool:
+        """Return whether the file has a value for the key that is neither null nor zero."""
+        return bool(self._said(key)[0])
+
+    def _paths(self, key: str) -> Iterator[tuple[str, ...]]:
+        """Yield the places where a key may be."""
+        aliases = self.entry["aliases"]
+        names = [key, *(name for name, real in aliases.items() if real == key)]
+        names += [aliases[key]] if key in aliases else []
+        yield from (tuple(name.split(".")) for name in names)
+
+    def path(self, key: str) -> tuple[str, ...]:
+        """Return where the file says a key, or the key itself if it does not."""
+        for path in self._paths(key):
+            where: object = self.data
+            for part in path:
+                where = where.get(part) if isinstance(where, Mapping) else None
+            if where is not None:
+                return path
+        return (key,)
 
     def _rounded(self, keys: Mapping[str, str]) -> int | None:
         """Return a width of which two thirds are rounded up to a multiple (`Lfm2MLP`)."""
@@ -118,8 +153,8 @@ class _Config:
         return -(-least // multiple) * multiple
 
     def size(self, *keys: str) -> int | None:
-        """Return the first of these keys that is a positive integer."""
-        values = (self.value(self.entry["aliases"].get(key, key)) for key in keys)
+        """Return the first of these keys that is a positive integer, or one for all layers."""
+        values = (_single(self.value(self.entry["aliases"].get(key, key))) for key in keys)
         return next((v for v in values if type(v) is int and v > 0), None)
 
     def holds(self, conditions: str, mixer: str, mlp: str) -> bool:
@@ -128,6 +163,9 @@ class _Config:
             word, _, kind = condition.partition("=")
             if kind:
                 if kind != (mixer if word == "mixer" else mlp):
+                    return False
+            elif word.startswith("?"):
+                if not self.says(word.removeprefix("?")):
                     return False
             elif bool(self.value(word.removeprefix("!"))) == word.startswith("!"):
                 return False
@@ -140,12 +178,42 @@ class _Config:
         return sides if len(sides) == len(found) else None
 
 
+def _single(value: object) -> object:
+    """Return the one value of a list with an entry per layer; anything else as it is."""
+    alike = isinstance(value, list) and value and all(each == value[0] for each in value)
+    return value[0] if isinstance(value, list) and alike else value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A size that a class reads: where the config says it, or would, and its value.
+
+    `follows`: it is said nowhere and follows from others.
+    """
+
+    path: tuple[str, ...]
+    value: int
+    follows: bool
+
+
 _Tensors = Mapping[str, tuple[int, ...]]
 
 
 def derived_table() -> Mapping[str, Entry]:
     """Return all entries by the name of the class."""
     return _table()
+
+
+def named_sizes(entry: Entry, config: Mapping[str, object]) -> Mapping[str, Named]:
+    """Return the positive sizes that the tensors of this class are made of, by the class's keys."""
+    read, found = _Config(entry, config), {}
+    rows = (*entry["layer"], *entry["model"])
+    for key in dict.fromkeys(key for _, sides, _ in rows for key in _KEY.findall(sides)):
+        value = read.value(key)
+        if key != "x" and type(value) is int and value > 0:
+            follows = not read.says(key) and isinstance(entry["defaults"].get(key), str)
+            found[key] = Named(path=read.path(key), value=value, follows=follows)
+    return found
 
 
 def read_entry(name: str, entry: Entry, config: Mapping[str, object]) -> Shape | None:
@@ -186,6 +254,16 @@ def is_bypassed(architecture: str, linear: str) -> bool:
     entry = _table().get(architecture)
     mamba = entry is not None and entry["model_type"] in _STATE_SPACES
     return mamba and linear.rpartition(".")[2] in ("out_proj", "x_proj", "dt_proj")
+
+
+def is_redirected(model_type: str, linear: str | None = None) -> bool:
+    """Return whether PEFT turns a target of this name into one of the experts' tensors.
+
+    Dense layers and shared experts have modules of the same names, which then get no adapter.
+    Without a name: whether PEFT rewrites a pattern into the last parts of the names it matches.
+    """
+    last = None if linear is None else linear.rpartition(".")[2]
+    return model_type in _REWRITTEN and (last is None or last in _OF_EXPERTS)
 
 
 def linear_keys(entry: Entry) -> Mapping[str, str]:

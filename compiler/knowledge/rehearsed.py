@@ -5,20 +5,30 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from ftc.compiler.knowledge.shape import Shape
+
 __all__ = ["Rehearsed", "find_rehearsed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsed:
-    """The result of an architecture: the stage that failed and why, or None and None."""
+    """The result of an architecture: the stage that failed and why, or None and None.
+
+    `mlp` limits a failure to models that have layers of this kind.
+    """
 
     stage: str | None
     reason: str | None
+    mlp: str | None = None
 
 
-def find_rehearsed(architecture: str) -> Rehearsed | None:
-    """Return the result of an architecture; None if it was never rehearsed."""
-    return _table().get(architecture)
+def find_rehearsed(architecture: str, shape: Shape | None = None) -> Rehearsed | None:
+    """Return the result of an architecture, for models of this shape; None if never rehearsed."""
+    found = _table().get(architecture)
+    if found is None or found.mlp is None or shape is None:
+        return found
+    hit = any(kind.mlp == found.mlp for kind in shape.kinds)
+    return found if hit else Rehearsed(stage=None, reason=None)
 
 
 @cache
@@ -26,6 +36,6 @@ def _table() -> dict[str, Rehearsed]:
     text = (files("ftc.compiler.knowledge") / "rehearsed.json").read_text(encoding="utf-8")
     entries = json.loads(text)["architectures"]
     return {
-        name: Rehearsed(stage=entry.get("stage"), reason=entry.get("reason"))
+        name: Rehearsed(stage=entry.get("stage"), reason=entry.get("reason"), mlp=entry.get("mlp"))
         for name, entry in entries.items()
     }

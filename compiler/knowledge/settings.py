@@ -116,6 +116,13 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         unwritten=True,
     ),
     Setting(
+        name="router_loss",
+        constant="ROUTER_LOSS",
+        argument="router_aux_loss_coef",
+        field="/training/router_loss",
+        unwritten=True,
+    ),
+    Setting(
         name="label_smoothing",
         constant="LABEL_SMOOTHING",
         argument="label_smoothing_factor",

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ftc.compiler.knowledge.router_losses import stops_at_router_loss
 from ftc.compiler.plan.decision import Decision, derived, keep, pass_through
 from ftc.compiler.plan.gguf.verification import decide_verification
 from ftc.compiler.plan.job import Job
@@ -32,6 +33,7 @@ from ftc.compiler.plan.splits import (
     decide_judged_rows,
     decide_metric,
 )
+from ftc.spec.schema import find_field
 from ftc.spec.sections import Metric
 
 #: The decisions about an adapter, by the field of `Adapter` that holds them.
@@ -86,8 +88,19 @@ def gather_decisions(decided: Decided) -> Decisions:
         trained_layers=_held(frame.freezing, "layers"),
         also_train=decide_parts(spec),
         new_tokens=decide_new_tokens(spec),
-        settings=pass_through(spec),
+        settings={**_without_router_loss(frame), **pass_through(spec)},
     )
+
+
+def _without_router_loss(frame: Frame) -> dict[str, Decision[Any]]:
+    """Turn TRL's router loss off where the model's own config would switch it on, in vain."""
+    shape = frame.shape
+    if not stops_at_router_loss(shape.architecture, experts=bool(shape.experts)):
+        return {}
+    read = find_field("/training/router_loss").schema["x-when"]["/objective/type"]
+    if frame.spec.objective.type not in read:
+        return {}
+    return {"router_loss": derived(0, "router_loss.none", architecture=shape.architecture)}
 
 
 def _held(owner: object, field: str) -> Any:

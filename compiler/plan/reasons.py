@@ -305,6 +305,9 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "lora_targets.pattern": "the {modules} kinds of linear modules that the pattern matches",
     "new_tokens": "the number of tokens in `{field}`; each starts near the mean of the others",
     "trained_layers.quarter": "the last {count} of {layers} layers: the quarter next to the output",
+    "lora_targets.apart": "{modules} kinds of linear modules except the head; PEFT would take the "
+    "targets {left} for the experts",
+    "router_loss.none": "the loss cannot be computed for {architecture}",
     "lora_targets.all": "all {modules} kinds of linear modules except the head",
     "bound.divergence": "in nats per token: export.py measures the expected cost of each type's "
     "rounding for this model, and adds a margin",

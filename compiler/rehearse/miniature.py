@@ -1,21 +1,21 @@
 """The miniature of a model: its `config.json` with small sizes, all other settings unchanged."""
 
-import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, Final
 
 from ftc.compiler.knowledge.architecture import Shape, read_shape
 from ftc.compiler.knowledge.derived import derived_table
-
-#: Weights in a block of a K-quant. llama.cpp falls back to another type for other widths.
-BLOCK: Final = 256
-INTERMEDIATE: Final = 512
-EXPERT: Final = 256
-LAYERS: Final = 2
-_WIDEST: Final = 3 * BLOCK  # still a small model with a vocabulary of 150,000 tokens
-_NARROWEST_HEAD: Final = 16
-_MOST_SHARED: Final = 16  # query heads per key head
+from ftc.compiler.knowledge.wrappers import find_wrapper
+from ftc.compiler.rehearse.derived_miniature import shrink_derived
+from ftc.compiler.rehearse.heads import (
+    EXPERT,
+    INTERMEDIATE,
+    LAYERS,
+    Heads,
+    choose_heads,
+    shrink_width,
+)
+from ftc.compiler.rehearse.wrapped_miniature import shrink_wrapper
 
 #: The period of the attention pattern in layers, for models whose config lacks it. llama.cpp has
 #: the same numbers in its code (`load_swa_pattern`, `n_no_rope_layer_step`).
@@ -33,23 +33,8 @@ _OLD_NAMES: Final = frozenset({"gpt2", "gpt_bigcode", "gptj"})
 _OWN_KEY_HEADS: Final = _OLD_NAMES | {"gpt_neo", "gpt_neox", "bloom", "falcon"}
 _FOUR_TIMES_HIDDEN: Final = _OLD_NAMES | {"gpt_neo", "bloom", "falcon"}  # by default
 _ROTATED_SHARES: Final = ("partial_rotary_factor", "rotary_pct")
-#: Classes that read `head_dim`, as llama.cpp does, although their real configs omit it.
-_FREE_HEADS: Final = frozenset({"llama", "mistral", "mixtral"})
-#: Classes whose `head_dim` llama.cpp ignores: it takes the model's width over the heads.
-_BOUND_HEADS: Final = frozenset({"cohere2"})
 #: Classes whose feed-forward width llama.cpp's converter takes to be four times the model's.
 _BOUND_MLP: Final = frozenset({"phi"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Heads:
-    """The heads of the miniature; `explicit` if `head_dim` does not follow from `hidden`."""
-
-    hidden: int
-    heads: int
-    kv_heads: int
-    head_dim: int
-    explicit: bool
 
 
 def shrink(config: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -58,10 +43,15 @@ def shrink(config: Mapping[str, Any]) -> dict[str, Any] | None:
     The vocabulary, context, rotations, norms, biases, ties, soft-caps and multipliers stay.
     Each row width has the same greatest common divisor with 256 as the real width.
     """
+    wrapper = find_wrapper(config)
+    if wrapper is not None:
+        return shrink_wrapper(config, wrapper, shrink)
     shape = read_shape(config)
-    if shape is None or shape.architecture in derived_table():
+    if shape is None:
         return None
-    heads, layers = _heads(shape, config), _layers(shape, config)
+    if shape.architecture in derived_table():
+        return shrink_derived(config, derived_table()[shape.architecture], shape)
+    heads, layers = choose_heads(shape, config), _layers(shape, config)
     small = dict(config)
     small.pop("quantization_config", None)
     small.update(_named(shape, config, heads, layers))
@@ -80,83 +70,6 @@ def shrink(config: Mapping[str, Any]) -> dict[str, Any] | None:
         ):  # a fraction of a head, whose numbers rotate in pairs
             small[name] = round(config[name] * heads.head_dim / 2) * 2 / heads.head_dim
     return small
-
-
-def shrink_width(real: int, about: int) -> int:
-    """Return a width near `about` with the same greatest common divisor with 256 as `real`."""
-    part = math.gcd(real, BLOCK)
-    small = about if part == BLOCK else about + part
-    return min(real, small)
-
-
-def _heads(shape: Shape, config: Mapping[str, Any]) -> _Heads:
-    """Keep the number of query heads per key head, and a head's width if the code depends on it.
-
-    For most families llama.cpp requires that all heads together are as wide as the model. Seven
-    query heads per key head then fit no small multiple of 256, so the nearest number is used.
-    """
-    hidden = shrink_width(shape.hidden, BLOCK)
-    shared = shape.heads // shape.kv_heads
-    own_width = config.get("head_dim") is not None and shape.model_type not in _BOUND_HEADS
-    if own_width or shape.heads * shape.head_dim != shape.hidden:
-        return _free(shape, hidden)
-    exact = next(_coupled(shape, config, shared), None)
-    if exact is not None and exact.hidden <= _WIDEST:
-        return exact
-    if exact is None or shape.model_type in _FREE_HEADS:
-        return _free(shape, hidden)
-    others = (next(_coupled(shape, config, number), exact) for number in range(2, _MOST_SHARED + 1))
-    narrow = (heads for heads in others if heads.hidden <= _WIDEST)
-
-    def distance(heads: _Heads) -> tuple[int, int]:
-        return abs(heads.heads // heads.kv_heads - shared), heads.hidden
-
-    return min(narrow, key=distance, default=exact)
-
-
-def _free(shape: Shape, hidden: int) -> _Heads:
-    """Return heads of the real width, independent of the hidden width."""
-    part = math.gcd(shape.heads * shape.head_dim, BLOCK)
-    whole = (shape.heads, shape.kv_heads)
-    counts = _counts(shape, shape.heads // shape.kv_heads)
-    fitting = (n for n in counts if math.gcd(n[0] * shape.head_dim, BLOCK) == part)
-    heads, kv_heads = next(fitting, whole)
-    return _Heads(
-        hidden=hidden, heads=heads, kv_heads=kv_heads, head_dim=shape.head_dim, explicit=True
-    )
-
-
-def _coupled(shape: Shape, config: Mapping[str, Any], shared: int) -> Iterator[_Heads]:
-    """Yield heads that together are as wide as the model, starting with the narrowest model."""
-    part = math.gcd(shape.hidden, BLOCK)
-    for hidden in range(part, shape.hidden + 1, part):
-        if hidden < min(shape.hidden, BLOCK * 3 // 4) or math.gcd(hidden, BLOCK) != part:
-            continue
-        for heads, kv_heads in _counts(shape, shared):
-            head_dim, rest = divmod(hidden, heads)
-            fits = not rest and head_dim % 2 == 0 and head_dim >= min(_NARROWEST_HEAD, part)
-            if fits and (head_dim == shape.head_dim or not _has_factors(config)):
-                yield _Heads(
-                    hidden=hidden,
-                    heads=heads,
-                    kv_heads=kv_heads,
-                    head_dim=head_dim,
-                    explicit=False,
-                )
-                break
-
-
-def _counts(shape: Shape, shared: int) -> Iterator[tuple[int, int]]:
-    """Yield (query heads, key heads) to try: several of each if the real model has several."""
-    several = (4, 2, 8) if shared == 1 else (2,)
-    for kv_heads in (*(n for n in several if n < shape.kv_heads), shape.kv_heads):
-        yield shared * kv_heads, kv_heads
-
-
-def _has_factors(config: Mapping[str, Any]) -> bool:
-    """Return whether rotations have a factor per pair of a head's numbers."""
-    scaling = config.get("rope_scaling") or config.get("rope_parameters")
-    return isinstance(scaling, Mapping) and any(isinstance(v, list) for v in scaling.values())
 
 
 def _layers(shape: Shape, config: Mapping[str, Any]) -> int:
@@ -189,7 +102,7 @@ def _lists(config: Mapping[str, Any], layers: int) -> dict[str, Any]:
     return cut
 
 
-def _named(shape: Shape, config: Mapping[str, Any], heads: _Heads, layers: int) -> dict[str, int]:
+def _named(shape: Shape, config: Mapping[str, Any], heads: Heads, layers: int) -> dict[str, int]:
     """Return the sizes under the names that this class's config uses."""
     old = shape.model_type in _OLD_NAMES
     sizes = {

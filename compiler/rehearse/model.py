@@ -57,7 +57,7 @@ def make_miniature(place: Path, folder: Path, log: Path, *, trusted: bool) -> st
         name = next(iter(config.get("architectures") or ["this architecture"]))
         raise StageFailed(f"ftc has no formula for the sizes of `{name}`")
     folder.mkdir(parents=True)
-    _copy_small_files(place, folder)
+    copy_small_files(place, folder)
     (folder / CONFIG_FILE).write_text(json.dumps(small, indent=2) + "\n", encoding="utf-8")
     said = run_script("build_model.py", [folder, *(["--trust"] if trusted else [])], log)
     return f"{said.strip().splitlines()[-1]}, {_sizes(small)}"
@@ -85,7 +85,7 @@ def run_script(name: str, arguments: list[Path | str], log: Path) -> str:
     return done.stdout
 
 
-def _copy_small_files(place: Path, folder: Path) -> None:
+def copy_small_files(place: Path, folder: Path) -> None:
     """Copy the tokenizer, the chat template and every other file that contains no weights."""
     for path in sorted(place.iterdir()):
         left_out = path.name in _LEFT_OUT or path.name.endswith((*_WEIGHTS, ".index.json"))
@@ -94,6 +94,7 @@ def _copy_small_files(place: Path, folder: Path) -> None:
 
 
 def _sizes(config: Mapping[str, Any]) -> str:
+    config = config.get("text_config") or config
     layers = next(config[key] for key in _LAYER_KEYS if key in config)
     hidden = next(config[key] for key in _HIDDEN_KEYS if key in config)
     return f"{layers} layers, {hidden} wide"

@@ -30,7 +30,13 @@ HERE: Final = Path(__file__).parent
 CASES: Final[Mapping[str, Any]] = json.loads((HERE / "layouts.json").read_text(encoding="utf-8"))
 #: The type of the wrapper's text model, where AutoModelForCausalLM loads it alone.
 ALONE: Final = {"qwen3_5": "Qwen3_5ForCausalLM"}
-LINEARS: Final = 7 * 4  # in the language model's four layers
+#: A wrapper, a wrapper of a hybrid and a model with experts: where the layers of the language model
+#: are in the base's files, and how many linear modules these have.
+RESUMED: Final = (
+    ("gemma3", "language_model.model.layers.", 7 * 4),
+    ("qwen3_5", "model.language_model.layers.", 3 * (5 + 3) + 4 + 3),
+    ("qwen3_moe", "model.layers.", 4 * 2),
+)
 
 
 def write_base(folder: Path, name: str, sdist: Path) -> Path:
@@ -104,9 +110,12 @@ def test_every_reader_has_the_trained_model(merged: Mapping[str, Any], name: str
     assert found.get("gguf", 0) < min(most, 0.001)
 
 
-def test_a_wrapper_is_trained_stopped_and_resumed(tmp_path: Path, sdist: Path) -> None:
+@pytest.mark.parametrize(("name", "inside", "linears"), RESUMED)
+def test_it_is_trained_stopped_and_resumed(
+    tmp_path: Path, sdist: Path, name: str, inside: str, linears: int
+) -> None:
     """By the bundle of a spec: the resumed adapter is the uninterrupted one, in the text alone."""
-    base = write_base(tmp_path / "base", "gemma3", sdist)
+    base = write_base(tmp_path / "base", name, sdist)
     build(base)
     write_rows(tmp_path)
     bundle = compile_spec(
@@ -137,7 +146,7 @@ def test_a_wrapper_is_trained_stopped_and_resumed(tmp_path: Path, sdist: Path) -
     old, new = (read_weights(folder) for folder in (base, bundle / "run/merged"))
     assert old.entries == new.entries
     changed = {name for name in old.entries if not torch.equal(old.read(name), new.read(name))}
-    assert len(changed) == LINEARS
-    assert all(name.startswith("language_model.model.layers.") for name in changed)
+    assert len(changed) == linears
+    assert all(name.startswith(inside) for name in changed)
     config = (base / "config.json").read_bytes()
     assert (bundle / "run/merged/config.json").read_bytes() == config

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 
 from ftc.compiler.knowledge.architecture import Shape, count_adapter_parameters
-from ftc.compiler.knowledge.derived import is_bypassed
+from ftc.compiler.knowledge.derived import is_bypassed, is_redirected
 from ftc.compiler.knowledge.module_names import find_module_names
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
@@ -231,6 +231,11 @@ def _targets(spec: Spec, shape: Shape) -> Decision[tuple[str, ...]]:
         return derived((ALL_LINEAR,), "lora_targets.unknown", architecture=shape.architecture)
     names = (attention_modules(shape) if written == "attention" else ()) or linear_modules(shape)
     names = tuple(name for name in names if not is_bypassed(shape.architecture, name))
+    left = tuple(name for name in names if is_redirected(shape.model_type, name))
+    names = tuple(name for name in names if name not in left)
+    if written == "auto" and left:
+        said = ", ".join(dict.fromkeys(f"`{name.rpartition('.')[2]}`" for name in left))
+        return derived(names, "lora_targets.apart", modules=len(names), left=said)
     if written == "auto":
         return derived(names, "lora_targets.all", modules=len(names))
     return keep(spec, "/method/targets", names)

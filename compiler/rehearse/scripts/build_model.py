@@ -9,9 +9,16 @@ lets the code run that the folder brings, as `model.trust_remote_code` of a spec
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers import (
+    MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING,
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForImageTextToText,
+    AutoTokenizer,
+)
 
 SEED = 20
 # Wide enough for logits that differ by more than rounding: sqrt(1 / 256), not the usual 0.02.
@@ -32,13 +39,21 @@ trusted = "--trust" in sys.argv
 written = (folder / "config.json").read_text(encoding="utf-8")
 config = AutoConfig.from_pretrained(folder, trust_remote_code=trusted)
 tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=trusted)
-config.initializer_range = SPREAD
+for section in (config, config.get_text_config()):
+    section.initializer_range = SPREAD
+wrapped = type(config) in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
+kind: Any = AutoModelForImageTextToText if wrapped else AutoModelForCausalLM
 torch.manual_seed(SEED)
-model = AutoModelForCausalLM.from_config(config, trust_remote_code=trusted)
+model = kind.from_config(config, trust_remote_code=trusted)
 with torch.no_grad():
     for parameter in model.parameters():
         if parameter.dim() == 1:
             parameter.add_(torch.randn_like(parameter), alpha=OFFSET)
+    # Where the weights of the norms take the place of the usual division of the scores, ones would
+    # let a single token decide, and then rounding decides which.
+    for module in model.modules():
+        if getattr(module, "scaling", None) == 1.0 and hasattr(module, "k_norm"):
+            module.k_norm.weight *= module.k_norm.weight.numel() ** -0.5
     markers = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
     markers |= {
         number for number in range(len(tokenizer)) if not str(tokenizer.decode(number)).strip()

@@ -10,7 +10,8 @@ import pytest
 
 from ftc.compiler.knowledge.architecture import Shape, read_shape
 from ftc.compiler.knowledge.models import all_models
-from ftc.compiler.rehearse.miniature import BLOCK, shrink, shrink_width
+from ftc.compiler.rehearse.heads import BLOCK, shrink_width
+from ftc.compiler.rehearse.miniature import shrink
 
 CASES = json.loads(
     (Path(__file__).parents[1] / "knowledge" / "architecture_cases.json").read_text()
@@ -65,10 +66,7 @@ def test_every_architecture_has_a_miniature(name: str) -> None:
     "model", [each for each in all_models() if each.wrapper is None], ids=lambda model: model.id
 )
 def test_every_known_model_has_a_small_one(model: Any) -> None:
-    """At most 40 M parameters without embeddings, and a similar number of queries per key head.
-
-    A multimodal model has no miniature: its rehearsal ends and says so.
-    """
+    """At most 40 M parameters without embeddings, and a similar number of queries per key head."""
     real, small = shapes(model.config)
     assert small.parameters - small.embedding_parameters - small.head_parameters < 40e6
     assert small.layers <= 8

@@ -1,0 +1,46 @@
+"""Classes with experts whose router loss TRL can compute, and those where it must not try."""
+
+from typing import Final
+
+__all__ = ["has_router_loss", "stops_at_router_loss"]
+
+#: Those of the tables whose `forward` returns `aux_loss` in the pinned transformers, and whose
+#: configuration has the `num_experts` that TRL reads (trl/trainer/utils.py, `_fused_forward`).
+_CLASSES: Final = frozenset(
+    {
+        "Ernie4_5_MoeForCausalLM",
+        "GptOssForCausalLM",
+        "HYV3ForCausalLM",
+        "JambaForCausalLM",
+        "LagunaForCausalLM",
+        "MellumForCausalLM",
+        "MiniMaxM2ForCausalLM",
+        "MixtralForCausalLM",
+        "OlmoeForCausalLM",
+        "Qwen2MoeForCausalLM",
+        "Qwen3MoeForCausalLM",
+        "Qwen3NextForCausalLM",
+        "Qwen3_5MoeForCausalLM",
+    }
+)
+#: Classes without it whose configuration has a weight for the loss by default, so that TRL asks for
+#: the loss even of their dense models.
+_BY_DEFAULT: Final = frozenset(
+    {
+        "GraniteMoeForCausalLM",
+        "GraniteMoeHybridForCausalLM",
+        "GraniteMoeSWAForCausalLM",
+        "GraniteMoeSharedForCausalLM",
+        "Llama4ForCausalLM",
+    }
+)
+
+
+def has_router_loss(architecture: str) -> bool:
+    """Return whether transformers and TRL compute this class's router loss."""
+    return architecture in _CLASSES
+
+
+def stops_at_router_loss(architecture: str, *, experts: bool) -> bool:
+    """Return whether TRL would stop at a weight that the model's own config has."""
+    return architecture in _BY_DEFAULT or (experts and architecture not in _CLASSES)

@@ -1,0 +1,81 @@
+"""The miniatures of derived classes and wrappers: every config of the benchmark."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from benchmarks.families import read_cases
+from ftc.compiler.knowledge.architecture import read_shape
+from ftc.compiler.knowledge.shape import Shape
+from ftc.compiler.knowledge.wrappers import find_wrapper, text_config
+from ftc.compiler.rehearse.miniature import shrink
+
+CONFIGS = {family.name: family.config for family in read_cases()}
+MOST_MILLIONS = 600  # with a vocabulary of 150,000 tokens
+
+
+def shape_of(config: Mapping[str, Any]) -> Shape:
+    """Read the sizes of a model, or of the language model in a wrapper."""
+    wrapper = find_wrapper(config)
+    inside = config if wrapper is None else text_config(config, wrapper)
+    assert inside is not None
+    shape = read_shape(inside)
+    assert shape is not None
+    return shape
+
+
+def shapes(name: str) -> tuple[Shape, Shape]:
+    """Return the sizes of a model and of its miniature."""
+    small = shrink(CONFIGS[name])
+    assert small is not None
+    return shape_of(CONFIGS[name]), shape_of(small)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_every_part_of_the_model_is_there(name: str) -> None:
+    """Each kind of layer, each linear module, the experts per token and the shared key heads."""
+    real, small = shapes(name)
+
+    assert {(k.mixer, k.mlp) for k in small.kinds} == {(k.mixer, k.mlp) for k in real.kinds}
+    assert set(small.linear_shapes) == set(real.linear_shapes)
+    assert small.experts_per_token == real.experts_per_token <= max(small.experts, 1)
+    assert (small.vocab, small.tied) == (real.vocab, real.tied)
+    assert small.attention_bias == real.attention_bias
+    assert small.layers <= real.layers
+    assert small.heads % small.kv_heads == 0
+    assert (small.kv_heads > 1) == (real.kv_heads > 1)
+    embeddings = small.embedding_parameters + small.head_parameters
+    assert small.parameters - embeddings < min(real.parameters, MOST_MILLIONS * 10**6)
+
+
+def test_equations_between_sizes_stay() -> None:
+    """A state space is as wide as before against the model, and its groups divide its heads."""
+    small = shrink(CONFIGS["bamba"])
+    assert small is not None
+    wide = small["mamba_n_heads"] * small["mamba_d_head"]
+    assert wide == small["mamba_expand"] * small["hidden_size"]
+    assert small["attn_layer_indices"] == [9]
+    small = shrink(CONFIGS["lfm2"])
+    assert small is not None
+    assert small["conv_dim"] == small["block_dim"] == small["hidden_size"]
+    assert small["full_attn_idxs"] == [2]
+
+
+def test_groups_of_experts_stay() -> None:
+    """DeepSeek-V3 chooses from four of eight groups, which have two experts each."""
+    small = shrink(CONFIGS["deepseek-v3"])
+    assert small is not None
+    assert (small["n_group"], small["n_routed_experts"]) == (8, 16)
+    assert small["num_nextn_predict_layers"] == 0
+
+
+def test_a_tower_ends_in_the_width_of_the_text() -> None:
+    """It has two layers of two heads, and its own head's width."""
+    small = shrink(CONFIGS["qwen3-vl"])
+    assert small is not None
+    tower, text = small["vision_config"], small["text_config"]
+    assert tower["out_hidden_size"] == text["hidden_size"] == 256
+    assert (tower["depth"], tower["num_heads"], tower["hidden_size"]) == (2, 2, 128)
+    assert tower["deepstack_visual_indexes"] == [1]
+    assert small["image_token_id"] == CONFIGS["qwen3-vl"]["image_token_id"]
