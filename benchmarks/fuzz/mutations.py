@@ -137,7 +137,7 @@ def _replace(draw: st.DrawFn, tree: Any) -> Any:
         return draw(VALUES)
     keys = list(tree) if isinstance(tree, dict) else list(range(len(tree)))
     key = draw(st.sampled_from(keys))
-    copy = tree.copy()
+    copy: Any = tree.copy()
     how = draw(st.integers(0, 7))
     if how == 0:
         del copy[key]

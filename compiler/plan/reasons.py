@@ -159,7 +159,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "accumulation": "global batch {batch} / (micro-batch {micro} x world {world})",
     "checkpointing.off": "activations fit in memory, and keeping them saves recomputing",
     "checkpointing.off.needs": "activations fit in memory, and keeping them saves recomputing",
-    "checkpointing.off.slower": "activations fit in memory; with recomputing, a step takes "
+    "checkpointing.off.slower": "activations fit in memory; with any recomputed, a step takes "
     "{slower_share} longer",
     "checkpointing.on": "recomputing activations needs the least memory",
     "checkpointing.on.needs": "without it even a micro-batch of {rows} needs {device_bytes}",

@@ -9,6 +9,7 @@ import textwrap
 import tokenize
 
 _WIDTH = 100
+_JOINED_PERCENT = "\N{NO-BREAK SPACE}%"  # a number and its sign stay on one line
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9_]* = ")
 
 
@@ -34,8 +35,9 @@ def _wrap_line(line: str, comment: tokenize.TokenInfo | None) -> str:
         code = line[: comment.start[1]].rstrip()
         indent = line[: len(line) - len(line.lstrip())]
         words = comment.string.removeprefix("#").strip()
-        parts = textwrap.wrap(words, _WIDTH - len(indent) - 2, break_on_hyphens=False)
-        above = "\n".join(f"{indent}# {part}" for part in parts)
+        joined = words.replace(" %", _JOINED_PERCENT)
+        parts = textwrap.wrap(joined, _WIDTH - len(indent) - 2, break_on_hyphens=False)
+        above = "\n".join(f"{indent}# {part}" for part in parts).replace(_JOINED_PERCENT, " %")
     if len(code) > _WIDTH and _CONSTANT.match(code):
         code += "  # noqa: E501"
     return "\n".join(filter(None, (above, code)))

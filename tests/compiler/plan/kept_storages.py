@@ -15,17 +15,19 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import LlamaConfig, LlamaForCausalLM
-from trl.models import enable_selective_activation_checkpointing
+from trl.models.selective_activation_checkpointing import (
+    enable_selective_activation_checkpointing,
+)
 
 STEPS = 3
 
 
-class Storages(TorchDispatchMode):
+class Storages(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Notes every storage that an operation returns, without holding it."""
 
     def __init__(self) -> None:
         """Begin with none."""
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.noted: dict[int, tuple[StorageWeakRef, int]] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -34,18 +36,24 @@ class Storages(TorchDispatchMode):
         for each in found if isinstance(found, (tuple, list)) else (found,):
             if isinstance(each, torch.Tensor):
                 storage = each.untyped_storage()
-                self.noted[storage._cdata] = (StorageWeakRef(storage), storage.nbytes())
+                reference = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
+                self.noted[storage._cdata] = (reference, storage.nbytes())
         return found
 
     def kept_bytes(self) -> int:
         """Return the bytes of the storages that are still there."""
-        return sum(size for reference, size in self.noted.values() if not reference.expired())
+        kept = 0
+        for reference, size in self.noted.values():
+            if not reference.expired():  # type: ignore[no-untyped-call]
+                kept += size
+        return kept
 
 
 def measure(recomputing: Any, config: Any, rows: int, length: int) -> dict[str, Any]:
     """Return the bytes kept by a forward pass of the layers, and the losses of three steps."""
     torch.manual_seed(0)
-    model = LlamaForCausalLM(LlamaConfig(**config)).to(torch.bfloat16)
+    model: Any = LlamaForCausalLM(LlamaConfig(**config))
+    model = model.to(torch.bfloat16)
     if recomputing == "selective":
         enable_selective_activation_checkpointing(model)
         model.gradient_checkpointing_enable({"selective": True})
@@ -62,7 +70,7 @@ def measure(recomputing: Any, config: Any, rows: int, length: int) -> dict[str, 
             kept = storages.kept_bytes()
         logits = model.lm_head(hidden).float().flatten(0, 1)
         loss = torch.nn.functional.cross_entropy(logits[:-1], ids.flatten()[1:])
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         optimizer.zero_grad()
         losses.append(loss.item())

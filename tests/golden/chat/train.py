@@ -32,7 +32,7 @@ DATA, OUT = HERE / "run/data", HERE / "run/train"
 # What was decided, and why
 
 MODEL = "HuggingFaceTB/SmolLM2-1.7B-Instruct"
-MODEL_REVISION = None
+MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --update` pins it
 LOAD_DTYPE = "bfloat16"  # the frozen base is only used in bf16 matrix products
 ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
 LORA_RANK = 32  # set by `method.rank` in the spec
@@ -40,11 +40,11 @@ LORA_ALPHA = 64  # twice the rank of 32
 LORA_DROPOUT = 0.05  # the default of `method.dropout`
 LORA_TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj"]  # set by `method.targets` in the spec
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
-# all rows of a process in a step at once: 6.5 GiB of 23.6 GiB; with 1 row at a time a step takes 16
-# % longer
+# all rows of a process in a step at once: 6.5 GiB of 23.6 GiB; with 1 row at a time a step takes
+# 16 % longer
 LADDER = [[2, 1], [1, 2]]
 EVAL_BATCH = 2  # as many rows at a time as in training
-# activations fit in memory; with recomputing, a step takes 38 % longer
+# activations fit in memory; with any recomputed, a step takes 38 % longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 2.0  # set by `training.epochs` in the spec
 LEARNING_RATE = 0.0002  # set by `training.learning_rate` in the spec

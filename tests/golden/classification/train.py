@@ -31,7 +31,7 @@ DATA, OUT = HERE / "run/data", HERE / "run/train"
 # What was decided, and why
 
 MODEL = "Qwen/Qwen2.5-0.5B-Instruct"
-MODEL_REVISION = None
+MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --update` pins it
 LOAD_DTYPE = "float32"  # the fp32 weights are the master copy; autocast computes in bf16
 ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
 METRIC = "macro_f1"  # it gives each of 12 labels the same weight, however rare
@@ -41,7 +41,7 @@ LADDER = [[16, 2], [8, 4], [4, 8], [2, 16], [1, 32]]
 # evaluation has no backward pass, so 32 rows at a time need no more memory than training, and are
 # faster
 EVAL_BATCH = 32
-# activations fit in memory; with recomputing, a step takes 26 % longer
+# activations fit in memory; with any recomputed, a step takes 26 % longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 3.0  # 2,400 rows are few, so they are read three times
 # 2e-5 at 7B, falling with size^0.4 and not scaled with the batch; this model has 494M

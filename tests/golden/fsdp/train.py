@@ -33,7 +33,7 @@ DATA, OUT = HERE / "run/data", HERE / "run/train"
 # What was decided, and why
 
 MODEL = "meta-llama/Llama-3.1-70B-Instruct"
-MODEL_REVISION = None
+MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --update` pins it
 LOAD_DTYPE = "bfloat16"  # the frozen base is only used in bf16 matrix products
 ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
 LORA_RANK = 16  # the usual rank for a model of 70.6B parameters

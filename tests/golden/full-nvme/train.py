@@ -33,14 +33,14 @@ DATA, OUT = HERE / "run/data", HERE / "run/train"
 # What was decided, and why
 
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
-MODEL_REVISION = None
+MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --update` pins it
 LOAD_DTYPE = "bfloat16"  # DeepSpeed keeps its own fp32 master copy of the bf16 weights
 ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # the fastest that fits, with 17.2 GiB of 23.5 GiB; with 4 rows at a time a step takes 45 % longer
 LADDER = [[8, 4], [4, 8], [2, 16], [1, 32]]
 EVAL_BATCH = 8  # as many rows at a time as in training
-GRADIENT_CHECKPOINTING = True  # without it even a micro-batch of 1 needs 23.6 GiB
+GRADIENT_CHECKPOINTING = True  # recomputing activations needs the least memory
 EPOCHS = 2.0  # set by `training.epochs` in the spec
 # 2e-5 at 7B, falling with size^0.4 and not scaled with the batch; this model has 8.03B
 LEARNING_RATE = 2e-05

@@ -32,7 +32,7 @@ DATA, OUT = HERE / "run/data", HERE / "run/train"
 # What was decided, and why
 
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
-MODEL_REVISION = None
+MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --update` pins it
 LOAD_DTYPE = "bfloat16"  # DeepSpeed keeps its own fp32 master copy of the bf16 weights
 ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
@@ -40,7 +40,7 @@ ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other packa
 # 76 % longer
 LADDER = [[2, 1], [1, 2]]
 EVAL_BATCH = 2  # as many rows at a time as in training
-# activations fit in memory; with recomputing, a step takes 3 % longer
+# activations fit in memory; with any recomputed, a step takes 3 % longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 5.0  # set by `training.epochs` in the spec
 # 2e-5 at 7B, falling with size^0.4 and not scaled with the batch; this model has 8.03B

@@ -32,7 +32,7 @@ DATA, OUT = HERE / "run/data", HERE / "run/train"
 # What was decided, and why
 
 MODEL = "HuggingFaceTB/SmolLM2-1.7B-Instruct"
-MODEL_REVISION = None
+MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --update` pins it
 LOAD_DTYPE = "bfloat16"  # the frozen base is only used in bf16 matrix products
 ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
 LORA_RANK = 16  # the usual rank for a model of 1.71B parameters
@@ -58,7 +58,7 @@ UNDESIRABLE_WEIGHT = 1.42  # 66 answers of this kind weigh as much as 94 of the 
 # 55 % longer
 LADDER = [[4, 1], [2, 2]]
 EVAL_BATCH = 4  # as many rows at a time as in training
-# activations fit in memory; with recomputing, a step takes 27 % longer
+# activations fit in memory; with any recomputed, a step takes 27 % longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 2.0  # 128 pairs are few, so two epochs; more would overfit
 # 5e-6 at 7B as in Zephyr's recipe, falling with size^0.4: a fortieth of the rate for answers,

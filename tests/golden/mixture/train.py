@@ -33,7 +33,7 @@ DATA, OUT = HERE / "run/data", HERE / "run/train"
 # What was decided, and why
 
 MODEL = "HuggingFaceTB/SmolLM2-360M-Instruct"
-MODEL_REVISION = None
+MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --update` pins it
 LOAD_DTYPE = "bfloat16"  # the frozen base is only used in bf16 matrix products
 ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
 LORA_RANK = 32  # a model of only 362M parameters can use a higher rank
@@ -56,7 +56,7 @@ LADDER = [[8, 1], [4, 2], [2, 4], [1, 8]]
 # evaluation has no backward pass, so 16 rows at a time need no more memory than training, and are
 # faster
 EVAL_BATCH = 16
-# activations fit in memory; with recomputing, a step takes 25 % longer
+# activations fit in memory; with any recomputed, a step takes 25 % longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 2.0  # set by `training.epochs` in the spec
 LEARNING_RATE = 0.0002  # the rate of QLoRA's experiments up to 13B parameters, for any batch size

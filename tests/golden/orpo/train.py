@@ -31,7 +31,7 @@ DATA, OUT = HERE / "run/data", HERE / "run/train"
 # What was decided, and why
 
 MODEL = "HuggingFaceTB/SmolLM2-135M-Instruct"
-MODEL_REVISION = None
+MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --update` pins it
 LOAD_DTYPE = "float32"  # the fp32 weights are the master copy; autocast computes in bf16
 ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
 BETA = 0.1  # the weight of the preference beside the answers, as in the ORPO paper
@@ -42,7 +42,7 @@ LADDER = [[4, 1], [2, 2], [1, 4]]
 # evaluation has no backward pass, so 8 rows at a time need no more memory than training, and are
 # faster
 EVAL_BATCH = 8
-# activations fit in memory; with recomputing, a step takes 21 % longer
+# activations fit in memory; with any recomputed, a step takes 21 % longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 3.0  # 128 rows are few, so they are read three times
 # 8e-6 at 7B as in TRL's example, falling with size^0.4: answers are learned as well; this model has

@@ -32,7 +32,7 @@ DATA, OUT = HERE / "run/data", HERE / "run/train"
 # What was decided, and why
 
 MODEL = "HuggingFaceTB/SmolLM2-1.7B-Instruct"
-MODEL_REVISION = None
+MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --update` pins it
 LOAD_DTYPE = "bfloat16"  # the frozen base is only used in bf16 matrix products
 ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
 LORA_RANK = 64  # set by `method.rank` in the spec
@@ -53,7 +53,7 @@ LORA_INIT = "pissa_niter_16"  # set by `method.init` in the spec
 # 26 % longer
 LADDER = [[4, 1], [2, 2], [1, 4]]
 EVAL_BATCH = 4  # as many rows at a time as in training
-# activations fit in memory; with recomputing, a step takes 31 % longer
+# activations fit in memory; with any recomputed, a step takes 31 % longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 3.0  # 192 rows are few, so they are read three times
 LEARNING_RATE = 0.0002  # the rate of QLoRA's experiments up to 13B parameters, for any batch size

@@ -43,7 +43,7 @@ PACKED_LENGTH = 120  # rows of at most 120 tokens fill 94.7 % of it
 # 3.5 % longer
 LADDER = [[8, 1], [4, 2], [2, 4], [1, 8]]
 EVAL_BATCH = 8  # as many rows at a time as in training
-# activations fit in memory; with recomputing, a step takes 30 % longer
+# activations fit in memory; with any recomputed, a step takes 30 % longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 4.0  # set by `training.epochs` in the spec
 LEARNING_RATE = 0.001  # a model of 2.75M parameters tolerates a high rate

@@ -35,7 +35,7 @@ DATA, OUT = HERE / "run/data", HERE / "run/train"
 # What was decided, and why
 
 MODEL = "Qwen/Qwen2.5-7B-Instruct"
-MODEL_REVISION = None
+MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --update` pins it
 # bf16 for weights that are not in 4 bits, and for computing with those that are
 LOAD_DTYPE = "bfloat16"
 ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
@@ -61,7 +61,7 @@ LADDER = [[8, 1], [4, 2], [2, 4], [1, 8]]
 # evaluation has no backward pass, so 64 rows at a time need no more memory than training, and are
 # faster
 EVAL_BATCH = 64
-# activations fit in memory; with recomputing, a step takes 49 % longer
+# activations fit in memory; with any recomputed, a step takes 49 % longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 3.0  # 2,400 rows are few, so they are read three times
 LEARNING_RATE = 0.0002  # the rate of QLoRA's experiments up to 13B parameters, for any batch size

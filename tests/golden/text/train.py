@@ -33,7 +33,7 @@ DATA, OUT = HERE / "run/data", HERE / "run/train"
 # What was decided, and why
 
 MODEL = "Qwen/Qwen2.5-0.5B"
-MODEL_REVISION = None
+MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --update` pins it
 LOAD_DTYPE = "bfloat16"  # the frozen base is only used in bf16 matrix products
 ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
 LORA_RANK = 64  # text teaches an adapter more than answers do, and low ranks learn less of it
@@ -54,7 +54,7 @@ PACKED_LENGTH = 896  # rows of at most 896 tokens fill 96 % of it
 # 3.6 % longer
 LADDER = [[2, 1], [1, 2]]
 EVAL_BATCH = 2  # as many rows at a time as in training
-# activations fit in memory; with recomputing, a step takes 38 % longer
+# activations fit in memory; with any recomputed, a step takes 38 % longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 1.0  # text is read once; up to four epochs would teach nearly as much as new text
 LEARNING_RATE = 0.0001  # half of the rate for answers, because every token of a text is learned
