@@ -1,7 +1,7 @@
 """A bare answer: a message that contains only a value for the field that was asked."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ from ftc.spec.expectation import types_of
 from ftc.spec.schema import branches, fields
 from ftc.tui.choices import slug
 from ftc.tui.understanding.admission import admits
+from ftc.tui.understanding.exports import read_bits
 from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.numbers import as_written, read_number
@@ -31,11 +32,16 @@ _TALK: Final = frozenset(any_word for words in WORDS["talk"].values() for any_wo
 
 
 def understand(
-    text: str, draft: Mapping[str, Any], asked: str | None, planned: Mapping[str, Any] = _NOTHING
+    text: str,
+    draft: Mapping[str, Any],
+    asked: str | None,
+    planned: Mapping[str, Any] = _NOTHING,
+    columns: Collection[str] = (),
 ) -> Reading:
     """Return the reading of a message; what the words leave open is taken to answer `asked`.
 
-    `planned` holds the plan's values by pointer, for changes relative to them.
+    `planned` holds the plan's values by pointer, for changes relative to them. `columns` are those
+    of the data; a bare answer names no other column.
     """
     reading = read(text, draft, planned)
     if asked is None:
@@ -46,7 +52,7 @@ def understand(
     if not reading.empty:
         return reading
     change = read_answer(asked, text)
-    if change is None:
+    if change is None or _is_other_column(asked, change.value, columns):
         return reading
     kept = admits(asked, change.value)
     return Reading(changes=(change,)) if kept else Reading(refused=(change,))
@@ -57,6 +63,8 @@ def _own_answer(asked: str, text: str, reading: Reading) -> Change | None:
     bare = text.strip().strip("\"'`.")
     if asked == _TYPES and (_NONE.fullmatch(fold(bare)) or _says(reading, "no")):
         return Change(pointer=asked, value=[], words=bare)
+    if asked == _TYPES and not is_question(text) and (kind := read_bits(text)) is not None:
+        return Change(pointer=asked, value=[kind], words=bare)
     if asked == _GPU and _NO_GPU.fullmatch(fold(bare)):
         return Change(pointer=asked, value="cpu", words=bare)
     if reading.request is not None or " " in bare:
@@ -67,6 +75,13 @@ def _own_answer(asked: str, text: str, reading: Reading) -> Change | None:
     if named and find_model(bare) is None:
         return Change(pointer=asked, value=bare, words=bare)
     return None
+
+
+def _is_other_column(pointer: str, value: object, columns: Collection[str]) -> bool:
+    """Return whether a value names a column that the data do not have."""
+    if not pointer.startswith("/data/columns/"):
+        return False
+    return value not in columns if columns else " " in str(value)
 
 
 def _says(reading: Reading, kind: str) -> bool:

@@ -22,6 +22,7 @@ from ftc.tui.request_handlers import handle, save_at
 from ftc.tui.topic_answers import answer_question
 from ftc.tui.understanding.reader import WORDS_ALONE, read
 from ftc.tui.understanding.reading import Change, Choice, Paste, Reading, Understander
+from ftc.tui.understanding.sentences import is_question
 from ftc.tui.unknown_gpu import ask_near
 from ftc.tui.unused import name_unused
 
@@ -104,7 +105,9 @@ class Session(Conversation):
         pointer = self._asked_field()
         for understander in self.understanders:
             if understander.sure:
-                reading = understand(text, self.draft.data, pointer, self._planned())
+                reading = understand(
+                    text, self.draft.data, pointer, self._planned(), self._columns()
+                )
             else:
                 reading = understander.read(text, self.draft.data)
             if not reading.empty:
@@ -124,7 +127,7 @@ class Session(Conversation):
 
     def _aside(self, text: str) -> list[Line] | None:
         """Return the answer to a message about a topic or a goal that sets no field."""
-        answer = answer_question(self, text, None)
+        answer = answer_question(self, text, None) if is_question(text) else None
         if answer is not None:
             return answer
         near = ask_near(text)
@@ -208,6 +211,10 @@ class Session(Conversation):
         folded = text.casefold()
         named = next((each for each in self.options if each.label.casefold() == folded), None)
         return named or find_offer(text, self.options)
+
+    def _columns(self) -> tuple[str, ...]:
+        """Return the columns of the data; none while they are not known."""
+        return () if self.situation.data is None else self.situation.data.columns
 
     def _planned(self) -> dict[str, Any]:
         """Return the plan's values by the pointers of their fields."""

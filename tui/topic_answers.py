@@ -13,8 +13,9 @@ from ftc.tui.goal_dialogue import answer_without_data
 from ftc.tui.goals import Goal
 from ftc.tui.line import Line
 from ftc.tui.topics import Topic, find_topic
-from ftc.tui.understanding.message import fold
+from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.numbers import read_number
+from ftc.tui.understanding.quantities import read_prices
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Change, Request
 
@@ -102,6 +103,8 @@ def _privacy(conversation: Conversation, text: str) -> list[Line]:
 
 def _cost(conversation: Conversation, text: str) -> list[Line]:
     plan, voice = conversation.situation.plan, conversation.voice
+    if asked := tuple(read_prices(Message(text))):  # "at $2 an hour": tried, not set
+        plan = conversation.observer.look(conversation.draft.changed(asked)).plan
     if plan is None or plan.time is None:
         return _told(conversation, conversation.line("topic.cost.any"))
     if plan.cost is None:
@@ -109,7 +112,6 @@ def _cost(conversation: Conversation, text: str) -> list[Line]:
         count = plan.decisions.world.value
         line = conversation.line("topic.cost.no_price", time=time, count=count)
         return [*_time_told(conversation, plan), *_told(conversation, line)]
-    del text
     money = {key: round(getattr(plan.cost, key), 2) for key in ("total", "low", "high")}
     return _told(conversation, conversation.line("topic.cost", **money))
 

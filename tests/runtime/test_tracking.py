@@ -34,7 +34,9 @@ def test_a_tracker_is_what_the_spec_says(
     assert (tracker.kind, tracker.project, tracker.name) == found
 
 
-@pytest.mark.parametrize("kind", set(find_field("/tracking/type").schema["enum"]) - {"none"})
+@pytest.mark.parametrize(
+    "kind", sorted(set(find_field("/tracking/type").schema["enum"]) - {"none"})
+)
 def test_each_tracker_of_the_schema_has_a_module(tmp_path: Path, kind: str) -> None:
     """Its class has the Trainer's name of the tracker."""
     (tmp_path / "spec.json").write_text(json.dumps({"name": "triage", "tracking": kind}))

@@ -351,3 +351,33 @@ def test_a_later_fine_tune_gets_its_own_spec(session: Session) -> None:
         assert (second["model"], second["data"]) == ("./triage", "prefs.jsonl")
         assert second["objective"] == "dpo"
     assert session.draft == before
+
+
+def test_bits_answer_the_question_about_files(session: Session) -> None:
+    """A width alone names a GGUF type where files are asked about, not a 4-bit base."""
+    session.reply("qwen 2.5 7b on a 4090, tickets.csv, lora")
+    assert asked(session) == "/export/types"
+    session.reply("4 bits please")
+    assert (spec(session)["export"], spec(session)["method"]) == (["Q4_K_M"], "lora")
+
+
+def test_talk_does_not_answer_a_question_about_a_column(session: Session) -> None:
+    """A sentence is no column; a column of the file is."""
+    session.reply("qwen 2.5 7b on a 4090, tickets.csv, dpo")
+    assert (asked(session) or "").startswith("/data/columns/")
+    session.reply("hmm, not sure about that")
+    assert spec(session)["data"] == "tickets.csv"
+    session.reply("message")
+    assert spec(session)["data"] == {"source": "tickets.csv", "columns": {"prompt": "message"}}
+
+
+def test_a_price_in_a_question_is_tried_and_not_set(session: Session) -> None:
+    """The cost at that price is told, in any of the languages."""
+    session.reply("qwen 2.5 7b on a 4090, tickets.csv, lora")
+    for text in (
+        "what would it cost at $2 an hour?",
+        "\u00bfcu\u00e1nto costar\u00eda a 2 euros la hora?",
+    ):
+        lines = session.reply(text)
+        assert any("in the currency of your price" in line.text for line in lines)
+    assert spec(session)["hardware"] == "RTX-4090"

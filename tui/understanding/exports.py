@@ -6,7 +6,7 @@ from typing import Final, get_args
 
 from ftc.spec.sections import GgufType
 from ftc.tui.understanding.lexicon import WORDS, any_of
-from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.reading import Change
 
 #: Every type by its name with any separators, then by its common short names.
@@ -28,6 +28,8 @@ _ADAPTER: Final = re.compile(rf"\b(?:the |l'|el )?{any_of(WORDS['adapter_gguf'])
 _FLOATS: Final = re.compile(r"\bb?f16\b")
 _MORE: Final = re.compile(rf"\b{any_of(WORDS['more'])}\b")
 _USUAL: Final = "Q4_K_M"
+#: The most words of a text that names only bits.
+_BARE_WORDS: Final = 5
 
 
 def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
@@ -56,6 +58,14 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
 
 
 _Found = tuple[int, int, str, bool]
+
+
+def read_bits(text: str) -> str | None:
+    """Return the type that a text names by its bits alone, such as "4 bits, please"."""
+    folded = fold(text)
+    found = _BITS.search(folded)
+    is_bare = found is not None and len(re.findall(r"\w+", folded)) <= _BARE_WORDS
+    return WORDS["bits"][found["bits"]] if found is not None and is_bare else None
 
 
 def _find(message: Message) -> Iterator[_Found]:

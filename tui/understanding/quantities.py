@@ -139,7 +139,7 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
     message that changes it to nothing readable, is asked about.
     """
     yield from _read_shares(message)
-    yield from _read_prices(message)
+    yield from read_prices(message)
     yield from _read_cuts(message)
     for match in message.take(_WARMING):
         value = _value(_WARMUP_STEPS, match["before"] or match["after"], match[0])
@@ -215,7 +215,7 @@ def _read_cuts(message: Message) -> Iterator[Change]:
             yield Change(pointer="/data/cleaning/overlong", value="truncate", words=words)
 
 
-def _read_prices(message: Message) -> Iterator[Change]:
+def read_prices(message: Message) -> Iterator[Change]:
     """Yield the price of the machine: "$2 an hour", "1,5 euros l'hora", "80 centimos la hora"."""
     for match in message.take(_PRICE):
         price = read_number(match["price"] or match["after"])
