@@ -1,6 +1,6 @@
 """What a field expects, in words."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ftc.spec.message import Message
@@ -29,8 +29,7 @@ def words_of(schema: Schema) -> tuple[str, ...]:
     """Return the words that the field accepts by name."""
     found: list[str] = []
     for branch in branches(schema):
-        choices = branch.get("enum", [branch["const"]] if "const" in branch else [])
-        found += [choice for choice in choices if isinstance(choice, str)]
+        found += [choice for choice in _choices(branch) if isinstance(choice, str)]
     return tuple(dict.fromkeys(found))
 
 
@@ -39,7 +38,7 @@ def types_of(schema: Schema) -> tuple[str, ...]:
     if "type" in schema:
         kind = schema["type"]
         return (kind,) if isinstance(kind, str) else tuple(kind)
-    return (json_type(schema["const"]),)
+    return tuple(dict.fromkeys(map(json_type, _choices(schema))))
 
 
 def json_type(value: Any) -> str:
@@ -61,8 +60,14 @@ def accepts_type(schema: Schema, value: Any) -> bool:
     return kind in kinds or (kind == "integer" and "number" in kinds)
 
 
+def _choices(branch: Schema) -> Sequence[Any]:
+    """Return the values that a branch lists, if it lists any."""
+    values: Sequence[Any] = branch.get("enum", [branch["const"]] if "const" in branch else [])
+    return values
+
+
 def _alternatives(branch: Schema) -> list[str | Message]:
-    if choices := branch.get("enum", [branch["const"]] if "const" in branch else []):
+    if choices := _choices(branch):
         return [f"`{choice}`" for choice in choices]
     return [_one(kind, branch) for kind in types_of(branch)]
 

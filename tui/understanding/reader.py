@@ -78,20 +78,7 @@ def read(text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTH
     texts = list(read_texts(message))
     message.cross_out(_LONGEST, len(text))
     about = take_question(message)
-    said: list[Change | Choice] = [
-        *texts,
-        *read_settings(message, draft),
-        *read_columns(message),
-        *read_files(message, draft),
-        *read_relative(message, draft, planned),
-        *read_layers(message, draft),
-        *read_models(message, draft),
-        *read_exports(message, _types(draft)),
-        *read_quantities(message),
-        *read_hardware(message, draft),
-        *read_words(message, draft),
-        *read_named(message),
-    ]
+    said = [*texts, *_read_fields(message, draft, planned)]
     said += _implied(said, draft)
     told = said
     if about is None:
@@ -120,6 +107,23 @@ def read(text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTH
         ),
         rest=message.rest(),
     )
+
+
+def _read_fields(
+    message: Message, draft: Mapping[str, Any], planned: Mapping[str, Any]
+) -> Iterator[Change | Choice]:
+    """Yield what the readers find, each in the words that the ones before it have left."""
+    yield from read_settings(message, draft)
+    yield from read_columns(message)
+    yield from read_files(message, draft)
+    yield from read_relative(message, draft, planned)
+    yield from read_layers(message, draft)
+    yield from read_models(message, draft)
+    yield from read_exports(message, _types(draft))
+    yield from read_quantities(message)
+    yield from read_hardware(message, draft)
+    yield from read_words(message, draft)
+    yield from read_named(message)
 
 
 def _is_set(choice: Choice, draft: Mapping[str, Any]) -> bool:

@@ -54,16 +54,7 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
     kept = checkpoint_bytes(job) + job.stored_layers * layer
     active = (layer if job.checkpointing else 0) + recompute_bytes(job)
     active -= product_bytes(job) if job.checkpointing else 0  # freed before the temporaries
-    # the last layer's backward comes first: all activations; the first layer's last: all gradients
-    most = kept + active
-    if job.freed_layers:  # the last layer is stored, and freed before one is recomputed
-        most = kept + max(recompute_bytes(job), active - job.freed_layers * layer)
-    first = {"gradients": earlier + fresh_bytes(job), "activations": tokens * most}
-    last = {
-        "gradients": max(gradients, earlier),
-        "activations": tokens * (active + held_bytes(job, layer)),
-    }
-    backward = max(first, last, key=lambda parts: sum(parts.values()))
+    backward = _largest_backward(job, layer=layer, kept=kept, active=active)
     backward["activations"] += batch
     seen = _evaluated(job)
     evaluated = max(seen.tokens * active, head_bytes(seen, training=False))
@@ -104,6 +95,24 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
         },
         **_passes_without_gradients(job, static, earlier, waiting=waiting, active=active),
     }
+
+
+def _largest_backward(job: Job, *, layer: int, kept: int, active: int) -> dict[str, int]:
+    """Return the gradients and activations of the layer whose backward pass needs most.
+
+    That of the last layer comes first and has all activations; the first layer's comes last and has
+    all gradients. `layer`, `kept` and `active` are bytes per token.
+    """
+    most = kept + active
+    if job.freed_layers:  # the last layer is stored, and freed before one is recomputed
+        most = kept + max(recompute_bytes(job), active - job.freed_layers * layer)
+    earlier = earlier_bytes(job)
+    first = {"gradients": earlier + fresh_bytes(job), "activations": job.tokens * most}
+    last = {
+        "gradients": max(gradient_bytes(job), earlier),
+        "activations": job.tokens * (active + held_bytes(job, layer)),
+    }
+    return max(first, last, key=lambda parts: sum(parts.values()))
 
 
 def _evaluated(job: Job) -> Job:
