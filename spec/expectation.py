@@ -10,7 +10,6 @@ _MOST_WORDS: Final = 12
 _FEW_WORDS: Final = 4
 _TYPES: Final[Mapping[str, str | Message]] = {
     "string": Message("phrase.text"),
-    "boolean": Message("phrase.boolean"),
     "null": "`null`",
     "array": Message("phrase.list"),
     "object": Message("phrase.object"),
@@ -69,7 +68,10 @@ def _choices(branch: Schema) -> Sequence[Any]:
 def _alternatives(branch: Schema) -> list[str | Message]:
     if choices := _choices(branch):
         return [f"`{choice}`" for choice in choices]
-    return [_one(kind, branch) for kind in types_of(branch)]
+    found = list[str | Message]()
+    for kind in types_of(branch):
+        found += ["`true`", "`false`"] if kind == "boolean" else [_one(kind, branch)]
+    return found
 
 
 def _one(kind: str, branch: Schema) -> str | Message:
