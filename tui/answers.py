@@ -63,8 +63,8 @@ def _own_answer(asked: str, text: str, reading: Reading) -> Change | None:
     bare = text.strip().strip("\"'`.")
     if asked == _TYPES and (_NONE.fullmatch(fold(bare)) or _says(reading, "no")):
         return Change(pointer=asked, value=[], words=bare)
-    if asked == _TYPES and not is_question(text) and (kind := read_bits(text)) is not None:
-        return Change(pointer=asked, value=[kind], words=bare)
+    if asked == _TYPES and not is_question(text) and (kinds := read_bits(text)):
+        return Change(pointer=asked, value=list(kinds), words=bare)
     if asked == _GPU and _NO_GPU.fullmatch(fold(bare)):
         return Change(pointer=asked, value="cpu", words=bare)
     if reading.request is not None or " " in bare:

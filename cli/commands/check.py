@@ -110,7 +110,7 @@ def _repair(source: str, outcome: Outcome, *, unsafe: bool) -> Outcome:
     before: str | None = None
     for _ in range(_MOST_ROUNDS):
         findings = write_fixes(outcome.findings, outcome.document)
-        wanted = [f for f in findings if f.fix and (unsafe or f.fix_safety == "safe")]
+        wanted = [each for each in findings if _is_wanted(each, unsafe=unsafe)]
         if outcome.document is None or not wanted:
             break
         # the bytes of the file: line ends stay as they are
@@ -152,10 +152,17 @@ def _show(source: str, before: str | None, *, faithful: bool) -> None:
         click.echo(line, err=True)
 
 
+def _is_wanted(finding: Finding, *, unsafe: bool) -> bool:
+    """Return whether a finding is repaired; a guess never repairs an info."""
+    if not finding.fix:
+        return False
+    return finding.fix_safety == "safe" or (unsafe and finding.severity != "info")
+
+
 def _offer(findings: tuple[Finding, ...]) -> str:
     """Say how many findings the two kinds of repair would take away; "" for none."""
-    safe = sum(bool(finding.fix) and finding.fix_safety == "safe" for finding in findings)
-    unsafe = sum(bool(finding.fix) and finding.fix_safety == "unsafe" for finding in findings)
+    safe = sum(_is_wanted(finding, unsafe=False) for finding in findings)
+    unsafe = sum(_is_wanted(finding, unsafe=True) for finding in findings) - safe
     offers = [
         *([f"`--fix` repairs {safe}"] if safe else []),
         *([f"`--fix --unsafe` {'repairs' if not safe else 'also'} {unsafe}"] if unsafe else []),

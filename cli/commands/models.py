@@ -10,8 +10,9 @@ from ftc.commands import COMMANDS
 from ftc.commands.options import format_option
 from ftc.compiler.knowledge.models import Model, all_models
 from ftc.compiler.plan.plan import Plan
-from ftc.compiler.resolve.facts import Unknown
+from ftc.compiler.resolve.facts import Lengths, Unknown
 from ftc.compiler.resolve.hardware import has_kernels
+from ftc.compiler.resolve.model.similar import find_original
 from ftc.compiler.resolve.resolver import NOT_SAID, Resolver
 from ftc.compiler.shortlist import (
     Ability,
@@ -93,13 +94,18 @@ def command(
     else:
         click.echo("\n".join(_table(found, reasons)))
         if wish.hardware is not None:
-            click.echo("".join(_ability_lines(abilities)), nl=False)
+            click.echo("".join(_ability_lines(abilities, wish.data.lengths)), nl=False)
 
 
 def _named(names: tuple[str, ...]) -> tuple[Model, ...]:
     """Return the models of the table whose ids contain one of the names, whatever their case."""
     wanted = tuple(name.casefold() for name in names)
     found = tuple(each for each in all_models() if any(n in each.id.casefold() for n in wanted))
+    if not found and (original := next(filter(None, map(find_original, names)), None)):
+        raise EnvironmentFailure(
+            message=f"the table has no copies such as {names[0]}",
+            help=f"`ftc models {original.id}` has what they were made from",
+        )
     if not found:
         raise EnvironmentFailure(
             message=f"the table has no model whose id contains {' or '.join(names)}",
@@ -108,12 +114,13 @@ def _named(names: tuple[str, ...]) -> tuple[Model, ...]:
     return found
 
 
-def _ability_lines(abilities: Mapping[str, tuple[Ability, ...]]) -> Iterator[str]:
+def _ability_lines(abilities: Mapping[str, tuple[Ability, ...]], lengths: Lengths) -> Iterator[str]:
     """Yield a table for each model: what each method takes, and the longest rows that fit."""
     for name, each in abilities.items():
-        yield f"\n{name}\n  {'method':8}{'memory':>10}  {'time':>7}  longest rows\n"
+        yield f"\n{name}, with rows of {lengths.mean:,.0f} tokens on average\n  {'method':8}{'memory':>10}  {'time':>7}  longest rows\n"
         for ability in each:
             memory, hours = _cost(ability.plan)
+            hours = hours if ability.fits else ""
             longest = f"{ability.longest_tokens:,} tokens" if ability.longest_tokens else "none fit"
             fits = "" if ability.fits else "  (these rows do not fit)"
             yield f"  {ability.method:8}{memory:>10}  {hours:>7}  {longest}{fits}\n"

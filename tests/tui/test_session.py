@@ -381,3 +381,31 @@ def test_a_price_in_a_question_is_tried_and_not_set(session: Session) -> None:
         lines = session.reply(text)
         assert any("in the currency of your price" in line.text for line in lines)
     assert spec(session)["hardware"] == "RTX-4090"
+
+
+@pytest.mark.parametrize(
+    ("text", "pointer", "value"),
+    [
+        ("give me two GGUFs, 4 bit and 8 bit", "export", ["Q4_K_M", "Q8_0"]),
+        ("exporta a GGUF de 4 y de 5 bits", "export", ["Q4_K_M", "Q5_K_M"]),
+        ("quita el de 8 bits", "export", []),
+        ("no 4 bits", "method", "lora"),
+        ("make that two A100s", "hardware", "2x A100-SXM4-80GB"),
+        ("I want to run the result on my old laptop without a GPU", "hardware", "A100-SXM4-80GB"),
+        (
+            "el vull provar en un port\u00e0til sense targeta gr\u00e0fica",
+            "hardware",
+            "A100-SXM4-80GB",
+        ),
+        ("the GGUF should be more accurate than Q4", "export", ["Q8_0"]),
+        ("quiero usarlo luego en mi port\u00e1til con Ollama", "export", ["Q8_0"]),
+        ("que pare si no mejora en dos evaluaciones", "training", {"early_stopping": 2}),
+    ],
+)
+def test_what_a_message_is_not_about_stays(
+    session: Session, text: str, pointer: str, value: object
+) -> None:
+    """Widths are of files, the user's machine is not the training's, a chip keeps its size."""
+    session.reply("data tickets.csv, model qwen 2.5 7b, A100 80GB, lora, call it x, gguf q8_0")
+    session.reply(text)
+    assert spec(session).get(pointer) == value

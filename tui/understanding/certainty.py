@@ -2,7 +2,8 @@
 
 A value is doubtful if its sentence makes it depend on something ("if it does not fit, QLoRA"), if
 its clause reports what somebody did or said, if it is a bound, an increment or an end of a range
-("at least 5 epochs", "3 to 5 epochs"), or if the message gives a field two values.
+("at least 5 epochs", "3 to 5 epochs"), if it is only compared with ("better than Q4"), if it is the
+machine that will use the model, or if the message gives a field two values.
 """
 
 import json
@@ -38,10 +39,13 @@ _RANGE: Final = re.compile(
 )
 _FURTHER: Final = re.compile(rf"^\s*{any_of(_HEDGES['further'])}\b")
 _MORE_INSIDE: Final = re.compile(r"\b(?:more|extra|mes|mas)\b")
+_USING: Final = re.compile(rf"\b{any_of(_HEDGES['using'])}(?!\w)")
+_COMPARED: Final = re.compile(rf"\b{any_of(_HEDGES['compared'])}\b")
 _EITHER: Final = re.compile(rf"^[\s,]*{any_of(_HEDGES['either'])}\b")
 _REVISED: Final = re.compile(rf"(?:^|[\s,.;:]){any_of(_HEDGES['revise'])}(?=$|[\s,.;:])")
 #: Fields whose own words say "if" or "more": stopping when there is no improvement, file lists.
 _OWN_CONDITION: Final = frozenset({"/training/early_stopping"})
+_TYPES: Final = "/export/types"
 #: Numbers of which a bound is the value that is meant.
 _LIMITS: Final = frozenset(
     {"/data/max_length", "/data/max_rows", "/training/max_steps", "/launch/hours"}
@@ -96,6 +100,11 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     if change.pointer not in _OWN_CONDITION and _CONDITION.search(sentence):
         return True
     if _TOLD.search(clause) or _GUESS.search(clause):
+        return True
+    written = folded[slice(*_around(_CLAUSE_END, folded, start, end))]
+    if change.pointer.startswith("/hardware/") and _USING.search(written):
+        return True  # the machine that answers, not the one that trains
+    if change.pointer == _TYPES and _COMPARED.search(folded):
         return True
     before, after = folded[:start], folded[end:]
     if _UNLIKE.search(before) or _SUBJECT.match(after):

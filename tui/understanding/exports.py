@@ -23,7 +23,13 @@ _TYPES: Final = tuple(
     if kind not in ("F16", "BF16") or "gguf" in word
 )
 _ANY_GGUF: Final = re.compile(rf"\b{any_of(WORDS['any_gguf'])}\b")
-_BITS: Final = re.compile(rf"\b(?P<bits>[{''.join(WORDS['bits'])}])[ -]?bits?\b")
+_WIDTH: Final = f"[{''.join(WORDS['bits'])}]"
+_JOIN: Final = r"(?:(?:\s*,)?\s+(?:and|y|i|also|tambien|tambe|de|a|in|at|en))+\s+"
+#: "4 bits", "4 and 8 bits", "de 4 y de 8 bits", "4 bits and also 8".
+_BITS: Final = re.compile(
+    rf"\b(?P<all>(?:{_WIDTH}(?:\s*,\s*|{_JOIN}))*{_WIDTH}[ -]?bits?"
+    rf"(?:{_JOIN}{_WIDTH}(?=\s*(?:$|[.,;!]|bits?\b)))*(?: bits?)?)\b"
+)
 _ADAPTER: Final = re.compile(rf"\b(?:the |l'|el )?{any_of(WORDS['adapter_gguf'])}\b")
 _FLOATS: Final = re.compile(r"\bb?f16\b")
 _MORE: Final = re.compile(rf"\b{any_of(WORDS['more'])}\b")
@@ -45,7 +51,7 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
     if found and more:
         found = sorted([*found, *_find_floats(message, found[0][0])])
     general = [(m.start(), m.end(), message.denied(m.start())) for m in message.take(_ANY_GGUF)]
-    if general:
+    if general or _removes_bits(message, have):
         found = sorted([*found, *_find_bits(message)])
     if not found and not general:
         return
@@ -60,12 +66,14 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
 _Found = tuple[int, int, str, bool]
 
 
-def read_bits(text: str) -> str | None:
-    """Return the type that a text names by its bits alone, such as "4 bits, please"."""
+def read_bits(text: str) -> tuple[str, ...]:
+    """Return the types that a text names by their bits alone, such as "4 bits, please"."""
     folded = fold(text)
     found = _BITS.search(folded)
     is_bare = found is not None and len(re.findall(r"\w+", folded)) <= _BARE_WORDS
-    return WORDS["bits"][found["bits"]] if found is not None and is_bare else None
+    if found is None or not is_bare:
+        return ()
+    return tuple(WORDS["bits"][width] for width in re.findall(_WIDTH, found["all"]))
 
 
 def _find(message: Message) -> Iterator[_Found]:
@@ -85,7 +93,16 @@ def _find_floats(message: Message, start: int) -> Iterator[_Found]:
 def _find_bits(message: Message) -> Iterator[_Found]:
     """Yield the types that are named by their bits, if the message is about GGUF."""
     for match in message.take(_BITS):
-        yield *match.span(), WORDS["bits"][match["bits"]], message.denied(match.start())
+        for width in re.findall(_WIDTH, match["all"]):
+            yield *match.span(), WORDS["bits"][width], message.denied(match.start())
+
+
+def _removes_bits(message: Message, have: Sequence[str]) -> bool:
+    """Return whether the message denies a width of a type in the draft: "no 4 bit either"."""
+    match = _BITS.search(message.folded)
+    if match is None or not message.denied(match.start()):
+        return False
+    return any(WORDS["bits"][width] in have for width in re.findall(_WIDTH, match["all"]))
 
 
 def _left(found: Sequence[_Found], have: Sequence[str], *, more: bool) -> list[str]:

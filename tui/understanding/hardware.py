@@ -102,8 +102,9 @@ def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
             words = message.words(*match.span())
             yield Change(pointer="/hardware/nodes", value=nodes, words=words)
     named = False
-    for start, end, name in _names(message):
+    for start, end, found in _names(message):
         named = True
+        name = _same_card(found, message.folded[start:end], draft)
         near = max(0, start - _LONGEST_COUNT)
         before = _COUNT_BEFORE.search(message.folded[near:start])
         after = _COUNT_AFTER.search(message.folded[end:])
@@ -155,6 +156,16 @@ def _read_unnamed(message: Message) -> Iterator[Change | Choice]:
         values = tuple(each.name for each in fitting if each.compute_capability >= _RECENT)
         words = message.words(*match.span())
         yield Choice(pointer="/hardware/gpu", values=values[-_MOST_OFFERS:], words=words)
+
+
+def _same_card(name: str, said: str, draft: Mapping[str, Any]) -> str:
+    """Return the draft's card where the words name its chip and no memory: "two A100s"."""
+    own = value_at(draft, _GPU)
+    if not isinstance(own, str) or re.search(r"\d ?g", said):
+        return name
+    words = {_singular(word) for word in re.split(r"[^a-z0-9]+", said)} & _chips()
+    parts = set(fold(own).split("-"))
+    return own if words and words <= parts and words <= set(fold(name).split("-")) else name
 
 
 def _is_another(name: str, after: str) -> bool:

@@ -72,7 +72,7 @@ _EARLY: Final = re.compile(r"\b(?:early[ -]stopping|parada anticipada|aturada an
 _STOPS: Final = re.compile(
     r"\b(?:stop|pari|para|pare|atura|aturi|detente?)\b[^.;\n]{0,30}?\b(?:if|when|si|quan|cuando)\b"
     r"[^.;\n]{0,40}?\b(?:improv\w+|better|millor\w*|mejor\w*)"
-    r"(?:[^.;\n]{0,12}?\b(?P<times>\d+)\b(?: (?:times|eval\w*|avalua\w*|cops|veces))?"
+    rf"(?:[^.;\n]{{0,12}}?\b(?P<times>{NUMBER})(?: (?:times|eval\w*|avalua\w*|cops|veces))"
     r"(?: in a row| seguid[eao]s)?)?"
 )
 _PRICE: Final = re.compile(

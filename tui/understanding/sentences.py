@@ -16,6 +16,7 @@ _LEAD: Final = re.compile(
 _REQUEST: Final = re.compile(rf"^[\s\u00bf]*{any_of(_ASKING['please'])}\b")
 _OPENING: Final = re.compile(rf"^[\s\u00bf]*{any_of(_ASKING['opening'])}\b")
 _TAG: Final = re.compile(rf"[,\s]+{any_of(_ASKING['tag'])}\s*\?+$")
+_TRAINING: Final = re.compile(rf"\b{any_of(_ASKING['training'])}\b")
 _LATER: Final = re.compile(rf"\b{any_of(_ASKING['later'])}\b")
 
 
@@ -46,4 +47,4 @@ def is_question(sentence: str) -> bool:
 
 def is_about_later(folded: str) -> bool:
     """Return whether a folded text speaks of another training after this one."""
-    return _LATER.search(folded) is not None
+    return _LATER.search(folded) is not None and _TRAINING.search(folded) is not None
