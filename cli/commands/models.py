@@ -117,7 +117,8 @@ def _named(names: tuple[str, ...]) -> tuple[Model, ...]:
 def _ability_lines(abilities: Mapping[str, tuple[Ability, ...]], lengths: Lengths) -> Iterator[str]:
     """Yield a table for each model: what each method takes, and the longest rows that fit."""
     for name, each in abilities.items():
-        yield f"\n{name}, with rows of {lengths.mean:,.0f} tokens on average\n  {'method':8}{'memory':>10}  {'time':>7}  longest rows\n"
+        yield f"\n{name}, with rows of {lengths.mean:,.0f} tokens on average\n"
+        yield f"  {'method':8}{'memory':>10}  {'time':>7}  longest rows\n"
         for ability in each:
             memory, hours = _cost(ability.plan)
             hours = hours if ability.fits else ""

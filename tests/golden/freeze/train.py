@@ -1,4 +1,4 @@
-"""Train some layers of the model while the others stay as they are, and keep the best ones.
+"""Train some layers of the model while the others stay as they are.
 
     accelerate launch --config_file accelerate.yaml train.py
     accelerate launch --config_file accelerate.yaml train.py --row 1   # less memory, same batch

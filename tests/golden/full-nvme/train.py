@@ -1,4 +1,4 @@
-"""Train all weights of the model, and keep the best ones.
+"""Train all weights of the model.
 
     accelerate launch --config_file accelerate.yaml train.py
     accelerate launch --config_file accelerate.yaml train.py --row 1   # less memory, same batch

@@ -1,4 +1,4 @@
-"""Train a LoRA adapter, and keep the best one.
+"""Train a LoRA adapter.
 
     accelerate launch --config_file accelerate.yaml train.py
     accelerate launch --config_file accelerate.yaml train.py --row 1   # less memory, same batch

@@ -1,4 +1,4 @@
-"""Train a LoRA adapter on a base in 4 bits (QLoRA), and keep the best one.
+"""Train a LoRA adapter on a base in 4 bits (QLoRA).
 
     accelerate launch --config_file accelerate.yaml train.py
     accelerate launch --config_file accelerate.yaml train.py --row 1   # less memory, same batch
