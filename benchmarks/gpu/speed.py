@@ -99,7 +99,7 @@ def _tell(bundle: Bundle, arm: str, out: Path, *, gpu: bool) -> Mapping[str, Any
         settings |= {
             "per_device_train_batch_size": decided["micro_batch"],
             "gradient_accumulation_steps": decided["accumulation"],
-            "gradient_checkpointing": decided["gradient_checkpointing"],
+            "activation_checkpointing": bool(decided["gradient_checkpointing"]),
             "max_length": decided.get("packed_length") or decided["max_length"],
             "packing": "packed_length" in decided,
             "learning_rate": decided["learning_rate"],
