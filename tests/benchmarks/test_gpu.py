@@ -78,7 +78,7 @@ def test_the_operations_of_a_token() -> None:
     assert share_of_peak(1000, 4e10, 100) == 0.4
 
 
-@pytest.mark.prove
+@pytest.mark.prove_all
 @pytest.mark.parametrize(
     ("command", "only"),
     [("memory", "tiny full, kept"), ("speed", "our settings"), ("correctness", "memory")],
