@@ -38,7 +38,7 @@ class TrackedRun:
         """Send generated answers: the `prompt`, the right `answer` and what the model `said`."""
 
     def end(self, code: int) -> None:
-        """Send what is left, when training ends early with an exit code."""
+        """Flush pending data when training ends early with an exit code."""
 
 
 def open_tracker(run: Run) -> TrackedRun:

@@ -37,7 +37,7 @@ class Tracker(TrackedRun):
             mlflow.MlflowClient().log_text(run.info.run_id, text, f"samples/step-{step}.md")
 
     def end(self, code: int) -> None:
-        """Send what is left, when training ends early."""
+        """Flush pending data when training ends early."""
         import mlflow
 
         run = mlflow.active_run()

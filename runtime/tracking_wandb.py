@@ -34,7 +34,7 @@ class Tracker(TrackedRun):
         wandb.log({"samples": table, "train/global_step": step})
 
     def end(self, code: int) -> None:
-        """Send what is left, when training ends early."""
+        """Flush pending data when training ends early."""
         import wandb
 
         if wandb.run is not None:

@@ -16,7 +16,7 @@ _NAMING: Final = frozenset({"/objective/type", "/data/source", "/data/sources"})
 def chain(first: Draft, changes: Sequence[Change]) -> Draft | None:
     """Return the draft of a second fine-tune; None without its data or the first one's name.
 
-    Its model is the bundle of the first. The changes override what both have in common.
+    Its model is the result of the first bundle. The changes override the copied fields.
     """
     said = {change.pointer: change.value for change in changes}
     name = first.get("/name")

@@ -32,7 +32,7 @@ _MACHINES: Final = ("auto", "RTX-4090", "A100-SXM4-80GB", "H100-SXM5-80GB")
 _EXPORTS: Final[tuple[tuple[str, ...], ...]] = (("Q4_K_M",), ("Q8_0",), ("Q4_K_M", "Q8_0"), ())
 _LONGEST_NAME: Final = 63
 _MAIN_LANGUAGE: Final = 0.1  # a model should know every language with at least this share of rows
-#: Parameters: larger models hardly sort texts better, and a CPU trains and answers too slowly.
+#: In parameters. Larger models hardly classify better, and are too slow to train on a CPU.
 _MOST_OF_A_SMALL_ONE: Final = 4_500_000_000
 _SHORT_SECONDS: Final = 2 * 3600
 

@@ -187,7 +187,7 @@ class Conversation:
         return self.voice.say("consequence.takes", spare=spare, time=time)
 
     def errors_to_save(self) -> tuple[Finding, ...]:
-        """Return the errors about values of the draft, which a saved spec would have."""
+        """Return the errors that a spec saved from this draft would have."""
         return tuple(
             finding
             for finding in self.situation.findings

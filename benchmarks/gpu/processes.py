@@ -27,7 +27,7 @@ class Clock:
 
     @property
     def left(self) -> float:
-        """Return the seconds that are left; negative when they are over."""
+        """Return the remaining seconds; negative after the deadline."""
         return self.end - time.monotonic()
 
 

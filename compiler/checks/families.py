@@ -29,9 +29,9 @@ _PROVEN_WRAPPERS: Final = (
 def multimodal_wrapper(case: Case) -> Iterator[Problem]:
     """What it is: The model reads images as well, and its class was never trained by the scripts.
 
-    Why it matters: The language model is one part of it, and ftc plans that. Whether the scripts
-    train it, keep the layout of the checkpoint and convert it is known of Gemma 3, Gemma 4,
-    Mistral 3, Qwen3-VL and Qwen3.5 only.
+    Why it matters: ftc plans the language model inside it. Only for Gemma 3, Gemma 4, Mistral 3,
+    Qwen3-VL and Qwen3.5 is it proven that the scripts train it, keep the checkpoint's layout and
+    convert it.
 
     Example: {"model": "LGAI-EXAONE/EXAONE-4.5-33B"}
 

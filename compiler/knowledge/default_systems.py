@@ -18,6 +18,6 @@ def default_system(model: str) -> str | None:
 
 @cache
 def _texts() -> Mapping[str, str]:
-    """Return the message by the beginning of a model's id."""
+    """Return the default system messages, keyed by a prefix of the model's id."""
     text = (files("ftc.compiler.knowledge") / "default_systems.json").read_text(encoding="utf-8")
     return {entry["models"]: entry["text"] for entry in json.loads(text)}

@@ -179,7 +179,7 @@ class _Config:
 
 
 def _single(value: object) -> object:
-    """Return the one value of a list with an entry per layer; anything else as it is."""
+    """Reduce a per-layer list of equal values to that value; return anything else unchanged."""
     alike = isinstance(value, list) and value and all(each == value[0] for each in value)
     return value[0] if isinstance(value, list) and alike else value
 
@@ -205,7 +205,7 @@ def derived_table() -> Mapping[str, Entry]:
 
 
 def named_sizes(entry: Entry, config: Mapping[str, object]) -> Mapping[str, Named]:
-    """Return the positive sizes that the tensors of this class are made of, by the class's keys."""
+    """Return the config values that this class's tensor sizes depend on, by config key."""
     read, found = _Config(entry, config), {}
     rows = (*entry["layer"], *entry["model"])
     for key in dict.fromkeys(key for _, sides, _ in rows for key in _KEY.findall(sides)):

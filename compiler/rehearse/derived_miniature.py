@@ -1,4 +1,4 @@
-"""The miniature of a class from the derived table: each size is shrunk by the part that it plays.
+"""The miniature of a class from the derived table: shrinks each size according to its role.
 
 The part follows from the key's name and from the equations that the real sizes obey: a width equal
 to the model's stays equal to it, and the heads of a state space stay as wide together as before.
@@ -186,7 +186,7 @@ def _linear_heads(real: _Real) -> dict[str, int]:
 
 
 def _state_space(real: _Real, heads: Heads) -> dict[str, int]:
-    """Return the heads of a state space, as wide together as it is, and divided by its groups."""
+    """Return small sizes of a state space: equal head widths, and groups that divide the heads."""
     small = {}
     expansion = real.size(*_EXPANSIONS) or _said(real, *_EXPANSIONS)
     rank = next((name for name in _RANKS if name in real.sizes), None)

@@ -1,4 +1,4 @@
-"""The miniature of a multimodal wrapper: that of its language model, beside a tiny tower."""
+"""The miniature of a multimodal wrapper: a miniature language model and a tiny vision tower."""
 
 import re
 from collections.abc import Callable, Mapping

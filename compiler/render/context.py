@@ -29,7 +29,7 @@ from ftc.compiler.resolve.facts import DataFacts
 _DTYPES: Final = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 _RESTARTS: Final = 20
 _OPEN_ANSWER_TOKENS: Final = 512
-#: Values that only some bundles have, each with the choice (a field of `Uses`) that needs it.
+#: Values that only some bundles have, each with the field of `Uses` that is true in those.
 _NEEDED_BY: Final[Mapping[str, str]] = {
     **{setting.name: setting.when for setting in SETTINGS if setting.when is not None},
     "also_train": "also_train",

@@ -26,7 +26,7 @@ SCRIPTS = sorted(
 PLACE = re.compile(
     r"[A-Z][A-Z0-9_]* = \{\{ value\.\w+ \}\}(  # .*)?|\s*[^\"']*# [^{]*(\{\{ why\.\w+ \}\}.*)?"
 )
-#: Names of functions, classes and arguments, and booleans: words of closed tables.
+#: Words of closed tables: names of functions, classes and arguments, and booleans.
 WORD = re.compile(
     r"\{\{ ((word|flag|switch)\.\w+|name|step|reader) \}\}|\"\{\{ form \}\}\": \{\{ reader \}\},"
 )

@@ -291,7 +291,7 @@ def test_a_file_shows_its_problems_at_once(session: Session) -> None:
 
 
 def test_likely_files_come_first_and_no_binary_is_offered(bare: Session) -> None:
-    """A file of rows with known columns, then others; no settings, no bytes."""
+    """Files with known columns come first; config files and binaries are not offered."""
     folder = bare.observer.folder
     (folder / "a.csv").write_bytes(os.urandom(2000) + b"\0")
     (folder / "b.json").write_text('{"theme": "dark"}', encoding="utf-8")

@@ -169,7 +169,7 @@ def _same_card(name: str, said: str, draft: Mapping[str, Any]) -> str:
 
 
 def _is_another(name: str, after: str) -> bool:
-    """Return whether what follows a name makes it a card that the table does not have."""
+    """Return whether the words after a GPU's name make it a variant that the table lacks."""
     known = next((each for each in all_accelerators() if each.name == name), None)
     sized = _WITH_MEMORY.match(after)
     differs = sized and known and abs(int(sized["size"]) - known.memory_gib) > _ROUNDING

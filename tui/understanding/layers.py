@@ -30,7 +30,7 @@ _KEPT: Final = re.compile(
 
 
 def read_layers(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
-    """Yield the method and the trained layers, counted from the end.
+    """Yield the method, and how many of the last layers are trained.
 
     Frozen layers are subtracted from the model's; ftc asks if the model is not in the table.
     """

@@ -85,7 +85,7 @@ class Scan:
 
     @property
     def malformed(self) -> int:
-        """How many rows are no examples, blank ones apart."""
+        """Count the rows that are not valid examples, without blank rows."""
         return self.faults.total()
 
 
