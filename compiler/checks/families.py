@@ -9,7 +9,7 @@ from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.derived import derived_table, is_bypassed, is_redirected
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.router_losses import has_router_loss
-from ftc.compiler.plan.memory.activations import WIDE_MARGIN, has_margin
+from ftc.compiler.plan.memory.activations import has_margin, wide_margin
 from ftc.compiler.plan.method.adapter import hit
 
 _ADAPTERS: Final = ("lora", "qlora")
@@ -169,7 +169,7 @@ def layers_not_traced(case: Case) -> Iterator[Problem]:
     if shape is None or shape.architecture not in derived_table():
         return
     if not has_margin(shape.architecture):
-        yield problem("/model/id", architecture=shape.architecture, times=WIDE_MARGIN)
+        yield problem("/model/id", architecture=shape.architecture, times=wide_margin(shape))
 
 
 @rule("FTC338", "target-moved-to-experts", "error", reads=("model",), fix_safety="unsafe")

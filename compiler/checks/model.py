@@ -9,6 +9,8 @@ from typing import Any
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.causal_types import has_causal_class
+from ftc.compiler.plan.memory.activations import wide_margin
+from ftc.compiler.plan.memory.peak import shape_of
 from ftc.compiler.plan.method.adapter import ALL_LINEAR, hit
 from ftc.compiler.resolve.facts import ModelFacts
 from ftc.compiler.resolve.model.weights import number_free
@@ -110,15 +112,26 @@ def length_beyond_context(case: Case) -> Iterator[Problem]:
 def unknown_architecture(case: Case) -> Iterator[Problem]:
     """What it is: The model's architecture is not in ftc's table.
 
-    Why it matters: The memory plan assumes a Llama-like model with the same number of parameters,
-    and PEFT chooses the LoRA targets. Errors of tens of percent are possible.
+    Why it matters: The layers are read from the names and sizes of the model's tensors, and their
+    activations are planned as those of a Llama-like layer times a wide margin. Where the headers of
+    the weights cannot be read, the plan assumes a Llama-like model with the same number of
+    parameters. PEFT chooses the LoRA targets. The batch may be smaller than what would fit.
 
     Example: {"model": "org/brand-new-architecture"}
 
     Use instead: {"model": "Qwen/Qwen2.5-7B-Instruct"}
     """
     if case.model.shape is None and not _is_unknown_type(case.model):
-        yield problem("/model/id", architecture=case.model.architecture)
+        shape = shape_of(case.model)
+        kind = "" if case.model.tensor_shape is None else "tensors"
+        yield problem(
+            "/model/id",
+            message=kind,
+            help=kind,
+            architecture=case.model.architecture,
+            layers=shape.layers,
+            times=wide_margin(shape),
+        )
 
 
 @rule("FTC136", "type-unknown-to-transformers", "error", reads=("model",))

@@ -21,6 +21,7 @@ from ftc.compiler.knowledge.layer_kinds import Form, read_kinds
 from ftc.compiler.knowledge.shape import RECURRENT, LayerKind, LinearShape, Shape
 
 __all__ = [
+    "CHOSEN_EXPERTS",
     "Entry",
     "Named",
     "derived_table",
@@ -33,7 +34,8 @@ __all__ = [
 ]
 
 _CONTEXT: Final = ("max_position_embeddings", "model_max_length", "max_seq_len")
-_CHOSEN: Final = (
+#: The keys that say how many experts a token has.
+CHOSEN_EXPERTS: Final = (
     *("num_experts_per_tok", "moe_k", "moe_topk", "num_experts_per_token", "top_k_experts"),
 )
 _GATES: Final = ("gate_proj", "gate_up_proj", "w3", "input_linear")
@@ -339,7 +341,7 @@ def _shape(
         norm="layer" if _has_norm_bias(layers) else "rms",
         gated_mlp=any(g in n for tensors in layers.values() for n in tensors for g in _GATES),
         experts=experts[0],
-        experts_per_token=(read.size(*_CHOSEN) or 1) if experts[0] else 0,
+        experts_per_token=(read.size(*CHOSEN_EXPERTS) or 1) if experts[0] else 0,
         expert_intermediate=experts[1],
         parameters=sum(map(prod, outside.values())) + sum(n * each[k] for k, n in counts.items()),
         embedding_parameters=embedding,

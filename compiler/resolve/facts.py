@@ -49,6 +49,8 @@ class ModelFacts:
     its index that a folder lacks, empty where it has none of them. `misfit` is the first size of a
     folder's weights that does not fit its config.json. `wrapper` is the multimodal class that it
     names; other fields then describe the language model, at `text_prefix` of what is loaded.
+    `tensor_shape` stands in for `shape` in the plan of a model that no table describes: it comes
+    from the names and sides of the tensors.
     """
 
     id: str
@@ -75,6 +77,7 @@ class ModelFacts:
     misfit: Misfit | None = None
     wrapper: str | None = None
     text_prefix: str = ""
+    tensor_shape: Shape | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -110,13 +110,15 @@ def workspace_bytes(hardware: HardwareFacts) -> int:
 
 
 def shape_of(model: ModelFacts) -> Shape:
-    """Return the model's own shape, or a stand-in of a Llama-like model with as many parameters.
+    """Return the model's shape, or a stand-in of a Llama-like model with as many parameters.
 
-    The stand-in solves parameters = 12 x layers x hidden^2 (arXiv 2001.08361, section 2.1) with
+    The shape is that of the table, or else what the tensors' names and sides say. The stand-in
+    solves parameters = 12 x layers x hidden^2 (arXiv 2001.08361, section 2.1) with
     hidden = 128 x layers, the proportion of Llama's 7B to 70B; it has no linear modules to name.
     """
-    if model.shape is not None:
-        return replace(model.shape, parameters=max(1, model.parameters))
+    known = model.shape or model.tensor_shape
+    if known is not None:
+        return replace(known, parameters=max(1, model.parameters))
     layers = max(1, round((model.parameters / (12 * 128**2)) ** (1 / 3)))
     hidden = 128 * layers
     embedding = model.embedding_rows * hidden

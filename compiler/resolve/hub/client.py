@@ -10,6 +10,7 @@ import io
 import json
 import os
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -38,6 +39,8 @@ BLOCK_BYTES: Final = 256 * 1024
 _PARTIAL: Final = 206
 _BEYOND: Final = 416
 _FOLDER: Final = "ftc"
+_WEIGHTS: Final = ".safetensors"
+_READERS: Final = 8  # headers that are fetched at a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +166,40 @@ def describe(repository: str, revision: str | None, kind: Kind) -> Repository | 
         parameters=counted.total if counted is not None else None,
         dtype=max(by_dtype, key=by_dtype.__getitem__) if by_dtype else None,
     )
+
+
+def fetch_sides(repository: str, found: Repository) -> Mapping[str, tuple[int, ...]]:
+    """Return the sides of each tensor of a described commit, from the headers of its files.
+
+    They are kept in the cache, as descriptions are. Empty where the Hub does not give the headers.
+    """
+    kept = _path(repository, f"{found.commit}.tensors", "model")
+    with contextlib.suppress(OSError, msgspec.DecodeError):
+        return msgspec.json.decode(kept.read_bytes(), type=dict[str, tuple[int, ...]])
+    names = sorted(file for file in found.files if "/" not in file and file.endswith(_WEIGHTS))
+    if is_offline() or not names:
+        return {}
+    from huggingface_hub import errors  # noqa: PLC0415 - slow to import
+
+    api = _api()
+
+    def read(name: str) -> Mapping[str, tuple[int, ...]]:
+        said = api.parse_safetensors_file_metadata(
+            repository, name, revision=found.commit, timeout=TIMEOUT_SECONDS
+        )
+        return {tensor: tuple(info.shape) for tensor, info in said.tensors.items()}
+
+    try:
+        with ThreadPoolExecutor(_READERS) as pool:
+            sides = {name: side for part in pool.map(read, names) for name, side in part.items()}
+    except (errors.SafetensorsParsingError, errors.NotASafetensorsRepoError):
+        return {}
+    except Exception as error:  # noqa: BLE001 - raised again if it is a defect
+        sort_trouble(error)
+        return {}
+    with contextlib.suppress(OSError):
+        write_whole(kept, msgspec.json.encode(sides))
+    return sides
 
 
 def download(repository: str, commit: str, names: Iterable[str], kind: Kind) -> Path | Trouble:

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +12,7 @@ from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.knowledge.converter import wanted_keys
 from ftc.compiler.knowledge.models import Model, find_model
 from ftc.compiler.resolve.facts import ModelFacts, Unknown
-from ftc.compiler.resolve.hub.client import Repository, Trouble
+from ftc.compiler.resolve.hub.client import Repository, Trouble, fetch_sides
 from ftc.compiler.resolve.licence import read_licence
 from ftc.compiler.resolve.local_paths import relative
 from ftc.compiler.resolve.model import findings as model_faults
@@ -19,6 +20,7 @@ from ftc.compiler.resolve.model.chain import find_first_run, promised_model
 from ftc.compiler.resolve.model.config import Config, Dtype, dtype_named, gguf_finding, read_config
 from ftc.compiler.resolve.model.folder import ModelFolder, find_model_folder, find_pointers
 from ftc.compiler.resolve.model.misfit import find_misfit
+from ftc.compiler.resolve.model.tensor_shape import read_tensors
 from ftc.compiler.resolve.model.tokenizer_files import TokenizerFileError, read_tokenizer_config
 from ftc.compiler.resolve.model.weights import Weights, listed_weights, read_weights
 from ftc.spec.finding import Finding
@@ -79,7 +81,10 @@ def _from_files(
     if weights.broken is not None:
         return Unknown(finding=model_faults.uncounted(name, config, weights))
     dtype = config.dtype or dtype_named(weights.dtype) or "float32"
-    parameters = _parameters(config, weights, dtype)
+    sides = weights.sides
+    if config.shape is None and config.quantized is None and said is not None:
+        sides = fetch_sides(name, said)
+    parameters = _parameters(config, weights, dtype) or sum(map(prod, sides.values())) or None
     context = config.context_tokens or _tokenizer_limit(found.path)
     if parameters is None:
         return Unknown(finding=model_faults.uncounted(name, config, weights))
@@ -97,6 +102,7 @@ def _from_files(
         model_type=config.model_type,
         parameters=parameters,
         shape=_with_tower(config, weights),
+        tensor_shape=read_tensors(config, sides) if config.shape is None else None,
         context_tokens=context,
         embedding_rows=config.embedding_rows,
         dtype=dtype,

@@ -19,11 +19,12 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "intermediate": "intermediate_size",
     "shared_intermediate": "shared_expert_intermediate_size",
 }
+_MATRIX: Final = 2
 #: Layers that predict more tokens come after the others, and transformers leaves them out.
 _MORE_LAYERS: Final = "num_nextn_predict_layers"
 
 
-def find_misfit(config: Config, sides: _Sides) -> Misfit | None:
+def find_misfit(config: Config, tensors: Mapping[str, tuple[int, ...]]) -> Misfit | None:
     """Return the first size that differs: of the embedding, the layers, or a linear module.
 
     None where the table does not describe the model, or where the weights are packed.
@@ -31,6 +32,7 @@ def find_misfit(config: Config, sides: _Sides) -> Misfit | None:
     shape = config.shape
     if shape is None or config.quantized is not None or config.custom_code:
         return None
+    sides = {name: (each[0], each[1]) for name, each in tensors.items() if len(each) == _MATRIX}
     found = [*_embedding(config, shape, sides)]
     if not shape.kinds:  # the modules of unequal layers have no sizes that hold for all
         found += _layers(config, shape, sides)

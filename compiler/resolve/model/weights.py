@@ -37,8 +37,8 @@ class Weights:
     `modules` are named by headers or by the index, with `*` for each number in a name. `broken`
     names a file whose header cannot be read, `truncated` a file that ends too soon, `missing` the
     files of the index that are not beside the others. `indexed` says that `bytes` is the total of
-    all tensors in an index; `pickled` that there are pickles and nothing else. `sides` are the rows
-    and columns of each matrix of floats, where all headers were read.
+    all tensors in an index; `pickled` that there are pickles and nothing else. `sides` are those of
+    each tensor of floats, where all headers were read.
     """
 
     bytes: int | None
@@ -50,7 +50,7 @@ class Weights:
     missing: tuple[str, ...] = ()
     indexed: bool = False
     pickled: bool = False
-    sides: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    sides: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 def read_weights(folder: Path) -> Weights:
@@ -68,7 +68,7 @@ def read_weights(folder: Path) -> Weights:
         return Weights(bytes=size, parameters=None, dtype=None, pickled=bool(sizes))
     counts: Counter[str] = Counter()
     matrices: list[str] = []
-    sides: dict[str, tuple[int, int]] = {}
+    sides: dict[str, tuple[int, ...]] = {}
     for path in paths:
         header = read_header(path)
         if (cut := find_truncation(path, header)) is not None:
@@ -174,13 +174,17 @@ def _is_matrix(tensor: object) -> bool:
     return isinstance(shape, list) and len(shape) > 1
 
 
-def _sides(header: Mapping[str, Any]) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield the rows and columns of each matrix of floats; a packed matrix has others."""
+def _sides(header: Mapping[str, Any]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield the sides of each tensor of floats; a packed tensor has others."""
     for name, tensor in header.items():
         if isinstance(tensor, dict) and tensor.get("dtype") in _FLOATS:
-            match tensor.get("shape"):
-                case [int(rows), int(columns)]:
-                    yield name, (rows, columns)
+            sides = tensor.get("shape")
+            if (
+                isinstance(sides, list)
+                and 0 < len(sides) <= _MOST_SIDES
+                and all(map(_is_side, sides))
+            ):
+                yield name, tuple(sides)
 
 
 def _end(tensor: object) -> int:
@@ -197,9 +201,13 @@ def _count(header: Mapping[str, Any]) -> Counter[str]:
         if name != "__metadata__" and isinstance(tensor, dict):
             shape = tensor.get("shape")
             sides = shape if isinstance(shape, list) else ()
-            if all(type(side) is int and 0 <= side < _LONGEST_SIDE for side in sides):
+            if all(map(_is_side, sides)):
                 counts[str(tensor.get("dtype"))] += math.prod(sides[:_MOST_SIDES])
     return counts
+
+
+def _is_side(side: object) -> bool:
+    return type(side) is int and 0 <= side < _LONGEST_SIDE
 
 
 def _total_bytes(index: Mapping[str, Any] | None) -> int | None:

@@ -1,0 +1,273 @@
+"""The shape of a model that no table describes, from the names and sides of its tensors.
+
+The largest numbered stack is that of the layers. Sizes that no tensor says, such as the number of
+heads, are read from the keys of `config.json` that most classes use.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Final
+
+from ftc.compiler.knowledge.derived import CHOSEN_EXPERTS
+from ftc.compiler.knowledge.shape import LayerKind, LinearShape, Shape
+from ftc.compiler.resolve.model.config import Config
+
+__all__ = ["read_tensors"]
+
+Tensors = Mapping[str, tuple[int, ...]]
+
+_NUMBERED: Final = re.compile(r"(?P<stack>.*?)\.(?P<number>\d{1,6})\.(?P<rest>.+)")
+_EXPERT: Final = re.compile(r"(?P<before>(?:.*\.)?\w*experts?\w*)\.\d{1,6}\.(?P<after>.+)")
+_FUSED: Final = re.compile(r"(?:.*\.)?\w*experts?\w*\..+")
+_ROUTER: Final = re.compile(r"(?:.*\.)?(?:gate|router)(?:\.\w+)*\.weight|.*\brouter\b.*")
+_STATE: Final = re.compile(r"(?:.*\.)?(?:A_log|dt_bias|dt_proj|ssm_\w+)\b.*")
+_CONVOLUTION: Final = re.compile(r"(?:.*\.)?(?:short_)?conv\w*\..+")
+_ATTENTION: Final = re.compile(r"(?:.*\.)?(?:\w*(?:attn|attention)\w*)\..+|(?:.*\.)?[qk]_proj\..+")
+_GATED: Final = re.compile(r"(?:.*\.)?(?:gate_proj|gate_up_proj|w3|input_linear)(?:\.weight)?")
+_NORM_BIAS: Final = re.compile(r"(?:.*\.)?\w*(?:norm|ln)\w*\.bias")
+_HEADS: Final = ("num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads")
+_KEY_HEADS: Final = ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num")
+_HEAD_DIMS: Final = ("head_dim", "kv_channels", "attention_head_dim")
+_LATENT: Final = ("qk_nope_head_dim", "qk_rope_head_dim")  # both parts of a latent key
+_WIDTHS: Final = ("intermediate_size", "ffn_hidden_size", "n_inner", "d_ff", "ffn_dim")
+_LAYERS: Final = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
+_MATRIX: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Layer:
+    """A layer's tensors without the number of the layer: experts are one tensor each, as one.
+
+    `experts` is how many there are, 0 without, and `expert` the sides of the tensors of one.
+    """
+
+    plain: Tensors
+    experts: int
+    expert: Mapping[str, tuple[int, ...]]
+
+    @property
+    def linears(self) -> Mapping[str, tuple[int, int]]:
+        """The rows and columns of the layer's linear modules, without routers."""
+        return {
+            name.removesuffix(".weight"): (sides[0], sides[1])
+            for name, sides in self.plain.items()
+            if name.endswith(".weight")
+            and len(sides) == _MATRIX
+            and min(sides) > 1
+            and not (self.experts and _ROUTER.fullmatch(name))
+        }
+
+    @property
+    def expert_parameters(self) -> int:
+        """The parameters of all experts and of their router."""
+        routers = [s for n, s in self.plain.items() if self.experts and _ROUTER.fullmatch(n)]
+        return self.experts * sum(map(prod, self.expert.values())) + sum(map(prod, routers))
+
+    @property
+    def parameters(self) -> int:
+        """The parameters of the layer."""
+        experts = self.experts * sum(map(prod, self.expert.values()))
+        return experts + sum(map(prod, self.plain.values()))
+
+    @property
+    def mixer(self) -> str:
+        """What mixes tokens in the layer, as transformers calls the kind."""
+        names = (*self.plain,)
+        attention = {
+            block
+            for name in names
+            if _ATTENTION.fullmatch(name) and "norm" not in (block := _block(name))
+        }
+        states = {_block(name) for name in names if _STATE.fullmatch(name)}
+        if states:
+            return "parallel" if attention - states else "state_space"
+        if any(map(_CONVOLUTION.fullmatch, names)) and not attention:
+            return "conv"
+        return "full_attention"
+
+
+def read_tensors(config: Config, tensors: Tensors) -> Shape | None:
+    """Return the shape of a model with these tensors, each by its name and sides.
+
+    None where the tensors have no layers, or no token table with the rows that the config says.
+    """
+    stack, layers = _find_layers(tensors, _number(config.data, _LAYERS))
+    if not layers:
+        return None
+    outside = {n: s for n, s in tensors.items() if not n.startswith(f"{stack}.")}
+    tables = [n for n, s in outside.items() if _is_table(s, config.embedding_rows)]
+    embedding = next((n for n in tables if "head" not in n and "output" not in n), None)
+    if embedding is None:
+        return None
+    rows, hidden = outside[embedding]
+    head = next((prod(outside[n]) for n in tables if n != embedding), 0)
+    heads = _number(config.data, _HEADS) or max(1, hidden // 128)
+    latent = sum(_number(config.data, (key,)) or 0 for key in _LATENT)
+    key_heads = (None if latent else _number(config.data, _KEY_HEADS)) or heads
+    kinds = tuple(dict.fromkeys(map(_signature, layers)))
+    order = tuple(kinds.index(_signature(layer)) for layer in layers)
+    first = [layers[order.index(kind)] for kind in range(len(kinds))]
+    counts = Counter(order)
+    ends = _ends({module for layer in first for module in layer.linears})
+    widest = max(first, key=lambda layer: layer.parameters)
+    sparse = next((layer for layer in first if layer.experts), None)
+    is_plain = len(kinds) == 1 and first[0].mixer == "full_attention"
+    return Shape(
+        architecture=config.architecture,
+        model_type=config.model_type,
+        layers=len(layers),
+        hidden=hidden,
+        intermediate=_number(config.data, _WIDTHS) or _widest_side(widest, hidden),
+        heads=heads,
+        kv_heads=min(key_heads, heads),
+        head_dim=latent or _number(config.data, _HEAD_DIMS) or max(1, hidden // heads),
+        vocab=rows,
+        context_tokens=config.context_tokens or 0,
+        tied=not head,
+        attention_bias=any(n.endswith("q_proj.bias") for layer in first for n in layer.plain),
+        norm="layer" if any(map(_NORM_BIAS.fullmatch, widest.plain)) else "rms",
+        gated_mlp=any(map(_GATED.fullmatch, (*widest.plain, *widest.expert))),
+        experts=sparse.experts if sparse else 0,
+        experts_per_token=(_number(config.data, CHOSEN_EXPERTS) or 1) if sparse else 0,
+        expert_intermediate=_expert_width(sparse, hidden) if sparse else 0,
+        parameters=sum(map(prod, outside.values())) + sum(layer.parameters for layer in layers),
+        embedding_parameters=rows * hidden,
+        head_parameters=head,
+        expert_parameters=sum(layer.expert_parameters for layer in layers),
+        linear_parameters=sum(sum(map(prod, layer.linears.values())) for layer in layers),
+        largest_layer_parameters=widest.parameters,
+        linear_shapes=_linear_shapes(first, counts, ends),
+        kinds=() if is_plain else _kinds(first, counts, ends),
+        order=() if is_plain else order,
+    )
+
+
+def _find_layers(tensors: Tensors, said: int | None) -> tuple[str, Sequence[_Layer]]:
+    """Return the name of the largest numbered stack, and its layers in order.
+
+    Layers beyond the number in the config predict further tokens, and transformers drops them.
+    """
+    stacks: dict[str, dict[int, dict[str, tuple[int, ...]]]] = defaultdict(
+        lambda: defaultdict(dict)
+    )
+    for name, sides in tensors.items():
+        if match := _NUMBERED.fullmatch(name):
+            stacks[match["stack"]][int(match["number"])][match["rest"]] = sides
+    if not stacks:
+        return "", ()
+
+    def parameters(stack: str) -> int:
+        return sum(prod(sides) for layer in stacks[stack].values() for sides in layer.values())
+
+    name = max(sorted(stacks), key=parameters)
+    numbers = sorted(stacks[name])[:said]
+    return name, [_layer(stacks[name][number]) for number in numbers]
+
+
+def _layer(tensors: Tensors) -> _Layer:
+    """Return a layer with the tensors of its experts apart."""
+    plain: dict[str, tuple[int, ...]] = {}
+    fused: dict[str, tuple[int, ...]] = {}
+    single: dict[str, list[tuple[int, ...]]] = defaultdict(list)
+    for name, sides in tensors.items():
+        if match := _EXPERT.fullmatch(name):
+            single[f"{match['before']}.{match['after']}"].append(sides)
+        elif len(sides) > _MATRIX and _FUSED.fullmatch(name):
+            fused[name] = sides
+        else:
+            plain[name] = sides
+    if single:
+        count = max(map(len, single.values()))
+        return _Layer(plain=plain, experts=count, expert={n: s[0] for n, s in single.items()})
+    count = max((sides[0] for sides in fused.values()), default=0)
+    return _Layer(plain=plain, experts=count, expert={n: s[1:] for n, s in fused.items()})
+
+
+def _block(name: str) -> str:
+    """Return the module of a layer that a tensor is in."""
+    return name.partition(".")[0]
+
+
+def _signature(layer: _Layer) -> tuple[object, ...]:
+    """Return what equal layers have in common."""
+    return (layer.experts, *sorted(layer.plain.items()), *sorted(layer.expert.items()))
+
+
+def _is_table(sides: Sequence[int], rows: int) -> bool:
+    """Tell whether a tensor has a row for each token; some classes pad the table."""
+    return len(sides) == _MATRIX and rows <= sides[0] < 2 * rows and sides[1] > 1
+
+
+def _number(data: Mapping[str, Any], keys: Iterable[str]) -> int | None:
+    """Return the first of these keys, in a config or a part of it, that is a positive integer."""
+    parts = [data, *(part for key, part in data.items() if key.endswith("_config") and part)]
+    values = (part.get(key) for part in parts if isinstance(part, dict) for key in keys)
+    return next((value for value in values if type(value) is int and value > 0), None)
+
+
+def _ends(modules: Iterable[str]) -> Mapping[str, str]:
+    """Return the shortest ending of each module's name that no other module has."""
+    names = sorted(modules)
+    found = {}
+    for name in names:
+        parts = name.split(".")
+        endings = [".".join(parts[n:]) for n in range(len(parts) - 1, -1, -1)]
+        alone = (e for e in endings if sum(f".{n}".endswith(f".{e}") for n in names) == 1)
+        found[name] = next(alone, name)
+    return found
+
+
+def _linear_shapes(
+    layers: Sequence[_Layer], counts: Mapping[int, int], ends: Mapping[str, str]
+) -> dict[str, LinearShape]:
+    """Return the linear modules of all kinds of layers; `counts` are the layers of each kind."""
+    found: dict[str, LinearShape] = {}
+    for module, end in ends.items():
+        places = [kind for kind, layer in enumerate(layers) if module in layer.linears]
+        pairs = [layers[kind].linears[module] for kind in places]
+        total = sum(counts[kind] * sum(pair) for kind, pair in zip(places, pairs, strict=True))
+        found[end] = LinearShape(
+            in_features=max(columns for _, columns in pairs),
+            out_features=max(rows for rows, _ in pairs),
+            count=sum(counts[kind] for kind in places),
+            sides=total if len(set(pairs)) > 1 else None,
+        )
+    return found
+
+
+def _kinds(
+    layers: Sequence[_Layer], counts: Mapping[int, int], ends: Mapping[str, str]
+) -> tuple[LayerKind, ...]:
+    return tuple(
+        LayerKind(
+            mixer=layer.mixer,
+            mlp="sparse" if layer.experts else "dense",
+            count=counts[kind],
+            parameters=layer.parameters,
+            linears=tuple(ends[module] for module in layer.linears),
+        )
+        for kind, layer in enumerate(layers)
+    )
+
+
+def _widest_side(layer: _Layer, hidden: int) -> int:
+    """Return the longest side of a module that reads or writes the hidden states, but attention's.
+
+    It is that of one expert in a layer of experts alone.
+    """
+    pairs = [pair for name, pair in layer.linears.items() if not _ATTENTION.fullmatch(f"{name}.")]
+    sides = [max(pair) for pair in pairs if hidden in pair]
+    return max(sides, default=_expert_width(layer, hidden) or 4 * hidden)
+
+
+def _expert_width(layer: _Layer, hidden: int) -> int:
+    """Return the width of one expert: the other side of its last projection.
+
+    A fused first projection holds gate and up, and is twice as wide.
+    """
+    matrices = [sides for sides in layer.expert.values() if len(sides) == _MATRIX]
+    others = [next((s for s in sides if s != hidden), hidden) for sides in matrices]
+    return min(others, default=0)
