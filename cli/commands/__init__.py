@@ -19,6 +19,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "explain": "Explain the code of a finding, a field of the spec, or a term.",
     "doctor": "Show this machine's hardware as a `hardware` section for a spec.",
     "schema": "Print the JSON Schema of specs.",
+    "mcp": "Serve the commands to an agent, by the Model Context Protocol.",
     "completion": "Print the completion script for a shell.",
 }
 
