@@ -4,12 +4,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ftc.compiler.checks.registry import run_checks
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.relocation import bundle_folder, bundle_source
+from ftc.compiler.render.extras import Extra, find_extras
 from ftc.compiler.resolve.calibration import read_calibration
 from ftc.compiler.resolve.data.earlier_runs import find_seen
 from ftc.compiler.resolve.facts import Calibration, Facts, HardwareFacts, KnownFacts, Unknown, known
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from ftc.compiler.render.file import RenderedFile
 
 
+_NO_EXTRAS: Final[Mapping[Extra, bool]] = {}
+
+
 class Compilation:
     """A valid spec on its way to a bundle; a stage runs when its result is first asked for.
 
@@ -42,6 +46,7 @@ class Compilation:
     the lock in it or fails; `update` takes none from there. A `resolver` that is passed to several
     compilations looks up again only what their specs have different. `unsaid` names the facts whose
     part of the spec nobody has written yet. `calibrate` is the pilot.json that scales the plan.
+    `extras` says which files on request are wanted or not; of the others, those in the lock stay.
     """
 
     def __init__(
@@ -55,6 +60,7 @@ class Compilation:
         resolver: Resolver | None = None,
         unsaid: Collection[str] = (),
         calibrate: Path | None = None,
+        extras: Mapping[Extra, bool] = _NO_EXTRAS,
     ) -> None:
         self.document = document
         self.spec = spec
@@ -64,6 +70,7 @@ class Compilation:
         self.resolver = resolver or Resolver()
         self.unsaid = unsaid
         self.calibrate = calibrate
+        self.extras = extras
 
     @cached_property
     def previous(self) -> Lock | None:
@@ -150,7 +157,11 @@ class Compilation:
 
         if self.known is None or self.plan is None:
             raise ValueError("only a planned spec can be rendered")
-        source = bundle_source(self.document, self.spec, self.folder, self.known, self.plan)
+        before = self.previous.files if self.previous is not None else ()
+        extras = find_extras(self.extras, before)
+        source = bundle_source(
+            self.document, self.spec, self.folder, self.known, self.plan, extras=extras
+        )
         return render_bundle(source)
 
     @cached_property

@@ -18,6 +18,7 @@ from ftc.spec.validate import validate
 if TYPE_CHECKING:
     from ftc.compiler.compilation import Compilation
     from ftc.compiler.plan.plan import Plan
+    from ftc.compiler.render.extras import Extra
     from ftc.compiler.render.file import RenderedFile
     from ftc.compiler.resolve.data.mask import MaskedRow
     from ftc.compiler.resolve.facts import Facts
@@ -96,8 +97,12 @@ def compile_bundle(
     update: bool = False,
     stop_after: str | None = None,
     calibrate: Path | None = None,
+    extras: Mapping["Extra", bool] | None = None,
 ) -> Outcome:
-    """Run every stage up to verify (or `stop_after`), ready for `write`; nothing is written."""
+    """Run every stage up to verify (or `stop_after`), ready for `write`; nothing is written.
+
+    `extras` says which of the files on request are wanted or not; the others stay as they were.
+    """
     read = _read(source, {})
     if stop_after in STAGES[:2]:
         return read
@@ -112,6 +117,7 @@ def compile_bundle(
         locked=locked,
         update=update,
         calibrate=calibrate,
+        extras=extras or {},
     )
     outcome = _outcome(compilation)
     if compilation.failed or stop_after in STAGES[2:5]:

@@ -8,6 +8,7 @@ from typing import Any
 from ftc.compiler.plan.objective.sampling import find_rewards, samples
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.render.bundle import BundleSource
+from ftc.compiler.render.extras import Extra
 from ftc.compiler.resolve.content.rewards import RewardFileError, read_functions, read_schema
 from ftc.compiler.resolve.facts import KnownFacts
 from ftc.compiler.resolve.model.chain import RESULT
@@ -47,7 +48,13 @@ def _is_carried(document: Document) -> bool:
 
 
 def bundle_source(
-    document: Document, spec: Spec, folder: Path, facts: KnownFacts, plan: Plan
+    document: Document,
+    spec: Spec,
+    folder: Path,
+    facts: KnownFacts,
+    plan: Plan,
+    *,
+    extras: frozenset[Extra] = frozenset(),
 ) -> BundleSource:
     """Return what render needs, with every path relative to the bundle in POSIX form."""
     data_path = _from_bundle(facts.data.path, document.folder, folder)
@@ -80,6 +87,7 @@ def bundle_source(
         reward_functions=functions,
         answer_schema=schema,
         data_paths=data_paths,
+        extras=extras,
     )
 
 

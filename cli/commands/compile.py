@@ -18,10 +18,12 @@ from ftc.commands.options import (
     tell_findings,
 )
 from ftc.compiler.pipeline import STAGES, Outcome, compile_bundle, drift, write
+from ftc.compiler.render.extras import FILES, Extra
 from ftc.compiler.write.bundle import Written
 from ftc.compiler.write.conflict import Conflict
 from ftc.compiler.write.disk import typed
 from ftc.compiler.write.drift import Drift
+from ftc.compiler.write.workflow import write_workflow
 from ftc.fix_patches import write_fixes
 from ftc.report.json_output import VERSION, dump, list_findings
 from ftc.spec.sections import Launcher
@@ -41,6 +43,22 @@ _MARKS = {"created": "+", "replaced": "~", "removed": "-", "unchanged": " "}
 @click.option("--locked", is_flag=True, help="Take all facts from the lock file, or fail.")
 @click.option("--update", is_flag=True, help="Resolve all facts again and list the changes.")
 @click.option("--force", is_flag=True, help="Replace files that were edited by hand.")
+@click.option(
+    "--notebook/--no-notebook",
+    default=None,
+    help="Add or remove notebook.ipynb: the stages as cells, for Colab or Jupyter.",
+)
+@click.option(
+    "--container/--no-container",
+    default=None,
+    help="Add or remove a Dockerfile of the locked packages and a devcontainer.",
+)
+@click.option(
+    "--workflow",
+    metavar="URL@COMMIT",
+    help="Also write a GitHub workflow that runs `ftc compile --check`, with ftc from this git "
+    "address and commit.",
+)
 @calibrate_option
 @click.option(
     "--stop-after",
@@ -58,6 +76,9 @@ def command(
     locked: bool,
     update: bool,
     force: bool,
+    notebook: bool | None,
+    container: bool | None,
+    workflow: str | None,
     calibrate: Path | None,
     stop_after: str | None,
     report: str,
@@ -66,8 +87,11 @@ def command(
 
     SPEC is a file in JSON or YAML, or - for standard input.
     """
-    if checks and (locked or update or force or stop_after or calibrate):
+    asked = (notebook, container, workflow) != (None, None, None)
+    if checks and (locked or update or force or stop_after or calibrate or asked):
         raise click.UsageError("--check is always locked and writes nothing: give it alone.")
+    if workflow is not None and (source == "-" or stop_after not in {None, "write"}):
+        raise click.UsageError("--workflow needs a spec in a file, and a bundle that is written.")
     if locked and update:
         raise click.UsageError("--locked and --update contradict each other.")
     if locked and calibrate:
@@ -83,10 +107,13 @@ def command(
             update=update,
             stop_after=stop_after,
             calibrate=calibrate,
+            extras=_wanted(notebook=notebook, image=container),
         )
         _tell(source, outcome, report=report)
         if not outcome.failed and stop_after in {None, "write"}:
             written = write(outcome, force=force)
+            if workflow is not None:
+                _add_workflow(source, outcome, workflow)
     except Conflict as conflict:
         if report != "json":
             tell_findings(conflict.findings, make_subject(_name(outcome), None))
@@ -94,6 +121,21 @@ def command(
     click.echo(dump(_data(outcome, written)) if report == "json" else _text(outcome, written))
     if outcome.failed:
         context.exit(FAILED)
+
+
+def _add_workflow(source: str, outcome: Outcome, address: str) -> None:
+    """Write the workflow, and say on stderr where."""
+    if outcome.spec is None or outcome.folder is None:
+        return
+    path = write_workflow(
+        name=outcome.spec.name, spec=Path(source), bundle=outcome.folder, source=address
+    )
+    click.echo(f"wrote {typed(path)}", err=True)
+
+
+def _wanted(**asked: bool | None) -> dict[Extra, bool]:
+    """Return the files on request that are wanted or not; the others stay as they were."""
+    return {extra: said for extra in FILES if (said := asked[extra]) is not None}
 
 
 def _check(source: str, output: Path | None, *, report: str) -> bool:

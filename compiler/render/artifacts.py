@@ -8,6 +8,7 @@ from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.render.accelerate import accelerate_config
 from ftc.compiler.render.deepspeed import deepspeed_config
 from ftc.compiler.render.file import Language
+from ftc.compiler.render.image import devcontainer, dockerignore, write_dockerfile
 from ftc.compiler.render.launch import sky_task, trainjob
 from ftc.compiler.render.modelfile import (
     adapter_modelfile_data,
@@ -15,6 +16,7 @@ from ftc.compiler.render.modelfile import (
     write_adapter_modelfile,
     write_modelfile,
 )
+from ftc.compiler.render.notebook import notebook_data
 from ftc.compiler.render.passages import list_absent
 from ftc.compiler.render.picture import draw_plan
 from ftc.compiler.render.pins import requirements, requirements_lock
@@ -236,6 +238,34 @@ ARTIFACTS: Final = (
         text=lambda source, _: write_adapter_modelfile(source),
         data=adapter_modelfile_data,
         when=lambda uses: uses.adapter,
+    ),
+    Artifact(
+        name="notebook.ipynb",
+        language="json",
+        about="the same stages as the cells of a notebook, for Colab or Jupyter",
+        data=notebook_data,
+        when=lambda uses: uses.notebook,
+    ),
+    Artifact(
+        name="Dockerfile",
+        language="text",
+        about="the container image of the packages in requirements.lock",
+        text=write_dockerfile,
+        when=lambda uses: uses.image,
+    ),
+    Artifact(
+        name=".dockerignore",
+        language="text",
+        about="what the image is built without",
+        text=lambda *_: dockerignore(),
+        when=lambda uses: uses.image,
+    ),
+    Artifact(
+        name=".devcontainer/devcontainer.json",
+        language="json",
+        about="opens the bundle in that image, in VS Code and others",
+        data=devcontainer,
+        when=lambda uses: uses.image,
     ),
     Artifact(
         name="chat_template.jinja",

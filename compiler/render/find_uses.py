@@ -263,6 +263,8 @@ def _launch_uses(source: BundleSource) -> dict[str, bool]:
         "skypilot": launch.type == "skypilot",
         "modules": slurm and bool(launch.modules),
         "container": slurm and launch.container is not None,
+        "notebook": "notebook" in source.extras,
+        "image": "image" in source.extras,
     }
 
 

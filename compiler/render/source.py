@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ftc.compiler.plan.plan import Plan
+from ftc.compiler.render.extras import Extra
 from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
 
@@ -18,7 +19,7 @@ class BundleSource:
     `data_path` and `model_path` are relative to the bundle in POSIX form, or None on the Hub.
     `data_paths` has one path per source of a mixture; `data_path` is then None. `chat_template`,
     `reward_functions` (a Python file) and `answer_schema` (a JSON Schema) are the texts of the
-    files that the spec names, or None.
+    files that the spec names, or None. `extras` are the files that were asked for.
     """
 
     spec: Spec
@@ -31,6 +32,7 @@ class BundleSource:
     reward_functions: str | None = None
     answer_schema: Mapping[str, Any] | None = None
     data_paths: tuple[str | None, ...] = ()
+    extras: frozenset[Extra] = frozenset()
 
 
 def find_context_tokens(source: BundleSource) -> int:

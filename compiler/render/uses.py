@@ -147,6 +147,9 @@ class Uses:
     skypilot: bool
     modules: bool
     container: bool
+    # on request
+    notebook: bool
+    image: bool
     # tracking
     tracked: bool
     tensorboard: bool

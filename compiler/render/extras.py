@@ -1,0 +1,17 @@
+"""Files that a bundle has only on request; they stay until a request takes them away."""
+
+from collections.abc import Collection, Mapping
+from typing import Final, Literal
+
+Extra = Literal["notebook", "image"]
+
+#: The file by which a bundle is known to have each.
+FILES: Final[Mapping[Extra, str]] = {"image": "Dockerfile", "notebook": "notebook.ipynb"}
+
+
+def find_extras(asked: Mapping[Extra, bool], before: Collection[str]) -> frozenset[Extra]:
+    """Return the extras of a bundle: those asked for, and those of before that were not declined.
+
+    `before` are the names of the files that its lock lists.
+    """
+    return frozenset(extra for extra, name in FILES.items() if asked.get(extra, name in before))

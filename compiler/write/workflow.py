@@ -1,0 +1,103 @@
+"""A GitHub workflow that compares a committed bundle with its spec.
+
+It belongs to the repository, not to the bundle: GitHub reads only `.github/workflows` at the top.
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from ftc.spec.finding import EnvironmentFailure
+
+_SOURCE: Final = re.compile(r"https://[\w.-]+(?:/[\w.~-]+)+@[0-9a-f]{7,40}")
+_PYTHON: Final = "3.12"
+
+
+def write_workflow(*, name: str, spec: Path, bundle: Path, source: str) -> Path:
+    """Write the workflow of a bundle into its git repository; return its path.
+
+    `name` is that of the run, `source` the git address and commit that ftc is installed from. A
+    file with this content stays as it is. Raises EnvironmentFailure where there is no repository,
+    where the spec or the bundle is outside of it, or where another file has the name.
+    """
+    if not _SOURCE.fullmatch(source):
+        raise EnvironmentFailure(
+            message=f"{source!r} is no git address with a commit",
+            help="write it as https://HOST/OWNER/ftc@COMMIT",
+        )
+    top = _find_top(bundle.resolve())
+    path = top / ".github" / "workflows" / f"ftc-{name}.yml"
+    text = yaml.safe_dump(
+        _workflow(name, _inside(spec, top), _inside(bundle, top), source), sort_keys=False
+    )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            return path
+        with path.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except FileExistsError:
+        raise EnvironmentFailure(
+            message=f"{path.relative_to(top).as_posix()} is there with another content",
+            help="remove it, or edit it by hand",
+        ) from None
+    except OSError as error:
+        raise EnvironmentFailure(
+            message=f"{path} cannot be written: {(error.strerror or '').lower()}",
+            help="make the repository's folder writable",
+        ) from error
+    return path
+
+
+def _find_top(bundle: Path) -> Path:
+    """Return the top folder of the git repository that a folder is in."""
+    for folder in (bundle, *bundle.parents):
+        if (folder / ".git").exists():
+            return folder
+    raise EnvironmentFailure(
+        message=f"{bundle} is in no git repository",
+        help="run `git init` at its top, and compile again",
+    )
+
+
+def _inside(path: Path, top: Path) -> str:
+    """Return a path relative to the top of the repository."""
+    relative = Path(os.path.relpath(path.resolve(), top)).as_posix()
+    if relative.split("/")[0] == "..":
+        raise EnvironmentFailure(
+            message=f"{path} is outside of the repository {top}",
+            help="keep the spec and the bundle in one repository",
+        )
+    return relative
+
+
+def _workflow(name: str, spec: str, bundle: str, source: str) -> dict[str, Any]:
+    """Return the workflow as data; commands get paths and addresses as variables."""
+    paths = [spec, "**" if bundle == "." else f"{bundle}/**"]
+    return {
+        "name": f"ftc {name}",
+        "on": {"push": {"paths": [*paths]}, "pull_request": {"paths": [*paths]}},
+        "permissions": {"contents": "read"},
+        "jobs": {
+            "check": {
+                "runs-on": "ubuntu-24.04",
+                "steps": [
+                    {"uses": "actions/checkout@v5"},
+                    {"uses": "actions/setup-python@v6", "with": {"python-version": _PYTHON}},
+                    {
+                        "name": "Install ftc",
+                        "run": 'python -m pip install "git+$FTC"',
+                        "env": {"FTC": source},
+                    },
+                    {
+                        "name": "Compare the bundle with its spec",
+                        "run": 'ftc compile "$SPEC" --output "$BUNDLE" --check',
+                        "env": {"SPEC": spec, "BUNDLE": bundle},
+                    },
+                ],
+            }
+        },
+    }
