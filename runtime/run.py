@@ -70,17 +70,22 @@ class Run:
         if not condition:
             self.stop(f"post-condition failed: {sentence}")
 
-    def need_model(self, model: Path | str, pinned: str | None = None) -> None:
-        """End this stage unless `model` is a model's folder or `pinned`, the Hub id of the spec."""
+    def need_model(
+        self, model: Path | str, pinned: str | None = None, *, option: str = "--model"
+    ) -> None:
+        """End this stage unless `model` is a model's folder or `pinned`, the Hub id of the spec.
+
+        `option` is the argument of the script that takes its path.
+        """
         if pinned is not None and model == pinned:
             return
         if not (Path(model) / "config.json").is_file():
             if pinned is None:
                 self.stop(
-                    f"the model folder {model} has no config.json: give its path with --model"
+                    f"the model folder {model} has no config.json: give its path with {option}"
                 )
             self.stop(
-                f"{model} is not a model's folder: --model takes a folder, as a model on the"
+                f"{model} is not a model's folder: {option} takes a folder, as a model on the"
                 " Hub could change between two stages"
             )
 

@@ -113,7 +113,8 @@ def _need_packages(spec: Spec, outcome: Outcome) -> None:
     needed = (*_RUNS, *(_CONVERTS if spec.export.types or spec.export.adapter else ()))
     if outcome.plan is not None and outcome.plan.decisions.sharding.value.startswith("zero"):
         needed = (*needed, "deepspeed")
-    if spec.method.type == "qlora" or spec.training.optimizer not in _OF_TORCH:
+    in_4_bits = "qlora" in spec.method.type or spec.objective.teacher.quantization == "nf4"
+    if in_4_bits or spec.training.optimizer not in _OF_TORCH:
         needed = (*needed, "bitsandbytes")
     missing = [name for name in needed if find_spec(name) is None]
     if missing:
