@@ -45,13 +45,20 @@ def set_prompts(trainer_class: Any, *splits: Iterable[Mapping[str, Any]]) -> Non
     )
 
 
-def set_answers(trainer_class: Any, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Make distillation evaluate on the answers in the data, by the tokens of their prompts.
+def set_prompts_and_answers(
+    trainer_class: Any,
+    rows: Iterable[Mapping[str, Any]],
+    evaluated: Iterable[Mapping[str, Any]],
+) -> None:
+    """Make distillation read the tokens of prompts, and evaluate on the answers in the data.
 
     `DistillationTrainer._generate_single_turn` of distillation_trainer.py samples new answers at
     each evaluation, so that equal weights have different losses.
     """
-    answers = {tuple(row["prompt_ids"]): row["input_ids"][len(row["prompt_ids"]) :] for row in rows}
+    set_prompts(trainer_class, rows, evaluated)
+    answers = {
+        tuple(row["prompt_ids"]): row["input_ids"][len(row["prompt_ids"]) :] for row in evaluated
+    }
     generate = trainer_class._generate_single_turn  # noqa: SLF001
 
     def choose(trainer: Any, prompt_ids: Any, *rest: Any, **more: Any) -> Any:

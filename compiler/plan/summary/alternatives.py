@@ -445,6 +445,6 @@ def with_count(facts: KnownFacts, count: int) -> KnownFacts:
 
 
 _EDITS: Final[tuple[Edit, ...]] = (
-    _shrink, _checkpoint, _attend, _halve, _precompute, _quantize_teacher, _divide, _offload, _shrink_states,
-    _freeze_more, _fuse, _adapt, _quantize, _shorten, _multiply, _divide_base,
+    _shrink, _checkpoint, _attend, _halve, _precompute, _quantize_teacher, _divide, _offload,
+    _shrink_states, _freeze_more, _fuse, _adapt, _quantize, _shorten, _multiply, _divide_base,
 )  # fmt: skip

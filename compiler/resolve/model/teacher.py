@@ -51,8 +51,9 @@ def resolve_teacher(
     own, other = _tokens(spec, tokenizer, folder), _tokens(taught, theirs, folder)
     if own is None or other is None:
         families = {tokenizer.family, theirs.family}
-        differs = len(families) > 1 and families <= set(tokenizer_families())
-        return replace(facts, vocabulary="other" if differs else "unread")
+        if not families <= set(tokenizer_families()):
+            return facts
+        return replace(facts, vocabulary="same" if len(families) == 1 else "other")
     return _compare(facts, own, other)
 
 
