@@ -5,7 +5,7 @@
 
 The task is that of `benchmarks.learning`'s `grpo`: a line of a solution of GSM8K is given, and its
 result is to be read off. The student is a Llama with 0.6 million random weights that `sft` trained
-for a few steps, the teacher a Llama of 2.5 million that `sft` trained for many. Its embedding has
+for a few steps, the teacher a Llama of 1.8 million that `sft` trained for many. Its embedding has
 more rows than the student's, as larger models of a family often have. The same student is then
 trained on by `distill`, and by `sft` on the answers in the data. Every run is a compiled bundle,
 started by its `run.sh`. Reads ../shared/data, or the data folder that FTC_SHARED names.
@@ -96,8 +96,8 @@ def report(found: Mapping[str, Mapping[str, float]], rows: Mapping[str, int]) ->
 
 `python -m benchmarks.distillation` {describe_machine()}
 
-GSM8K (MIT): the last lines of its solutions, {rows["train"]:,} to train on and {rows["test"]:,} held
-out. The student (0.6 million weights) starts from 110 steps of `sft`; the teacher (2.5 million) had
+GSM8K (MIT): the last lines of its solutions, {rows["train"]:,} to train on, {rows["test"]:,} held
+out. The student (0.6 million weights) starts from 110 steps of `sft`; the teacher (1.8 million) had
 {had}. `distill` and `sft` then train that student for {steps} steps of {_MORE["global_batch"]} rows
 at one learning rate, with three seeds. The teacher's embedding has 1,152 rows, the student's 1,024:
 the bundle drops the others. The divergence is the reverse KL from the teacher, in nats per token of
