@@ -34,13 +34,13 @@ def load_teacher(
     """
     quantization = None
     if in_4_bits:
-        quantization = BitsAndBytesConfig(
+        quantization = BitsAndBytesConfig(  # type: ignore[no-untyped-call]
             load_in_4bit=True,
             bnb_4bit_compute_dtype=getattr(torch, dtype),
             bnb_4bit_quant_type="nf4",
             bnb_4bit_use_double_quant=True,
         )
-    model = AutoModelForCausalLM.from_pretrained(
+    model: Any = AutoModelForCausalLM.from_pretrained(
         source,
         dtype=dtype,
         attn_implementation=attention,
@@ -87,7 +87,7 @@ def measure_divergence(
         both = zip(compute_logits(model, ids, pad), compute_logits(teacher, ids, pad), strict=True)
         for place, (own, other) in zip(batch, both, strict=True):
             labels = torch.tensor(sequences[place][1][1:], device=own.device)
-            learned = (labels != NOT_LEARNED).nonzero().flatten()
+            learned: Any = (labels != NOT_LEARNED).nonzero().flatten()
             nats[place] = sum(
                 divergence(
                     own[some] / temperature,
