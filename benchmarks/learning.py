@@ -158,8 +158,8 @@ class Learned:
 
 def write_inputs(folder: Path, data: Path) -> None:
     """Write the model and every file of rows that a spec names."""
-    solved = [json.loads(line) for line in _lines(data / "gsm8k_train.jsonl")]
-    pairs = [json.loads(line) for line in _lines(data / "gsm8k_preferences.jsonl")]
+    solved = [json.loads(line) for line in read_lines(data / "gsm8k_train.jsonl")]
+    pairs = [json.loads(line) for line in read_lines(data / "gsm8k_preferences.jsonl")]
     lasts = [row["answer"].rpartition("\n")[0].rpartition("\n")[2] for row in solved]
     results = {line: found[1] for line in lasts if (found := _RESULT.match(line))}
     texts = [f"{row['question']}\n{row['answer']}" for row in solved]
@@ -180,19 +180,20 @@ def write_inputs(folder: Path, data: Path) -> None:
     make_model(folder / "model", texts, tokens=_TOKENS, **_SIZES)
 
 
-def _lines(path: Path) -> list[str]:
+def read_lines(path: Path) -> list[str]:
+    """Return the lines of a file."""
     return path.read_text(encoding="utf-8").splitlines()
 
 
-def run_bundle(folder: Path, name: str) -> Path:
+def run_bundle(folder: Path, name: str, spec: Mapping[str, Any] | None = None) -> Path:
     """Compile a spec, run its bundle and return it; a finished bundle is not run again.
 
     Raises RuntimeError with the end of the output if a stage fails.
     """
     if (folder / name / "run/done/evaluate.json").is_file():
         return folder / name
-    spec = {"name": name, "model": "./model", "hardware": "cpu", **SPECS[name]}
-    (folder / f"{name}.json").write_text(json.dumps(spec, indent=2), encoding="utf-8")
+    whole = {"name": name, "model": "./model", "hardware": "cpu", **(spec or SPECS[name])}
+    (folder / f"{name}.json").write_text(json.dumps(whole, indent=2), encoding="utf-8")
     _call(["ftc", "compile", f"{name}.json"], folder)
     _call(["./run.sh"], folder / name)
     return folder / name
@@ -233,7 +234,9 @@ def _read(bundle: Path, name: str) -> Any:
 
 
 def _read_ids(bundle: Path, split: str) -> list[list[int]]:
-    return [json.loads(line)["input_ids"] for line in _lines(bundle / f"run/data/{split}.jsonl")]
+    return [
+        json.loads(line)["input_ids"] for line in read_lines(bundle / f"run/data/{split}.jsonl")
+    ]
 
 
 def unigram_perplexity(train: list[list[int]], test: list[list[int]]) -> float:
@@ -275,7 +278,7 @@ def _judge_verdicts(bundle: Path, _: Path) -> _Metric:
     A model that makes all answers more likely, or all less likely, ranks them by length. So length
     is a second baseline, in the direction that separates more pairs.
     """
-    rows = [json.loads(line) for line in _lines(bundle / "run/data/test.jsonl")]
+    rows = [json.loads(line) for line in read_lines(bundle / "run/data/test.jsonl")]
     learned = [(row["label"], sum(token >= 0 for token in row["labels"])) for row in rows]
     good = [tokens for label, tokens in learned if label]
     bad = [tokens for label, tokens in learned if not label]
@@ -316,7 +319,7 @@ def _judge_results(bundle: Path, folder: Path) -> _Metric:
     Only answered lines are counted, which may be a part of a large test split.
     """
     share = judge_another(bundle, folder / "results/run/merged")["reward"]
-    rows = len(_lines(bundle / "run/evaluate/predictions.jsonl"))
+    rows = len(read_lines(bundle / "run/evaluate/predictions.jsonl"))
     bound = share + ONE_SIDED * math.sqrt(2 * share * (1 - share) / rows)
     because = f"the start plus {ONE_SIDED} standard errors of two shares of {rows} lines"
     return _Metric(name="reward", baselines={"start": share}, bound=bound, because=because)

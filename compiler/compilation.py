@@ -15,7 +15,14 @@ from ftc.compiler.resolve.calibration import read_calibration
 from ftc.compiler.resolve.data.earlier_runs import find_seen
 from ftc.compiler.resolve.facts import Calibration, Facts, HardwareFacts, KnownFacts, Unknown, known
 from ftc.compiler.resolve.hardware import measure_disk
-from ftc.compiler.resolve.resolver import FACTS, NOT_SAID, Fact, Resolver, canonical_hash, stamp
+from ftc.compiler.resolve.resolver import (
+    NOT_SAID,
+    Fact,
+    Resolver,
+    canonical_hash,
+    needed_facts,
+    stamp,
+)
 from ftc.compiler.verify.explanations import EXPLANATIONS as VERIFY
 from ftc.compiler.write.explanations import EXPLANATIONS as WRITE
 from ftc.compiler.write.lock import (
@@ -85,7 +92,7 @@ class Compilation:
         lock = self.previous
         kept = locked_facts(lock, self.spec) if lock is not None else {}
         if self.locked:
-            _require_all(lock, kept)
+            _require_all(self.spec, lock, kept)
         return kept
 
     @cached_property
@@ -116,7 +123,7 @@ class Compilation:
 
     @cached_property
     def known(self) -> KnownFacts | None:
-        """The facts once all four are known, else None."""
+        """The facts once all are known, else None."""
         return known(self.facts)
 
     @cached_property
@@ -246,17 +253,17 @@ def _place(finding: Finding) -> tuple[int, int, str]:
 def _list_unknown(facts: Facts) -> tuple[Finding, ...]:
     """Return why facts are unknown, one finding for one cause."""
     findings: list[Finding] = []
-    for fact in (facts.model, facts.tokenizer, facts.data, facts.hardware):
+    for fact in (facts.model, facts.tokenizer, facts.data, facts.hardware, facts.teacher):
         if isinstance(fact, Unknown) and fact is not NOT_SAID and fact.finding not in findings:
             findings.append(fact.finding)
     return tuple(findings)
 
 
-def _require_all(lock: Lock | None, kept: Mapping[str, Fact]) -> None:
+def _require_all(spec: Spec, lock: Lock | None, kept: Mapping[str, Fact]) -> None:
     """Raise EnvironmentFailure when a fact would have to be looked up."""
     if lock is None:
         message = "there is no `ftc.lock.json` beside the bundle"
-    elif missing := ", ".join(name for name in FACTS if name not in kept):
+    elif missing := ", ".join(name for name in needed_facts(spec) if name not in kept):
         message = f"the lock does not say what this spec needs ({missing})"
     else:
         return

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
-from ftc.compiler.plan.objective.sampling import find_rewards, samples
+from ftc.compiler.plan.objective.sampling import find_rewards, rewarded
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.render.bundle import BundleSource
 from ftc.compiler.render.extras import Extra
@@ -62,10 +62,14 @@ def bundle_source(
         _from_bundle(part.path, document.folder, folder) for part in facts.data.sources
     )
     model_path = _from_bundle(facts.model.path, document.folder, folder)
+    teacher = facts.teacher
+    teacher_path = (
+        None if teacher is None else _from_bundle(teacher.model.path, document.folder, folder)
+    )
     template = _read_template(document.folder, spec.model.chat_template, folder)
     written: dict[str, Any] = dict(document.data)
     for section, key, value in (
-        ("model", "id", _named_model(spec, model_path)),
+        ("model", "id", _named_model(spec.model.id, model_path)),
         ("data", "source", data_path),
         ("model", "chat_template", TEMPLATE_NAME if template is not None else None),
     ):
@@ -76,6 +80,8 @@ def bundle_source(
     functions, schema = _read_rewards(document.folder, spec, facts, folder)
     if functions is not None or schema is not None:
         written["objective"] = _with_own_files(written["objective"])
+    if teacher_path is not None:
+        written["objective"] = _with_teacher(written["objective"], spec, teacher_path)
     return BundleSource(
         spec=spec,
         written=written,
@@ -88,6 +94,7 @@ def bundle_source(
         answer_schema=schema,
         data_paths=data_paths,
         extras=extras,
+        teacher_path=teacher_path,
     )
 
 
@@ -107,7 +114,7 @@ def _read_rewards(
 ) -> tuple[str | None, Mapping[str, Any] | None]:
     """Return the text of the functions and the JSON Schema that rewards name, None without."""
     functions, schema = None, None
-    for reward in find_rewards(spec, facts.data) if samples(spec) else ():
+    for reward in find_rewards(spec, facts.data) if rewarded(spec) else ():
         try:
             if reward.functions is not None:
                 places = (spec_folder / reward.functions, bundle / FUNCTIONS_NAME)
@@ -147,9 +154,19 @@ def _with_own_files(objective: Mapping[str, Any]) -> dict[str, Any]:
     return {**objective, "rewards": rewards}
 
 
-def _named_model(spec: Spec, model_path: str | None) -> str | None:
-    """Return the path by which the bundle's spec names its model: another bundle by its folder."""
-    if model_path is None or spec.model.id.rstrip("/").endswith(RESULT):
+def _with_teacher(objective: Mapping[str, Any], spec: Spec, path: str) -> dict[str, Any]:
+    """Return the section with the teacher's path seen from the bundle."""
+    named = _named_model(spec.objective.teacher.id or "", path)
+    written = objective["teacher"]
+    return {
+        **objective,
+        "teacher": {**written, "id": named} if isinstance(written, Mapping) else named,
+    }
+
+
+def _named_model(name: str, model_path: str | None) -> str | None:
+    """Return the path by which the bundle's spec names a model: another bundle by its folder."""
+    if model_path is None or name.rstrip("/").endswith(RESULT):
         return model_path
     return model_path.removesuffix(f"/{RESULT}")
 

@@ -173,6 +173,7 @@ TITLES = {
     "rouge_l": "ROUGE-L",
     "chrf": "chrF",
     "loss": "loss",
+    "divergence": "divergence from the teacher",
     "reward": "mean reward",
     "chosen_likelier": "the chosen answer is the likelier one",
     "desirable_likelier": "a desirable answer is the likelier one",

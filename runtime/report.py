@@ -25,7 +25,7 @@ GRADED = {"rouge_l", "chrf"}  # metrics by which an answer is neither right nor 
 SHARES = {"accuracy", "exact_match", "numeric_match"}
 SETTINGS = (
     *("LEARNING_RATE", "SCHEDULE", "WARMUP_STEPS", "EPOCHS", "MAX_STEPS", "WEIGHT_DECAY"),
-    *("LORA_RANK", "LORA_ALPHA", "LORA_TARGETS", "BETA", "SEED"),
+    *("LORA_RANK", "LORA_ALPHA", "LORA_TARGETS", "TEACHER", "BETA", "SEED"),
 )
 
 INTERVALS = (

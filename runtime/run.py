@@ -70,19 +70,25 @@ class Run:
         if not condition:
             self.stop(f"post-condition failed: {sentence}")
 
-    def need_model(self, model: Path | str, pinned: str | None = None) -> None:
-        """End this stage unless `model` is a model's folder or `pinned`, the Hub id of the spec."""
+    def need_model(
+        self, model: Path | str, pinned: str | None = None, *, option: str = "--model"
+    ) -> Path | str:
+        """Return `model`; end this stage unless it is a model's folder or `pinned`, a Hub id.
+
+        `option` is the argument of the script that takes its path.
+        """
         if pinned is not None and model == pinned:
-            return
+            return model
         if not (Path(model) / "config.json").is_file():
             if pinned is None:
                 self.stop(
-                    f"the model folder {model} has no config.json: give its path with --model"
+                    f"the model folder {model} has no config.json: give its path with {option}"
                 )
             self.stop(
-                f"{model} is not a model's folder: --model takes a folder, as a model on the"
+                f"{model} is not a model's folder: {option} takes a folder, as a model on the"
                 " Hub could change between two stages"
             )
+        return model
 
     def describe_disk_error(self, error: BaseException) -> str | None:
         """Return a sentence for an error of the disk, or None for any other error."""

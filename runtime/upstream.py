@@ -30,11 +30,12 @@ def keep_tokens(trainer_class: Any, convert: Callable[[Any], Any] = lambda rows:
 
 
 def set_prompts(trainer_class: Any, *splits: Iterable[Mapping[str, Any]]) -> None:
-    """Make GRPO read the tokens of prompts that prepare.py has tokenized, by their texts.
+    """Make GRPO or distillation read the tokens of prompts that prepare.py made, by their texts.
 
     The rows of `splits` have a `prompt` and its `prompt_ids`.
 
-    `GRPOTrainer._tokenize_prompts` of grpo_trainer.py would render the chat template again.
+    `_tokenize_prompts` of grpo_trainer.py and distillation_trainer.py would render the chat
+    template again.
     """
     tokens = {row["prompt"]: row["prompt_ids"] for split in splits for row in split}
     trainer_class._tokenize_prompts = lambda _trainer, texts: (  # noqa: SLF001
@@ -42,6 +43,30 @@ def set_prompts(trainer_class: Any, *splits: Iterable[Mapping[str, Any]]) -> Non
         None,
         {},
     )
+
+
+def set_prompts_and_answers(
+    trainer_class: Any,
+    rows: Iterable[Mapping[str, Any]],
+    evaluated: Iterable[Mapping[str, Any]],
+) -> None:
+    """Make distillation read the tokens of prompts, and evaluate on the answers in the data.
+
+    `DistillationTrainer._generate_single_turn` of distillation_trainer.py samples new answers at
+    each evaluation, so that equal weights have different losses.
+    """
+    set_prompts(trainer_class, rows, evaluated)
+    answers = {
+        tuple(row["prompt_ids"]): row["input_ids"][len(row["prompt_ids"]) :] for row in evaluated
+    }
+    generate = trainer_class._generate_single_turn  # noqa: SLF001
+
+    def choose(trainer: Any, prompt_ids: Any, *rest: Any, **more: Any) -> Any:
+        if trainer.model.training:
+            return generate(trainer, prompt_ids, *rest, **more)
+        return [answers[tuple(ids)] for ids in prompt_ids]
+
+    trainer_class._generate_single_turn = choose  # noqa: SLF001
 
 
 def set_pairs(trainer_class: Any) -> None:

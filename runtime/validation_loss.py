@@ -27,7 +27,9 @@ def average_loss(trainer: Any, *, by_token: bool) -> None:
 
     def prediction_step(model: Any, inputs: Any, *given: Any, **kwargs: Any) -> Any:
         number = len(seen) * processes + args.process_index
-        if by_token:
+        if by_token and isinstance(inputs, list):  # of rows: every token of an answer has a loss
+            count = torch.tensor(sum(len(r["input_ids"]) - len(r["prompt_ids"]) for r in inputs))
+        elif by_token:
             count = (inputs["labels"][:, 1:] != NOT_LEARNED).sum()
         else:
             count = torch.tensor(len(batches[number]))

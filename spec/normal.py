@@ -30,10 +30,16 @@ def normalise(data: Mapping[str, Any]) -> dict[str, Any]:
 def lengthen(section: str, written: Any) -> Any:
     """Return the object that the short form of a section stands for, without defaults.
 
-    A value that is not a short form is returned unchanged.
+    So are the short forms inside an object. A value that is not a short form is returned unchanged.
     """
     schema = read_schema()["properties"].get(section, {})
-    if isinstance(written, Mapping) or "x-short" not in schema:
+    if isinstance(written, Mapping):
+        inner = object_form(schema) or {}
+        return {
+            key: _lengthen_field(value, inner.get("properties", {}).get(key, {}))
+            for key, value in written.items()
+        }
+    if "x-short" not in schema:
         return written
     if section == "hardware" and isinstance(written, str):
         return _read_hardware(written)
@@ -75,11 +81,31 @@ def written_pointer(data: Any, pointer: str) -> str:
         return pointer
     section, key, *rest = parts
     short = read_schema()["properties"].get(section, {}).get("x-short")
-    if short is None or section not in data or isinstance(data[section], Mapping):
+    if short is None or section not in data:
         return pointer
+    if isinstance(data[section], Mapping):
+        is_short = (
+            rest and _has_short_form(section, key) and isinstance(data[section].get(key), str)
+        )
+        return join([section, key]) if is_short else pointer
     if key == short:
         return join([section, *rest])
     return pointer if key.isdecimal() else join([section])
+
+
+def _lengthen_field(written: Any, schema: Schema) -> Any:
+    """Return the object that a field's short form stands for; any other value as it is."""
+    return (
+        {schema["x-short"]: written}
+        if "x-short" in schema and isinstance(written, str)
+        else written
+    )
+
+
+def _has_short_form(section: str, key: str) -> bool:
+    """Return whether a field inside a section has a short form."""
+    inner = object_form(read_schema()["properties"][section]) or {}
+    return "x-short" in inner.get("properties", {}).get(key, {})
 
 
 def _complete(section: str, written: Any, schema: Schema) -> Any:

@@ -47,7 +47,10 @@ Metric = Literal["accuracy", "macro_f1", "exact_match", "numeric_match", "rouge_
 BestBy = Literal["loss", "metric"]
 Strategy = Literal["ddp", "zero1", "zero2", "zero3", "fsdp"]
 Offload = Literal["none", "optimizer", "parameters"]
-ObjectiveType = Literal["sft", "cpt", "dpo", "kto", "orpo", "classification", "reward", "grpo"]
+ObjectiveType = Literal[
+    "sft", "cpt", "dpo", "kto", "orpo", "classification", "reward", "grpo", "distill"
+]
+TeacherQuantization = Literal["none", "nf4"]
 PreferenceLoss = Literal[
     "sigmoid", "ipo", "hinge", "robust", "exo_pair", "apo_zero", "apo_down", "sigmoid_norm"
 ]
@@ -306,12 +309,35 @@ class Reward:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Teacher:
+    """Teacher.
+
+    The model whose probabilities are learned (`distill` only): an id on the Hub, a folder, or an
+    object with all settings. It must have the tokenizer of `model`.
+    """
+
+    id: str | None = None
+    """The teacher's id on the Hub, or a folder (relative to the spec) with config.json, the
+    tokenizer and the weights.
+    """
+    revision: str | None = None
+    """The branch, tag or commit of the teacher on the Hub. With null, the newest commit is used,
+    and the lock file pins it. Not for a folder.
+    """
+    quantization: TeacherQuantization = "none"
+    """How the teacher is loaded: `none` in 16 bits, `nf4` in 4 bits. It is not trained, so 4 bits
+    only make its probabilities a little less exact.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Objective:
     """What the model learns.
 
     `sft`: write the answers in the data. `cpt`: continue text. `dpo`: prefer one answer over
     another. `kto`: write what was rated good and avoid what was rated bad. `orpo`: learn answers
-    and preferences at once. `grpo`: find answers that earn a reward.
+    and preferences at once. `grpo`: find answers that earn a reward. `distill`: predict as a larger
+    model does.
     """
 
     type: ObjectiveType = "sft"
@@ -320,7 +346,8 @@ class Objective:
     `data.max_length` tokens without losing any. `dpo`: prefer the chosen answer of each pair to the
     rejected one. `kto`: the same, from single answers rated good or bad. `orpo`: write the chosen
     answer and prefer it, in one run and without a reference model. `grpo`: generate answers and
-    learn from the ones that earn a reward.
+    learn from the ones that earn a reward. `distill`: generate answers and learn to give each next
+    token the probability that a teacher gives it.
     """
     loss_on: LossOn = "completion"
     """Which tokens are learned: those of every answer, those of the last answer of a conversation,
@@ -338,6 +365,7 @@ class Objective:
     must satisfy, or functions of a Python file, which is copied into the bundle and run there. Each
     may have a weight. auto decides by the answers in the data.
     """
+    teacher: Teacher = Teacher()
     num_generations: int | Auto = "auto"
     """The number of answers that the model generates for each prompt. The reward of each answer is
     compared with their mean. The global batch counts answers and must be a multiple of this number
@@ -345,10 +373,12 @@ class Objective:
     """
     temperature: float = 1.0
     """The sampling temperature of the generated answers; 1 samples from the model's own
-    probabilities (`grpo` only).
+    probabilities (`grpo` and `distill`). In `distill` the divergence is that of the probabilities
+    at this temperature too.
     """
     answer_tokens: int | Auto = "auto"
-    """The maximum number of tokens in a generated answer. Longer answers are cut off (`grpo` only).
+    """The maximum number of tokens in a generated answer. Longer answers are cut off (`grpo` and
+    `distill`).
     """
     policy_loss: PolicyLoss = "dapo"
     """How the loss of the generated answers is averaged (`grpo` only): `dapo` over all tokens of a
@@ -362,7 +392,9 @@ class Objective:
     beta: float | Auto = "auto"
     """How strongly the model is kept close to its reference: with a higher beta it changes less.
     `orpo` has no reference; there, beta is the weight of the preference term (the paper's lambda).
-    In `grpo` it is the weight of the KL penalty against the base model, by default 0.
+    In `grpo` it is the weight of the KL penalty against the base model, by default 0. In `distill`
+    it selects the divergence, from 0 to 1: 0 is the forward KL (cover all that the teacher says), 1
+    the reverse KL (say only what the teacher would), 0.5 the Jensen-Shannon divergence.
     """
     reference: Reference | Auto = "auto"
     """How the reference log-probabilities are computed. `precomputed`: in one pass before training.

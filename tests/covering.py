@@ -90,7 +90,7 @@ REFUSED_BY: Mapping[str, Callable[[Mapping[str, str]], bool]] = {
         and case.get("export", "none") != "none"
     ),
     "FTC593": lambda case: (
-        case["objective"] == "grpo" and case.get("sharding", "").startswith("zero3")
+        case["objective"] in ("grpo", "distill") and case.get("sharding", "").startswith("zero3")
     ),
     "FTC674": lambda case: (
         case.get("method") in ("full", "freeze") and case.get("export") == "adapter"
@@ -181,6 +181,8 @@ def make_spec(case: Case) -> dict[str, Any]:
 
 def _needed(objective: str) -> dict[str, Any]:
     """Return the knobs of an objective that have no default, or one for longer runs."""
+    if objective == "distill":
+        return {"teacher": "./teacher", "answer_tokens": 8}
     few = {"num_generations": 4, "answer_tokens": 8}
     half = {"regex": "^[^a-z]*[a-m]"}  # of all random answers, so that some get more than others
     return {"rewards": [half], **few} if objective == "grpo" else {}

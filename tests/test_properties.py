@@ -63,6 +63,7 @@ ONE_OF_SEVERAL = {"data.source": None, "data.sources": ["tickets.csv"]}
 TWO_COLUMNS = {"data.form": "prompt_completion"}
 PAIRS = {"data.source": "pairs.csv", "objective.type": "dpo"}
 TRIED = {"objective.type": "grpo", "objective.rewards": [{"regex": "[a-z]"}]}
+TAUGHT = {"objective.type": "distill", "objective.teacher.id": "./model-2"}
 VERDICTS = {"data.source": "verdicts.csv", "objective.type": "kto"}
 
 # For each field a valid value that differs from what a spec without it means, and what else the
@@ -114,6 +115,9 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "objective.loss_on": ("all", {}),
     "objective.class_weights": ("balanced", {"objective.type": "classification"}),
     "objective.rewards": (["exact"], TRIED),
+    "objective.teacher.id": ("./experts", TAUGHT),
+    "objective.teacher.revision": ("v2", TAUGHT),
+    "objective.teacher.quantization": ("nf4", TAUGHT),
     "objective.num_generations": (4, TRIED),
     "objective.temperature": (0.7, TRIED),
     "objective.answer_tokens": (16, TRIED),

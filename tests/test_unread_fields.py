@@ -71,6 +71,8 @@ def _spec(field: Field, pointer: str, word: str) -> dict[str, Any]:
     spec = put(spec, dotted(pointer), word)
     if pointer == "/objective/type":
         spec = put(spec, "data.source", FORMS.get(word, "tickets.csv"))
+        if word == "distill":
+            spec = put(spec, "objective.teacher.id", "./model-2")
         if word == "grpo":
             spec = put(spec, "objective.rewards", [{"regex": "[a-z]"}])
     return spec

@@ -8,7 +8,7 @@ from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.resolve.model.chain import name_bundle
 
 
-@rule("FTC562", "first-run-to-come", "warning", reads=("model",))
+@rule("FTC562", "first-run-to-come", "warning", reads=("model",), of_teacher=True)
 def first_run_to_come(case: Case) -> Iterator[Problem]:
     """What it is: The model is the result of another bundle that has not run to its end.
 

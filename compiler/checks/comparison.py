@@ -157,7 +157,7 @@ def beta_off_scale(case: Case) -> Iterator[Problem]:
     Use instead: {"objective": {"type": "dpo", "beta": 0.1}}
     """
     beta, decided = case.spec.objective.beta, case.plan.decisions.beta
-    if beta == "auto" or decided is None:
+    if beta == "auto" or decided is None or case.spec.objective.type == "distill":
         return
     low, high = _sound_betas(case)
     if low <= beta <= high:

@@ -72,7 +72,7 @@ def trusted_custom_code(case: Case) -> Iterator[Problem]:
         yield problem("/model/trust_remote_code", message=kind, revision=revision)
 
 
-@rule("FTC123", "facts-from-table", "warning", reads=("model",))
+@rule("FTC123", "facts-from-table", "warning", reads=("model",), of_teacher=True)
 def facts_from_table(case: Case) -> Iterator[Problem]:
     """What it is: The model's files could not be read, so ftc's own table of models was used.
 
@@ -134,7 +134,7 @@ def unknown_architecture(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC136", "type-unknown-to-transformers", "error", reads=("model",))
+@rule("FTC136", "type-unknown-to-transformers", "error", reads=("model",), of_teacher=True)
 def type_unknown_to_transformers(case: Case) -> Iterator[Problem]:
     """What it is: The pinned transformers has no causal model for the `model_type` of the model.
 
@@ -150,7 +150,7 @@ def type_unknown_to_transformers(case: Case) -> Iterator[Problem]:
         yield problem("/model/id", type=case.model.model_type)
 
 
-@rule("FTC172", "missing-shards", "error", reads=("model",))
+@rule("FTC172", "missing-shards", "error", reads=("model",), of_teacher=True)
 def missing_shards(case: Case) -> Iterator[Problem]:
     """What it is: The model's folder has some of the safetensors files that its index names.
 
@@ -166,7 +166,7 @@ def missing_shards(case: Case) -> Iterator[Problem]:
         yield problem("/model/id", name=case.model.id, file=missing[0], count=len(missing))
 
 
-@rule("FTC173", "config-of-other-weights", "error", reads=("model",))
+@rule("FTC173", "config-of-other-weights", "error", reads=("model",), of_teacher=True)
 def config_of_other_weights(case: Case) -> Iterator[Problem]:
     """What it is: The sizes in the folder's `config.json` are not those of its safetensors weights.
 
@@ -191,7 +191,7 @@ def config_of_other_weights(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC137", "non-commercial-licence", "info", reads=("model",))
+@rule("FTC137", "non-commercial-licence", "info", reads=("model",), of_teacher=True)
 def non_commercial_licence(case: Case) -> Iterator[Problem]:
     """What it is: The licence of the base model excludes commercial use.
 
@@ -291,7 +291,7 @@ def head_as_target(case: Case) -> Iterator[Problem]:
             )
 
 
-@rule("FTC129", "needs-hub-token", "info", reads=("model",))
+@rule("FTC129", "needs-hub-token", "info", reads=("model",), of_teacher=True)
 def gated_model(case: Case) -> Iterator[Problem]:
     """What it is: The Hub gives this model only to accounts that accepted its terms.
 
@@ -306,7 +306,7 @@ def gated_model(case: Case) -> Iterator[Problem]:
         yield problem("/model/id", name=case.model.id)
 
 
-@rule("FTC131", "revision-of-a-folder", "warning", reads=("model",))
+@rule("FTC131", "revision-of-a-folder", "warning", reads=("model",), of_teacher=True)
 def revision_of_a_folder(case: Case) -> Iterator[Problem]:
     """What it is: `model.revision` is set, and the model is a local folder.
 

@@ -7,7 +7,12 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.plan.objective.sampling import decide_generations, find_rewards, samples
+from ftc.compiler.plan.objective.sampling import (
+    decide_generations,
+    find_rewards,
+    rewarded,
+    samples,
+)
 from ftc.compiler.resolve.content.rewards import list_rewards
 from ftc.compiler.resolve.facts import RewardFunction
 from ftc.spec.message import Message
@@ -56,7 +61,7 @@ def unclear_reward(case: Case) -> Iterator[Problem]:
     Use instead: {"objective": {"type": "grpo",
      "rewards": [{"functions": "mine.py", "names": ["is_brief"]}]}}
     """
-    rewards = list_rewards(case.spec) if samples(case.spec) else ()
+    rewards = list_rewards(case.spec) if rewarded(case.spec) else ()
     kinds: Counter[str] = Counter()
     for place, reward in enumerate(rewards):
         said = {
@@ -202,7 +207,7 @@ def parted_answers(case: Case) -> Iterator[Problem]:
     """
     asked, group = case.spec.training.global_batch, decide_generations(case.spec).value
     planned = case.plan.decisions.global_batch.value
-    if samples(case.spec) and asked not in {"auto", planned}:
+    if rewarded(case.spec) and asked not in {"auto", planned}:
         yield problem(
             "/training/global_batch",
             fix=(put("/training/global_batch", planned),),
@@ -227,7 +232,8 @@ def fewer_prompts_than_a_step(case: Case) -> Iterator[Problem]:
     """
     if not samples(case.spec):
         return
-    decided, group = case.plan.decisions, decide_generations(case.spec).value
+    decided = case.plan.decisions
+    group = decide_generations(case.spec).value if rewarded(case.spec) else 1
     prompts, rows = decided.global_batch.value // group, decided.train_rows.value
     if prompts > rows:
         yield problem(
@@ -251,7 +257,7 @@ def best_by_other_than_reward(case: Case) -> Iterator[Problem]:
 
     Use instead: {"objective": "grpo"}
     """
-    if not samples(case.spec):
+    if not rewarded(case.spec):
         return
     best_by, pointer = case.spec.training.evaluation.best_by, "/training/evaluation/best_by"
     if best_by == "metric" or pointer in case.spec.said:
@@ -321,7 +327,7 @@ def reward_for_nothing(case: Case) -> Iterator[Problem]:
     Use instead: {"objective": {"type": "grpo", "rewards": [{"regex": "\\d+"}]}}
     """
     found = case.data.rewards
-    rewards = list_rewards(case.spec) if samples(case.spec) and found else ()
+    rewards = list_rewards(case.spec) if rewarded(case.spec) and found else ()
     patterns = [place for place, reward in enumerate(rewards) if reward.regex is not None]
     tried = (found.always_matched, found.empty_matched) if found else ((), ())
     for place, always, empty in zip(patterns, *tried, strict=False):
@@ -346,7 +352,7 @@ def answers_cut_short(case: Case) -> Iterator[Problem]:
     """
     pointer, tokens = "/objective/answer_tokens", case.spec.objective.answer_tokens
     lengths = case.data.lengths
-    if not samples(case.spec) or pointer not in case.spec.said or not isinstance(tokens, int):
+    if not rewarded(case.spec) or pointer not in case.spec.said or not isinstance(tokens, int):
         return
     if tokens < lengths.answer_p95:
         yield problem(

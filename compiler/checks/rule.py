@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ftc.compiler.checks.rule_input import Case, Read
+from ftc.compiler.resolve.model.teacher import of_teacher
 from ftc.spec.explanation import Explanation
 from ftc.spec.finding import Finding, Safety, Severity
 from ftc.spec.message import Value, Values
@@ -55,17 +56,24 @@ Check = Callable[[Case], Iterator[Problem]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A rule of the registry; it is run only where everything in `reads` is known."""
+    """A rule of the registry; it is run only where everything in `reads` is known.
+
+    `of_teacher`: what it says of a model holds for a teacher too, so it is run on that as well.
+    """
 
     explanation: Explanation
     reads: tuple[Read, ...]
     check: Check
+    of_teacher: bool
 
     def findings(self, case: Case) -> tuple[Finding, ...]:
         """Run the rule; nothing where a fact or a part of the spec that it reads is unknown."""
         if not all(case.has(read) for read in self.reads):
             return ()
-        return known_or_none(lambda: tuple(map(self._finding, self.check(case)))) or ()
+        found = known_or_none(lambda: tuple(map(self._finding, self.check(case)))) or ()
+        if not self.of_teacher or (taught := case.taught) is None:
+            return found
+        return (*found, *(of_teacher(self._finding(each)) for each in self.check(taught)))
 
     def _finding(self, found: Problem) -> Finding:
         finding = self.explanation.finding(
@@ -86,6 +94,7 @@ def rule(
     *,
     reads: tuple[Read, ...] = (),
     fix_safety: Safety = "safe",
+    of_teacher: bool = False,
 ) -> Callable[[Check], Rule]:
     """Make a rule of a function; its docstring is the explanation, one paragraph per heading."""
 
@@ -94,7 +103,7 @@ def rule(
         explanation = Explanation(
             code=code, name=name, severity=severity, text=text, fix_safety=fix_safety
         )
-        return Rule(explanation=explanation, reads=reads, check=check)
+        return Rule(explanation=explanation, reads=reads, check=check, of_teacher=of_teacher)
 
     return make
 

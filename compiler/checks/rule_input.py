@@ -1,6 +1,6 @@
 """The input of a rule: the spec, the facts that are known, and the plan."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from ftc.compiler.plan.plan import Plan
@@ -9,12 +9,14 @@ from ftc.compiler.resolve.facts import (
     Facts,
     HardwareFacts,
     ModelFacts,
+    TeacherFacts,
     TokenizerFacts,
     Unknown,
 )
+from ftc.compiler.resolve.model.teacher import as_model
 from ftc.spec.sections import Spec
 
-Read = Literal["model", "tokenizer", "data", "hardware", "plan"]
+Read = Literal["model", "tokenizer", "data", "hardware", "teacher", "plan"]
 F = TypeVar("F")
 
 
@@ -51,6 +53,20 @@ class Case:
     def hardware(self) -> HardwareFacts:
         """The machine's facts."""
         return _known(self.facts.hardware)
+
+    @property
+    def teacher(self) -> TeacherFacts | None:
+        """The teacher's facts; None where the objective has none."""
+        return _known(self.facts.teacher)
+
+    @property
+    def taught(self) -> "Case | None":
+        """The case with the teacher in place of the model; None without a known teacher."""
+        teacher = self.facts.teacher
+        if teacher is None or isinstance(teacher, Unknown):
+            return None
+        facts = replace(self.facts, model=teacher.model)
+        return replace(self, spec=as_model(self.spec), facts=facts)
 
     @property
     def plan(self) -> Plan:

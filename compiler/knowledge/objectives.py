@@ -69,6 +69,11 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         script="grpo",
         forms=("chat", "instruction", "prompt_completion"),
     ),
+    "distill": Objective(
+        title="on-policy distillation from a teacher",
+        script="distill",
+        forms=("chat", "instruction", "prompt_completion"),
+    ),
     "classification": Objective(
         title="sequence classification",
         script="classification",

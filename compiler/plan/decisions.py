@@ -18,6 +18,7 @@ from ftc.compiler.plan.objective.comparison import decide_class_weights
 from ftc.compiler.plan.objective.sampling import (
     decide_sampling,
 )
+from ftc.compiler.plan.objective.teaching import decide_teacher_bytes
 from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.plan.schedule.learning_rate import decide_curve, decide_learning_rate, decide_loop
 from ftc.compiler.plan.schedule.steps import Timetable
@@ -82,6 +83,7 @@ def gather_decisions(decided: Decided) -> Decisions:
         **_layout(decided),
         **_training(decided),
         **_objective(frame),
+        teacher_bytes=decide_teacher_bytes(decided.job),
         **_evaluation(frame, metric),
         **{name: _held(frame.adapter, field) for name, field in _OF_ADAPTER.items()},
         **{name: _held(verification, field) for name, field in _OF_VERIFICATION.items()},
@@ -187,6 +189,8 @@ def _objective(frame: Frame) -> dict[str, Any]:
         "num_generations": sampling.generations,
         "temperature": sampling.temperature,
         "policy_loss": sampling.loss,
+        "teacher_quantization": frame.teaching.quantization,
+        "teacher_rows": frame.teaching.rows,
     }
 
 

@@ -18,13 +18,24 @@ Optimizer = Literal[
     "adamw", "adamw-8bit", "paged-adamw", "paged-adamw-8bit", "lion", "lion-8bit", "paged-lion",
     "paged-lion-8bit", "adafactor", "sgd",
 ]  # fmt: skip
-Objective = Literal["sft", "cpt", "dpo", "kto", "orpo", "reward", "classification", "grpo"]
+Objective = Literal[
+    "sft", "cpt", "dpo", "kto", "orpo", "reward", "classification", "grpo", "distill"
+]
 # Where the reference's log-probabilities come from: none are needed; a second, frozen model; the
 # base with its adapter switched off; they are computed before training.
 Reference = Literal["none", "copy", "adapter_off", "precomputed"]
 
 # Objectives that compare two answers: TRL joins them to one batch of twice the rows.
 PAIRED: Final = frozenset({"dpo", "orpo", "reward"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Teacher:
+    """The frozen model of a distillation, whole on every process; `load_bytes` are per number."""
+
+    shape: Shape
+    load_bytes: int
+    storage: Storage = "plain"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +52,10 @@ class Job:
     says whether the output head is trained; None means that it is if `full`.
 
     `length_tokens` is the length of one sequence: prompt and answer, the longer of a pair, a packed
-    row. `answer_tokens` of it are generated, under GRPO. `eval_micro` are the rows per pass of an
-    evaluation, 0 for `micro`; `eval_length_tokens` is their length, 0 for `length_tokens`, as
-    packed rows are longer. `smoothed` says whether the loss has label smoothing.
+    row. `answer_tokens` of it are generated, under GRPO and distillation. `eval_micro` are the rows
+    per pass of an evaluation, 0 for `micro`; `eval_length_tokens` is their length, 0 for
+    `length_tokens`, as packed rows are longer. `smoothed` says whether the loss has label
+    smoothing. `teacher` is the model whose probabilities are learned, under distillation.
 
     `world` counts the processes of all `nodes`. `nvme` says whether offloaded states are on a disk.
     `workspace_bytes` is that of cuBLAS, inside torch's allocator.
@@ -78,6 +90,7 @@ class Job:
     reference: Reference = "none"
     smoothed: bool = False
     answer_tokens: int = 0
+    teacher: Teacher | None = None
     frozen_layers: int = 0
     saved_parameters: int = 0
     saves_embedding: bool = False

@@ -22,6 +22,7 @@ from ftc.spec.sections import (
     QuantStorage,
     Reference,
     Schedule,
+    TeacherQuantization,
 )
 
 # fsdp is PyTorch's FSDP2
@@ -48,7 +49,9 @@ class Decisions:
     split gives, `packed_length` the tokens that one holds; `warmup_steps`, `total_steps`,
     `eval_steps` and `save_steps` count optimizer steps; `world` counts processes; `master_dtype` is
     the dtype that trained weights are kept in; `nvme_bytes` are
-    the bytes of offloaded states on each node's disk; `validation_rows`, `test_rows` and
+    the bytes of offloaded states on each node's disk; `teacher_bytes` are those of the teacher's
+    weights, `teacher_rows` the rows of its embedding that are kept where it has more than the
+    student; `validation_rows`, `test_rows` and
     `train_rows` are the rows of the splits.
     """
 
@@ -105,6 +108,9 @@ class Decisions:
     num_generations: Decision[int] | None
     temperature: Decision[float] | None
     policy_loss: Decision[PolicyLoss] | None
+    teacher_quantization: Decision[TeacherQuantization] | None
+    teacher_bytes: Decision[int] | None
+    teacher_rows: Decision[int] | None
     metric: Decision[Metric]
     best_by: Decision[BestBy]
     answered_rows: Decision[int] | None

@@ -20,8 +20,10 @@ from ftc.compiler.plan.objective.sampling import (
     arrange_groups,
     decide_group_batch,
     decide_sampled_tokens,
+    rewarded,
     samples,
 )
+from ftc.compiler.plan.objective.teaching import decide_teaching
 from ftc.compiler.plan.plan import Decisions, Plan
 from ftc.compiler.plan.schedule.steps import count_saves, decide_timetable, estimate_pace
 from ftc.compiler.plan.search.layout import (
@@ -98,8 +100,19 @@ def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
     if labels := count_labels(spec, facts.data):
         shape = scored_shape(shape, labels)
     sampled = decide_sampled_tokens(spec, facts.model, facts.data) if samples(spec) else None
-    if sampled is not None:
+    precision = decide_precision(spec, facts.hardware)
+    arrangement = first_arrangement(spec, facts, lengths, rows=rows, max_length=length)
+    if rewarded(spec):
         batch = decide_group_batch(spec, train_rows=rows, world=world.value)
+    else:
+        batch = decide_batch(
+            spec,
+            train_rows=rows,
+            world=world.value,
+            each=arrangement.each,
+            text_tokens=text_tokens(spec, lengths),
+        )
+    if sampled is not None:
         arrangement = arrange_groups(
             spec,
             facts.data,
@@ -108,25 +121,17 @@ def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
             max_length=length,
             answer_tokens=sampled.value,
         )
-    else:
-        arrangement = first_arrangement(spec, facts, lengths, rows=rows, max_length=length)
-        batch = decide_batch(
-            spec,
-            train_rows=rows,
-            world=world.value,
-            each=arrangement.each,
-            text_tokens=text_tokens(spec, lengths),
-        )
     return Frame(
         spec=spec,
         facts=facts,
         shape=shape,
         world=world,
-        precision=decide_precision(spec, facts.hardware),
+        precision=precision,
         attention=decide_attention(spec, facts.model),
         adapter=decide_adapter(spec, shape),
         freezing=decide_freezing(spec, shape),
         comparison=decide_comparison(spec, facts.data),
+        teaching=decide_teaching(spec, facts, precision.value),
         sampled=sampled,
         max_length=max_length,
         splits=splits,
@@ -149,7 +154,7 @@ def plan_once(spec: Spec, facts: KnownFacts, *, exports: Mapping[str, int] | Non
         offload=layout.offload.value,
     )
     validation = round(splits.validation.value * frame.pieces)
-    if samples(spec):  # no more answers at a time than a step tries
+    if rewarded(spec):  # no more answers at a time than a step tries
         validation = min(validation, frame.batch.decision.value)
     eval_batch = decide_eval_batch(job, facts.hardware, frame.lengths, rows=validation)
     timetable = decide_timetable(

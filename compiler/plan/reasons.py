@@ -81,6 +81,10 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "compared",
     "rewards.exact": "answers are compared with those in the data, ignoring case and white space",
     "generations.usual": "TRL's default: enough answers for their mean reward to be a baseline",
+    "beta.reverse": "TRL's default, the reverse KL: the model learns to say only what the teacher "
+    "would say",
+    "teacher_bytes": "the teacher's {parameters} parameters, {bits}, whole on every process",
+    "teacher_rows": "as many as the student's: the rows from there to {rows} are of no token",
     "beta.none": "verifiable rewards need no reference model, which would cost a forward pass",
     "answer_tokens.sampled": "1.5 times the longest answer in the data, which has {tokens} "
     "tokens; at least 64, at most 1024",

@@ -74,7 +74,7 @@ def decide_metric(spec: Spec, data: DataFacts) -> Decision[Metric]:
         if data.labels:
             return "accuracy", Because(key="metric.labels", values={"labels": len(data.labels)})
         share = data.contents.numbered_rows / max(1, data.contents.looked_rows)
-        if share >= _NUMBERED_SHARE and spec.objective.type == "sft":
+        if share >= _NUMBERED_SHARE and spec.objective.type in ("sft", "distill"):
             return "numeric_match", Because(key="metric.numbers", values={"share": share})
         return "none", Because(key="metric.none")
 

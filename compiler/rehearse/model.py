@@ -45,11 +45,13 @@ def find_files(model: ModelFacts, *, folder: Path) -> Path:
     )
 
 
-def make_miniature(place: Path, folder: Path, log: Path, *, trusted: bool) -> str:
+def make_miniature(
+    place: Path, folder: Path, log: Path, *, trusted: bool, teaches: bool = False
+) -> str:
     """Write the miniature of the model at `place` into a new folder; return its size in words.
 
-    `trusted` allows the model's own code to run. Raises StageFailed if the config cannot be shrunk
-    or the weights cannot be created.
+    `trusted` allows the model's own code to run. A model that `teaches` has weights of its own.
+    Raises StageFailed if the config cannot be shrunk or the weights cannot be created.
     """
     config = json.loads((place / CONFIG_FILE).read_bytes())
     small = shrink(config)
@@ -59,7 +61,8 @@ def make_miniature(place: Path, folder: Path, log: Path, *, trusted: bool) -> st
     folder.mkdir(parents=True)
     copy_small_files(place, folder)
     (folder / CONFIG_FILE).write_text(json.dumps(small, indent=2) + "\n", encoding="utf-8")
-    said = run_script("build_model.py", [folder, *(["--trust"] if trusted else [])], log)
+    options = [*(["--trust"] if trusted else []), *(["--teacher"] if teaches else [])]
+    said = run_script("build_model.py", [folder, *options], log)
     return f"{said.strip().splitlines()[-1]}, {_sizes(small)}"
 
 

@@ -81,12 +81,19 @@ def _run(outcome: Outcome, course: Course) -> None:
         raise ValueError("only a planned outcome can be rehearsed")
     _need_packages(spec, outcome)
     place = find_files(facts.model, folder=outcome.document.folder)
+    taught = None
+    if facts.teacher is not None:
+        taught = find_files(facts.teacher.model, folder=outcome.document.folder)
     second = make_second_spec(
         outcome.document, spec=spec, plan=outcome.plan, data=facts.data, folder=course.folder
     )
     with course.stage("miniature") as result:
         trusted = spec.model.trust_remote_code
         sizes = make_miniature(place, course.folder / "model", course.log, trusted=trusted)
+        if taught is not None:
+            folder = course.folder / "teacher"
+            teacher = make_miniature(taught, folder, course.log, trusted=False, teaches=True)
+            sizes = f"{sizes}; its teacher: {teacher}"
         path = course.folder / "spec.json"
         path.write_text(json.dumps(second, indent=2) + "\n", encoding="utf-8")
         _write_bundle(path, course)
@@ -113,7 +120,8 @@ def _need_packages(spec: Spec, outcome: Outcome) -> None:
     needed = (*_RUNS, *(_CONVERTS if spec.export.types or spec.export.adapter else ()))
     if outcome.plan is not None and outcome.plan.decisions.sharding.value.startswith("zero"):
         needed = (*needed, "deepspeed")
-    if spec.method.type == "qlora" or spec.training.optimizer not in _OF_TORCH:
+    in_4_bits = spec.method.type == "qlora" or spec.objective.teacher.quantization == "nf4"
+    if in_4_bits or spec.training.optimizer not in _OF_TORCH:
         needed = (*needed, "bitsandbytes")
     missing = [name for name in needed if find_spec(name) is None]
     if missing:

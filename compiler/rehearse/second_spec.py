@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any, Final
 
-from ftc.compiler.plan.objective.sampling import find_rewards, samples
+from ftc.compiler.plan.objective.sampling import find_rewards, rewarded
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.relocation import relocate_sources
 from ftc.compiler.resolve.facts import DataFacts
@@ -61,7 +61,9 @@ def make_second_spec(
     if "method" in second:
         second["method"] = _method(second["method"], spec, plan)
     second["training"] = _training(second.get("training", {}), spec, plan)
-    if samples(spec):
+    if spec.objective.type == "distill":
+        second["objective"] = _distilled(document, spec, plan)
+    if rewarded(spec):
         second["objective"] = _tried(document, spec, plan, data, folder)
         several_groups = _TRIED * 2 * (PROCESSES if plan.decisions.world.value > 1 else 1)
         second["training"] |= {"global_batch": several_groups, "micro_batch": _TRIED}
@@ -165,6 +167,14 @@ def _tried(
         "num_generations": _TRIED,
         "answer_tokens": tokens,
     }
+
+
+def _distilled(document: Document, spec: Spec, plan: Plan) -> dict[str, Any]:
+    """Return the objective with a small teacher, and short answers."""
+    written = document.data["objective"]
+    tokens = min(_TRIED_TOKENS, plan.decisions.answer_tokens.value)
+    teacher = {"id": "./teacher", "quantization": spec.objective.teacher.quantization}
+    return {**written, "teacher": teacher, "answer_tokens": tokens}
 
 
 def _training(written: Mapping[str, Any], spec: Spec, plan: Plan) -> dict[str, Any]:

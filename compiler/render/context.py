@@ -165,6 +165,7 @@ def _spec_values(source: BundleSource) -> dict[str, Any]:
         "delimiter": data.delimiter,
         "encoding": data.encoding,
         **reward_values(source),
+        **_teacher_values(source),
         "labels": tuple(label.name for label in data.labels),
         "system": spec.data.system,
         "template_options": spec.data.template_options,
@@ -180,6 +181,18 @@ def _spec_values(source: BundleSource) -> dict[str, Any]:
             *(("",) if spec.export.types else ()),
             *((".adapter",) if spec.export.adapter else ()),
         ),
+    }
+
+
+def _teacher_values(source: BundleSource) -> dict[str, Any]:
+    """Return the values of the teacher, none without one. It computes as the model does."""
+    found = source.facts.teacher
+    if found is None:
+        return {}
+    return {
+        "teacher": found.model.id if source.teacher_path is None else source.teacher_path,
+        "teacher_revision": found.model.revision,
+        "teacher_dtype": _DTYPES[source.plan.decisions.precision.value],
     }
 
 
@@ -213,6 +226,7 @@ def _more_reasons(source: BundleSource) -> dict[str, Comment]:
         **({"lora_targets": Comment(sentence(targets.because))} if targets else {}),
         **({} if decided.trained_layers else {"trained_layers": Comment(_FROZEN_TOWER)}),
         "model_revision": Comment(_PINNED if source.facts.model.revision else _UNPINNED),
+        **_teacher_reasons(source),
         "expert_targets": Comment("every expert of a layer, in two tensors"),
         "schedule_options": Comment("; ".join(dict.fromkeys(options))),
         "checkpointing_options": Comment("what of the activations is recomputed, and kept where"),
@@ -226,6 +240,14 @@ def _more_reasons(source: BundleSource) -> dict[str, Comment]:
         "importance_tokens": Comment(sentence(importance_reason(shape_of(source.facts.model)))),
         "memory": Comment(f"the plan's peak of one process, in the phase: {phase}"),
     }
+
+
+def _teacher_reasons(source: BundleSource) -> dict[str, Comment]:
+    """Return the reason of the teacher's revision, none without a teacher."""
+    found = source.facts.teacher
+    if found is None:
+        return {}
+    return {"teacher_revision": Comment(_PINNED if found.model.revision else _UNPINNED)}
 
 
 def _ladder(source: BundleSource) -> tuple[tuple[int, int], ...]:

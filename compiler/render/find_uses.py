@@ -9,7 +9,12 @@ from ftc.compiler.knowledge.ollama_templates import find_ollama_family
 from ftc.compiler.knowledge.wrappers import wrapper_named
 from ftc.compiler.plan.memory.passes import NEEDS
 from ftc.compiler.plan.objective.comparison import PAIRING
-from ftc.compiler.plan.objective.sampling import find_rewards, samples, sampling_reference
+from ftc.compiler.plan.objective.sampling import (
+    find_rewards,
+    rewarded,
+    samples,
+    sampling_reference,
+)
 from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.plan.search.padding import sorts_rows
 from ftc.compiler.plan.splits import is_weighed
@@ -32,6 +37,7 @@ def find_uses(source: BundleSource) -> Uses:
         **_data_uses(source),
         **_objective_uses(source),
         **_reward_uses(source),
+        **_teacher_uses(source),
         **_training_uses(source),
         **_score_uses(source),
         **_launch_uses(source),
@@ -64,7 +70,7 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
         "also_train": decided.also_train is not None and spec.method.type != "freeze",
         "model_folder": source.model_path is not None,
         "chained": _is_chained(source),
-        "gated": bool(facts.model.gated) and facts.model.path is None,
+        "gated": any(bool(model.gated) and model.path is None for model in _models(source)),
         "model_hub": source.model_path is None,
         "custom_code": spec.model.trust_remote_code,
         "pickles": spec.model.pickled_weights,
@@ -77,6 +83,12 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
         "wrapped": wrapper is not None and wrapper.loads == "image-text",
         "frozen_tower": spec.method.type == "full" and keeps_tower(source),
     }
+
+
+def _models(source: BundleSource) -> tuple[ModelFacts, ...]:
+    """Return the facts of the model, and of the teacher if there is one."""
+    teacher = source.facts.teacher
+    return (source.facts.model,) if teacher is None else (source.facts.model, teacher.model)
 
 
 def _is_chained(source: BundleSource) -> bool:
@@ -237,10 +249,10 @@ def _order_uses(source: BundleSource) -> dict[str, bool]:
     metric.
     """
     spec, decided = source.spec, source.plan.decisions
-    by_token = OBJECTIVES[spec.objective.type].packs
+    by_token = OBJECTIVES[spec.objective.type].packs or spec.objective.type == "distill"
     distributed = decided.world.value > 1
     averaged = decided.validation_rows.value > 0 and spec.objective.type != "classification"
-    mean_loss = averaged and not samples(spec) and (by_token or distributed)
+    mean_loss = averaged and not rewarded(spec) and (by_token or distributed)
     return {
         "group_by_length": decided.group_by_length.value,
         "by_length": (
@@ -317,12 +329,12 @@ def _metric_uses(source: BundleSource) -> dict[str, bool]:
     validation, test = decided.validation_rows.value > 0, decided.test_rows.value > 0
     metric, scores = decided.metric.value, OBJECTIVES[spec.objective.type].head == "scores"
     answered = metric != "none" and source.facts.data.form != "text" and not scores
-    counted = (answered or scores) and _is_best_by_metric(decided) and not samples(spec)
+    counted = (answered or scores) and _is_best_by_metric(decided) and not rewarded(spec)
     return {
         "answered": answered and test,
         "harness": decided.harness is not None,
         "best_by_metric": (
-            answered and _is_best_by_metric(decided) and validation and not samples(spec)
+            answered and _is_best_by_metric(decided) and validation and not rewarded(spec)
         ),
         "counted": counted and validation,
         "samples": "samples" in decided.items(),
@@ -373,20 +385,32 @@ def renders_template(source: BundleSource) -> bool:
 
 def _reward_uses(source: BundleSource) -> dict[str, bool]:
     """Return the choices of generated answers; all false if none are generated."""
-    spec, sampled = source.spec, samples(source.spec)
-    rewards = find_rewards(spec, source.facts.data) if sampled else ()
+    spec, earns = source.spec, rewarded(source.spec)
+    rewards = find_rewards(spec, source.facts.data) if earns else ()
     return {
-        "sampled": sampled,
+        "sampled": samples(spec),
+        "rewarded": earns,
         "anchored": (
             source.plan.decisions.beta is not None
-            and (not sampled or sampling_reference(spec) != "none")
+            and (not earns or sampling_reference(spec) != "none")
         ),
-        "base_again": sampled and source.model_path is None and sampling_reference(spec) == "copy",
+        "base_again": earns and source.model_path is None and sampling_reference(spec) == "copy",
         "reward_exact": any(reward.match == "exact" for reward in rewards),
         "reward_numeric": any(reward.match == "numeric" for reward in rewards),
         "reward_regex": any(reward.regex is not None for reward in rewards),
         "reward_schema": any(reward.json_schema is not None for reward in rewards),
         "reward_functions": any(reward.functions is not None for reward in rewards),
+    }
+
+
+def _teacher_uses(source: BundleSource) -> dict[str, bool]:
+    """Return the choices of the teacher; all false without one."""
+    found = source.facts.teacher
+    quantization = source.plan.decisions.teacher_quantization
+    return {
+        "distilled": found is not None,
+        "teacher_hub": found is not None and source.teacher_path is None,
+        "teacher_4bit": quantization is not None and quantization.value == "nf4",
     }
 
 

@@ -37,7 +37,7 @@ SDIST_MB: Final = 77
 
 _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "peft": lambda uses: uses.lora,
-    "bitsandbytes": lambda uses: uses.qlora or uses.bnb_optimizer,
+    "bitsandbytes": lambda uses: uses.qlora or uses.bnb_optimizer or uses.teacher_4bit,
     "liger-kernel": lambda uses: uses.liger,
     "deepspeed": lambda uses: uses.deepspeed,
     "llama-cpp-python": lambda uses: uses.converted,

@@ -55,6 +55,12 @@ def _facts(source: BundleSource) -> Iterable[tuple[str, str]]:
     yield "model", f"{facts.model.id}{revision}, {_count(facts.model.parameters)} parameters"
     if facts.model.licence:
         yield "licence of the model", facts.model.licence
+    if facts.teacher is not None:
+        taught = facts.teacher.model
+        revision = f" at {taught.revision}" if taught.revision else ""
+        yield "teacher", f"{taught.id}{revision}, {_count(taught.parameters)} parameters"
+        if taught.licence:
+            yield "licence of the teacher", taught.licence
     for part in facts.data.sources or (facts.data,):
         yield "data", _data(part)
     share = plan.trainable_parameters / facts.model.parameters

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ftc.compiler.plan.objective.sampling import find_rewards, samples
+from ftc.compiler.plan.objective.sampling import find_rewards, rewarded
 from ftc.compiler.render.source import BundleSource
 
 
@@ -13,7 +13,7 @@ def reward_values(source: BundleSource) -> Mapping[str, Any]:
     The order of its functions: exact, numeric, patterns, the JSON Schema, the user's functions.
     """
     spec = source.spec
-    found = find_rewards(spec, source.facts.data) if samples(spec) else ()
+    found = find_rewards(spec, source.facts.data) if rewarded(spec) else ()
     kinds = (
         [reward for reward in found if reward.match == "exact"],
         [reward for reward in found if reward.match == "numeric"],

@@ -16,7 +16,8 @@ _LEAST_CONTEXT_TOKENS: Final = 2048
 class BundleSource:
     """`written` is the user's spec, with paths relative to the bundle.
 
-    `data_path` and `model_path` are relative to the bundle in POSIX form, or None on the Hub.
+    `data_path`, `model_path` and `teacher_path` are relative to the bundle in POSIX form, or None
+    on the Hub.
     `data_paths` has one path per source of a mixture; `data_path` is then None. `chat_template`,
     `reward_functions` (a Python file) and `answer_schema` (a JSON Schema) are the texts of the
     files that the spec names, or None. `extras` are the files that were asked for.
@@ -33,6 +34,7 @@ class BundleSource:
     answer_schema: Mapping[str, Any] | None = None
     data_paths: tuple[str | None, ...] = ()
     extras: frozenset[Extra] = frozenset()
+    teacher_path: str | None = None
 
 
 def find_context_tokens(source: BundleSource) -> int:

@@ -89,6 +89,7 @@ class Uses:
     best_by_margin: bool
     # generated answers
     sampled: bool
+    rewarded: bool
     anchored: bool
     base_again: bool
     reward_exact: bool
@@ -96,6 +97,10 @@ class Uses:
     reward_regex: bool
     reward_schema: bool
     reward_functions: bool
+    # a teacher
+    distilled: bool
+    teacher_hub: bool
+    teacher_4bit: bool
     # training
     cpu: bool
     gpu: bool

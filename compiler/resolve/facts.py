@@ -81,6 +81,33 @@ class ModelFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OtherToken:
+    """A token id for which the teacher has another token than the student."""
+
+    id: int
+    student: str
+    teacher: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeacherFacts:
+    """The teacher of a distillation; `model` says what a model's facts say.
+
+    `vocabulary` is `same` where every token id that both tokenizers have means one token, `unread`
+    where the files of one could not be compared. `highest_id` is that of the student's tokens, None
+    where unread; `differing` counts the ids with other tokens, `first` is the lowest of them.
+    `is_student`: the spec names the same model twice.
+    """
+
+    model: ModelFacts
+    vocabulary: Literal["same", "other", "unread"] = "unread"
+    highest_id: int | None = None
+    differing: int = 0
+    first: OtherToken | None = None
+    is_student: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionFacts:
     """What llama.cpp's converter will find in the tokenizer's files.
 
@@ -419,32 +446,41 @@ class HardwareFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """Everything known about one spec; rules report what is wrong with known facts."""
+    """Everything known about one spec; rules report what is wrong with known facts.
+
+    `teacher` is None where the objective has no teacher.
+    """
 
     model: ModelFacts | Unknown
     tokenizer: TokenizerFacts | Unknown
     data: DataFacts | Unknown
     hardware: HardwareFacts | Unknown
+    teacher: TeacherFacts | Unknown | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownFacts:
-    """The four facts, none of them unknown."""
+    """The facts, none of them unknown."""
 
     model: ModelFacts
     tokenizer: TokenizerFacts
     data: DataFacts
     hardware: HardwareFacts
+    teacher: TeacherFacts | None = None
 
 
 def known(facts: Facts) -> KnownFacts | None:
-    """Return the facts when all four are known, None when one is not."""
+    """Return the facts when all are known, None when one is not."""
     model, tokenizer, data, hardware = facts.model, facts.tokenizer, facts.data, facts.hardware
+    teacher = facts.teacher
     if (
         isinstance(model, Unknown)
         or isinstance(tokenizer, Unknown)
         or isinstance(data, Unknown)
         or isinstance(hardware, Unknown)
+        or isinstance(teacher, Unknown)
     ):
         return None
-    return KnownFacts(model=model, tokenizer=tokenizer, data=data, hardware=hardware)
+    return KnownFacts(
+        model=model, tokenizer=tokenizer, data=data, hardware=hardware, teacher=teacher
+    )

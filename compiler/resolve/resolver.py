@@ -17,11 +17,13 @@ from ftc.compiler.resolve.facts import (
     Facts,
     HardwareFacts,
     ModelFacts,
+    TeacherFacts,
     TokenizerFacts,
     Unknown,
 )
 from ftc.compiler.resolve.hardware import resolve_hardware
 from ftc.compiler.resolve.model.facts import resolve_model
+from ftc.compiler.resolve.model.teacher import has_teacher, resolve_teacher
 from ftc.compiler.resolve.tokenizer.facts import resolve_tokenizer
 from ftc.spec.finding import Finding
 from ftc.spec.message import Message
@@ -29,13 +31,14 @@ from ftc.spec.salvage import known_or_none
 from ftc.spec.sections import Spec
 from ftc.spec.sources import list_sources
 
-Fact = ModelFacts | TokenizerFacts | DataFacts | HardwareFacts
+Fact = ModelFacts | TokenizerFacts | DataFacts | HardwareFacts | TeacherFacts
 
 FACTS: Final[Mapping[str, type[Fact]]] = {
     "model": ModelFacts,
     "tokenizer": TokenizerFacts,
     "data": DataFacts,
     "hardware": HardwareFacts,
+    "teacher": TeacherFacts,
 }
 #: The fact that rests on a part of a spec that nobody has written yet.
 NOT_SAID: Final = Unknown(
@@ -81,8 +84,20 @@ def section_hashes(spec: Spec) -> Mapping[str, str]:
     }
     if spec.objective.type == "grpo":
         data["rewards"] = spec.objective.rewards
-    parts = {"model": model, "tokenizer": tokenizer, "data": data, "hardware": spec.hardware}
+    teacher = {"teacher": spec.objective.teacher, "tokenizer": tokenizer}
+    parts = {
+        "model": model,
+        "tokenizer": tokenizer,
+        "data": data,
+        "hardware": spec.hardware,
+        "teacher": teacher,
+    }
     return {name: canonical_hash(part) for name, part in parts.items()}
+
+
+def needed_facts(spec: Spec) -> tuple[str, ...]:
+    """Return the names of the facts that a spec has; only a distillation has a teacher."""
+    return tuple(name for name in FACTS if name != "teacher" or has_teacher(spec))
 
 
 def canonical_hash(value: Any) -> str:
@@ -137,7 +152,16 @@ class Resolver:
             lambda: resolve_data(spec, folder=folder, tokenizer=tokenizer),
         )
         hardware = find("hardware", "", lambda: resolve_hardware(spec))
-        return Facts(model=model, tokenizer=tokenizer, data=data, hardware=hardware)
+        teacher = None
+        if has_teacher(spec):
+            teacher = find(
+                "teacher",
+                f"{_mark(model)} {_mark(tokenizer)}",
+                lambda: resolve_teacher(spec, folder=folder, tokenizer=tokenizer),
+            )
+        return Facts(
+            model=model, tokenizer=tokenizer, data=data, hardware=hardware, teacher=teacher
+        )
 
     def resolve_known(self, spec: Spec, *, folder: Path) -> Facts:
         """Return the facts of a spec of which parts are left out; those that need them are unknown.
@@ -153,7 +177,13 @@ class Resolver:
         tokenizer = find(lambda: resolve_tokenizer(spec, folder=folder, model=model))
         data = find(lambda: resolve_data(spec, folder=folder, tokenizer=tokenizer))
         hardware = find(lambda: resolve_hardware(spec))
-        return Facts(model=model, tokenizer=tokenizer, data=data, hardware=hardware)
+        taught = known_or_none(lambda: has_teacher(spec))
+        teacher = None
+        if taught is not False:
+            teacher = find(lambda: resolve_teacher(spec, folder=folder, tokenizer=tokenizer))
+        return Facts(
+            model=model, tokenizer=tokenizer, data=data, hardware=hardware, teacher=teacher
+        )
 
     def forget_doubtful(self) -> None:
         """Drop facts that are unknown, and models whose facts the built-in table gave."""
@@ -200,4 +230,6 @@ def _mark(fact: object) -> str:
     """Return what tells facts of one name apart: where they are from; "" for unknown ones."""
     if isinstance(fact, Unknown):
         return ""
+    if isinstance(fact, TeacherFacts):
+        return fact.model.origin
     return fact.origin if isinstance(fact, ModelFacts) else "known"

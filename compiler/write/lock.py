@@ -12,8 +12,21 @@ import msgspec
 
 from ftc.compiler.plan.decision import Decision
 from ftc.compiler.render.file import RenderedFile
-from ftc.compiler.resolve.facts import DataFacts, Facts, HardwareFacts, ModelFacts, Unknown
-from ftc.compiler.resolve.resolver import FACTS, Fact, canonical_hash, section_hashes
+from ftc.compiler.resolve.facts import (
+    DataFacts,
+    Facts,
+    HardwareFacts,
+    ModelFacts,
+    TeacherFacts,
+    Unknown,
+)
+from ftc.compiler.resolve.resolver import (
+    FACTS,
+    Fact,
+    canonical_hash,
+    needed_facts,
+    section_hashes,
+)
 from ftc.compiler.write.explanations import CHANGED_SINCE
 from ftc.spec.finding import EnvironmentFailure, Finding
 from ftc.spec.message import Message, Value, reason_of
@@ -59,7 +72,7 @@ def make_lock(
     files: Sequence[RenderedFile],
 ) -> Lock:
     """Return the lock of a bundle about to be written; a fact that is unknown is left out."""
-    found = {name: getattr(facts, name) for name in FACTS}
+    found = {name: getattr(facts, name) for name in needed_facts(spec)}
     known = {
         name: _settled(fact, spec) for name, fact in found.items() if not isinstance(fact, Unknown)
     }
@@ -142,7 +155,8 @@ def locked_facts(lock: Lock, spec: Spec) -> Mapping[str, Fact]:
             fact = msgspec.convert(data, FACTS[name])
         except msgspec.ValidationError:
             continue
-        if not isinstance(fact, ModelFacts) or fact.parameters > 0:
+        model = fact.model if isinstance(fact, TeacherFacts) else fact
+        if not isinstance(model, ModelFacts) or model.parameters > 0:
             found[name] = _settled(fact, spec)
     return found
 
@@ -155,10 +169,13 @@ def find_stale(kept: Mapping[str, Fact], folder: Path) -> tuple[Finding, ...]:
     """
     found: list[Finding] = []
     model, data = kept.get("model"), kept.get("data")
-    if isinstance(model, ModelFacts) and model.path is not None:
-        config = folder / model.path / "config.json"
-        if _differs(config, model.config_sha256):
-            found.append(CHANGED_SINCE.finding(message="model", pointer="/model/id"))
+    teacher = kept.get("teacher")
+    taught = teacher.model if isinstance(teacher, TeacherFacts) else None
+    for fact, pointer in ((model, "/model/id"), (taught, "/objective/teacher/id")):
+        if isinstance(fact, ModelFacts) and fact.path is not None:
+            config = folder / fact.path / "config.json"
+            if _differs(config, fact.config_sha256):
+                found.append(CHANGED_SINCE.finding(message="model", pointer=pointer))
     parts = (data.sources or (data,)) if isinstance(data, DataFacts) else ()
     for place, part in enumerate(parts):
         if part.path is not None and _differs(folder / part.path, part.sha256):

@@ -16,6 +16,7 @@ from ftc.compiler.resolve.facts import (
     HardwareFacts,
     KnownFacts,
     ModelFacts,
+    TeacherFacts,
     TokenizerFacts,
     Unknown,
     known,
@@ -49,7 +50,8 @@ BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
 def build_case(edits: Mapping[str, Any]) -> tuple[Spec, Facts]:
     """Return the base with each pointer set; `/spec` pointers count as said by the user.
 
-    A fact set to null is unknown; `/config` edits change the model's shape and parameters.
+    A fact set to null is unknown; `/config` edits change the model's shape and parameters. The
+    teacher's model has the facts of the model, but for those that an edit gives.
     """
     tree = copy.deepcopy(_tree())
     for pointer, value in edits.items():
@@ -73,7 +75,12 @@ def build_case(edits: Mapping[str, Any]) -> tuple[Spec, Facts]:
         else msgspec.convert(tree["facts"][name], kind)
         for name, kind in _KINDS.items()
     }
-    return msgspec.convert(tree["spec"], Spec), Facts(**facts)
+    teacher = tree["facts"].get("teacher")
+    if teacher is not None:
+        shape = msgspec.to_builtins(read_shape(tree["config"]))
+        like = model or {**_tree()["facts"]["model"], "shape": shape}
+        teacher = msgspec.convert({**teacher, "model": {**like, **teacher["model"]}}, TeacherFacts)
+    return msgspec.convert(tree["spec"], Spec), Facts(**facts, teacher=teacher)
 
 
 def _tree() -> dict[str, Any]:
@@ -87,7 +94,7 @@ def _tree() -> dict[str, Any]:
 def _put(tree: dict[str, Any], path: list[str], value: object) -> None:
     for part in path[:-1]:
         tree = tree[part]
-    assert path[-1] in tree, f"no such place: {'/'.join(path)}"
+    assert path[-1] in tree or path == ["facts", "teacher"], f"no such place: {'/'.join(path)}"
     tree[path[-1]] = value
 
 

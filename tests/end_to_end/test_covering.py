@@ -47,6 +47,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
     """Compile every case for the hardware that it names."""
     folder = tmp_path_factory.mktemp("covering")
     write_model(folder / "model", CONFIG)
+    write_model(folder / "teacher", {**CONFIG, "num_hidden_layers": 3})
     write_data(folder)
     errors = {}
     for number, case in enumerate((*ALLOWED, *REFUSED)):

@@ -39,6 +39,7 @@ _IMPORTED: Final[tuple[str, ...]] = (
     "transformers.models.llama.tokenization_llama",
     "transformers.trainer",
     "trl.experimental.orpo",
+    "trl.trainer.distillation_trainer",
     "trl.trainer.dpo_trainer",
     "trl.trainer.grpo_trainer",
     "trl.trainer.kto_trainer",

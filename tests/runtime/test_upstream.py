@@ -18,6 +18,7 @@ import trl.trainer.utils
 from peft import PeftModel
 from transformers import AutoModelForCausalLM, Trainer
 from trl.experimental.orpo import ORPOTrainer
+from trl.trainer.distillation_trainer import DistillationTrainer
 from trl.trainer.dpo_trainer import DPOTrainer
 from trl.trainer.grpo_trainer import GRPOTrainer
 from trl.trainer.kto_trainer import KTOTrainer
@@ -86,11 +87,27 @@ def test_rows_are_prepared_by_one_method(trainer: Any) -> None:
     assert source(trainer).count("self._prepare_dataset(") >= 2
 
 
-def test_prompts_are_tokenized_by_one_method() -> None:
+@pytest.mark.parametrize("trainer", [DistillationTrainer, GRPOTrainer])
+def test_prompts_are_tokenized_by_one_method(trainer: Any) -> None:
     """It returns tokens, images and more fields."""
-    assert names(GRPOTrainer._tokenize_prompts) == ["self", "prompts"]
+    assert names(trainer._tokenize_prompts) == ["self", "prompts"]
     call = "prompt_ids, images, multimodal_fields = self._tokenize_prompts(prompts)"
-    assert call in source(GRPOTrainer)
+    assert call in source(trainer)
+
+
+def test_a_distillation_generates_in_one_method() -> None:
+    """It gets the tokens of prompts and returns those of answers; evaluations get the data's."""
+    call = "completion_ids = self._generate_single_turn(prompt_ids, images, multimodal_fields)"
+    assert call in source(DistillationTrainer)
+    made = type("Made", (), {"_generate_single_turn": lambda *_: "sampled"})
+    row = {"prompt": "two?", "prompt_ids": [1, 2], "input_ids": [1, 2, 3, 4]}
+    upstream.set_prompts_and_answers(made, [], [row])
+    trainer = made()
+    trainer.model = SimpleNamespace(training=True)
+    assert trainer._generate_single_turn([[1, 2]], None, {}) == "sampled"
+    trainer.model.training = False
+    assert trainer._generate_single_turn([[1, 2]], None, {}) == [[3, 4]]
+    assert trainer._tokenize_prompts(["two?"]) == ([[1, 2]], None, {})
 
 
 def test_pairs_are_tokenized_by_one_method() -> None:

@@ -373,6 +373,9 @@ def head_bytes(job: Job, *, training: bool) -> int:
     tile = min(tokens, _TOKEN_TILE) * min(shape.vocab, _VOCABULARY_TILE)
     tiles = tile * width if job.gpu else tile * (width + 2 * _FP32)
     total = hidden + tiles + tokens * _HEAD_STATISTICS_BYTES
+    if job.teacher is not None:  # a second tile, and hidden states: `kernels/chunked_divergence.py`
+        states = tokens * job.teacher.load_bytes * job.teacher.shape.hidden
+        total += states + tiles + tokens * _HEAD_STATISTICS_BYTES
     if training:
         total += tokens * _FP32 * shape.hidden
         total += _FP32 * shape.vocab * shape.hidden if job.head_moves else 0

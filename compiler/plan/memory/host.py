@@ -70,7 +70,8 @@ def host_ram_bytes(job: Job, device_bytes: int) -> int:
     Training needs host memory on a CPU, for what is offloaded or kept there for the backward pass,
     and for the processes themselves.
     """
-    whole = job.shape.parameters * job.load_bytes
+    largest = max(job.shape.parameters, job.teacher.shape.parameters if job.teacher else 0)
+    whole = largest * job.load_bytes
     processes = job.node_processes
     loading = processes * (min(whole, _SHARD_BYTES) + GIB)
     held = swap_host_bytes(job) if job.swaps else offloaded_bytes(job)

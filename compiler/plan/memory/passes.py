@@ -14,7 +14,8 @@ from ftc.compiler.resolve.facts import DataFacts
 from ftc.spec.sections import Spec
 
 # fused: tiles of logits, as `Stack.loss` says; whole: all of them; scores: a few numbers a row
-Head = Literal["fused", "whole", "scores"]
+# divergence: tiles of the logits of both student and teacher
+Head = Literal["fused", "whole", "scores", "divergence"]
 # trl/experimental/orpo: the logits in fp32 (accelerate's `convert_outputs_to_fp32`), half of them
 # as log-softmax, and on the way back two gradients of all of them: 4 + 2 + 4 + 4; off CUDA, where
 # TRL's kernel is torch's row by row, one more
@@ -47,6 +48,7 @@ NEEDS: Final[Mapping[Objective, Needs]] = {
     "reward": Needs(head="scores"),
     "classification": Needs(head="scores"),
     "grpo": Needs(reference_passes=1),
+    "distill": Needs(head="divergence"),
 }
 
 
@@ -63,6 +65,36 @@ def reference_bytes(job: Job) -> int:
     return job.shape.parameters * job.load_bytes if job.reference == "copy" else 0
 
 
+def teaching(job: Job) -> Job | None:
+    """Return the teacher's own pass over a micro-batch, which keeps nothing; None without one."""
+    teacher = job.teacher
+    if teacher is None:
+        return None
+    return replace(
+        job,
+        shape=teacher.shape,
+        load_bytes=teacher.load_bytes,
+        compute_bytes=teacher.load_bytes,
+        storage=teacher.storage,
+        full=False,
+        trainable=0,
+        targets=(),
+        rank=0,
+        dropout=0.0,
+        dora=False,
+        checkpointing=True,
+        frozen_layers=0,
+        saved_parameters=0,
+        saves_embedding=False,
+        trained_tokens=0,
+        trains_head=None,
+        frozen_bytes=None,
+        answer_tokens=0,
+        objective="sft",
+        teacher=None,
+    )
+
+
 def reference_passes(job: Job) -> int:
     """Return how many forward passes of the reference a micro-batch costs, at any time."""
     return NEEDS[job.objective].reference_passes
@@ -77,7 +109,11 @@ def blind_passes(job: Job) -> int:
 
 def asks_beside(job: Job) -> bool:
     """Whether a pass without gradients runs while activations of the policy are kept."""
-    return job.smoothed or (NEEDS[job.objective].beside and job.reference in _ELSEWHERE)
+    return (
+        job.smoothed
+        or job.teacher is not None
+        or (NEEDS[job.objective].beside and job.reference in _ELSEWHERE)
+    )
 
 
 def head_of(job: Job) -> Head:

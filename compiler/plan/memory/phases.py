@@ -15,7 +15,12 @@ from ftc.compiler.plan.memory.activations import (
     recompute_bytes,
     sampling_bytes,
 )
-from ftc.compiler.plan.memory.passes import asks_beside, blind_passes, reference_bytes
+from ftc.compiler.plan.memory.passes import (
+    asks_beside,
+    blind_passes,
+    reference_bytes,
+    teaching,
+)
 from ftc.compiler.plan.memory.states import (
     earlier_bytes,
     gradient_bytes,
@@ -127,7 +132,7 @@ def _evaluated(job: Job) -> Job:
 def _passes_without_gradients(
     job: Job, static: int, earlier: int, *, waiting: int, active: int
 ) -> dict[str, dict[str, int]]:
-    """Return the phases that only some objectives have: the reference's pass, and generation.
+    """Return the phases that only some objectives have: passes of other models, and generation.
 
     `waiting` are the activations of the policy's own pass, `active` those of one layer per token.
     """
@@ -141,6 +146,15 @@ def _passes_without_gradients(
             "gradients": earlier,
             "activations": job.tokens * _BATCH_BYTES + waiting + passing,
             "copies": autocast_copies(job) + second,
+            "gathered": gathered,
+        }
+    if (taught := teaching(job)) is not None:
+        one_layer = layer_bytes(taught) + recompute_bytes(taught)
+        found["teacher"] = {
+            "static": static,
+            "gradients": earlier,
+            "activations": job.tokens * (_BATCH_BYTES + one_layer) + waiting,
+            "copies": autocast_copies(job),
             "gathered": gathered,
         }
     if generated_rows(job):

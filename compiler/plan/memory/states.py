@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ftc.compiler.plan.job import Job, Optimizer
-from ftc.compiler.plan.memory.passes import reference_bytes
+from ftc.compiler.plan.memory.passes import reference_bytes, teaching
 from ftc.compiler.plan.memory.weights import base_weights
 
 _BLOCK = 256  # bitsandbytes: values of a state per fp32 absmax
@@ -55,9 +55,9 @@ def static_bytes(job: Job) -> int:
     """Return the bytes of weights and optimizer states that stay between steps.
 
     Full: weights, frozen or not, and the optimizer's states, two moments in the weights' dtype
-    under AdamW. LoRA: the frozen base, and adapters with their states. A reference model is here
-    too. DeepSpeed: 16-bit weights, and an fp32 master with two moments divided among
-    the processes; ZeRO-3 divides the weights as well (arXiv 1910.02054, section 5); what is
+    under AdamW. LoRA: the frozen base, and adapters with their states. A reference model or a
+    teacher is here too. DeepSpeed: 16-bit weights, and an fp32 master with two moments divided
+    among the processes; ZeRO-3 divides the weights as well (arXiv 1910.02054, section 5); what is
     offloaded is not here. FSDP divides all that are parameters; an adapter's gradient is part of a
     flat parameter there and stays.
     """
@@ -68,6 +68,9 @@ def static_bytes(job: Job) -> int:
     else:
         frozen, whole = base.shared_bytes, base.whole_bytes
     frozen += reference_bytes(job)
+    if (taught := teaching(job)) is not None:
+        teacher = base_weights(taught)
+        frozen, whole = frozen + teacher.shared_bytes, whole + teacher.whole_bytes
     trainable, world = job.trainable, job.world
     if job.deepspeed:
         weights = frozen + trainable * trained_bytes(job)

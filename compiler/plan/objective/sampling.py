@@ -10,7 +10,10 @@ from ftc.compiler.plan.job import Reference
 from ftc.compiler.plan.objective.comparison import scale_rate
 from ftc.compiler.resolve.content.rewards import list_rewards
 from ftc.compiler.resolve.facts import DataFacts, ModelFacts
-from ftc.spec.sections import PolicyLoss, Reward, Spec
+from ftc.spec.sections import ObjectiveType, PolicyLoss, Reward, Spec
+
+#: The objectives whose training generates answers.
+SAMPLING: Final[frozenset[ObjectiveType]] = frozenset({"grpo", "distill"})
 
 _GENERATIONS: Final = 8
 _LEAST_PROMPTS, _MOST_PROMPTS = 4, 16  # of a step
@@ -36,19 +39,33 @@ class Sampling:
 
 def samples(spec: Spec) -> bool:
     """Tell whether training samples answers from the model."""
+    return spec.objective.type in SAMPLING
+
+
+def rewarded(spec: Spec) -> bool:
+    """Tell whether the sampled answers are rewarded."""
     return spec.objective.type == "grpo"
 
 
 def decide_sampling(spec: Spec, data: DataFacts) -> Sampling:
     """Decide the rewards and the settings of GRPO (arXiv 2402.03300), as the pinned TRL has them.
 
+    Distillation (arXiv 2306.13649) has a temperature, and a `beta` that selects the divergence.
+
     TRL's defaults are eight answers to a prompt, a temperature of 1 and the loss of DAPO (arXiv
     2503.14476). Without `beta` there is no reference, as in DAPO and in Dr. GRPO (arXiv
     2503.20783): the rewards are verified, and a reference costs a pass.
     """
+    objective = spec.objective
+    if spec.objective.type == "distill":
+        return Sampling(
+            temperature=keep(spec, "/objective/temperature", objective.temperature),
+            beta=decide(
+                spec, "/objective/beta", objective.beta, lambda: (1.0, Because(key="beta.reverse"))
+            ),
+        )
     if not samples(spec):
         return Sampling()
-    objective = spec.objective
     return Sampling(
         rewards=_rewards(spec, data),
         generations=decide_generations(spec),
@@ -77,7 +94,7 @@ def find_rewards(spec: Spec, data: DataFacts) -> tuple[Reward, ...]:
 
 def sampling_reference(spec: Spec) -> Reference:
     """Return where the reference comes from that `beta` needs, as TRL chooses it."""
-    if spec.objective.beta == "auto":
+    if not rewarded(spec) or spec.objective.beta == "auto":
         return "none"
     return "copy" if spec.method.type in ("full", "freeze") else "adapter_off"
 
@@ -104,6 +121,8 @@ def decide_sampled_tokens(spec: Spec, model: ModelFacts, data: DataFacts) -> Dec
 
 def _leaves_out_reasoning(spec: Spec, data: DataFacts) -> bool:
     """Tell whether the references are final answers and the rewards accept text before them."""
+    if not rewarded(spec):
+        return False
     exact_only = all(reward.match == "exact" for reward in find_rewards(spec, data))
     return data.lengths.answer_max <= _FINAL_TOKENS and (_is_numbered(data) or not exact_only)
 
@@ -140,9 +159,10 @@ def arrange_groups(
 
     It pads all answers of a process and step to one length, and then divides them into passes.
     Source: TRL 1.16, `RepeatSampler`, which drops the last, incomplete chunk of prompts, and
-    `GRPOTrainer`.
+    `GRPOTrainer`, `DistillationTrainer`.
     """
-    steps = max(1, rows * decide_generations(spec).value // batch.decision.value)
+    group = decide_generations(spec).value if rewarded(spec) else 1
+    steps = max(1, rows * group // batch.decision.value)
     prompt = min(data.lengths.prompt_max, max_length)
     return Arrangement(
         together=batch.rows_per_process,

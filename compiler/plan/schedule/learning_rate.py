@@ -7,7 +7,7 @@ from typing import cast
 from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
 from ftc.compiler.plan.job import Optimizer as JobOptimizer
 from ftc.compiler.plan.objective.comparison import COMPARING, comparing_rate, scale_rate
-from ftc.compiler.plan.objective.sampling import samples, sampling_rate
+from ftc.compiler.plan.objective.sampling import rewarded, sampling_rate
 from ftc.compiler.plan.schedule.steps import FROM_SCRATCH_PARAMETERS
 from ftc.compiler.resolve.facts import ModelFacts
 from ftc.spec.sections import Optimizer, Schedule, Spec
@@ -71,7 +71,7 @@ def decide_learning_rate(spec: Spec, model: ModelFacts) -> Decision[float]:
     def for_adamw() -> tuple[float, Because]:
         if spec.objective.type in COMPARING:
             return comparing_rate(spec, model)
-        if samples(spec):
+        if rewarded(spec):
             return sampling_rate(spec, model)
         values = {"parameters": model.parameters}
         if model.parameters < FROM_SCRATCH_PARAMETERS:

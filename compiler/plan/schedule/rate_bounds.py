@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from ftc.compiler.plan.objective.comparison import COMPARING, RATE_EXPONENT, RATE_PARAMETERS
-from ftc.compiler.plan.objective.sampling import samples
+from ftc.compiler.plan.objective.sampling import rewarded
 from ftc.compiler.plan.schedule.steps import FROM_SCRATCH_PARAMETERS
 from ftc.compiler.resolve.facts import ModelFacts
 from ftc.spec.sections import Spec
@@ -116,7 +116,7 @@ def _kind(spec: Spec) -> _Kind:
         return "odds"
     if objective in COMPARING:
         return "pairs"
-    if samples(spec):
+    if rewarded(spec):
         return "samples"
     if objective == "cpt":
         return "text"

@@ -24,6 +24,7 @@ from ftc.compiler.plan.method.adapter import (
 from ftc.compiler.plan.method.precision import decide_load_dtype, freezes_in_16_bits
 from ftc.compiler.plan.objective.comparison import Comparison
 from ftc.compiler.plan.objective.sampling import sampling_reference
+from ftc.compiler.plan.objective.teaching import Teaching
 from ftc.compiler.plan.plan import Memory, Recomputing, Rung, Sharding
 from ftc.compiler.plan.schedule.learning_rate import job_word
 from ftc.compiler.plan.software import LIGER, LIGER_QLORA, PINNED, PINNED_QLORA, Stack
@@ -56,6 +57,7 @@ class Frame:
     adapter: Adapter | None
     freezing: Freezing | None
     comparison: Comparison
+    teaching: Teaching
     sampled: Decision[int] | None
     max_length: Decision[int]
     splits: Splits
@@ -113,6 +115,7 @@ class Frame:
             objective=spec.objective.type,
             reference=reference.value if reference else sampling_reference(spec),
             answer_tokens=self.sampled.value if self.sampled else 0,
+            teacher=self.teaching.teacher,
             stack=self.stack,
         )
 

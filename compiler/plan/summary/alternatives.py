@@ -4,7 +4,7 @@ Each change is planned again; the cheapest comes first.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal
 
 from ftc.compiler.knowledge.accelerators import (
@@ -247,6 +247,26 @@ def _precompute(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]
     return (_set(words, "layout", spec, facts, {"/objective/reference": "precomputed"}),)
 
 
+def _quantize_teacher(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
+    """Load the teacher in 4 bits; its kernels are for GPUs, and for linear modules."""
+    quantization, found = plan.decisions.teacher_quantization, facts.teacher
+    if found is None or quantization is None or quantization.value != "none":
+        return ()
+    if facts.hardware.kind == "cpu" or found.model.shape is None or found.model.shape.experts:
+        return ()
+    teacher = replace(spec.objective.teacher, quantization="nf4")
+    written = {name: value for name, value in asdict(teacher).items() if value is not None}
+    return (
+        Change(
+            words=Message("offer.teacher_4bit"),
+            kind="method",
+            spec=replace(spec, objective=replace(spec.objective, teacher=teacher)),
+            facts=facts,
+            fix=({"op": "add", "path": "/objective/teacher", "value": written},),
+        ),
+    )
+
+
 def _shrink_states(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     """Keep AdamW's moments in 8 bits, where whole weights are trained and not offloaded."""
     del plan
@@ -425,6 +445,6 @@ def with_count(facts: KnownFacts, count: int) -> KnownFacts:
 
 
 _EDITS: Final[tuple[Edit, ...]] = (
-    _shrink, _checkpoint, _attend, _halve, _precompute, _divide, _offload, _shrink_states,
-    _freeze_more, _fuse, _adapt, _quantize, _shorten, _multiply, _divide_base,
+    _shrink, _checkpoint, _attend, _halve, _precompute, _quantize_teacher, _divide, _offload,
+    _shrink_states, _freeze_more, _fuse, _adapt, _quantize, _shorten, _multiply, _divide_base,
 )  # fmt: skip

@@ -12,7 +12,12 @@ from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.batch.sizes import Arrangement
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.host import checkpoint_bytes
-from ftc.compiler.plan.memory.passes import blind_passes, reference_passes, sequences_of
+from ftc.compiler.plan.memory.passes import (
+    blind_passes,
+    reference_passes,
+    sequences_of,
+    teaching,
+)
 from ftc.compiler.plan.plan import Cost, Time
 from ftc.compiler.plan.time.roofline import (
     forward_seconds,
@@ -88,9 +93,11 @@ def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
         * padded_tokens(work.lengths, seen, work.max_length_tokens)
     )
     evaluation = batches * (1 + blind_passes(job)) * forward_seconds(job, hardware, seen_tokens)
+    evaluation += batches * teacher_seconds(job, hardware, seen_tokens)
     evaluation *= time_factor(hardware)
     saving = work.saves * checkpoint_bytes(job) / _DISK_BYTES_PER_SECOND
     loading = job.shape.parameters * job.load_bytes / _DISK_BYTES_PER_SECOND + _START_SECONDS
+    loading += _reading_seconds(job)
     if job.reference == "precomputed":
         asked = math.ceil(work.referred_rows / (job.micro * job.world)) * reference_passes(job)
         asking = asked * forward_seconds(job, hardware, job.sequences * tokens)
@@ -129,13 +136,27 @@ def estimate_cost(time: Time | None, hardware: HardwareFacts, price: float | Non
 def step_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
     """Return the seconds of one optimizer step of `tokens` per sequence, padding included.
 
-    The passes of a reference and the generation of answers are added.
+    The passes of a reference or a teacher and the generation of answers are added.
     """
     micro = micro_seconds(job, hardware, job.sequences * tokens)
     if blind_passes(job):
         micro += blind_passes(job) * forward_seconds(job, hardware, job.sequences * tokens)
+    micro += teacher_seconds(job, hardware, job.sequences * tokens)
     step = micro * job.accumulation + step_overhead_seconds(job, hardware, micro)
     return (step + generation_seconds(job, hardware)) * time_factor(hardware)
+
+
+def teacher_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
+    """Return the seconds of the teacher's pass over so many tokens; 0 without a teacher."""
+    taught = teaching(job)
+    return 0.0 if taught is None else forward_seconds(taught, hardware, tokens)
+
+
+def _reading_seconds(job: Job) -> float:
+    """Return the seconds of reading the teacher's 16-bit weights from a disk."""
+    if job.teacher is None:
+        return 0.0
+    return _WEIGHT_BYTES * job.teacher.shape.parameters / _DISK_BYTES_PER_SECOND
 
 
 def time_factor(hardware: HardwareFacts) -> float:
@@ -237,8 +258,10 @@ def judging_seconds(job: Job, hardware: HardwareFacts, judged: Judged) -> float:
     tokens = judged.rows * sequences_of(job.objective) * judged.row_tokens
     batch = min(_BATCH_TOKENS, _BATCH_ROWS * judged.row_tokens)
     reading = math.ceil(tokens / batch) * forward_seconds(asked, alone, batch)
+    reading += math.ceil(tokens / batch) * teacher_seconds(asked, alone, batch)
     batches = math.ceil(judged.answered_rows / _BATCH_ROWS)
     writing = batches * generation_seconds(asked, alone)
     loading = job.shape.parameters * asked.load_bytes / _DISK_BYTES_PER_SECOND
     reading, writing = (each * time_factor(hardware) for each in (reading, writing))
-    return _IMPORT_SECONDS + count_models(job) * (loading + reading + writing)
+    teacher = _reading_seconds(job)
+    return _IMPORT_SECONDS + teacher + count_models(job) * (loading + reading + writing)

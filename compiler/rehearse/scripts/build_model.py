@@ -1,10 +1,11 @@
 """Make the weights of a miniature from its config: random, but so that every part is heard.
 
-python build_model.py FOLDER [--trust]
+python build_model.py FOLDER [--trust] [--teacher]
 
 Run in a process of its own, by the interpreter that has transformers. FOLDER holds the config and
 the tokenizer; the weights are written beside them. The same config gives the same bytes. --trust
-lets the code run that the folder brings, as `model.trust_remote_code` of a spec does.
+lets the code run that the folder brings, as `model.trust_remote_code` of a spec does. --teacher
+gives the same config other weights, from which a student can learn.
 """
 
 import sys
@@ -43,7 +44,7 @@ for section in (config, config.get_text_config()):
     section.initializer_range = SPREAD
 wrapped = type(config) in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
 kind: Any = AutoModelForImageTextToText if wrapped else AutoModelForCausalLM
-torch.manual_seed(SEED)
+torch.manual_seed(SEED + ("--teacher" in sys.argv))
 model = kind.from_config(config, trust_remote_code=trusted)
 with torch.no_grad():
     for parameter in model.parameters():

@@ -1,0 +1,186 @@
+"""The rules about the teacher of a distillation (FTC130, FTC139, FTC564 to FTC569)."""
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
+
+from collections.abc import Iterator
+from typing import Final
+
+from ftc.compiler.checks.rule import Problem, problem, put, rule
+from ftc.compiler.checks.rule_input import Case
+
+_TEACHER: Final = "/objective/teacher"
+_NAME: Final = "/objective/teacher/id"
+
+
+@rule("FTC130", "teacher-smaller-than-student", "warning", reads=("model", "teacher"))
+def teacher_smaller_than_student(case: Case) -> Iterator[Problem]:
+    """What it is: The teacher has fewer parameters than the model that learns from it.
+
+    Why it matters: The model learns to predict as the teacher does. A larger model usually predicts
+    better, so it would get worse. A small teacher is right where it was trained for this task and
+    the model was not.
+
+    Example: {"model": "Qwen/Qwen2.5-7B-Instruct",
+     "objective": {"type": "distill", "teacher": "Qwen/Qwen2.5-0.5B-Instruct"}}
+
+    Use instead: {"model": "Qwen/Qwen2.5-0.5B-Instruct",
+     "objective": {"type": "distill", "teacher": "Qwen/Qwen2.5-7B-Instruct"}}
+    """
+    teacher = case.teacher
+    if teacher is not None and teacher.model.parameters < case.model.parameters:
+        yield problem(
+            _NAME, own=case.model.parameters, teachers=teacher.model.parameters, name=case.model.id
+        )
+
+
+@rule("FTC139", "unloadable-teacher", "error", reads=("teacher",))
+def unloadable_teacher(case: Case) -> Iterator[Problem]:
+    """What it is: The teacher's weights are quantized or pickles, or it needs code of its own.
+
+    Why it matters: The scripts load 16-bit safetensors with the classes of transformers, and
+    quantize them in memory where `objective.teacher.quantization` asks for it. Other formats need
+    packages that a bundle does not install. Pickles and custom code can run any program.
+
+    Example: {"objective": {"type": "distill", "teacher": "org/teacher-in-GPTQ"}}
+
+    Use instead: {"objective": {"type": "distill",
+     "teacher": {"id": "org/teacher-in-16-bits", "quantization": "nf4"}}}
+    """
+    teacher = case.teacher
+    if teacher is None:
+        return
+    model = teacher.model
+    if model.quantized is not None:
+        yield problem(_NAME, name=model.id, kind=model.quantized)
+    elif model.custom_code:
+        yield problem(_NAME, message="code", help="code", name=model.id)
+    elif model.pickled:
+        yield problem(_NAME, message="pickles", help="pickles", name=model.id)
+
+
+@rule("FTC564", "no-teacher", "error")
+def no_teacher(case: Case) -> Iterator[Problem]:
+    """What it is: The objective is `distill`, and no teacher is named.
+
+    Why it matters: A distillation learns the probabilities of another model, not the answers in the
+    data.
+
+    Example: {"objective": "distill"}
+
+    Use instead: {"objective": {"type": "distill", "teacher": "Qwen/Qwen2.5-7B-Instruct"}}
+    """
+    objective = case.spec.objective
+    if objective.type == "distill" and objective.teacher.id is None:
+        yield problem(_TEACHER)
+
+
+@rule("FTC565", "teacher-of-other-tokens", "error", reads=("model", "teacher"))
+def teacher_of_other_tokens(case: Case) -> Iterator[Problem]:
+    """What it is: The teacher has another tokenizer than the model, or fewer rows in its embedding.
+
+    Why it matters: The loss compares the probability of every token, number by number. If a number
+    is another token for the teacher, the model learns nonsense. The pinned trainer stops if the two
+    have different numbers of rows. A teacher with more rows, as larger models of a family often
+    have, is fine: the bundle drops those rows, which are of no token.
+
+    Example: {"model": "Qwen/Qwen2.5-0.5B-Instruct",
+     "objective": {"type": "distill", "teacher": "meta-llama/Llama-3.1-8B-Instruct"}}
+
+    Use instead: {"model": "Qwen/Qwen2.5-0.5B-Instruct",
+     "objective": {"type": "distill", "teacher": "Qwen/Qwen2.5-7B-Instruct"}}
+    """
+    teacher = case.teacher
+    if teacher is None:
+        return
+    rows, own = teacher.model.embedding_rows, case.model.embedding_rows
+    first = teacher.first
+    if teacher.vocabulary == "other" and first is not None:
+        yield problem(
+            _NAME,
+            name=teacher.model.id,
+            differing=teacher.differing,
+            id=first.id,
+            student=ascii(first.student),
+            teacher=ascii(first.teacher),
+        )
+    elif teacher.vocabulary == "other":
+        yield problem(_NAME, message="family", name=teacher.model.id)
+    elif rows < own:
+        yield problem(_NAME, message="rows", help="rows", name=teacher.model.id, rows=rows, own=own)
+
+
+@rule("FTC566", "teacher-is-the-student", "error", reads=("teacher",))
+def teacher_is_the_student(case: Case) -> Iterator[Problem]:
+    """What it is: `model` and `objective.teacher` name the same model.
+
+    Why it matters: The model predicts as the teacher does from the start. The loss is zero, and
+    nothing is learned.
+
+    Example: {"model": "Qwen/Qwen2.5-7B-Instruct",
+     "objective": {"type": "distill", "teacher": "Qwen/Qwen2.5-7B-Instruct"}}
+
+    Use instead: {"model": "Qwen/Qwen2.5-0.5B-Instruct",
+     "objective": {"type": "distill", "teacher": "Qwen/Qwen2.5-7B-Instruct"}}
+    """
+    if case.teacher is not None and case.teacher.is_student:
+        yield problem(_NAME, name=case.teacher.model.id)
+
+
+@rule("FTC567", "beta-out-of-range", "error", fix_safety="unsafe")
+def beta_out_of_range(case: Case) -> Iterator[Problem]:
+    """What it is: `objective.beta` is above 1 in a distillation, or 0 in another objective.
+
+    Why it matters: In a distillation beta selects the divergence between the forward KL (0) and the
+    reverse KL (1), and the trainer stops at a larger number. Elsewhere it is the strength of a term
+    that would then have no effect: leave it out of `grpo` to train without a reference.
+
+    Example: {"objective": {"type": "distill", "teacher": "Qwen/Qwen2.5-7B-Instruct", "beta": 2}}
+
+    Use instead: {"objective": {"type": "distill", "teacher": "Qwen/Qwen2.5-7B-Instruct",
+     "beta": 0.5}}
+    """
+    objective, pointer = case.spec.objective, "/objective/beta"
+    beta = objective.beta
+    if beta == "auto":
+        return
+    if objective.type == "distill" and beta > 1:
+        yield problem(pointer, fix=(put(pointer, 1),), beta=beta)
+    if objective.type != "distill" and beta == 0:
+        fix = ({"op": "remove", "path": pointer},)
+        yield problem(pointer, message="zero", help="zero", fix=fix, objective=objective.type)
+
+
+@rule("FTC568", "answers-not-learned", "info", reads=("model", "data"))
+def answers_not_learned(case: Case) -> Iterator[Problem]:
+    """What it is: The data have answers, and a distillation does not learn them.
+
+    Why it matters: The trainer reads only the prompts: the model writes its own answers and learns
+    the teacher's probabilities of their tokens. ftc uses the answers in the data to evaluate. The
+    published recipe has two runs: train the model on the answers with `sft` first, then distil it.
+    The second spec's `model` is the first one's bundle.
+
+    Example: {"model": "Qwen/Qwen2.5-0.5B", "data": "solutions.jsonl",
+     "objective": {"type": "distill", "teacher": "Qwen/Qwen2.5-7B-Instruct"}}
+
+    Use instead: {"model": "./solutions-by-sft", "data": "solutions.jsonl",
+     "objective": {"type": "distill", "teacher": "Qwen/Qwen2.5-7B-Instruct"}}
+    """
+    trained = case.model.origin == "bundle" or (case.model.path or "").endswith("run/merged")
+    if case.spec.objective.type == "distill" and not trained:
+        yield problem("/objective/type", rows=case.data.usable_rows)
+
+
+@rule("FTC569", "teacher-tokens-unread", "warning", reads=("teacher",))
+def teacher_tokens_unread(case: Case) -> Iterator[Problem]:
+    """What it is: The tokenizer of the teacher, or that of the model, could not be read.
+
+    Why it matters: Nothing shows that a number is the same token for both. With another tokenizer
+    the run would train, and the model would learn nonsense.
+
+    Example: {"model": "Qwen/Qwen2.5-0.5B-Instruct",
+     "objective": {"type": "distill", "teacher": "./teacher-without-tokenizer"}}
+
+    Use instead: {"model": "Qwen/Qwen2.5-0.5B-Instruct",
+     "objective": {"type": "distill", "teacher": "./teacher-with-tokenizer"}}
+    """
+    if case.teacher is not None and case.teacher.vocabulary == "unread":
+        yield problem(_NAME, name=case.teacher.model.id)

@@ -1,0 +1,101 @@
+"""The teacher of a distillation: loading it, and how far a model's probabilities are from its own.
+
+The model generates answers and learns to give each of their tokens the probability that the teacher
+gives it. Evaluations measure the same divergence on the answers in the data, which stay the same:
+numbers of sampled answers would differ from one evaluation to the next.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM
+from transformers.utils.quantization_config import BitsAndBytesConfig
+
+from .judging import BATCH_ROWS, NOT_LEARNED, Labeled, compute_logits, make_batches
+
+_TOKENS = 512  # whose probabilities are compared at a time: each has a number per word
+
+
+def load_teacher(
+    source: Any,
+    *,
+    dtype: str,
+    attention: str,
+    rows: int | None = None,
+    in_4_bits: bool = False,
+    **options: Any,
+) -> Any:
+    """Return the teacher, frozen, in evaluation mode; `options` go to `from_pretrained`.
+
+    `rows` is the student's number of rows in embedding and head. A teacher that has more, for no
+    token of the tokenizer, loses them: the logits of all tokens stay as they are.
+    """
+    quantization = None
+    if in_4_bits:
+        quantization = BitsAndBytesConfig(  # type: ignore[no-untyped-call]
+            load_in_4bit=True,
+            bnb_4bit_compute_dtype=getattr(torch, dtype),
+            bnb_4bit_quant_type="nf4",
+            bnb_4bit_use_double_quant=True,
+        )
+    model: Any = AutoModelForCausalLM.from_pretrained(
+        source,
+        dtype=dtype,
+        attn_implementation=attention,
+        quantization_config=quantization,
+        use_safetensors=True,
+        **options,
+    )
+    if rows is not None and rows < model.get_input_embeddings().num_embeddings:
+        model.resize_token_embeddings(rows)
+    return model.requires_grad_(False).eval()
+
+
+def divergence(student: Any, teacher: Any, beta: float) -> Any:
+    """Return the generalised Jensen-Shannon divergence of each token's logits, in nats.
+
+    Section 3 of arXiv 2306.13649, as the pinned TRL computes it: 0 is the forward KL, from the
+    teacher to the student, 1 the reverse KL, and between them both to their mixture.
+    """
+    own, other = student.float().log_softmax(-1), teacher.float().log_softmax(-1)
+    if beta == 0:
+        return (other.exp() * (other - own)).sum(-1)
+    if beta == 1:
+        return (own.exp() * (own - other)).sum(-1)
+    mixture = torch.logaddexp(own + math.log1p(-beta), other + math.log(beta))
+    to_teacher = (other.exp() * (other - mixture)).sum(-1)
+    to_student = (own.exp() * (own - mixture)).sum(-1)
+    return beta * to_teacher + (1 - beta) * to_student
+
+
+def measure_divergence(
+    model: Any,
+    teacher: Any,
+    sequences: Sequence[Labeled],
+    pad: int,
+    *,
+    beta: float,
+    temperature: float,
+) -> list[float]:
+    """Return the divergence of each sequence in nats, summed over its learned tokens."""
+    nats = [0.0] * len(sequences)
+    lengths = [len(ids) for ids, _ in sequences]
+    for batch in make_batches(lengths, most_rows=BATCH_ROWS):
+        ids = [sequences[place][0] for place in batch]
+        both = zip(compute_logits(model, ids, pad), compute_logits(teacher, ids, pad), strict=True)
+        for place, (own, other) in zip(batch, both, strict=True):
+            labels = torch.tensor(sequences[place][1][1:], device=own.device)
+            learned: Any = (labels != NOT_LEARNED).nonzero().flatten()
+            nats[place] = sum(
+                divergence(
+                    own[some] / temperature,
+                    other[some.to(other.device)].to(own) / temperature,
+                    beta,
+                )
+                .sum()
+                .item()
+                for some in learned.split(_TOKENS)
+            )
+    return nats
