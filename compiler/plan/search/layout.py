@@ -370,16 +370,7 @@ def least_device_bytes(frame: Frame) -> int:
 
 def without_room(memory: Memory) -> Memory:
     """Return the same peak, marked as not fitting: the device would hold it, the host would not."""
-    return Memory(
-        allocated_bytes=memory.allocated_bytes,
-        reserved_bytes=memory.reserved_bytes,
-        device_bytes=memory.device_bytes,
-        capacity_bytes=memory.capacity_bytes,
-        fits=False,
-        phases=memory.phases,
-        largest_phase=memory.largest_phase,
-        parts=memory.parts,
-    )
+    return replace(memory, fits=False)
 
 
 def _compare(chosen: Candidate, fitting: list[Candidate], leanest: list[Candidate]) -> Search:

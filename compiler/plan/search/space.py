@@ -288,6 +288,6 @@ def measure_rung(frame: Frame, job: Job) -> Rung:
         accumulation=job.accumulation,
         allocated_bytes=memory.allocated_bytes,
         memory_bytes=memory.reserved_bytes if job.gpu else memory.device_bytes,
-        margin_bytes=memory.reserved_bytes - memory.allocated_bytes,
+        margin_bytes=memory.margin_bytes,
         step_seconds=seconds,
     )
