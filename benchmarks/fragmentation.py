@@ -9,8 +9,8 @@ checkpointing, for short and long rows, and for every other model also with rows
 Every other model is for fitting: prints the share of the peak and the bytes that the replays of a
 method reserve beyond it, which `peak.py` has rounded. The others are held out: prints their bytes
 beyond the peak as fractions of it, the error of what the plan expects to be reserved, and how often
-the plan's bound, expected bytes and margin, is enough. Exits 1 if it is not for nine of ten runs of a
-method.
+the plan's bound is enough, which is the expected bytes and the margin. Exits 1 if that is in fewer
+than 85 of 100 runs of a method.
 """
 
 import argparse
@@ -35,7 +35,7 @@ EVERY: Final = 12  # replay every twelfth model of the table
 # fractions of the full length per step: most rows are short, and the longest comes late
 _SHARES: Final = (0.2, 0.45, 0.1, 0.3, 0.7, 0.25, 0.15, 1.0, 0.35, 0.05, 0.6, 0.3)
 _LARGEST: Final = 150 * GIB  # more than any device has
-_COVERED: Final = 0.9
+_COVERED: Final = 0.85
 _GIB: Final = 2**30
 _WORKSPACE_BYTES: Final = 2 * 8_519_680
 

@@ -112,7 +112,7 @@ def above(runs: Sequence[Run], weight: float, margin: float) -> float:
 
 
 def report(runs: Sequence[Run]) -> bool:
-    """Print a table of the fits; return whether the bounds hold for what they were not fitted to."""
+    """Print a table of the fits; return whether the bounds hold for the held-out runs."""
     families = sorted({run.family for run in runs})
     even = {family for place, family in enumerate(families) if place % 2 == 0}
     halves = (

@@ -71,6 +71,7 @@ class Decisions:
     accumulation: Decision[int]
     global_batch: Decision[int]
     gradient_checkpointing: Decision[Recomputing]
+    liger: Decision[bool] | None
     train_rows: Decision[int]
     validation_rows: Decision[int]
     test_rows: Decision[int]

@@ -259,4 +259,3 @@ def test_what_fits_does_so_with_a_margin_beyond_what_is_expected() -> None:
     short = measure(job, replace(a100(), memory_bytes=needed - 1))
     assert short.fits is False
     assert short.device_bytes == needed
-
