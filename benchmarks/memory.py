@@ -18,10 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from benchmarks.published import Bound, Case, Row, measured_bytes, read_case
-from benchmarks.tape import replay
-from ftc.compiler.knowledge.accelerators import find_accelerator
-from ftc.compiler.plan.memory.peak import overhead_bytes, slack_bytes
+from benchmarks.published import Bound, Case, Row, card_bytes, measured_bytes, read_case
+from benchmarks.reserved import read_run, reserve, weigh
+from ftc.compiler.plan.memory.peak import bound_bytes, overhead_bytes
 from ftc.compiler.plan.memory.phases import phases
 
 # bound -> (largest median, largest error), of the absolute relative error; None: not checked
@@ -38,19 +37,22 @@ _FULL: Final = 0.97  # a run above this fraction of its card does not fit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """One row with a prediction beside its measurement, in bytes."""
+    """One row with a prediction beside its measurement, in bytes.
+
+    `bound_bytes` are those that the plan wants free for torch, its margin included.
+    """
 
     case: Case
     row: Row
     predicted_bytes: int
+    bound_bytes: int
     device_bytes: int
     measured_bytes: int | None
 
     @property
     def capacity_bytes(self) -> int | None:
         """Return the memory of the row's card as reported by its driver, or None."""
-        match = find_accelerator(str(self.row.get("gpu_type") or ""))
-        return match.accelerator.memory_bytes if match is not None else None
+        return card_bytes(self.row)
 
     @property
     def error(self) -> float:
@@ -72,13 +74,16 @@ def score_rows(rows: Iterable[Row]) -> tuple[tuple[Score, ...], Counter[str]]:
 
 def _score(case: Case, row: Row) -> Score:
     allocated = max(phases(case.job).values())
-    reserved = allocated + slack_bytes(allocated, case.job.sharding)
-    device = reserved + overhead_bytes(case.job)
+    bound, predicted = bound_bytes(case.job, allocated), allocated
+    if case.kind == "reserved":  # published runs used default segments
+        alone = case.job.sharding == "single"
+        predicted = round(weigh(*reserve(case.job))) if alone else bound
     return Score(
         case=case,
         row=row,
-        predicted_bytes=allocated if case.kind == "allocated" else reserved,
-        device_bytes=device,
+        predicted_bytes=predicted,
+        bound_bytes=bound,
+        device_bytes=bound + overhead_bytes(case.job),
         measured_bytes=measured_bytes(row),
     )
 
@@ -113,16 +118,16 @@ def driver_errors(scores: Iterable[Score]) -> list[float]:
     """Return the errors against nvidia-smi's figure, for one-GPU rows that also have a peak.
 
     Those runs used the allocator's default segments, so the driver's figure includes cached memory.
-    The prediction is a replay of a step through such an allocator, plus the CUDA context.
+    The prediction is between two replays of a step through such an allocator (`reserved.py`), plus
+    the CUDA context.
     """
     errors = []
     for score in scores:
-        said, job, capacity = score.row.get("nvidia_smi_mib"), score.case.job, score.capacity_bytes
-        if not said or job.sharding != "single" or capacity is None:
-            continue
-        overhead = overhead_bytes(job)
-        heap = replay(job, expandable=False, capacity_bytes=capacity - overhead)
-        errors.append((heap.most_reserved_bytes + overhead) / (float(said) * 2**20) - 1)
+        run = read_run(score.case, score.row)
+        if run is not None:
+            overhead = overhead_bytes(score.case.job)
+            said = weigh(run.joint_bytes, run.apart_bytes) + overhead
+            errors.append(said / (run.reserved_bytes + overhead) - 1)
     return errors
 
 
@@ -152,6 +157,14 @@ def report(rows: Sequence[Row]) -> bool:
     if seen:
         print(_line("bound: reserved and context, one GPU", seen))
         broken += [text] if (text := _break("reserved", seen)) else []
+    over = sum((score.measured_bytes or 0) > score.bound_bytes for score in measured)
+    large = sum(
+        score.device_bytes > (score.capacity_bytes or score.device_bytes) for score in measured
+    )
+    print(
+        f"{over} of {len(measured)} measured peaks are above the plan's bound, its margin included;"
+    )
+    print(f"{large} of these runs were done on a card that is too small according to the plan")
     _list_unscored(scores, refused)
     wrong = wrong_fits(scores)
     for line in wrong:

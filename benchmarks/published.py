@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+from ftc.compiler.knowledge.accelerators import find_accelerator
 from ftc.compiler.knowledge.architecture import Shape, count_adapter_parameters, read_shape
 from ftc.compiler.knowledge.models import all_models
 from ftc.compiler.plan.job import Job, Sharing, Storage
@@ -159,6 +160,12 @@ def measured_bytes(row: Row) -> int | None:
     if row.get("peak_bytes"):
         return int(row["peak_bytes"])
     return round(row["peak_gib"] * 2**30) if row.get("peak_gib") else None
+
+
+def card_bytes(row: Row) -> int | None:
+    """Return the memory of a row's card as reported by its driver, or None."""
+    match = find_accelerator(str(row.get("gpu_type") or ""))
+    return match.accelerator.memory_bytes if match is not None else None
 
 
 def find_shape(name: str) -> Shape | None:

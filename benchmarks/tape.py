@@ -98,17 +98,16 @@ def _linear(job: Job, name: str, size: int, *, life: int, kept: bool = False) ->
     kind = job.shape.linear_shapes.get(name)
     if kind is not None and job.storage != "plain":
         yield Tensor(size=kind.in_features * kind.out_features * job.compute_bytes, life=1)
-    adapted = kind is not None and name in job.targets
-    yield Tensor(size=size, life=4 if adapted else life, kept=kept)
-    if not adapted or kind is None:
+    if kind is None or name not in job.targets:
+        yield Tensor(size=size, life=life, kept=kept)
         return
+    yield Tensor(size=size, life=5)
     wide = max(job.stack.adapter_input_bytes, job.compute_bytes)
     yield Tensor(size=kind.in_features * wide * job.tokens, life=2, kept=True)
     yield Tensor(size=job.rank * wide * job.tokens, life=1, kept=True)
-    yield Tensor(size=size * wide // job.compute_bytes, life=2)
-    yield Tensor(size=size * wide // job.compute_bytes, life=1)
-    if not kept:
-        yield Tensor(size=size, life=life)
+    for _ in ("the product", "scaled", "added"):
+        yield Tensor(size=size * wide // job.compute_bytes, life=1)
+    yield Tensor(size=size, life=life, kept=kept)
 
 
 def replay(
@@ -117,10 +116,12 @@ def replay(
     expandable: bool,
     capacity_bytes: int | None = None,
     lengths: Sequence[int] = (),
+    losses: Heap | None = None,
 ) -> Heap:
     """Return the allocator's state after some optimiser steps of a job on one device.
 
-    Two steps of rows at full length, or one step for each of `lengths` (tokens per row).
+    Two steps of rows at full length, or one step for each of `lengths` (tokens per row). With
+    `losses` whole logits are in that heap, apart from all other tensors.
     """
     heap = Heap(expandable=expandable, capacity_bytes=capacity_bytes)
     trained = _load(heap, job)
@@ -129,7 +130,7 @@ def replay(
         rows = job if length == job.length_tokens else replace(job, length_tokens=length)
         layer, gradients = read_layer(rows), list[Block]()
         for _ in range(min(job.accumulation, _STEPS)):
-            _pass(heap, rows, layer, gradients)
+            _pass(heap, rows, layer, gradients, losses or heap)
         _take(heap, states)
         states = []  # allocated in the first step
         _give(heap, _take(heap, _spread(step_copies(job), trained)))
@@ -174,7 +175,9 @@ def _adapters(job: Job) -> list[int]:
     return [side * job.rank for kind in kinds for side in (kind.in_features, kind.out_features)]
 
 
-def _pass(heap: Heap, job: Job, layer: tuple[Tensor, ...], gradients: list[Block]) -> None:
+def _pass(
+    heap: Heap, job: Job, layer: tuple[Tensor, ...], gradients: list[Block], losses: Heap
+) -> None:
     """Run one micro-batch forward and backward; the first of a step makes the gradients."""
     tokens, width, fresh = job.tokens, trained_bytes(job), not gradients
     residual = residual_bytes(job) * tokens
@@ -183,7 +186,7 @@ def _pass(heap: Heap, job: Job, layer: tuple[Tensor, ...], gradients: list[Block
     for _ in range(job.shape.layers):
         kept.append(_forward(heap, layer, keep=not job.checkpointing))
         inputs += _take(heap, (residual,))
-    _loss(heap, job)
+    _loss(heap, job, losses)
     if fresh and job.full:
         gradients += _take(heap, (job.shape.head_parameters * width,))
     flowing = _take(heap, (residual,))
@@ -232,29 +235,45 @@ def _backward(
     return onward, made
 
 
-def _loss(heap: Heap, job: Job) -> None:
+def _loss(heap: Heap, job: Job, losses: Heap) -> None:
     """Compute the loss and the gradient of the last hidden state."""
-    words = job.tokens * job.shape.vocab
     whole, copies = head_bytes(job, training=True), job.stack.hidden_copies
     hidden = min(whole, job.tokens * copies * job.compute_bytes * job.shape.hidden)
     kept = _take(heap, (hidden // max(1, copies),) * copies)
     rest = whole - hidden
-    if rest < _FP32 * words:  # no logits, or a tile of them at a time
+    if rest < _FP32 * job.tokens * job.shape.vocab:  # no logits, or a tile of them at a time
         _give(heap, _take(heap, (rest // 2, rest - rest // 2)))
-        _give(heap, kept)
-        return
-    narrow = _take(heap, (rest % (_FP32 * words),))
-    # logits in fp32, then without each row's last: a copy, and its log-softmax where that is kept
-    shifted = _FP32 * (job.tokens - job.sequences) * job.shape.vocab
+    else:
+        _logits(losses, job, wide=max(2, rest // (_FP32 * job.tokens * job.shape.vocab)), kept=rest)
+    _give(heap, kept)
+
+
+def _logits(heap: Heap, job: Job, *, wide: int, kept: int) -> None:
+    """Run a loss with so many fp32 matrices of whole logits; `kept` are the bytes of its peak.
+
+    transformers' `ForCausalLMLoss`: 16-bit logits, all in fp32, then without each row's last, whose
+    log-softmax the backward pass needs. A fused kernel (two matrices) writes its gradient over the
+    logits.
+    """
+    words = job.tokens * job.shape.vocab
+    shifted = min(kept - _FP32 * words, _FP32 * (job.tokens - job.sequences) * job.shape.vocab)
+    narrow = _take(heap, (2 * words,))
     first = _take(heap, (_FP32 * words,))
-    later = _take(heap, (shifted,) * (rest // (_FP32 * words) - 1))
-    _give(heap, (*first, *later[:-1]))
-    back = later[-1:]
-    for size in (*(shifted,) * (2 * len(later) - 2), _FP32 * words, 2 * words):
-        onward = _take(heap, (size,))
-        _give(heap, back)
-        back = onward
-    _give(heap, (*narrow, *back, *kept))
+    if kept % (_FP32 * words) == 0:  # the 16-bit logits are freed once they are fp32
+        _give(heap, narrow)
+        narrow = []
+    *later, result = _take(heap, (shifted,) * (wide - 1))
+    _give(heap, (*first, *later, *narrow))
+    if later:
+        chosen = _take(heap, (shifted,))
+        gradient = _take(heap, (shifted,))
+        _give(heap, (*chosen, result))
+        [result] = gradient
+    whole = _take(heap, (_FP32 * words,))
+    _give(heap, (result,))
+    back = _take(heap, (2 * words,))
+    _give(heap, whole)
+    _give(heap, back)
 
 
 def _spread(total: int, sizes: list[int]) -> list[int]:

@@ -128,8 +128,10 @@ class Compilation:
 
     @cached_property
     def plan(self) -> Plan | None:
-        """The plan; None while a fact is unknown."""
-        return None if self.known is None else make_plan(self.spec, self.known)
+        """The plan; None while a fact is unknown, or what a pilot measured is."""
+        if self.known is None or isinstance(self.calibration, Finding):
+            return None
+        return make_plan(self.spec, self.known)
 
     @cached_property
     def judged(self) -> tuple[Finding, ...]:

@@ -606,9 +606,10 @@ class Training:
     recomputes all layers and keeps their inputs in the host's memory (GPUs only). auto takes the
     fastest that fits.
     """
-    liger: bool = False
+    liger: bool | Auto = "auto"
     """Whether norms, rotary positions and MLPs use the fused Triton kernels of the pinned
-    liger-kernel, which store less for the backward pass (GPUs only).
+    liger-kernel, which store less for the backward pass (GPUs only). auto uses them if they make
+    room for a faster layout, or for any.
     """
     group_by_length: bool | Auto = "auto"
     """Whether each step is made of rows of similar length. This saves padding, but makes the order

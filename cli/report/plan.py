@@ -36,6 +36,8 @@ def _numbers(plan: Plan, data: Any) -> Mapping[str, Any]:
         "memory": {
             "per_gpu": {
                 "allocated_bytes": memory.allocated_bytes,
+                "expected_bytes": memory.expected_bytes,
+                "margin_bytes": memory.margin_bytes,
                 "reserved_bytes": memory.reserved_bytes,
                 "device_bytes": memory.device_bytes,
                 "capacity_bytes": memory.capacity_bytes,
@@ -87,6 +89,7 @@ def _numbers(plan: Plan, data: Any) -> Mapping[str, Any]:
             for alternative in plan.alternatives
         ],
         "fitting_gpus": list(plan.fitting_gpus),
+        "context_gpus": plan.context_gpus,
     }
 
 
@@ -101,7 +104,7 @@ def report_plan(name: str, plan: Plan, *, plain: bool = False) -> str:
         list(_costs(plan)),
         list(_decisions(plan)),
     ]
-    if plan.alternatives or plan.fitting_gpus:
+    if plan.alternatives or plan.fitting_gpus or plan.context_gpus:
         sections.append(list(_alternatives(plan)))
     return "\n\n".join("\n".join(section) for section in sections if section)
 
@@ -112,9 +115,9 @@ def _bars(memory: Memory, *, plain: bool) -> Iterator[str]:
         yield f"  {bar.phase:<16}{say_bytes(bar.total_bytes):>10}  {drawn}"
     if memory.parts:
         yield f"  {'':<28}{legend(memory, plain=plain)}"
-    used, allocated = memory.device_bytes, memory.allocated_bytes
-    around = f"{say_bytes(allocated)} and {say_bytes(used - allocated)} around it"
-    yield f"  {'on the device':<16}{say_bytes(used):>10}  {around} (allocator, libraries)"
+    used, expected = memory.device_bytes, memory.device_bytes - memory.margin_bytes
+    parts = f"{say_bytes(expected)} expected, {say_bytes(memory.margin_bytes)} margin for safety"
+    yield f"  {'on the device':<16}{say_bytes(used):>10}  {parts}"
 
 
 def _costs(plan: Plan) -> Iterator[str]:
@@ -178,6 +181,9 @@ def _alternatives(plan: Plan) -> Iterator[str]:
         more = len(plan.fitting_gpus) - _MOST_GPUS
         tail = f" and {more} more" if more > 0 else ""
         yield f"  as it is, on {count}x {shown}{tail}"
+    if plan.context_gpus:
+        share = f"{plan.context_gpus} GPUs that divide the tokens of each row"
+        yield f"  as it is, on {share} (context parallelism), which no bundle does"
 
 
 def _number(number: float) -> str:

@@ -19,7 +19,7 @@ def liger_without_gpu(case: Case) -> Iterator[Problem]:
 
     Use instead: {"hardware": "1x A100-80GB", "training": {"liger": true}}
     """
-    if case.spec.training.liger and case.hardware.kind == "cpu":
+    if case.spec.training.liger is True and case.hardware.kind == "cpu":
         yield problem("/training/liger", fix=(put("/training/liger", False),))
 
 
@@ -35,5 +35,5 @@ def liger_without_kernels(case: Case) -> Iterator[Problem]:
     Use instead: {"model": "Qwen/Qwen3-1.7B", "training": {"liger": true}}
     """
     model_type = case.model.model_type
-    if case.spec.training.liger and not has_liger_kernels(model_type):
+    if case.spec.training.liger is True and not has_liger_kernels(model_type):
         yield problem("/training/liger", fix=(put("/training/liger", False),), kind=model_type)

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.plan.memory.peak import needed_bytes
 from ftc.compiler.plan.objective.sampling import samples
 from ftc.spec.message import Message
 
@@ -87,7 +86,7 @@ def tight_fit(case: Case) -> Iterator[Problem]:
     """
     memory, decided = case.plan.memory, case.plan.decisions
     said = decided.micro_batch.source == "spec"
-    needed = needed_bytes(memory, decided.sharding.value)
+    needed = memory.device_bytes
     if (
         memory.fits
         and memory.capacity_bytes is not None

@@ -1,4 +1,4 @@
-"""The rules about activations that are recomputed in part, or kept by the host (FTC540 to 542)."""
+"""The rules about activations that are recomputed in part, or kept by the host (FTC540 to 543)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
@@ -62,3 +62,20 @@ def unproven_host_activations(case: Case) -> Iterator[Problem]:
     """
     if case.spec.training.gradient_checkpointing == "offload" and case.hardware.kind == "gpu":
         yield problem(_FIELD)
+
+
+@rule("FTC543", "interval-beyond-the-layers", "warning", reads=("model",))
+def interval_beyond_the_layers(case: Case) -> Iterator[Problem]:
+    """What it is: Every n-th layer is to be recomputed, and the model has n layers or fewer.
+
+    Why it matters: transformers counts from the first layer, so only that one is recomputed. All
+    others keep their activations: hardly any memory is saved.
+
+    Example: {"training": {"gradient_checkpointing": 64}}
+
+    Use instead: {"training": {"gradient_checkpointing": 2}}
+    """
+    written, shape = case.spec.training.gradient_checkpointing, case.model.shape
+    if isinstance(written, bool | str) or shape is None or written < shape.layers:
+        return
+    yield problem(_FIELD, fix=(put(_FIELD, "auto"),), every=written, layers=shape.layers)

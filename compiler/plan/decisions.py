@@ -141,6 +141,7 @@ def _layout(decided: Decided) -> dict[str, Any]:
         ),
         "global_batch": batch,
         "gradient_checkpointing": layout.checkpointing,
+        "liger": layout.liger,
     }
 
 

@@ -74,6 +74,7 @@ class Decisions:
     accumulation: Decision[int]
     global_batch: Decision[int]
     gradient_checkpointing: Decision[Recomputing]
+    liger: Decision[bool] | None
     train_rows: Decision[int]
     validation_rows: Decision[int]
     test_rows: Decision[int]
@@ -163,11 +164,15 @@ class Memory:
     `parts` maps a phase to what its peak is made of: static, gradients, activations, loss,
     copies, gathered weights and a cache of keys and values.
 
-    `reserved_bytes` adds what the caching allocator keeps, `device_bytes` the CUDA context and
-    NCCL on top. `capacity_bytes` is the device's (the host's share on a CPU), None when unknown.
+    `expected_bytes` adds what the caching allocator is expected to hold free between tensors,
+    `reserved_bytes` the `margin_bytes` for what these formulas miss, `device_bytes` the CUDA
+    context and NCCL on top. `capacity_bytes` is the device's (the host's share on a CPU), None when
+    unknown; what fits does so with the margin.
     """
 
     allocated_bytes: int
+    expected_bytes: int
+    margin_bytes: int
     reserved_bytes: int
     device_bytes: int
     capacity_bytes: int | None

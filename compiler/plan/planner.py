@@ -77,7 +77,8 @@ def _count_context_gpus(spec: Spec, facts: KnownFacts, plan: Plan) -> int | None
     memory, decided = plan.memory, plan.decisions
     if memory.phases["optimizer_step"] >= (memory.capacity_bytes or 0):
         return None
-    job = make_frame(spec, facts).job(
+    fused = decided.liger is not None and decided.liger.value
+    job = replace(make_frame(spec, facts), liger=fused).job(
         decided.sharding.value,
         checkpointing=decided.gradient_checkpointing.value,
         micro=1,
@@ -139,12 +140,14 @@ def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
         lengths=lengths,
         arrangement=arrangement,
         batch=batch,
+        liger=spec.training.liger is True,
     )
 
 
 def plan_once(spec: Spec, facts: KnownFacts, *, exports: Mapping[str, int] | None = None) -> Plan:
     """Return the plan without its alternatives; `exports` are the GGUF files' bytes if known."""
     frame, found, padding = choose_padding(make_frame(spec, facts))
+    frame = replace(frame, liger=found.liger)
     layout, splits = decide_layout(frame, found), frame.splits
     micro = layout.micro.value
     job = frame.job(

@@ -145,8 +145,8 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "{asked} asked for",
     "micro_batch.fastest.slower": "the fastest that fits, with {device_bytes} of "
     "{capacity_bytes}; with {rows} {rows:row|rows} at a time a step takes {slower_share} longer",
-    "layout.free": "about 8 % of the memory stays free, because predictions miss by 7 % in the "
-    "median: this layout needs {device_bytes} of {capacity_bytes}, the fastest {fastest_bytes}; a "
+    "layout.free": "about 8 % of the memory stays free for other programs and for the allocator's "
+    "cache: this layout needs {device_bytes} of {capacity_bytes}, the fastest {fastest_bytes}; a "
     "step takes {slower_share} longer",
     "micro_batch.full": "the fastest that fits, with {device_bytes} of {capacity_bytes}; leaving "
     "8 % of the memory free would take {slower_share} longer",
@@ -161,6 +161,14 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "micro_batch.unknown": "a cautious divisor of {rows} {rows:row|rows}, "
     "because the memory is not known",
     "accumulation": "global batch {batch} / (micro-batch {micro} x world {world})",
+    "liger.unneeded": "nothing has to be recomputed or divided, so its kernels would save nothing",
+    "liger.unusable": "its Triton kernels need an NVIDIA GPU and a model that they were written "
+    "for",
+    "liger.no_faster": "its kernels would not make room for a faster layout",
+    "liger.fits": "its kernels keep less for the backward pass; without them {device_bytes} would "
+    "be needed",
+    "liger.faster": "its kernels keep less for the backward pass, which makes room for a faster "
+    "layout: without them a step takes {slower_share} longer",
     "checkpointing.off": "activations fit in memory, and keeping them saves recomputing",
     "checkpointing.off.needs": "activations fit in memory, and keeping them saves recomputing",
     "checkpointing.off.slower": "activations fit in memory; with any recomputed, a step takes "

@@ -236,7 +236,7 @@ def _training_uses(source: BundleSource) -> dict[str, bool]:
         "concatenated": (
             decided.packing.value != "none" and decided.attention.value == _VARIABLE_LENGTHS
         ),
-        "liger": spec.training.liger,
+        "liger": decided.liger is not None and decided.liger.value,
         **_order_uses(source),
         "fused_head": not gpu and NEEDS[spec.objective.type].head == "fused",
     }

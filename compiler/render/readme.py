@@ -103,8 +103,11 @@ def _memory(source: BundleSource) -> Iterable[tuple[str, str]]:
     for phase, size in memory.phases.items():
         yield phase.replace("_", " "), _size(size)
     yield "allocated at the peak", _size(memory.allocated_bytes)
-    yield "reserved by the allocator", _size(memory.reserved_bytes)
-    yield "on the device", _size(memory.device_bytes)
+    yield "expected to be reserved by the allocator", _size(memory.expected_bytes)
+    yield "margin for what the prediction misses", _size(memory.margin_bytes)
+    outside = memory.device_bytes - memory.reserved_bytes
+    yield "outside of torch's allocator", _size(outside)
+    yield "on the device, with the margin", _size(memory.device_bytes)
     if memory.capacity_bytes is not None:
         yield "there is", _size(memory.capacity_bytes)
 

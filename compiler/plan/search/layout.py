@@ -15,7 +15,14 @@ from ftc.compiler.plan.memory.host import host_ram_bytes
 from ftc.compiler.plan.memory.peak import measure
 from ftc.compiler.plan.memory.phases import parts_of_phases
 from ftc.compiler.plan.plan import Memory, Recomputing, Sharding
-from ftc.compiler.plan.search.space import Frame, offloads, partly_recomputed, shardings
+from ftc.compiler.plan.search.space import (
+    SELECTIVE,
+    Frame,
+    may_fuse,
+    offloads,
+    partly_recomputed,
+    shardings,
+)
 from ftc.compiler.plan.time.roofline import forward_seconds
 from ftc.compiler.plan.time.run import padded_tokens, pass_tokens, step_seconds
 from ftc.compiler.resolve.facts import HardwareFacts, Lengths
@@ -23,10 +30,11 @@ from ftc.spec.sections import Offload
 
 _BLIND_ROWS = 8  # the largest micro-batch where the memory is not known
 _SAME = 0.0005  # a smaller difference is none
-#: Of a GPU's memory, left free where that costs little speed: predictions of reserved memory miss
-#: measurements by 7 % in the median (`benchmarks/memory.md`).
+#: Of a GPU's memory, left free beyond the margin where that costs little speed: for other programs,
+#: and for what the allocator keeps only while there is room (`benchmarks/memory.md`).
 FREE_SHARE: Final = 0.08
 _FREE_COST: Final = 0.1  # of the step time; more is not spent on free memory
+_FUSED_GAIN: Final = 0.02  # of the step time, for which the planner adds Liger's package
 _LARGEST: Final = 2  # micro-batches to recompute in part; smaller ones are slower
 _MOST_EVAL_ROWS: Final = 64  # rows; more is no faster, and the last batch is only partly filled
 
@@ -55,11 +63,15 @@ class Search:
     """The chosen layout, and for each of its parts the runner-up with another value of that part.
 
     The runner-up is the fastest that fits, else the one that needs least memory; None where there
-    is no other. `fastest` is the fastest that fits, where the chosen one leaves more memory free;
-    `roomy` the fastest that leaves enough free, where the chosen one does not.
+    is no other. `liger` says whether these are layouts with Liger's kernels; `other` is the choice
+    with the other kernels, None where those were not tried. `fastest` is the fastest that fits,
+    where the chosen one leaves more memory free; `roomy` the fastest that leaves enough free, where
+    the chosen one does not.
     """
 
     chosen: Candidate
+    liger: bool
+    other: Candidate | None
     fastest: Candidate | None
     roomy: Candidate | None
     sharding: Candidate | None
@@ -76,6 +88,7 @@ class Layout:
     offload: Decision[Offload]
     checkpointing: Decision[Recomputing]
     micro: Decision[int]
+    liger: Decision[bool] | None
     memory: Memory
 
 
@@ -114,8 +127,31 @@ def decide_layout(frame: Frame, found: Search) -> Layout:
             derive_checkpointing,
         ),
         micro=decide(spec, "/training/micro_batch", spec.training.micro_batch, derive_micro),
+        liger=_decide_liger(frame, found),
         memory=chosen.memory,
     )
+
+
+def _decide_liger(frame: Frame, found: Search) -> Decision[bool] | None:
+    """Return whether Liger's kernels are used; None under objectives that do not read the field."""
+    spec, other = frame.spec, found.other
+    if spec.objective.type not in SELECTIVE:
+        return None
+
+    def derive() -> tuple[bool, Because]:
+        if other is None:
+            usable = may_fuse(frame)
+            return False, Because(key="liger.unneeded" if usable else "liger.unusable")
+        if not found.liger:
+            return False, Because(key="liger.no_faster")
+        if not other.memory.fits:
+            return True, Because(
+                key="liger.fits", values={"device_bytes": other.memory.device_bytes}
+            )
+        slower = other.seconds / found.chosen.seconds - 1
+        return True, Because(key="liger.faster", values={"slower_share": slower})
+
+    return decide(spec, "/training/liger", spec.training.liger, derive)
 
 
 def _recomputing_key(way: Way) -> str:
@@ -215,6 +251,30 @@ def _why_micro(frame: Frame, found: Search) -> Because:
 
 
 def search(frame: Frame) -> Search:
+    """Return the layout to use, with Liger's kernels where they make room for a faster one.
+
+    They keep less for the backward pass, so they are tried where the layout without them recomputes
+    something, keeps something on the host, takes several passes for a step or does not fit.
+    """
+    plain = replace(_search(frame), liger=frame.liger)
+    way, rows = plain.chosen.way, frame.batch.rows_per_process
+    divided = way.checkpointing or way.offload != "none" or plain.chosen.micro < rows
+    if not may_fuse(frame) or not (divided or plain.chosen.memory.fits is False):
+        return plain
+    fused = _search(replace(frame, liger=True))
+    if _is_better(fused.chosen, plain.chosen):
+        return replace(fused, liger=True, other=plain.chosen)
+    return replace(plain, other=fused.chosen)
+
+
+def _is_better(fused: Candidate, plain: Candidate) -> bool:
+    """Tell whether a layout with Liger's kernels is worth a package more."""
+    if plain.memory.fits is None or not fused.memory.fits:
+        return False
+    return not plain.memory.fits or plain.seconds > (1 + _FUSED_GAIN) * fused.seconds
+
+
+def _search(frame: Frame) -> Search:
     """Return the fastest layout that fits, or the one that needs least memory where none fits.
 
     Every way with every micro-batch that divides the global batch is ranked by the seconds of a
@@ -357,6 +417,7 @@ def least_device_bytes(frame: Frame) -> int:
 
     The first and the last micro-batch of each way are enough, as memory grows between them.
     """
+    frame = replace(frame, liger=frame.liger or may_fuse(frame))
     options = {frame.batch.micro_options[0], frame.batch.micro_options[-1]}
     memories = (
         frame.memory(
@@ -370,16 +431,7 @@ def least_device_bytes(frame: Frame) -> int:
 
 def without_room(memory: Memory) -> Memory:
     """Return the same peak, marked as not fitting: the device would hold it, the host would not."""
-    return Memory(
-        allocated_bytes=memory.allocated_bytes,
-        reserved_bytes=memory.reserved_bytes,
-        device_bytes=memory.device_bytes,
-        capacity_bytes=memory.capacity_bytes,
-        fits=False,
-        phases=memory.phases,
-        largest_phase=memory.largest_phase,
-        parts=memory.parts,
-    )
+    return replace(memory, fits=False)
 
 
 def _compare(chosen: Candidate, fitting: list[Candidate], leanest: list[Candidate]) -> Search:
@@ -393,6 +445,8 @@ def _compare(chosen: Candidate, fitting: list[Candidate], leanest: list[Candidat
 
     return Search(
         chosen=chosen,
+        liger=False,
+        other=None,
         fastest=None,
         roomy=None,
         sharding=best(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ftc.compiler.knowledge.architecture import Shape
+from ftc.compiler.knowledge.liger import has_liger_kernels
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.batch.sizes import Arrangement, Batch
 from ftc.compiler.plan.decision import Because, Decision, derived
@@ -45,7 +46,7 @@ class Frame:
 
     `pieces` is how many rows to train on each data row gives (more than 1 only where long texts are
     split), `lengths` are theirs. `sampled` is the most tokens of an answer that training samples,
-    None where it samples none.
+    None where it samples none. `liger` says whether Liger's kernels replace those of transformers.
     """
 
     spec: Spec
@@ -65,6 +66,7 @@ class Frame:
     lengths: Lengths
     arrangement: Arrangement
     batch: Batch
+    liger: bool
 
     def job(
         self,
@@ -163,7 +165,7 @@ class Frame:
         scores = OBJECTIVES[self.spec.objective.type].head == "scores"
         wide = self.precision.value == "fp16" or scores
         plain = self.storage == "plain" or wide
-        if self.spec.training.liger:
+        if self.liger:
             return LIGER if plain else LIGER_QLORA
         return PINNED if plain else PINNED_QLORA
 
@@ -271,6 +273,19 @@ def partly_recomputed(frame: Frame, sharding: Sharding) -> tuple[Recomputing, ..
     return (*every, *(("selective",) if selective else ()))
 
 
+def may_fuse(frame: Frame) -> bool:
+    """Tell whether the planner may use Liger's kernels: Triton's, for some kinds of models.
+
+    TRL has no such losses of its own beside supervised fine-tuning. `torch.compile` fuses layers
+    itself.
+    """
+    spec, hardware = frame.spec, frame.facts.hardware
+    written = spec.training.liger == "auto" and spec.training.compile is not True
+    known = hardware.kind == "gpu" and hardware.compute_capability is not None
+    fused = has_liger_kernels(frame.facts.model.model_type)
+    return written and known and fused and spec.objective.type in SELECTIVE
+
+
 def measure_rungs(frame: Frame, job: Job, lines: Iterable[tuple[int, int]]) -> tuple[Rung, ...]:
     """Return the memory and the time of a step for each line: rows of a pass, passes of a step."""
     return tuple(
@@ -291,6 +306,6 @@ def measure_rung(frame: Frame, job: Job) -> Rung:
         accumulation=job.accumulation,
         allocated_bytes=memory.allocated_bytes,
         memory_bytes=memory.reserved_bytes if job.gpu else memory.device_bytes,
-        margin_bytes=memory.reserved_bytes - memory.allocated_bytes,
+        margin_bytes=memory.margin_bytes,
         step_seconds=seconds,
     )

@@ -160,7 +160,8 @@ def _fuse(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     """Use Liger's kernels, which keep less for the backward pass, where weights leave room."""
     memory, gpu = plan.memory, facts.hardware.kind == "gpu"
     read = spec.objective.type in SELECTIVE  # Liger's losses are of supervised fine-tuning
-    if spec.training.liger or not gpu or not read or not has_liger_kernels(facts.model.model_type):
+    refused = spec.training.liger is False  # the planner has tried them where it may
+    if not (refused and gpu and read and has_liger_kernels(facts.model.model_type)):
         return ()
     if memory.phases["optimizer_step"] > (memory.capacity_bytes or 0):
         return ()

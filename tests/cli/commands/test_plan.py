@@ -183,4 +183,4 @@ def test_a_pilot_scales_the_plan(call: Call, spec_file: Path, validate: Validate
 
     path.write_text(json.dumps({**pilot, "machine": {**machine, "count": 8}}))
     refused = call("plan", spec_file, "--calibrate", path)
-    assert (refused.code, "FTC309" in refused.err) == (1, True), refused.err
+    assert (refused.code, "FTC309" in refused.err, refused.out) == (1, True, ""), refused.err

@@ -36,7 +36,7 @@ def calibrate(
 
 def margin(plan: Plan) -> int:
     """Return the part of the planned memory that is only there for safety."""
-    return plan.memory.reserved_bytes - plan.memory.allocated_bytes
+    return plan.memory.margin_bytes
 
 
 @pytest.mark.parametrize("factor", [0.6, 1.3])

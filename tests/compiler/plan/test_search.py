@@ -173,3 +173,46 @@ def test_the_global_batch_is_kept_exactly(build_known: BuildKnown) -> None:
         plan = make_plan(*build_known({"/spec/training/global_batch": batch}))
         decisions = plan.decisions
         assert decisions.micro_batch.value * decisions.accumulation.value == batch
+
+
+FUSED = {
+    "/spec/training/liger": "auto",
+    "/spec/training/global_batch": 64,
+    "/facts/hardware/memory_bytes": 24 * GIB,
+}
+
+
+def test_kernels_that_keep_less_make_room_for_a_faster_layout(build_known: BuildKnown) -> None:
+    """The planner uses them where the same search without them finds only slower layouts."""
+    found = search(make_frame(*build_known(FUSED)))
+    without = search(make_frame(*build_known({**FUSED, "/spec/training/liger": False})))
+    assert found.liger
+    assert found.chosen.memory.fits
+    assert found.other == without.chosen
+    assert without.chosen.seconds > 1.02 * found.chosen.seconds
+    decided = make_plan(*build_known(FUSED)).decisions.liger
+    assert decided is not None
+    assert (decided.value, decided.because.key) == (True, "liger.faster")
+
+
+@pytest.mark.parametrize(
+    ("edits", "key"),
+    [
+        ({"/facts/model/model_type": "gpt_neox"}, "liger.unusable"),
+        ({"/facts/hardware/compute_capability": None}, "liger.unusable"),
+        ({"/spec/training/compile": True}, "liger.unusable"),
+        (
+            {"/facts/hardware/memory_bytes": 400 * GIB, "/spec/training/global_batch": 8},
+            "liger.unneeded",
+        ),
+        ({"/spec/training/liger": False}, "said"),
+    ],
+)
+def test_kernels_that_save_nothing_or_do_not_exist_are_not_used(
+    build_known: BuildKnown, edits: Mapping[str, Any], key: str
+) -> None:
+    """With the reason."""
+    decided = make_plan(*build_known({**FUSED, **edits})).decisions.liger
+    assert decided is not None
+    assert not decided.value
+    assert decided.because.key in (key, "default")
