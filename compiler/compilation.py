@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ftc.compiler.checks.registry import run_checks
 from ftc.compiler.plan.plan import Plan
-from ftc.compiler.plan.planner import make_plan
+from ftc.compiler.plan.planner import make_plan, plan_once
 from ftc.compiler.relocation import bundle_folder, bundle_source
 from ftc.compiler.resolve.calibration import read_calibration
 from ftc.compiler.resolve.data.earlier_runs import find_seen
@@ -42,6 +42,7 @@ class Compilation:
     the lock in it or fails; `update` takes none from there. A `resolver` that is passed to several
     compilations looks up again only what their specs have different. `unsaid` names the facts whose
     part of the spec nobody has written yet. `calibrate` is the pilot.json that scales the plan.
+    Without `offers`, a plan that does not fit lists no changes that would.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Compilation:
         resolver: Resolver | None = None,
         unsaid: Collection[str] = (),
         calibrate: Path | None = None,
+        offers: bool = True,
     ) -> None:
         self.document = document
         self.spec = spec
@@ -64,6 +66,7 @@ class Compilation:
         self.resolver = resolver or Resolver()
         self.unsaid = unsaid
         self.calibrate = calibrate
+        self.offers = offers
 
     @cached_property
     def previous(self) -> Lock | None:
@@ -115,7 +118,9 @@ class Compilation:
     @cached_property
     def plan(self) -> Plan | None:
         """The plan; None while a fact is unknown."""
-        return None if self.known is None else make_plan(self.spec, self.known)
+        if self.known is None:
+            return None
+        return (make_plan if self.offers else plan_once)(self.spec, self.known)
 
     @cached_property
     def judged(self) -> tuple[Finding, ...]:

@@ -112,7 +112,11 @@ def shortlist(wish: Wish) -> tuple[Pick, ...]:
     most = wish.most_parameters or sys.maxsize
     judged = list_models(
         wish,
-        (each for each in all_models() if _is_proposed(each) and each.shape.parameters <= most),
+        (
+            each
+            for each in all_models()
+            if _is_proposed(each) and each.shape.parameters <= most and not any(_lacks(wish, each))
+        ),
     )
     if wish.hardware is None:
         judged = tuple(each for each in judged if _size(each) <= _LARGEST_UNKNOWN)

@@ -27,7 +27,7 @@ def what_if(conversation: Conversation, about: str) -> list[Line]:
     changes = read(about, conversation.draft.data).changes
     if not changes:
         return [conversation.line("not_understood", text=about), *conversation.ask()]
-    plan = conversation.observer.look(conversation.draft.changed(changes)).plan
+    plan = conversation.observer.look(conversation.draft.changed(changes), offers=False).plan
     if plan is None:
         return [conversation.line("no_plan"), *conversation.ask()]
     lines = []
@@ -204,7 +204,7 @@ def _planned(conversation: Conversation, edits: Iterable[tuple[Change, ...]]) ->
     for changes in edits:
         if all(conversation.draft.get(change.pointer) == change.value for change in changes):
             continue
-        after = conversation.observer.look(conversation.draft.changed(changes))
+        after = conversation.observer.look(conversation.draft.changed(changes), offers=False)
         if {each.code for each in after.findings if each.severity == "error"} - known:
             continue
         yield Option(label=conversation.listed(changes), changes=changes, plan=after.plan)

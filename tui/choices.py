@@ -91,7 +91,7 @@ def plan_options(
         if option.plan is not None and option.told:  # the shortlist has planned and checked it
             sound.append(option)
             continue
-        after = observer.look(draft.changed(option.changes))
+        after = observer.look(draft.changed(option.changes), offers=False)
         errors = {each.code for each in after.findings if each.severity == "error"} - known
         planned = replace(option, plan=option.plan or after.plan)
         (unsound if errors else sound).append(planned)

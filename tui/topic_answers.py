@@ -104,7 +104,8 @@ def _privacy(conversation: Conversation, text: str) -> list[Line]:
 def _cost(conversation: Conversation, text: str) -> list[Line]:
     plan, voice = conversation.situation.plan, conversation.voice
     if asked := tuple(read_prices(Message(text))):  # "at $2 an hour": tried, not set
-        plan = conversation.observer.look(conversation.draft.changed(asked)).plan
+        tried = conversation.draft.changed(asked)
+        plan = conversation.observer.look(tried, offers=False).plan
     if plan is None or plan.time is None:
         return _told(conversation, conversation.line("topic.cost.any"))
     if plan.cost is None:
