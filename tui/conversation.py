@@ -15,7 +15,7 @@ from ftc.compiler.shortlist import with_usual_rows
 from ftc.spec.finding import Finding
 from ftc.tui.choices import offer
 from ftc.tui.dialogue import Done, Option, Question, Step, ask_goal, concerns, next_step
-from ftc.tui.draft import Draft, written
+from ftc.tui.draft import Draft, find_differences, written
 from ftc.tui.fact_summary import summarize_facts
 from ftc.tui.finish import Finished
 from ftc.tui.goals import Goal
@@ -207,14 +207,22 @@ class Conversation:
         name = change.pointer[1:].replace("/", ".")
         old = None if before is None else before.get(change.pointer)
         if change.value is None:
-            return self.voice.say("planned_again", name=name)
+            unset = before is not None and old is None
+            return self.voice.say("planned_already" if unset else "planned_again", name=name)
         if old is None or old == change.value:
             return f"{name} = {_value(change.value)}"
         return self.voice.say("replaced", name=name, new=_value(change.value), old=_value(old))
 
-    def compared(self, changes: tuple[Change, ...]) -> str:
+    def compared(self, changes: tuple[Change, ...], before: Draft | None = None) -> str:
         """Return each change on a line, with the old and the new value."""
-        return "".join(f"\n  {_differing(change, self.draft)}" for change in changes)
+        old = self.draft if before is None else before
+        return "".join(f"\n  {_differing(change, old)}" for change in changes)
+
+    def told_difference(self, key: str, before: Draft, **values: object) -> Line:
+        """Return a sentence about what differs between an earlier draft and the current one."""
+        found = find_differences(before, self.draft)
+        what = ", ".join(self._shown(change, before) for change in found)
+        return self.line(key if found else "undone_alike", what=what, **values)
 
     def line(self, key: str, kind: Kind = "said", **values: object) -> Line:
         """Return a sentence of the catalogue as a line."""
@@ -228,7 +236,7 @@ def draft_text(draft: Draft) -> str:
 
 def _differing(change: Change, draft: Draft) -> str:
     old, new = (
-        json.dumps(value, ensure_ascii=False) if value is not None else "\u2205"
+        json.dumps(value, ensure_ascii=False) if value is not None else "\u2013"
         for value in (draft.get(change.pointer), change.value)
     )
     return f"{change.pointer[1:].replace('/', '.')}: {old} \u2192 {new}"

@@ -4,13 +4,17 @@
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from ftc.tui.dialogue import Question
-from ftc.tui.draft import Draft
+from ftc.tui.draft import Draft, find_differences
 from ftc.tui.line import Line
 from ftc.tui.session import Session
 from ftc.tui.unused import find_places, find_spans, find_unused
+
+
+#: Requests that replace the draft by another one.
+_WHOLE_DRAFT: Final = frozenset({"undo", "redo", "restart", "load"})
 
 
 def describe(session: Session, text: str, before: Draft, lines: Sequence[Line]) -> dict[str, Any]:
@@ -20,6 +24,8 @@ def describe(session: Session, text: str, before: Draft, lines: Sequence[Line]) 
     has are unused, because they change nothing.
     """
     said = session.reading.changes or session.taken
+    if session.reading.request is not None and session.reading.request.kind in _WHOLE_DRAFT:
+        said = find_differences(before, session.draft)
     changes = [each for each in said if before.get(each.pointer) != session.draft.get(each.pointer)]
     return {
         "applied": [
@@ -55,6 +61,7 @@ def _intent(session: Session, before: Draft) -> str:
     """Return the request's kind, "change" or "unknown"."""
     if session.reading.request is not None:
         return session.reading.request.kind
-    if session.draft != before or session.reading.choices or session.reading.refused:
+    reading = session.reading
+    if session.draft != before or reading.changes or reading.choices or reading.refused:
         return "change"
     return "unknown"

@@ -1,6 +1,7 @@
 """The session: reads each message and answers it; front ends only show the answers."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -16,17 +17,20 @@ from ftc.tui.draft import Draft
 from ftc.tui.goal_dialogue import settle_goal, take_option, write_and_use
 from ftc.tui.goals import find_goal
 from ftc.tui.language_model import ModelReader
+from ftc.tui.likely_files import list_spaced, read_columns
 from ftc.tui.line import Line
 from ftc.tui.ordinals import find_offer
 from ftc.tui.request_handlers import handle, save_at
 from ftc.tui.topic_answers import answer_question
+from ftc.tui.understanding.quantities import takes_by_order
 from ftc.tui.understanding.reader import WORDS_ALONE, read
-from ftc.tui.understanding.reading import Change, Choice, Paste, Reading, Understander
+from ftc.tui.understanding.reading import Change, Choice, Names, Paste, Reading, Understander
 from ftc.tui.understanding.sentences import is_question
 from ftc.tui.unknown_gpu import ask_near
 from ftc.tui.unused import name_unused
 
 _MOST_KEYS: Final = 40
+_FILE: Final = re.compile(r"[^\s\"'`,;:()]+\.(?:csv|jsonl|json)\b")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -106,7 +110,7 @@ class Session(Conversation):
         for understander in self.understanders:
             if understander.sure:
                 reading = understand(
-                    text, self.draft.data, pointer, self._planned(), self._columns()
+                    text, self.draft.data, pointer, self._planned(), self._names(text)
                 )
             else:
                 reading = understander.read(text, self.draft.data)
@@ -149,10 +153,20 @@ class Session(Conversation):
             return [self.line("proposal", "proposal", what=self.compared(reading.changes))]
         refused = [self._refuse(change) for change in reading.refused]
         lines = self.apply(reading.changes) if reading.changes else []
+        lines = [*self._remarks(reading), *lines]
         if reading.asked is None:
             return [*refused, *(lines or self.ask())]
         noted = [line for line in lines if line.kind == "noted"]
         return [*refused, *noted, *self._ask_choice(reading.asked)]
+
+    def _remarks(self, reading: Reading) -> Iterator[Line]:
+        """Yield what the user should know about the values that were read."""
+        for change in reading.changes:
+            if takes_by_order(change):
+                yield self.line("sample", what=_label(change.value))
+            unknown = change.pointer.startswith("/data/columns/") and self.situation.data is None
+            if unknown and change.value is not None and not self._names("").columns:
+                yield self.line("column_unchecked", what=_label(change.value))
 
     def _take_paste(self, reading: Reading, paste: Paste) -> list[Line]:
         """Say how many lines were pasted, which keys were taken over, and which were not."""
@@ -212,9 +226,16 @@ class Session(Conversation):
         named = next((each for each in self.options if each.label.casefold() == folded), None)
         return named or find_offer(text, self.options)
 
-    def _columns(self) -> tuple[str, ...]:
-        """Return the columns of the data; none while they are not known."""
-        return () if self.situation.data is None else self.situation.data.columns
+    def _names(self, text: str) -> Names:
+        """Return the files with spaces that a message may name, and the columns of the data."""
+        folder = self.observer.folder
+        files = list_spaced(folder) if "." in text else ()
+        named = [*(name for name in files if name in text), *_FILE.findall(text)]
+        if not named and self.situation.data is not None:
+            return Names(files=files, columns=self.situation.data.columns)
+        source = named[0] if named else self.draft.get("/data/source")
+        columns = read_columns(folder / source) if isinstance(source, str) else ()
+        return Names(files=files, columns=columns)
 
     def _planned(self) -> dict[str, Any]:
         """Return the plan's values by the pointers of their fields."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
-from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reading import Change, Choice
 
@@ -83,6 +83,10 @@ _PRICE: Final = re.compile(
 _ROWS: Final = "/data/max_rows"
 #: "I have 300 examples" states a number; it sets no limit.
 _LIMITING: Final = re.compile(rf"\b{any_of(WORDS['limiting'])}\b")
+#: "the first 300 rows": ftc draws a sample, and takes no rows by their order.
+_ORDER: Final = r"\b(?:first|last|top|primer(?:es|s|as|os)|ultim(?:es|s|as|os)|darrer(?:es|s))"
+_FIRST: Final = re.compile(rf"{_ORDER} $")
+_ORDERED: Final = re.compile(rf"{_ORDER} \w")
 _CHANGES: Final = re.compile(
     r"\b(?:set|change|make|raise|lower|increase|decrease|reduce|bump|drop|cut|higher|smaller|bigger"
     r"|posa\S*|canvia\S*|puja\S*|baixa\S*|redueix|augmenta|pon\S*|cambia\S*|sube\S*|baja\S*"
@@ -102,8 +106,14 @@ _LOWERED: Final = re.compile(r"\b(?:drop|cut)(?: the)? $")
 _TO: Final = re.compile(r"\bto\b")
 #: The number after a denied one: "no, cuatro", "but 4".
 _INSTEAD: Final = re.compile(
-    rf"[\s,.]*(?:(?:no|not|but|sino|rather|mejor|millor|make it|que)\b[\s,]*)*"
-    rf"(?P<number>{NUMBER}\s*%?)(?=\s*(?:$|[.,;!]))"
+    rf"[\s,.]*(?:(?:no|not|but|sino|rather|mejor|millor|make it|que|{any_of(WORDS['put'])})\b"
+    rf"[\s,]*)*(?P<number>{NUMBER}\s*%?)(?:\s+(?:of them|epochs?|epoques|epocas))?"
+    r"(?=\s*(?:$|[.,;!]))"
+)
+#: The number before a denied one: "5 instead of 3 epochs".
+_IN_PLACE: Final = re.compile(
+    rf"\b(?P<number>{NUMBER}\s*%?) (?:instead of|rather than|and not|not|en vez de|en lugar de"
+    r"|en lloc de|enlloc de|en comptes de|i no|y no)(?: the| los| las| els| les)? $"
 )
 #: A number that revises the one before it: "rank 32, sorry, 64".
 _REVISION: Final = re.compile(
@@ -155,7 +165,9 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
                     yield _corrected(pointer, match, message)
                 elif value is not None:
                     patience = patience or pointer == _STOPPING
-                    yield Change(pointer=pointer, value=value, words=message.words(*match.span()))
+                    start = _start(message, match) if pointer == _ROWS else match.start()
+                    words = message.words(start, match.end())
+                    yield Change(pointer=pointer, value=value, words=words)
     for match in message.take(_EARLY):
         denied = message.denied(match.start())
         if denied or not patience:
@@ -171,6 +183,17 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
                 yield Change(pointer=pointer, value=0, words=words)
             elif _CHANGES.search(message.folded):
                 yield Choice(pointer=pointer, values=(), words=words)
+
+
+def _start(message: Message, match: re.Match[str]) -> int:
+    """Return where a number of rows begins, with "first" before it."""
+    first = _FIRST.search(message.folded[: match.start()])
+    return match.start() if first is None else first.start()
+
+
+def takes_by_order(change: Change) -> bool:
+    """Return whether the words ask for rows by their order: "the first 300 rows"."""
+    return change.pointer == _ROWS and _ORDERED.search(fold(change.words)) is not None
 
 
 def _is_limit(message: Message, match: re.Match[str]) -> bool:
@@ -197,6 +220,11 @@ def _revision(message: Message, match: re.Match[str]) -> re.Match[str] | None:
 def _corrected(pointer: str, match: re.Match[str], message: Message) -> Change | Choice:
     """Return the number that replaces a denied one ("not 3 epochs but 4"), or a question."""
     other = _revision(message, match) or _INSTEAD.match(message.folded, match.end())
+    if other is None and (other := _IN_PLACE.search(message.folded[: match.start()])):
+        words = message.words(other.start(), match.end())
+        message.cross_out(*other.span())
+        before = _value(pointer, other["number"], other[0])
+        return Change(pointer=pointer, value=before, words=words)
     value = _value(pointer, other["number"], other[0]) if other else None
     if other is None or value is None:
         return Choice(pointer=pointer, values=(), words=message.words(*match.span()))

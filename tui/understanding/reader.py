@@ -9,8 +9,10 @@ from ftc.tui.understanding.admission import admits
 from ftc.tui.understanding.certainty import settle
 from ftc.tui.understanding.doubt import is_doubtful
 from ftc.tui.understanding.exports import read_exports
-from ftc.tui.understanding.files import read_columns, read_files, read_texts
+from ftc.tui.understanding.columns import read_columns, read_known_columns
+from ftc.tui.understanding.files import read_files, read_texts, take_known_files
 from ftc.tui.understanding.hardware import read_hardware
+from ftc.tui.understanding.instances import read_instances
 from ftc.tui.understanding.layers import read_layers
 from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import Message
@@ -19,7 +21,15 @@ from ftc.tui.understanding.named import read_named
 from ftc.tui.understanding.pasted import read_pasted
 from ftc.tui.understanding.quantities import read_quantities
 from ftc.tui.understanding.questions import take_question
-from ftc.tui.understanding.reading import Change, Choice, Paste, Reading, Request, value_at
+from ftc.tui.understanding.reading import (
+    Change,
+    Choice,
+    Names,
+    Paste,
+    Reading,
+    Request,
+    value_at,
+)
 from ftc.tui.understanding.relative import read_relative
 from ftc.tui.understanding.requests import read_request
 from ftc.tui.understanding.sentences import is_about_later, split_sentences
@@ -49,18 +59,22 @@ _LONGEST: Final = 1000
 _LONGEST_QUOTED: Final = 8000
 #: A text of more lines was not written as a message: rows, a log, a script.
 _MOST_LINES: Final = 20
-#: What follows a whole number: "two epochs and a half".
-_HALF: Final = re.compile(r"\b(?:and a half|i mitja|y media)\b")
 _LORA: Final = re.compile(r"(?i)lora\b")
 _UNSURE: Final = "unsure"
 _NOTHING: Final[Mapping[str, Any]] = {}
+_NO_NAMES: Final = Names()
 
 
-def read(text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTHING) -> Reading:
+def read(
+    text: str,
+    draft: Mapping[str, Any],
+    planned: Mapping[str, Any] = _NOTHING,
+    names: Names = _NO_NAMES,
+) -> Reading:
     """Return the reading of a message; `draft` is the spec's long form so far.
 
-    `planned` holds the plan's values by pointer: "half the learning rate" refers to them. A
-    question becomes a request, not a change. Changes are in the order of the readers, not of the
+    `planned` holds the plan's values by pointer: "half the learning rate" refers to them. `names`
+    are the files and columns that exist. A question becomes a request, not a change. Changes are in the order of the readers, not of the
     message. If a field has two changes, the last one of that order is kept.
     """
     if (pasted := read_pasted(text, draft)) is not None:
@@ -78,7 +92,7 @@ def read(text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTH
     texts = list(read_texts(message))
     message.cross_out(_LONGEST, len(text))
     about = take_question(message)
-    said = [*texts, *_read_fields(message, draft, planned)]
+    said = [*texts, *_read_fields(message, draft, planned, names)]
     said += _implied(said, draft)
     told = said
     if about is None:
@@ -92,8 +106,6 @@ def read(text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTH
     }
     if changes.keys() >= _KIND.keys():  # a spec has one of the two
         doubtful.append(changes.pop("/training/max_steps"))
-    if (half := changes.get("/training/epochs")) and _HALF.search(message.folded):
-        doubtful.append(changes.pop(half.pointer))
     kept = [each for each in changes.values() if admits(each.pointer, each.value)]
     asks = (Choice(pointer=each.pointer, values=(), words=each.words) for each in doubtful)
     return Reading(
@@ -110,12 +122,15 @@ def read(text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTH
 
 
 def _read_fields(
-    message: Message, draft: Mapping[str, Any], planned: Mapping[str, Any]
+    message: Message, draft: Mapping[str, Any], planned: Mapping[str, Any], names: Names
 ) -> Iterator[Change | Choice]:
     """Yield what the readers find, each in the words that the ones before it have left."""
+    yield from read_known_columns(message, names.columns)
+    files = take_known_files(message, names.files)
+    yield from read_instances(message)
     yield from read_settings(message, draft)
     yield from read_columns(message)
-    yield from read_files(message, draft)
+    yield from read_files(message, draft, files)
     yield from read_relative(message, draft, planned)
     yield from read_layers(message, draft)
     yield from read_models(message, draft)

@@ -7,9 +7,9 @@ from typing import Any, Literal, Protocol
 from ftc.spec.pointer import split
 
 RequestKind = Literal[
-    "cheaper", "compile", "explain", "fit", "hello", "help", "judge", "later", "load", "models",
-    "no", "plan", "quit", "redo", "restart", "retry", "save", "show", "undo", "unsure", "what_if",
-    "why", "yes",
+    "changes", "cheaper", "compile", "explain", "faster", "fit", "hello", "help", "judge", "later",
+    "limit", "load", "models", "no", "plan", "quit", "redo", "restart", "retry", "save", "show",
+    "undo", "unsure", "what_if", "why", "yes",
 ]  # fmt: skip
 
 
@@ -53,6 +53,14 @@ class Paste:
 
     lines: int
     left: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """Names that a message may contain although they have spaces: files and columns that exist."""
+
+    files: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
