@@ -6,7 +6,6 @@ from typing import Final
 
 from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.plan.plan import Plan
-from ftc.tui.choices import offer
 from ftc.tui.conversation import Conversation
 from ftc.tui.dialogue import Option, Question
 from ftc.tui.line import Line
@@ -86,13 +85,7 @@ def cheaper(conversation: Conversation, about: str) -> list[Line]:
 def recommend_models(conversation: Conversation) -> list[Line]:
     """Ask for the model, with those that suit the goal, the data and the hardware."""
     asked = Question(pointer="/model/id", optional=conversation.draft.has("/model/id"))
-    found = offer(
-        asked,
-        conversation.draft,
-        conversation.situation,
-        conversation.observer,
-        goal=conversation.goal,
-    )
+    found = conversation.offer(asked)
     if not found.options:
         return [conversation.line("no_models"), *conversation.ask()]
     conversation.step, conversation.tabled = found, ()
@@ -140,13 +133,7 @@ def _smaller_models(conversation: Conversation) -> Iterator[tuple[Change, ...]]:
     """Yield the models of the shortlist that are smaller than the current one."""
     now = conversation.situation.model
     asked = Question(pointer="/model/id")
-    found = offer(
-        asked,
-        conversation.draft,
-        conversation.situation,
-        conversation.observer,
-        goal=conversation.goal,
-    )
+    found = conversation.offer(asked)
     for option in found.options:
         model = find_model(option.label)
         if now is not None and model is not None and model.shape.parameters < now.parameters:

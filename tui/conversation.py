@@ -23,7 +23,7 @@ from ftc.tui.line import Kind, Line
 from ftc.tui.model_table import tabulate
 from ftc.tui.situation import Observer, Situation
 from ftc.tui.translation import tell_with_help
-from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.reading import Change, ModelWish
 from ftc.tui.voice import Voice
 
 _LOOKED_UP: Final = frozenset({"/model/id", "/data/source", "/data/sources", "/hardware/gpu"})
@@ -36,7 +36,7 @@ class Conversation:
     `proposal` waits for a yes; `writes` is the goal whose example file is written with it. `saves`
     is the file that waits for a yes to be written although the draft has errors. `goal` is None
     while nobody has said it; then the data shows what the model learns. `lacks_data`: the user said
-    that there are no data yet. `tabled` is the table that was shown last.
+    that there are no data yet. `model_wish` limits the models on offer. `tabled` is the table that was shown last.
     """
 
     observer: Observer
@@ -51,6 +51,7 @@ class Conversation:
     saves: Path | None = None
     goal: Goal | None = None
     lacks_data: bool = False
+    model_wish: ModelWish = field(default_factory=ModelWish)
     tabled: tuple[Line, ...] = ()
     spec: Path | None = None
     finished: Finished | None = None
@@ -98,8 +99,19 @@ class Conversation:
         if self.goal is None and not self.draft.data:
             step = ask_goal()
         elif isinstance(step, Question):
-            step = offer(step, self.draft, self.situation, self.observer, goal=self.goal)
+            step = self.offer(step)
         self.step = step
+
+    def offer(self, question: Question) -> Question:
+        """Return a question with its answers for this draft, goal and wish."""
+        return offer(
+            question,
+            self.draft,
+            self.situation,
+            self.observer,
+            goal=self.goal,
+            model_wish=self.model_wish,
+        )
 
     def ask(self) -> list[Line]:
         """Return the current question, preceded by the problem with its last answer."""

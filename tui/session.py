@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final
 
+from ftc.compiler.knowledge.models import find_model
 from ftc.spec.schema import branches, fields
 from ftc.tui.answers import understand
 from ftc.tui.card import make_card
-from ftc.tui.choices import offer, plan_options
+from ftc.tui.choices import plan_options
 from ftc.tui.conversation import Conversation, draft_text
 from ftc.tui.dialogue import GOAL, Option, Question
 from ftc.tui.draft import Draft
@@ -24,7 +25,16 @@ from ftc.tui.request_handlers import handle, save_at
 from ftc.tui.topic_answers import answer_question
 from ftc.tui.understanding.quantities import takes_by_order
 from ftc.tui.understanding.reader import WORDS_ALONE, read
-from ftc.tui.understanding.reading import Change, Choice, Names, Paste, Reading, Understander
+from ftc.tui.understanding.model_wishes import meets
+from ftc.tui.understanding.reading import (
+    Change,
+    Choice,
+    ModelWish,
+    Names,
+    Paste,
+    Reading,
+    Understander,
+)
 from ftc.tui.understanding.sentences import is_question
 from ftc.tui.unknown_gpu import ask_near
 from ftc.tui.unused import name_unused
@@ -245,7 +255,24 @@ class Session(Conversation):
         names = {field.pointer: field.name.rpartition(".")[2] for field in fields()}
         return {at: decided[name].value for at, name in names.items() if name in decided}
 
+    def _wish(self, choice: Choice, wish: ModelWish) -> list[Line]:
+        """Keep a wish about the model; ask for one unless the draft's own is as wished."""
+        self.model_wish = self.model_wish.joined(wish)
+        own = self.draft.get("/model/id")
+        known = find_model(str(own)) if own is not None else None
+        if known is not None and meets(self.model_wish, known):
+            return [self.line("wish.met", model=own), *self.ask()]
+        question = self.offer(Question(pointer=choice.pointer))
+        if not question.options:
+            self.model_wish = ModelWish()
+            return [self.line("wish.none", words=choice.words), *self.ask()]
+        self.step, self.tabled = question, ()
+        line = self.line("wish.asked", words=choice.words)
+        return [*self.table(), Line(who="ftc", text=line.text, kind="question")]
+
     def _ask_choice(self, choice: Choice) -> list[Line]:
+        if choice.wish is not None:
+            return self._wish(choice, choice.wish)
         options = tuple(
             Option(
                 label=_label(value),
@@ -262,7 +289,7 @@ class Session(Conversation):
         if not options and choice.pointer in _enums():
             self.step = replace(self.step, options=tuple(_enum_options(choice)))
         elif not options:
-            self.step = offer(self.step, self.draft, self.situation, self.observer, goal=self.goal)
+            self.step = self.offer(self.step)
         key = choice.why or ("which_one" if options else "which_value")
         line = self.line(key, words=choice.words, what=_label(choice.values[0] if options else ""))
         text = line.text if options else f"{line.text}\n{self.voice.ask(choice.pointer)}"

@@ -16,6 +16,7 @@ from ftc.tui.understanding.instances import read_instances
 from ftc.tui.understanding.layers import read_layers
 from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.model_wishes import read_model_wishes
 from ftc.tui.understanding.models import read_models
 from ftc.tui.understanding.named import read_named
 from ftc.tui.understanding.pasted import read_pasted
@@ -133,6 +134,7 @@ def _read_fields(
     yield from read_files(message, draft, files)
     yield from read_relative(message, draft, planned)
     yield from read_layers(message, draft)
+    yield from read_model_wishes(message, draft)
     yield from read_models(message, draft)
     yield from read_exports(message, _types(draft))
     yield from read_quantities(message)

@@ -34,17 +34,50 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelWish:
+    """What is wished of a model beside its name; what is empty is not wished.
+
+    `most` and `least` are parameters; `makers` and `without` owners on the Hub, `without` also
+    words of names; `languages` are ISO 639-1 codes; `free`: a licence without conditions.
+    """
+
+    most: int | None = None
+    least: int | None = None
+    makers: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    without_origins: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    free: bool = False
+
+    def joined(self, other: "ModelWish") -> "ModelWish":
+        """Return both wishes together; of two sizes or makers the other's counts."""
+        sized = other.most is not None or other.least is not None
+        return ModelWish(
+            most=other.most if sized else self.most,
+            least=other.least if sized else self.least,
+            makers=other.makers or self.makers,
+            without=(*self.without, *other.without),
+            origins=other.origins or self.origins,
+            without_origins=(*self.without_origins, *other.without_origins),
+            languages=(*self.languages, *other.languages),
+            free=self.free or other.free,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """Words about a field that do not settle its value: the user has to choose, or to say one.
 
     `values` are what the words may mean, the likeliest first; empty if they name no valid value.
-    `why` is the catalogue key of a sentence that says why they do not.
+    `why` is the catalogue key of a sentence that says why they do not. `wish` limits the models.
     """
 
     pointer: str
     values: tuple[Any, ...]
     words: str
     why: str = ""
+    wish: ModelWish | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
