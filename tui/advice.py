@@ -8,8 +8,10 @@ from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.plan.plan import Plan
 from ftc.tui.conversation import Conversation
 from ftc.tui.dialogue import Option, Question
+from ftc.tui.limits import is_over, tell_limit
 from ftc.tui.line import Line
-from ftc.tui.understanding.message import fold
+from ftc.tui.understanding.limits import read_limit
+from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.numbers import read_number
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Change
@@ -19,6 +21,7 @@ _GIBI: Final = 1024**3
 _MOST_OFFERS: Final = 4
 _HARDLY_LONGER: Final = 1.1
 _QUICKER: Final = 0.9
+_PRICE: Final = "/hardware/price_per_hour"
 
 
 def what_if(conversation: Conversation, about: str) -> list[Line]:
@@ -113,6 +116,31 @@ def slow(conversation: Conversation, about: str) -> list[Line]:
     found = [each for each in _planned(conversation, edits) if _is_quicker(each.plan, plan)]
     found.sort(key=lambda each: each.plan.time_seconds or 0.0 if each.plan else 0.0)
     return [told, *_offer(conversation, found, "would_be_quicker")]
+
+
+def limit(conversation: Conversation, about: str) -> list[Line]:
+    """Keep a limit of time or money, compare the plan with it, and offer what stays below it."""
+    found = read_limit(Message(about))
+    if found is not None:
+        conversation.limit = conversation.limit.joined(found[0])
+    plan = conversation.situation.plan
+    told = [*tell_limit(conversation.limit, plan, conversation.voice)]
+    asks_price = conversation.limit.money is not None and plan is not None and plan.cost is None
+    if asks_price and plan is not None and plan.time is not None:
+        conversation.step = Question(pointer=_PRICE)
+        question = f"{conversation.voice.ask(_PRICE)}\n{conversation.voice.why(_PRICE)}"
+        return [*told, Line(who="ftc", text=question, kind="question")]
+    if plan is None or not is_over(conversation.limit, plan):
+        return [*told, *conversation.ask()]
+    on_cpu = conversation.situation.hardware is not None and (
+        conversation.situation.hardware.kind == "cpu"
+    )
+    edits = (*_other_machines(plan, on_cpu=on_cpu), *_quicker(plan), *_smaller_models(conversation))
+    tried = [each for each in _planned(conversation, edits) if _is_quicker(each.plan, plan)]
+    below = [each for each in tried if each.plan and not is_over(conversation.limit, each.plan)]
+    chosen = below or tried
+    chosen.sort(key=lambda each: each.plan.time_seconds or 0.0 if each.plan else 0.0)
+    return [*told, *_offer(conversation, chosen, "limit.below" if below else "limit.nearer")]
 
 
 def _is_quicker(other: Plan | None, plan: Plan) -> bool:

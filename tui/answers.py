@@ -137,10 +137,9 @@ def _is_reference(text: str) -> bool:
 
 
 def _is_machine(text: str) -> bool:
-    """Return whether a text names a machine: a known one, or one word with a number."""
-    if find_accelerator(text) is not None or find_other_maker(text) is not None:
-        return True
-    return text == "auto" or (" " not in text and re.search(r"\d", text) is not None)
+    """Return whether a text names a machine that the table knows."""
+    known = find_accelerator(text) is not None or find_other_maker(text) is not None
+    return known or text == "auto"
 
 
 def _is_short(text: str) -> bool:

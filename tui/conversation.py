@@ -19,11 +19,12 @@ from ftc.tui.draft import Draft, find_differences, written
 from ftc.tui.fact_summary import summarize_facts
 from ftc.tui.finish import Finished
 from ftc.tui.goals import Goal
+from ftc.tui.limits import is_over, tell_limit
 from ftc.tui.line import Kind, Line
 from ftc.tui.model_table import tabulate
 from ftc.tui.situation import Observer, Situation
 from ftc.tui.translation import tell_with_help
-from ftc.tui.understanding.reading import Change, ModelWish
+from ftc.tui.understanding.reading import Change, Limit, ModelWish
 from ftc.tui.voice import Voice
 
 _LOOKED_UP: Final = frozenset({"/model/id", "/data/source", "/data/sources", "/hardware/gpu"})
@@ -36,7 +37,8 @@ class Conversation:
     `proposal` waits for a yes; `writes` is the goal whose example file is written with it. `saves`
     is the file that waits for a yes to be written although the draft has errors. `goal` is None
     while nobody has said it; then the data shows what the model learns. `lacks_data`: the user said
-    that there are no data yet. `model_wish` limits the models on offer. `tabled` is the table that was shown last.
+    that there are no data yet. `model_wish` limits the models on offer, `limit` the time and the
+    money of the run. `tabled` is the table that was shown last.
     """
 
     observer: Observer
@@ -52,6 +54,7 @@ class Conversation:
     goal: Goal | None = None
     lacks_data: bool = False
     model_wish: ModelWish = field(default_factory=ModelWish)
+    limit: Limit = field(default_factory=Limit)
     tabled: tuple[Line, ...] = ()
     spec: Path | None = None
     finished: Finished | None = None
@@ -68,10 +71,24 @@ class Conversation:
         if any(self._is_repeated(change) for change in changes):
             self.observer.forget()
         before, self.draft = self.draft, self.draft.changed(changes, chosen=chosen)
+        earlier = self.situation.plan
         self.look()
         key = "chosen" if chosen else "noted"
         what = ", ".join(self._shown(change, before) for change in changes)
-        return [self.line(key, "noted", what=what), *self._found(before)]
+        return [self.line(key, "noted", what=what), *self._found(before), *self._limited(earlier)]
+
+    def _limited(self, earlier: Plan | None) -> Iterator[Line]:
+        """Yield what a new plan takes of the user's limit, if that was unknown or kept before."""
+        plan = self.situation.plan
+        was_over = earlier is not None and is_over(self.limit, earlier)
+        was_priced = earlier is not None and earlier.cost is not None
+        news = plan is not None and (
+            earlier is None
+            or was_over != is_over(self.limit, plan)
+            or was_priced != (plan.cost is not None)
+        )
+        if news:
+            yield from tell_limit(self.limit, plan, self.voice)
 
     def _is_repeated(self, change: Change) -> bool:
         """Return whether the change repeats a value whose lookup failed: it may succeed now."""

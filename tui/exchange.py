@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from ftc.tui.dialogue import Question
 from ftc.tui.draft import Draft, find_differences
@@ -13,19 +13,13 @@ from ftc.tui.session import Session
 from ftc.tui.unused import find_places, find_spans, find_unused
 
 
-#: Requests that replace the draft by another one.
-_WHOLE_DRAFT: Final = frozenset({"undo", "redo", "restart", "load"})
-
-
 def describe(session: Session, text: str, before: Draft, lines: Sequence[Line]) -> dict[str, Any]:
     """Return the record of a message: `before` is the draft before it, `lines` ftc's reply.
 
     Positions are characters of `text`, the end excluded. Words that ask for what the draft already
     has are unused, because they change nothing.
     """
-    said = session.reading.changes or session.taken
-    if session.reading.request is not None and session.reading.request.kind in _WHOLE_DRAFT:
-        said = find_differences(before, session.draft)
+    said = session.reading.changes or session.taken or find_differences(before, session.draft)
     changes = [each for each in said if before.get(each.pointer) != session.draft.get(each.pointer)]
     return {
         "applied": [
@@ -58,10 +52,10 @@ def _asked(session: Session, text: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _intent(session: Session, before: Draft) -> str:
-    """Return the request's kind, "change" or "unknown"."""
+    """Return the request's kind, "change", "goal" or "unknown"."""
     if session.reading.request is not None:
         return session.reading.request.kind
     reading = session.reading
     if session.draft != before or reading.changes or reading.choices or reading.refused:
         return "change"
-    return "unknown"
+    return "goal" if reading.used else "unknown"

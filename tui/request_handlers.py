@@ -6,7 +6,7 @@ from typing import Final
 
 from ftc.spec.finding import EnvironmentFailure, Finding
 from ftc.spec.load import load_document
-from ftc.tui.advice import cheaper, fit, recommend_models, slow, what_if
+from ftc.tui.advice import cheaper, fit, limit, recommend_models, slow, what_if
 from ftc.tui.chain import chain, free_path
 from ftc.tui.conversation import Conversation, draft_text
 from ftc.tui.dialogue import GOAL, Done, Question, next_step
@@ -282,5 +282,6 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "fit": fit,
     "cheaper": cheaper,
     "faster": slow,
+    "limit": limit,
     "changes": _changes,
 }

@@ -15,14 +15,22 @@ from ftc.tui.choices import plan_options
 from ftc.tui.conversation import Conversation, draft_text
 from ftc.tui.dialogue import GOAL, Option, Question
 from ftc.tui.draft import Draft
-from ftc.tui.goal_dialogue import settle_goal, take_option, write_and_use
+from ftc.tui.goal_dialogue import (
+    settle_goal,
+    take_option,
+    tell_goal,
+    with_objective,
+    write_and_use,
+)
 from ftc.tui.goals import find_goal
 from ftc.tui.language_model import ModelReader
 from ftc.tui.likely_files import list_spaced, read_columns
 from ftc.tui.line import Line
 from ftc.tui.ordinals import find_offer
 from ftc.tui.request_handlers import handle, save_at
+from ftc.tui.spoken import find_spoken
 from ftc.tui.topic_answers import answer_question
+from ftc.tui.topics import find_topic
 from ftc.tui.understanding.quantities import takes_by_order
 from ftc.tui.understanding.reader import WORDS_ALONE, read
 from ftc.tui.understanding.model_wishes import meets
@@ -36,8 +44,9 @@ from ftc.tui.understanding.reading import (
     Understander,
 )
 from ftc.tui.understanding.sentences import is_question
-from ftc.tui.unknown_gpu import ask_near
+from ftc.tui.unknown_gpu import ask_near, ask_suggested
 from ftc.tui.unused import name_unused
+from ftc.tui.voice import Language, Voice
 
 _MOST_KEYS: Final = 40
 _FILE: Final = re.compile(r"[^\s\"'`,;:()]+\.(?:csv|jsonl|json)\b")
@@ -45,13 +54,19 @@ _FILE: Final = re.compile(r"[^\s\"'`,;:()]+\.(?:csv|jsonl|json)\b")
 
 @dataclass(slots=True, kw_only=True)
 class Session(Conversation):
-    """A conversation with its messages. `reply` may be slow, because it reads files and the Hub."""
+    """A conversation with its messages. `reply` may be slow, because it reads files and the Hub.
+
+    If it `follows` the user, it answers in the language of two messages in a row. `spoken` is that
+    of the last message whose words show it.
+    """
 
     understanders: tuple[Understander, ...] = (WORDS_ALONE,)
     transcript: list[Line] = field(default_factory=list)
     kept: Draft | None = None
     reading: Reading = field(default_factory=Reading)
     taken: tuple[Change, ...] = ()
+    follows: bool = False
+    spoken: Language | None = None
 
     def start(self) -> tuple[Line, ...]:
         """Greet, and ask the first question, or offer to continue with a saved draft."""
@@ -73,10 +88,21 @@ class Session(Conversation):
         self.transcript.append(Line(who="you", text=text))
         self.reading, self.taken = Reading(), ()
         before = self.draft
-        lines = self._answer(text.strip())
+        switched = [*self._follow(text)] if self.follows else []
+        lines = [*switched, *self._answer(text.strip())]
         if self.draft != before and self.reading.changes:
             lines = list(self._with_card(text, before, lines))
         return self._say(lines)
+
+    def _follow(self, text: str) -> Iterator[Line]:
+        """Answer in the language of this message and the one before, and say so."""
+        spoken = find_spoken(text)
+        if spoken is None:
+            return
+        before, self.spoken = self.spoken, spoken
+        if spoken == before and spoken != self.voice.language:
+            self.voice = Voice(language=spoken)
+            yield self.line("language.follows")
 
     def _with_card(self, text: str, before: Draft, lines: list[Line]) -> Iterator[Line]:
         """Yield the lines; the one about the changes also holds the message's card."""
@@ -141,14 +167,19 @@ class Session(Conversation):
 
     def _aside(self, text: str) -> list[Line] | None:
         """Return the answer to a message about a topic or a goal that sets no field."""
-        answer = answer_question(self, text, None) if is_question(text) else None
+        asks = is_question(text) or find_topic(text) == "no_data"
+        answer = answer_question(self, text, None) if asks else None
         if answer is not None:
             return answer
-        near = ask_near(text)
+        near = ask_near(text) or ask_suggested(text, self._asked_field())
         if near is not None:
+            self.reading = Reading(choices=(near,))
             return self._ask_choice(near)
-        goal = find_goal(text)
-        return None if goal is None else settle_goal(self, goal)
+        found = find_goal(text)
+        if found is None:
+            return None
+        self.reading = Reading(used=(found[1],))
+        return settle_goal(self, found[0])
 
     def _take(self, reading: Reading, text: str, *, sure: bool) -> list[Line]:
         if reading.request is not None:
@@ -157,7 +188,10 @@ class Session(Conversation):
             return [*noted, *(answer or handle(self, reading.request))]
         if reading.paste is not None:
             return self._take_paste(reading, reading.paste)
-        self.goal = self.goal or find_goal(text)
+        if self.goal is None and (found := find_goal(reading.rest)):
+            self.goal = found[0]
+            reading = self.reading = replace(reading, used=(found[1],))
+            reading = self.reading = with_objective(reading, found[0], self.draft)
         if not sure:
             self.proposal = reading.changes
             return [self.line("proposal", "proposal", what=self.compared(reading.changes))]
@@ -171,6 +205,8 @@ class Session(Conversation):
 
     def _remarks(self, reading: Reading) -> Iterator[Line]:
         """Yield what the user should know about the values that were read."""
+        if reading.used and self.goal is not None:
+            yield tell_goal(self, self.goal)
         for change in reading.changes:
             if takes_by_order(change):
                 yield self.line("sample", what=_label(change.value))

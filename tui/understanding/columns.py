@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Final
 
 from ftc.tui.understanding.lexicon import QUOTES, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
-from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.reading import Change, Choice
 
 _COLUMN_WORD: Final = r"(?:columna?|field|camp|campo)"
 _NO_NAME: Final = r"(?!(?:columna?|fields?|camp|campo|it|that|them|is|are|it'?s)\b)"
@@ -72,6 +73,9 @@ _KNOWN_FORMS: Final = (
     + r")+(?:{words})",
 )
 _MOST_COLUMNS: Final = 60
+_TEXT: Final = "/data/columns/text"
+_ANSWER: Final = "/data/columns/completion"
+_PROMPT: Final = "/data/columns/prompt"
 
 
 def read_columns(message: Message) -> Iterator[Change]:
@@ -81,6 +85,16 @@ def read_columns(message: Message) -> Iterator[Change]:
             column = message.words(*match.span("column"))
             words = message.words(*match.span())
             yield Change(pointer=f"/data/columns/{role}", value=column, words=words)
+
+
+def settle_text(said: Sequence[Change | Choice]) -> list[Change | Choice]:
+    """Return what was said, with the text as the prompt where an answer is named beside it."""
+    roles = {each.pointer for each in said}
+    if _TEXT not in roles or _ANSWER not in roles or _PROMPT in roles:
+        return list(said)
+    return [
+        replace(each, pointer=_PROMPT) if each.pointer == _TEXT else each for each in said
+    ]
 
 
 def read_known_columns(message: Message, columns: Sequence[str]) -> Iterator[Change]:

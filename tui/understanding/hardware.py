@@ -68,12 +68,12 @@ _ROUNDING: Final = 4
 _RECENT: Final = (7, 5)
 _LAPTOP: Final = re.compile(r"\b(?:laptops?|notebook|portatil(?:es)?|mobile)\b")
 _CARD: Final = (
-    r"(?:gpus?|(?:graphics )?cards?|vram|targetes?|tarjetas?|graficas?|grafiques|one|de vram)"
+    r"(?:gpus?|(?:graphics )?cards?|(?:of |de )?vram|targetes?|tarjetas?|graficas?|grafiques|one)"
 )
 _SIZED: Final = re.compile(
-    rf"\b(?P<size>\d+) ?(?:gi?b|g|gigas?|gigues)(?: (?:of |de )?(?:vram|memory|memoria))? {_CARD}\b"
+    rf"\b(?P<size>\d+) ?(?:gi?b|g|gigas?|gigs?|gigues)(?: (?:of |de )?(?:vram|memory|memoria))? {_CARD}\b"
     r"|\b(?:gpus?|cards?|targeta|tarjeta|grafica)(?: grafica)? (?:with|of|de|amb|con) "
-    r"(?P<much>\d+) ?(?:gi?b|g|gigas?|gigues)\b(?: (?:of |de )?(?:vram|memory|memoria))?"
+    r"(?P<much>\d+) ?(?:gi?b|g|gigas?|gigs?|gigues)\b(?: (?:of |de )?(?:vram|memory|memoria))?"
 )
 _APPLE: Final = re.compile(
     r"\b(?:mac(?:book)?s?|apple silicon|imac)(?: (?:pro|air|studio|mini))?(?: m[1-5])?"

@@ -19,7 +19,7 @@ from ftc.tui.understanding.reading import Change, Choice
 _PROVIDER: Final = r"(?:aws|amazon|ec2|sagemaker|gcp|google cloud|azure|lambda(?: labs)?)"
 _BEFORE: Final = (
     rf"(?:(?P<nodes>{NUMBER}|\d+)\s*(?:[x\u00d7]\s*)?(?:nodes?|nodos?|instances?|instancies"
-    rf"|instancias?)?\s*(?:of |de |d')?)?(?:{_PROVIDER}\s+)?(?:standard[_ ])?"
+    rf"|instancias?)?\s*(?:of |de |d')?)?(?:{_PROVIDER}\s+)?(?:standard[_ ]|ml\.)?"
 )
 _AFTER: Final = rf"(?:\s+(?:on|in|at|from|a|en|de|d')\s*(?:the )?{_PROVIDER}\b)?"
 #: What the name of an instance looks like, also of one that the table lacks.

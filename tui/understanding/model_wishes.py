@@ -6,12 +6,11 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from ftc.compiler.knowledge.models import Model, all_models
+from ftc.compiler.knowledge.models import Model, all_models, find_model
 from ftc.tui.understanding.lexicon import any_of
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.reading import Change, Choice, ModelWish, value_at
@@ -39,6 +38,10 @@ _BY: Final = rf"(?:{any_of(_TABLE['by'])} ?(?:the |la |el )?)"
 _SPEAKS: Final = any_of(_TABLE["speaks"])
 _FREE: Final = re.compile(rf"\b{any_of(_TABLE['free'])}(?!\w)")
 _FREE_LICENCES: Final = ("apache", "mit")
+_SMALL: Final = re.compile(rf"\b{any_of(_TABLE['small'])}\b")
+_SMALLER: Final = re.compile(rf"\b{any_of(_TABLE['smaller'])}\b")
+_BIGGER: Final = re.compile(rf"\b{any_of(_TABLE['bigger'])}\b")
+_MOST_OF_A_SMALL_ONE: Final = 4_500_000_000
 _FEW_WORDS: Final = 7
 _POINTER: Final = "/model/id"
 _MANY: Final = 1_000_000_000
@@ -108,14 +111,36 @@ def _find_sizes(
         for match in pattern.finditer(message.folded):
             size = _parameters(match)
             found = True
-            most = bound == "most"
+            refused = message.denied(match.start()) or _NOTHING.search(
+                message.folded[: match.start()]
+            )
+            most = (bound == "most") is (refused is None or refused is False)
             yield ModelWish(most=size if most else None, least=None if most else size), *match.span()
-    if found or value_at(draft, _POINTER) is not None:
+    if found:
+        return
+    yield from _find_relative(message, draft)
+    if value_at(draft, _POINTER) is not None:
         return
     for match in _ABOUT.finditer(message.folded):
         size = _parameters(match)
         low, high = round(size * (1 - _SPREAD)), round(size * (1 + _SPREAD))
         yield ModelWish(least=low, most=high), *match.span()
+
+
+def _find_relative(
+    message: Message, draft: Mapping[str, Any]
+) -> Iterator[tuple[ModelWish, int, int]]:
+    """Yield "a small model", and "a smaller one" than the draft's."""
+    own = find_model(str(value_at(draft, _POINTER)))
+    bounds = [(_SMALL, ModelWish(most=_MOST_OF_A_SMALL_ONE))]
+    if own is not None:
+        size = own.shape.parameters
+        bounds += [(_SMALLER, ModelWish(most=size - 1)), (_BIGGER, ModelWish(least=size + 1))]
+    for pattern, wish in bounds:
+        match = pattern.search(message.folded)
+        if match is not None and not message.denied(match.start()):
+            yield wish, *match.span()
+            return
 
 
 def _parameters(match: re.Match[str]) -> int:

@@ -30,7 +30,7 @@ _MODEL_BEFORE: Final = re.compile(
 _PART: Final = re.compile(
     r"\d+(?:\.\d+)?[bm]\b|\d+x\d+b|v\d+(?:\.\d+)?|\d+(?:\.\d+)?k|[a-z]+|\d+(?:\.\d+)?"
 )
-_SPLIT: Final = re.compile(r"[\s\-_/]*|\s+(?:de|of)\s+")
+_SPLIT: Final = re.compile(r"[\s\-_]*|/|\s+(?:de|of)\s+")
 #: A size beside the name ("the small one, 2b") distinguishes models with the same name.
 _SIZE: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+)?[bm]\b")
 #: "the 14", "el de 14": a size if the draft's family has it.

@@ -79,6 +79,8 @@ _PRICE: Final = re.compile(
     r"(?:[$\u20ac\u00a3] ?(?P<price>\d+(?:[.,]\d+)?)|(?P<after>\d+(?:[.,]\d+)?) ?"
     r"(?:[$\u20ac\u00a3]|euros?|eur|dollars?|dolars?|dolares|usd|bucks|(?P<cents>cents?|centims|centimos)))"
     r" ?(?:/ ?|per |an? |por |la |l'|al? )(?:hour|hr|h|hora)\b"
+    r"|(?<![\w.,])(?:at|a|por|for|@) ?(?P<bare>\d+(?:[.,]\d+)?) ?(?:/ ?|per |an |por |la |l'|a l')"
+    r"(?:hour|hr|h|hora)\b"
 )
 _ROWS: Final = "/data/max_rows"
 #: "I have 300 examples" states a number; it sets no limit.
@@ -116,7 +118,7 @@ _IN_PLACE: Final = re.compile(
     r"|en lloc de|enlloc de|en comptes de|i no|y no)(?: the| los| las| els| les)? $"
 )
 #: A number that revises the one before it: "rank 32, sorry, 64".
-_REVISION: Final = re.compile(
+REVISION: Final = re.compile(
     rf"[\s,.;:\u2026-]*\b{any_of(WORDS['revise'])}\b[\s,:]*(?P<number>{NUMBER}(?:\s*%)?)"
     r"(?=\s*(?:$|[.,;!?]))"
 )
@@ -128,6 +130,9 @@ _WARMING: Final = re.compile(
     rf"(?P<after>{NUMBER}) (?:steps|passos|pasos)\b"
 )
 #: "change 3 epochs to 5".
+#: "3ep", as experts glue them.
+_GLUED_EPOCHS: Final = re.compile(r"(?<![\w.,])(?P<number>\d+(?:[.,]\d+)?)ep(?:ochs?|s)?\b")
+_RATE: Final = re.compile(r"(?<![\w.,=:-])\d(?:[.,]\d+)?e-[3-7](?![\w.]|\s*(?:wd|decay|eps))")
 _SWAPPED: Final = re.compile(r"\b(?:change|replace|swap|cambia|canvia|substitueix|sustituye)\b")
 _SWAP: Final = re.compile(
     rf"\s+(?:for|to|with|by|por|per|a)\s+(?P<number>{NUMBER}(?:\s*%)?)(?=\s*(?:$|[.,;!?]))"
@@ -138,6 +143,7 @@ _CUT: Final = re.compile(
     r"(?: (?:the |els |les |los |las )?(?:rows|texts?|textos|files|filas|them|everything))?"
     rf" (?:to|at|a) (?P<number>{NUMBER})(?: tokens)?\b"
 )
+_TOO_LONG: Final = re.compile(rf"{any_of(WORDS['too_long'])} (?P<number>{NUMBER})(?: tokens)?\b")
 _SMALLEST_LENGTH: Final = 16
 _TERA: Final = re.compile(r"\d\s*ti?b\b")
 
@@ -175,13 +181,22 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
             words = message.words(*match.span())
             yield Change(pointer=_STOPPING, value=value, words=words)
 
+    for match in message.take(_GLUED_EPOCHS):
+        value = as_written(read_number(match["number"]) or 0.0)
+        yield Change(pointer="/training/epochs", value=value, words=message.words(*match.span()))
+    for match in message.take(_RATE):
+        value = read_number(match[0])
+        if value is not None:
+            yield Change(pointer="/training/learning_rate", value=value, words=match[0].strip())
     yield from _read_stopping(message)
     for pointer, pattern in _DENIABLE.items():
-        for match in message.take(pattern):
+        for match in list(pattern.finditer(message.folded)):
             words = message.words(*match.span())
             if message.denied(match.start(), match.end()):
+                message.cross_out(*match.span())
                 yield Change(pointer=pointer, value=0, words=words)
             elif _CHANGES.search(message.folded):
+                message.cross_out(*match.span())
                 yield Choice(pointer=pointer, values=(), words=words)
 
 
@@ -213,7 +228,7 @@ def _is_denied(message: Message, match: re.Match[str]) -> bool:
 def _revision(message: Message, match: re.Match[str]) -> re.Match[str] | None:
     """Return the number that the words after a number put in its place."""
     swaps = _SWAPPED.search(message.folded[: match.start()]) is not None
-    revised = _REVISION.match(message.folded, match.end())
+    revised = REVISION.match(message.folded, match.end())
     return revised or (_SWAP.match(message.folded, match.end()) if swaps else None)
 
 
@@ -234,19 +249,20 @@ def _corrected(pointer: str, match: re.Match[str], message: Message) -> Change |
 
 
 def _read_cuts(message: Message) -> Iterator[Change]:
-    """Yield the longest row of "truncate to 512", and that longer ones are cut."""
-    for match in message.take(_CUT):
-        value = _value(_LENGTH, match["number"], match[0])
-        if value is not None and not message.denied(match.start()):
-            words = message.words(*match.span())
-            yield Change(pointer=_LENGTH, value=value, words=words)
-            yield Change(pointer="/data/cleaning/overlong", value="truncate", words=words)
+    """Yield the longest row of "truncate to 512", and that longer ones are cut or dropped."""
+    for pattern, overlong in ((_CUT, "truncate"), (_TOO_LONG, "drop")):
+        for match in message.take(pattern):
+            value = _value(_LENGTH, match["number"], match[0])
+            if value is not None and not message.denied(match.start()):
+                words = message.words(*match.span())
+                yield Change(pointer=_LENGTH, value=value, words=words)
+                yield Change(pointer="/data/cleaning/overlong", value=overlong, words=words)
 
 
 def read_prices(message: Message) -> Iterator[Change]:
     """Yield the price of the machine: "$2 an hour", "1,5 euros l'hora", "80 centimos la hora"."""
     for match in message.take(_PRICE):
-        price = read_number(match["price"] or match["after"])
+        price = read_number(match["price"] or match["after"] or match["bare"])
         if price is not None:
             price = price / 100 if match["cents"] else price
             words = message.words(*match.span())

@@ -9,12 +9,13 @@ from ftc.tui.understanding.admission import admits
 from ftc.tui.understanding.certainty import settle
 from ftc.tui.understanding.doubt import is_doubtful
 from ftc.tui.understanding.exports import read_exports
-from ftc.tui.understanding.columns import read_columns, read_known_columns
+from ftc.tui.understanding.columns import read_columns, read_known_columns, settle_text
 from ftc.tui.understanding.files import read_files, read_texts, take_known_files
 from ftc.tui.understanding.hardware import read_hardware
 from ftc.tui.understanding.instances import read_instances
 from ftc.tui.understanding.layers import read_layers
 from ftc.tui.understanding.lexicon import WORDS, any_of
+from ftc.tui.understanding.limits import read_limit
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.model_wishes import read_model_wishes
 from ftc.tui.understanding.models import read_models
@@ -61,6 +62,7 @@ _LONGEST_QUOTED: Final = 8000
 #: A text of more lines was not written as a message: rows, a log, a script.
 _MOST_LINES: Final = 20
 _LORA: Final = re.compile(r"(?i)lora\b")
+_DPO: Final = re.compile(r"(?i)dpo\b")
 _UNSURE: Final = "unsure"
 _NOTHING: Final[Mapping[str, Any]] = {}
 _NO_NAMES: Final = Names()
@@ -93,8 +95,9 @@ def read(
     texts = list(read_texts(message))
     message.cross_out(_LONGEST, len(text))
     about = take_question(message)
-    said = [*texts, *_read_fields(message, draft, planned, names)]
+    said = settle_text([*texts, *_read_fields(message, draft, planned, names)])
     said += _implied(said, draft)
+    limit = read_limit(message)
     told = said
     if about is None:
         told, about = _outside_questions(text, said)
@@ -109,8 +112,13 @@ def read(
         doubtful.append(changes.pop("/training/max_steps"))
     kept = [each for each in changes.values() if admits(each.pointer, each.value)]
     asks = (Choice(pointer=each.pointer, values=(), words=each.words) for each in doubtful)
+    request = None if about is None else Request(kind="judge", about=about)
+    if limit is not None:
+        request = Request(kind="limit", about=limit[1])
+    elif about is not None and read_limit(Message(about)) is not None:
+        request = Request(kind="limit", about=about)
     return Reading(
-        request=None if about is None else Request(kind="judge", about=about),
+        request=request,
         changes=(*kept, *_displaced(kept, draft)),
         refused=tuple(each for each in changes.values() if not admits(each.pointer, each.value)),
         choices=tuple(
@@ -149,7 +157,21 @@ def _is_set(choice: Choice, draft: Mapping[str, Any]) -> bool:
 
 
 def _implied(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:
-    """Return LoRA as the method for "lora rank 8", where neither draft nor message has one."""
+    """Return LoRA as the method for "lora rank 8", and DPO as the objective for "dpo beta 0.1".
+
+    Only where neither draft nor message has one.
+    """
+    objective = [
+        Change(pointer="/objective/type", value="dpo", words=each.words)
+        for each in said
+        if each.pointer.startswith("/objective/") and _DPO.match(each.words)
+    ][:1]
+    if draft.get("objective") or any(each.pointer == "/objective/type" for each in said):
+        objective = []
+    return [*objective, *_implied_method(said, draft)]
+
+
+def _implied_method(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:
     has = draft.get("method") or any(each.pointer == "/method/type" for each in said)
     named = [
         each for each in said if each.pointer.startswith("/method/") and _LORA.match(each.words)

@@ -34,6 +34,21 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """What a run may take at most: seconds, and money in the currency of the price."""
+
+    seconds: float | None = None
+    money: float | None = None
+
+    def joined(self, other: "Limit") -> "Limit":
+        """Return both limits; of two of a kind, the other's counts."""
+        return Limit(
+            seconds=self.seconds if other.seconds is None else other.seconds,
+            money=self.money if other.money is None else other.money,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelWish:
     """What is wished of a model beside its name; what is empty is not wished.
 
@@ -101,7 +116,8 @@ class Reading:
     """The result of reading a message; `rest` holds the words that no reader took.
 
     `refused` holds changes that the schema rejects, such as a dropout of 5. `paste` is set if the
-    message is a pasted text, which is answered as such.
+    message is a pasted text, which is answered as such. `used` are words with another effect, such
+    as a goal.
     """
 
     changes: tuple[Change, ...] = ()
@@ -110,6 +126,7 @@ class Reading:
     rest: str = ""
     refused: tuple[Change, ...] = ()
     paste: Paste | None = None
+    used: tuple[str, ...] = ()
 
     @property
     def asked(self) -> Choice | None:
