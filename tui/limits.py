@@ -29,10 +29,16 @@ def _tell_time(seconds: float, plan: Plan | None, voice: Voice) -> str:
     if plan is None or plan.time is None:
         return voice.say("limit.kept", limit=span(seconds))
     time = plan.time
-    values = {"limit": span(seconds), "time": span(time.total_seconds), "high": span(time.high_seconds)}
+    values = {
+        "limit": span(seconds),
+        "time": span(time.total_seconds),
+        "high": span(time.high_seconds),
+    }
     if time.total_seconds > seconds:
         return voice.say("limit.time.over", **values)
-    return voice.say("limit.time.close" if time.high_seconds > seconds else "limit.time.below", **values)
+    return voice.say(
+        "limit.time.close" if time.high_seconds > seconds else "limit.time.below", **values
+    )
 
 
 def _tell_cost(money: float, plan: Plan | None, voice: Voice) -> str:
@@ -40,7 +46,9 @@ def _tell_cost(money: float, plan: Plan | None, voice: Voice) -> str:
     if plan is None or plan.time is None:
         return voice.say("limit.kept", limit=limit)
     if plan.cost is None:
-        return voice.say("limit.cost.no_price", limit=limit, time=voice.duration(plan.time.total_seconds))
+        return voice.say(
+            "limit.cost.no_price", limit=limit, time=voice.duration(plan.time.total_seconds)
+        )
     key = "over" if plan.cost.total > money else "close" if plan.cost.high > money else "below"
     cost, high = (voice.show(round(value, 2)) for value in (plan.cost.total, plan.cost.high))
     return voice.say(f"limit.cost.{key}", limit=limit, cost=cost, high=high)

@@ -285,11 +285,13 @@ class Session(Conversation):
 
     def _planned(self) -> dict[str, Any]:
         """Return the plan's values by the pointers of their fields."""
+        data = self.situation.data
+        rows = {} if data is None else {"/data/max_rows": data.usable_rows}
         if self.situation.plan is None:
-            return {}
+            return rows
         decided = self.situation.plan.decisions.items()
         names = {field.pointer: field.name.rpartition(".")[2] for field in fields()}
-        return {at: decided[name].value for at, name in names.items() if name in decided}
+        return {at: decided[name].value for at, name in names.items() if name in decided} | rows
 
     def _wish(self, choice: Choice, wish: ModelWish) -> list[Line]:
         """Keep a wish about the model; ask for one unless the draft's own is as wished."""

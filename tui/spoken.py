@@ -34,6 +34,8 @@ def _own_words() -> Mapping[Language, frozenset[str]]:
         for language in LANGUAGES
     }
     return {
-        language: frozenset(words.difference(*(said[each] for each in LANGUAGES if each != language)))
+        language: frozenset(
+            words.difference(*(said[each] for each in LANGUAGES if each != language))
+        )
         for language, words in said.items()
     }

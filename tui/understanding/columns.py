@@ -92,9 +92,7 @@ def settle_text(said: Sequence[Change | Choice]) -> list[Change | Choice]:
     roles = {each.pointer for each in said}
     if _TEXT not in roles or _ANSWER not in roles or _PROMPT in roles:
         return list(said)
-    return [
-        replace(each, pointer=_PROMPT) if each.pointer == _TEXT else each for each in said
-    ]
+    return [replace(each, pointer=_PROMPT) if each.pointer == _TEXT else each for each in said]
 
 
 def read_known_columns(message: Message, columns: Sequence[str]) -> Iterator[Change]:

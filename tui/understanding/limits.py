@@ -24,7 +24,9 @@ _MONEY: Final = (
 )
 _BEFORE: Final = any_of(_TABLE["before"])
 _AFTER: Final = any_of(_TABLE["after"])
-_ABOUT: Final = r"(?:(?:of|de|d'|about|is|son|es) )?(?:the next |the |les |las |els |los |un |una )?"
+_ABOUT: Final = (
+    r"(?:(?:of|de|d'|about|is|son|es) )?(?:the next |the |les |las |els |los |un |una )?"
+)
 _PATTERNS: Final = tuple(
     re.compile(pattern)
     for amount in (_TIME, _MONEY)

@@ -97,9 +97,7 @@ def _find(message: Message, draft: Mapping[str, Any]) -> Iterator[tuple[ModelWis
             yield ModelWish(free=True), *match.span()
 
 
-def _find_sizes(
-    message: Message, draft: Mapping[str, Any]
-) -> Iterator[tuple[ModelWish, int, int]]:
+def _find_sizes(message: Message, draft: Mapping[str, Any]) -> Iterator[tuple[ModelWish, int, int]]:
     """Yield bounds of the size, and a size that is only about right while there is no model."""
     between = _BETWEEN.search(message.folded)
     if between is not None:
@@ -115,7 +113,10 @@ def _find_sizes(
                 message.folded[: match.start()]
             )
             most = (bound == "most") is (refused is None or refused is False)
-            yield ModelWish(most=size if most else None, least=None if most else size), *match.span()
+            yield (
+                ModelWish(most=size if most else None, least=None if most else size),
+                *match.span(),
+            )
     if found:
         return
     yield from _find_relative(message, draft)

@@ -26,9 +26,7 @@ _VAGUE: Final = frozenset(
 )
 
 #: Words that give a field back to ftc: "remove the alpha", "the default rank".
-_REMOVED: Final = re.compile(
-    rf"(?:^|(?<=[\s,.;:\x00])){any_of(WORDS['remove'])}\b[\s]*(?:\S+ )?$"
-)
+_REMOVED: Final = re.compile(rf"(?:^|(?<=[\s,.;:\x00])){any_of(WORDS['remove'])}\b[\s]*(?:\S+ )?$")
 _DEFAULT: Final = re.compile(rf"\b{any_of(WORDS['default'])}(?!\w)")
 _ARTICLE: Final = re.compile(r"(?:the |my |that |el |la |l'|els |les |los |las )+$")
 #: Words that leave a field as it is: "leave the learning rate alone".

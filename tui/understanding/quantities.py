@@ -35,13 +35,15 @@ _SHARE: Final = re.compile(
     r"\b(?P<number>\d+(?:[.,]\d+)?)\s*%\s*(?:(?:of |de )?(?:the |les |las |los )?"
     r"(?:data|rows|steps|dades|files|passos|datos|filas|pasos)?\s*"
     r"(?:for|as|of|en|del?|d'|com a|como|per(?: al?)?|para(?: el| la)?)?\s*(?:the |el |la |l')?)?"
-    r"(?P<what>test(?:ing)?|validation|validacio(?:n)?|eval(?:uation)?|prova|proves|prueba|pruebas"
+    r"(?P<what>test(?:ing)?|validat\w+|validacio(?:n)?|validar|eval(?:uat\w+)?|evalua\w+|avalua\w+"
+    r"|prova|provar|proves|prueba|pruebas|probar"
     r"|warm[ -]?up|escalfament|calentamiento|held out|hold[ -]?out|reservat|reservado)"
 )
 _MEASURED: Final = re.compile(
     r"\b(?P<what>eval\w*|avalua\w*|valid\w*|test\w*|prova\w*|prueba\w*)"
     r"(?: (?:on|with|amb|con|en|=))?(?: (?:the|el|un))?\s*(?P<number>\d+(?:[.,]\d+)?)\s*%"
 )
+_UNJUDGED: Final = re.compile(r"\b(?:eval(?:uat(?:e|ion|ing))?|avalua(?:cio|r)|evalua(?:cion|r))\b")
 _SPLIT: Final = re.compile(
     r"\b(?P<what>validation|validacion?|test|proves|pruebas)(?: (?:split|set|data|rows))?\b"
 )
@@ -119,7 +121,7 @@ _IN_PLACE: Final = re.compile(
 )
 #: A number that revises the one before it: "rank 32, sorry, 64".
 REVISION: Final = re.compile(
-    rf"[\s,.;:\u2026-]*\b{any_of(WORDS['revise'])}\b[\s,:]*(?P<number>{NUMBER}(?:\s*%)?)"
+    rf"[\s,.;:\u2026-]*(?:\bno\b[\s,]*)?\b{any_of(WORDS['revise'])}\b[\s,:]*(?P<number>{NUMBER}(?:\s*%)?)"
     r"(?=\s*(?:$|[.,;!?]))"
 )
 _WARMUP_STEPS: Final = "/training/warmup"
@@ -132,6 +134,8 @@ _WARMING: Final = re.compile(
 #: "change 3 epochs to 5".
 #: "3ep", as experts glue them.
 _GLUED_EPOCHS: Final = re.compile(r"(?<![\w.,])(?P<number>\d+(?:[.,]\d+)?)ep(?:ochs?|s)?\b")
+#: "r32", a rank.
+_GLUED_RANK: Final = re.compile(r"(?<![\w.-])r(?P<number>\d{1,3})(?![\w.])")
 _RATE: Final = re.compile(r"(?<![\w.,=:-])\d(?:[.,]\d+)?e-[3-7](?![\w.]|\s*(?:wd|decay|eps))")
 _SWAPPED: Final = re.compile(r"\b(?:change|replace|swap|cambia|canvia|substitueix|sustituye)\b")
 _SWAP: Final = re.compile(
@@ -174,6 +178,7 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
                     start = _start(message, match) if pointer == _ROWS else match.start()
                     words = message.words(start, match.end())
                     yield Change(pointer=pointer, value=value, words=words)
+    yield from _read_unjudged(message)
     for match in message.take(_EARLY):
         denied = message.denied(match.start())
         if denied or not patience:
@@ -184,6 +189,9 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
     for match in message.take(_GLUED_EPOCHS):
         value = as_written(read_number(match["number"]) or 0.0)
         yield Change(pointer="/training/epochs", value=value, words=message.words(*match.span()))
+    for match in message.take(_GLUED_RANK):
+        rank = int(match["number"])
+        yield Change(pointer="/method/rank", value=rank, words=message.words(*match.span()))
     for match in message.take(_RATE):
         value = read_number(match[0])
         if value is not None:
@@ -295,6 +303,15 @@ def _read_shares(message: Message) -> Iterator[Change | Choice]:
             words = message.words(*match.span())
             message.cross_out(*match.span())
             yield Change(pointer=_shared(match["what"]), value=0, words=words)
+
+
+def _read_unjudged(message: Message) -> Iterator[Choice]:
+    """Yield a question about "no evaluation": without validation rows there is none."""
+    for match in list(_UNJUDGED.finditer(message.folded)):
+        if message.denied(match.start()) and not message.is_read_around(*match.span()):
+            words = message.words(*match.span())
+            message.cross_out(*match.span())
+            yield Choice(pointer="/data/splits/validation", values=(0,), words=words, why="unsure")
 
 
 def _read_ratio(match: re.Match[str], message: Message) -> Iterator[Change | Choice]:
