@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ftc.compiler.checks.registry import run_checks
 from ftc.compiler.plan.plan import Plan
-from ftc.compiler.plan.planner import make_plan
+from ftc.compiler.plan.planner import make_plan, plan_once
 from ftc.compiler.relocation import bundle_folder, bundle_source
 from ftc.compiler.render.extras import Extra, find_extras
 from ftc.compiler.resolve.calibration import read_calibration
@@ -54,6 +54,7 @@ class Compilation:
     compilations looks up again only what their specs have different. `unsaid` names the facts whose
     part of the spec nobody has written yet. `calibrate` is the pilot.json that scales the plan.
     `extras` says which files on request are wanted or not; of the others, those in the lock stay.
+    Without `offers`, a plan that does not fit lists no changes that would.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Compilation:
         unsaid: Collection[str] = (),
         calibrate: Path | None = None,
         extras: Mapping[Extra, bool] = _NO_EXTRAS,
+        offers: bool = True,
     ) -> None:
         self.document = document
         self.spec = spec
@@ -78,6 +80,7 @@ class Compilation:
         self.unsaid = unsaid
         self.calibrate = calibrate
         self.extras = extras
+        self.offers = offers
 
     @cached_property
     def previous(self) -> Lock | None:
@@ -131,7 +134,7 @@ class Compilation:
         """The plan; None while a fact is unknown, or what a pilot measured is."""
         if self.known is None or isinstance(self.calibration, Finding):
             return None
-        return make_plan(self.spec, self.known)
+        return (make_plan if self.offers else plan_once)(self.spec, self.known)
 
     @cached_property
     def judged(self) -> tuple[Finding, ...]:

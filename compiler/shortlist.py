@@ -56,7 +56,7 @@ class Wish:
     """What is asked of a model; what is None is not asked.
 
     `languages` are ISO 639-1 codes, `context_tokens` what rows need; `methods` are tried in order.
-    A task that small models do as well is given `most_parameters`.
+    `allowed` are the ids of the models that the shortlist may have. A task that small models do as well is given `most_parameters`.
     """
 
     spec: Spec
@@ -68,6 +68,7 @@ class Wish:
     gguf: bool = False
     methods: tuple[MethodType, ...] = METHODS
     most_parameters: int | None = None
+    allowed: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,11 +110,7 @@ def shortlist(wish: Wish) -> tuple[Pick, ...]:
     a billion parameters; and the largest under a licence without conditions. Without hardware, none
     is larger than one GPU can train. Multimodal models are not proposed.
     """
-    most = wish.most_parameters or sys.maxsize
-    judged = list_models(
-        wish,
-        (each for each in all_models() if _is_proposed(each) and each.shape.parameters <= most),
-    )
+    judged = list_models(wish, _list_proposed(wish))
     if wish.hardware is None:
         judged = tuple(each for each in judged if _size(each) <= _LARGEST_UNKNOWN)
     sound = [each for each in judged if not each.lacks and _in_a_day(each)]
@@ -127,6 +124,25 @@ def shortlist(wish: Wish) -> tuple[Pick, ...]:
             larger = _next_larger(judged, candidate) if reason == "largest" else None
             picks.append(Pick(candidate=candidate, reason=reason, larger=larger))
     return tuple(picks[:_MOST])
+
+
+def _list_proposed(wish: Wish) -> list[Model]:
+    """Return the recent tuned models that lack nothing but perhaps memory.
+
+    Older ones are taken where only some are allowed and none of them is recent.
+    """
+    most = wish.most_parameters or sys.maxsize
+    found = [
+        each
+        for each in all_models()
+        if each.kind == "instruct"
+        and each.wrapper is None
+        and each.shape.parameters <= most
+        and (wish.allowed is None or each.id in wish.allowed)
+        and not any(_lacks(wish, each))
+    ]
+    recent = [each for each in found if each.id.partition("/")[2].startswith(_RECENT)]
+    return found if wish.allowed is not None and not recent else recent
 
 
 def _choose_sound(
@@ -231,12 +247,6 @@ def _with_model(
         method=replace(wish.spec.method, type=method),
     )
     return spec, known
-
-
-def _is_proposed(model: Model) -> bool:
-    """Return whether a model is of a recent family, tuned, and for text alone."""
-    name = model.id.partition("/")[2]
-    return model.kind == "instruct" and model.wrapper is None and name.startswith(_RECENT)
 
 
 def _in_a_day(candidate: Candidate) -> bool:

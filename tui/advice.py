@@ -6,11 +6,12 @@ from typing import Final
 
 from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.plan.plan import Plan
-from ftc.tui.choices import offer
 from ftc.tui.conversation import Conversation
 from ftc.tui.dialogue import Option, Question
+from ftc.tui.limits import is_over, tell_limit
 from ftc.tui.line import Line
-from ftc.tui.understanding.message import fold
+from ftc.tui.understanding.limits import read_limit
+from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.numbers import read_number
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Change
@@ -20,6 +21,7 @@ _GIBI: Final = 1024**3
 _MOST_OFFERS: Final = 4
 _HARDLY_LONGER: Final = 1.1
 _QUICKER: Final = 0.9
+_PRICE: Final = "/hardware/price_per_hour"
 
 
 def what_if(conversation: Conversation, about: str) -> list[Line]:
@@ -27,7 +29,7 @@ def what_if(conversation: Conversation, about: str) -> list[Line]:
     changes = read(about, conversation.draft.data).changes
     if not changes:
         return [conversation.line("not_understood", text=about), *conversation.ask()]
-    plan = conversation.observer.look(conversation.draft.changed(changes)).plan
+    plan = conversation.observer.look(conversation.draft.changed(changes), offers=False).plan
     if plan is None:
         return [conversation.line("no_plan"), *conversation.ask()]
     lines = []
@@ -86,13 +88,7 @@ def cheaper(conversation: Conversation, about: str) -> list[Line]:
 def recommend_models(conversation: Conversation) -> list[Line]:
     """Ask for the model, with those that suit the goal, the data and the hardware."""
     asked = Question(pointer="/model/id", optional=conversation.draft.has("/model/id"))
-    found = offer(
-        asked,
-        conversation.draft,
-        conversation.situation,
-        conversation.observer,
-        goal=conversation.goal,
-    )
+    found = conversation.offer(asked)
     if not found.options:
         return [conversation.line("no_models"), *conversation.ask()]
     conversation.step, conversation.tabled = found, ()
@@ -122,6 +118,31 @@ def slow(conversation: Conversation, about: str) -> list[Line]:
     return [told, *_offer(conversation, found, "would_be_quicker")]
 
 
+def limit(conversation: Conversation, about: str) -> list[Line]:
+    """Keep a limit of time or money, compare the plan with it, and offer what stays below it."""
+    found = read_limit(Message(about))
+    if found is not None:
+        conversation.limit = conversation.limit.joined(found[0])
+    plan = conversation.situation.plan
+    told = [*tell_limit(conversation.limit, plan, conversation.voice)]
+    asks_price = conversation.limit.money is not None and plan is not None and plan.cost is None
+    if asks_price and plan is not None and plan.time is not None:
+        conversation.step = Question(pointer=_PRICE)
+        question = f"{conversation.voice.ask(_PRICE)}\n{conversation.voice.why(_PRICE)}"
+        return [*told, Line(who="ftc", text=question, kind="question")]
+    if plan is None or not is_over(conversation.limit, plan):
+        return [*told, *conversation.ask()]
+    on_cpu = conversation.situation.hardware is not None and (
+        conversation.situation.hardware.kind == "cpu"
+    )
+    edits = (*_other_machines(plan, on_cpu=on_cpu), *_quicker(plan), *_smaller_models(conversation))
+    tried = [each for each in _planned(conversation, edits) if _is_quicker(each.plan, plan)]
+    below = [each for each in tried if each.plan and not is_over(conversation.limit, each.plan)]
+    chosen = below or tried
+    chosen.sort(key=lambda each: each.plan.time_seconds or 0.0 if each.plan else 0.0)
+    return [*told, *_offer(conversation, chosen, "limit.below" if below else "limit.nearer")]
+
+
 def _is_quicker(other: Plan | None, plan: Plan) -> bool:
     if other is None or other.time_seconds is None or plan.time_seconds is None:
         return False
@@ -140,13 +161,7 @@ def _smaller_models(conversation: Conversation) -> Iterator[tuple[Change, ...]]:
     """Yield the models of the shortlist that are smaller than the current one."""
     now = conversation.situation.model
     asked = Question(pointer="/model/id")
-    found = offer(
-        asked,
-        conversation.draft,
-        conversation.situation,
-        conversation.observer,
-        goal=conversation.goal,
-    )
+    found = conversation.offer(asked)
     for option in found.options:
         model = find_model(option.label)
         if now is not None and model is not None and model.shape.parameters < now.parameters:
@@ -204,7 +219,7 @@ def _planned(conversation: Conversation, edits: Iterable[tuple[Change, ...]]) ->
     for changes in edits:
         if all(conversation.draft.get(change.pointer) == change.value for change in changes):
             continue
-        after = conversation.observer.look(conversation.draft.changed(changes))
+        after = conversation.observer.look(conversation.draft.changed(changes), offers=False)
         if {each.code for each in after.findings if each.severity == "error"} - known:
             continue
         yield Option(label=conversation.listed(changes), changes=changes, plan=after.plan)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from ftc.compiler.knowledge.accelerators import find_accelerator, find_other_maker
 from ftc.compiler.knowledge.models import find_model
 from ftc.spec.expectation import types_of
 from ftc.spec.schema import branches, fields
@@ -15,7 +16,7 @@ from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reader import read, strip_correction
-from ftc.tui.understanding.reading import Change, Reading
+from ftc.tui.understanding.reading import Change, Names, Reading
 from ftc.tui.understanding.sentences import is_question
 
 _LONGEST: Final = 200
@@ -25,6 +26,7 @@ _NO_GPU: Final = re.compile(any_of(WORDS["no_gpu"]))
 _TYPES: Final = "/export/types"
 _GPU: Final = "/hardware/gpu"
 _NOTHING: Final[Mapping[str, Any]] = {}
+_NO_NAMES: Final = Names()
 #: What a model or a data set in a bare answer looks like: a Hub id or a path.
 _REFERENCE: Final = re.compile(r"[\w.-]+/[\w.-]+|(?:\.{0,2}|~|[A-Za-z]:)[/\\]\S+|\S+\.\w{2,8}")
 _REFERENCES: Final = frozenset({"/model/id", "/data/source"})
@@ -36,14 +38,14 @@ def understand(
     draft: Mapping[str, Any],
     asked: str | None,
     planned: Mapping[str, Any] = _NOTHING,
-    columns: Collection[str] = (),
+    names: Names = _NO_NAMES,
 ) -> Reading:
     """Return the reading of a message; what the words leave open is taken to answer `asked`.
 
-    `planned` holds the plan's values by pointer, for changes relative to them. `columns` are those
-    of the data; a bare answer names no other column.
+    `planned` holds the plan's values by pointer, for changes relative to them. `names` are the
+    files and columns that exist; a bare answer names no other column.
     """
-    reading = read(text, draft, planned)
+    reading = read(text, draft, planned, names)
     if asked is None:
         return reading
     own = _own_answer(asked, text, reading)
@@ -52,7 +54,7 @@ def understand(
     if not reading.empty:
         return reading
     change = read_answer(asked, text)
-    if change is None or _is_other_column(asked, change.value, columns):
+    if change is None or _is_other_column(asked, change.value, names.columns):
         return reading
     kept = admits(asked, change.value)
     return Reading(changes=(change,)) if kept else Reading(refused=(change,))
@@ -100,8 +102,8 @@ def read_answer(pointer: str, text: str) -> Change | None:
         return Change(pointer=pointer, value=slug(text), words=text) if _is_name(text) else None
     if pointer in _REFERENCES and not _is_reference(text):
         return None
-    if pointer == _GPU and not re.search(r"\d", text):
-        return None  # every GPU name has a number
+    if pointer == _GPU and not _is_machine(text):
+        return None
     for schema in branches(_schemas()[pointer]):
         value = _fitting(schema, text)
         if value is not None:
@@ -132,6 +134,12 @@ def _is_name(text: str) -> bool:
 
 def _is_reference(text: str) -> bool:
     return _is_short(text) and (_REFERENCE.fullmatch(text) is not None or Path(text).exists())
+
+
+def _is_machine(text: str) -> bool:
+    """Return whether a text names a machine that the table knows."""
+    known = find_accelerator(text) is not None or find_other_maker(text) is not None
+    return known or text == "auto"
 
 
 def _is_short(text: str) -> bool:

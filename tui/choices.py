@@ -19,7 +19,8 @@ from ftc.tui.goals import Goal, free_name
 from ftc.tui.likely_files import list_likely
 from ftc.tui.situation import Observer, Situation
 from ftc.tui.understanding.message import fold
-from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.model_wishes import list_wished
+from ftc.tui.understanding.reading import Change, ModelWish
 from ftc.tui.unknown_gpu import find_near
 
 _MOST_FILES: Final = 4
@@ -35,6 +36,7 @@ _MAIN_LANGUAGE: Final = 0.1  # a model should know every language with at least 
 #: In parameters. Larger models hardly classify better, and are too slow to train on a CPU.
 _MOST_OF_A_SMALL_ONE: Final = 4_500_000_000
 _SHORT_SECONDS: Final = 2 * 3600
+_ANY_MODEL: Final = ModelWish()
 
 Values = Callable[[Draft, Situation, Path], Iterator[tuple[str, Any]]]
 
@@ -46,6 +48,7 @@ def offer(
     observer: Observer,
     *,
     goal: Goal | None = None,
+    model_wish: ModelWish = _ANY_MODEL,
 ) -> Question:
     """Return the question with its answers, each with a plan, and ftc's suggestion.
 
@@ -54,13 +57,13 @@ def offer(
     """
     values = _VALUES.get(question.pointer)
     if question.trouble is not None and question.trouble.code == _HOST_TOO_SMALL:
-        models = _models(draft, situation, observer, goal)
+        models = _models(draft, situation, observer, goal, model_wish)
         question = replace(question, options=(*question.options, *models))
     if values is None:
         return replace(question, suggested=0 if question.options else None)
     options = [*question.options]
     if question.pointer == "/model/id":
-        options += _models(draft, situation, observer, goal)
+        options += _models(draft, situation, observer, goal, model_wish)
     for label, value in values(draft, situation, observer.folder):
         change = Change(pointer=question.pointer, value=value, words=label)
         options.append(Option(label=label, changes=(change,)))
@@ -91,7 +94,7 @@ def plan_options(
         if option.plan is not None and option.told:  # the shortlist has planned and checked it
             sound.append(option)
             continue
-        after = observer.look(draft.changed(option.changes))
+        after = observer.look(draft.changed(option.changes), offers=False)
         errors = {each.code for each in after.findings if each.severity == "error"} - known
         planned = replace(option, plan=option.plan or after.plan)
         (unsound if errors else sound).append(planned)
@@ -151,7 +154,11 @@ def _none(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[st
 
 
 def _models(
-    draft: Draft, situation: Situation, observer: Observer, goal: Goal | None
+    draft: Draft,
+    situation: Situation,
+    observer: Observer,
+    goal: Goal | None,
+    model_wish: ModelWish,
 ) -> Iterator[Option]:
     """Yield the models of the shortlist for the known goal, data, hardware and export.
 
@@ -164,17 +171,24 @@ def _models(
     said = draft.get("/method/type")
     on_cpu = situation.hardware is not None and situation.hardware.kind == "cpu"
     small = on_cpu or bool(data.labels) or goal == "classify"
+    small = small and model_wish.least is None and model_wish.most is None
+    spoken = (code for code, share in data.languages.items() if share >= _MAIN_LANGUAGE)
     wish = Wish(
         spec=situation.spec,
         data=data,
         hardware=situation.hardware,
-        languages=tuple(code for code, share in data.languages.items() if share >= _MAIN_LANGUAGE),
+        languages=tuple(dict.fromkeys((*spoken, *model_wish.languages))),
         context_tokens=data.lengths.p99,
         gguf=bool(draft.get("/export/types")),
         methods=(said,) if said in _METHODS else METHODS,
         most_parameters=_MOST_OF_A_SMALL_ONE if small else None,
+        allowed=None if model_wish == _ANY_MODEL else list_wished(model_wish),
     )
-    for pick in sorted(observer.shortlist(wish), key=partial(_patience, wish)):
+    picks = observer.shortlist(wish)
+    if not picks and wish.allowed is not None:  # what was wished counts more than the data
+        wish = replace(wish, languages=model_wish.languages, most_parameters=None)
+        picks = observer.shortlist(wish)
+    for pick in sorted(picks, key=partial(_patience, wish)):
         name, method = pick.candidate.model.id, pick.candidate.method
         changes = [Change(pointer="/model/id", value=name, words=name)]
         if method == "qlora" and said is None:

@@ -15,15 +15,16 @@ from ftc.compiler.shortlist import with_usual_rows
 from ftc.spec.finding import Finding
 from ftc.tui.choices import offer
 from ftc.tui.dialogue import Done, Option, Question, Step, ask_goal, concerns, next_step
-from ftc.tui.draft import Draft, written
+from ftc.tui.draft import Draft, find_differences, written
 from ftc.tui.fact_summary import summarize_facts
 from ftc.tui.finish import Finished
 from ftc.tui.goals import Goal
+from ftc.tui.limits import is_over, tell_limit
 from ftc.tui.line import Kind, Line
 from ftc.tui.model_table import tabulate
 from ftc.tui.situation import Observer, Situation
 from ftc.tui.translation import tell_with_help
-from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.reading import Change, Limit, ModelWish
 from ftc.tui.voice import Voice
 
 _LOOKED_UP: Final = frozenset({"/model/id", "/data/source", "/data/sources", "/hardware/gpu"})
@@ -36,7 +37,8 @@ class Conversation:
     `proposal` waits for a yes; `writes` is the goal whose example file is written with it. `saves`
     is the file that waits for a yes to be written although the draft has errors. `goal` is None
     while nobody has said it; then the data shows what the model learns. `lacks_data`: the user said
-    that there are no data yet. `tabled` is the table that was shown last.
+    that there are no data yet. `model_wish` limits the models on offer, `limit` the time and the
+    money of the run. `tabled` is the table that was shown last.
     """
 
     observer: Observer
@@ -51,6 +53,8 @@ class Conversation:
     saves: Path | None = None
     goal: Goal | None = None
     lacks_data: bool = False
+    model_wish: ModelWish = field(default_factory=ModelWish)
+    limit: Limit = field(default_factory=Limit)
     tabled: tuple[Line, ...] = ()
     spec: Path | None = None
     finished: Finished | None = None
@@ -67,10 +71,24 @@ class Conversation:
         if any(self._is_repeated(change) for change in changes):
             self.observer.forget()
         before, self.draft = self.draft, self.draft.changed(changes, chosen=chosen)
+        earlier = self.situation.plan
         self.look()
         key = "chosen" if chosen else "noted"
         what = ", ".join(self._shown(change, before) for change in changes)
-        return [self.line(key, "noted", what=what), *self._found(before)]
+        return [self.line(key, "noted", what=what), *self._found(before), *self._limited(earlier)]
+
+    def _limited(self, earlier: Plan | None) -> Iterator[Line]:
+        """Yield what a new plan takes of the user's limit, if that was unknown or kept before."""
+        plan = self.situation.plan
+        was_over = earlier is not None and is_over(self.limit, earlier)
+        was_priced = earlier is not None and earlier.cost is not None
+        news = plan is not None and (
+            earlier is None
+            or was_over != is_over(self.limit, plan)
+            or was_priced != (plan.cost is not None)
+        )
+        if news:
+            yield from tell_limit(self.limit, plan, self.voice)
 
     def _is_repeated(self, change: Change) -> bool:
         """Return whether the change repeats a value whose lookup failed: it may succeed now."""
@@ -98,8 +116,19 @@ class Conversation:
         if self.goal is None and not self.draft.data:
             step = ask_goal()
         elif isinstance(step, Question):
-            step = offer(step, self.draft, self.situation, self.observer, goal=self.goal)
+            step = self.offer(step)
         self.step = step
+
+    def offer(self, question: Question) -> Question:
+        """Return a question with its answers for this draft, goal and wish."""
+        return offer(
+            question,
+            self.draft,
+            self.situation,
+            self.observer,
+            goal=self.goal,
+            model_wish=self.model_wish,
+        )
 
     def ask(self) -> list[Line]:
         """Return the current question, preceded by the problem with its last answer."""
@@ -207,14 +236,22 @@ class Conversation:
         name = change.pointer[1:].replace("/", ".")
         old = None if before is None else before.get(change.pointer)
         if change.value is None:
-            return self.voice.say("planned_again", name=name)
+            unset = before is not None and old is None
+            return self.voice.say("planned_already" if unset else "planned_again", name=name)
         if old is None or old == change.value:
             return f"{name} = {_value(change.value)}"
         return self.voice.say("replaced", name=name, new=_value(change.value), old=_value(old))
 
-    def compared(self, changes: tuple[Change, ...]) -> str:
+    def compared(self, changes: tuple[Change, ...], before: Draft | None = None) -> str:
         """Return each change on a line, with the old and the new value."""
-        return "".join(f"\n  {_differing(change, self.draft)}" for change in changes)
+        old = self.draft if before is None else before
+        return "".join(f"\n  {_differing(change, old)}" for change in changes)
+
+    def told_difference(self, key: str, before: Draft, **values: object) -> Line:
+        """Return a sentence about what differs between an earlier draft and the current one."""
+        found = find_differences(before, self.draft)
+        what = ", ".join(self._shown(change, before) for change in found)
+        return self.line(key if found else "undone_alike", what=what, **values)
 
     def line(self, key: str, kind: Kind = "said", **values: object) -> Line:
         """Return a sentence of the catalogue as a line."""
@@ -228,7 +265,7 @@ def draft_text(draft: Draft) -> str:
 
 def _differing(change: Change, draft: Draft) -> str:
     old, new = (
-        json.dumps(value, ensure_ascii=False) if value is not None else "\u2205"
+        json.dumps(value, ensure_ascii=False) if value is not None else "\u2013"
         for value in (draft.get(change.pointer), change.value)
     )
     return f"{change.pointer[1:].replace('/', '.')}: {old} \u2192 {new}"

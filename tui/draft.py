@@ -1,11 +1,11 @@
 """The draft: the values of a spec so far, as an immutable object, and how they are written."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ftc.spec.normal import lengthen
-from ftc.spec.pointer import split
+from ftc.spec.pointer import join, split
 from ftc.spec.schema import read_schema
 from ftc.tui.understanding.reading import Change, value_at
 
@@ -49,6 +49,20 @@ class Draft:
             if chosen and change.value is not None:
                 own.add(change.pointer)
         return Draft(data=data, chosen=frozenset(own))
+
+
+def find_differences(before: Draft, after: Draft) -> tuple[Change, ...]:
+    """Return the changes that make one draft of another, in the order of their sections."""
+    return tuple(_differences(before.data, after.data, ""))
+
+
+def _differences(old: Any, new: Any, pointer: str) -> Iterator[Change]:
+    if isinstance(new, Mapping) or isinstance(old, Mapping):
+        was, now = (each if isinstance(each, Mapping) else {} for each in (old, new))
+        for key in dict.fromkeys((*was, *now)):
+            yield from _differences(was.get(key), now.get(key), f"{pointer}{join([key])}")
+    elif old != new:
+        yield Change(pointer=pointer, value=new, words="")
 
 
 def read_draft(data: Mapping[str, Any]) -> Draft:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ftc.tui.dialogue import Question
-from ftc.tui.draft import Draft
+from ftc.tui.draft import Draft, find_differences
 from ftc.tui.line import Line
 from ftc.tui.session import Session
 from ftc.tui.unused import find_places, find_spans, find_unused
@@ -19,7 +19,7 @@ def describe(session: Session, text: str, before: Draft, lines: Sequence[Line]) 
     Positions are characters of `text`, the end excluded. Words that ask for what the draft already
     has are unused, because they change nothing.
     """
-    said = session.reading.changes or session.taken
+    said = session.reading.changes or session.taken or find_differences(before, session.draft)
     changes = [each for each in said if before.get(each.pointer) != session.draft.get(each.pointer)]
     return {
         "applied": [
@@ -52,9 +52,10 @@ def _asked(session: Session, text: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _intent(session: Session, before: Draft) -> str:
-    """Return the request's kind, "change" or "unknown"."""
+    """Return the request's kind, "change", "goal" or "unknown"."""
     if session.reading.request is not None:
         return session.reading.request.kind
-    if session.draft != before or session.reading.choices or session.reading.refused:
+    reading = session.reading
+    if session.draft != before or reading.changes or reading.choices or reading.refused:
         return "change"
-    return "unknown"
+    return "goal" if reading.used else "unknown"

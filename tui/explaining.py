@@ -95,7 +95,7 @@ def _consequence(conversation: Conversation, about: str) -> Iterator[Line]:
     changes = read(about, conversation.draft.data).changes
     if not changes or conversation.situation.known is None:
         return
-    plan = conversation.observer.look(conversation.draft.changed(changes)).plan
+    plan = conversation.observer.look(conversation.draft.changed(changes), offers=False).plan
     if plan is not None:
         yield conversation.line(
             "with_it", what=conversation.listed(changes), plan=conversation.outlook(plan)

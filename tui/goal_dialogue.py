@@ -1,16 +1,18 @@
 """The dialogue about the goal: it is asked first, and it decides which data is needed."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from ftc.spec.finding import EnvironmentFailure
 from ftc.tui.conversation import Conversation
-from ftc.tui.dialogue import Option, ask_goal
+from ftc.tui.dialogue import GOAL, Option, ask_goal
+from ftc.tui.draft import Draft
 from ftc.tui.goals import Goal, free_name, objective_of, write_examples
 from ftc.tui.likely_files import list_likely
 from ftc.tui.line import Line
 from ftc.tui.translation import tell_failure
-from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.reading import Change, Reading
 
 _DEFAULT: Final = "sft"
 
@@ -27,13 +29,7 @@ def take_option(conversation: Conversation, option: Option, *, chosen: bool = Fa
 def settle_goal(conversation: Conversation, goal: Goal) -> list[Line]:
     """Take the goal, say which data it needs, and ask for them or offer to write examples."""
     conversation.goal = goal
-    told = [
-        conversation.line(
-            "goal.noted",
-            goal=conversation.voice.say(f"goal.{goal}"),
-            data=conversation.voice.say(f"goal.{goal}.data"),
-        )
-    ]
+    told = [tell_goal(conversation, goal)]
     objective = objective_of(goal)
     if objective not in (_DEFAULT, conversation.draft.get("/objective/type")):
         change = Change(pointer="/objective/type", value=objective, words=objective)
@@ -44,6 +40,25 @@ def settle_goal(conversation: Conversation, goal: Goal) -> list[Line]:
     if some and not conversation.lacks_data:
         return [*told, *conversation.ask()]
     return [*told, *offer_examples(conversation, goal)]
+
+
+def tell_goal(conversation: Conversation, goal: Goal) -> Line:
+    """Return the sentence about a goal and the data that it needs."""
+    return conversation.line(
+        "goal.noted",
+        goal=conversation.voice.say(f"goal.{goal}"),
+        data=conversation.voice.say(f"goal.{goal}.data"),
+    )
+
+
+def with_objective(reading: Reading, goal: Goal, draft: Draft) -> Reading:
+    """Return the reading with the objective of the goal, unless one is set or named."""
+    objective = objective_of(goal)
+    named = any(change.pointer == GOAL for change in reading.changes)
+    if objective == _DEFAULT or named or draft.has(GOAL):
+        return reading
+    change = Change(pointer=GOAL, value=objective, words=reading.used[0])
+    return replace(reading, changes=(*reading.changes, change))
 
 
 def answer_without_data(conversation: Conversation) -> list[Line]:

@@ -18,10 +18,16 @@ Goal = Literal["classify", "style", "tools", "preferences", "retrieval"]
 GOALS: Final[tuple[Goal, ...]] = get_args(Goal)
 
 
-def find_goal(text: str) -> Goal | None:
-    """Return the goal that a message describes; the most specific comes first in the table."""
+def find_goal(text: str) -> tuple[Goal, str] | None:
+    """Return the goal that a message describes, and the words that do.
+
+    The most specific goal comes first in the table.
+    """
     folded = fold(text)
-    return next((goal for goal, words in _patterns().items() if words.search(folded)), None)
+    for goal, pattern in _patterns().items():
+        if match := pattern.search(folded):
+            return goal, text[slice(*match.span())]
+    return None
 
 
 def objective_of(goal: Goal) -> str:

@@ -61,7 +61,7 @@ def _weigh(conversation: Conversation, changes: tuple[Change, ...], about: str) 
     what = conversation.listed(changes)
     told = [] if changes == (_WITHOUT,) else _explained(conversation, about, changes)
     now = conversation.situation
-    other = conversation.observer.look(conversation.draft.changed(changes))
+    other = conversation.observer.look(conversation.draft.changed(changes), offers=False)
     if wrong := _new_error(now, other):
         refusal = conversation.line("judge.wrong", what=what, why=conversation.told(wrong))
         return [*told, refusal, *conversation.go_to(conversation.draft)]
@@ -172,5 +172,6 @@ def _compare(conversation: Conversation, options: tuple[Option, ...], about: str
 
 def _planned(conversation: Conversation, options: tuple[Option, ...]) -> Iterator[Option]:
     for option in options:
-        plan = conversation.observer.look(conversation.draft.changed(option.changes)).plan
+        tried = conversation.draft.changed(option.changes)
+        plan = conversation.observer.look(tried, offers=False).plan
         yield Option(label=option.label, changes=option.changes, plan=plan)

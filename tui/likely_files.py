@@ -15,6 +15,7 @@ _ENDINGS: Final = (".csv", ".jsonl", ".json", ".parquet")
 #: Files of ftc and of other tools that are never data.
 _TOOLS: Final = frozenset({"spec.json", "ftc.lock.json", "package.json", "plan.json"})
 _MOST_LOOKED_AT: Final = 100
+_MOST_LISTED: Final = 2000
 _BEGINNING_BYTES: Final = 64 * 1024
 _NAMES: Final = ("train", "data", "ticket", "chat", "example", "dataset")
 
@@ -34,6 +35,32 @@ def list_likely(folder: Path) -> list[str]:
         if rank is not None:
             ranked.append((rank, path.name))
     return [name for _, name in sorted(ranked)]
+
+
+def list_spaced(folder: Path) -> tuple[str, ...]:
+    """Return the names of the data files whose names have a space, which no pattern can read."""
+    try:
+        names = islice((path.name for path in folder.iterdir()), _MOST_LISTED)
+        return tuple(sorted(name for name in names if " " in name and _is_data(name)))
+    except OSError:
+        return ()
+
+
+def _is_data(name: str) -> bool:
+    return Path(name).suffix.lower() in _ENDINGS
+
+
+def read_columns(path: Path) -> tuple[str, ...]:
+    """Return the columns that the beginning of a file shows; none if it shows no rows."""
+    try:
+        if path.suffix.lower() not in _ENDINGS[:3] or not path.is_file():
+            return ()
+        with path.open("rb") as stream:
+            start = stream.read(_BEGINNING_BYTES)
+    except (OSError, ValueError):
+        return ()
+    text = start.decode("utf-8", errors="replace")
+    return tuple(_columns(path.suffix.lower(), text)) if text.strip("\ufeff \n\r\t") else ()
 
 
 def _rank(path: Path) -> tuple[int, int] | None:

@@ -32,11 +32,22 @@ def make_session(
         draft = _read(spec)
         own = spec if spec.suffix == ".json" else None
         return Session(
-            observer=observer, voice=voice, draft=draft, spec=own, understanders=understanders
+            observer=observer,
+            voice=voice,
+            draft=draft,
+            spec=own,
+            understanders=understanders,
+            follows=language is None,
         )
     kept = find_kept(folder)
     draft_kept = kept.draft if kept else None
-    return Session(observer=observer, voice=voice, kept=draft_kept, understanders=understanders)
+    return Session(
+        observer=observer,
+        voice=voice,
+        kept=draft_kept,
+        understanders=understanders,
+        follows=language is None,
+    )
 
 
 def _read(spec: Path) -> Draft:

@@ -6,11 +6,11 @@ from typing import Final
 
 from ftc.spec.finding import EnvironmentFailure, Finding
 from ftc.spec.load import load_document
-from ftc.tui.advice import cheaper, fit, recommend_models, what_if
+from ftc.tui.advice import cheaper, fit, limit, recommend_models, slow, what_if
 from ftc.tui.chain import chain, free_path
 from ftc.tui.conversation import Conversation, draft_text
 from ftc.tui.dialogue import GOAL, Done, Question, next_step
-from ftc.tui.draft import Draft, read_draft
+from ftc.tui.draft import Draft, find_differences, read_draft
 from ftc.tui.explaining import explain
 from ftc.tui.finish import finish, save, spec_path
 from ftc.tui.goal_dialogue import take_option
@@ -77,10 +77,12 @@ def _undo(conversation: Conversation, about: str) -> list[Line]:
     if not conversation.past:
         return [conversation.line("nothing_to_undo"), *conversation.ask()]
     count = min(max(int(read_number(fold(about)) or 1), 1), len(conversation.past))
+    before = conversation.draft
     for _ in range(count):
         conversation.future.append(conversation.draft)
         conversation.draft = conversation.past.pop()
-    told = conversation.line("undone") if count == 1 else conversation.line("undone_many", n=count)
+    key = "undone" if count == 1 else "undone_many"
+    told = conversation.told_difference(key, before, **({} if count == 1 else {"n": count}))
     return [told, *conversation.go_to(conversation.draft)]
 
 
@@ -88,8 +90,20 @@ def _redo(conversation: Conversation, about: str) -> list[Line]:
     del about
     if not conversation.future:
         return [conversation.line("nothing_to_redo"), *conversation.ask()]
-    conversation.past.append(conversation.draft)
-    return [conversation.line("redone"), *conversation.go_to(conversation.future.pop())]
+    before = conversation.draft
+    conversation.past.append(before)
+    lines = conversation.go_to(conversation.future.pop())
+    return [conversation.told_difference("redone", before), *lines]
+
+
+def _changes(conversation: Conversation, about: str) -> list[Line]:
+    """List what differs between the draft at the start and now."""
+    del about
+    start = conversation.past[0] if conversation.past else conversation.draft
+    found = find_differences(start, conversation.draft)
+    key = "changes" if found else "changes.none"
+    told = conversation.line(key, what=conversation.compared(found, start))
+    return [told, *conversation.ask()]
 
 
 def _restart(conversation: Conversation, about: str) -> list[Line]:
@@ -267,4 +281,7 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "what_if": what_if,
     "fit": fit,
     "cheaper": cheaper,
+    "faster": slow,
+    "limit": limit,
+    "changes": _changes,
 }

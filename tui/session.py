@@ -1,43 +1,72 @@
 """The session: reads each message and answers it; front ends only show the answers."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final
 
+from ftc.compiler.knowledge.models import find_model
 from ftc.spec.schema import branches, fields
 from ftc.tui.answers import understand
 from ftc.tui.card import make_card
-from ftc.tui.choices import offer, plan_options
+from ftc.tui.choices import plan_options
 from ftc.tui.conversation import Conversation, draft_text
 from ftc.tui.dialogue import GOAL, Option, Question
 from ftc.tui.draft import Draft
-from ftc.tui.goal_dialogue import settle_goal, take_option, write_and_use
+from ftc.tui.goal_dialogue import (
+    settle_goal,
+    take_option,
+    tell_goal,
+    with_objective,
+    write_and_use,
+)
 from ftc.tui.goals import find_goal
 from ftc.tui.language_model import ModelReader
+from ftc.tui.likely_files import list_spaced, read_columns
 from ftc.tui.line import Line
 from ftc.tui.ordinals import find_offer
 from ftc.tui.request_handlers import handle, save_at
+from ftc.tui.spoken import find_spoken
 from ftc.tui.topic_answers import answer_question
+from ftc.tui.topics import find_topic
+from ftc.tui.understanding.quantities import takes_by_order
 from ftc.tui.understanding.reader import WORDS_ALONE, read
-from ftc.tui.understanding.reading import Change, Choice, Paste, Reading, Understander
+from ftc.tui.understanding.model_wishes import meets
+from ftc.tui.understanding.reading import (
+    Change,
+    Choice,
+    ModelWish,
+    Names,
+    Paste,
+    Reading,
+    Understander,
+)
 from ftc.tui.understanding.sentences import is_question
-from ftc.tui.unknown_gpu import ask_near
+from ftc.tui.unknown_gpu import ask_near, ask_suggested
 from ftc.tui.unused import name_unused
+from ftc.tui.voice import Language, Voice
 
 _MOST_KEYS: Final = 40
+_FILE: Final = re.compile(r"[^\s\"'`,;:()]+\.(?:csv|jsonl|json)\b")
 
 
 @dataclass(slots=True, kw_only=True)
 class Session(Conversation):
-    """A conversation with its messages. `reply` may be slow, because it reads files and the Hub."""
+    """A conversation with its messages. `reply` may be slow, because it reads files and the Hub.
+
+    If it `follows` the user, it answers in the language of two messages in a row. `spoken` is that
+    of the last message whose words show it.
+    """
 
     understanders: tuple[Understander, ...] = (WORDS_ALONE,)
     transcript: list[Line] = field(default_factory=list)
     kept: Draft | None = None
     reading: Reading = field(default_factory=Reading)
     taken: tuple[Change, ...] = ()
+    follows: bool = False
+    spoken: Language | None = None
 
     def start(self) -> tuple[Line, ...]:
         """Greet, and ask the first question, or offer to continue with a saved draft."""
@@ -59,10 +88,21 @@ class Session(Conversation):
         self.transcript.append(Line(who="you", text=text))
         self.reading, self.taken = Reading(), ()
         before = self.draft
-        lines = self._answer(text.strip())
+        switched = [*self._follow(text)] if self.follows else []
+        lines = [*switched, *self._answer(text.strip())]
         if self.draft != before and self.reading.changes:
             lines = list(self._with_card(text, before, lines))
         return self._say(lines)
+
+    def _follow(self, text: str) -> Iterator[Line]:
+        """Answer in the language of this message and the one before, and say so."""
+        spoken = find_spoken(text)
+        if spoken is None:
+            return
+        before, self.spoken = self.spoken, spoken
+        if spoken == before and spoken != self.voice.language:
+            self.voice = Voice(language=spoken)
+            yield self.line("language.follows")
 
     def _with_card(self, text: str, before: Draft, lines: list[Line]) -> Iterator[Line]:
         """Yield the lines; the one about the changes also holds the message's card."""
@@ -106,7 +146,7 @@ class Session(Conversation):
         for understander in self.understanders:
             if understander.sure:
                 reading = understand(
-                    text, self.draft.data, pointer, self._planned(), self._columns()
+                    text, self.draft.data, pointer, self._planned(), self._names(text)
                 )
             else:
                 reading = understander.read(text, self.draft.data)
@@ -127,14 +167,19 @@ class Session(Conversation):
 
     def _aside(self, text: str) -> list[Line] | None:
         """Return the answer to a message about a topic or a goal that sets no field."""
-        answer = answer_question(self, text, None) if is_question(text) else None
+        asks = is_question(text) or find_topic(text) == "no_data"
+        answer = answer_question(self, text, None) if asks else None
         if answer is not None:
             return answer
-        near = ask_near(text)
+        near = ask_near(text) or ask_suggested(text, self._asked_field())
         if near is not None:
+            self.reading = Reading(choices=(near,))
             return self._ask_choice(near)
-        goal = find_goal(text)
-        return None if goal is None else settle_goal(self, goal)
+        found = find_goal(text)
+        if found is None:
+            return None
+        self.reading = Reading(used=(found[1],))
+        return settle_goal(self, found[0])
 
     def _take(self, reading: Reading, text: str, *, sure: bool) -> list[Line]:
         if reading.request is not None:
@@ -143,16 +188,31 @@ class Session(Conversation):
             return [*noted, *(answer or handle(self, reading.request))]
         if reading.paste is not None:
             return self._take_paste(reading, reading.paste)
-        self.goal = self.goal or find_goal(text)
+        if self.goal is None and (found := find_goal(reading.rest)):
+            self.goal = found[0]
+            reading = self.reading = replace(reading, used=(found[1],))
+            reading = self.reading = with_objective(reading, found[0], self.draft)
         if not sure:
             self.proposal = reading.changes
             return [self.line("proposal", "proposal", what=self.compared(reading.changes))]
         refused = [self._refuse(change) for change in reading.refused]
         lines = self.apply(reading.changes) if reading.changes else []
+        lines = [*self._remarks(reading), *lines]
         if reading.asked is None:
             return [*refused, *(lines or self.ask())]
         noted = [line for line in lines if line.kind == "noted"]
         return [*refused, *noted, *self._ask_choice(reading.asked)]
+
+    def _remarks(self, reading: Reading) -> Iterator[Line]:
+        """Yield what the user should know about the values that were read."""
+        if reading.used and self.goal is not None:
+            yield tell_goal(self, self.goal)
+        for change in reading.changes:
+            if takes_by_order(change):
+                yield self.line("sample", what=_label(change.value))
+            unknown = change.pointer.startswith("/data/columns/") and self.situation.data is None
+            if unknown and change.value is not None and not self._names("").columns:
+                yield self.line("column_unchecked", what=_label(change.value))
 
     def _take_paste(self, reading: Reading, paste: Paste) -> list[Line]:
         """Say how many lines were pasted, which keys were taken over, and which were not."""
@@ -212,19 +272,45 @@ class Session(Conversation):
         named = next((each for each in self.options if each.label.casefold() == folded), None)
         return named or find_offer(text, self.options)
 
-    def _columns(self) -> tuple[str, ...]:
-        """Return the columns of the data; none while they are not known."""
-        return () if self.situation.data is None else self.situation.data.columns
+    def _names(self, text: str) -> Names:
+        """Return the files with spaces that a message may name, and the columns of the data."""
+        folder = self.observer.folder
+        files = list_spaced(folder) if "." in text else ()
+        named = [*(name for name in files if name in text), *_FILE.findall(text)]
+        if not named and self.situation.data is not None:
+            return Names(files=files, columns=self.situation.data.columns)
+        source = named[0] if named else self.draft.get("/data/source")
+        columns = read_columns(folder / source) if isinstance(source, str) else ()
+        return Names(files=files, columns=columns)
 
     def _planned(self) -> dict[str, Any]:
         """Return the plan's values by the pointers of their fields."""
+        data = self.situation.data
+        rows = {} if data is None else {"/data/max_rows": data.usable_rows}
         if self.situation.plan is None:
-            return {}
+            return rows
         decided = self.situation.plan.decisions.items()
         names = {field.pointer: field.name.rpartition(".")[2] for field in fields()}
-        return {at: decided[name].value for at, name in names.items() if name in decided}
+        return {at: decided[name].value for at, name in names.items() if name in decided} | rows
+
+    def _wish(self, choice: Choice, wish: ModelWish) -> list[Line]:
+        """Keep a wish about the model; ask for one unless the draft's own is as wished."""
+        self.model_wish = self.model_wish.joined(wish)
+        own = self.draft.get("/model/id")
+        known = find_model(str(own)) if own is not None else None
+        if known is not None and meets(self.model_wish, known):
+            return [self.line("wish.met", model=own), *self.ask()]
+        question = self.offer(Question(pointer=choice.pointer))
+        if not question.options:
+            self.model_wish = ModelWish()
+            return [self.line("wish.none", words=choice.words), *self.ask()]
+        self.step, self.tabled = question, ()
+        line = self.line("wish.asked", words=choice.words)
+        return [*self.table(), Line(who="ftc", text=line.text, kind="question")]
 
     def _ask_choice(self, choice: Choice) -> list[Line]:
+        if choice.wish is not None:
+            return self._wish(choice, choice.wish)
         options = tuple(
             Option(
                 label=_label(value),
@@ -241,7 +327,7 @@ class Session(Conversation):
         if not options and choice.pointer in _enums():
             self.step = replace(self.step, options=tuple(_enum_options(choice)))
         elif not options:
-            self.step = offer(self.step, self.draft, self.situation, self.observer, goal=self.goal)
+            self.step = self.offer(self.step)
         key = choice.why or ("which_one" if options else "which_value")
         line = self.line(key, words=choice.words, what=_label(choice.values[0] if options else ""))
         text = line.text if options else f"{line.text}\n{self.voice.ask(choice.pointer)}"

@@ -90,10 +90,11 @@ class Observer:
     resolver: Resolver = field(default_factory=Resolver)
     listed: tuple[Wish, tuple[Pick, ...]] | None = None
 
-    def look(self, draft: Draft) -> Situation:
+    def look(self, draft: Draft, *, offers: bool = True) -> Situation:
         """Return the situation of a draft; reads files, and asks the Hub if the draft names it.
 
-        What rests on a field that is not filled in yet is not looked up.
+        What rests on a field that is not filled in yet is not looked up. Without `offers`, a plan
+        that does not fit lists no changes that would: they take longer than the plan itself.
         """
         data = completed(draft)
         text = json.dumps(data)
@@ -107,6 +108,7 @@ class Observer:
             update=True,
             resolver=self.resolver,
             unsaid=[fact for fact, pointer in _NEEDED.items() if not draft.has(pointer)],
+            offers=offers,
         )
         return Situation(
             spec=spec,

@@ -6,6 +6,7 @@ from typing import Final
 
 from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.plan.plan import Plan
+from ftc.compiler.resolve.facts import DataFacts
 from ftc.tui.advice import recommend_models, slow
 from ftc.tui.conversation import Conversation
 from ftc.tui.dialogue import Question
@@ -104,7 +105,8 @@ def _privacy(conversation: Conversation, text: str) -> list[Line]:
 def _cost(conversation: Conversation, text: str) -> list[Line]:
     plan, voice = conversation.situation.plan, conversation.voice
     if asked := tuple(read_prices(Message(text))):  # "at $2 an hour": tried, not set
-        plan = conversation.observer.look(conversation.draft.changed(asked)).plan
+        tried = conversation.draft.changed(asked)
+        plan = conversation.observer.look(tried, offers=False).plan
     if plan is None or plan.time is None:
         return _told(conversation, conversation.line("topic.cost.any"))
     if plan.cost is None:
@@ -156,6 +158,42 @@ def _memory(conversation: Conversation, text: str) -> list[Line]:
     return _told(
         conversation, conversation.line("topic.memory", peak=peak, parts=named, plan=outlook)
     )
+
+
+def _dropped(conversation: Conversation, text: str) -> list[Line]:
+    """Say how many rows are left out, and why."""
+    del text
+    facts = conversation.situation.data
+    if facts is None:
+        return _told(conversation, conversation.line("topic.dropped.any"))
+    kinds = {
+        "blank": facts.blank_rows,
+        "duplicate": facts.duplicate_rows,
+        "malformed": facts.malformed_rows,
+        "limit": max(0, _clean_rows(facts) - facts.usable_rows),
+    }
+    reasons = [
+        conversation.voice.say(f"topic.dropped.{kind}", rows=rows)
+        for kind, rows in kinds.items()
+        if rows
+    ]
+    told = [
+        conversation.line(
+            "topic.dropped" if reasons else "topic.dropped.none",
+            rows=facts.rows,
+            used=facts.usable_rows,
+            reasons=", ".join(reasons),
+        )
+    ]
+    plan = conversation.situation.plan
+    if plan is not None:
+        held = plan.decisions.validation_rows.value + plan.decisions.test_rows.value
+        told.append(conversation.line("topic.dropped.held", held=held))
+    return _told(conversation, *told)
+
+
+def _clean_rows(facts: DataFacts) -> int:
+    return facts.rows - facts.blank_rows - facts.duplicate_rows - facts.malformed_rows
 
 
 def _rows(conversation: Conversation, text: str) -> list[Line]:
@@ -217,6 +255,21 @@ def _overfitting(conversation: Conversation, text: str) -> list[Line]:
     return _told(conversation, *lines)
 
 
+def _resume(conversation: Conversation, text: str) -> list[Line]:
+    """Say what an interrupted run loses, and how it goes on."""
+    del text
+    plan = conversation.situation.plan
+    lines = [conversation.line("topic.resume")]
+    if plan is not None:
+        lines.append(conversation.line("topic.resume.steps", steps=plan.decisions.save_steps.value))
+    return _told(conversation, *lines)
+
+
+def _next(conversation: Conversation, text: str) -> list[Line]:
+    del text
+    return _told(conversation, conversation.line("topic.next"))
+
+
 def _ollama(conversation: Conversation, text: str) -> list[Line]:
     """Say how Ollama gets the result; propose a GGUF type if none is exported."""
     del text
@@ -260,6 +313,9 @@ _ANSWERS: Final[Mapping[Topic, Answer]] = {
     "privacy": _privacy,
     "slow": _slow,
     "overfitting": _overfitting,
+    "resume": _resume,
+    "next": _next,
+    "dropped": _dropped,
     "rows": _rows,
     "ollama": _ollama,
     "cost": _cost,

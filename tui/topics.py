@@ -11,8 +11,8 @@ from ftc.tui.understanding.lexicon import any_of
 from ftc.tui.understanding.message import fold
 
 Topic = Literal[
-    "no_data", "licence", "privacy", "slow", "overfitting", "rows", "ollama", "cost", "memory",
-    "time", "models",
+    "no_data", "licence", "privacy", "slow", "overfitting", "resume", "next", "dropped", "rows",
+    "ollama", "cost", "memory", "time", "models",
 ]  # fmt: skip
 TOPICS: Final[tuple[Topic, ...]] = get_args(Topic)
 

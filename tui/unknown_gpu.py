@@ -8,6 +8,7 @@ from ftc.compiler.knowledge.accelerators import (
     all_accelerators,
     find_accelerator,
     find_other_maker,
+    suggest,
 )
 from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.reading import Choice
@@ -19,6 +20,8 @@ _NAME: Final = re.compile(
     r"[abhlpt]\d{2,4}s?)\b"
 )
 _COUNT: Final = re.compile(r"^(?:gpu |una |an? |\d+ ?x ?)")
+_GPU: Final = "/hardware/gpu"
+_LONGEST_ANSWER: Final = 4
 _MOST: Final = 4
 _ALIKE: Final = 0.4
 
@@ -30,11 +33,19 @@ def ask_near(text: str) -> Choice | None:
         return None
     wanted = _COUNT.sub("", match[0])
     return Choice(
-        pointer="/hardware/gpu",
+        pointer=_GPU,
         values=find_near(wanted),
         words=text[match.start() + len(match[0]) - len(wanted) : match.end()],
         why="gpu.unknown",
     )
+
+
+def ask_suggested(text: str, asked: str | None) -> Choice | None:
+    """Return the question which GPU a bare answer means, if it shares a number with some."""
+    if asked != _GPU or len(text.split()) > _LONGEST_ANSWER or not re.search(r"\d", text):
+        return None
+    names = suggest(text).names
+    return Choice(pointer=_GPU, values=names, words=text, why="gpu.unknown") if names else None
 
 
 def find_near(name: str) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from ftc.commands import COMMANDS
 from ftc.commands.options import can_draw, format_option
 from ftc.report.json_output import dump
 from ftc.report.watch import runs_data
+from ftc.tui.voice import Voice, find_language
 from ftc.tui.watch.plain import follow
 from ftc.tui.watch.run import Watched
 
@@ -34,9 +35,11 @@ def command(bundles: tuple[Path, ...], *, plain: bool, once: bool, report: str) 
         click.echo(dump(runs_data(runs)))
     elif plain or once or not can_draw():
         columns = shutil.get_terminal_size((100, 24)).columns
-        follow(bundles, sys.stdout, columns=min(columns, 110), once=once)
+        voice = Voice(language=find_language())
+        follow(bundles, sys.stdout, columns=min(columns, 110), once=once, voice=voice)
     else:
         from ftc.tui.watch.app import Watch  # noqa: PLC0415 - Textual is slow to import
 
         watched = tuple(Watched(bundle) for bundle in bundles)
-        Watch(watched, tuple(each.look(time.time()) for each in watched)).run()
+        runs = tuple(each.look(time.time()) for each in watched)
+        Watch(watched, runs, voice=Voice(language=find_language())).run()

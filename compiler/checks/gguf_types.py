@@ -2,6 +2,7 @@
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, rule
@@ -9,6 +10,7 @@ from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.knowledge.gguf_types import block_weights, file_type
 from ftc.compiler.plan.gguf.size import choose_types, falls_back, weight_bytes
+from ftc.compiler.plan.gguf.tensors import list_tensors
 from ftc.spec.message import Message
 from ftc.spec.sections import GgufType
 
@@ -106,7 +108,8 @@ def _narrow_share(shape: Shape | None, kind: GgufType) -> float:
     """Return how much of the layers' weights are in rows too narrow for the file's own type."""
     if shape is None:
         return 0.0
-    layers = [t for t, _ in choose_types(shape, kind) if t.layer >= 0 and not t.kept]
+    one = list_tensors(replace(shape, layers=min(1, shape.layers)))  # all layers are alike
+    layers = [tensor for tensor in one if tensor.layer >= 0 and not tensor.kept]
     narrow = sum(tensor.weights for tensor in layers if falls_back(tensor, kind))
     return narrow / max(1, sum(tensor.weights for tensor in layers))
 

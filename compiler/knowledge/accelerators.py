@@ -56,6 +56,11 @@ class Accelerator:
     link: Literal["nvlink", "pcie"]
     source: str
 
+    @property
+    def is_laptop(self) -> bool:
+        """Whether it is soldered into a laptop, so that nobody rents or adds one."""
+        return "-Laptop" in self.name
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
@@ -165,6 +170,7 @@ def _words(text: str) -> frozenset[str]:
     text = re.sub(r"\b(rtx|gtx)(?=a?\d)", r"\1 ", text)
     text = re.sub(r"(?<=\d{4})(ti|super)\b", r" \1", text)
     text = re.sub(r"\bsxm\d\b", "sxm", text)
+    text = re.sub(r"\b(?:mobile|notebook)\b", "laptop", text)
     words = frozenset(re.findall(r"[a-z0-9]+", text))
     return words - _NOISE or words
 

@@ -83,7 +83,8 @@ def test_the_goal_comes_first(folder: Path) -> None:
 )
 def test_a_goal_is_recognised_in_three_languages(text: str, goal: str | None) -> None:
     """The words decide, with or without accents."""
-    assert find_goal(text) == goal
+    found = find_goal(text)
+    assert (found and found[0]) == goal
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -362,13 +362,14 @@ def test_bits_answer_the_question_about_files(session: Session) -> None:
 
 
 def test_talk_does_not_answer_a_question_about_a_column(session: Session) -> None:
-    """A sentence is no column; a column of the file is."""
+    """A sentence is no column, nor is a name that the file lacks; a column of the file is."""
     session.reply("qwen 2.5 7b on a 4090, tickets.csv, dpo")
     assert (asked(session) or "").startswith("/data/columns/")
-    session.reply("hmm, not sure about that")
-    assert spec(session)["data"] == "tickets.csv"
-    session.reply("message")
-    assert spec(session)["data"] == {"source": "tickets.csv", "columns": {"prompt": "message"}}
+    for said in ("hmm, not sure about that", "message"):
+        session.reply(said)
+        assert spec(session)["data"] == "tickets.csv"
+    session.reply("text")
+    assert spec(session)["data"] == {"source": "tickets.csv", "columns": {"prompt": "text"}}
 
 
 def test_a_price_in_a_question_is_tried_and_not_set(session: Session) -> None:

@@ -123,7 +123,8 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
         return True
     if folded[start:end][-1:].isdigit() and _UP_TO.match(after):
         return True
-    return bool(_FURTHER.match(after) or _MORE_INSIDE.search(folded[start:end]))
+    inside = change.pointer != "/data/max_length" and _MORE_INSIDE.search(folded[start:end])
+    return bool(_FURTHER.match(after) or inside)
 
 
 def _around(ends: re.Pattern[str], text: str, start: int, end: int) -> tuple[int, int]:

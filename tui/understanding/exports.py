@@ -33,6 +33,8 @@ _BITS: Final = re.compile(
 _ADAPTER: Final = re.compile(rf"\b(?:the |l'|el )?{any_of(WORDS['adapter_gguf'])}\b")
 _FLOATS: Final = re.compile(r"\bb?f16\b")
 _MORE: Final = re.compile(rf"\b{any_of(WORDS['more'])}\b")
+#: "no export", "sense exportar": no file at all.
+_NO_EXPORT: Final = re.compile(rf"\b{any_of(WORDS['no_export'])}(?!\w)")
 _USUAL: Final = "Q4_K_M"
 #: The most words of a text that names only bits.
 _BARE_WORDS: Final = 5
@@ -48,6 +50,10 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
         words, wanted = message.words(*match.span()), not message.denied(match.start())
         yield Change(pointer="/export/adapter", value=wanted, words=words)
     found = sorted(_find(message))
+    if not found and (none := _NO_EXPORT.search(message.folded)):
+        message.cross_out(*none.span())
+        yield Change(pointer="/export/types", value=[], words=message.words(*none.span()))
+        return
     if found and more:
         found = sorted([*found, *_find_floats(message, found[0][0])])
     general = [(m.start(), m.end(), message.denied(m.start())) for m in message.take(_ANY_GGUF)]

@@ -1,17 +1,16 @@
-"""Files and columns: the data set, which column holds what, a system message, a name."""
+"""Files and texts: the data set, a system message, a name."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final
 
-from ftc.tui.understanding.lexicon import WORDS, any_of
-from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.lexicon import QUOTES, WORDS, any_of
+from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.reading import Change, Choice, value_at
 
-_QUOTES: Final = r"[\"'\u201c\u201d\u00ab\u00bb`]"
 _QUOTED_FILE: Final = re.compile(
-    rf"{_QUOTES}(?P<path>[^\"\u201c\u201d\u00ab\u00bb`]+?\.(?:csv|jsonl|json|parquet)){_QUOTES}"
+    rf"{QUOTES}(?P<path>[^\"\u201c\u201d\u00ab\u00bb`]+?\.(?:csv|jsonl|json|parquet)){QUOTES}"
 )
 _FILE: Final = re.compile(
     r"(?P<path>(?:[a-z]:)?[^\s\"'`,;:!?()\x00]+\.(?:csv|jsonl|json|parquet|xlsx?|ods|tsv|txt|docx?|pdf|arrow))(?![\w/\\])"
@@ -30,7 +29,7 @@ _SYSTEM: Final = re.compile(
 )
 _QUOTED: Final = re.compile(
     r"\s*(?:=|:|is|of|to|a|es|de|sera|saying|que (?:digui|diga|diu|dice))?\s*"
-    rf"(?P<quote>{_QUOTES})"
+    rf"(?P<quote>{QUOTES})"
 )
 _AFTER_COLON: Final = re.compile(
     r"(?: (?:should say|must say|ha de dir|debe decir|tiene que decir))?\s*:\s*(?P<text>\S[^\n]*)"
@@ -40,67 +39,42 @@ _TRACKER: Final = re.compile(
 )
 _PROJECT: Final = re.compile(
     rf"\b(?:project(?:e|o)?)(?: (?:called|named|anomenat|llamado))?:? "
-    rf"{_QUOTES}?(?P<name>[a-z0-9][\w-]*){_QUOTES}?(?=\s*(?:$|[.,;!]))"
+    rf"{QUOTES}?(?P<name>[a-z0-9][\w-]*){QUOTES}?(?=\s*(?:$|[.,;!]))"
 )
 #: The end of a quotation; an apostrophe inside a word does not end it.
 _CLOSING: Final = {"\u201c": "\u201d", "\u00ab": "\u00bb", "'": r"'(?!\w)"}
 _NAME: Final = re.compile(
     rf"\b{any_of(WORDS['called'])}\s*:?\s*"
-    rf"{_QUOTES}?(?P<name>[a-z0-9][a-z0-9 _-]*[a-z0-9]|[a-z0-9]){_QUOTES}?(?=\s*(?:$|[.,;!]))"
+    rf"{QUOTES}?(?P<name>[a-z0-9][a-z0-9 _-]*[a-z0-9]|[a-z0-9]){QUOTES}?(?=\s*(?:$|[.,;!]))"
 )
 _NO_LABEL: Final = re.compile(
     r"(?:after|as|like|what|whatever|something|com|como|algo|(?:\S+ ){3})"
 )
-_COLUMN_WORD: Final = r"(?:columna?|field|camp|campo)"
-_NO_NAME: Final = r"(?!(?:columna?|fields?|camp|campo|it|that|them|is|are|it'?s)\b)"
-_IDENTIFIER: Final = rf"{_QUOTES}?{_NO_NAME}(?P<column>[a-z_]\w*(?:[.-]\w+)*){_QUOTES}?"
-_THE: Final = r"(?:the |la |el |les |las |los )?"
-_IS: Final = r"(?: (?:are|is|live|lives|sit|sits|es|son|esta|estan|viuen|viven))?"
-_HOLDS: Final = r"(?:is|holds|has|contains|as|es|son|te|tiene|conte|contiene|com a|como)"
-_CALLED: Final = (
-    r"(?:\s*[=:]|(?: (?:que es diu|que se llama|es diu|se llama|called|named|is|es)){1,2})?"
-)
-_FORMS: Final = (
-    _THE
-    + r"(?:{words})"
-    + _IS
-    + r"(?: (?:in|from|a|en))? ?"
-    + _THE
-    + _COLUMN_WORD
-    + " "
-    + _IDENTIFIER,
-    _COLUMN_WORD + " " + _IDENTIFIER + " " + _HOLDS + " " + _THE + r"(?:{words})\b",
-    r"(?:{words}) " + _COLUMN_WORD + _CALLED + " " + _IDENTIFIER,
-    _THE + r"(?:{words})" + _IS + r" (?:in|from|a|en) " + _THE + _IDENTIFIER + " " + _COLUMN_WORD,
-    r"(?:{words})\s*(?:=|->|<-)\s*" + _IDENTIFIER,
-    r"(?:use|using|take|with|and|fes servir|usa|agafa|amb|con|i|y) "
-    + _THE
-    + _IDENTIFIER
-    + r" (?:as|com a?|como) "
-    + _THE
-    + r"(?:{words})\b",
-    _THE
-    + r"(?:{words})"
-    + _IS
-    + r" (?:in|from|a|en) "
-    + _THE
-    + rf"{_QUOTES}(?P<column>[a-z_]\w*(?:[.-]\w+)*){_QUOTES}",
-    _COLUMN_WORD + r" (?:de |of |for |d')" + _THE + r"(?:{words})" + _CALLED + " " + _IDENTIFIER,
-)
-_COLUMNS: Final = tuple(
-    (role, re.compile(r"\b" + form.replace("{words}", any_of(words))))
-    for role, words in WORDS["columns"].items()
-    for form in _FORMS
-)
 _LONGEST_NAME: Final = 63
 
 
-def read_files(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
-    """Yield the data file that the message names, or the files of a mixture in their order.
+def take_known_files(message: Message, files: Sequence[str]) -> Mapping[int, str]:
+    """Return the existing files that the message names, by their place; cross them out.
 
-    A file for validation or test alone is asked about: a spec divides one source into splits.
+    The longest name comes first: "tickets 2024.csv" is not "2024.csv".
     """
     named: dict[int, str] = {}
+    for name in sorted(files, key=len, reverse=True):
+        pattern = re.compile(rf"(?<![\w./\\-]){re.escape(fold(name))}(?![\w/\\])")
+        for match in message.take(pattern):
+            if not message.denied(match.start()):
+                named[match.start()] = name
+    return named
+
+
+def read_files(
+    message: Message, draft: Mapping[str, Any], known: Mapping[int, str]
+) -> Iterator[Change | Choice]:
+    """Yield the data file that the message names, or the files of a mixture in their order.
+
+    `known` are the existing files that were taken before, by their place. A file for validation or test alone is asked about: a spec divides one source into splits.
+    """
+    named = dict(known)
     apart = []
     for pattern in (_QUOTED_FILE, _FILE):
         for match in message.take(pattern):
@@ -164,12 +138,3 @@ def _read_unquoted(message: Message, match: re.Match[str]) -> Iterator[Change]:
         text = message.words(*found.span("text"))
         message.cross_out(match.start(), found.end())
         yield Change(pointer="/data/system", value=text, words=text)
-
-
-def read_columns(message: Message) -> Iterator[Change]:
-    """Yield the column of each role, with its name as written."""
-    for role, pattern in _COLUMNS:
-        for match in message.take(pattern):
-            column = message.words(*match.span("column"))
-            words = message.words(*match.span())
-            yield Change(pointer=f"/data/columns/{role}", value=column, words=words)

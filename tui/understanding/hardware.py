@@ -30,8 +30,10 @@ _COUNT_ALONE: Final = re.compile(
     rf"|\b(?:(?:in )?(?:have|got)|(?:en )?tinc|(?:en )?tengo|hay)\s+(?P<has>{NUMBER})\s*$"
 )
 _SOME_OF: Final = re.compile(
-    rf"\b(?P<number>{NUMBER}) (?:of|out of|de) (?:the |my |our |les |las |mis )?(?:{NUMBER}) "
-    r"(?:gpus?|cards?|targetes|tarjetas|grafiques|graficas)\b"
+    rf"\b(?P<number>{NUMBER}) (?:of|out of|de) "
+    rf"(?:(?:(?:the|my|our|les|las|mis|els|los|nuestras) |les meves |les nostres )(?:{NUMBER} )?"
+    rf"|{NUMBER} )(?:gpus?|cards?|targetes|tarjetas|grafiques|graficas)\b"
+    r"(?! (?:is|are|was|were|es|esta|estan|son)\b)"
 )
 #: "16 H100 on two nodes": per node, or in all?
 _OVER_NODES: Final = re.compile(
@@ -66,12 +68,12 @@ _ROUNDING: Final = 4
 _RECENT: Final = (7, 5)
 _LAPTOP: Final = re.compile(r"\b(?:laptops?|notebook|portatil(?:es)?|mobile)\b")
 _CARD: Final = (
-    r"(?:gpus?|(?:graphics )?cards?|vram|targetes?|tarjetas?|graficas?|grafiques|one|de vram)"
+    r"(?:gpus?|(?:graphics )?cards?|(?:of |de )?vram|targetes?|tarjetas?|graficas?|grafiques|one)"
 )
 _SIZED: Final = re.compile(
-    rf"\b(?P<size>\d+) ?(?:gi?b|g|gigas?|gigues)(?: (?:of |de )?(?:vram|memory|memoria))? {_CARD}\b"
+    rf"\b(?P<size>\d+) ?(?:gi?b|g|gigas?|gigs?|gigues)(?: (?:of |de )?(?:vram|memory|memoria))? {_CARD}\b"
     r"|\b(?:gpus?|cards?|targeta|tarjeta|grafica)(?: grafica)? (?:with|of|de|amb|con) "
-    r"(?P<much>\d+) ?(?:gi?b|g|gigas?|gigues)\b(?: (?:of |de )?(?:vram|memory|memoria))?"
+    r"(?P<much>\d+) ?(?:gi?b|g|gigas?|gigs?|gigues)\b(?: (?:of |de )?(?:vram|memory|memoria))?"
 )
 _APPLE: Final = re.compile(
     r"\b(?:mac(?:book)?s?|apple silicon|imac)(?: (?:pro|air|studio|mini))?(?: m[1-5])?"
@@ -119,11 +121,14 @@ def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
         if find_other_maker(name, whole=True) is not None and _APPLE.search(fold(words)):
             yield Choice(pointer="/hardware/gpu", values=("cpu",), words=words, why="no_cuda")
             continue
-        if _LAPTOP.search(message.folded):
-            yield Choice(
-                pointer="/hardware/gpu", values=_smaller(name), words=words, why="laptop_gpu"
-            )
-            continue
+        if _LAPTOP.search(message.folded) and not _is_laptop(name):
+            around = message.clause(begin, stop)
+            own = _in_laptop(written[start:end]) if _LAPTOP.search(around) else None
+            if own is None:
+                values = tuple(filter(None, (_in_laptop(written[start:end]), *_smaller(name))))
+                yield Choice(pointer=_GPU, values=values, words=words, why="laptop_gpu")
+                continue
+            name = own
         if _is_another(name, message.folded[end:]):
             yield Choice(pointer=_GPU, values=(name,), words=words, why="unsure")
             continue
@@ -152,7 +157,12 @@ def _read_unnamed(message: Message) -> Iterator[Change | Choice]:
         yield Choice(pointer="/hardware/gpu", values=("cpu",), words=words, why="no_cuda")
     for match in message.take(_SIZED):
         size = read_number(match["size"] or match["much"])
-        fitting = [each for each in all_accelerators() if each.memory_gib == size]
+        mobile = _LAPTOP.search(message.folded) is not None
+        fitting = [
+            each
+            for each in all_accelerators()
+            if each.memory_gib == size and each.is_laptop is mobile
+        ]
         values = tuple(each.name for each in fitting if each.compute_capability >= _RECENT)
         words = message.words(*match.span())
         yield Choice(pointer="/hardware/gpu", values=values[-_MOST_OFFERS:], words=words)
@@ -174,6 +184,16 @@ def _is_another(name: str, after: str) -> bool:
     sized = _WITH_MEMORY.match(after)
     differs = sized and known and abs(int(sized["size"]) - known.memory_gib) > _ROUNDING
     return bool(differs or (known and _VARIANT.match(after)))
+
+
+def _is_laptop(name: str) -> bool:
+    return any(each.name == name and each.is_laptop for each in all_accelerators())
+
+
+def _in_laptop(said: str) -> str | None:
+    """Return the laptop's GPU of a card's name, or None if the table has none."""
+    found = find_accelerator(f"{said} laptop")
+    return None if found is None else found.accelerator.name
 
 
 def _smaller(name: str) -> tuple[str, ...]:

@@ -15,6 +15,9 @@ from ftc.tui.voice import LANGUAGES
 WORDS: Final[Mapping[str, Any]] = json.loads(
     (files("ftc.tui.understanding") / "words.json").read_text(encoding="utf-8")
 )
+#: The quotation marks that people type.
+QUOTES: Final = r"[\"'\u201c\u201d\u00ab\u00bb`]"
+
 NUMBER_WORDS: Final[Mapping[str, int]] = {
     "a single": 1, "single": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6,
     "seven": 7, "eight": 8, "ten": 10, "sixteen": 16, "dual": 2, "a pair of": 2, "a couple of": 2,

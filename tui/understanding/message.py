@@ -8,6 +8,7 @@ from typing import Final
 
 from ftc.tui.understanding.lexicon import NEGATORS
 from ftc.tui.understanding.numerals import find_numerals, replace_percent
+from ftc.tui.understanding.typos import find_typos
 
 _CROSSED: Final = "\x00"
 _LONGEST_CLAUSE: Final = 160
@@ -55,7 +56,10 @@ class Message:
     def __post_init__(self) -> None:
         plain = replace_percent(fold(self.written))
         text, origin, done = [], [], 0
-        for number in find_numerals(plain):
+        found = sorted((*find_numerals(plain), *find_typos(plain)), key=lambda each: each.start)
+        for number in found:
+            if number.start < done:
+                continue
             text.append(plain[done : number.start] + number.digits)
             origin += [(place, place + 1) for place in range(done, number.start)]
             origin += [(number.start, number.end)] * len(number.digits)
@@ -74,6 +78,8 @@ class Message:
     def cross_out(self, start: int, end: int) -> None:
         """Hide a range from all later readers."""
         end = min(end, len(self.folded))
+        if start >= end:
+            return
         self.folded = self.folded[:start] + _CROSSED * (end - start) + self.folded[end:]
 
     def words(self, start: int, end: int) -> str:

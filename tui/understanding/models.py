@@ -30,7 +30,7 @@ _MODEL_BEFORE: Final = re.compile(
 _PART: Final = re.compile(
     r"\d+(?:\.\d+)?[bm]\b|\d+x\d+b|v\d+(?:\.\d+)?|\d+(?:\.\d+)?k|[a-z]+|\d+(?:\.\d+)?"
 )
-_SPLIT: Final = re.compile(r"[\s\-_/]*|\s+(?:de|of)\s+")
+_SPLIT: Final = re.compile(r"[\s\-_]*|/|\s+(?:de|of)\s+")
 #: A size beside the name ("the small one, 2b") distinguishes models with the same name.
 _SIZE: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+)?[bm]\b")
 #: "the 14", "el de 14": a size if the draft's family has it.
@@ -81,21 +81,22 @@ def read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change |
         if not message.denied(match.start()):
             words = message.words(*match.span())
             yield Choice(pointer=_POINTER, values=(), words=words, why="closed_model")
-    found = _find_name(message)
-    if found is None:
+    named = False
+    while (found := _find_name(message)) is not None:
+        named = True
+        start, end, models, exact = found
+        words = message.words(start, end)
+        denied = message.denied(start, end)
+        message.cross_out(start, end)
+        if denied:
+            continue
+        if len(models) == 1 and exact:
+            yield Change(pointer=_POINTER, value=models[0].id, words=words)
+        else:
+            values = tuple(model.id for model in models[:_MOST_CHOICES])
+            yield Choice(pointer=_POINTER, values=values, words=words)
+    if not named:
         yield from _read_size(message, draft)
-        return
-    start, end, models, exact = found
-    words = message.words(start, end)
-    denied = message.denied(start, end)
-    message.cross_out(start, end)
-    if denied:
-        return
-    if len(models) == 1 and exact:
-        yield Change(pointer=_POINTER, value=models[0].id, words=words)
-    else:
-        values = tuple(model.id for model in models[:_MOST_CHOICES])
-        yield Choice(pointer=_POINTER, values=values, words=words)
 
 
 def _read_size(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:

@@ -93,14 +93,40 @@ _NUMERAL: Final = re.compile(
     rf"(?:[ ](?:point|coma|punto|punt)[ ](?P<decimals>{_PHRASE}))?"
     rf")(?![\w·])"
 )
+_HALF: Final = 0.5
+_TIMED: Final = r"(?:epochs?|epoca|epoques|epocas|hours?|hora|hores|horas|days?|dies?|dias?)"
+_AND_HALF: Final = r"(?:and a half|i mig|i mitja|y medi[oa])"
+_HALVES: Final = re.compile(
+    rf"(?<![\w.,])(?:(?P<before>\d+|{_PHRASE})[ -]{_AND_HALF}"
+    rf"|(?:(?P<after>\d+|an?|{_PHRASE})[ ])?(?P<unit>{_TIMED})[ ]{_AND_HALF}"
+    rf"|(?:half an?|half|mitja|mig|media|medio)[ ](?P<half>{_TIMED}))\b"
+)
 _PERCENT: Final = re.compile(r"(?<=\d) ?(?:per ?cent|por ciento|percent)\b")
 
 
 def find_numerals(folded: str) -> Iterator[Numeral]:
     """Yield the phrases of a folded text that digits replace, from left to right."""
+    halves = list(_find_halves(folded))
+    found = [*halves]
     for match in _NUMERAL.finditer(folded):
         digits = _digits(match)
-        if digits is not None:
+        if digits is None or any(match.start() < h.end and h.start < match.end() for h in halves):
+            continue
+        found.append(Numeral(start=match.start(), end=match.end(), digits=digits))
+    yield from sorted(found, key=lambda numeral: numeral.start)
+
+
+def _find_halves(folded: str) -> Iterator[Numeral]:
+    """Yield "one and a half" and "epoca i mitja" as numbers with a fraction, with their unit."""
+    for match in _HALVES.finditer(folded):
+        if match["half"] is not None:
+            amount: float | None = 0.0
+        else:
+            said = match["before"] or match["after"]
+            amount = 1.0 if said in (None, "a", "an") else _amount(said)
+        if amount is not None:
+            unit = match["half"] or match["unit"]
+            digits = f"{amount + _HALF:g}" + (f" {unit}" if unit else "")
             yield Numeral(start=match.start(), end=match.end(), digits=digits)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
-from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reading import Change, Choice
 
@@ -35,13 +35,15 @@ _SHARE: Final = re.compile(
     r"\b(?P<number>\d+(?:[.,]\d+)?)\s*%\s*(?:(?:of |de )?(?:the |les |las |los )?"
     r"(?:data|rows|steps|dades|files|passos|datos|filas|pasos)?\s*"
     r"(?:for|as|of|en|del?|d'|com a|como|per(?: al?)?|para(?: el| la)?)?\s*(?:the |el |la |l')?)?"
-    r"(?P<what>test(?:ing)?|validation|validacio(?:n)?|eval(?:uation)?|prova|proves|prueba|pruebas"
+    r"(?P<what>test(?:ing)?|validat\w+|validacio(?:n)?|validar|eval(?:uat\w+)?|evalua\w+|avalua\w+"
+    r"|prova|provar|proves|prueba|pruebas|probar"
     r"|warm[ -]?up|escalfament|calentamiento|held out|hold[ -]?out|reservat|reservado)"
 )
 _MEASURED: Final = re.compile(
     r"\b(?P<what>eval\w*|avalua\w*|valid\w*|test\w*|prova\w*|prueba\w*)"
     r"(?: (?:on|with|amb|con|en|=))?(?: (?:the|el|un))?\s*(?P<number>\d+(?:[.,]\d+)?)\s*%"
 )
+_UNJUDGED: Final = re.compile(r"\b(?:eval(?:uat(?:e|ion|ing))?|avalua(?:cio|r)|evalua(?:cion|r))\b")
 _SPLIT: Final = re.compile(
     r"\b(?P<what>validation|validacion?|test|proves|pruebas)(?: (?:split|set|data|rows))?\b"
 )
@@ -79,10 +81,16 @@ _PRICE: Final = re.compile(
     r"(?:[$\u20ac\u00a3] ?(?P<price>\d+(?:[.,]\d+)?)|(?P<after>\d+(?:[.,]\d+)?) ?"
     r"(?:[$\u20ac\u00a3]|euros?|eur|dollars?|dolars?|dolares|usd|bucks|(?P<cents>cents?|centims|centimos)))"
     r" ?(?:/ ?|per |an? |por |la |l'|al? )(?:hour|hr|h|hora)\b"
+    r"|(?<![\w.,])(?:at|a|por|for|@) ?(?P<bare>\d+(?:[.,]\d+)?) ?(?:/ ?|per |an |por |la |l'|a l')"
+    r"(?:hour|hr|h|hora)\b"
 )
 _ROWS: Final = "/data/max_rows"
 #: "I have 300 examples" states a number; it sets no limit.
 _LIMITING: Final = re.compile(rf"\b{any_of(WORDS['limiting'])}\b")
+#: "the first 300 rows": ftc draws a sample, and takes no rows by their order.
+_ORDER: Final = r"\b(?:first|last|top|primer(?:es|s|as|os)|ultim(?:es|s|as|os)|darrer(?:es|s))"
+_FIRST: Final = re.compile(rf"{_ORDER} $")
+_ORDERED: Final = re.compile(rf"{_ORDER} \w")
 _CHANGES: Final = re.compile(
     r"\b(?:set|change|make|raise|lower|increase|decrease|reduce|bump|drop|cut|higher|smaller|bigger"
     r"|posa\S*|canvia\S*|puja\S*|baixa\S*|redueix|augmenta|pon\S*|cambia\S*|sube\S*|baja\S*"
@@ -102,12 +110,18 @@ _LOWERED: Final = re.compile(r"\b(?:drop|cut)(?: the)? $")
 _TO: Final = re.compile(r"\bto\b")
 #: The number after a denied one: "no, cuatro", "but 4".
 _INSTEAD: Final = re.compile(
-    rf"[\s,.]*(?:(?:no|not|but|sino|rather|mejor|millor|make it|que)\b[\s,]*)*"
-    rf"(?P<number>{NUMBER}\s*%?)(?=\s*(?:$|[.,;!]))"
+    rf"[\s,.]*(?:(?:no|not|but|sino|rather|mejor|millor|make it|que|{any_of(WORDS['put'])})\b"
+    rf"[\s,]*)*(?P<number>{NUMBER}\s*%?)(?:\s+(?:of them|epochs?|epoques|epocas))?"
+    r"(?=\s*(?:$|[.,;!]))"
+)
+#: The number before a denied one: "5 instead of 3 epochs".
+_IN_PLACE: Final = re.compile(
+    rf"\b(?P<number>{NUMBER}\s*%?) (?:instead of|rather than|and not|not|en vez de|en lugar de"
+    r"|en lloc de|enlloc de|en comptes de|i no|y no)(?: the| los| las| els| les)? $"
 )
 #: A number that revises the one before it: "rank 32, sorry, 64".
-_REVISION: Final = re.compile(
-    rf"[\s,.;:\u2026-]*\b{any_of(WORDS['revise'])}\b[\s,:]*(?P<number>{NUMBER}(?:\s*%)?)"
+REVISION: Final = re.compile(
+    rf"[\s,.;:\u2026-]*(?:\bno\b[\s,]*)?\b{any_of(WORDS['revise'])}\b[\s,:]*(?P<number>{NUMBER}(?:\s*%)?)"
     r"(?=\s*(?:$|[.,;!?]))"
 )
 _WARMUP_STEPS: Final = "/training/warmup"
@@ -118,6 +132,11 @@ _WARMING: Final = re.compile(
     rf"(?P<after>{NUMBER}) (?:steps|passos|pasos)\b"
 )
 #: "change 3 epochs to 5".
+#: "3ep", as experts glue them.
+_GLUED_EPOCHS: Final = re.compile(r"(?<![\w.,])(?P<number>\d+(?:[.,]\d+)?)ep(?:ochs?|s)?\b")
+#: "r32", a rank.
+_GLUED_RANK: Final = re.compile(r"(?<![\w.-])r(?P<number>\d{1,3})(?![\w.])")
+_RATE: Final = re.compile(r"(?<![\w.,=:-])\d(?:[.,]\d+)?e-[3-7](?![\w.]|\s*(?:wd|decay|eps))")
 _SWAPPED: Final = re.compile(r"\b(?:change|replace|swap|cambia|canvia|substitueix|sustituye)\b")
 _SWAP: Final = re.compile(
     rf"\s+(?:for|to|with|by|por|per|a)\s+(?P<number>{NUMBER}(?:\s*%)?)(?=\s*(?:$|[.,;!?]))"
@@ -128,6 +147,7 @@ _CUT: Final = re.compile(
     r"(?: (?:the |els |les |los |las )?(?:rows|texts?|textos|files|filas|them|everything))?"
     rf" (?:to|at|a) (?P<number>{NUMBER})(?: tokens)?\b"
 )
+_TOO_LONG: Final = re.compile(rf"{any_of(WORDS['too_long'])} (?P<number>{NUMBER})(?: tokens)?\b")
 _SMALLEST_LENGTH: Final = 16
 _TERA: Final = re.compile(r"\d\s*ti?b\b")
 
@@ -155,7 +175,10 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
                     yield _corrected(pointer, match, message)
                 elif value is not None:
                     patience = patience or pointer == _STOPPING
-                    yield Change(pointer=pointer, value=value, words=message.words(*match.span()))
+                    start = _start(message, match) if pointer == _ROWS else match.start()
+                    words = message.words(start, match.end())
+                    yield Change(pointer=pointer, value=value, words=words)
+    yield from _read_unjudged(message)
     for match in message.take(_EARLY):
         denied = message.denied(match.start())
         if denied or not patience:
@@ -163,14 +186,37 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
             words = message.words(*match.span())
             yield Change(pointer=_STOPPING, value=value, words=words)
 
+    for match in message.take(_GLUED_EPOCHS):
+        value = as_written(read_number(match["number"]) or 0.0)
+        yield Change(pointer="/training/epochs", value=value, words=message.words(*match.span()))
+    for match in message.take(_GLUED_RANK):
+        rank = int(match["number"])
+        yield Change(pointer="/method/rank", value=rank, words=message.words(*match.span()))
+    for match in message.take(_RATE):
+        value = read_number(match[0])
+        if value is not None:
+            yield Change(pointer="/training/learning_rate", value=value, words=match[0].strip())
     yield from _read_stopping(message)
     for pointer, pattern in _DENIABLE.items():
-        for match in message.take(pattern):
+        for match in list(pattern.finditer(message.folded)):
             words = message.words(*match.span())
             if message.denied(match.start(), match.end()):
+                message.cross_out(*match.span())
                 yield Change(pointer=pointer, value=0, words=words)
             elif _CHANGES.search(message.folded):
+                message.cross_out(*match.span())
                 yield Choice(pointer=pointer, values=(), words=words)
+
+
+def _start(message: Message, match: re.Match[str]) -> int:
+    """Return where a number of rows begins, with "first" before it."""
+    first = _FIRST.search(message.folded[: match.start()])
+    return match.start() if first is None else first.start()
+
+
+def takes_by_order(change: Change) -> bool:
+    """Return whether the words ask for rows by their order: "the first 300 rows"."""
+    return change.pointer == _ROWS and _ORDERED.search(fold(change.words)) is not None
 
 
 def _is_limit(message: Message, match: re.Match[str]) -> bool:
@@ -190,13 +236,18 @@ def _is_denied(message: Message, match: re.Match[str]) -> bool:
 def _revision(message: Message, match: re.Match[str]) -> re.Match[str] | None:
     """Return the number that the words after a number put in its place."""
     swaps = _SWAPPED.search(message.folded[: match.start()]) is not None
-    revised = _REVISION.match(message.folded, match.end())
+    revised = REVISION.match(message.folded, match.end())
     return revised or (_SWAP.match(message.folded, match.end()) if swaps else None)
 
 
 def _corrected(pointer: str, match: re.Match[str], message: Message) -> Change | Choice:
     """Return the number that replaces a denied one ("not 3 epochs but 4"), or a question."""
     other = _revision(message, match) or _INSTEAD.match(message.folded, match.end())
+    if other is None and (other := _IN_PLACE.search(message.folded[: match.start()])):
+        words = message.words(other.start(), match.end())
+        message.cross_out(*other.span())
+        before = _value(pointer, other["number"], other[0])
+        return Change(pointer=pointer, value=before, words=words)
     value = _value(pointer, other["number"], other[0]) if other else None
     if other is None or value is None:
         return Choice(pointer=pointer, values=(), words=message.words(*match.span()))
@@ -206,19 +257,20 @@ def _corrected(pointer: str, match: re.Match[str], message: Message) -> Change |
 
 
 def _read_cuts(message: Message) -> Iterator[Change]:
-    """Yield the longest row of "truncate to 512", and that longer ones are cut."""
-    for match in message.take(_CUT):
-        value = _value(_LENGTH, match["number"], match[0])
-        if value is not None and not message.denied(match.start()):
-            words = message.words(*match.span())
-            yield Change(pointer=_LENGTH, value=value, words=words)
-            yield Change(pointer="/data/cleaning/overlong", value="truncate", words=words)
+    """Yield the longest row of "truncate to 512", and that longer ones are cut or dropped."""
+    for pattern, overlong in ((_CUT, "truncate"), (_TOO_LONG, "drop")):
+        for match in message.take(pattern):
+            value = _value(_LENGTH, match["number"], match[0])
+            if value is not None and not message.denied(match.start()):
+                words = message.words(*match.span())
+                yield Change(pointer=_LENGTH, value=value, words=words)
+                yield Change(pointer="/data/cleaning/overlong", value=overlong, words=words)
 
 
 def read_prices(message: Message) -> Iterator[Change]:
     """Yield the price of the machine: "$2 an hour", "1,5 euros l'hora", "80 centimos la hora"."""
     for match in message.take(_PRICE):
-        price = read_number(match["price"] or match["after"])
+        price = read_number(match["price"] or match["after"] or match["bare"])
         if price is not None:
             price = price / 100 if match["cents"] else price
             words = message.words(*match.span())
@@ -251,6 +303,15 @@ def _read_shares(message: Message) -> Iterator[Change | Choice]:
             words = message.words(*match.span())
             message.cross_out(*match.span())
             yield Change(pointer=_shared(match["what"]), value=0, words=words)
+
+
+def _read_unjudged(message: Message) -> Iterator[Choice]:
+    """Yield a question about "no evaluation": without validation rows there is none."""
+    for match in list(_UNJUDGED.finditer(message.folded)):
+        if message.denied(match.start()) and not message.is_read_around(*match.span()):
+            words = message.words(*match.span())
+            message.cross_out(*match.span())
+            yield Choice(pointer="/data/splits/validation", values=(0,), words=words, why="unsure")
 
 
 def _read_ratio(match: re.Match[str], message: Message) -> Iterator[Change | Choice]:

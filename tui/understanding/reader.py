@@ -9,17 +9,29 @@ from ftc.tui.understanding.admission import admits
 from ftc.tui.understanding.certainty import settle
 from ftc.tui.understanding.doubt import is_doubtful
 from ftc.tui.understanding.exports import read_exports
-from ftc.tui.understanding.files import read_columns, read_files, read_texts
+from ftc.tui.understanding.columns import read_columns, read_known_columns, settle_text
+from ftc.tui.understanding.files import read_files, read_texts, take_known_files
 from ftc.tui.understanding.hardware import read_hardware
+from ftc.tui.understanding.instances import read_instances
 from ftc.tui.understanding.layers import read_layers
 from ftc.tui.understanding.lexicon import WORDS, any_of
+from ftc.tui.understanding.limits import read_limit
 from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.model_wishes import read_model_wishes
 from ftc.tui.understanding.models import read_models
 from ftc.tui.understanding.named import read_named
 from ftc.tui.understanding.pasted import read_pasted
 from ftc.tui.understanding.quantities import read_quantities
 from ftc.tui.understanding.questions import take_question
-from ftc.tui.understanding.reading import Change, Choice, Paste, Reading, Request, value_at
+from ftc.tui.understanding.reading import (
+    Change,
+    Choice,
+    Names,
+    Paste,
+    Reading,
+    Request,
+    value_at,
+)
 from ftc.tui.understanding.relative import read_relative
 from ftc.tui.understanding.requests import read_request
 from ftc.tui.understanding.sentences import is_about_later, split_sentences
@@ -49,18 +61,23 @@ _LONGEST: Final = 1000
 _LONGEST_QUOTED: Final = 8000
 #: A text of more lines was not written as a message: rows, a log, a script.
 _MOST_LINES: Final = 20
-#: What follows a whole number: "two epochs and a half".
-_HALF: Final = re.compile(r"\b(?:and a half|i mitja|y media)\b")
 _LORA: Final = re.compile(r"(?i)lora\b")
+_DPO: Final = re.compile(r"(?i)dpo\b")
 _UNSURE: Final = "unsure"
 _NOTHING: Final[Mapping[str, Any]] = {}
+_NO_NAMES: Final = Names()
 
 
-def read(text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTHING) -> Reading:
+def read(
+    text: str,
+    draft: Mapping[str, Any],
+    planned: Mapping[str, Any] = _NOTHING,
+    names: Names = _NO_NAMES,
+) -> Reading:
     """Return the reading of a message; `draft` is the spec's long form so far.
 
-    `planned` holds the plan's values by pointer: "half the learning rate" refers to them. A
-    question becomes a request, not a change. Changes are in the order of the readers, not of the
+    `planned` holds the plan's values by pointer: "half the learning rate" refers to them. `names`
+    are the files and columns that exist. A question becomes a request, not a change. Changes are in the order of the readers, not of the
     message. If a field has two changes, the last one of that order is kept.
     """
     if (pasted := read_pasted(text, draft)) is not None:
@@ -78,8 +95,9 @@ def read(text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTH
     texts = list(read_texts(message))
     message.cross_out(_LONGEST, len(text))
     about = take_question(message)
-    said = [*texts, *_read_fields(message, draft, planned)]
+    said = settle_text([*texts, *_read_fields(message, draft, planned, names)])
     said += _implied(said, draft)
+    limit = read_limit(message)
     told = said
     if about is None:
         told, about = _outside_questions(text, said)
@@ -92,12 +110,15 @@ def read(text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTH
     }
     if changes.keys() >= _KIND.keys():  # a spec has one of the two
         doubtful.append(changes.pop("/training/max_steps"))
-    if (half := changes.get("/training/epochs")) and _HALF.search(message.folded):
-        doubtful.append(changes.pop(half.pointer))
     kept = [each for each in changes.values() if admits(each.pointer, each.value)]
     asks = (Choice(pointer=each.pointer, values=(), words=each.words) for each in doubtful)
+    request = None if about is None else Request(kind="judge", about=about)
+    if limit is not None:
+        request = Request(kind="limit", about=limit[1])
+    elif about is not None and read_limit(Message(about)) is not None:
+        request = Request(kind="limit", about=about)
     return Reading(
-        request=None if about is None else Request(kind="judge", about=about),
+        request=request,
         changes=(*kept, *_displaced(kept, draft)),
         refused=tuple(each for each in changes.values() if not admits(each.pointer, each.value)),
         choices=tuple(
@@ -110,14 +131,18 @@ def read(text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTH
 
 
 def _read_fields(
-    message: Message, draft: Mapping[str, Any], planned: Mapping[str, Any]
+    message: Message, draft: Mapping[str, Any], planned: Mapping[str, Any], names: Names
 ) -> Iterator[Change | Choice]:
     """Yield what the readers find, each in the words that the ones before it have left."""
+    yield from read_known_columns(message, names.columns)
+    files = take_known_files(message, names.files)
+    yield from read_instances(message)
     yield from read_settings(message, draft)
     yield from read_columns(message)
-    yield from read_files(message, draft)
+    yield from read_files(message, draft, files)
     yield from read_relative(message, draft, planned)
     yield from read_layers(message, draft)
+    yield from read_model_wishes(message, draft)
     yield from read_models(message, draft)
     yield from read_exports(message, _types(draft))
     yield from read_quantities(message)
@@ -132,7 +157,21 @@ def _is_set(choice: Choice, draft: Mapping[str, Any]) -> bool:
 
 
 def _implied(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:
-    """Return LoRA as the method for "lora rank 8", where neither draft nor message has one."""
+    """Return LoRA as the method for "lora rank 8", and DPO as the objective for "dpo beta 0.1".
+
+    Only where neither draft nor message has one.
+    """
+    objective = [
+        Change(pointer="/objective/type", value="dpo", words=each.words)
+        for each in said
+        if each.pointer.startswith("/objective/") and _DPO.match(each.words)
+    ][:1]
+    if draft.get("objective") or any(each.pointer == "/objective/type" for each in said):
+        objective = []
+    return [*objective, *_implied_method(said, draft)]
+
+
+def _implied_method(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:
     has = draft.get("method") or any(each.pointer == "/method/type" for each in said)
     named = [
         each for each in said if each.pointer.startswith("/method/") and _LORA.match(each.words)

@@ -7,9 +7,9 @@ from typing import Any, Literal, Protocol
 from ftc.spec.pointer import split
 
 RequestKind = Literal[
-    "cheaper", "compile", "explain", "fit", "hello", "help", "judge", "later", "load", "models",
-    "no", "plan", "quit", "redo", "restart", "retry", "save", "show", "undo", "unsure", "what_if",
-    "why", "yes",
+    "changes", "cheaper", "compile", "explain", "faster", "fit", "hello", "help", "judge", "later",
+    "limit", "load", "models", "no", "plan", "quit", "redo", "restart", "retry", "save", "show",
+    "undo", "unsure", "what_if", "why", "yes",
 ]  # fmt: skip
 
 
@@ -34,17 +34,65 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """What a run may take at most: seconds, and money in the currency of the price."""
+
+    seconds: float | None = None
+    money: float | None = None
+
+    def joined(self, other: "Limit") -> "Limit":
+        """Return both limits; of two of a kind, the other's counts."""
+        return Limit(
+            seconds=self.seconds if other.seconds is None else other.seconds,
+            money=self.money if other.money is None else other.money,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelWish:
+    """What is wished of a model beside its name; what is empty is not wished.
+
+    `most` and `least` are parameters; `makers` and `without` owners on the Hub, `without` also
+    words of names; `languages` are ISO 639-1 codes; `free`: a licence without conditions.
+    """
+
+    most: int | None = None
+    least: int | None = None
+    makers: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    without_origins: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    free: bool = False
+
+    def joined(self, other: "ModelWish") -> "ModelWish":
+        """Return both wishes together; of two sizes or makers the other's counts."""
+        sized = other.most is not None or other.least is not None
+        return ModelWish(
+            most=other.most if sized else self.most,
+            least=other.least if sized else self.least,
+            makers=other.makers or self.makers,
+            without=(*self.without, *other.without),
+            origins=other.origins or self.origins,
+            without_origins=(*self.without_origins, *other.without_origins),
+            languages=(*self.languages, *other.languages),
+            free=self.free or other.free,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """Words about a field that do not settle its value: the user has to choose, or to say one.
 
     `values` are what the words may mean, the likeliest first; empty if they name no valid value.
-    `why` is the catalogue key of a sentence that says why they do not.
+    `why` is the catalogue key of a sentence that says why they do not. `wish` limits the models.
     """
 
     pointer: str
     values: tuple[Any, ...]
     words: str
     why: str = ""
+    wish: ModelWish | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +104,20 @@ class Paste:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """Names that a message may contain although they have spaces: files and columns that exist."""
+
+    files: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """The result of reading a message; `rest` holds the words that no reader took.
 
     `refused` holds changes that the schema rejects, such as a dropout of 5. `paste` is set if the
-    message is a pasted text, which is answered as such.
+    message is a pasted text, which is answered as such. `used` are words with another effect, such
+    as a goal.
     """
 
     changes: tuple[Change, ...] = ()
@@ -69,6 +126,7 @@ class Reading:
     rest: str = ""
     refused: tuple[Change, ...] = ()
     paste: Paste | None = None
+    used: tuple[str, ...] = ()
 
     @property
     def asked(self) -> Choice | None:

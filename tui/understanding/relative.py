@@ -12,14 +12,17 @@ from ftc.tui.understanding.reading import Change, Choice, value_at
 _FACTORS: Final = tuple(
     (float(factor), any_of(words)) for factor, words in WORDS["factors"].items()
 )
-_BETWEEN: Final = r"(?:[ ,]+(?!and\b|but\b|i\b|y\b|pero\b)[\w']+){0,3}?[ ,]+"
+_ROWS: Final = "/data/max_rows"
+_BETWEEN: Final = r"(?:[ ]+(?!and\b|but\b|i\b|y\b|pero\b)[\w']+){0,3}?[ ]+"
 _PATTERNS: Final = tuple(
     (pointer, factor, re.compile(rf"\b(?:{said}{_BETWEEN}{name}|{name}{_BETWEEN}{said})\b"))
     for pointer, name in (
         *((pointer, any_of(words)) for pointer, words in WORDS["quantities"].items()),
         ("/hardware/count", r"(?:gpus|cards|targetes|tarjetas)"),
+        (_ROWS, r"(?:rows|data|examples|files|dades|exemples|filas|datos|ejemplos)"),
     )
     for factor, said in _FACTORS
+    if pointer != _ROWS or factor < 1
 )
 _ANY: Final = re.compile(rf"\b(?:{'|'.join(said for _, said in _FACTORS)})\b")
 _SMALLEST_COUNT: Final = 1

@@ -18,6 +18,7 @@ from ftc.tui.understanding.admission import admits
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.numbers import as_written, read_number
+from ftc.tui.understanding.quantities import REVISION
 from ftc.tui.understanding.reading import Change
 
 _SPOKEN: Final[Mapping[str, Any]] = json.loads(
@@ -52,6 +53,13 @@ def read_settings(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
         field = _names()[re.sub(r"[ -]", "_", name)]
         start, end = match.span("value")
         value = _read(field.schema, match["value"].rstrip("."), message.words(start, end))
+        if (revised := REVISION.match(message.folded, end)) is not None:
+            other = _read(field.schema, revised["number"], revised["number"])
+            if other is not None and admits(field.pointer, other):
+                words = message.words(match.start(), revised.end())
+                message.cross_out(match.start(), revised.end())
+                yield Change(pointer=field.pointer, value=other, words=words)
+                continue
         if value is None or not admits(field.pointer, value) or message.denied(match.start()):
             continue
         words = message.words(*match.span())

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from ftc.compiler.plan.summary.headline import say_bytes, say_seconds
+from ftc.tui.voice import Voice
 from ftc.tui.watch.run import Run
 from ftc.tui.watch.training import Curve
+from ftc.tui.watch.words import ENGLISH, respell, say, say_size, say_time
 
 #: Memory above the plan times this is reported.
 _MEMORY_SLACK: Final = 1.1
@@ -17,16 +18,16 @@ _SILENT_GAPS: Final = 5.0
 _SILENT_SECONDS: Final = 180.0
 
 
-def find_alerts(run: Run) -> tuple[str, ...]:
+def find_alerts(run: Run, voice: Voice = ENGLISH) -> tuple[str, ...]:
     """Return the sentences, the most important first."""
     return tuple(
         sentence
         for find in (_silence, _loss, _warned, _memory, _worsening, _time, _attempts, _damage)
-        for sentence in find(run)
+        for sentence in find(run, voice)
     )
 
 
-def _silence(run: Run) -> Iterator[str]:
+def _silence(run: Run, voice: Voice) -> Iterator[str]:
     training = run.training
     current = run.current
     if run.state != "running" or current is None:
@@ -34,44 +35,50 @@ def _silence(run: Run) -> Iterator[str]:
     if run.is_training and training.last_time is not None:
         silent = run.now - training.last_time
         if silent > max(_SILENT_SECONDS, _SILENT_GAPS * training.longest_gap_seconds):
-            yield f"training has written nothing for {say_seconds(silent)}: it may be hanging"
+            yield say(voice, "silent", time=say_time(voice, silent))
             return
     if current.elsewhere:
-        where = current.elsewhere
-        yield f"{current.name} runs on {where}, so its process cannot be checked from here"
+        yield say(voice, "elsewhere", stage=current.name, where=current.elsewhere)
 
 
-def _loss(run: Run) -> Iterator[str]:
+def _loss(run: Run, voice: Voice) -> Iterator[str]:
     if run.training.lost:
-        yield f"the loss is not a number at step {run.training.lost[0]:,}"
+        yield say(voice, "lost", step=run.training.lost[0])
 
 
-def _memory(run: Run) -> Iterator[str]:
+def _memory(run: Run, voice: Voice) -> Iterator[str]:
     held, planned = run.training.memory_bytes, run.expected.memory_bytes
     capacity = run.expected.capacity_bytes
     if held is None:
         return
     if capacity is not None and held > _NEARLY_FULL * capacity:
-        yield f"memory is nearly full: {say_bytes(held)} of {say_bytes(capacity)}"
+        sizes = {"held": say_size(voice, held), "capacity": say_size(voice, capacity)}
+        yield say(voice, "full", **sizes)
     elif planned is not None and held > _MEMORY_SLACK * planned:
-        yield f"memory is above the plan: {say_bytes(held)}, planned {say_bytes(planned)}"
+        sizes = {"held": say_size(voice, held), "planned": say_size(voice, planned)}
+        yield say(voice, "above", **sizes)
 
 
-def _warned(run: Run) -> Iterator[str]:
+def _warned(run: Run, voice: Voice) -> Iterator[str]:
+    del voice
     if run.training.warning:
         yield run.training.warning
 
 
-def _worsening(run: Run) -> Iterator[str]:
+def _worsening(run: Run, voice: Voice) -> Iterator[str]:
     training, best = run.training, run.training.best
     curve = training.curves.get(f"eval_{training.best_by}", ())
     if best is None or len(curve) <= _WORSE_TIMES:
         return
     if _has_worsened(curve, higher_is_better=training.higher_is_better):
         name = training.best_by.replace("_", " ")
-        yield (
-            f"the validation {name} {'fell' if training.higher_is_better else 'rose'} "
-            f"{_WORSE_TIMES} times in a row: best was {best[1]:.4f} at step {best[0]:,}"
+        yield say(
+            voice,
+            "fell" if training.higher_is_better else "rose",
+            name=name,
+            times=_WORSE_TIMES,
+            best=respell(voice, f"{best[1]:.4f}"),
+            step=best[0],
         )
 
 
@@ -81,29 +88,25 @@ def _has_worsened(curve: Curve, *, higher_is_better: bool) -> bool:
     return all(before < after for before, after in pairs)
 
 
-def _time(run: Run) -> Iterator[str]:
+def _time(run: Run, voice: Voice) -> Iterator[str]:
     left, high = run.left_seconds, run.expected.high_seconds
     current, last = run.current, run.training.last_time
     if left is None or high is None or current is None or run.training.attempts != 1:
         return
     whole = max(0.0, (last or 0.0) - (current.began or 0.0)) + left
     if whole > high:
-        yield (
-            f"training is slower than planned: {say_seconds(whole)} at this pace, "
-            f"planned at most {say_seconds(high)}"
-        )
+        yield say(voice, "slow", time=say_time(voice, whole), high=say_time(voice, high))
 
 
-def _attempts(run: Run) -> Iterator[str]:
+def _attempts(run: Run, voice: Voice) -> Iterator[str]:
     training = run.training
     rows, planned = training.micro_batch, run.expected.micro_batch
     if rows is not None and planned is not None and rows < planned:
-        yield f"the micro-batch is {rows:,} rows, planned {planned:,}, because memory ran out"
+        yield say(voice, "fewer_rows", rows=rows, planned=planned)
     if training.attempts > 1:
-        yield f"training was started {training.attempts} times, each time from the last checkpoint"
+        yield say(voice, "attempts", times=training.attempts)
 
 
-def _damage(run: Run) -> Iterator[str]:
+def _damage(run: Run, voice: Voice) -> Iterator[str]:
     if run.damaged:
-        lines = "line of the logs is" if run.damaged == 1 else "lines of the logs are"
-        yield f"{run.damaged:,} {lines} damaged and ignored"
+        yield say(voice, "damage", lines=run.damaged)

@@ -18,13 +18,16 @@ from textual.widgets.option_list import Option as Row
 from ftc.spec.finding import EnvironmentFailure
 from ftc.tui.background import run_in_background
 from ftc.tui.saved_state import find_theme
+from ftc.tui.voice import Voice
 from ftc.tui.watch.alerts import find_alerts
 from ftc.tui.watch.curve import CurvePane
 from ftc.tui.watch.run import Run, Watched
 from ftc.tui.watch.words import (
+    ENGLISH,
     Fact,
     find_facts,
     headline,
+    say,
     say_progress,
     say_stages,
     say_state,
@@ -52,8 +55,12 @@ class Watch(App[None]):
         watched: Sequence[Watched],
         runs: Sequence[Run],
         clock: Callable[[], float] = time.time,
+        voice: Voice = ENGLISH,
     ) -> None:
         super().__init__()
+        self.voice = voice
+        leaving = say(voice, "leave")
+        self.bind("q,ctrl+c,escape", "quit", description=leaving, key_display="q")
         self.watched = watched
         self.clock = clock
         self.runs = tuple(runs)
@@ -62,13 +69,15 @@ class Watch(App[None]):
     def compose(self) -> ComposeResult:
         """Lay out a list where there are several runs, and one run below it."""
         if len(self.watched) > 1:
-            yield OptionList(*(Row(headline(run)) for run in self.runs), id="runs", markup=False)
+            yield OptionList(
+                *(Row(headline(run, self.voice)) for run in self.runs), id="runs", markup=False
+            )
         with Vertical(id="run"):
             yield Static("", id="state", markup=False)
             yield Static("", id="stages", markup=False)
             yield Static("", id="progress", markup=False)
             with Horizontal(id="numbers"):
-                yield CurvePane(id="curve")
+                yield CurvePane(id="curve", voice=self.voice)
                 yield Static("", id="facts", markup=False)
             yield Static("", id="alerts", markup=False)
         yield Footer(compact=True)
@@ -102,22 +111,24 @@ class Watch(App[None]):
         self.runs = runs
         for listed in self.query("#runs").results(OptionList):
             for index, run in enumerate(runs):
-                listed.replace_option_prompt_at_index(index, headline(run))
+                listed.replace_option_prompt_at_index(index, headline(run, self.voice))
         self._show()
 
     def _show(self) -> None:
         """Write one run on the screen."""
         run = self.runs[self.shown]
         state = self.query_one("#state", Static)
-        state.update(Text(f"{run.name}: {say_state(run)}"))
+        state.update(Text(f"{run.name}: {say_state(run, self.voice)}"))
         state.set_classes(run.state)
-        self.query_one("#stages", Static).update(Text(say_stages(run, plain=False)))
+        self.query_one("#stages", Static).update(
+            Text(say_stages(run, plain=False, voice=self.voice))
+        )
         progress = self.query_one("#progress", Static)
         progress.update(Text(say_progress(run, progress.size.width)))
-        facts = _lay_out(find_facts(run), wide=self.screen.has_class("-wide"))
+        facts = _lay_out(find_facts(run, self.voice), wide=self.screen.has_class("-wide"))
         self.query_one("#facts", Static).update(facts)
         self.query_one(CurvePane).show(run)
-        self._warn(*find_alerts(run))
+        self._warn(*find_alerts(run, self.voice))
 
     def _warn(self, *sentences: str) -> None:
         alerts = self.query_one("#alerts", Static)

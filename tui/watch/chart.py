@@ -44,10 +44,12 @@ class Chart:
         return (*drawn, self.foot)
 
 
-def draw(line: Curve, points: Curve, *, columns: int, rows: int, plain: bool) -> Chart | None:
+def draw(
+    line: Curve, points: Curve, *, columns: int, rows: int, plain: bool, word: str = "step"
+) -> Chart | None:
     """Return a line and points on one scale, in so many letters; None where there is no room.
 
-    A column shows the mean of its values, so ten thousand take no longer to look at than ten. What
+    `word` is that for a step, below the axis. A column shows the mean of its values, so ten thousand take no longer to look at than ten. What
     spans more than a decade above zero is drawn by its logarithm.
     """
     width = columns - MARGIN
@@ -78,7 +80,7 @@ def draw(line: Curve, points: Curve, *, columns: int, rows: int, plain: bool) ->
             "".join(drawn.get((row, column), " ") for column in range(width)) for row in range(rows)
         ),
         marked=frozenset(marks),
-        foot=_foot(first, last, width),
+        foot=_foot(first, last, width, word),
         logarithmic=logarithmic,
     )
 
@@ -150,7 +152,7 @@ def _label(value: float | None) -> str:
     return f"{value:.4g}" if abs(value) < 10**5 else f"{value:.2e}"
 
 
-def _foot(first: int, last: int, width: int) -> str:
-    left, right = f"step {first:,}", f"{last:,}"
+def _foot(first: int, last: int, width: int, word: str) -> str:
+    left, right = f"{word} {first:,}", f"{last:,}"
     gap = max(1, width - len(left) - len(right))
     return f"{'':{_LABEL}} {left}{' ' * gap}{right}"

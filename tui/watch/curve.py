@@ -3,9 +3,11 @@
 from rich.text import Text
 from textual.widget import Widget
 
+from ftc.tui.voice import Voice
 from ftc.tui.watch.chart import MARGIN, Chart, draw
 from ftc.tui.watch.run import Run
 from ftc.tui.watch.training import Curve
+from ftc.tui.watch.words import ENGLISH, say
 
 
 class CurvePane(Widget):
@@ -13,8 +15,9 @@ class CurvePane(Widget):
 
     DEFAULT_CSS = "CurvePane { height: 1fr; }"
 
-    def __init__(self, *, id: str) -> None:  # noqa: A002 - Textual's name
+    def __init__(self, *, id: str, voice: Voice = ENGLISH) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
+        self._voice = voice
         self._line: Curve = ()
         self._points: Curve = ()
 
@@ -23,7 +26,8 @@ class CurvePane(Widget):
         curves = run.training.curves
         name = "reward" if "reward" in curves else "loss"
         line, points = curves.get(name, ()), curves.get(f"eval_{name}", ())
-        self.border_title = f"{name} of training, and of validation ●" if points else name
+        told = say(self._voice, name)
+        self.border_title = say(self._voice, "curve_title", name=told) if points else told
         if (line, points) != (self._line, self._points):
             self._line, self._points = line, points
             self.refresh()
@@ -36,10 +40,12 @@ class CurvePane(Widget):
             columns=self.content_size.width,
             rows=self.content_size.height - 1,
             plain=False,
+            word=say(self._voice, "step"),
         )
-        self.border_subtitle = "by its logarithm" if chart and chart.logarithmic else ""
+        logarithmic = chart is not None and chart.logarithmic
+        self.border_subtitle = say(self._voice, "by_logarithm") if logarithmic else ""
         if chart is None:
-            return Text("" if self._line else "no loss has been logged yet")
+            return Text("" if self._line else say(self._voice, "no_loss"))
         return _paint(chart)
 
 

@@ -5,17 +5,33 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, TextIO
 
-from ftc.compiler.plan.summary.headline import say_seconds
+from ftc.tui.voice import Voice
 from ftc.tui.watch.alerts import find_alerts
 from ftc.tui.watch.chart import draw
 from ftc.tui.watch.run import Run, Watched
-from ftc.tui.watch.words import find_facts, headline, say_stages
+from ftc.tui.watch.stages import Stage
+from ftc.tui.watch.words import (
+    ENGLISH,
+    find_facts,
+    headline,
+    respell,
+    say,
+    say_stages,
+    say_time,
+)
 
 _WAIT_SECONDS: Final = 2.0
 _ROWS: Final = 10
 
 
-def follow(folders: Sequence[Path], telling: TextIO, *, columns: int, once: bool) -> None:
+def follow(
+    folders: Sequence[Path],
+    telling: TextIO,
+    *,
+    columns: int,
+    once: bool,
+    voice: Voice = ENGLISH,
+) -> None:
     """Say how runs are, and, while one of them runs, a line for whatever is new.
 
     Raises EnvironmentFailure where a folder is no bundle.
@@ -24,21 +40,21 @@ def follow(folders: Sequence[Path], telling: TextIO, *, columns: int, once: bool
     runs = [each.look(time.time()) for each in watched]
     plain = not can_draw(telling)
     for run in runs:
-        _write(telling, report_run(run, columns=columns, plain=plain))
+        _write(telling, report_run(run, columns=columns, plain=plain, voice=voice))
     while not once and any(run.state == "running" for run in runs):
         time.sleep(_WAIT_SECONDS)
         later = [each.look(time.time()) for each in watched]
         for before, now in zip(runs, later, strict=True):
-            _write(telling, tell_news(before, now, named=len(runs) > 1))
+            _write(telling, tell_news(before, now, named=len(runs) > 1, voice=voice))
         runs = later
 
 
-def report_run(run: Run, *, columns: int, plain: bool) -> Iterator[str]:
+def report_run(run: Run, *, columns: int, plain: bool, voice: Voice = ENGLISH) -> Iterator[str]:
     """Yield the lines of a run: its state, its stages, its numbers, its curve, its warnings."""
-    yield headline(run)
+    yield headline(run, voice)
     if run.stages:
-        yield f"  {say_stages(run, plain=plain)}"
-    facts = find_facts(run)
+        yield f"  {say_stages(run, plain=plain, voice=voice)}"
+    facts = find_facts(run, voice)
     width = max((len(fact.name) for fact in facts), default=0)
     yield from (f"  {fact.name:<{width}}  {fact.text}" for fact in facts)
     curves = run.training.curves
@@ -49,50 +65,68 @@ def report_run(run: Run, *, columns: int, plain: bool) -> Iterator[str]:
         columns=columns - 2,
         rows=_ROWS,
         plain=plain,
+        word=say(voice, "step"),
     )
     if chart is not None and len(curves.get(name, ())) > 1:
-        scale = ", by its logarithm" if chart.logarithmic else ""
-        yield f"  {name} of training, and of validation as {'o' if plain else '●'}{scale}"
+        scale = say(voice, "logarithm") if chart.logarithmic else ""
+        mark = "o" if plain else "●"
+        yield f"  {say(voice, 'curve', name=say(voice, name), mark=mark, scale=scale)}"
         yield from (f"  {line}" for line in chart.lines)
-    yield from (f"  warning: {sentence}" for sentence in find_alerts(run))
+    alerts = find_alerts(run, voice)
+    yield from (f"  {say(voice, 'warning', what=sentence)}" for sentence in alerts)
 
 
-def tell_news(before: Run, now: Run, *, named: bool) -> Iterator[str]:
+def tell_news(before: Run, now: Run, *, named: bool, voice: Voice = ENGLISH) -> Iterator[str]:
     """Yield a line for each point of the curves, each stage and each warning that is new."""
     name = f"{now.name}: " if named else ""
-    yield from (f"{name}{line}" for line in _news(before, now))
+    yield from (f"{name}{line}" for line in _news(before, now, voice))
 
 
-def _news(before: Run, now: Run) -> Iterator[str]:
-    for measured, words in (
-        ("loss", "training loss"),
-        ("reward", "mean reward"),
-        ("eval_loss", "validation loss"),
-        ("eval_reward", "reward of validation"),
+def _news(before: Run, now: Run, voice: Voice) -> Iterator[str]:
+    for measured, key in (
+        ("loss", "training_loss"),
+        ("reward", "mean_reward"),
+        ("eval_loss", "validation_loss"),
+        ("eval_reward", "validation_reward"),
     ):
         known = dict(before.training.curves.get(measured, ()))
         for step, value in now.training.curves.get(measured, ()):
             if known.get(step) != value:
-                total = f" of {now.total_steps:,}" if now.total_steps else ""
-                left = now.left_seconds
-                rest = "" if left is None else f", {say_seconds(left)} left"
-                yield f"step {step:,}{total}: {words} {value:.4f}{rest}"
+                yield _point(
+                    now, step, f"{say(voice, key)} {respell(voice, f'{value:.4f}')}", voice
+                )
     stopped = now.training.stopped_early
     if stopped and stopped != before.training.stopped_early:
         yield stopped
     ways = {stage.name: stage.status for stage in before.stages}
     for stage in now.stages:
         if ways.get(stage.name) != stage.status and stage.status in ("running", "done"):
-            took = f" in {say_seconds(stage.seconds)}" if stage.seconds is not None else ""
-            yield (
-                f"{stage.name}: begun" if stage.status == "running" else f"{stage.name}: done{took}"
-            )
-    known_alerts = {alert.split(":")[0] for alert in find_alerts(before)}
-    for alert in find_alerts(now):
+            yield _change_of(stage, voice)
+    known_alerts = {alert.split(":")[0] for alert in find_alerts(before, voice)}
+    for alert in find_alerts(now, voice):
         if alert.split(":")[0] not in known_alerts:
-            yield f"warning: {alert}"
+            yield say(voice, "warning", what=alert)
     if now.state != before.state:
-        yield headline(now)
+        yield headline(now, voice)
+
+
+def _point(run: Run, step: int, what: str, voice: Voice) -> str:
+    """Return the line about a new point of a curve."""
+    total, left = run.total_steps, run.left_seconds
+    place = (
+        say(voice, "step_of", step=step, total=total) if total else say(voice, "step_at", step=step)
+    )
+    rest = "" if left is None else say(voice, "left", time=say_time(voice, left))
+    return f"{place}: {what}{rest}"
+
+
+def _change_of(stage: Stage, voice: Voice) -> str:
+    """Return the line about a stage that began or ended."""
+    if stage.status == "running":
+        return say(voice, "begun", stage=stage.name)
+    if stage.seconds is None:
+        return say(voice, "stage_done", stage=stage.name)
+    return say(voice, "stage_done_in", stage=stage.name, time=say_time(voice, stage.seconds))
 
 
 def can_draw(stream: TextIO) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ftc.compiler.plan.summary.headline import say_bytes, say_seconds
+from ftc.tui.voice import Voice
 from ftc.tui.watch.run import Run, State
 from ftc.tui.watch.stages import Stage, Status
 
@@ -25,8 +26,9 @@ _PLAIN_MARKS: Final[Mapping[Status, str]] = {
     "failed": "x",
     "gone": "x",
 }
-#: What to do after an interruption of any kind.
-_RESUME: Final = "./run.sh resumes it"
+#: The voice of files and programs.
+ENGLISH: Final = Voice()
+_POINTS: Final = str.maketrans(",.", ".,")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,119 +45,149 @@ class Fact:
         return f"{self.value} ({self.planned})" if self.planned else self.value
 
 
-def headline(run: Run) -> str:
+def say(voice: Voice, key: str, **values: object) -> str:
+    """Return a sentence about a run; the values are texts or whole numbers."""
+    return voice.say(f"watch.{key}", **values)
+
+
+def respell(voice: Voice, text: str) -> str:
+    """Return a number or a size with the decimal sign of the language."""
+    return text if voice.language == "en" else text.translate(_POINTS)
+
+
+def say_time(voice: Voice, seconds: float) -> str:
+    """Return a duration in the language's format."""
+    return respell(voice, say_seconds(seconds))
+
+
+def say_size(voice: Voice, size: int) -> str:
+    """Return a size in the language's format."""
+    return respell(voice, say_bytes(size))
+
+
+def headline(run: Run, voice: Voice = ENGLISH) -> str:
     """Return one line with the state of a run."""
-    return f"{run.name}: {say_state(run)}"
+    return f"{run.name}: {say_state(run, voice)}"
 
 
-def say_state(run: Run) -> str:
+def say_state(run: Run, voice: Voice = ENGLISH) -> str:
     """Return what a run is doing, or how it ended."""
     current = run.current
     if current is None:
-        return "not started: ./run.sh starts it"
+        return say(voice, "not_started")
     if run.state == "running":
-        return _say_running(run, current)
+        return _say_running(run, current, voice)
     if run.state == "done":
         took = sum(stage.seconds or 0.0 for stage in run.stages)
-        return f"done in {say_seconds(took)}"
-    return _say_end(run.state, current)
+        return say(voice, "done_in", time=say_time(voice, took))
+    return _say_end(run.state, current, voice)
 
 
-def _say_running(run: Run, current: Stage) -> str:
+def _say_running(run: Run, current: Stage, voice: Voice) -> str:
     if current.status != "running":
-        return f"{current.name} is done; the next stage is starting"
+        return say(voice, "next", stage=current.name)
     if run.is_training and run.total_steps:
-        share = run.training.step / run.total_steps
-        return f"{current.name}, step {run.training.step:,} of {run.total_steps:,} ({share:.0%})"
-    return f"{current.name}, for {say_seconds(current.seconds or 0.0)}"
+        step, total = run.training.step, run.total_steps
+        share = f"{100 * step / total:.0f}"
+        return say(voice, "stepping", stage=current.name, step=step, total=total, share=share)
+    return say(voice, "for", stage=current.name, time=say_time(voice, current.seconds or 0.0))
 
 
-def _say_end(state: State, current: Stage) -> str:
-    code = f" with exit code {current.code}" if current.code else ""
+def _say_end(state: State, current: Stage, voice: Voice) -> str:
+    code = say(voice, "code", code=current.code) if current.code else ""
     why = f": {current.sentence}" if current.sentence else ""
     if state == "gone":
-        return f"{current.name} was killed, or its machine stopped; {_RESUME}"
+        return say(voice, "gone", stage=current.name)
     if state == "failed":
-        return f"{current.name} failed{code}{why}"
+        return say(voice, "failed", stage=current.name, code=code, why=why)
     if current.status == "done":
-        return f"stopped after {current.name}; {_RESUME}"
-    return f"{current.name} was stopped{code}{why or f'; {_RESUME}'}"
+        return say(voice, "stopped_after", stage=current.name)
+    rest = why or say(voice, "resumes")
+    return say(voice, "stopped", stage=current.name, code=code, why=rest)
 
 
-def say_stages(run: Run, *, plain: bool) -> str:
+def say_stages(run: Run, *, plain: bool, voice: Voice = ENGLISH) -> str:
     """Return all stages in one line, each with a mark for its state, and its time."""
     marks = _PLAIN_MARKS if plain else _MARKS
     return "  ".join(
         f"{marks[stage.status]} {stage.name}"
-        + (f" {say_seconds(stage.seconds)}" if stage.seconds is not None else "")
+        + (f" {say_time(voice, stage.seconds)}" if stage.seconds is not None else "")
         for stage in run.stages
     )
 
 
-def find_facts(run: Run) -> tuple[Fact, ...]:
+def find_facts(run: Run, voice: Voice = ENGLISH) -> tuple[Fact, ...]:
     """Return the lines about a run: its training, or before that its plan."""
-    return tuple(_facts(run) if run.training.attempts else _plans(run))
+    return tuple(_facts(run, voice) if run.training.attempts else _plans(run, voice))
 
 
-def _plans(run: Run) -> Iterator[Fact]:
+def _plans(run: Run, voice: Voice) -> Iterator[Fact]:
     expected = run.expected
     if expected.steps:
-        yield Fact(name="planned steps", value=f"{expected.steps:,}")
+        yield Fact(name=say(voice, "planned_steps"), value=voice.show(expected.steps))
     if expected.memory_bytes:
-        capacity = expected.capacity_bytes
-        of = f" of {say_bytes(capacity)}" if capacity else ""
-        yield Fact(name="planned memory", value=f"{say_bytes(expected.memory_bytes)}{of}")
+        value, capacity = say_size(voice, expected.memory_bytes), expected.capacity_bytes
+        if capacity:
+            value = say(voice, "of", value=value, total=say_size(voice, capacity))
+        yield Fact(name=say(voice, "planned_memory"), value=value)
     low, high = expected.low_seconds, expected.high_seconds
     if low is not None and high is not None:
-        yield Fact(name="planned time", value=_say_span(low, high))
+        yield Fact(name=say(voice, "planned_time"), value=_say_span(low, high, voice))
 
 
-def _facts(run: Run) -> Iterator[Fact]:
-    training, expected = run.training, run.expected
-    total = f" of {run.total_steps:,}" if run.total_steps else ""
-    epoch = "" if training.epoch is None else f", epoch {training.epoch:.2f}"
-    yield Fact(name="step", value=f"{training.step:,}{total}{epoch}")
-    if loss := training.curves.get("loss"):
-        yield Fact(name="training loss", value=f"{loss[-1][1]:.4f}")
-    if rewards := training.curves.get("reward"):
-        yield Fact(name="mean reward", value=f"{rewards[-1][1]:.4f}")
-    if rate := training.curves.get("learning_rate"):
-        yield Fact(name="learning rate", value=f"{rate[-1][1]:.3g}")
+def _facts(run: Run, voice: Voice) -> Iterator[Fact]:
+    training = run.training
+    step = voice.show(training.step)
+    if run.total_steps:
+        step = say(voice, "of", value=step, total=run.total_steps)
+    if training.epoch is not None:
+        step += say(voice, "epoch", epoch=respell(voice, f"{training.epoch:.2f}"))
+    yield Fact(name=say(voice, "step"), value=step)
+    for name, measured, form in _MEASURED:
+        if curve := training.curves.get(measured):
+            value = respell(voice, format(curve[-1][1], form))
+            yield Fact(name=say(voice, name), value=value)
     if training.tokens_per_second is not None:
-        yield Fact(name="speed", value=f"{training.tokens_per_second:,.0f} tokens/s")
-    if training.memory_bytes is not None:
-        planned = expected.memory_bytes
-        yield Fact(
-            name="memory",
-            value=say_bytes(training.memory_bytes),
-            planned=f"planned {say_bytes(planned)}" if planned else "",
-        )
-    if run.left_seconds is not None:
-        yield Fact(name="time left", value=say_seconds(run.left_seconds), planned=_plan_left(run))
-        yield Fact(name="training ends", value=_say_moment(run.now, run.left_seconds))
+        speed = voice.show(round(training.tokens_per_second))
+        yield Fact(name=say(voice, "speed"), value=f"{speed} tokens/s")
+    yield from _resources(run, voice)
     if run.evaluation and run.evaluated_step is not None:
-        yield Fact(name="evaluation", value=_say_evaluation(run))
+        yield Fact(name=say(voice, "evaluation"), value=_say_evaluation(run, voice))
     best = training.best
     if best is not None and best[0] != run.evaluated_step:
-        name = training.best_by.replace("_", " ")
-        yield Fact(name="best", value=f"step {best[0]:,}: {name} {best[1]:.4f}")
+        what = f"{training.best_by.replace('_', ' ')} {respell(voice, f'{best[1]:.4f}')}"
+        value = say(voice, "at_step", step=best[0], what=what)
+        yield Fact(name=say(voice, "best"), value=value)
     if training.stopped_early:
-        yield Fact(name="stopped early", value=training.stopped_early)
+        yield Fact(name=say(voice, "stopped_early"), value=training.stopped_early)
 
 
-def _plan_left(run: Run) -> str:
+def _resources(run: Run, voice: Voice) -> Iterator[Fact]:
+    """Yield the memory and the time that is left, beside the plan's."""
+    held, planned = run.training.memory_bytes, run.expected.memory_bytes
+    if held is not None:
+        told = say(voice, "planned", value=say_size(voice, planned)) if planned else ""
+        yield Fact(name=say(voice, "memory"), value=say_size(voice, held), planned=told)
+    left = run.left_seconds
+    if left is not None:
+        value, planned_left = say_time(voice, left), _plan_left(run, voice)
+        yield Fact(name=say(voice, "time_left"), value=value, planned=planned_left)
+        yield Fact(name=say(voice, "ends"), value=_say_moment(run.now, left))
+
+
+def _plan_left(run: Run, voice: Voice) -> str:
     """Return the planned time for the steps that are left."""
     low, high, total = run.expected.low_seconds, run.expected.high_seconds, run.total_steps
     if low is None or high is None or not total:
         return ""
     share = max(0, total - run.training.step) / total
-    return f"planned {_say_span(low * share, high * share)}"
+    return say(voice, "planned", value=_say_span(low * share, high * share, voice))
 
 
-def _say_span(low: float, high: float) -> str:
+def _say_span(low: float, high: float, voice: Voice) -> str:
     """Return two durations, or one if they are the same in words."""
-    first, last = say_seconds(low), say_seconds(high)
-    return first if first == last else f"{first} to {last}"
+    first, last = say_time(voice, low), say_time(voice, high)
+    return first if first == last else say(voice, "span", low=first, high=last)
 
 
 def _say_moment(now: float, seconds: float) -> str:
@@ -165,17 +197,18 @@ def _say_moment(now: float, seconds: float) -> str:
     return time.strftime("%H:%M" if same_day else "%Y-%m-%d %H:%M", then)
 
 
-def _say_evaluation(run: Run) -> str:
+def _say_evaluation(run: Run, voice: Voice) -> str:
     """Return the measurements of the last evaluation that describe the model's quality."""
     clock = ("runtime", "samples_per_second", "steps_per_second", "num_tokens")
     shown = [
-        f"{name.replace('_', ' ')} {value:.4f}"
+        f"{name.replace('_', ' ')} {respell(voice, f'{value:.4f}')}"
         for name, value in run.evaluation.items()
         if not name.endswith(clock)
     ]
     chosen = run.training.best_by.replace("_", " ")
     shown.sort(key=lambda part: not part.startswith(f"{chosen} "))
-    return f"step {run.evaluated_step:,}: {', '.join(shown[:_MOST_MEASUREMENTS])}"
+    what = ", ".join(shown[:_MOST_MEASUREMENTS])
+    return say(voice, "at_step", step=run.evaluated_step, what=what)
 
 
 def say_progress(run: Run, columns: int) -> str:
@@ -187,3 +220,9 @@ def say_progress(run: Run, columns: int) -> str:
 
 
 _MOST_MEASUREMENTS: Final = 4
+#: The curves of a training: the name in the catalogue, the measurement, its format.
+_MEASURED: Final = (
+    ("training_loss", "loss", ".4f"),
+    ("mean_reward", "reward", ".4f"),
+    ("learning_rate", "learning_rate", ".3g"),
+)

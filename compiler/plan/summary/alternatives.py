@@ -420,7 +420,7 @@ def fitting_gpus(spec: Spec, facts: KnownFacts, least_bytes: LeastBytes) -> tupl
     needs: dict[tuple[object, ...], int] = {}
     fitting: list[Accelerator] = []
     for device in all_accelerators():
-        if device.compute_capability < LEAST_CAPABILITY:
+        if device.compute_capability < LEAST_CAPABILITY or device.is_laptop:
             continue
         alike = (device.bf16, device.compute_capability >= (9, 0))
         if alike not in needs:

@@ -111,7 +111,7 @@ def test_an_ambiguous_name_takes_the_smallest(
     ("text", "first"),
     [
         ("4090 48GB", "RTX-4090"),
-        ("RTX 4090 Laptop GPU", "RTX-4090"),
+        ("RTX 2080 Laptop GPU", "RTX-2080"),
         ("A-100 90GB", "A100-SXM4-80GB"),
         ("RTX-4O90", "RTX-4090"),
         ("B100", "A100-SXM4-40GB"),

@@ -1,0 +1,120 @@
+"""Columns: which column of the data holds what."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Final
+
+from ftc.tui.understanding.lexicon import QUOTES, WORDS, any_of
+from ftc.tui.understanding.message import Message, fold
+from ftc.tui.understanding.reading import Change, Choice
+
+_COLUMN_WORD: Final = r"(?:columna?|field|camp|campo)"
+_NO_NAME: Final = r"(?!(?:columna?|fields?|camp|campo|it|that|them|is|are|it'?s)\b)"
+_IDENTIFIER: Final = rf"{QUOTES}?{_NO_NAME}(?P<column>[a-z_]\w*(?:[.-]\w+)*){QUOTES}?"
+_THE: Final = r"(?:the |la |el |les |las |los )?"
+_IS: Final = r"(?: (?:are|is|live|lives|sit|sits|es|son|esta|estan|viuen|viven))?"
+_HOLDS: Final = r"(?:is|holds|has|contains|as|es|son|te|tiene|conte|contiene|com a|como)"
+_CALLED: Final = (
+    r"(?:\s*[=:]|(?: (?:que es diu|que se llama|es diu|se llama|called|named|is|es)){1,2})?"
+)
+_FORMS: Final = (
+    _THE
+    + r"(?:{words})"
+    + _IS
+    + r"(?: (?:in|from|a|en))? ?"
+    + _THE
+    + _COLUMN_WORD
+    + " "
+    + _IDENTIFIER,
+    _COLUMN_WORD + " " + _IDENTIFIER + " " + _HOLDS + " " + _THE + r"(?:{words})\b",
+    r"(?:{words}) " + _COLUMN_WORD + _CALLED + " " + _IDENTIFIER,
+    _THE + r"(?:{words})" + _IS + r" (?:in|from|a|en) " + _THE + _IDENTIFIER + " " + _COLUMN_WORD,
+    r"(?:{words})\s*(?:=|->|<-)\s*" + _IDENTIFIER,
+    r"(?:use|using|take|with|and|fes servir|usa|agafa|amb|con|i|y) "
+    + _THE
+    + _IDENTIFIER
+    + r" (?:as|com a?|como) "
+    + _THE
+    + r"(?:{words})\b",
+    _THE
+    + r"(?:{words})"
+    + _IS
+    + r" (?:in|from|a|en) "
+    + _THE
+    + rf"{QUOTES}(?P<column>[a-z_]\w*(?:[.-]\w+)*){QUOTES}",
+    _COLUMN_WORD + r" (?:de |of |for |d')" + _THE + r"(?:{words})" + _CALLED + " " + _IDENTIFIER,
+)
+_COLUMNS: Final = tuple(
+    (role, re.compile(r"\b" + form.replace("{words}", any_of(words))))
+    for role, words in WORDS["columns"].items()
+    for form in _FORMS
+)
+#: Columns that exist, by their names as they are: with spaces, dots or other signs.
+_KNOWN_FORMS: Final = (
+    _THE + r"(?:{words})(?: " + _COLUMN_WORD + r")?\s*(?:=|:|->|<-)\s*{name}",
+    _THE
+    + r"(?:{words})(?: "
+    + _COLUMN_WORD
+    + r")?(?: (?:is|are|es|son|sera|live|lives|sit|sits|esta|estan|viu|viuen|vive))?"
+    + r"(?: (?:in|from|a|en|called|named|que es diu|que se llama|es diu|se llama))* "
+    + _THE
+    + r"(?:"
+    + _COLUMN_WORD
+    + r" )?{name}",
+    _THE
+    + r"(?:"
+    + _COLUMN_WORD
+    + r" )?{name}(?: "
+    + _COLUMN_WORD
+    + r")? (?:(?:is|holds|has|contains|as|es|son|te|tiene|conte|contiene|com a?|como|for|per a|para) "
+    + _THE
+    + r")+(?:{words})",
+)
+_MOST_COLUMNS: Final = 60
+_TEXT: Final = "/data/columns/text"
+_ANSWER: Final = "/data/columns/completion"
+_PROMPT: Final = "/data/columns/prompt"
+
+
+def read_columns(message: Message) -> Iterator[Change]:
+    """Yield the column of each role, with its name as written."""
+    for role, pattern in _COLUMNS:
+        for match in message.take(pattern):
+            column = message.words(*match.span("column"))
+            words = message.words(*match.span())
+            yield Change(pointer=f"/data/columns/{role}", value=column, words=words)
+
+
+def settle_text(said: Sequence[Change | Choice]) -> list[Change | Choice]:
+    """Return what was said, with the text as the prompt where an answer is named beside it."""
+    roles = {each.pointer for each in said}
+    if _TEXT not in roles or _ANSWER not in roles or _PROMPT in roles:
+        return list(said)
+    return [replace(each, pointer=_PROMPT) if each.pointer == _TEXT else each for each in said]
+
+
+def read_known_columns(message: Message, columns: Sequence[str]) -> Iterator[Change]:
+    """Yield the columns that exist and that the message gives a role, the longest name first."""
+    present = tuple(name for name in columns[:_MOST_COLUMNS] if fold(name) in message.folded)
+    for role, name, pattern in _known(present) if present else ():
+        for match in message.take(pattern):
+            words = message.words(*match.span())
+            yield Change(pointer=f"/data/columns/{role}", value=name, words=words)
+
+
+@cache
+def _known(columns: tuple[str, ...]) -> tuple[tuple[str, str, re.Pattern[str]], ...]:
+    """Return the role, the name and the pattern of each sentence about a column."""
+    return tuple(
+        (role, name, re.compile(rf"(?<!\w){_filled(form, any_of(words), name)}(?!\w)"))
+        for name in sorted(columns, key=len, reverse=True)
+        for role, words in WORDS["columns"].items()
+        for form in _KNOWN_FORMS
+    )
+
+
+def _filled(form: str, words: str, name: str) -> str:
+    named = rf"{QUOTES}?{re.escape(fold(name))}{QUOTES}?"
+    return form.replace("{words}", words).replace("{name}", named)

@@ -1,0 +1,56 @@
+"""Misspelt names of settings: "learing rate", "ephocs", "epoqes".
+
+Only long names that no other common word resembles are corrected, where one letter is wrong,
+missing or added, or two letters have changed places.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Final
+
+from ftc.tui.understanding.numerals import Numeral
+
+_NAMES: Final = (
+    *("epoch", "epochs", "learning", "dropout", "warmup", "gradient", "accumulation"),
+    *("validation", "checkpoint", "checkpoints", "scheduler", "optimizer", "optimiser"),
+    *("attention", "sequence", "epoca", "epoques", "epocas", "aprenentatge", "aprendizaje"),
+    *("escalfament", "calentamiento", "semilla", "tokens"),
+)
+_WORD: Final = re.compile(r"(?<![\w./\\-])[a-z]{5,14}(?![\w./\\-])")
+#: Words and endings that are right although a name resembles them.
+_RIGHT: Final = re.compile(
+    r"earnings?|token|gradients|sequences|optimi[sz]e|schedule[sd]?|epochal|attentions?|tensions?"
+    r"|epic\w*|validat\w+|warmups?|learnings?|leaning"
+)
+
+
+def find_typos(folded: str) -> Iterator[Numeral]:
+    """Yield the misspelt names of a folded text, each with the name that it means."""
+    for match in _WORD.finditer(folded):
+        name = _correct(match[0])
+        if name is not None:
+            yield Numeral(start=match.start(), end=match.end(), digits=name)
+
+
+@cache
+def _correct(word: str) -> str | None:
+    if word in _NAMES or _RIGHT.fullmatch(word):
+        return None
+    near = [name for name in _NAMES if word[0] == name[0] and _is_near(word, name)]
+    return near[0] if near else None
+
+
+def _is_near(word: str, name: str) -> bool:
+    """Return whether one edit makes one word of the other, or the same letters in another order."""
+    if sorted(word) == sorted(name):
+        return True
+    if abs(len(word) - len(name)) > 1:
+        return False
+    start = 0
+    while start < min(len(word), len(name)) and word[start] == name[start]:
+        start += 1
+    rest = max(0, len(word) - start), max(0, len(name) - start)
+    longest = max(rest)
+    same = {word[start + 1 :] == name[start:], word[start:] == name[start + 1 :]}
+    return longest > 0 and (True in same or word[start + 1 :] == name[start + 1 :])
