@@ -16,6 +16,7 @@ from ftc.spec.sections import (
     Packing,
     Part,
     PolicyLoss,
+    Pooling,
     Precision,
     PreferenceLoss,
     Quantization,
@@ -105,6 +106,10 @@ class Decisions:
     num_generations: Decision[int] | None
     temperature: Decision[float] | None
     policy_loss: Decision[PolicyLoss] | None
+    pooling: Decision[Pooling] | None
+    similarity_scale: Decision[float] | None
+    query_prompt: Decision[str | None] | None
+    document_prompt: Decision[str | None] | None
     metric: Decision[Metric]
     best_by: Decision[BestBy]
     answered_rows: Decision[int] | None

@@ -47,6 +47,7 @@ NEEDS: Final[Mapping[Objective, Needs]] = {
     "reward": Needs(head="scores"),
     "classification": Needs(head="scores"),
     "grpo": Needs(reference_passes=1),
+    "embed": Needs(head="scores", policy_passes=1),  # GradCache's first pass, of the whole batch
 }
 
 
