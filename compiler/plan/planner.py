@@ -116,6 +116,7 @@ def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
             world=world.value,
             each=arrangement.each,
             text_tokens=text_tokens(spec, lengths),
+            documents=len(facts.data.labels) if facts.data.form != "scored" else 0,
         )
     return Frame(
         spec=spec,

@@ -76,12 +76,19 @@ def target_rows(train_rows: int, *, text_tokens: float = 0.0) -> float:
 
 
 def decide_batch(
-    spec: Spec, *, train_rows: int, world: int, each: float = 1.0, text_tokens: float = 0.0
+    spec: Spec,
+    *,
+    train_rows: int,
+    world: int,
+    each: float = 1.0,
+    text_tokens: float = 0.0,
+    documents: int = 0,
 ) -> Batch:
     """Decide the rows per step: the spec's, or a power of two per process near rows / 100.
 
     Batches count packed rows where `each` of them holds several data rows. Rows of text have
-    `text_tokens` on average, which is 0 for rows with answers. A batch of the spec that
+    `text_tokens` on average, which is 0 for rows with answers. If vectors of few `documents` are
+    told apart, a step has no more rows than those; 0 stands for many. A batch of the spec that
     cannot be divided is replaced by the nearest one that can (a rule reports it).
     """
 
@@ -91,6 +98,8 @@ def decide_batch(
         least = max(least_rows(spec), _LEAST_CONTRASTED / world if contrasted else 1)
         asked = max(least, rows_asked / each / world)
         per_process = 2 ** max(0, round(math.log2(asked)))
+        if contrasted and documents:
+            per_process = min(per_process, 2 ** int(math.log2(max(2, documents))))
         values: dict[str, Any] = {"rows": train_rows}
         if contrasted:
             return per_process * world, Because(key="global_batch.contrasted", values=values)

@@ -210,7 +210,7 @@ def scan_rows(
     answers lose the reasoning before them.
     """
     scan, pick = Scan(prompts=prompts or PromptCount()), random.Random(0)  # noqa: S311 - a sample, no secret
-    if roles.form in ("chat", "text", "preference", "feedback", "scored"):
+    if roles.form in ("chat", "text", "preference", "feedback"):
         scan.labels.open_by = OpenAnswers(reason="form", number=0, most=0)
     read = make_reader(roles)
     held = scan.prompts
