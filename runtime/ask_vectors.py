@@ -12,7 +12,7 @@ Ranked = list[tuple[float, str]]
 
 def rank(folder: Path, query: str, texts: Sequence[str], *, pooling: str) -> Ranked:
     """Return (cosine, text), the nearest first."""
-    from . import vectors
+    from . import vectors  # noqa: PLC0415 - torch is slow, and a GGUF file needs none
 
     model = vectors.load(folder, pooling=pooling)
     asked = vectors.encode(model, [query], vectors.QUERY)
@@ -30,7 +30,7 @@ def rank_by_file(
     on_gpu: bool,
 ) -> Ranked:
     """Return the same of a GGUF file; the prompts are those of the merged model's folder."""
-    from . import vector_files
+    from . import vector_files  # noqa: PLC0415 - llama.cpp, which only a GGUF file needs
 
     said = json.loads((folder / "config_sentence_transformers.json").read_text(encoding="utf-8"))
     prompts = said.get("prompts") or {}

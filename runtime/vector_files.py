@@ -47,6 +47,15 @@ class Job:
     loading: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What the merged model makes of each text: its vector, and the tokens it is read as."""
+
+    texts: Sequence[str]
+    vectors: Any
+    tokens: Sequence[Sequence[int]]
+
+
 def write_files(job: Job, identity: Identity) -> None:
     """Write and verify every file, and quality.json; ends the stage if one is not sound."""
     run, out = job.run, job.run.folder / "quantize"
@@ -59,8 +68,11 @@ def write_files(job: Job, identity: Identity) -> None:
     check_weights(run, merged)
     model = vectors.load(merged, **job.loading)
     texts = list_texts(run.read_rows(job.rows), model)
-    expected = vectors.encode(model, texts, "")
-    tokens = [model.tokenizer(text)["input_ids"] for text in texts]
+    expected = Expected(
+        texts=texts,
+        vectors=vectors.encode(model, texts, ""),
+        tokens=[list(model.tokenizer(text)["input_ids"]) for text in texts],
+    )
     files = []
     with tempfile.TemporaryDirectory(prefix="unfinished-", dir=out) as folder:
         source = Path(folder) / "source.gguf"
@@ -71,7 +83,7 @@ def write_files(job: Job, identity: Identity) -> None:
             began = time.monotonic()
             gguf_file.quantize(run, source, path, kind)
             entry = {"type": kind, "bytes": path.stat().st_size}
-            entry |= judge(job, path, texts, expected, tokens, BOUNDS[kind])
+            entry |= judge(job, path, expected, BOUNDS[kind])
             kept = out / (path.name if entry["fault"] is None else f"{path.stem}.failed")
             entry |= {"file": kept.name, "seconds": round(time.monotonic() - began, 1)}
             files.append(entry)
@@ -80,7 +92,9 @@ def write_files(job: Job, identity: Identity) -> None:
     report = {"version": 1, "judged": job.rows.stem, "vectors": True, "files": files}
     write_json(out / "quality.json", report)
     for entry in files:
-        run.say(f"{entry['file']}: cosine {entry['cosine']:.6f} or more on {entry['texts']:,} texts")
+        run.say(
+            f"{entry['file']}: cosine {entry['cosine']:.6f} or more on {entry['texts']:,} texts"
+        )
     failed = next((entry for entry in files if entry["fault"] is not None), None)
     if failed is not None:
         run.stop(f"{failed['type']} differs too much from the trained model: {failed['fault']}")
@@ -99,35 +113,25 @@ def list_texts(rows: Sequence[Mapping[str, Any]], model: Any) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def judge(
-    job: Job,
-    path: Path,
-    texts: Sequence[str],
-    expected: Any,
-    tokens: Sequence[Sequence[int]],
-    bound: float,
-) -> dict[str, Any]:
-    """Return the least and the mean cosine of a file's vectors, and what is wrong with it.
-
-    `expected` are the vectors of the merged model and `tokens` what it read of each text.
-    """
-    llm = open_file(job.run, path, job.max_length, on_gpu=job.on_gpu)
-    same = [list(llm.tokenize(t.encode(), special=True)) == list(i) for t, i in zip(texts, tokens, strict=True)]
+def judge(job: Job, path: Path, expected: Expected, bound: float) -> dict[str, Any]:
+    """Return the least and the mean cosine of a file's vectors, and what is wrong with it."""
+    llm, texts = open_file(job.run, path, job.max_length, on_gpu=job.on_gpu), expected.texts
+    pairs = zip(texts, expected.tokens, strict=True)
+    same = [llm.tokenize(text.encode(), special=True) == ids for text, ids in pairs]
     found = np.array([embed(llm, text, job.max_length) for text in texts], dtype="float32")
     llm.close()
-    cosines = (found * expected).sum(1)
-    kept = np.array(same)
+    cosines = (found * expected.vectors).sum(1)
     others = [place for place, is_same in enumerate(same, 1) if not is_same]
-    least = float(cosines[kept].min()) if kept.any() else 0.0
+    least = float(cosines[np.array(same)].min()) if any(same) else 0.0
     fault = None
     if len(others) > MOST_OTHER * len(texts):
         fault = (
-            f"llama.cpp reads {len(others):,} of {len(texts):,} texts as other tokens than the model"
-            f" was trained on; the first are texts {others[:NAMED]}"
+            f"llama.cpp reads {len(others):,} of {len(texts):,} texts as other tokens than the"
+            f" model was trained on; the first are texts {others[:NAMED]}"
         )
     elif not least >= bound:
-        fault = f"a vector has a cosine of {least:.6f} to the trained model's, and {bound} is needed"
-    if fault is None and others:
+        fault = f"a vector has a cosine of {least:.6f} to the model's, and {bound} is needed"
+    elif others:
         job.run.say(
             f"warning: llama.cpp reads {len(others):,} texts as other tokens, the first is text"
             f" {others[0]}; their vectors differ"

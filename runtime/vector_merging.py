@@ -4,6 +4,7 @@ The folder is the one that sentence-transformers, transformers and llama.cpp's c
 modules.json, which alone tells the converter how tokens become one vector.
 """
 
+import json
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,10 +14,11 @@ from typing import Any, Final
 import torch
 
 from . import vectors
-from .files import replace_folder
+from .files import replace_folder, write_json
 from .run import Run
 
 ROWS: Final = 8  # of the training split, on which both models are compared
+_CARRIED: Final = ("tokenizer.model", "sentencepiece.bpe.model", "vocab.txt")
 LEAST_COSINE: Final = 0.999  # of a vector in 16 bits to that of the trained model
 
 
@@ -56,20 +58,33 @@ def write_merged(job: Job) -> None:
     run.ensure(cosine >= LEAST_COSINE, f"the merged model agrees with the trained in {job.dtype}")
     new = out.with_name("merged.partial")
     shutil.rmtree(new, ignore_errors=True)
-    model.save_pretrained(str(new), create_model_card=False)
-    if Path(job.base).is_dir():  # sentencepiece's model, which transformers does not write
-        for name in ("tokenizer.model", "sentencepiece.bpe.model", "vocab.txt"):
-            if (Path(job.base) / name).is_file():
-                shutil.copyfile(Path(job.base) / name, new / name)
+    save(model, Path(job.base), new)
     run.ensure((new / "modules.json").is_file(), "the folder says how tokens become one vector")
     replace_folder(out, new)
+
+
+def save(model: Any, base: Path, folder: Path) -> None:
+    """Write a model as a folder; a `base` on the disk has files that transformers does not write.
+
+    Without `add_prefix_space`, llama.cpp's converter writes that the first word of a text has no
+    space before it, as the pieces of XLM-R's tokenizer do.
+    """
+    model.save_pretrained(str(folder), create_model_card=False)
+    for name in _CARRIED:
+        if (base / name).is_file():
+            shutil.copyfile(base / name, folder / name)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    if config["model_type"] == "xlm-roberta":
+        path = folder / "tokenizer_config.json"
+        settings = json.loads(path.read_text(encoding="utf-8"))
+        write_json(path, settings | {"add_prefix_space": True})
 
 
 def _load(job: Job) -> Any:
     """Return the trained model, with its adapter beside the weights if it has one."""
     if not job.is_adapter:
         return vectors.load(job.trained, **job.loading)
-    from peft import PeftModel
+    from peft import PeftModel  # noqa: PLC0415 - slow, and a full fine-tune needs it not
 
     model = vectors.load(job.base, **job.loading)
     model[0].model = PeftModel.from_pretrained(model[0].model, str(job.trained))

@@ -63,13 +63,9 @@ def type_without_cosine_bound(case: Case) -> Iterator[Problem]:
     for index, kind in enumerate(types):
         if kind not in _BOUNDED:
             kept = [k for k in types if k in _BOUNDED] or ["Q8_0"]
-            yield problem(
-                f"/export/types/{index}", fix=(put("/export/types", kept),), type=kind
-            )
+            yield problem(f"/export/types/{index}", fix=(put("/export/types", kept),), type=kind)
     if case.spec.export.adapter:
-        yield problem(
-            "/export/adapter", message="adapter", fix=(put("/export/adapter", False),)
-        )
+        yield problem("/export/adapter", message="adapter", fix=(put("/export/adapter", False),))
 
 
 @rule("FTC572", "bound-of-tokens", "error", reads=())
@@ -110,9 +106,7 @@ def setting_without_vectors(case: Case) -> Iterator[Problem]:
             name = pointer.removeprefix("/").replace("/", ".")
             usable = [str(v).lower() if isinstance(v, bool) else v for v in values]
             words = [v for v in usable if isinstance(v, str)]
-            yield problem(
-                pointer, help="words" if words else "", name=name, words=words
-            )
+            yield problem(pointer, help="words" if words else "", name=name, words=words)
 
 
 @rule("FTC574", "e5-without-prompts", "warning", reads=(), fix_safety="unsafe")
@@ -151,6 +145,6 @@ def step_of_equal_documents(case: Case) -> Iterator[Problem]:
     """
     rows = case.plan.decisions.global_batch.value // case.plan.decisions.world.value
     documents = len(case.data.labels)
-    if gives_vectors(case.spec.objective.type) and case.data.form != "scored":
-        if 0 < documents < rows:
-            yield problem("/training/global_batch", rows=rows, documents=documents)
+    is_told_apart = gives_vectors(case.spec.objective.type) and case.data.form != "scored"
+    if is_told_apart and 0 < documents < rows:
+        yield problem("/training/global_batch", rows=rows, documents=documents)

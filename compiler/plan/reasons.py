@@ -75,9 +75,12 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "class_weights.uneven": "the most common label has {ratio} times the rows of the rarest; with "
     "weights all labels count the same",
     "metric.rewards": "how often the better of two answers gets the higher reward, and by how much",
-    "metric.vectors": "evaluate.py measures nDCG@10, MRR@10 and recall@10, beside BM25 and the base",
-    "pooling.encoder": "where the model has no modules.json: an encoder's tokens see the whole text",
-    "pooling.causal": "where the model has no modules.json: only the last token has seen all others",
+    "metric.vectors": "evaluate.py measures nDCG@10, MRR@10 and recall@10, beside BM25 and the "
+    "base",
+    "pooling.encoder": "where the model has no modules.json: an encoder's tokens see the whole "
+    "text",
+    "pooling.causal": "where the model has no modules.json: only the last token has seen all "
+    "others",
     "metric.classes": "it gives each of {labels} labels the same weight, however rare",
     "best_by.classes": "the metric of a classification, which costs nothing extra at an evaluation",
     "rewards.numeric": "{share} of the answers in the data contain a number; the last one is "

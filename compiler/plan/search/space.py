@@ -264,7 +264,9 @@ def partly_recomputed(frame: Frame, sharding: Sharding) -> tuple[Recomputing, ..
     has options of its own. Vectors are computed in passes of any size.
     """
     objective = frame.spec.objective.type
-    if (objective == "classification" and sharding == "zero3") or gives_vectors(frame.spec.objective.type):
+    if (objective == "classification" and sharding == "zero3") or gives_vectors(
+        frame.spec.objective.type
+    ):
         return ()
     every = tuple(every for every in _EVERY if every < frame.shape.layers)
     selective = objective in SELECTIVE and frame.adapter is None

@@ -94,7 +94,11 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
 _OF_VECTORS: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
     (
         "preference",
-        {"prompt": _QUERIES, "chosen": _DOCUMENTS, "rejected": ("negative", "neg", "hard_negative")},
+        {
+            "prompt": _QUERIES,
+            "chosen": _DOCUMENTS,
+            "rejected": ("negative", "neg", "hard_negative"),
+        },
     ),
     (
         "scored",
