@@ -1,4 +1,4 @@
-"""Reads preferences and feedback, in the shapes of public data sets. Standard library only.
+"""Reads preferences, feedback and scored pairs, as public data sets have them. No other packages.
 
 An answer is a text, or a list of messages that ends with it and may begin with the prompt; a
 transcript, as in Anthropic's data, is such a list. Both answers must follow one prompt.
@@ -11,6 +11,7 @@ from typing import Any, Final
 from .chat_rows import find_disorder, read_messages
 from .cleaning import fold, is_blank
 from .rows import Fault, Row, Turns
+from .text_rows import read_cell
 
 _TRANSCRIPT: Final = re.compile(r"(?:^|\n\n)(Human|Assistant):")
 VERDICTS: Final[Mapping[str, str]] = {
@@ -60,6 +61,22 @@ def read_verdict(row: Row, *, prompt: str, completion: str, label: str) -> Turns
         return fault
     verdict = VERDICTS.get(str(row.get(label)).strip().lower())
     return "no_label" if verdict is None else (*turns, ("label", verdict))
+
+
+def read_scored(row: Row, *, prompt: str, completion: str, score: str) -> Turns | Fault:
+    """Return both texts of a pair, and a turn of the role `score`: a number from 0 to 1."""
+    first, second = read_cell(row.get(prompt)), read_cell(row.get(completion))
+    if first is None or second is None:
+        return "not_text"
+    if is_blank(first) or is_blank(second):
+        return "blank"
+    try:
+        number = float(str(row.get(score)))
+    except ValueError:
+        return "no_score"
+    if not 0 <= number <= 1:
+        return "no_score"
+    return (("user", first), ("assistant", second), ("score", f"{number:g}"))
 
 
 def _read_cell(cell: Any, *, role: str) -> Turns | Fault:

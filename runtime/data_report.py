@@ -69,6 +69,11 @@ def write_report(
 def show_row(run: Run, tokenizer: Any, line: bytes) -> None:
     """Print the text of a record, divided into what is only read and what is learned."""
     row = json.loads(line.splitlines()[0])
+    if "anchor" in row:
+        for name in ("anchor", "positive", "negative", "score"):
+            if name in row:
+                run.say(f"one row, its {name}: {row[name]!r}")
+        return
     if "labels" not in row:
         run.say(f"one row, what is read: {tokenizer.decode(row['input_ids'])!r}")
         run.say(f"one row, its label:    {row['answer']!r}")

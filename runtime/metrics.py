@@ -179,6 +179,10 @@ TITLES = {
     "desirable_likelier": "a desirable answer is the likelier one",
     "reward_accuracy": "the better answer is rewarded more",
     "reward_margin": "reward margin",
+    "ndcg_at_10": "nDCG@10",
+    "mrr_at_10": "MRR@10",
+    "recall_at_10": "recall@10",
+    "spearman": "Spearman's correlation",
 }
 
 

@@ -210,7 +210,8 @@ def _write_table(path: Path, *, longest_bytes: int) -> None:
     """
     with path.open(encoding="utf-8") as lines:
         row = json.loads(lines.readline())
-    kinds = {bool: pa.bool_(), int: pa.int64(), str: pa.string(), list: pa.list_(pa.int32())}
+    texts: dict[type, Any] = {str: pa.string(), list: pa.list_(pa.int32())}
+    kinds = texts | {bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
     names = [name for name in row if name not in ("messages", "tools")]
     schema = pa.schema([(name, kinds[type(row[name])]) for name in names])
     how = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")

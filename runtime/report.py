@@ -20,7 +20,14 @@ from .run import Run
 SHOWN_LABELS = 15  # the worst; all are in run/evaluate/labels.jsonl
 SHOWN_ANSWERS = 4  # of each kind; all are in run/evaluate/predictions.jsonl
 SHOWN_LETTERS = 100  # of a setting
-PER_ROW = {"classification", "reward", "dpo", "kto", "orpo"}  # objectives with a loss per row
+PER_ROW = {
+    "classification",
+    "reward",
+    "dpo",
+    "kto",
+    "orpo",
+    "embed",
+}  # objectives with a loss per row
 GRADED = {"rouge_l", "chrf"}  # metrics by which an answer is neither right nor wrong
 SHARES = {"accuracy", "exact_match", "numeric_match"}
 SETTINGS = (
@@ -178,6 +185,13 @@ def _describe_chance(judged: Numbers) -> Lines:
         )
     elif "labels" in judged:
         text = f"A random label would be right in {judged['chance']:.1%} of these rows."
+    elif "bm25_verdict" in judged:
+        name = next(iter(judged["judged"]))
+        text = (
+            f"BM25, which compares words, has {metrics.title(name)}"
+            f" {judged[f'bm25_{name}']:.4f} on the same rows. Against it, the trained model is"
+            f" {judged['bm25_verdict']}."
+        )
     elif "chance_verdict" in judged:
         text = (
             "A reward is how much more likely training made an answer, so the model before training"
@@ -243,7 +257,8 @@ def _describe_files(results: Results) -> Lines:
         lines += ["## GGUF files against the trained model", ""]
         if all("asked_rows" in entry for entry in files):
             lines += _list_answers(files, str(results.decided["metric"]))
-        lines += _list_fidelity(files)
+        is_of_vectors = all("cosine" in entry for entry in files)
+        lines += (_list_cosines if is_of_vectors else _list_fidelity)(files)
     cells = [(page.escape(name), f"{size / 2**20:,.1f} MiB") for name, size in sizes.items()]
     return lines + page.table(("file", "size"), sorted(cells))
 
@@ -272,6 +287,23 @@ def _list_answers(files: Sequence[Numbers], metric: str) -> Lines:
 
 def _find_interval(entry: Numbers, metric: str) -> list[float]:
     return metrics.wilson(entry[metric], entry["asked_rows"])
+
+
+def _list_cosines(files: Sequence[Numbers]) -> Lines:
+    """Return the table of how close the vectors of each file are, with their bounds."""
+    cells = [
+        [
+            page.escape(entry["file"]),
+            f"{entry['texts']:,}",
+            page.number(entry["cosine"]),
+            page.number(entry["bounds"]["min_cosine"]),
+            page.number(entry["mean_cosine"]),
+            f"{entry['other_texts']:,}",
+        ]
+        for entry in files
+    ]
+    titles = "file", "texts", "least cosine", "at least", "mean cosine", "read as other tokens"
+    return page.table(titles, cells)
 
 
 def _list_fidelity(files: Sequence[Numbers]) -> Lines:

@@ -11,14 +11,15 @@ from .cleaning import clean_text, fold, is_whole, key_of, repair_encoding
 
 #: A role and a text. Plain text is one turn of the role `text`. A preference ends with a turn of
 #: the role `chosen` and one of the role `rejected`, feedback with the answer and a turn of the role
-#: `label`: "true" or "false".
+#: `label`: "true" or "false". A scored pair ends with both texts and a turn of the role `score`.
 Turn = tuple[str, str]
 Turns = tuple[Turn, ...]
 Row = Mapping[str, Any]
 #: Why a row cannot be used: it is blank, or malformed in one of the other ways.
 Fault = Literal[
     "blank", "unreadable", "not_text", "not_whole", "no_list", "no_turn", "order", "unanswered",
-    "no_prompt", "two_prompts", "same_answers", "no_label", "no_tools", "unknown_role", "bad_call",
+    "no_prompt", "two_prompts", "same_answers", "no_label", "no_score", "no_tools", "unknown_role",
+    "bad_call",
 ]  # fmt: skip
 ReadTurns = Callable[[Row], Turns | Fault]
 
@@ -50,7 +51,7 @@ def is_repaired(turns: Turns) -> bool:
 
 def prompt_of(turns: Turns) -> Turns:
     """Return the turns before the answer, or before both answers; plain text is its own prompt."""
-    if turns[-1][0] in ("rejected", "label"):
+    if turns[-1][0] in ("rejected", "label", "score"):
         return turns[:-2]
     return turns if turns[0][0] == "text" else turns[:-1]
 

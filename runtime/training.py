@@ -386,7 +386,7 @@ class TrainingSession(TrainerCallback):
         tokens = " ".join(f" {' '.join(map(str, ids))} " for ids in batch)
         found = []
         for number, row in enumerate(self.run.read_rows(self.run.folder / "data/train.jsonl"), 1):
-            columns = ("input_ids", "chosen_ids", "completion_ids")
+            columns = ("input_ids", "chosen_ids", "completion_ids")  # of vectors, the longest text
             lists = (row[name] for name in columns if name in row)
             if any(f" {' '.join(map(str, ids))} " in tokens for ids in lists):
                 found.append(number)

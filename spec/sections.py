@@ -10,7 +10,9 @@ from typing import Any, Literal
 Auto = Literal["auto"]
 Attention = Literal["sdpa", "eager", "flash_attention_2"]
 FileFormat = Literal["csv", "jsonl", "json", "parquet"]
-Form = Literal["chat", "prompt_completion", "instruction", "text", "preference", "feedback"]
+Form = Literal[
+    "chat", "prompt_completion", "instruction", "text", "preference", "feedback", "scored"
+]
 Reasoning = Literal["learn", "mask", "strip"]
 Packing = Literal["none", "best-fit"]
 Overlong = Literal["drop", "truncate"]
@@ -18,6 +20,7 @@ LossOn = Literal["completion", "last_turn", "all"]
 Match = Literal["exact", "numeric"]
 PolicyLoss = Literal["dapo", "bnpo", "grpo", "dr_grpo"]
 Reference = Literal["precomputed", "adapter_off", "copy"]
+Pooling = Literal["mean", "cls", "lasttoken"]
 Init = Literal["default", "gaussian", "pissa", "pissa_niter_16", "olora"]
 Quantization = Literal["nf4", "int8"]
 QuantStorage = Literal["uint8", "bf16", "fp16", "fp32"]
@@ -48,7 +51,7 @@ BestBy = Literal["loss", "metric"]
 Strategy = Literal["ddp", "zero1", "zero2", "zero3", "fsdp"]
 Offload = Literal["none", "optimizer", "parameters"]
 ObjectiveType = Literal[
-    "sft", "cpt", "dpo", "kto", "orpo", "classification", "reward", "grpo", "distill"
+    "sft", "cpt", "dpo", "kto", "orpo", "classification", "reward", "grpo", "distill", "embed"
 ]
 TeacherQuantization = Literal["none", "nf4"]
 PreferenceLoss = Literal[
@@ -177,6 +180,10 @@ class Columns:
     label: str | None = None
     """The column that says whether an answer was rated good: true or false, 1 or 0, yes or no,
     thumbs up or down; null looks for a usual name.
+    """
+    score: str | None = None
+    """The column with the score of a pair of texts, a number from 0 (unrelated) to 1 (the same
+    meaning); null looks for a usual name.
     """
 
 
@@ -337,7 +344,7 @@ class Objective:
     `sft`: write the answers in the data. `cpt`: continue text. `dpo`: prefer one answer over
     another. `kto`: write what was rated good and avoid what was rated bad. `orpo`: learn answers
     and preferences at once. `grpo`: find answers that earn a reward. `distill`: predict as a larger
-    model does.
+    model does. `embed`: turn texts into vectors, so that those that belong together are close.
     """
 
     type: ObjectiveType = "sft"
@@ -347,7 +354,9 @@ class Objective:
     rejected one. `kto`: the same, from single answers rated good or bad. `orpo`: write the chosen
     answer and prefer it, in one run and without a reference model. `grpo`: generate answers and
     learn from the ones that earn a reward. `distill`: generate answers and learn to give each next
-    token the probability that a teacher gives it.
+    token the probability that a teacher gives it. `embed`: turn texts into vectors for search,
+    close for texts that belong together; a pair is `data.columns.prompt` and `completion`, with
+    `score` if it is scored, a triplet `prompt`, `chosen` and `rejected`.
     """
     loss_on: LossOn = "completion"
     """Which tokens are learned: those of every answer, those of the last answer of a conversation,
@@ -410,6 +419,24 @@ class Objective:
     """
     undesirable_weight: float | Auto = "auto"
     """The weight in the loss of an answer that was rated bad; auto balances good and bad answers.
+    """
+    pooling: Pooling | Auto = "auto"
+    """How the vectors of all tokens become one vector (`embed` only): their mean, that of the first
+    token (`cls`) or that of the last one (`lasttoken`). auto takes what the model's own
+    `modules.json` says, else the mean for an encoder and the last token for a model that reads from
+    left to right.
+    """
+    similarity_scale: float = 20.0
+    """By what the cosine of two vectors is multiplied before it enters the loss (`embed` only). It
+    is 1 over the temperature that papers give.
+    """
+    query_prompt: str | None = None
+    """The text that is put before each query, as in `query: ` for E5 (`embed` only). null takes the
+    model's own, if `config_sentence_transformers.json` has one.
+    """
+    document_prompt: str | None = None
+    """The text that is put before each text that is searched, as in `passage: ` for E5 (`embed`
+    only). null takes the model's own, if `config_sentence_transformers.json` has one.
     """
 
 

@@ -65,6 +65,8 @@ PAIRS = {"data.source": "pairs.csv", "objective.type": "dpo"}
 TRIED = {"objective.type": "grpo", "objective.rewards": [{"regex": "[a-z]"}]}
 TAUGHT = {"objective.type": "distill", "objective.teacher.id": "./model-2"}
 VERDICTS = {"data.source": "verdicts.csv", "objective.type": "kto"}
+VECTORS = {"objective.type": "embed"}
+SCORED = {**VECTORS, "data.source": "scores.csv"}
 
 # For each field a valid value that differs from what a spec without it means, and what else the
 # spec has to say for the field to matter.
@@ -99,6 +101,7 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "data.columns.chosen": ("more", PAIRS),
     "data.columns.rejected": ("more", PAIRS),
     "data.columns.label": ("more", VERDICTS),
+    "data.columns.score": ("more", SCORED),
     "data.system": ("be brief", {}),
     "data.template_options": ({"style": "plain"}, {"model.chat_template": "styled.jinja"}),
     "data.reasoning": ("strip", {"data.source": "thoughts.jsonl"}),
@@ -128,6 +131,10 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "objective.label_smoothing": (0.2, {**PAIRS, "objective.loss": "robust"}),
     "objective.desirable_weight": (1.2, VERDICTS),
     "objective.undesirable_weight": (1.2, VERDICTS),
+    "objective.pooling": ("mean", VECTORS),
+    "objective.similarity_scale": (50, VECTORS),
+    "objective.query_prompt": ("query: ", VECTORS),
+    "objective.document_prompt": ("passage: ", VECTORS),
     "method.type": ("full", {}),
     "method.rank": (4, {}),
     "method.alpha": (7, {}),
@@ -245,6 +252,8 @@ def write_folder(folder: Path) -> Path:
     pairs = [f"parcel {n}?,sent {n},no idea {n},lost {n}" for n in range(60)]
     (folder / "pairs.csv").write_text("\n".join(["prompt,chosen,rejected,more", *pairs]) + "\n")
     verdicts = [f"parcel {n}?,sent {n},{n % 2},{n % 3 % 2}" for n in range(60)]
+    scores = [f"a cat {n},a small cat {n},0.{n % 10},0.{n % 7}" for n in range(90)]
+    (folder / "scores.csv").write_text("\n".join(["query,document,score,more", *scores]) + "\n")
     (folder / "verdicts.csv").write_text(
         "\n".join(["prompt,completion,label,more", *verdicts]) + "\n"
     )

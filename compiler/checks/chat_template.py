@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 
 #: Forms whose rows the chat template renders, where there is one.
 RENDERED = ("chat", "instruction", "prompt_completion", "preference", "feedback")
@@ -15,7 +16,7 @@ def _at(case: Case) -> str:
 
 
 def _renders(case: Case) -> bool:
-    rendered = case.spec.objective.type != "classification"
+    rendered = not OBJECTIVES[case.spec.objective.type].plain
     return rendered and case.data.form in RENDERED
 
 

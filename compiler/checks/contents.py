@@ -7,6 +7,7 @@ from ftc.compiler.checks.chat_template import RENDERED
 from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.resolve.facts import Label
 from ftc.spec.message import Message
 
@@ -24,7 +25,7 @@ _PERSONAL_SHARE: Mapping[str, float] = {"email": 0.02, "phone": 0.02, "card": 0.
 
 def _is_rendered(case: Case) -> bool:
     """Tell whether a chat template is put around the texts of rows."""
-    if case.spec.objective.type == "classification" or case.data.form not in RENDERED:
+    if OBJECTIVES[case.spec.objective.type].plain or case.data.form not in RENDERED:
         return False
     tokenizer = case.tokenizer
     if tokenizer.exact or tokenizer.template_sha256 is not None:

@@ -204,7 +204,7 @@ def split_beside(case: Case) -> Iterator[Problem]:
         "method.dora": method.dora,
         "method.also_train": bool(method.also_train),
         "model.new_tokens": bool(case.spec.model.new_tokens),
-        "objective.type": OBJECTIVES[case.spec.objective.type].head == "scores",
+        "objective.type": OBJECTIVES[case.spec.objective.type].head != "tokens",
         "distribution.strategy": case.plan.decisions.sharding.value in ("zero3", "fsdp"),
     }
     for name, present in beside.items():

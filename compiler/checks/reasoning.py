@@ -7,6 +7,7 @@ from functools import partial
 from ftc.compiler.checks.chat_template import RENDERED
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.resolve.chat_template.reasoning import is_reserved
 from ftc.compiler.resolve.template_facts import ReasoningFacts
 from ftc.spec.nearest import is_certain, nearest
@@ -219,7 +220,7 @@ def _count(case: Case) -> tuple[int, int]:
 
 def _learns(case: Case) -> bool:
     """Return whether answers are learned as the chat template writes them."""
-    return case.spec.objective.type != "classification" and case.data.form in RENDERED
+    return not OBJECTIVES[case.spec.objective.type].plain and case.data.form in RENDERED
 
 
 def _writes_empty(case: Case) -> bool:

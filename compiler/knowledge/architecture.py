@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Literal, NotRequired, TypedDict, cast
+from typing import Any, Literal, NotRequired, TypedDict, cast
 
 from ftc.compiler.knowledge.derived import derived_table, is_recurrent, read_entry
 from ftc.compiler.knowledge.shape import LayerKind, LinearShape, Shape
@@ -19,6 +19,7 @@ __all__ = [
     "is_convertible",
     "keeps_packed_rows_apart",
     "linear_sides",
+    "make_shape",
     "read_quantization",
     "read_shape",
     "spell_setting",
@@ -67,6 +68,11 @@ def read_shape(config: Mapping[str, object]) -> Shape | None:
     for key, allowed in entry.get("requires", {}).items():
         if config.get(key) not in allowed:
             return None
+    return make_shape(name, entry, config)
+
+
+def make_shape(name: str, entry: Any, config: Mapping[str, object]) -> Shape | None:
+    """Apply an entry of a table to a `config.json`; None where a size is not a valid one."""
     sizes = _sizes(entry, config)
     return None if sizes is None else _shape(name, entry, config, sizes)
 
@@ -169,7 +175,7 @@ def _sizes(entry: _Entry, config: Mapping[str, object]) -> dict[str, int] | None
     if hidden is None or heads is None:
         return None
     intermediate = read("intermediate_size", 4 * hidden)
-    moe = "expert_tensors" in entry
+    moe, typed = "expert_tensors" in entry, "type_vocab_size" in entry["defaults"]
     values = {
         "one": 1,
         "hidden": hidden,
@@ -180,6 +186,7 @@ def _sizes(entry: _Entry, config: Mapping[str, object]) -> dict[str, int] | None
         "layers": read("num_hidden_layers"),
         "vocab": read("vocab_size"),
         "positions": read("max_position_embeddings"),
+        "types": read("type_vocab_size") if typed else 0,
         "experts": read("num_experts") if moe else 0,
         "experts_per_token": read("num_experts_per_tok") if moe else 0,
         "expert_intermediate": read("moe_intermediate_size") if moe else 0,

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from ftc.spec.sections import Form, ObjectiveType
 
-Head = Literal["tokens", "scores"]
+Head = Literal["tokens", "scores", "vectors"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,9 +19,10 @@ class Objective:
     """One entry.
 
     `script` names its template. `forms` are the forms of rows that it trains on, in the order in
-    which they are tried. `head` is the model's output: the next token, or scores. `sequences` is
-    the number of token sequences per row in a pass. `packs`: its trainer accepts packed rows.
-    `splits`: a row that is too long is split into pieces, not cut.
+    which they are tried. `head` is the model's output: the next token, scores, or one vector of a
+    text. `sequences` is the number of token sequences per row in a pass. `packs`: its trainer
+    accepts packed rows. `splits`: a row that is too long is split into pieces, not cut. `plain`:
+    its texts are read without a chat template.
     """
 
     title: str
@@ -31,6 +32,7 @@ class Objective:
     sequences: int = 1
     packs: bool = False
     splits: bool = False
+    plain: bool = False
 
 
 OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
@@ -79,6 +81,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         script="classification",
         forms=("prompt_completion",),
         head="scores",
+        plain=True,
     ),
     "reward": Objective(
         title="a reward model",
@@ -87,4 +90,17 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         head="scores",
         sequences=2,
     ),
+    "embed": Objective(
+        title="an embedding model",
+        script="embed",
+        forms=("preference", "scored", "prompt_completion"),
+        head="vectors",
+        sequences=2,
+        plain=True,
+    ),
 }
+
+
+def gives_vectors(objective: ObjectiveType) -> bool:
+    """Tell whether the model gives one vector of a text."""
+    return OBJECTIVES[objective].head == "vectors"

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ftc.compiler.knowledge.objectives import gives_vectors
 from ftc.compiler.knowledge.router_losses import stops_at_router_loss
 from ftc.compiler.plan.decision import Decision, derived, keep, pass_through
 from ftc.compiler.plan.gguf.verification import decide_verification
@@ -19,6 +20,7 @@ from ftc.compiler.plan.objective.sampling import (
     decide_sampling,
 )
 from ftc.compiler.plan.objective.teaching import decide_teacher_bytes
+from ftc.compiler.plan.objective.vectors import decide_vectors
 from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.plan.schedule.learning_rate import decide_curve, decide_learning_rate, decide_loop
 from ftc.compiler.plan.schedule.steps import Timetable
@@ -131,7 +133,7 @@ def _layout(decided: Decided) -> dict[str, Any]:
         "packed_rows": padding.packed_rows,
         "group_by_length": padding.group_by_length,
         "micro_batch": layout.micro,
-        "eval_batch": decided.eval_batch,
+        "eval_batch": _evaluated(decided),
         "accumulation": derived(
             frame.batch.rows_per_process // micro,
             "accumulation",
@@ -143,6 +145,17 @@ def _layout(decided: Decided) -> dict[str, Any]:
         "gradient_checkpointing": layout.checkpointing,
         "liger": layout.liger,
     }
+
+
+def _evaluated(decided: Decided) -> Decision[int]:
+    """Return the rows per pass of an evaluation; of vectors that a loss tells apart, a whole step.
+
+    The loss computes them in smaller passes.
+    """
+    frame = decided.frame
+    if not gives_vectors(frame.spec.objective.type) or frame.facts.data.form == "scored":
+        return decided.eval_batch
+    return derived(frame.batch.rows_per_process, "eval_batch.contrasted")
 
 
 def _training(decided: Decided) -> dict[str, Any]:
@@ -177,7 +190,7 @@ def _training(decided: Decided) -> dict[str, Any]:
 
 def _objective(frame: Frame) -> dict[str, Any]:
     spec, data, comparison = frame.spec, frame.facts.data, frame.comparison
-    sampling = decide_sampling(spec, data)
+    sampling, vectors = decide_sampling(spec, data), decide_vectors(spec, frame.facts.model)
     return {
         "preference_loss": comparison.loss,
         "beta": comparison.beta or sampling.beta,
@@ -192,6 +205,10 @@ def _objective(frame: Frame) -> dict[str, Any]:
         "policy_loss": sampling.loss,
         "teacher_quantization": frame.teaching.quantization,
         "teacher_rows": frame.teaching.rows,
+        "pooling": vectors.pooling,
+        "similarity_scale": vectors.scale,
+        "query_prompt": vectors.query_prompt,
+        "document_prompt": vectors.document_prompt,
     }
 
 

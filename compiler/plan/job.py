@@ -19,14 +19,14 @@ Optimizer = Literal[
     "paged-lion-8bit", "adafactor", "sgd",
 ]  # fmt: skip
 Objective = Literal[
-    "sft", "cpt", "dpo", "kto", "orpo", "reward", "classification", "grpo", "distill"
+    "sft", "cpt", "dpo", "kto", "orpo", "reward", "classification", "grpo", "distill", "embed"
 ]
 # Where the reference's log-probabilities come from: none are needed; a second, frozen model; the
 # base with its adapter switched off; they are computed before training.
 Reference = Literal["none", "copy", "adapter_off", "precomputed"]
 
-# Objectives that compare two answers: TRL joins them to one batch of twice the rows.
-PAIRED: Final = frozenset({"dpo", "orpo", "reward"})
+# Objectives that compare two texts of a row: they are one batch of twice the rows.
+PAIRED: Final = frozenset({"dpo", "orpo", "reward", "embed"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from ftc.spec.sections import (
     Packing,
     Part,
     PolicyLoss,
+    Pooling,
     Precision,
     PreferenceLoss,
     Quantization,
@@ -112,6 +113,10 @@ class Decisions:
     teacher_quantization: Decision[TeacherQuantization] | None
     teacher_bytes: Decision[int] | None
     teacher_rows: Decision[int] | None
+    pooling: Decision[Pooling] | None
+    similarity_scale: Decision[float] | None
+    query_prompt: Decision[str | None] | None
+    document_prompt: Decision[str | None] | None
     metric: Decision[Metric]
     best_by: Decision[BestBy]
     answered_rows: Decision[int] | None

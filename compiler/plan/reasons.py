@@ -75,6 +75,12 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "class_weights.uneven": "the most common label has {ratio} times the rows of the rarest; with "
     "weights all labels count the same",
     "metric.rewards": "how often the better of two answers gets the higher reward, and by how much",
+    "metric.vectors": "evaluate.py measures nDCG@10, MRR@10 and recall@10, beside BM25 and the "
+    "base",
+    "pooling.encoder": "where the model has no modules.json: an encoder's tokens see the whole "
+    "text",
+    "pooling.causal": "where the model has no modules.json: only the last token has seen all "
+    "others",
     "metric.classes": "it gives each of {labels} labels the same weight, however rare",
     "best_by.classes": "the metric of a classification, which costs nothing extra at an evaluation",
     "rewards.numeric": "{share} of the answers in the data contain a number; the last one is "
@@ -136,6 +142,9 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "set `hardware.network_gbit` to the speed of your network",
     "world.cpu": "a CPU runs one process unless the spec asks for more; here {count}",
     "global_batch.rows": "about a hundredth of {rows} rows, for about 100 steps per epoch",
+    "eval_batch.contrasted": "the rows of a training step, so that both losses tell as many apart",
+    "global_batch.contrasted": "about a hundredth of {rows} rows, at least 32: each row is told "
+    "apart from all others of its step",
     "global_batch.text": "about {tokens} tokens a step: 100,000 and more suit continued "
     "pretraining, if {rows} pieces of text still give 32 steps per epoch",
     "global_batch.packed": "packed rows of about {each} rows each: about a hundredth of {rows} "

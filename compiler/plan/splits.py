@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.objectives import OBJECTIVES, gives_vectors
 from ftc.compiler.plan.batch.lengths import share_above
 from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
 from ftc.compiler.plan.objective.sampling import find_rewards
@@ -67,6 +67,8 @@ def decide_metric(spec: Spec, data: DataFacts) -> Decision[Metric]:
     def derive() -> tuple[Metric, Because]:
         if spec.objective.type == "reward":
             return "none", Because(key="metric.rewards")
+        if gives_vectors(spec.objective.type):
+            return "none", Because(key="metric.vectors")
         if spec.objective.type == "classification":
             return "macro_f1", Because(key="metric.classes", values={"labels": len(data.labels)})
         if spec.objective.type == "grpo":

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.objectives import OBJECTIVES, gives_vectors
 from ftc.compiler.render.accelerate import accelerate_config
 from ftc.compiler.render.deepspeed import deepspeed_config
 from ftc.compiler.render.file import Language
@@ -70,13 +70,18 @@ def _preparer(source: BundleSource) -> str:
 
 
 def _by_output(name: str) -> Callable[[BundleSource], str]:
-    """Return what chooses a script's template by the model's output: tokens or scores."""
+    """Return what chooses a script's template by the model's output: tokens, or another."""
 
     def choose(source: BundleSource) -> str:
-        scores = OBJECTIVES[source.spec.objective.type].head == "scores"
-        return f"{name}_scores.py.j2" if scores else f"{name}.py.j2"
+        head = OBJECTIVES[source.spec.objective.type].head
+        return f"{name}.py.j2" if head == "tokens" else f"{name}_{head}.py.j2"
 
     return choose
+
+
+def _exporter(source: BundleSource) -> str:
+    """Return the template of export.py: vectors are verified in another way than tokens."""
+    return "export_vectors.py.j2" if gives_vectors(source.spec.objective.type) else "export.py.j2"
 
 
 def _trainer(source: BundleSource) -> str:
@@ -145,7 +150,7 @@ ARTIFACTS: Final = (
         "runs public benchmarks; run.sh does not call it",
         lambda uses: uses.harness,
     ),
-    _script("export.py", "merges, converts to GGUF, quantizes and verifies"),
+    _script("export.py", "merges, converts to GGUF, quantizes and verifies", template=_exporter),
     _script("ask.py", "asks the result one question", template=_by_output("ask")),
     Artifact(
         name="accelerate.yaml",
@@ -229,7 +234,7 @@ ARTIFACTS: Final = (
         about="runs the result in Ollama",
         text=lambda source, _: write_modelfile(source),
         data=modelfile_data,
-        when=lambda uses: uses.gguf,
+        when=lambda uses: uses.gguf and not uses.vectors,
     ),
     Artifact(
         name="Modelfile.adapter",

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from ftc.compiler.knowledge.converter import hides_rotation
 from ftc.compiler.knowledge.gguf_types import wants_matrix
-from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.objectives import OBJECTIVES, gives_vectors
 from ftc.compiler.knowledge.ollama_templates import find_ollama_family
 from ftc.compiler.knowledge.wrappers import wrapper_named
 from ftc.compiler.plan.memory.passes import NEEDS
@@ -40,6 +40,7 @@ def find_uses(source: BundleSource) -> Uses:
         **_teacher_uses(source),
         **_training_uses(source),
         **_score_uses(source),
+        **_vector_uses(source),
         **_launch_uses(source),
         **_tracking_uses(source),
         **_metric_uses(source),
@@ -109,7 +110,8 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
     validation, test = decided.validation_rows.value > 0, decided.test_rows.value > 0
     stratify = decided.stratify.value and form not in ("text", "preference")
     closes = facts.tokenizer.closes_answer is not False
-    compared, classes = form in ("preference", "feedback"), spec.objective.type == "classification"
+    classes, vectors = spec.objective.type == "classification", gives_vectors(spec.objective.type)
+    compared = form in ("preference", "feedback") and not vectors
     return {
         **_reading_uses(parts),
         "hub_data": any(on_hub),
@@ -127,12 +129,14 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
         "form_pairs": "prompt_completion" in forms,
         "form_instruction": "instruction" in forms,
         "form_text": form == "text",
-        "pairs": form == "preference",
+        "pairs": form == "preference" and not vectors,
         "compared": compared,
         "system": spec.data.system is not None and form != "text" and not classes,
         "template": renders_template(source),
         "conversations": renders_template(source) and not compared,
-        "plain_answers": not (renders_template(source) or compared or classes or form == "text"),
+        "plain_answers": not (
+            renders_template(source) or compared or classes or vectors or form == "text"
+        ),
         "append_eos": not closes,
         "closes": renders_template(source) and not closes,
         "raw": not renders_template(source),
@@ -252,7 +256,8 @@ def _order_uses(source: BundleSource) -> dict[str, bool]:
     by_token = OBJECTIVES[spec.objective.type].packs or spec.objective.type == "distill"
     distributed = decided.world.value > 1
     averaged = decided.validation_rows.value > 0 and spec.objective.type != "classification"
-    mean_loss = averaged and not rewarded(spec) and (by_token or distributed)
+    alone = rewarded(spec) or gives_vectors(spec.objective.type)
+    mean_loss = averaged and not alone and (by_token or distributed)
     return {
         "group_by_length": decided.group_by_length.value,
         "by_length": (
@@ -312,7 +317,9 @@ def _score_uses(source: BundleSource) -> dict[str, bool]:
         "reward_model": spec.objective.type == "reward",
         "widened": spec.objective.type == "reward" and _is_adapter_in_16_bits(source),
         "wrapped_by_trainer": (
-            spec.method.type in ("lora", "qlora") and spec.objective.type != "classification"
+            spec.method.type in ("lora", "qlora")
+            and spec.objective.type != "classification"
+            and not gives_vectors(spec.objective.type)
         ),
         "cast_adapter": spec.method.type == "qlora"
         and not decided.sharding.value.startswith("zero"),
@@ -320,6 +327,17 @@ def _score_uses(source: BundleSource) -> dict[str, bool]:
         "weighed_labels": isinstance(weights, Mapping),
         "best_class_metric": _is_best_by_metric(decided) and scores and validation,
         "padless": scores and facts.tokenizer.pad is None,
+    }
+
+
+def _vector_uses(source: BundleSource) -> dict[str, bool]:
+    """Return the choices of an embedding model."""
+    vectors, form = gives_vectors(source.spec.objective.type), source.facts.data.form
+    return {
+        "vectors": vectors,
+        "pooling_said": source.spec.objective.pooling != "auto",
+        "triplets": vectors and form == "preference",
+        "scored_pairs": form == "scored",
     }
 
 
@@ -373,10 +391,10 @@ def renders_template(source: BundleSource) -> bool:
 
     All forms except plain text are, if the tokenizer has a template. A tokenizer whose files could
     not be read is assumed to have one, because conversations need it. A classification uses only
-    the text, as transformers' pipeline does.
+    the text, as transformers' pipeline does, and so do vectors.
     """
     tokenizer, form = source.facts.tokenizer, source.facts.data.form
-    if form == "text" or source.spec.objective.type == "classification":
+    if form == "text" or OBJECTIVES[source.spec.objective.type].plain:
         return False
     if source.chat_template is not None or tokenizer.template_sha256 is not None:
         return True

@@ -31,6 +31,10 @@ def list_readers(uses: Uses) -> list[tuple[Word, Word]]:
 def _name_reader(uses: Uses) -> str:
     if uses.form_text:
         return "read_text"
+    if uses.scored_pairs:
+        return "read_scored"
+    if uses.triplets:
+        return "read_pair"
     if uses.compared:
         return "read_pair" if uses.pairs else "read_verdict"
     if uses.tools:
@@ -43,6 +47,8 @@ def _name_reader(uses: Uses) -> str:
 def _name_maker(uses: Uses) -> str:
     if uses.classes:
         return "make_classes"
+    if uses.vectors:
+        return "make_vectors"
     if uses.form_text:
         return "make_texts"
     plain = "" if uses.template else "plain_"

@@ -11,6 +11,11 @@ def _answers(uses: Uses) -> bool:
     return uses.gguf or uses.template or uses.form_pairs or uses.form_instruction
 
 
+def _measures(uses: Uses) -> bool:
+    """Return whether the model gives numbers, and no text."""
+    return uses.scores or uses.vectors
+
+
 def _is_from_hub(uses: Uses) -> bool:
     return uses.model_hub and uses.hub_data
 
@@ -25,8 +30,9 @@ PASSAGES: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "pip_plain": lambda uses: not uses.converted,
     "ask_reward": lambda uses: uses.reward_model,
     "ask_label": lambda uses: uses.classes,
-    "ask_question": lambda uses: not uses.scores and _answers(uses),
-    "ask_text": lambda uses: not uses.scores and not _answers(uses),
+    "ask_vectors": lambda uses: uses.vectors,
+    "ask_question": lambda uses: not _measures(uses) and _answers(uses),
+    "ask_text": lambda uses: not _measures(uses) and not _answers(uses),
     "gated": lambda uses: uses.gated,
     "cpu_index": lambda uses: uses.cpu,
     "native": lambda uses: uses.converted,

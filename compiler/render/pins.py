@@ -20,6 +20,7 @@ PINS: Final[Mapping[str, str]] = {
     "gguf": "0.19.0",
     "sentencepiece": "0.2.3",
     "protobuf": "7.36.2",
+    "sentence-transformers": "6.2.0",
     "matplotlib": "3.11.2",
     "lm-eval": "0.4.13",
     "pytablewriter": "0.38.0",
@@ -42,6 +43,7 @@ _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "deepspeed": lambda uses: uses.deepspeed,
     "llama-cpp-python": lambda uses: uses.converted,
     "gguf": lambda uses: uses.converted,
+    "sentence-transformers": lambda uses: uses.vectors,
     "lm-eval": lambda uses: uses.harness,
     "jsonschema": lambda uses: uses.reward_schema,
     # only the writer; TensorBoard itself is needed where the run is viewed

@@ -144,6 +144,11 @@ class Uses:
     weighed_labels: bool
     best_class_metric: bool
     padless: bool
+    # an embedding model
+    vectors: bool
+    pooling_said: bool
+    triplets: bool
+    scored_pairs: bool
     # the launcher
     nodes: bool
     every_node: bool

@@ -384,6 +384,7 @@ class DataFacts:
     rejected: str | None = None
     preferences: Preferences | None = None
     label: str | None = None
+    score: str | None = None
     feedback: Feedback | None = None
     rewards: RewardFacts | None = None
     streamed_rows: int | None = None

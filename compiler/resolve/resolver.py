@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ftc.compiler.knowledge.objectives import gives_vectors
 from ftc.compiler.resolve.data.facts import resolve_data
 from ftc.compiler.resolve.facts import (
     DataFacts,
@@ -62,11 +63,13 @@ def section_hashes(spec: Spec) -> Mapping[str, str]:
     What local files hold is not part of it: a locked fact stays valid after an edit of the data
     file, until the facts are resolved again.
     """
-    model = {
+    model: dict[str, Any] = {
         "id": spec.model.id,
         "revision": spec.model.revision,
         "trust_remote_code": spec.model.trust_remote_code,
     }
+    if gives_vectors(spec.objective.type):
+        model["head"] = "vectors"
     tokenizer: dict[str, Any] = {"model": model, "chat_template": spec.model.chat_template}
     if spec.model.new_tokens:
         tokenizer["new_tokens"] = spec.model.new_tokens

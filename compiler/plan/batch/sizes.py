@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from ftc.compiler.knowledge.objectives import gives_vectors
 from ftc.compiler.plan.batch.lengths import pack_lengths, round_up
 from ftc.compiler.plan.decision import Because, Decision, decide, derived
 from ftc.compiler.resolve.facts import Lengths
@@ -11,6 +12,7 @@ from ftc.spec.sections import Spec
 
 _ROWS_PER_STEP = 100  # about a hundred optimizer steps an epoch
 _LEAST, _MOST = 4, 128
+_LEAST_CONTRASTED: Final = 32  # rows of a step, of which each is told apart from the others
 _TEXT_TOKENS: Final = 150_000  # of a step of text; a power of two of rows leaves 100,000 or more
 _TEXT_STEPS: Final = 32  # an epoch of little text has at least as many
 _FULL_ENOUGH: Final = 0.95  # of a packed row; longer ones are hardly fuller
@@ -74,20 +76,33 @@ def target_rows(train_rows: int, *, text_tokens: float = 0.0) -> float:
 
 
 def decide_batch(
-    spec: Spec, *, train_rows: int, world: int, each: float = 1.0, text_tokens: float = 0.0
+    spec: Spec,
+    *,
+    train_rows: int,
+    world: int,
+    each: float = 1.0,
+    text_tokens: float = 0.0,
+    documents: int = 0,
 ) -> Batch:
     """Decide the rows per step: the spec's, or a power of two per process near rows / 100.
 
     Batches count packed rows where `each` of them holds several data rows. Rows of text have
-    `text_tokens` on average, which is 0 for rows with answers. A batch of the spec that
+    `text_tokens` on average, which is 0 for rows with answers. If vectors of few `documents` are
+    told apart, a step has no more rows than those; 0 stands for many. A batch of the spec that
     cannot be divided is replaced by the nearest one that can (a rule reports it).
     """
 
     def derive() -> tuple[int, Because]:
         rows_asked = target_rows(train_rows, text_tokens=text_tokens)
-        asked = max(least_rows(spec), rows_asked / each / world)
+        contrasted = gives_vectors(spec.objective.type)
+        least = max(least_rows(spec), _LEAST_CONTRASTED / world if contrasted else 1)
+        asked = max(least, rows_asked / each / world)
         per_process = 2 ** max(0, round(math.log2(asked)))
+        if contrasted and documents:
+            per_process = min(per_process, 2 ** int(math.log2(max(2, documents))))
         values: dict[str, Any] = {"rows": train_rows}
+        if contrasted:
+            return per_process * world, Because(key="global_batch.contrasted", values=values)
         if text_tokens:
             values["tokens"] = round(per_process * world * each * text_tokens)
             return per_process * world, Because(key="global_batch.text", values=values)
@@ -110,8 +125,8 @@ def decide_batch(
 
 
 def least_rows(spec: Spec) -> int:
-    """Return the fewest rows of a pass: two under KTO, which compares answers across rows."""
-    return 2 if spec.objective.type == "kto" else 1
+    """Return the fewest rows of a pass: two where rows are compared with each other."""
+    return 2 if spec.objective.type == "kto" or gives_vectors(spec.objective.type) else 1
 
 
 def divisors(rows: int) -> tuple[int, ...]:

@@ -49,6 +49,7 @@ NEEDS: Final[Mapping[Objective, Needs]] = {
     "classification": Needs(head="scores"),
     "grpo": Needs(reference_passes=1),
     "distill": Needs(head="divergence"),
+    "embed": Needs(head="scores", policy_passes=1),  # GradCache's first pass, of the whole batch
 }
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.knowledge.liger import has_liger_kernels
-from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.objectives import OBJECTIVES, gives_vectors
 from ftc.compiler.plan.batch.sizes import Arrangement, Batch
 from ftc.compiler.plan.decision import Because, Decision, derived
 from ftc.compiler.plan.job import Job, Storage
@@ -160,10 +160,11 @@ class Frame:
     def stack(self) -> Stack:
         """The software stack. QLoRA's adapters are fp32 under fp16, which scales the loss.
 
-        They are fp32 beside a classification head too, which is new and learns by small steps.
+        They are fp32 beside a classification head too, which is new and learns by small steps, and
+        where TRL does not cast them.
         """
-        scores = OBJECTIVES[self.spec.objective.type].head == "scores"
-        wide = self.precision.value == "fp16" or scores
+        is_new = OBJECTIVES[self.spec.objective.type].head != "tokens"
+        wide = self.precision.value == "fp16" or is_new
         plain = self.storage == "plain" or wide
         if self.liger:
             return LIGER if plain else LIGER_QLORA
@@ -220,9 +221,11 @@ def shardings(frame: Frame) -> tuple[Sharding, ...]:
     DDP communicates no weights, ZeRO-1 and ZeRO-2 gather the updated ones once a step, ZeRO-3
     gathers each layer twice. Offloading needs ZeRO, on one process too. ZeRO-3 does not divide a
     base in 4 bits (FTC427), FSDP does. For other weights FSDP needs as much memory as ZeRO-3, so
-    the planner uses it only if the spec asks for it.
+    the planner uses it only if the spec asks for it. Vectors are compared across processes by DDP.
     """
     strategy, offload = frame.spec.distribution.strategy, frame.spec.distribution.offload
+    if gives_vectors(frame.spec.objective.type) and strategy == "auto":
+        return ("single",) if frame.world.value == 1 else ("ddp",)
     if strategy == "ddp" and frame.world.value == 1:
         return ("single",)
     if strategy != "auto":
@@ -263,10 +266,12 @@ def partly_recomputed(frame: Frame, sharding: Sharding) -> tuple[Recomputing, ..
 
     Selective recomputing is TRL's, of its trainer for supervised fine-tuning. It replaces a method
     of the model, which PEFT's wrapper hides from the Trainer. A classification head under ZeRO-3
-    has options of its own.
+    has options of its own. Vectors are computed in passes of any size.
     """
     objective = frame.spec.objective.type
-    if objective == "classification" and sharding == "zero3":
+    if (objective == "classification" and sharding == "zero3") or gives_vectors(
+        frame.spec.objective.type
+    ):
         return ()
     every = tuple(every for every in _EVERY if every < frame.shape.layers)
     selective = objective in SELECTIVE and frame.adapter is None

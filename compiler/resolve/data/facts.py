@@ -11,7 +11,7 @@ from typing import Final
 
 from ftc.compiler.knowledge.default_systems import default_system
 from ftc.compiler.knowledge.models import find_model
-from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.objectives import OBJECTIVES, gives_vectors
 from ftc.compiler.knowledge.tokenizers import chars_per_token
 from ftc.compiler.resolve.content.answer_kinds import MOST_CLASSES, MOST_LABELS
 from ftc.compiler.resolve.content.languages import find_languages
@@ -32,8 +32,10 @@ from ftc.compiler.resolve.data.lengths import (
     Count,
     count_answers,
     count_lengths,
+    count_longest,
     count_scored,
     estimate_lengths,
+    estimate_longest,
     estimate_scored,
     find_refusal,
     summarise,
@@ -234,19 +236,26 @@ def _measure(
         count: Count = partial(count_lengths, tokenizer=loaded, system=system)
         if _classifies(spec):
             count = partial(count_scored, tokenizer=loaded)
+        elif gives_vectors(spec.objective.type):
+            count = partial(count_longest, tokenizer=loaded)
     else:
         ratio = _ratio(scan, known)
         system = system or known_or_none(lambda: _template_system(spec))
         count = partial(estimate_lengths, chars_per_token=ratio, system=system)
         if _classifies(spec):
             count = partial(estimate_scored, chars_per_token=ratio)
+        elif gives_vectors(spec.objective.type):
+            count = partial(estimate_longest, chars_per_token=ratio)
     if loaded is None:
         looked_up = known_or_none(lambda: look_up_markers(spec.model.id, spec.model.new_tokens))
         markers = looked_up or KnownMarkers()
     else:
         markers = list_markers(loaded, spec.model.new_tokens)
     contents = look_into(scan, _labels(spec, scan), markers, sampled=spec.objective.type == "grpo")
-    counted, preferences = count_answers(scan.examples, count)
+    if gives_vectors(spec.objective.type):
+        counted, preferences = [pair for pair in count(scan.examples) if pair is not None], None
+    else:
+        counted, preferences = count_answers(scan.examples, count)
     if not scan.sampled:
         scan.faults["refused"] += len(scan.examples) - len(counted)
         scan.kept = len(counted)
@@ -254,7 +263,7 @@ def _measure(
         scan.refusal = find_refusal(scan.examples, loaded) if loaded is not None else ""
         return None
     tried = None
-    if loaded is not None and known is not None:
+    if loaded is not None and known is not None and not gives_vectors(spec.objective.type):
         name, labelled = known.loaded_class, _classifies(spec)
         tried = try_round_trip(scan.examples, loaded, name, labelled=labelled)
     return summarise(counted, estimate=loaded is None), preferences, tried, contents
@@ -328,6 +337,7 @@ def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
         preferences=report.preferences,
         rewards=measure_rewards(spec, scan.examples, folder=folder),
         label=roles.label,
+        score=roles.score,
         feedback=_feedback(scan) if roles.label is not None else None,
         languages=find_languages(scan.examples),
         round_trip=report.round_trip,

@@ -20,6 +20,7 @@ from ftc.runtime.class_records import text_of
 from ftc.runtime.masking import join_prompt
 from ftc.runtime.reasoning import split
 from ftc.runtime.rows import Turn, Turns, add_system
+from ftc.runtime.vector_records import list_texts
 
 Pair = tuple[int, int]
 #: Tokens that a template's markers add to a turn, where the template is not known.
@@ -216,6 +217,21 @@ def count_scored(examples: Sequence[Example], *, tokenizer: LoadedTokenizer) -> 
         texts = [text_of(example.turns) for example in examples[start : start + _BATCH_ROWS]]
         for encoding in tokenizer.encode(texts, special=True):
             yield len(encoding), 0
+
+
+def count_longest(examples: Sequence[Example], *, tokenizer: LoadedTokenizer) -> Iterator[Pair]:
+    """Yield (tokens of the longest text, 0) per example, of texts that are read one by one."""
+    for start in range(0, len(examples), _BATCH_ROWS):
+        rows = [list_texts(example.turns) for example in examples[start : start + _BATCH_ROWS]]
+        encodings = iter(tokenizer.encode([text for row in rows for text in row], special=True))
+        for row in rows:
+            yield max(len(next(encodings)) for _ in row), 0
+
+
+def estimate_longest(examples: Sequence[Example], *, chars_per_token: float) -> Iterator[Pair]:
+    """Yield the same by a ratio of characters per token."""
+    for example in examples:
+        yield math.ceil(max(map(len, list_texts(example.turns))) / chars_per_token), 0
 
 
 def estimate_scored(examples: Sequence[Example], *, chars_per_token: float) -> Iterator[Pair]:

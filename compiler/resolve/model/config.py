@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from ftc.compiler.knowledge.architecture import Shape, read_quantization, read_shape
+from ftc.compiler.knowledge.encoders import headless, read_encoder
 from ftc.compiler.knowledge.wrappers import find_wrapper, text_config
 from ftc.compiler.resolve import explanations
 from ftc.spec.finding import Finding
@@ -55,8 +56,12 @@ class Config:
     keeps_tower: bool = False
 
 
-def read_config(folder: Path, name: str) -> Config | Finding:
-    """Read the folder's config; `name` is what messages call the model."""
+def read_config(folder: Path, name: str, *, vectors: bool = False) -> Config | Finding:
+    """Read the folder's config; `name` is what messages call the model.
+
+    With `vectors` only the vectors of the tokens are used: an encoder will do, and a causal model
+    is loaded without its head.
+    """
     path = folder / CONFIG_FILE
     if not path.is_file():
         return _absent(folder, name)
@@ -71,7 +76,7 @@ def read_config(folder: Path, name: str) -> Config | Finding:
     wrapper = find_wrapper(data)
     inside = None if wrapper is None else text_config(data, wrapper)
     if wrapper is None or inside is None:
-        return _config(data, sha256, name)
+        return _config(data, sha256, name, vectors=vectors)
     config = _config(inside, sha256, name)
     if isinstance(config, Finding):
         return config
@@ -90,8 +95,12 @@ def dtype_named(name: object) -> Dtype | None:
     return _DTYPES.get(name.removeprefix("torch.")) if isinstance(name, str) else None
 
 
-def _config(data: Mapping[str, Any], sha256: str, name: str) -> Config | Finding:
+def _config(
+    data: Mapping[str, Any], sha256: str, name: str, *, vectors: bool = False
+) -> Config | Finding:
     shape = read_shape(data)
+    if vectors:
+        shape = read_encoder(data) if shape is None else headless(shape)
     model_type = data.get("model_type")
     architecture = _architecture(data, shape)
     if architecture is None:

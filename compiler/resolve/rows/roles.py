@@ -8,7 +8,7 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import Final, Literal
 
-from ftc.runtime.compared_rows import read_pair, read_verdict
+from ftc.runtime.compared_rows import read_pair, read_scored, read_verdict
 from ftc.runtime.rows import Fault, ReadTurns, Turns
 from ftc.runtime.text_rows import read_answer, read_instruction, read_text
 from ftc.runtime.tool_rows import read_calling_chat
@@ -22,8 +22,15 @@ NEEDED: Final[Mapping[Form, tuple[str, ...]]] = {
     "text": ("text",),
     "preference": ("chosen", "rejected"),
     "feedback": ("prompt", "completion", "label"),
+    "scored": ("prompt", "completion", "score"),
 }
 
+#: Of texts that are compared as vectors, the names of both columns in the same order.
+_QUERIES: Final = ("anchor", "query", "question", "prompt", "sentence1", "sentence_1", "text1")
+_DOCUMENTS: Final = (
+    *("positive", "pos", "passage", "document", "answer", "completion"),
+    *("sentence2", "sentence_2", "text2"),
+)
 #: Names that public data sets use, in lower case; several rows of a form are tried in order.
 #: Names in other languages are in `knowledge/column_names.json`.
 _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
@@ -83,6 +90,27 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
     ),
 )
 
+#: The names of texts that are compared as vectors; tried before the others, for such an objective.
+_OF_VECTORS: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
+    (
+        "preference",
+        {
+            "prompt": _QUERIES,
+            "chosen": _DOCUMENTS,
+            "rejected": ("negative", "neg", "hard_negative"),
+        },
+    ),
+    (
+        "scored",
+        {
+            "prompt": _QUERIES,
+            "completion": _DOCUMENTS,
+            "score": ("score", "similarity", "similarity_score", "relatedness", "label"),
+        },
+    ),
+    ("prompt_completion", {"prompt": _QUERIES, "completion": _DOCUMENTS}),
+)
+
 #: The function that reads a row of each form, given the column of each role.
 _READERS: Final[Mapping[Form, Callable[..., Turns | Fault]]] = {
     "chat": read_calling_chat,
@@ -91,6 +119,7 @@ _READERS: Final[Mapping[Form, Callable[..., Turns | Fault]]] = {
     "text": read_text,
     "preference": read_pair,
     "feedback": read_verdict,
+    "scored": read_scored,
 }
 
 
@@ -110,6 +139,7 @@ class Roles:
     chosen: str | None = None
     rejected: str | None = None
     label: str | None = None
+    score: str | None = None
 
     def by_role(self) -> dict[str, str]:
         """Return the column of every role that has one."""
@@ -146,7 +176,9 @@ def assign_roles(
     if missing := tuple(role for role, column in said.items() if column not in columns):
         return Unassigned(problem="missing", roles=missing, form=None)
     free = {usual_name(name): name for name in reversed(columns) if name not in said.values()}
-    tried = [pair for pair in _USUAL if pair[0] in forms and form in ("auto", pair[0])]
+    usual_names = (*_OF_VECTORS, *_USUAL) if "scored" in forms else _USUAL
+    tried = [pair for pair in usual_names if pair[0] in forms and form in ("auto", pair[0])]
+    tried.sort(key=lambda pair: forms.index(pair[0]))
     for kind, usual in tried:
         if not said.keys() <= usual.keys():
             continue

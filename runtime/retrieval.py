@@ -1,0 +1,126 @@
+"""Search by vectors and by words: ranks of the right documents, and what they are worth.
+
+Every measure has one number per query: see metrics.py for intervals and comparisons.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log, log2
+from typing import Any, Final
+
+import numpy as np
+
+from . import metrics
+
+TOP: Final = 10  # results that are looked at
+K1, B = 1.2, 0.75  # of BM25: the usual values of Robertson and Zaragoza (2009), section 3.5
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """Queries, the documents that are searched, and the places of each query's right ones."""
+
+    queries: Sequence[str]
+    documents: Sequence[str]
+    right: Sequence[frozenset[int]]
+
+
+def make_search(rows: Sequence[Mapping[str, Any]]) -> Search:
+    """Return the search of some rows: each query once, among all texts of all other columns.
+
+    All documents that belong to the same query are right.
+    """
+    places: dict[str, int] = {}
+    for row in rows:
+        for name in ("positive", "negative"):
+            if name in row:
+                places.setdefault(row[name], len(places))
+    right: dict[str, set[int]] = {}
+    for row in rows:
+        right.setdefault(row["anchor"], set()).add(places[row["positive"]])
+    return Search(
+        queries=list(right), documents=list(places), right=[frozenset(r) for r in right.values()]
+    )
+
+
+def measure(search: Search, scores: Any) -> dict[str, metrics.Measured]:
+    """Return nDCG@10, MRR@10 and recall@10 of scores: queries x documents.
+
+    nDCG with a gain of 1 for a right document (Järvelin and Kekäläinen 2002).
+    """
+    order = np.argsort(-np.asarray(scores), axis=1, kind="stable")[:, :TOP]
+    gains, firsts, shares = [], [], []
+    for found, right in zip(order.tolist(), search.right, strict=True):
+        hits = [rank for rank, place in enumerate(found, 1) if place in right]
+        best = sum(1 / log2(rank + 1) for rank in range(1, min(TOP, len(right)) + 1))
+        gains.append(sum(1 / log2(rank + 1) for rank in hits) / best)
+        firsts.append(1 / hits[0] if hits else 0.0)
+        shares.append(len(hits) / min(TOP, len(right)))
+    return {
+        f"ndcg_at_{TOP}": metrics.mean(gains),
+        f"mrr_at_{TOP}": metrics.mean(firsts),
+        f"recall_at_{TOP}": metrics.mean(shares, percent=True),
+    }
+
+
+def correlate(scores: Sequence[float], wanted: Sequence[float]) -> dict[str, metrics.Measured]:
+    """Return Spearman's correlation of the scores of pairs with those of the data."""
+    first, second = _rank(scores), _rank(wanted)
+
+    def weigh(times: Any) -> float:
+        total = max(times.sum(), 1)
+        x, y = first - times @ first / total, second - times @ second / total
+        spread = float((times @ (x * x)) * (times @ (y * y))) ** 0.5
+        return float(times @ (x * y)) / spread if spread else 0.0
+
+    return {"spearman": metrics.Measured(parts=list(scores), measure=weigh, higher=True)}
+
+
+def score_words(queries: Sequence[str], documents: Sequence[str]) -> Any:
+    """Return BM25's score of every document for every query: queries x documents.
+
+    Robertson and Zaragoza (2009), equation 3.15, with Lucene's weight of a word, which is never
+    negative: ln(1 + (N - n + 0.5) / (n + 0.5)).
+    """
+    counts = [Counter(_words(document)) for document in documents]
+    sizes = np.array([count.total() for count in counts], float)
+    long = K1 * (1 - B + B * sizes / max(1.0, sizes.mean()))
+    held: dict[str, list[tuple[int, int]]] = {}
+    for place, count in enumerate(counts):
+        for word, times in count.items():
+            held.setdefault(word, []).append((place, times))
+    scores = np.zeros((len(queries), len(documents)))
+    for row, query in zip(scores, queries, strict=True):
+        for word in _words(query):
+            found = held.get(word, [])
+            weight = log(1 + (len(documents) - len(found) + 0.5) / (len(found) + 0.5))
+            for place, times in found:
+                row[place] += weight * times * (K1 + 1) / (times + long[place])
+    return scores
+
+
+def describe_words(
+    measured: Mapping[str, metrics.Measured], by_words: Mapping[str, metrics.Measured]
+) -> dict[str, Any]:
+    """Return what BM25 reaches on the same rows, and whether the model is better than it."""
+    name = next(iter(measured))
+    change = metrics.compare(by_words[name], measured[name])
+    return {
+        **{f"bm25_{key}": found.value for key, found in by_words.items()},
+        "bm25_verdict": change["verdict"],
+    }
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
+
+
+def _rank(numbers: Sequence[float]) -> Any:
+    """Return the rank of each number, equal ones sharing the mean of their ranks."""
+    values = np.asarray(numbers, float)
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(count)
+    return (ends - (count - 1) / 2)[place]

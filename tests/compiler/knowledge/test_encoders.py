@@ -1,0 +1,101 @@
+"""The formulas of encoders against recorded counts, and against the real classes."""
+
+import json
+import warnings
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from ftc.compiler.knowledge.architecture import count_adapter_parameters, read_shape
+from ftc.compiler.knowledge.encoders import headless, is_encoder, read_encoder
+
+TABLE: dict[str, Any] = json.loads(
+    (files("ftc.compiler.knowledge") / "encoders.json").read_text(encoding="utf-8")
+)
+SMALL = {
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "vocab_size": 51_000,  # ModernBERT pads with the token 50,283
+    "max_position_embeddings": 130,
+}
+#: Of published checkpoints: the class, the sizes that are not its defaults, and its parameters.
+PUBLISHED = {
+    "bert-base-uncased": ("BertModel", {}, 109_482_240),
+    "bge-small-en-v1.5": (
+        "BertModel",
+        {"hidden_size": 384, "intermediate_size": 1536},
+        33_360_000,
+    ),
+    "multilingual-e5-base": (
+        "XLMRobertaModel",
+        {"vocab_size": 250_002, "max_position_embeddings": 514, "type_vocab_size": 1},
+        278_043_648,
+    ),
+    "ModernBERT-base": ("ModernBertModel", {}, 149_014_272),
+}
+
+
+@pytest.mark.parametrize("name", sorted(PUBLISHED))
+def test_published_encoders_have_their_parameters(name: str) -> None:
+    """The formula gives the count of the published checkpoint."""
+    architecture, sizes, parameters = PUBLISHED[name]
+    shape = read_encoder({"architectures": [architecture], **sizes})
+    assert shape is not None
+    assert shape.parameters == parameters
+
+
+@pytest.mark.parametrize("name", sorted(TABLE))
+@pytest.mark.parametrize("sizes", [{}, SMALL], ids=["defaults", "small"])
+def test_a_real_class_has_as_many_parameters(name: str, sizes: dict[str, Any]) -> None:
+    """Built by transformers on the meta device, pooler included."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    config = transformers.AutoConfig.for_model(TABLE[name]["model_type"], **sizes)
+    with torch.device("meta"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = transformers.AutoModel.from_config(config)
+    shape = read_encoder({**config.to_dict(), "architectures": [name]})
+
+    assert type(model).__name__ == name
+    assert shape is not None
+    assert shape.parameters == sum(weight.numel() for weight in model.parameters())
+    linears = {
+        module: linear
+        for module, linear in model.named_modules()
+        if isinstance(linear, torch.nn.Linear) and "layer" in module
+    }
+    rank = sum(linear.in_features + linear.out_features for linear in linears.values())
+    assert count_adapter_parameters(shape, tuple(TABLE[name]["linears"]), 1) == rank
+
+
+def test_a_class_with_a_head_has_the_same_weights() -> None:
+    """Its head is left out; a class of another task is unknown."""
+    plain = read_encoder({"architectures": ["BertModel"]})
+    assert read_encoder({"architectures": ["BertForMaskedLM"]}) == plain
+    assert read_encoder({"model_type": "bert"}) == plain
+    assert read_encoder({"architectures": ["BertForSequenceClassification"]}) is None
+    assert read_encoder({"architectures": ["LlamaForCausalLM"]}) is None
+    assert is_encoder("BertModel")
+    assert not is_encoder("Qwen3ForCausalLM")
+
+
+def test_positions_before_the_first_token_are_no_context() -> None:
+    """XLM-R counts them from the one behind its padding token."""
+    shape = read_encoder({"architectures": ["XLMRobertaModel"], "max_position_embeddings": 514})
+    assert shape is not None
+    assert shape.context_tokens == 512
+
+
+def test_a_causal_model_loses_its_head() -> None:
+    """Only an untied one has parameters of its own."""
+    tied, untied = (
+        read_shape({"architectures": ["Qwen3ForCausalLM"], "tie_word_embeddings": tie})
+        for tie in (True, False)
+    )
+    assert tied is not None
+    assert untied is not None
+    assert headless(tied).parameters == tied.parameters
+    assert headless(untied).parameters == untied.parameters - untied.head_parameters

@@ -1,0 +1,130 @@
+"""Write miniature encoders with real vocabularies: python -m ...build_encoders SDIST KIND=DIR...
+
+BGE's WordPiece and XLM-R's unigram pieces come from the vocabularies in llama.cpp's sources. There
+a word's first piece begins with a low line, and the others are bare.
+"""
+
+import base64
+import json
+import sys
+from pathlib import Path
+
+import torch
+from transformers import (
+    BertConfig,
+    BertModel,
+    BertTokenizerFast,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+    XLMRobertaConfig,
+    XLMRobertaModel,
+)
+
+from tests.real_tokenizers import read_vocabulary, real_tokenizer
+
+_SMALL = {"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 256}
+_CONTROL = 3
+_LOW_LINE = "\u2581"
+_TEMPLATE = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+)
+
+
+def write_bert(folder: Path, sdist: Path) -> None:
+    """Write a BERT of 64 dimensions."""
+    found = read_vocabulary("bert-bge", sdist)
+    pieces = [
+        text if kind == _CONTROL else text[1:] if text.startswith(_LOW_LINE) else f"##{text}"
+        for text, kind in zip(
+            found["tokenizer.ggml.tokens"], found["tokenizer.ggml.token_type"], strict=True
+        )
+    ]
+    vocabulary = {piece: place for place, piece in enumerate(pieces)}
+    BertTokenizerFast(vocab=vocabulary, model_max_length=128).save_pretrained(folder)
+    config = BertConfig(
+        vocab_size=len(pieces), hidden_size=64, max_position_embeddings=128, **_SMALL
+    )
+    BertModel(config).save_pretrained(folder)
+
+
+def write_xlm_roberta(folder: Path, sdist: Path) -> None:
+    """Write an XLM-R of 64 dimensions; its tokenizer.json is made of scores and the normalizer."""
+    found = read_vocabulary("nomic-bert-moe", sdist)
+    pieces = list(zip(found["tokenizer.ggml.tokens"], found["tokenizer.ggml.scores"], strict=True))
+    names = ["<s>", "<pad>", "</s>", "<unk>"]
+    added = [
+        {"id": place, "content": name, "single_word": False, "lstrip": False, "rstrip": False,
+         "normalized": False, "special": True}
+        for place, name in enumerate(names)
+    ]  # fmt: skip
+    charsmap = base64.b64encode(
+        bytes(x % 256 for x in found["tokenizer.ggml.precompiled_charsmap"])
+    ).decode()
+    marks = {
+        name: {"id": name, "ids": [place], "tokens": [name]} for place, name in enumerate(names)
+    }
+    around = [
+        {"SpecialToken": {"id": "<s>", "type_id": 0}},
+        {"Sequence": {"id": "A", "type_id": 0}},
+        {"SpecialToken": {"id": "</s>", "type_id": 0}},
+    ]
+    words = {"type": "Metaspace", "replacement": _LOW_LINE, "prepend_scheme": "always"}
+    tokenizer = {
+        "version": "1.0",
+        "added_tokens": added,
+        "normalizer": {"type": "Precompiled", "precompiled_charsmap": charsmap},
+        "pre_tokenizer": {
+            "type": "Sequence",
+            "pretokenizers": [{"type": "WhitespaceSplit"}, words],
+        },
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": around,
+            "pair": [*around, {"Sequence": {"id": "B", "type_id": 0}}, around[-1]],
+            "special_tokens": marks,
+        },
+        "decoder": words,
+        "model": {"type": "Unigram", "unk_id": 3, "vocab": pieces},
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
+    settings = {
+        "tokenizer_class": "XLMRobertaTokenizer",
+        "bos_token": "<s>", "cls_token": "<s>", "eos_token": "</s>", "sep_token": "</s>",
+        "pad_token": "<pad>", "unk_token": "<unk>", "model_max_length": 128,
+    }  # fmt: skip
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+    config = XLMRobertaConfig(
+        vocab_size=len(pieces), hidden_size=64, max_position_embeddings=130, pad_token_id=1,
+        type_vocab_size=1, **_SMALL,
+    )  # fmt: skip
+    XLMRobertaModel(config).save_pretrained(folder)
+
+
+def write_qwen3(folder: Path, sdist: Path) -> None:
+    """Write a Qwen3 of 64 dimensions, whose tokenizer has a chat template."""
+    real_tokenizer("qwen2", folder, sdist=sdist)
+    path = folder / "tokenizer_config.json"
+    settings = {**json.loads(path.read_text(encoding="utf-8")), "chat_template": _TEMPLATE}
+    path.write_text(json.dumps(settings), encoding="utf-8")
+    config = Qwen3Config(
+        vocab_size=151_936, hidden_size=64, head_dim=32, num_key_value_heads=1,
+        max_position_embeddings=128, tie_word_embeddings=True, **_SMALL,
+    )  # fmt: skip
+    Qwen3ForCausalLM(config).save_pretrained(folder)
+
+
+WRITERS = {"bert": write_bert, "xlm-roberta": write_xlm_roberta, "qwen3": write_qwen3}
+
+
+def main() -> None:
+    """Write the models that the arguments name."""
+    sdist, *asked = sys.argv[1:]
+    for each in asked:
+        kind, _, folder = each.partition("=")
+        torch.manual_seed(7)
+        WRITERS[kind](Path(folder), Path(sdist))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""Compare vectors of models with those of their F16 GGUF: python -m ... CONVERTER KIND=DIR...
+
+Prints an object with the least cosine of each kind over a few texts, as the bundle's own modules
+save, convert and read the model; and, for a tokenizer with a chat template, what it would be if
+texts were wrapped in it.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ftc.runtime import vector_files, vector_merging, vectors
+
+TEXTS = (
+    "where is my card?",
+    "The card has not arrived after two weeks: please send another one to Calle Mayor 5.",
+    "naïve café 北京 12,345.67 — ¿cuándo llega?",
+    "two  spaces, and\na line break",
+)
+POOLING = {"qwen3": "lasttoken"}
+
+
+def main() -> None:
+    """Compare the models that the arguments name."""
+    converter, *asked = sys.argv[1:]
+    found: dict[str, Any] = {}
+    for each in asked:
+        kind, _, name = each.partition("=")
+        model = vectors.load(name, pooling=POOLING.get(kind, "mean"), dtype="float32")
+        merged = Path(f"{name}-merged")
+        vector_merging.save(model, Path(name), merged)
+        expected = vectors.encode(model, TEXTS, vectors.QUERY)
+        path = Path(f"{name}.gguf")
+        script = Path(converter) / "convert_hf_to_gguf.py"
+        command = [sys.executable, script, merged, "--outtype", "f16", "--outfile", path]
+        subprocess.run(command, check=True, capture_output=True)
+        llm = vector_files.open_file(None, path, 128, on_gpu=False)  # type: ignore[arg-type]
+        read = np.array([vector_files.embed(llm, text, 128) for text in TEXTS])
+        found[kind] = float((read * expected).sum(1).min())
+        if model.tokenizer.chat_template:
+            again = vectors.load(merged, pooling="mean", dtype="float32")
+            found[f"{kind} reloaded"] = float(
+                (vectors.encode(again, TEXTS, vectors.QUERY) * expected).sum(1).min()
+            )
+            again[0].modality_config["message"] = dict(
+                again[0].modality_config["text"], format="auto"
+            )
+            wrapped = vectors.encode(again, TEXTS, vectors.QUERY)
+            found[f"{kind} wrapped"] = float((wrapped * expected).sum(1).min())
+    print(json.dumps(found))  # noqa: T201 - its result
+
+
+if __name__ == "__main__":
+    main()

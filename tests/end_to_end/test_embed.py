@@ -1,0 +1,158 @@
+"""Embedding models: pairs of real messages are learned, resumed and read alike by llama.cpp."""
+
+import csv
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.end_to_end.process import Ended, compile_spec, read_json, run
+
+ROWS = 640
+PREEMPTED = 75
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedded:
+    """A bundle that was stopped and resumed, another that ran through, and what they said."""
+
+    bundle: Path
+    straight: Path
+    stopped: Ended
+    ended: Ended
+
+    def read(self, name: str) -> Any:
+        """Read a JSON file of the run."""
+        return read_json(self.bundle / "run" / name)
+
+
+def list_pairs(shared: Path) -> Iterator[list[str]]:
+    """Yield each message with the first message of the same intent: 77 documents."""
+    firsts: dict[str, str] = {}
+    with (shared / "data" / "banking77_train.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            first = firsts.setdefault(row["category"], row["text"])
+            if row["text"] != first:
+                yield [row["text"], first]
+
+
+@pytest.fixture(scope="module")
+def encoders(tmp_path_factory: pytest.TempPathFactory, sdist: Path) -> Path:
+    """Write miniatures of BERT and Qwen3."""
+    folder = tmp_path_factory.mktemp("encoders")
+    made = [f"{kind}={folder / kind}" for kind in ("bert", "qwen3")]
+    ended = run(
+        sys.executable, "-m", "tests.end_to_end.build_encoders", sdist, *made, cwd=Path.cwd()
+    )
+    assert ended.code == 0, ended.said
+    return folder
+
+
+@pytest.fixture(scope="module")
+def embedded(
+    tmp_path_factory: pytest.TempPathFactory, encoders: Path, shared: Path, sdist: Path
+) -> Embedded:
+    """Train all weights on pairs of messages; once through, and once with a stop in between."""
+    folder = tmp_path_factory.mktemp("embed")
+    (folder / "model").symlink_to(encoders / "bert")
+    rows = list(list_pairs(shared))
+    with (folder / "pairs.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([["anchor", "positive"], *rows[:: len(rows) // ROWS]])
+    spec = {
+        "name": "search",
+        "model": "./model",
+        "data": "pairs.csv",
+        "objective": "embed",
+        "method": "full",
+        "hardware": "cpu",
+        "training": {"epochs": 3, "learning_rate": 0.003, "micro_batch": 16},
+        "export": ["F16", "Q8_0"],
+    }
+    bundle = compile_spec(folder, spec)
+    straight = folder / "straight"
+    extra = {"FTC_LLAMA_CPP_SDIST": str(sdist), "OMP_NUM_THREADS": "2"}
+    stages = [sys.executable, "-m", "tests.end_to_end.run_stages"]
+    prepared = run(sys.executable, "prepare.py", cwd=bundle)
+    assert prepared.code == 0, prepared.said
+    shutil.copytree(bundle, straight)
+    (bundle / "run" / "stop").touch()  # as run.sh does: training stops after its first step
+    stopped = run(*stages, straight / "train.py", bundle / "train.py", cwd=Path.cwd(), extra=extra)
+    names = ("train.py", "export.py:--merge", "evaluate.py", "export.py")
+    ended = run(*stages, *(bundle / name for name in names), cwd=Path.cwd(), extra=extra)
+    return Embedded(bundle=bundle, straight=straight, stopped=stopped, ended=ended)
+
+
+@pytest.mark.prove
+def test_search_is_learned(embedded: Embedded) -> None:
+    """On held-out messages nDCG@10 is above that of BM25 and of the model before training."""
+    assert embedded.ended.code == 0, embedded.ended.said
+    report = embedded.read("evaluate/report.json")
+
+    assert report["changes"]["ndcg_at_10"]["verdict"] == "better"
+    assert report["bm25_verdict"] == "better"
+    assert report["ndcg_at_10"] > max(report["bm25_ndcg_at_10"], report["base"]["ndcg_at_10"])
+    assert {"mrr_at_10", "recall_at_10"} < report.keys()
+    assert "BM25" in (embedded.bundle / "run" / "report.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.prove
+def test_a_stopped_training_ends_with_the_same_weights(embedded: Embedded) -> None:
+    """It is resumed from its checkpoint, and the kept weights are those of the run through."""
+    assert embedded.stopped.code == PREEMPTED, embedded.stopped.said
+    assert "resuming from run/train/checkpoints/checkpoint-1" in embedded.ended.err
+    kept = "run/train/model/model.safetensors"
+    assert (embedded.bundle / kept).read_bytes() == (embedded.straight / kept).read_bytes()
+
+
+@pytest.mark.prove
+def test_files_have_the_vectors_of_the_model(embedded: Embedded) -> None:
+    """Each text of the test split has a cosine of at least 0.999 at F16, and 0.99 at Q8_0."""
+    assert embedded.ended.code == 0, embedded.ended.said
+    half, eighth = embedded.read("quantize/quality.json")["files"]
+    rows = [json.loads(line) for line in (embedded.bundle / "run/data/test.jsonl").open()]
+    texts = {row[name] for row in rows for name in ("anchor", "positive")}
+
+    assert (half["type"], eighth["type"]) == ("F16", "Q8_0")
+    assert half["texts"] == eighth["texts"] == len(texts)
+    assert half["other_texts"] == 0
+    assert half["cosine"] >= 0.999
+    assert eighth["cosine"] >= 0.99
+
+
+@pytest.mark.prove
+def test_the_nearest_text_is_told_first(embedded: Embedded) -> None:
+    """`ask.py` ranks texts by the GGUF file, and a wrong call ends before anything is loaded."""
+    rows = [json.loads(line) for line in (embedded.bundle / "run/data/train.jsonl").open()]
+    asked, right = rows[0]["anchor"], rows[0]["positive"]
+    others = list({row["positive"] for row in rows} - {right})[:3]
+    ended = run(sys.executable, "ask.py", asked, *others, right, cwd=embedded.bundle)
+
+    assert ended.code == 0, ended.said
+    first = ended.out.splitlines()[0]
+    assert first.endswith(right)
+    assert run(sys.executable, "ask.py", asked, cwd=embedded.bundle).code == 2
+
+
+@pytest.mark.prove
+def test_no_text_is_wrapped_in_a_chat_template(encoders: Path, converter: Path) -> None:
+    """The vectors of a Qwen3 are those of its GGUF, before and after it was saved.
+
+    Wrapped in the template, as sentence-transformers does by default, they are others.
+    """
+    ended = run(
+        *(sys.executable, "-m", "tests.end_to_end.compare_vectors", converter),
+        f"qwen3={encoders / 'qwen3'}",
+        cwd=Path.cwd(),
+        extra={"OMP_NUM_THREADS": "2"},
+    )
+    assert ended.code == 0, ended.said
+    found = json.loads(ended.out.splitlines()[-1])
+
+    assert found["qwen3"] >= 0.999
+    assert found["qwen3 reloaded"] >= 0.999
+    assert found["qwen3 wrapped"] < 0.9
