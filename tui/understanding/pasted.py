@@ -16,7 +16,7 @@ from ftc.spec.json_reader import read_json
 from ftc.spec.normal import lengthen
 from ftc.spec.schema import fields, read_schema
 from ftc.spec.yaml_reader import read_yaml
-from ftc.tui.understanding.admission import admits
+from ftc.spec.admission import admits
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.models import read_models
 from ftc.tui.understanding.numbers import as_written
