@@ -8,23 +8,21 @@ table has the names, hashes and results.
 """
 
 import hashlib
+import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import json
-
 from ftc.compiler.importing.entry import Imported
 from ftc.compiler.importing.source import (
-    UnknownConfig,
-    UnreadableConfig,
-    UnreadableScript,
+    UnknownConfigError,
+    UnreadableConfigError,
+    UnreadableScriptError,
     read_foreign,
     read_registry,
 )
-from ftc.compiler.importing.tables import read_table
 from ftc.compiler.importing.translation import build_spec, translate
 from ftc.compiler.pipeline import check
 from ftc.compiler.resolve.resolver import Resolver
@@ -45,7 +43,7 @@ def main(root: Path) -> None:
     """Print the table of all corpora, then one line per file."""
     rows = [row for corpus in CORPORA for row in _read(root, corpus)]
     print("# Imported configs\n\nWritten by `python -m benchmarks.importing CORPORA`.\n")
-    print("| corpus | files | a training that ftc does | specs without errors | share | keys | unknown keys |")
+    print("| corpus | files | trainings of ftc | without errors | share | keys | unknown keys |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for corpus in CORPORA:
         own = [row for row in rows if row[0] == corpus]
@@ -53,7 +51,9 @@ def main(root: Path) -> None:
         good = [row for row in own if row[3] == "spec"]
         share = f"{len(good) / len(does):.1%}" if does else "-"
         keys, unknown = (sum(row[index] for row in own) for index in (5, 6))
-        print(f"| {corpus} | {len(own)} | {len(does)} | {len(good)} | {share} | {keys} | {unknown} |")
+        print(
+            f"| {corpus} | {len(own)} | {len(does)} | {len(good)} | {share} | {keys} | {unknown} |"
+        )
     print("\n| what keeps a file from being a spec | files |\n| --- | ---: |")
     for (corpus, why), count in Counter((row[0], row[4]) for row in rows if row[4]).most_common():
         print(f"| {corpus}: {why} | {count} |")
@@ -71,10 +71,10 @@ def _read(root: Path, corpus: str) -> Iterator[tuple[str, str, str, str, str, in
         row = (corpus, name, digest[:16])
         try:
             config = read_foreign(raw.decode("utf-8"), path.name)
-        except UnknownConfig:
+        except UnknownConfigError:
             yield (*row, "no config", "it is not a config of a training", 0, 0)
             continue
-        except (UnreadableConfig, UnreadableScript) as error:
+        except (UnreadableConfigError, UnreadableScriptError) as error:
             yield (*row, "unreadable", str(error), 0, 0)
             continue
         imported = translate(
@@ -99,7 +99,10 @@ def _check(imported: Imported, name: str, resolver: Resolver) -> list[str]:
     """Return the codes of the errors, but for a model or data out of reach."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "spec.json"
-        file.write_text(json.dumps(build_spec(imported, name, hardware=HARDWARE)), encoding="utf-8")
+        spec = {"data": "rows.jsonl", **build_spec(imported, name, hardware=HARDWARE)}
+        if isinstance(spec["data"], dict) and not spec["data"].keys() & {"source", "sources"}:
+            spec["data"]["source"] = "rows.jsonl"  # the file computes its rows
+        file.write_text(json.dumps(spec), encoding="utf-8")
         outcome = check(str(file), resolver=resolver)
     found = {each.code for each in outcome.findings if each.severity == "error"}
     return sorted(found - OUT_OF_REACH)

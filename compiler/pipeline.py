@@ -184,14 +184,24 @@ def _read(source: str, overrides: Mapping[str, str]) -> Outcome:
 
     document = load_document(source)
     if isinstance(document, tuple):
-        return Outcome(findings=document)
+        return Outcome(findings=_foreign(source, None) or document)
     if secrets := find_secrets("\n".join(overrides.values())):
         return Outcome(findings=tuple(finding.at(None) for finding in secrets))
     document = apply_overrides(document, overrides)
     spec = validate(document)
     if isinstance(spec, tuple):
+        if foreign := _foreign(source, document.data):
+            return Outcome(findings=foreign)
         return Outcome(document=document, findings=spec)
     return Outcome(document=document, spec=spec)
+
+
+def _foreign(source: str, data: object) -> tuple[Finding, ...]:
+    """Return the one finding on a file that is another trainer's config; nothing for others."""
+    from ftc.compiler.importing.importer import recognise_file
+
+    found = recognise_file(source, data)
+    return (found,) if found is not None else ()
 
 
 def _with_the_rest(read: Outcome, resolver: Optional["Resolver"]) -> Outcome:

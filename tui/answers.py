@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from ftc.compiler.knowledge.models import find_model
+from ftc.spec.admission import admits
 from ftc.spec.expectation import types_of
 from ftc.spec.schema import branches, fields
 from ftc.tui.choices import slug
-from ftc.spec.admission import admits
 from ftc.tui.understanding.exports import read_bits
 from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import fold

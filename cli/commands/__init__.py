@@ -10,6 +10,7 @@ import click
 COMMANDS: Final[Mapping[str, str]] = {
     "chat": "Plan a fine-tune in a conversation; write its spec and its bundle.",
     "new": "Write a starter spec from flags, without questions.",
+    "import": "Turn a config of another trainer into a spec.",
     "check": "Report everything that is wrong with a spec.",
     "plan": "Show the memory, batch, time and disk of a run, and alternatives.",
     "compile": "Write the bundle: plain scripts that run without ftc.",

@@ -13,8 +13,8 @@ _PAIR: Final = re.compile(r"([A-Za-z_][\w.]*)=(.*)", re.DOTALL)
 _COMMANDS: Final = frozenset({"sft", "dpo", "kto", "grpo", "reward", "rloo", "orpo", "gkd"})
 _SCRIPT: Final = re.compile(r"(?:.*/)?(?P<name>[\w-]+)\.py")
 _STARTER: Final = re.compile(
-    r"(?m)^\s*(?:\$ ?|!)?(?:[A-Z_]+=\S+ )*(?:trl|accelerate|torchrun|deepspeed|python3?|axolotl|tune"
-    r"|llamafactory-cli|uv run|uvx)\b"
+    r"(?m)^\s*(?:\$ ?|!)?(?:[A-Z_]+=\S+ )*"
+    r"(?:trl|accelerate|torchrun|deepspeed|python3?|axolotl|tune|llamafactory-cli|uv run|uvx)\b"
 )
 _FEWEST: Final = 2
 
@@ -22,8 +22,13 @@ _FEWEST: Final = 2
 def is_command(text: str) -> bool:
     """Return whether a text starts a program that trains, or is arguments alone."""
     joined = _joined(text)
-    flags = len(re.findall(r"(?:^|\s)--[A-Za-z]", joined))
-    return flags >= _FEWEST and (bool(_STARTER.search(joined)) or joined.lstrip().startswith("--"))
+    alone = joined.lstrip().startswith("--")
+    return is_arguments(joined) and (alone or _STARTER.search(joined) is not None)
+
+
+def is_arguments(text: str) -> bool:
+    """Return whether a text has several arguments of a command."""
+    return len(re.findall(r"(?:^|\s)--[A-Za-z]", text)) >= _FEWEST
 
 
 def read_command(text: str) -> list[Entry]:

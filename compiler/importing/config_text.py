@@ -17,7 +17,7 @@ from ftc.spec.yaml_reader import as_number, kind_of
 _PLACE: Final = re.compile(r"(?<![\"'\w])\{\{[^{}\n]*\}\}|\{%[^\n]*?%\}")
 
 
-class UnreadableConfig(ValueError):
+class UnreadableConfigError(ValueError):
     """The text is no YAML; `line` is where."""
 
     def __init__(self, problem: str, line: int) -> None:
@@ -26,10 +26,10 @@ class UnreadableConfig(ValueError):
 
 
 def read_documents(text: str) -> list[Any]:
-    """Return the documents of a YAML or JSON text; raises UnreadableConfig."""
+    """Return the documents of a YAML or JSON text; raises UnreadableConfigError."""
     try:
         return _compose(text)
-    except UnreadableConfig:
+    except UnreadableConfigError:
         filled = _PLACE.sub(lambda match: _quoted(match[0]), text)
         if filled == text:
             raise
@@ -58,13 +58,15 @@ def _compose(text: str) -> list[Any]:
         return [_Values().of(node, 0) for node in nodes if node is not None]
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise UnreadableConfig(error.problem or "it ends too soon", _line(mark)) from None
+        raise UnreadableConfigError(error.problem or "it ends too soon", _line(mark)) from None
     except yaml.YAMLError as error:
-        raise UnreadableConfig(str(error).partition("\n")[0], 1) from None
+        raise UnreadableConfigError(str(error).partition("\n")[0], 1) from None
     except RecursionError:
-        raise UnreadableConfig("its values are nested too deep", 1) from None
+        raise UnreadableConfigError("its values are nested too deep", 1) from None
     except ValueError as error:
-        raise UnreadableConfig(str(error) or "a character that YAML does not allow", 1) from None
+        raise UnreadableConfigError(
+            str(error) or "a character that YAML does not allow", 1
+        ) from None
 
 
 def _line(mark: Any) -> int:
@@ -80,7 +82,7 @@ class _Values:
     def of(self, node: Any, depth: int) -> Any:
         self.count += 1
         if self.count > MOST_VALUES or depth > DEEPEST:
-            raise UnreadableConfig("it has too many values", _line(node.start_mark))
+            raise UnreadableConfigError("it has too many values", _line(node.start_mark))
         if isinstance(node, yaml.ScalarNode):
             return _scalar(node)
         if isinstance(node, yaml.SequenceNode):

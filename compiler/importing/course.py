@@ -52,7 +52,7 @@ def _number(entry: Entry | None) -> float | None:
 
 
 def _read_steps(work: Work) -> None:
-    """A number of steps overrides the epochs, as in the Trainer; -1 is none."""
+    """Let a number of steps override the epochs, as in the Trainer; -1 is none."""
     entry = work.entry("@max_steps")
     steps = _number(entry)
     if entry is None:
@@ -97,7 +97,7 @@ def _read_schedule(work: Work) -> None:
 def _read_precision(work: Work) -> None:
     """Switches of two precisions, or the name of one; both switched off are full precision."""
     pointer = "/training/precision"
-    switches = [work.entry("@bf16"), work.entry("@fp16")]
+    switches = [_on(work, "@bf16"), _on(work, "@fp16")]
     for entry, word in zip(switches, ("bf16", "fp16"), strict=True):
         if entry is None:
             continue
@@ -107,25 +107,31 @@ def _read_precision(work: Work) -> None:
             work.put(entry, pointer, "auto", "carried")
         elif pointer in work.fields or entry.value is not False:
             work.leave(entry, "off" if entry.value is False else "value")
-    bf16, fp16 = switches
-    for entry in (bf16, fp16):
-        if entry is not None and entry.path not in work.became:
-            both = bf16 is not None and fp16 is not None and bf16.value is fp16.value is False
+    both = all(entry is not None and entry.value is False for entry in switches)
+    for switch in switches:
+        if switch is not None and switch.path not in work.became:
             if both:
-                work.put(entry, pointer, "fp32")
+                work.put(switch, pointer, "fp32")
             else:
-                work.leave(entry, "off")
-    for name in ("@dtype", "@mixed"):
-        entry = work.entry(name)
+                work.leave(switch, "off")
+    for fact in ("@dtype", "@mixed"):
+        entry = work.entry(fact)
         if entry is None:
             continue
-        word = _PRECISIONS.get(str(entry.value).removeprefix("torch."))
+        named = _PRECISIONS.get(str(entry.value).removeprefix("torch."))
         if pointer in work.fields:
             work.leave(entry, "loading")
-        elif word is None:
+        elif named is None:
             work.leave(entry, "value")
         else:
-            work.put(entry, pointer, word)
+            work.put(entry, pointer, named)
+
+
+def _on(work: Work, name: str) -> Entry | None:
+    """Return the key that switches a precision on, or the last that speaks of it."""
+    entries = work.facts.get(name, [])
+    entries.sort(key=lambda entry: entry.value is True)
+    return work.entry(name)
 
 
 def _read_checkpointing(work: Work) -> None:
@@ -171,14 +177,19 @@ def _read_machine(work: Work) -> None:
 
 
 def _read_batch(work: Work) -> None:
-    """The global batch: the micro-batch times its accumulation times the GPUs."""
+    """Set the global batch: the micro-batch times its accumulation times the GPUs."""
     pointer, micro = "/training/global_batch", work.fields.get("/training/micro_batch")
     steps, whole = work.entry("@accumulation"), work.entry("@batch_axolotl")
     count = work.fields.get("/hardware/count", 1) * work.fields.get("/hardware/nodes", 1)
     gpus = work.gpus if work.gpus is not None else count
     value = _number(steps)
     if steps is not None:
-        if value is not None and isinstance(micro, int) and value >= 1 and pointer not in work.fields:
+        if (
+            value is not None
+            and isinstance(micro, int)
+            and value >= 1
+            and pointer not in work.fields
+        ):
             work.put(steps, pointer, int(micro * value * gpus))
         else:
             work.leave(steps, "value")
@@ -258,7 +269,7 @@ def _read_tracker(work: Work) -> None:
 
 
 def _read_gguf(work: Work) -> None:
-    """The GGUF types that a script writes at its end."""
+    """Set the GGUF types that a script writes at its end."""
     kinds: list[Any] = []
     for entry in work.facts.get("@gguf", []):
         kinds += entry.value if isinstance(entry.value, list) else [entry.value]

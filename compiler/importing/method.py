@@ -9,7 +9,7 @@ from ftc.compiler.importing.work import Work
 _TYPE: Final = "/method/type"
 _PARTS: Final = {
     "embed_tokens": "embeddings", "wte": "embeddings", "embed_in": "embeddings", "lm_head": "head",
-    "embed_out": "head", "output": "head",
+    "embed_out": "head",
 }  # fmt: skip
 _NAME: Final = re.compile(r"[A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*")
 _TUNE: Final = {"q_proj": "q_proj", "k_proj": "k_proj", "v_proj": "v_proj", "output_proj": "o_proj"}
@@ -48,7 +48,7 @@ def derive_method(work: Work) -> None:
 
 
 def _read_component(work: Work) -> None:
-    """torchtune's model builder: `lora_llama3_8b` is an adapter on a model."""
+    """Torchtune's model builder: `lora_llama3_8b` is an adapter on a model."""
     entry = work.entry("@component")
     if entry is None:
         return
@@ -69,7 +69,7 @@ def _read_component(work: Work) -> None:
 
 
 def _read_bits(work: Work) -> None:
-    """A base in 4 or 8 bits makes LoRA a QLoRA; a whole model is not trained in them."""
+    """Make LoRA on a base in 4 or 8 bits a QLoRA; a whole model is not trained in them."""
     bits = _bits(work)
     for name in ("@bits4", "@bits8", "@bits"):
         entry = work.entry(name)
@@ -103,7 +103,7 @@ def _bits(work: Work) -> int | None:
 def _read_targets(work: Work) -> None:
     pointer, pattern = "/method/targets", "/method/target_pattern"
     if (entry := work.entry("@targets")) is not None:
-        value = _listed(entry.value)
+        value = _split_parts(work, entry, _listed(entry.value))
         if value in ("all", "all-linear", ["all-linear"], ["all"]):
             work.put(entry, pointer, "all-linear")
         elif isinstance(value, str):
@@ -125,6 +125,16 @@ def _read_targets(work: Work) -> None:
             work.put(entry, "/method/experts", True)
         else:
             work.leave(entry, "empty")
+
+
+def _split_parts(work: Work, entry: Entry, value: Any) -> Any:
+    """Train the embeddings and the head in full where they are listed among the targets."""
+    if not isinstance(value, list):
+        return value
+    parts = sorted({_PARTS[name] for name in value if isinstance(name, str) and name in _PARTS})
+    if parts:
+        work.put(entry, "/method/also_train", parts)
+    return [name for name in value if not isinstance(name, str) or name not in _PARTS]
 
 
 def _read_modules(work: Work) -> None:

@@ -4,7 +4,15 @@ from typing import Final
 
 from ftc.compiler.importing.work import Work
 
-_OBJECTIVES: Final = ("@rl", "@stage", "@command", "@trainer", "@loss_component", "@reward", "@objective")
+_OBJECTIVES: Final = (
+    "@rl",
+    "@stage",
+    "@command",
+    "@trainer",
+    "@loss_component",
+    "@reward",
+    "@objective",
+)
 _CLASSES: Final = {
     "AutoModelForSequenceClassification": "classification",
     "AutoModelForTokenClassification": None,
@@ -51,7 +59,7 @@ def derive_loss(work: Work) -> None:
 
 
 def _read_class(work: Work) -> None:
-    """A classifier's class or number of labels means that objective."""
+    """Set the objective that a classifier's class or number of labels means."""
     entry, labels = work.entry("@model_class"), work.entry("@labels")
     objective = _CLASSES.get(str(entry.value), "") if entry is not None else ""
     rewarded = work.fields.get(_TYPE) == "reward"
@@ -65,7 +73,7 @@ def _read_class(work: Work) -> None:
         else:
             work.put(entry, _TYPE, objective)
     if labels is not None:
-        if work.table.title == "an Unsloth script" and not rewarded:
+        if work.table.title == "Unsloth" and not rewarded:
             work.put(labels, _TYPE, "classification")
         else:
             work.leave(labels, "data")

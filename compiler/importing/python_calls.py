@@ -31,7 +31,7 @@ _ASSIGNED_MAGIC: Final = re.compile(r"(\s*\w+ *= *)[%!].*")
 _DEEPEST: Final = 40
 
 
-class UnreadableScript(ValueError):
+class UnreadableScriptError(ValueError):
     """The text is not Python; `line` is where."""
 
     def __init__(self, problem: str, line: int) -> None:
@@ -39,8 +39,12 @@ class UnreadableScript(ValueError):
         self.line = line
 
 
-def read_cells(notebook: Any) -> str | None:
-    """Return the code of a notebook's JSON, or None if it is none."""
+def read_notebook(text: str) -> list[str] | None:
+    """Return the code of a notebook's cells, or None if the text is no notebook."""
+    try:
+        notebook = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
     cells = notebook.get("cells") if isinstance(notebook, Mapping) else None
     if not isinstance(cells, list):
         return None
@@ -50,7 +54,7 @@ def read_cells(notebook: Any) -> str | None:
         if isinstance(cell, Mapping) and cell.get("cell_type") == "code"
     ]
     texts = ("".join(map(str, each)) if isinstance(each, list) else str(each) for each in sources)
-    return "\n".join(map(blank_magics, texts))
+    return list(map(blank_magics, texts))
 
 
 def blank_magics(code: str) -> str:
@@ -59,22 +63,33 @@ def blank_magics(code: str) -> str:
         return ""
     lines, continued = [], False
     for line in code.splitlines():
-        magic = continued or _MAGIC.match(line) is not None
-        continued = magic and line.rstrip().endswith("\\")
-        indent = line[: len(line) - len(line.lstrip())]
-        lines.append(f"{indent}pass" if magic else _ASSIGNED_MAGIC.sub(r"\1None", line))
+        begins = _MAGIC.match(line) is not None
+        if continued or not begins:
+            lines.append("" if continued else _ASSIGNED_MAGIC.sub(r"\1None", line))
+        else:
+            lines.append(f"{line[: len(line) - len(line.lstrip())]}pass")
+        continued = (continued or begins) and line.rstrip().endswith("\\")
     return "\n".join(lines)
 
 
-def read_script(text: str) -> list[Entry]:
-    """Return the keys of a script's calls; raises UnreadableScript."""
-    try:
-        tree = ast.parse(text)
-        return list(_Script().read(tree.body))
-    except SyntaxError as error:
-        raise UnreadableScript(error.msg, error.lineno or 1) from None
-    except (ValueError, RecursionError, MemoryError):
-        raise UnreadableScript("it is no Python text", 1) from None
+def read_script(cells: Sequence[str]) -> list[Entry]:
+    """Return the keys of the calls in a script, or in a notebook's cells.
+
+    A cell that is no Python is a key with its number; raises UnreadableScriptError if all are such.
+    """
+    script, entries, broken = _Script(), list[Entry](), list[UnreadableScriptError]()
+    for number, cell in enumerate(cells, start=1):
+        try:
+            entries += script.read(ast.parse(cell).body)
+            continue
+        except SyntaxError as error:
+            broken.append(UnreadableScriptError(error.msg, error.lineno or 1))
+        except (ValueError, RecursionError, MemoryError):
+            broken.append(UnreadableScriptError("it is no Python text", 1))
+        entries.append(Entry(path=f"cell {number}", value=str(broken[-1])))
+    if broken and len(broken) == len(cells):
+        raise broken[0]
+    return entries
 
 
 class _Script:
@@ -86,7 +101,10 @@ class _Script:
 
     def read(self, body: Sequence[ast.stmt]) -> Iterator[Entry]:
         for statement in body:
-            if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield from self.loaded(statement)
+                continue
+            if isinstance(statement, ast.ClassDef):
                 continue
             if isinstance(statement, ast.If):
                 condition = self.value(statement.test)
@@ -117,6 +135,16 @@ class _Script:
         found = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
         for call in sorted(found, key=lambda node: (node.lineno, node.col_offset)):
             yield from self.call(call)
+
+    def loaded(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Entry]:
+        """Yield the data sets that a function loads; its arguments are not known."""
+        outer = self.names
+        self.names = {**outer, **{each.arg: COMPUTED for each in function.args.args}}
+        for statement in function.body:
+            for entry in self.calls(statement):
+                if "load_dataset." in entry.path:
+                    yield entry
+        self.names = outer
 
     def call(self, call: ast.Call) -> Iterator[Entry]:
         parts = _dotted(call.func).split(".")
@@ -160,7 +188,11 @@ class _Script:
             return _dotted(node).removeprefix("torch.")
         if isinstance(node, ast.Dict) and all(isinstance(key, ast.Constant) for key in node.keys):
             pairs = zip(node.keys, node.values, strict=True)
-            return {str(ast.literal_eval(key)): self.value(inner, depth + 1) for key, inner in pairs if key}
+            return {
+                str(ast.literal_eval(key)): self.value(inner, depth + 1)
+                for key, inner in pairs
+                if key
+            }
         return COMPUTED
 
     def arithmetic(self, node: ast.UnaryOp | ast.BinOp, depth: int) -> Any:
@@ -193,11 +225,3 @@ def _dotted(node: ast.expr) -> str:
         node = node.value
     parts.append(node.id if isinstance(node, ast.Name) else "")
     return ".".join(reversed(parts))
-
-
-def read_notebook(text: str) -> str | None:
-    """Return the code of a notebook's text, or None if the text is no notebook."""
-    try:
-        return read_cells(json.loads(text))
-    except (ValueError, RecursionError):
-        return None

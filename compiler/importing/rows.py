@@ -14,7 +14,9 @@ _ROLES: Final = (
     "chosen", "rejected",
 )  # fmt: skip
 _LOADERS: Final = frozenset({"json", "csv", "parquet", "text", "pandas"})
-_SLICE: Final = re.compile(r"(?P<split>[\w.-]+)\[:(?P<count>\d+)(?P<percent>%?)\]|(?P<other>[\w.-]+)[\[+].*")
+_SLICE: Final = re.compile(
+    r"(?P<split>[\w.-]+)\[:(?P<count>\d+)(?P<percent>%?)\]|(?P<other>[\w.-]+)[\[+].*"
+)
 _FORMS: Final = {
     "instruction": "instruction", "chat": "chat", "text": "text",
     "pairs": "preference",
@@ -34,31 +36,31 @@ def derive_rows(work: Work, registry: Mapping[str, Any]) -> None:
                 index = _GROUP.search(entry.path)
                 group = groups.setdefault(index[1] if index else "", {})
                 group.setdefault(name.removeprefix("@data."), []).append(entry)
-    sources = [_Source(work, groups[key]) for key in sorted(groups, key=lambda key: (len(key), key))]
+    sources = [
+        _Source(work, groups[key]) for key in sorted(groups, key=lambda key: (len(key), key))
+    ]
     _read_registered(work, sources, registry)
     sources = [each for each in sources if each.fields.get("source")]
     for source in sources:
         source.read_form()
     if len(sources) == 1:
         only = sources[0]
-        for key, (value, entry) in only.fields.items():
-            only.place(f"/data/{key}", value, entry)
+        for key, (value, stated_by) in only.fields.items():
+            only.place(f"/data/{key}", value, stated_by)
     elif sources:
         whole = [source.item() for source in sources]
         owner = sources[-1].fields["source"][1]
         if work.put(owner, "/data/sources", whole):
             for source in sources:
-                for value, entry in source.fields.values():
-                    work.use(entry, {"/data/sources": value})
+                for value, stated_by in source.fields.values():
+                    work.use(stated_by, {"/data/sources": value})
     _read_held_out(work)
     if (entry := work.entry("@system")) is not None:
         work.put(entry, "/data/system", entry.value, "carried")
-    options = {each.key: each.value for each in work.facts.get("@template_option", [])}
-    for entry in work.facts.get("@template_option", []):
-        if "/data/template_options" in work.fields:
-            work.use(entry, {"/data/template_options": options})
-        else:
-            work.put(entry, "/data/template_options", options, "carried")
+    stated = work.facts.get("@template_option", [])
+    for option in stated:
+        options = {each.key: each.value for each in stated}
+        work.put(option, "/data/template_options", options, "carried")
     if (entry := work.entry("@new_tokens")) is not None:
         tokens = entry.value if isinstance(entry.value, list) else str(entry.value).split(",")
         if tokens:
@@ -139,7 +141,9 @@ class _Source:
         place = self.fields["source"][1]
         if place.path.startswith("pretraining_dataset"):
             self.fields["form"] = ("text", self.fields.get("form", ("", place))[1])
-            self.work.facts.setdefault("@data.form", []).append(Entry(path=place.path, value="text"))
+            self.work.facts.setdefault("@data.form", []).append(
+                Entry(path=place.path, value="text")
+            )
         form_of = self.fields.get("form", ("", None))[0]
         if form_of in ("preference", "feedback") and "columns/messages" in self.fields:
             self.fields["columns/prompt"] = self.fields.pop("columns/messages")
@@ -170,7 +174,7 @@ def _is_loader(source: Entry | None) -> bool:
 
 
 def _read_known(work: Work) -> None:
-    """A data set that torchtune names by a function: its source, its form and its columns."""
+    """Take a data set that torchtune names by a function: its source, its form and its columns."""
     entry = work.entry("@tune_data")
     if entry is None:
         return
@@ -208,7 +212,7 @@ def _read_registered(work: Work, sources: list[_Source], registry: Mapping[str, 
             if columns.keys() & {"images", "videos", "audios"}:
                 work.refuse(entry, "modality")
             for role, column in columns.items():
-                ours = {"query": "input", "response": "output", "prompt": "instruction"}.get(role, role)
+                ours = _column(str(role), work.fields.get("/objective/type"))
                 if ours in _ROLES:
                     keys[ours] = [Entry(path=entry.path, value=column)]
             if isinstance(known.get("subset"), str):
@@ -216,15 +220,27 @@ def _read_registered(work: Work, sources: list[_Source], registry: Mapping[str, 
         sources.append(_Source(work, keys))
 
 
+def _column(role: str, objective: Any) -> str:
+    """Return ftc's role for a column of LLaMA-Factory's list."""
+    if objective == "cpt" and role == "prompt":
+        return "text"
+    if objective in _PAIRED:
+        return {"messages": "prompt"}.get(role, role)
+    return {"query": "input", "response": "output", "prompt": "instruction"}.get(role, role)
+
+
 def _read_held_out(work: Work) -> None:
-    """The share that is held out while training; these tools keep no rows for a last test."""
+    """Set the share that is held out while training; these tools keep no rows for a last test."""
     entry = work.entry("@holdout")
     if entry is None:
         return
     value = entry.value
+    if entry.key.endswith("percentage") and isinstance(value, int | float):
+        value = value / 100
     if not isinstance(value, int | float) or isinstance(value, bool) or value > _MOST_HELD_OUT:
         rows = isinstance(value, int | float) and value >= 1
         work.leave(entry, "rows" if rows else "value")
         return
     work.put(entry, "/data/splits/validation", value, "carried")
-    work.put(entry, "/data/splits/test", 0, "carried")
+    if work.whole:
+        work.put(entry, "/data/splits/test", 0, "carried")

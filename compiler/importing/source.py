@@ -8,56 +8,49 @@ from pathlib import Path
 from typing import Any, Final
 
 from ftc.compiler.importing.command_line import is_command, read_command
-from ftc.compiler.importing.config_text import UnreadableConfig, flatten, read_documents
+from ftc.compiler.importing.config_text import UnreadableConfigError, flatten, read_documents
 from ftc.compiler.importing.entry import Entry
-from ftc.compiler.importing.python_calls import UnreadableScript, read_notebook, read_script
-from ftc.compiler.importing.tables import TOOLS, recognise
+from ftc.compiler.importing.python_calls import UnreadableScriptError, read_notebook, read_script
+from ftc.compiler.importing.tables import recognise
 
 _SCRIPT: Final = re.compile(r"(?m)^(?:from\s+\S+\s+import\s|import\s+\w)")
-_COMMAND: Final = "trl"
 
 
-class UnknownConfig(ValueError):
+class UnknownConfigError(ValueError):
     """The text is no config that ftc knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignConfig:
-    """The keys of a file and the tool that it is for; `ignored` are further documents of it."""
+    """The keys of a file and the tool that it is for."""
 
     tool: str
     entries: tuple[Entry, ...]
-    ignored: int = 0
 
 
 def read_foreign(text: str, name: str = "") -> ForeignConfig:
     """Read a config by its form; `name` is the file's name.
 
-    Raises UnreadableConfig, UnreadableScript or UnknownConfig.
+    Raises UnreadableConfigError, UnreadableScriptError or UnknownConfigError.
     """
     low = name.lower()
     if low.endswith(".ipynb") or '"nbformat"' in text:
-        code = read_notebook(text)
-        if code is None:
-            raise UnknownConfig
-        return _script(code)
-    if low.endswith(".py") or (not low.endswith((".yaml", ".yml", ".json")) and _SCRIPT.search(text)):
-        return _script(text)
+        cells = read_notebook(text)
+        if cells is None:
+            raise UnknownConfigError
+        return _script(cells)
+    if low.endswith(".py") or (
+        not low.endswith((".yaml", ".yml", ".json")) and _SCRIPT.search(text)
+    ):
+        return _script([text])
     if low.endswith(".sh") or (not low.endswith((".yaml", ".yml", ".json")) and is_command(text)):
         entries = read_command(text)
         paths = [entry.path for entry in entries]
         tool = recognise([path for path in paths if path != "program"])
         if not tool:
-            raise UnknownConfig
+            raise UnknownConfigError
         return ForeignConfig(tool=tool, entries=tuple(entries))
     return _config(text)
-
-
-def recognise_data(data: Any) -> str:
-    """Return the tool whose config these values are, or ""."""
-    if not isinstance(data, Mapping) or "cells" in data:
-        return "unsloth" if isinstance(data, Mapping) and "nbformat" in data else ""
-    return recognise([entry.path for entry in flatten(data)])
 
 
 def read_registry(folder: Path, entries: tuple[Entry, ...]) -> Mapping[str, Any]:
@@ -77,10 +70,10 @@ def read_registry(folder: Path, entries: tuple[Entry, ...]) -> Mapping[str, Any]
     return {}
 
 
-def _script(code: str) -> ForeignConfig:
-    entries = read_script(code)
-    if not any(entry.path.startswith(("from_pretrained", "trainer", "get_peft")) for entry in entries):
-        raise UnknownConfig
+def _script(cells: list[str]) -> ForeignConfig:
+    entries = read_script(cells)
+    if not any(entry.path == "trainer" for entry in entries):
+        raise UnknownConfigError
     return ForeignConfig(tool="unsloth", entries=tuple(entries))
 
 
@@ -96,17 +89,15 @@ def _config(text: str) -> ForeignConfig:
                 if number != index
                 for entry in flatten(other)
             )
-            return ForeignConfig(tool=tool, entries=(*entries, *rest), ignored=len(documents) - 1)
-    raise UnknownConfig
+            return ForeignConfig(tool=tool, entries=(*entries, *rest))
+    raise UnknownConfigError
 
 
 __all__ = [
-    "TOOLS",
     "ForeignConfig",
-    "UnknownConfig",
-    "UnreadableConfig",
-    "UnreadableScript",
+    "UnknownConfigError",
+    "UnreadableConfigError",
+    "UnreadableScriptError",
     "read_foreign",
     "read_registry",
-    "recognise_data",
 ]

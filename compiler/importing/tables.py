@@ -13,6 +13,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
+from ftc.spec.schema import fields
+
 TOOLS: Final = ("torchtune", "unsloth", "axolotl", "llamafactory", "trl")
 _INDEX: Final = re.compile(r"\[\d+\]")
 _FEWEST_MARKS: Final = 2
@@ -53,20 +55,25 @@ def find_target(table: Table, path: str) -> str:
     """Return what a key means: its whole path first, then its last part, then the patterns.
 
     `otherwise` comes last: what is left of a call whose other arguments have names of their own.
+    A key of a snippet may also be one of the names by which the schema knows a field.
     """
     bare = _INDEX.sub("[]", path)
     last = bare.rpartition(".")[2]
-    for keys in (table.keys, _common()["keys"]):
-        for name in (bare, last):
-            if name in keys and "*" not in name:
-                return str(keys[name])
-        for pattern, target in keys.items():
-            if "*" in pattern and fnmatchcase(bare.replace("[]", ""), pattern.replace("[]", "")):
-                return str(target)
-    for pattern, target in table.otherwise.items():
-        if fnmatchcase(bare, pattern):
-            return str(target)
-    return "-unknown"
+    common = _common()["keys"]
+    for keys, name in ((table.keys, bare), (table.keys, last), (common, bare)):
+        if name in keys and "*" not in name:
+            return str(keys[name])
+    found = _match(table.keys, bare) or common.get(last) or _match(common, bare)
+    if found or table.title:
+        return str(found or _match(table.otherwise, bare) or "-unknown")
+    return _aliases().get(last, "-unknown")
+
+
+def _match(keys: Mapping[str, str], path: str) -> str | None:
+    """Return what the first pattern for a path means."""
+    bare = path.replace("[]", "")
+    patterns = ((name, target) for name, target in keys.items() if "*" in name)
+    return next((to for name, to in patterns if fnmatchcase(bare, name.replace("[]", ""))), None)
 
 
 def find_value(table: Table, target: str, value: Any) -> Any:
@@ -116,6 +123,17 @@ def _snippets() -> Table:
         for target, meanings in table.values.items():
             values[target] = {**meanings, **values.get(target, {})}
     return Table(title="", marks=(), needs=(), keys=keys, values=values, absent=(), otherwise={})
+
+
+@cache
+def _aliases() -> Mapping[str, str]:
+    """Return the pointer of each of the schema's names that only one field has."""
+    named: dict[str, set[str]] = {}
+    for field in fields():
+        if field.pointer.count("/") > 1:
+            for name in (field.pointer.rpartition("/")[2], *field.schema.get("x-aliases", ())):
+                named.setdefault(name, set()).add(field.pointer)
+    return {name: min(found) for name, found in named.items() if len(found) == 1}
 
 
 @cache

@@ -42,12 +42,12 @@ def translate(
 
     `gpus` are those of all nodes. `registry` is LLaMA-Factory's list of data sets.
     """
-    work = Work(table=read_table(tool), gpus=gpus)
+    work = Work(table=read_table(tool), whole=whole, gpus=gpus)
     filled = _fill(entries)
     for entry in filled:
         _sort(work, entry)
     if whole:
-        _assume(work, tool, filled)
+        _assume(work, filled)
     derive_objective(work)
     derive_rows(work, registry or {})
     derive_continuation(work)
@@ -59,6 +59,7 @@ def translate(
             if entry.path not in work.became:
                 work.leave(entry, "unread")
     _drop_unread(work)
+    _drop_conflicts(work)
     order = {entry.path: index for index, entry in enumerate(filled)}
     done = work.finish(tool)
     keys = sorted(done.keys, key=lambda each: order.get(each.key, len(order)))
@@ -67,11 +68,7 @@ def translate(
 
 def build_spec(imported: Imported, name: str, *, hardware: str | None = None) -> dict[str, Any]:
     """Return the spec of the fields, in the schema's short forms where they say everything."""
-    spec: dict[str, Any] = {"name": imported.fields.get("/name") or make_name(name)}
-    for pointer in sorted(imported.fields, key=_place_of):
-        *above, last = split(pointer)
-        section = reduce(lambda inner, key: inner.setdefault(key, {}), above, spec)
-        section[last] = imported.fields[pointer]
+    spec = {"name": make_name(name), **_nest(imported.fields)}
     if hardware is not None:
         spec["hardware"] = hardware
     for section, short in (("model", "id"), ("data", "source"), ("method", "type"),
@@ -79,6 +76,18 @@ def build_spec(imported: Imported, name: str, *, hardware: str | None = None) ->
         if isinstance(spec.get(section), dict) and spec[section].keys() == {short}:
             spec[section] = spec[section][short]
     return spec
+
+
+def _nest(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields, whose keys are pointers, as nested objects in the schema's order."""
+    nested: dict[str, Any] = {}
+    for pointer in sorted(flat, key=_place_of):
+        inner = nested
+        *above, last = split(pointer)
+        for key in above:
+            inner = inner.setdefault(key, {})
+        inner[last] = flat[pointer]
+    return nested
 
 
 def make_name(text: str) -> str:
@@ -153,7 +162,7 @@ def _carry(work: Work, entry: Entry, pointer: str) -> None:
     return None
 
 
-def _assume(work: Work, tool: str, entries: Sequence[Entry]) -> None:
+def _assume(work: Work, entries: Sequence[Entry]) -> None:
     """Add the tool's own values for what the file leaves out, where ftc's differ."""
     paths = [entry.path for entry in entries]
     for case in work.table.absent:
@@ -176,11 +185,7 @@ def _names_objective(work: Work) -> bool:
 
 def _drop_unread(work: Work) -> None:
     """Take back the fields that this spec would not read."""
-    spec: dict[str, Any] = {}
-    for pointer, value in work.fields.items():
-        *above, last = split(pointer)
-        reduce(lambda inner, key: inner.setdefault(key, {}), above, spec)[last] = value
-    long = normalise(spec)
+    long = normalise(_nest(work.fields))
 
     def look(pointer: str) -> Any:
         return reduce(getitem, split(pointer), long)
@@ -195,6 +200,18 @@ def _drop_unread(work: Work) -> None:
             continue
         if unmet:
             work.forget(pointer, "unread")
+
+
+def _drop_conflicts(work: Work) -> None:
+    """Take back what ftc does not combine with the rest, where only speed is at stake."""
+    cases = (
+        ("/training/evaluation/every_steps", "/data/splits/validation", (0,), "evaluation"),
+        ("/training/group_by_length", "/data/packing", ("best-fit",), "packing"),
+        ("/training/compile", "/method/type", ("qlora",), "kernels"),
+    )
+    for pointer, other, values, reason in cases:
+        if work.fields.get(pointer) and work.fields.get(other) in values:
+            work.forget(pointer, reason)
 
 
 def _schema(pointer: str) -> Any:

@@ -14,6 +14,7 @@ class Work:
     """Collects what became of the keys; `facts` holds the keys that mean no single field."""
 
     table: Table
+    whole: bool = True
     gpus: int | None = None
     facts: dict[str, list[Entry]] = field(default_factory=dict)
     fields: dict[str, Any] = field(default_factory=dict)
@@ -45,6 +46,9 @@ class Work:
             return False
         earlier = self.sources.get(pointer)
         if earlier is not None and earlier.path != entry.path:
+            if self.fields[pointer] == value and not earlier.path.startswith("("):
+                self.use(entry, {pointer: value})
+                return True
             self.forget(pointer, "repeated")
         self.fields[pointer] = value
         self.sources[pointer] = entry
@@ -72,7 +76,8 @@ class Work:
 
     def use(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         """Say that a key led to fields that another key set with it."""
-        if entry.path not in self.became and not entry.path.startswith("("):
+        known = self.became.get(entry.path)
+        if (known is None or known.kind == "left") and not entry.path.startswith("("):
             self.became[entry.path] = Became(
                 key=entry.path, value=entry.value, kind="derived", fields=dict(fields)
             )
