@@ -16,6 +16,8 @@ from ftc.spec.yaml_reader import as_number, kind_of
 
 _PLACE: Final = re.compile(r"(?<![\"'\w])\{\{[^{}\n]*\}\}|\{%[^\n]*?%\}")
 
+_QUOTES: Final = str.maketrans("", "", "\"':#,[]")
+
 
 class UnreadableConfigError(ValueError):
     """The text is no YAML; `line` is where."""
@@ -49,7 +51,8 @@ def flatten(value: Any, above: str = "") -> Iterator[Entry]:
 
 
 def _quoted(place: str) -> str:
-    return "" if place.startswith("{%") else '"' + place.replace('"', "'") + '"'
+    """Return a place to fill in as YAML can read it: `{{ x }}` as `$( x )`."""
+    return "" if place.startswith("{%") else f"$({place[2:-2].translate(_QUOTES)})"
 
 
 def _compose(text: str) -> list[Any]:

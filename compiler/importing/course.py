@@ -55,6 +55,10 @@ def _read_steps(work: Work) -> None:
     """Let a number of steps override the epochs, as in the Trainer; -1 is none."""
     entry = work.entry("@max_steps")
     steps = _number(entry)
+    each = work.entry("@steps_per_epoch")
+    count, epochs = _number(each), work.fields.get("/training/epochs", 1)
+    if each is not None and count is not None and count > 0 and isinstance(epochs, int):
+        entry, steps = each, count * epochs
     if entry is None:
         return
     if steps is None or steps <= 0:
@@ -115,16 +119,16 @@ def _read_precision(work: Work) -> None:
             else:
                 work.leave(switch, "off")
     for fact in ("@dtype", "@mixed"):
-        entry = work.entry(fact)
-        if entry is None:
+        stated = work.entry(fact)
+        if stated is None:
             continue
-        named = _PRECISIONS.get(str(entry.value).removeprefix("torch."))
+        named = _PRECISIONS.get(str(stated.value).removeprefix("torch."))
         if pointer in work.fields:
-            work.leave(entry, "loading")
+            work.leave(stated, "loading")
         elif named is None:
-            work.leave(entry, "value")
+            work.leave(stated, "value")
         else:
-            work.put(entry, pointer, named)
+            work.put(stated, pointer, named)
 
 
 def _on(work: Work, name: str) -> Entry | None:
@@ -146,16 +150,12 @@ def _read_checkpointing(work: Work) -> None:
             work.use(entry, {pointer: value})
         else:
             work.put(entry, pointer, value, "carried" if value == entry.value else "derived")
-    if (entry := work.entry("@checkpointing_off")) is not None:
-        if entry.value is True:
-            work.put(entry, pointer, False)
-        else:
-            work.leave(entry, "off")
-    if (entry := work.entry("@offload_activations")) is not None:
-        if entry.value in (True, "legacy", "disk"):
-            work.put(entry, pointer, "offload")
-        else:
-            work.leave(entry, "off")
+    for name, value in (("@checkpointing_off", False), ("@offload_activations", "offload")):
+        switch = work.entry(name)
+        if switch is not None and switch.value in (True, "legacy", "disk"):
+            work.put(switch, pointer, value)
+        elif switch is not None:
+            work.leave(switch, "off")
 
 
 def _read_machine(work: Work) -> None:

@@ -38,10 +38,8 @@ def derive_method(work: Work) -> None:
             work.leave(full, "off")
     if adapter is not None and adapter not in (peft, full):
         word = work.meaning("@adapter")
-        if word is None or (adapter.value is None):
+        if word is None or not work.put(adapter, _TYPE, word, "carried"):
             work.refuse(adapter, "method")
-        else:
-            work.put(adapter, _TYPE, word, "carried")
     _read_bits(work)
     _read_targets(work)
     _read_rest(work)
@@ -196,6 +194,9 @@ def _read_rest(work: Work) -> None:
     if (entry := work.entry("@alpha_number")) is not None:
         whole = isinstance(entry.value, float) and entry.value.is_integer()
         work.put(entry, "/method/alpha", int(entry.value) if whole else entry.value, "carried")
+    factor, rank = work.entry("@alpha_factor"), work.fields.get("/method/rank")
+    if factor is not None and isinstance(rank, int) and "/method/alpha" not in work.fields:
+        work.put(factor, "/method/alpha", factor.value * rank)
     pissa, rounds = work.entry("@pissa"), work.entry("@pissa_iter")
     if pissa is not None and pissa.value is True:
         few = rounds is not None and rounds.value == 16  # noqa: PLR2004 - the one that PEFT names

@@ -32,10 +32,10 @@ def derive_rows(work: Work, registry: Mapping[str, Any]) -> None:
     groups: dict[str, dict[str, list[Entry]]] = {}
     for name, entries in work.facts.items():
         if name.startswith("@data.") and name not in ("@data.form", "@data.registered"):
-            for entry in entries:
-                index = _GROUP.search(entry.path)
+            for each in entries:
+                index = _GROUP.search(each.path)
                 group = groups.setdefault(index[1] if index else "", {})
-                group.setdefault(name.removeprefix("@data."), []).append(entry)
+                group.setdefault(name.removeprefix("@data."), []).append(each)
     sources = [
         _Source(work, groups[key]) for key in sorted(groups, key=lambda key: (len(key), key))
     ]
@@ -51,22 +51,22 @@ def derive_rows(work: Work, registry: Mapping[str, Any]) -> None:
         whole = [source.item() for source in sources]
         owner = sources[-1].fields["source"][1]
         if work.put(owner, "/data/sources", whole):
-            for source in sources:
-                for value, stated_by in source.fields.values():
-                    work.use(stated_by, {"/data/sources": value})
+            for place, source in enumerate(sources):
+                for key, (value, stated_by) in source.fields.items():
+                    work.use(stated_by, {f"/data/sources/{place}/{key}": value})
     _read_held_out(work)
-    if (entry := work.entry("@system")) is not None:
-        work.put(entry, "/data/system", entry.value, "carried")
+    if (system := work.entry("@system")) is not None:
+        work.put(system, "/data/system", system.value, "carried")
     stated = work.facts.get("@template_option", [])
     for option in stated:
         options = {each.key: each.value for each in stated}
         work.put(option, "/data/template_options", options, "carried")
-    if (entry := work.entry("@new_tokens")) is not None:
-        tokens = entry.value if isinstance(entry.value, list) else str(entry.value).split(",")
+    if (new := work.entry("@new_tokens")) is not None:
+        tokens = new.value if isinstance(new.value, list) else str(new.value).split(",")
         if tokens:
-            work.put(entry, "/model/new_tokens", tokens, "carried")
+            work.put(new, "/model/new_tokens", tokens, "carried")
         else:
-            work.leave(entry, "empty")
+            work.leave(new, "empty")
 
 
 class _Source:
@@ -107,6 +107,9 @@ class _Source:
                 self.work.leave(other, "data")
         if split is not None:
             self.read_split(split)
+            if place is not None and place is file and "split" in self.fields:
+                del self.fields["split"]
+                self.work.leave(split, "default_alike" if split.value == "train" else "slice")
         if (entry := self.last("format")) is not None:
             self.work.leave(entry, "data")
 
@@ -144,15 +147,25 @@ class _Source:
             self.work.facts.setdefault("@data.form", []).append(
                 Entry(path=place.path, value="text")
             )
+        if "columns/text" in self.fields and "form" not in self.fields and not self.known_form():
+            self.fields["form"] = ("text", self.fields["columns/text"][1])
+            self.work.facts.setdefault("@data.form", []).append(
+                Entry(path=place.path, value="text")
+            )
         form_of = self.fields.get("form", ("", None))[0]
         if form_of in ("preference", "feedback") and "columns/messages" in self.fields:
             self.fields["columns/prompt"] = self.fields.pop("columns/messages")
         if form_of == "chat" and "columns/text" in self.fields:
             del self.fields["columns/text"]
 
+    def known_form(self) -> bool:
+        """Return whether the tool's name for the data set states its form."""
+        return "/data/form" in self.work.fields or self.last("type") is not None
+
     def place(self, pointer: str, value: Any, entry: Entry) -> None:
         sliced = pointer == "/data/split" and value != str(entry.value)
-        self.work.put(entry, pointer, value, "derived" if sliced else "carried")
+        said = str(value) in str(entry.value) or pointer == "/data/form"
+        self.work.put(entry, pointer, value, "carried" if said and not sliced else "derived")
 
     def item(self) -> Mapping[str, Any]:
         """Return the source as an item of `data.sources`."""

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import reduce
 from operator import getitem
@@ -24,7 +25,9 @@ from ftc.spec.pointer import split
 from ftc.spec.schema import asks_nothing, fields, find_unmet, read_schema
 from ftc.spec.secrets import redact
 
-_PLACE: Final = re.compile(r"\{\{.*\}\}|\$\{[^}]*\}|<[a-z-]*your[a-z-]*>", re.IGNORECASE)
+_PLACE: Final = re.compile(
+    r"\{\{.*\}\}|\$\{[^}]*\}|\$\([^)]*\)|<[a-z-]*your[a-z-]*>", re.IGNORECASE
+)
 _INNER: Final = re.compile(r"\$\{([\w.]+)\}")
 _NAME: Final = re.compile(r"[^a-z0-9]+")
 _LONGEST_NAME: Final = 63
@@ -60,10 +63,11 @@ def translate(
                 work.leave(entry, "unread")
     _drop_unread(work)
     _drop_conflicts(work)
-    order = {entry.path: index for index, entry in enumerate(filled)}
-    done = work.finish(tool)
-    keys = sorted(done.keys, key=lambda each: order.get(each.key, len(order)))
-    return Imported(tool=tool, fields=done.fields, keys=tuple(keys))
+    own = {entry.path: entry.value for entry in filled}
+    order = {path: index for index, path in enumerate(own)}
+    known = sorted(work.became.values(), key=lambda each: order.get(each.key, len(order)))
+    keys = tuple(replace(each, value=_hide(own.get(each.key, each.value))) for each in known)
+    return Imported(tool=tool, fields=work.fields, keys=keys)
 
 
 def build_spec(imported: Imported, name: str, *, hardware: str | None = None) -> dict[str, Any]:
@@ -119,6 +123,11 @@ def _fill(entries: Iterable[Entry]) -> list[Entry]:
     ]
 
 
+def _hide(value: Any) -> Any:
+    """Return a value without what looks like a secret."""
+    return redact(value) if isinstance(value, str) else value
+
+
 def _sort(work: Work, entry: Entry) -> None:
     """Give a key to what reads it, or say at once why nothing does."""
     target = find_target(work.table, entry.path)
@@ -126,7 +135,7 @@ def _sort(work: Work, entry: Entry) -> None:
     if entry.path.startswith("later."):
         return work.leave(entry, "repeated")
     if isinstance(value, str) and redact(value) != value:
-        return work.leave(Entry(path=entry.path, value=redact(value)), "secret")
+        return work.leave(entry, "secret")
     if value is None or value in ("", {}):
         return work.leave(entry, "empty")
     if isinstance(value, str) and _PLACE.search(value):
@@ -192,7 +201,8 @@ def _drop_unread(work: Work) -> None:
 
     for pointer in list(work.fields):
         schema = _schema(pointer)
-        if schema is None or asks_nothing(schema, work.fields[pointer], look):
+        assumed = work.sources[pointer].path.startswith("(")
+        if schema is None or (not assumed and asks_nothing(schema, work.fields[pointer], look)):
             continue
         try:
             unmet = any(find_unmet(schema, look))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ftc.compiler.importing.entry import Became, Entry, Imported, Kind
+from ftc.compiler.importing.entry import Became, Entry, Kind
 from ftc.compiler.importing.tables import Table, find_value
 from ftc.spec.admission import admits
 
@@ -96,7 +96,3 @@ class Work:
         """Say that a key asks for a training that ftc does not do."""
         if not entry.path.startswith("("):
             self.leave(entry, reason, kind="refused")
-
-    def finish(self, tool: str) -> Imported:
-        """Return the result, with the keys in the order in which they were met."""
-        return Imported(tool=tool, fields=self.fields, keys=tuple(self.became.values()))

@@ -31,6 +31,7 @@ _ARGUMENT: Final = re.compile(
 _CALL: Final = re.compile(r"\w*(?:Config|Arguments|Trainer|from_pretrained|get_peft_model)\(")
 _FEWEST_LINES: Final = 2
 _BATCH: Final = "/training/global_batch"
+_PART: Final = "/data/sources/"
 _EPOCHS, _STEPS = "/training/epochs", "/training/max_steps"
 _REFERENCES: Final = frozenset({"/model/id", "/data/source"})
 _REFERENCE: Final = re.compile(r"\S+/\S+|\S+\.\w{2,8}")
@@ -57,6 +58,9 @@ def _reading(imported: Imported, text: str) -> Reading | None:
         words = _words(each.key, text)
         taken = False
         for pointer, value in each.fields.items():
+            if pointer.startswith(_PART):
+                taken = "/data/sources" in imported.fields
+                continue
             kept = _checked(pointer, value)
             if kept is None or imported.fields.get(pointer) != value:
                 continue
