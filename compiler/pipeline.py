@@ -95,14 +95,19 @@ def compile_bundle(
     locked: bool = False,
     update: bool = False,
     stop_after: str | None = None,
+    overrides: Mapping[str, str] | None = None,
+    resolver: Optional["Resolver"] = None,
     calibrate: Path | None = None,
 ) -> Outcome:
-    """Run every stage up to verify (or `stop_after`), ready for `write`; nothing is written."""
-    read = _read(source, {})
+    """Run every stage up to verify (or `stop_after`), ready for `write`; nothing is written.
+
+    `overrides` and `resolver` are those of `check`.
+    """
+    read = _read(source, overrides or {})
     if stop_after in STAGES[:2]:
         return read
     if read.spec is None or read.document is None:
-        return read if locked else _with_the_rest(read, None)
+        return read if locked else _with_the_rest(read, resolver)
     from ftc.compiler.compilation import Compilation
 
     compilation = Compilation(
@@ -111,6 +116,7 @@ def compile_bundle(
         output=output,
         locked=locked,
         update=update,
+        resolver=resolver,
         calibrate=calibrate,
     )
     outcome = _outcome(compilation)
