@@ -3,6 +3,7 @@
 from typing import Final
 
 from ftc.compiler.checks.registry import EXPLANATIONS as CHECKS
+from ftc.compiler.importing.explanations import EXPLANATIONS as IMPORTING
 from ftc.compiler.resolve.explanations import EXPLANATIONS as RESOLVE
 from ftc.compiler.verify.explanations import EXPLANATIONS as VERIFY
 from ftc.compiler.write.explanations import EXPLANATIONS as WRITE
@@ -10,5 +11,5 @@ from ftc.spec.explanation import Explanation
 from ftc.spec.explanations import EXPLANATIONS as SPEC
 
 EXPLANATIONS: Final[tuple[Explanation, ...]] = tuple(
-    sorted((*SPEC, *RESOLVE, *CHECKS, *VERIFY, *WRITE), key=lambda each: each.code)
+    sorted((*SPEC, *IMPORTING, *RESOLVE, *CHECKS, *VERIFY, *WRITE), key=lambda each: each.code)
 )

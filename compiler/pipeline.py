@@ -96,18 +96,21 @@ def compile_bundle(
     locked: bool = False,
     update: bool = False,
     stop_after: str | None = None,
+    overrides: Mapping[str, str] | None = None,
+    resolver: Optional["Resolver"] = None,
     calibrate: Path | None = None,
     extras: Mapping["Extra", bool] | None = None,
 ) -> Outcome:
     """Run every stage up to verify (or `stop_after`), ready for `write`; nothing is written.
 
     `extras` says which of the files on request are wanted or not; the others stay as they were.
+    `overrides` and `resolver` are those of `check`.
     """
-    read = _read(source, {})
+    read = _read(source, overrides or {})
     if stop_after in STAGES[:2]:
         return read
     if read.spec is None or read.document is None:
-        return read if locked else _with_the_rest(read, None)
+        return read if locked else _with_the_rest(read, resolver)
     from ftc.compiler.compilation import Compilation
 
     compilation = Compilation(
@@ -116,6 +119,7 @@ def compile_bundle(
         output=output,
         locked=locked,
         update=update,
+        resolver=resolver,
         calibrate=calibrate,
         extras=extras or {},
     )
@@ -190,14 +194,24 @@ def _read(source: str, overrides: Mapping[str, str]) -> Outcome:
 
     document = load_document(source)
     if isinstance(document, tuple):
-        return Outcome(findings=document)
+        return Outcome(findings=_foreign(source, None) or document)
     if secrets := find_secrets("\n".join(overrides.values())):
         return Outcome(findings=tuple(finding.at(None) for finding in secrets))
     document = apply_overrides(document, overrides)
     spec = validate(document)
     if isinstance(spec, tuple):
+        if foreign := _foreign(source, document.data):
+            return Outcome(findings=foreign)
         return Outcome(document=document, findings=spec)
     return Outcome(document=document, spec=spec)
+
+
+def _foreign(source: str, data: object) -> tuple[Finding, ...]:
+    """Return the one finding on a file that is another trainer's config; nothing for others."""
+    from ftc.compiler.importing.importer import recognise_file
+
+    found = recognise_file(source, data)
+    return (found,) if found is not None else ()
 
 
 def _with_the_rest(read: Outcome, resolver: Optional["Resolver"]) -> Outcome:

@@ -25,10 +25,7 @@ def load_document(source: str) -> Document | tuple[Finding, ...]:
     Files ending in .yaml or .yml are YAML, others JSON; standard input is JSON if it starts with
     `{`. If the text has only mistakes that the reader can skip, its content is checked too.
     """
-    raw = _read_bytes(source)
-    if isinstance(raw, Finding):
-        return (raw,)
-    text = _decode(raw, source)
+    text = read_text(source)
     if isinstance(text, Finding):
         return (text,)
     if secrets := find_secrets(text):
@@ -46,14 +43,20 @@ def load_document(source: str) -> Document | tuple[Finding, ...]:
     return reading.findings if reading.stopped else _with_the_rest(document, reading.findings)
 
 
-def _read_bytes(source: str) -> bytes | Finding:
-    """Return at most 1 MiB; a larger file is not read."""
+def read_text(source: str, *, most_bytes: int = MOST_BYTES) -> str | Finding:
+    """Return the text of a file, or of standard input for "-"."""
+    raw = _read_bytes(source, most_bytes)
+    return raw if isinstance(raw, Finding) else _decode(raw, source)
+
+
+def _read_bytes(source: str, most_bytes: int) -> bytes | Finding:
+    """Return a file's bytes; one that is larger than the limit is not read."""
     try:
         if source == "-":
-            raw = sys.stdin.buffer.read(MOST_BYTES + 1)
+            raw = sys.stdin.buffer.read(most_bytes + 1)
         else:
             with Path(source).open("rb") as file:
-                raw = file.read(MOST_BYTES + 1)
+                raw = file.read(most_bytes + 1)
     except FileNotFoundError:
         return MISSING.finding(name=shown(source))
     except IsADirectoryError:
@@ -63,7 +66,7 @@ def _read_bytes(source: str) -> bytes | Finding:
             return _folder(source)
         why = reason_of(error) if isinstance(error, OSError) else str(error).lower()
         return UNREADABLE.finding(name=shown(source), reason=why)
-    if len(raw) > MOST_BYTES:
+    if len(raw) > most_bytes:
         return OVERSIZED.finding(name=shown(source))
     return raw
 

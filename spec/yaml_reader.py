@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
@@ -47,6 +47,26 @@ def read_yaml(text: str) -> Reading:
         stopped = True
     findings = tuple(reader.problems.found)
     return Reading(data=data, positions=reader.places, findings=findings, stopped=stopped)
+
+
+def kind_of(written: str) -> Literal["null", "boolean", "not finite", "number", "text"]:
+    """Return what a plain scalar is under the core schema."""
+    if _NULL.fullmatch(written):
+        return "null"
+    if _TRUE.fullmatch(written) or _FALSE.fullmatch(written):
+        return "boolean"
+    if _NOT_FINITE.fullmatch(written):
+        return "not finite"
+    if _BASED.fullmatch(written) or _FLOAT.fullmatch(written):
+        return "number"
+    return "text"
+
+
+def as_number(written: str) -> int | float:
+    """Return the number that a plain scalar of this kind writes; a large one may be infinite."""
+    if _BASED.fullmatch(written):
+        return int(written, 0)
+    return int(written) if _INTEGER.fullmatch(written) else float(written)
 
 
 @dataclass(slots=True)
@@ -151,26 +171,24 @@ class _Reader:
         written, start = event.value, event.start_mark.index
         if event.style is not None or not event.implicit[0]:
             return self.clean(written, start, pointer)
-        if _NULL.fullmatch(written):
-            return None
-        if _TRUE.fullmatch(written) or _FALSE.fullmatch(written):
-            return bool(_TRUE.fullmatch(written))
-        if _NOT_FINITE.fullmatch(written):
-            self.not_finite(start, written, pointer)
-            return None
-        if _BASED.fullmatch(written) or _FLOAT.fullmatch(written):
-            return self.number(written, start, pointer)
-        return self.clean(written, start, pointer)
+        match kind_of(written):
+            case "null":
+                return None
+            case "boolean":
+                return bool(_TRUE.fullmatch(written))
+            case "not finite":
+                self.not_finite(start, written, pointer)
+                return None
+            case "number":
+                return self.number(written, start, pointer)
+            case "text":
+                return self.clean(written, start, pointer)
 
     def number(self, written: str, start: int, pointer: str) -> int | float | None:
         if len(written) > LONGEST_NUMBER:
             self.problems.add(LONG_NUMBER, start, pointer=pointer, count=len(written))
             return None
-        if _BASED.fullmatch(written):
-            return int(written, 0)
-        if _INTEGER.fullmatch(written):
-            return int(written)
-        value = float(written)
+        value = as_number(written)
         if not math.isfinite(value):
             self.not_finite(start, written, pointer)
             return None

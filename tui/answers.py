@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from ftc.compiler.knowledge.accelerators import find_accelerator, find_other_maker
 from ftc.compiler.knowledge.models import find_model
+from ftc.spec.admission import admits
 from ftc.spec.expectation import types_of
 from ftc.spec.schema import branches, fields
 from ftc.tui.choices import slug
-from ftc.tui.understanding.admission import admits
 from ftc.tui.understanding.exports import read_bits
 from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import fold

@@ -27,7 +27,7 @@ from ftc.tui.exchange import describe
 from ftc.tui.plain import read_messages
 from ftc.tui.session import Session
 from ftc.tui.situation import Observer
-from ftc.tui.understanding.admission import admits
+from ftc.spec.admission import admits
 from ftc.tui.understanding.reader import read
 from ftc.tui.voice import Voice
 

@@ -27,6 +27,7 @@ def test_a_config_of_axolotl_is_taken_over() -> None:
         "/model/id": "Qwen/Qwen3-8B",
         "/method/type": "qlora",
         "/data/source": "rows.jsonl",
+        "/data/form": "instruction",
         "/data/max_length": 4096,
         "/data/packing": "best-fit",
         "/method/rank": 32,
@@ -35,7 +36,7 @@ def test_a_config_of_axolotl_is_taken_over() -> None:
         "/training/precision": "bf16",
     }
     assert reading.paste is not None
-    assert reading.paste.left == ("datasets.type", "special_tokens.pad_token")
+    assert reading.paste.left == ("special_tokens.pad_token",)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ftc.spec.violations import find_violations
 from ftc.tui.answers import understand
 from ftc.tui.draft import Draft, completed
-from ftc.tui.understanding.admission import admits
+from ftc.spec.admission import admits
 from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Reading

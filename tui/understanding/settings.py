@@ -12,9 +12,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
+from ftc.spec.admission import admits
 from ftc.spec.expectation import types_of
 from ftc.spec.schema import Field, branches, fields
-from ftc.tui.understanding.admission import admits
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.numbers import as_written, read_number

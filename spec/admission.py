@@ -28,11 +28,22 @@ def _fits(schema: Mapping[str, Any], value: Any) -> bool:
     if kind == "string":
         return _is_text(schema, value)
     if kind == "object":
-        return all(any(_fits(each, one) for each in _inner(schema)) for one in value.values())
+        return _is_object(schema, value)
     if kind == "array":
         kept = branches(schema["items"])
         return all(any(_fits(kind, each) for kind in kept) for each in value)
     return kind == "boolean" or _is_within(schema, value)
+
+
+def _is_object(schema: Mapping[str, Any], value: Mapping[str, Any]) -> bool:
+    """Return whether each key has a schema that accepts its value, and none is missing."""
+    named = schema.get("properties", {})
+    if not set(schema.get("required", ())) <= value.keys():
+        return False
+    return all(
+        any(_fits(each, one) for each in (branches(named[key]) if key in named else _inner(schema)))
+        for key, one in value.items()
+    )
 
 
 def _inner(schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:

@@ -1,0 +1,144 @@
+"""`ftc sweep`: a bundle for each combination of values, and scripts that run them all."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ftc.commands import COMMANDS
+from ftc.commands.options import FAILED, format_option, make_subject, spec_argument, tell_findings
+from ftc.compiler.write.conflict import Conflict
+from ftc.compiler.write.disk import typed
+from ftc.report.json_output import VERSION, dump, list_findings
+from ftc.sweeping import BadGridError, Point, compile_points, read_grid, write_points
+
+_HOUR, _GB = 3600, 10**9
+
+
+@click.command(name="sweep", short_help=COMMANDS["sweep"])
+@spec_argument
+@click.option(
+    "--set",
+    "settings",
+    metavar="KEY=A,B",
+    multiple=True,
+    required=True,
+    help="The values of a field, e.g. --set training.learning_rate=1e-4,2e-4; repeatable.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The sweep's folder (default: one named sweep, beside the spec).",
+)
+@format_option("the points")
+@click.pass_context
+def command(
+    context: click.Context,
+    *,
+    source: str,
+    settings: tuple[str, ...],
+    output: Path | None,
+    report: str,
+) -> None:
+    """Write one bundle for each combination of values, and scripts that run them.
+
+    SPEC is a file in JSON or YAML. Each point has a spec and a lock of its own. `run_all.sh` runs
+    them one after another and ends with `ftc compare`; a spec for Slurm also gets an array.
+    """
+    if source == "-":
+        raise click.UsageError("a sweep reads its spec from a file.")
+    try:
+        grid = read_grid(settings)
+    except BadGridError as error:
+        raise click.BadParameter(str(error), param_hint="--set") from None
+    folder = output if output is not None else Path(source).parent / "sweep"
+    points = compile_points(source, grid, folder)
+    failed = [point for point in points if point.outcome.failed]
+    written: tuple[str, ...] = ()
+    if not failed:
+        try:
+            written = write_points(folder, points)
+        except Conflict as conflict:
+            tell_findings(conflict.findings, make_subject(typed(folder), None))
+            context.exit(FAILED)
+    if report == "json":
+        click.echo(dump(_data(folder, points, written)))
+    else:
+        _tell(source, points, failed)
+        if written:
+            click.echo(_text(folder, points, written))
+    if failed:
+        context.exit(FAILED)
+
+
+def _tell(source: str, points: Sequence[Point], failed: Sequence[Point]) -> None:
+    """Print the errors of each point; without any, the warnings of the first stand for all."""
+    for point in failed or points[:1]:
+        if failed:
+            values = " ".join(f"{key}={value}" for key, value in point.values.items())
+            click.echo(f"{point.folder}: {values}", err=True)
+        found = [each for each in point.outcome.findings if not failed or each.severity == "error"]
+        tell_findings(found, make_subject(source, point.outcome.document))
+
+
+def _text(folder: Path, points: Sequence[Point], written: Sequence[str]) -> str:
+    """Return the points with what each takes, the totals, and what comes next."""
+    keys = list(points[0].values)
+    rows = [["point", *keys, "hours", "disk", "cost"]]
+    rows += [[point.folder, *point.values.values(), *_takes([point])] for point in points]
+    rows.append(["total", *("" for _ in keys), *_takes(points)])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+    name = typed(folder)
+    start = (
+        f"cd {name} && sbatch slurm_array.sh"
+        if "slurm_array.sh" in written
+        else f"{name}/run_all.sh"
+    )
+    return "\n".join([*lines, "", f"wrote {name}/", f"next: {start}"])
+
+
+def _takes(points: Sequence[Point]) -> list[str]:
+    """Return hours, disk and cost; "-" where one of the points does not know it."""
+    seconds = [point.seconds for point in points]
+    costs = [point.cost for point in points]
+    known = [each for each in seconds if each is not None]
+    paid = [each for each in costs if each is not None]
+    return [
+        f"{sum(known) / _HOUR:.2f}" if len(known) == len(points) else "-",
+        f"{sum(point.disk_bytes for point in points) / _GB:.1f} GB",
+        f"{sum(paid):.2f}" if len(paid) == len(points) else "-",
+    ]
+
+
+def _data(folder: Path, points: Sequence[Point], written: Sequence[str]) -> Mapping[str, Any]:
+    """Return the points as plain data; `files` is null where nothing was written."""
+    times, costs = [each.seconds for each in points], [each.cost for each in points]
+    known = [each for each in times if each is not None]
+    paid = [each for each in costs if each is not None]
+    return {
+        "version": VERSION,
+        "folder": folder.as_posix(),
+        "files": list(written) or None,
+        "points": [
+            {
+                "folder": point.folder,
+                "values": dict(point.values),
+                "seconds": point.seconds,
+                "disk_bytes": point.disk_bytes,
+                "cost": point.cost,
+                "findings": list_findings(point.outcome.findings),
+            }
+            for point in points
+        ],
+        "total": {
+            "seconds": sum(known) if len(known) == len(points) else None,
+            "disk_bytes": sum(point.disk_bytes for point in points),
+            "cost": sum(paid) if len(paid) == len(points) else None,
+        },
+    }

@@ -1,0 +1,68 @@
+"""The keys of a foreign config, and what became of each."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+#: `default`: the other tool's own value for a key that the file leaves out.
+Kind = Literal["carried", "derived", "default", "left", "refused"]
+
+
+class Computed:
+    """The value of an expression that only running the file would give."""
+
+    def __repr__(self) -> str:
+        return "(computed)"
+
+
+COMPUTED: Final = Computed()
+
+
+def is_computed(value: Any) -> bool:
+    """Return whether a value, or a part of it, is known only when the file runs."""
+    if isinstance(value, Mapping):
+        return any(map(is_computed, value.values()))
+    if isinstance(value, list):
+        return any(map(is_computed, value))
+    return value is COMPUTED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A key of a foreign config: its path, such as `datasets[0].path`, and its value."""
+
+    path: str
+    value: Any
+
+    @property
+    def key(self) -> str:
+        """Return the last part of the path."""
+        return self.path.rpartition(".")[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Became:
+    """What became of one key: the fields it led to, or the reason that it led to none.
+
+    A `refused` key asks for a training that ftc does not do. `reason` is a key of reasons.json.
+    """
+
+    key: str
+    value: Any
+    kind: Kind
+    fields: Mapping[str, Any]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """The fields that a foreign config leads to, by pointer, and what became of its keys."""
+
+    tool: str
+    fields: Mapping[str, Any]
+    keys: tuple[Became, ...]
+
+    @property
+    def refused(self) -> tuple[Became, ...]:
+        """Return the keys that ask for what ftc does not do."""
+        return tuple(each for each in self.keys if each.kind == "refused")

@@ -1,0 +1,227 @@
+"""Scripts and notebooks as keys: the literal arguments of the calls that set up a training.
+
+The text is parsed and never run. A name stands for the literal that was assigned to it last; the
+value of any other expression is COMPUTED. What stands under `if False:` is not read.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from ftc.compiler.importing.entry import COMPUTED, Entry
+
+#: Calls whose arguments are read; their positional arguments have these names.
+_CALLS: Final[Mapping[str, tuple[str, ...]]] = {
+    "from_pretrained": ("model_name",),
+    "get_peft_model": (),
+    "load_dataset": ("path", "name"),
+    "get_chat_template": (),
+    "train_on_responses_only": (),
+    "save_pretrained_gguf": ("directory", "tokenizer", "quantization_method"),
+    "save_pretrained_merged": ("directory",),
+}
+_CLASS: Final = re.compile(r"\w*(?:Config|Arguments|Trainer)")
+_TRAINER: Final = re.compile(r"\w*Trainer")
+_MODELS: Final = re.compile(r"Fast\w*(?:Model|Transformer)|AutoModel\w*")
+_PLUMBING: Final = frozenset({"model", "tokenizer", "processing_class", "args", "data_collator"})
+_MAGIC: Final = re.compile(r"(\s*)[%!?]")
+_ASSIGNED_MAGIC: Final = re.compile(r"(\s*\w+ *= *)[%!].*")
+_DEEPEST: Final = 40
+
+
+class UnreadableScriptError(ValueError):
+    """The text is not Python; `line` is where."""
+
+    def __init__(self, problem: str, line: int) -> None:
+        super().__init__(problem)
+        self.line = line
+
+
+def read_notebook(text: str) -> list[str] | None:
+    """Return the code of a notebook's cells, or None if the text is no notebook."""
+    try:
+        notebook = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    cells = notebook.get("cells") if isinstance(notebook, Mapping) else None
+    if not isinstance(cells, list):
+        return None
+    sources = [
+        cell.get("source", "")
+        for cell in cells
+        if isinstance(cell, Mapping) and cell.get("cell_type") == "code"
+    ]
+    texts = ("".join(map(str, each)) if isinstance(each, list) else str(each) for each in sources)
+    return list(map(blank_magics, texts))
+
+
+def blank_magics(code: str) -> str:
+    """Replace the lines of a cell that are for the notebook or the shell by `pass`."""
+    if re.match(r"\s*%%(?!capture|time)", code):
+        return ""
+    lines, continued = [], False
+    for line in code.splitlines():
+        begins = _MAGIC.match(line) is not None
+        if continued or not begins:
+            lines.append("" if continued else _ASSIGNED_MAGIC.sub(r"\1None", line))
+        else:
+            lines.append(f"{line[: len(line) - len(line.lstrip())]}pass")
+        continued = (continued or begins) and line.rstrip().endswith("\\")
+    return "\n".join(lines)
+
+
+def read_script(cells: Sequence[str]) -> list[Entry]:
+    """Return the keys of the calls in a script, or in a notebook's cells.
+
+    A cell that is no Python is a key with its number; raises UnreadableScriptError if all are such.
+    """
+    script, entries, broken = _Script(), list[Entry](), list[UnreadableScriptError]()
+    for number, cell in enumerate(cells, start=1):
+        try:
+            entries += script.read(ast.parse(cell).body)
+            continue
+        except SyntaxError as error:
+            broken.append(UnreadableScriptError(error.msg, error.lineno or 1))
+        except (ValueError, RecursionError, MemoryError):
+            broken.append(UnreadableScriptError("it is no Python text", 1))
+        entries.append(Entry(path=f"cell {number}", value=str(broken[-1])))
+    if broken and len(broken) == len(cells):
+        raise broken[0]
+    return entries
+
+
+class _Script:
+    """Follows statements in their order, so that a name has the value it was last given."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, Any] = {}
+        self.seen: set[str] = set()
+
+    def read(self, body: Sequence[ast.stmt]) -> Iterator[Entry]:
+        for statement in body:
+            if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield from self.loaded(statement)
+                continue
+            if isinstance(statement, ast.ClassDef):
+                continue
+            if isinstance(statement, ast.If):
+                condition = self.value(statement.test)
+                yield from self.read(statement.body if condition else ())
+                yield from self.read(statement.orelse if condition is not True else ())
+            elif isinstance(statement, ast.For | ast.While | ast.With | ast.Try):
+                yield from self.read(statement.body)
+            else:
+                yield from self.calls(statement)
+                self.assign(statement)
+
+    def assign(self, statement: ast.stmt) -> None:
+        if isinstance(statement, ast.Assign):
+            targets, value = statement.targets, self.value(statement.value)
+        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            targets, value = [statement.target], self.value(statement.value)
+        else:
+            return
+        for target in targets:
+            if isinstance(target, ast.Name):
+                self.names[target.id] = value
+            elif isinstance(target, ast.Tuple):
+                self.names.update(
+                    (each.id, COMPUTED) for each in target.elts if isinstance(each, ast.Name)
+                )
+
+    def calls(self, statement: ast.stmt) -> Iterator[Entry]:
+        found = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+        for call in sorted(found, key=lambda node: (node.lineno, node.col_offset)):
+            yield from self.call(call)
+
+    def loaded(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Entry]:
+        """Yield the data sets that a function loads; its arguments are not known."""
+        outer = self.names
+        self.names = {**outer, **{each.arg: COMPUTED for each in function.args.args}}
+        for statement in function.body:
+            for entry in self.calls(statement):
+                if "load_dataset." in entry.path:
+                    yield entry
+        self.names = outer
+
+    def call(self, call: ast.Call) -> Iterator[Entry]:
+        parts = _dotted(call.func).split(".")
+        name = parts[-1]
+        owner = parts[-2] if len(parts) > 1 else ""
+        if name == "from_pretrained" and not _MODELS.fullmatch(owner):
+            return
+        if name not in _CALLS and not _CLASS.fullmatch(name):
+            return
+        if name == "from_pretrained":
+            yield Entry(path=_family(owner), value=owner)
+        if name == "get_peft_model":
+            yield Entry(path=name, value=True)
+        if _TRAINER.fullmatch(name):
+            yield Entry(path="trainer", value=name)
+        repeated = name in self.seen and name in ("from_pretrained", "load_dataset")
+        self.seen.add(name)
+        head = f"later.{name}" if repeated else name
+        positional = zip(_CALLS.get(name, ()), call.args, strict=False)
+        named = ((each.arg or "**", each.value) for each in call.keywords)
+        for key, node in (*positional, *named):
+            if key in _PLUMBING and not isinstance(node, ast.Constant):
+                continue
+            yield Entry(path=f"{head}.{key}", value=self.value(node))
+
+    def value(self, node: ast.expr, depth: int = 0) -> Any:
+        """Return the value of a literal, or of what is made of literals and names alone."""
+        if depth > _DEEPEST:
+            return COMPUTED
+        if isinstance(node, ast.Constant):
+            plain = node.value is None or isinstance(node.value, str | int | float)
+            return node.value if plain else COMPUTED
+        if isinstance(node, ast.Name):
+            return self.names.get(node.id, COMPUTED)
+        if isinstance(node, ast.List | ast.Tuple):
+            items = [self.value(item, depth + 1) for item in node.elts]
+            return COMPUTED if COMPUTED in items else items
+        if isinstance(node, ast.UnaryOp | ast.BinOp):
+            return self.arithmetic(node, depth)
+        if isinstance(node, ast.Attribute) and _dotted(node).startswith("torch."):
+            return _dotted(node).removeprefix("torch.")
+        if isinstance(node, ast.Dict) and all(isinstance(key, ast.Constant) for key in node.keys):
+            pairs = zip(node.keys, node.values, strict=True)
+            return {
+                str(ast.literal_eval(key)): self.value(inner, depth + 1)
+                for key, inner in pairs
+                if key
+            }
+        return COMPUTED
+
+    def arithmetic(self, node: ast.UnaryOp | ast.BinOp, depth: int) -> Any:
+        if isinstance(node, ast.UnaryOp):
+            inner = self.value(node.operand, depth + 1)
+            plain = isinstance(inner, int | float)
+            if isinstance(node.op, ast.Not) and inner is not COMPUTED:
+                return not inner
+            return -inner if plain and isinstance(node.op, ast.USub) else COMPUTED
+        left, right = self.value(node.left, depth + 1), self.value(node.right, depth + 1)
+        if not (isinstance(left, int | float) and isinstance(right, int | float)):
+            return COMPUTED
+        if isinstance(node.op, ast.Mult):
+            return left * right
+        if isinstance(node.op, ast.Add):
+            return left + right
+        if isinstance(node.op, ast.Sub):
+            return left - right
+        return COMPUTED
+
+
+def _family(owner: str) -> str:
+    return owner if owner in ("FastVisionModel", "FastSentenceTransformer") else "fast_model"
+
+
+def _dotted(node: ast.expr) -> str:
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    parts.append(node.id if isinstance(node, ast.Name) else "")
+    return ".".join(reversed(parts))

@@ -1,0 +1,147 @@
+"""The tables of other tools' keys: which field a key means, and how a config is recognised.
+
+A target is a pointer ("/method/rank"), the name of a fact that `derive` reads ("@adapter"), the
+reason that a key is left ("-logging"), or the reason that its config is refused ("!modality").
+"""
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from ftc.spec.schema import fields
+
+TOOLS: Final = ("torchtune", "unsloth", "axolotl", "llamafactory", "trl")
+_INDEX: Final = re.compile(r"\[\d+\]")
+_FEWEST_MARKS: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """One tool's keys; `needs` are keys of which a config has at least one."""
+
+    title: str
+    marks: Collection[str]
+    needs: Collection[str]
+    keys: Mapping[str, str]
+    values: Mapping[str, Mapping[str, Any]]
+    absent: tuple[Mapping[str, Any], ...]
+    otherwise: Mapping[str, str]
+
+
+def read_table(tool: str) -> Table:
+    """Return the table of a tool; "" gives that of a snippet, which may be any tool's."""
+    return _snippets() if not tool else _read(tool)
+
+
+def recognise(paths: Collection[str]) -> str:
+    """Return the tool whose config has these keys, or ""."""
+    bare = {_INDEX.sub("", path) for path in paths}
+    tops = bare | {part for path in bare for part in _ancestors(path)}
+    best, most = "", _FEWEST_MARKS - 1
+    for tool in TOOLS:
+        table = _read(tool)
+        count = sum(mark in tops for mark in table.marks)
+        if count > most and (not table.needs or any(need in tops for need in table.needs)):
+            best, most = tool, count
+    return best
+
+
+def find_target(table: Table, path: str) -> str:
+    """Return what a key means: its whole path first, then its last part, then the patterns.
+
+    `otherwise` comes last: what is left of a call whose other arguments have names of their own.
+    A key of a snippet may also be one of the names by which the schema knows a field.
+    """
+    bare = _INDEX.sub("[]", path)
+    last = bare.rpartition(".")[2]
+    common = _common()["keys"]
+    for keys, name in ((table.keys, bare), (table.keys, last), (common, bare)):
+        if name in keys and "*" not in name:
+            return str(keys[name])
+    found = _match(table.keys, bare) or common.get(last) or _match(common, bare)
+    if found or table.title:
+        return str(found or _match(table.otherwise, bare) or "-unknown")
+    return _aliases().get(last, "-unknown")
+
+
+def _match(keys: Mapping[str, str], path: str) -> str | None:
+    """Return what the first pattern for a path means."""
+    bare = path.replace("[]", "")
+    patterns = ((name, target) for name, target in keys.items() if "*" in name)
+    return next((to for name, to in patterns if fnmatchcase(bare, name.replace("[]", ""))), None)
+
+
+def find_value(table: Table, target: str, value: Any) -> Any:
+    """Return a value in ftc's terms; KeyError if the table says that there is none."""
+    said = json.dumps(value) if isinstance(value, bool) else str(value)
+    for values in (table.values, _common()["values"]):
+        for name, meant in values.get(target, {}).items():
+            if fnmatchcase(said, name):
+                if meant is None:
+                    raise KeyError(said)
+                return meant
+    return value
+
+
+def reason(name: str) -> str:
+    """Return the sentence of a reason."""
+    return str(_json("reasons")[name])
+
+
+def _ancestors(path: str) -> list[str]:
+    parts = path.split(".")
+    return [".".join(parts[:count]) for count in range(1, len(parts))]
+
+
+@cache
+def _read(tool: str) -> Table:
+    data = _json(tool)
+    return Table(
+        title=data["title"],
+        marks=data["marks"],
+        needs=data["needs"],
+        keys=data["keys"],
+        values=data["values"],
+        absent=tuple(data["absent"]),
+        otherwise=data.get("otherwise", {}),
+    )
+
+
+@cache
+def _snippets() -> Table:
+    """Return the tables one above the other: of a snippet nobody knows which tool wrote it."""
+    keys: dict[str, str] = {}
+    values: dict[str, dict[str, Any]] = {}
+    for tool in reversed(TOOLS):
+        table = _read(tool)
+        keys = {**table.keys, **keys}
+        for target, meanings in table.values.items():
+            values[target] = {**meanings, **values.get(target, {})}
+    return Table(title="", marks=(), needs=(), keys=keys, values=values, absent=(), otherwise={})
+
+
+@cache
+def _aliases() -> Mapping[str, str]:
+    """Return the pointer of each of the schema's names that only one field has."""
+    named: dict[str, set[str]] = {}
+    for field in fields():
+        if field.pointer.count("/") > 1:
+            for name in (field.pointer.rpartition("/")[2], *field.schema.get("x-aliases", ())):
+                named.setdefault(name, set()).add(field.pointer)
+    return {name: min(found) for name, found in named.items() if len(found) == 1}
+
+
+@cache
+def _common() -> Mapping[str, Any]:
+    return _json("common")
+
+
+@cache
+def _json(name: str) -> Mapping[str, Any]:
+    text = (files("ftc.compiler.importing") / f"{name}.json").read_text(encoding="utf-8")
+    return dict(json.loads(text))

@@ -1,0 +1,243 @@
+"""From the keys of a foreign config to the fields of a spec."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from functools import reduce
+from operator import getitem
+from typing import Any, Final
+
+from ftc.compiler.importing.course import derive_course
+from ftc.compiler.importing.entry import Entry, Imported, is_computed
+from ftc.compiler.importing.method import derive_method
+from ftc.compiler.importing.objective import (
+    derive_continuation,
+    derive_loss,
+    derive_objective,
+)
+from ftc.compiler.importing.rows import derive_rows
+from ftc.compiler.importing.tables import find_target, find_value, read_table
+from ftc.compiler.importing.work import Work
+from ftc.spec.admission import admits
+from ftc.spec.normal import normalise
+from ftc.spec.pointer import split
+from ftc.spec.schema import asks_nothing, fields, find_unmet, read_schema
+from ftc.spec.secrets import redact
+
+_PLACE: Final = re.compile(
+    r"\{\{.*\}\}|\$\{[^}]*\}|\$\([^)]*\)|<[a-z-]*your[a-z-]*>", re.IGNORECASE
+)
+_INNER: Final = re.compile(r"\$\{([\w.]+)\}")
+_NAME: Final = re.compile(r"[^a-z0-9]+")
+_LONGEST_NAME: Final = 63
+
+
+def translate(
+    tool: str,
+    entries: Sequence[Entry],
+    *,
+    whole: bool = True,
+    gpus: int | None = None,
+    registry: Mapping[str, Any] | None = None,
+) -> Imported:
+    """Return what each key of a config became; of a snippet (not `whole`) nothing is assumed.
+
+    `gpus` are those of all nodes. `registry` is LLaMA-Factory's list of data sets.
+    """
+    work = Work(table=read_table(tool), whole=whole, gpus=gpus)
+    filled = _fill(entries)
+    for entry in filled:
+        _sort(work, entry)
+    if whole:
+        _assume(work, filled)
+    derive_objective(work)
+    derive_rows(work, registry or {})
+    derive_continuation(work)
+    derive_loss(work)
+    derive_method(work)
+    derive_course(work)
+    for fact in list(work.facts.values()):
+        for entry in fact:
+            if entry.path not in work.became:
+                work.leave(entry, "unread")
+    _drop_unread(work)
+    _drop_conflicts(work)
+    own = {entry.path: entry.value for entry in filled}
+    order = {path: index for index, path in enumerate(own)}
+    known = sorted(work.became.values(), key=lambda each: order.get(each.key, len(order)))
+    keys = tuple(replace(each, value=_hide(own.get(each.key, each.value))) for each in known)
+    return Imported(tool=tool, fields=work.fields, keys=keys)
+
+
+def build_spec(imported: Imported, name: str, *, hardware: str | None = None) -> dict[str, Any]:
+    """Return the spec of the fields, in the schema's short forms where they say everything."""
+    spec = {"name": make_name(name), **_nest(imported.fields)}
+    if hardware is not None:
+        spec["hardware"] = hardware
+    for section, short in (("model", "id"), ("data", "source"), ("method", "type"),
+                           ("objective", "type"), ("export", "types")):  # fmt: skip
+        if isinstance(spec.get(section), dict) and spec[section].keys() == {short}:
+            spec[section] = spec[section][short]
+    return spec
+
+
+def _nest(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields, whose keys are pointers, as nested objects in the schema's order."""
+    nested: dict[str, Any] = {}
+    for pointer in sorted(flat, key=_place_of):
+        inner = nested
+        *above, last = split(pointer)
+        for key in above:
+            inner = inner.setdefault(key, {})
+        inner[last] = flat[pointer]
+    return nested
+
+
+def make_name(text: str) -> str:
+    """Return a run's name made of a file's name."""
+    bare = _NAME.sub("-", text.lower()).strip("-")
+    return bare[:_LONGEST_NAME].strip("-") or "imported"
+
+
+def _place_of(pointer: str) -> tuple[int, int]:
+    sections = list(read_schema()["properties"])
+    pointers = [field.pointer for field in fields()]
+    known = pointers.index(pointer) if pointer in pointers else len(pointers)
+    return sections.index(split(pointer)[0]), known
+
+
+def _fill(entries: Iterable[Entry]) -> list[Entry]:
+    """Fill in what the file itself defines: `${output_dir}` stands for that key's value."""
+    known = {entry.path: entry.value for entry in entries}
+
+    def text(match: re.Match[str]) -> str:
+        value = known.get(match[1])
+        return str(value) if isinstance(value, str | int | float) else match[0]
+
+    return [
+        Entry(path=each.path, value=_INNER.sub(text, each.value))
+        if isinstance(each.value, str)
+        else each
+        for each in entries
+    ]
+
+
+def _hide(value: Any) -> Any:
+    """Return a value without what looks like a secret."""
+    return redact(value) if isinstance(value, str) else value
+
+
+def _sort(work: Work, entry: Entry) -> None:
+    """Give a key to what reads it, or say at once why nothing does."""
+    target = find_target(work.table, entry.path)
+    value = entry.value
+    if entry.path.startswith("later."):
+        return work.leave(entry, "repeated")
+    if isinstance(value, str) and redact(value) != value:
+        return work.leave(entry, "secret")
+    if value is None or value in ("", {}):
+        return work.leave(entry, "empty")
+    if isinstance(value, str) and _PLACE.search(value):
+        return work.leave(entry, "templated")
+    if is_computed(value) and not target.startswith("-") and target != "@responses_only":
+        return work.leave(entry, "computed")
+    if target.startswith("@"):
+        work.facts.setdefault(target, []).append(entry)
+        return None
+    if target.startswith("-"):
+        return work.leave(entry, target[1:])
+    if target.startswith("!"):
+        return work.refuse(entry, target[1:]) if value else work.leave(entry, "off")
+    return _carry(work, entry, target)
+
+
+def _carry(work: Work, entry: Entry, pointer: str) -> None:
+    """Carry a value over to its field, in ftc's words."""
+    try:
+        value = find_value(work.table, pointer, entry.value)
+    except KeyError:
+        return work.leave(entry, _WITHOUT.get(pointer, "value"))
+    if isinstance(value, list) and len(value) == 1 and not admits(pointer, value):
+        value = value[0]
+    if isinstance(value, float) and value.is_integer() and not admits(pointer, value):
+        value = int(value)
+    if pointer in _OFF and value in (0, False):
+        return work.leave(entry, "off")
+    if pointer == "/name" and isinstance(value, str):
+        value = make_name(value)
+    if not work.put(entry, pointer, value, "carried"):
+        work.leave(entry, _WITHOUT.get(pointer, "value"))
+    return None
+
+
+def _assume(work: Work, entries: Sequence[Entry]) -> None:
+    """Add the tool's own values for what the file leaves out, where ftc's differ."""
+    paths = [entry.path for entry in entries]
+    for case in work.table.absent:
+        if not any(fnmatchcase(path, case["when"]) for path in paths):
+            continue
+        for target, value in case["set"].items():
+            stated = target in work.facts or target in work.fields
+            if not stated and not (target == "@objective" and _names_objective(work)):
+                entry = Entry(path=f"({work.table.title}) {target.lstrip('@/')}", value=value)
+                if target.startswith("@"):
+                    work.facts[target] = [entry]
+                else:
+                    work.put(entry, target, value, "default")
+        return
+
+
+def _names_objective(work: Work) -> bool:
+    return any(name in work.facts for name in ("@rl", "@stage", "@command", "@trainer"))
+
+
+def _drop_unread(work: Work) -> None:
+    """Take back the fields that this spec would not read."""
+    long = normalise(_nest(work.fields))
+
+    def look(pointer: str) -> Any:
+        return reduce(getitem, split(pointer), long)
+
+    for pointer in list(work.fields):
+        schema = _schema(pointer)
+        assumed = work.sources[pointer].path.startswith("(")
+        if schema is None or (not assumed and asks_nothing(schema, work.fields[pointer], look)):
+            continue
+        try:
+            unmet = any(find_unmet(schema, look))
+        except KeyError:
+            continue
+        if unmet:
+            work.forget(pointer, "unread")
+
+
+def _drop_conflicts(work: Work) -> None:
+    """Take back what ftc does not combine with the rest, where only speed is at stake."""
+    cases = (
+        ("/training/evaluation/every_steps", "/data/splits/validation", (0,), "evaluation"),
+        ("/training/group_by_length", "/data/packing", ("best-fit",), "packing"),
+        ("/training/compile", "/method/type", ("qlora",), "kernels"),
+    )
+    for pointer, other, values, reason in cases:
+        if work.fields.get(pointer) and work.fields.get(other) in values:
+            work.forget(pointer, reason)
+
+
+def _schema(pointer: str) -> Any:
+    return next((field.schema for field in fields() if field.pointer == pointer), None)
+
+
+#: Fields whose value is null or absent where they are off.
+_OFF: Final = frozenset(
+    {"/training/neftune", "/training/early_stopping", "/training/evaluation/every_steps",
+     "/training/label_smoothing", "/objective/label_smoothing", "/method/loraplus_ratio"}
+)  # fmt: skip
+#: Why a value that a field does not take is left.
+_WITHOUT: Final = {
+    "/training/optimizer": "optimizer",
+    "/model/attention": "kernels",
+    "/training/evaluation/every_steps": "evaluation",
+    "/data/source": "data",
+    "/method/init": "adapter_setting",
+}

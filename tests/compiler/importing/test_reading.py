@@ -1,0 +1,157 @@
+"""Files as they are: dialects of YAML, commands over several lines, notebooks, hostile input."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ftc.compiler.importing.importer import Import, import_file
+
+AXOLOTL = """base_model: Qwen/Qwen3-8B
+datasets: [{path: rows.jsonl, type: chat_template}]
+sequence_len: 4096
+micro_batch_size: 2
+gradient_accumulation_steps: 3
+learning_rate: 2e-5
+"""
+
+
+def read(tmp_path: Path, text: str, name: str = "config.yaml") -> Import:
+    """Import a text from a file of this name."""
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return import_file(str(path))
+
+
+def fields(result: Import) -> dict[str, object]:
+    """Return the fields by pointer; the import must have succeeded."""
+    assert result.findings == ()
+    assert result.imported is not None
+    return dict(result.imported.fields)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        AXOLOTL.replace("2e-5", "&rate 2e-5") + "weight_decay: *rate\n",
+        AXOLOTL + "special: !!python/object/apply:os.system [echo]\n",
+        AXOLOTL + "output_dir: {{ folder }}/out\n",
+        AXOLOTL + "---\nsecond: document\n",
+        "%YAML 1.2\n---\n" + AXOLOTL,
+        AXOLOTL + "optimizer: !choice adamw_torch\n",
+        AXOLOTL.replace("rows.jsonl, type", "'rows.jsonl', 'type'"),
+    ],
+    ids=["anchor", "python tag", "template", "documents", "directive", "own tag", "quotes"],
+)
+def test_dialects_of_yaml(tmp_path: Path, text: str) -> None:
+    """What a strict reader refuses is read, and nothing of it runs."""
+    found = fields(read(tmp_path, text))
+    assert found["/data/source"] == "rows.jsonl"
+    assert found["/training/learning_rate"] == 2e-5
+    assert found["/training/global_batch"] == 6
+
+
+def test_a_second_document_is_listed(tmp_path: Path) -> None:
+    """Its keys are not lost silently."""
+    result = read(tmp_path, AXOLOTL + "---\nsecond: document\n")
+    assert result.imported is not None
+    assert [each.key for each in result.imported.keys if "document" in each.key] == [
+        "document 2.second"
+    ]
+
+
+def test_gpus_multiply_the_batch(tmp_path: Path) -> None:
+    """The global batch is that of all GPUs."""
+    path = tmp_path / "c.yaml"
+    path.write_text(AXOLOTL, encoding="utf-8")
+    spec = import_file(str(path), hardware="8x H100-80GB").spec
+    assert spec is not None
+    assert spec["training"]["global_batch"] == 48
+    assert spec["hardware"] == "8x H100-80GB"
+
+
+def test_a_value_of_an_expression_is_left(tmp_path: Path) -> None:
+    """A name stands for its literal; a call is not run."""
+    code = (
+        "from trl import SFTConfig, SFTTrainer\n"
+        "rate, size = pick(), 4\nepochs = 1\nepochs = 3\n"
+        "m = FastLanguageModel.from_pretrained('a/b')\n"
+        "d = load_dataset('c/d')\n"
+        "t = SFTTrainer(m, args=SFTConfig(learning_rate=rate, num_train_epochs=epochs,\n"
+        "    weight_decay=open('x').read(), per_device_train_batch_size=2 * 2))\n"
+    )
+    result = read(tmp_path, code, "train.py")
+    found = fields(result)
+    assert found["/training/epochs"] == 3
+    assert found["/training/micro_batch"] == 4
+    assert result.imported is not None
+    reasons = {each.key: each.reason for each in result.imported.keys}
+    assert reasons["SFTConfig.learning_rate"] == "computed"
+    assert reasons["SFTConfig.weight_decay"] == "computed"
+
+
+def test_a_cell_that_is_no_python_is_listed(tmp_path: Path) -> None:
+    """The other cells are read."""
+    cells = [
+        "from unsloth import FastLanguageModel\nm = FastLanguageModel.from_pretrained('a/b')",
+        "this is no python",
+        "t = SFTTrainer(m, train_dataset=load_dataset('c/d'))",
+    ]
+    book = {"nbformat": 4, "cells": [{"cell_type": "code", "source": each} for each in cells]}
+    result = read(tmp_path, json.dumps(book), "book.ipynb")
+    assert fields(result)["/model/id"] == "a/b"
+    assert result.imported is not None
+    assert {each.key: each.reason for each in result.imported.keys}["cell 2"] == "unparsed"
+
+
+def test_a_secret_is_not_shown(tmp_path: Path) -> None:
+    """It is listed without its letters."""
+    token = "hf_" + "a" * 34
+    result = read(tmp_path, AXOLOTL + f"hub_token: {token}\n")
+    assert token not in repr(result.imported)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "code"),
+    [
+        ("", "c.yaml", "FTC004"),
+        ("a: [", "c.yaml", "FTC093"),
+        ("a: &a [*a]\nb: 1", "c.yaml", "FTC093"),
+        ("[" * 5000, "c.yaml", "FTC093"),
+        ("x = (", "c.py", "FTC093"),
+        ("print('hello')", "c.py", "FTC092"),
+        ("name: me\n", "c.yaml", "FTC092"),
+        ("{}", "c.ipynb", "FTC092"),
+        ("a: \x00", "c.yaml", "FTC093"),
+        ("compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\n", "c.yaml", "FTC092"),
+        (AXOLOTL.replace("datasets: ", "dataset_x: "), "c.yaml", "FTC094"),
+        (AXOLOTL + "rl: simpo\n", "c.yaml", "FTC091"),
+        (AXOLOTL + "processor_type: AutoProcessor\n", "c.yaml", "FTC091"),
+        (AXOLOTL + "adapter: oft\n", "c.yaml", "FTC091"),
+    ],
+)
+def test_bad_input_is_one_finding(tmp_path: Path, text: str, name: str, code: str) -> None:
+    """No traceback, no spec."""
+    result = read(tmp_path, text, name)
+    assert [each.code for each in result.findings] == [code]
+    assert result.spec is None
+
+
+def test_bombs_of_aliases_are_bounded(tmp_path: Path) -> None:
+    """Each alias would multiply the values by ten."""
+    levels = "\n".join(
+        f"k{n}: &k{n} [{', '.join([f'*k{n - 1}'] * 10)}]" if n else "k0: &k0 [x]" for n in range(9)
+    )
+    assert [each.code for each in read(tmp_path, levels).findings] == ["FTC093"]
+
+
+def test_the_registry_of_data_sets_is_read(tmp_path: Path) -> None:
+    """A name of LLaMA-Factory's list is the file that the list gives."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    known = {"mine": {"file_name": "mine.json", "columns": {"messages": "turns"}}}
+    (folder / "dataset_info.json").write_text(json.dumps(known), encoding="utf-8")
+    text = "model_name_or_path: a/b\nstage: sft\nfinetuning_type: lora\ndataset: mine\n"
+    found = fields(read(tmp_path, text))
+    assert str(found["/data/source"]).endswith("data/mine.json")
+    assert found["/data/columns/messages"] == "turns"

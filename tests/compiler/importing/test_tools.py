@@ -1,0 +1,48 @@
+"""Five configs of each tool, value by value, with specs that were checked by hand."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ftc.compiler.importing.importer import import_file
+from ftc.spec.admission import admits
+from ftc.spec.document import Document
+from ftc.spec.sections import Spec
+from ftc.spec.validate import validate
+
+CASES = sorted(Path(__file__).parent.joinpath("cases").glob("*.*"))
+SPECS: Mapping[str, Mapping[str, Any]] = json.loads(
+    Path(__file__).with_name("specs.json").read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda path: path.name)
+def test_every_value_is_where_it_belongs(case: Path) -> None:
+    """The spec is exactly the one that was written by hand, and it is valid."""
+    result = import_file(str(case))
+    assert result.findings == ()
+    assert result.spec == SPECS[case.name]
+    document = Document(name="", folder=Path(), text="", data=result.spec, positions={})
+    assert isinstance(validate(document), Spec)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda path: path.name)
+def test_no_key_is_lost(case: Path) -> None:
+    """Each key has fields that their schemas admit, or a reason."""
+    imported = import_file(str(case)).imported
+    assert imported is not None
+    for each in imported.keys:
+        assert bool(each.fields) != bool(each.reason), each
+        assert each.reason != "unknown", each
+    assert all(admits(pointer, value) for pointer, value in imported.fields.items())
+
+
+def test_each_tool_has_five() -> None:
+    """The names of the cases begin with their tools."""
+    tools = [case.name.partition("-")[0] for case in CASES]
+    assert {tool: tools.count(tool) for tool in tools} == dict.fromkeys(
+        ("axolotl", "llamafactory", "torchtune", "trl", "unsloth"), 5
+    )
