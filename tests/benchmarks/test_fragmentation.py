@@ -30,14 +30,15 @@ def test_the_tapes_peak_is_the_plans(method: Method) -> None:
         assert heap.most_taken_bytes == pytest.approx(said, rel=0.15 if job.full else 0.06)
 
 
-def test_the_plan_reserves_what_the_replay_does() -> None:
-    """At least nine of ten runs; `python -m benchmarks.fragmentation` prints all."""
+@pytest.mark.parametrize("full", [False, True])
+def test_the_plans_bound_covers_what_the_replay_reserves(full: bool) -> None:
+    """Nine of ten runs with room, all on a full device; `benchmarks.fragmentation` prints more."""
     runs = [
         run
         for method in METHODS
-        for job in planned_jobs(method, every=EVERY)
-        if (run := replay_job(method, job)) is not None
+        for job in planned_jobs(method, every=2 * EVERY)
+        if (run := replay_job(job, fitting=False, full=full)) is not None
     ]
-    covered = sum(run.planned_bytes >= run.beyond_bytes for run in runs)
-    assert covered >= 0.9 * len(runs)
-    assert len(runs) > 50
+    covered = sum(run.bound_bytes >= run.beyond_bytes for run in runs)
+    assert covered >= (1 if full else 0.9) * len(runs)
+    assert len(runs) > 20

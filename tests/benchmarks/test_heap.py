@@ -56,6 +56,21 @@ def test_free_segments_go_back_before_a_full_device_is_overrun() -> None:
     assert heap.most_reserved_bytes == 80 * MIB
 
 
+def test_free_pages_are_mapped_elsewhere_on_a_full_device() -> None:
+    """With expandable segments a hole gives its whole pages to a larger request."""
+    heap = Heap(expandable=True, capacity_bytes=200 * MIB)
+    first, hole, last = heap.take(40 * MIB), heap.take(80 * MIB), heap.take(20 * MIB)
+    heap.give(hole)
+    large = heap.take(100 * MIB)
+    assert heap.most_reserved_bytes == 160 * MIB
+    assert large.address > last.address
+    for block in (first, last, large):
+        heap.give(block)
+    again = heap.take(160 * MIB)
+    assert again.address == first.address
+    assert heap.most_reserved_bytes <= 200 * MIB
+
+
 @given(st.lists(st.tuples(st.integers(1, 64 * MIB), st.integers(0, 5)), max_size=60), st.booleans())
 def test_nothing_is_lost(requests: list[tuple[int, int]], expandable: bool) -> None:
     """Allocated and free bytes add up to the reserved bytes; released blocks are free."""

@@ -39,6 +39,8 @@ def test_a_bar_beyond_the_capacity_is_the_scale() -> None:
     """What does not fit is drawn whole."""
     memory = Memory(
         allocated_bytes=200,
+        expected_bytes=200,
+        margin_bytes=0,
         reserved_bytes=200,
         device_bytes=200,
         capacity_bytes=100,

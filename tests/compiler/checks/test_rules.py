@@ -270,7 +270,7 @@ def _case_of(code: str) -> Mapping[str, Any]:
         ("FTC351", {"/facts/hardware/network_gbit": None}, "network_gbit", "faster"),
         (
             "FTC421",
-            {"/spec/training/micro_batch": "auto", "/facts/hardware/memory_bytes": 17824114278},
+            {"/spec/training/micro_batch": "auto", "/facts/hardware/memory_bytes": 17990000000},
             "a GPU with more memory",
             "micro_batch",
         ),
