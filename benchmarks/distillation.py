@@ -83,11 +83,19 @@ def compare(folder: Path) -> dict[str, dict[str, float]]:
         print(learning.run_bundle(folder, name, spec), flush=True)
     judge = folder / f"distill-{_SEEDS[0]}"
     names = {"start": "results", **{name: name for name in _SPECS if name != "teacher"}}
-    own = json.loads((folder / "teacher/run/evaluate/report.json").read_bytes())
+    own = _read_report(folder / "teacher")
     found = {"teacher": {"divergence": 0.0, **{name: own[name] for name in _ALIKE}}}
     for name, bundle in names.items():
-        found[name] = dict(learning.judge_another(judge, folder / bundle / "run/merged"))
+        place = folder / bundle
+        merged = place / "run/merged"
+        judged = _read_report(place) if place == judge else learning.judge_another(judge, merged)
+        found[name] = dict(judged)
         print(name, found[name], flush=True)
+    return found
+
+
+def _read_report(bundle: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((bundle / "run/evaluate/report.json").read_bytes())
     return found
 
 
