@@ -26,7 +26,8 @@ from benchmarks.rehearsals import describe_machine
 REPORT: Final = Path(__file__).with_name("distillation.md")
 _TEACHER: Final = {"hidden_size": 256, "intermediate_size": 768, "num_attention_heads": 4}
 _TOKENS, _MORE_ROWS = 1024, 128
-_SEEDS: Final = (42, 43)
+_ALIKE: Final = ("numeric_match", "loss")  # of every model, on the same held-out rows
+_SEEDS: Final = (42,)
 _MORE: Final = {
     "max_steps": 120,
     "global_batch": 32,
@@ -81,11 +82,20 @@ def compare(folder: Path) -> dict[str, dict[str, float]]:
     for name, spec in _SPECS.items():
         print(learning.run_bundle(folder, name, spec), flush=True)
     judge = folder / f"distill-{_SEEDS[0]}"
-    names = {"start": "results", **{name: name for name in _SPECS}}
-    found = {}
+    names = {"start": "results", **{name: name for name in _SPECS if name != "teacher"}}
+    own = _read_report(folder / "teacher")
+    found = {"teacher": {"divergence": 0.0, **{name: own[name] for name in _ALIKE}}}
     for name, bundle in names.items():
-        found[name] = dict(learning.judge_another(judge, folder / bundle / "run/merged"))
+        place = folder / bundle
+        merged = place / "run/merged"
+        judged = _read_report(place) if place == judge else learning.judge_another(judge, merged)
+        found[name] = dict(judged)
         print(name, found[name], flush=True)
+    return found
+
+
+def _read_report(bundle: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((bundle / "run/evaluate/report.json").read_bytes())
     return found
 
 
@@ -99,7 +109,7 @@ def report(found: Mapping[str, Mapping[str, float]], rows: Mapping[str, int]) ->
 GSM8K (MIT): the last lines of its solutions, {rows["train"]:,} to train on, {rows["test"]:,} held
 out. The student (0.6 million weights) starts from 110 steps of `sft`; the teacher (1.8 million) had
 {had}. `distill` and `sft` then train that student for {steps} steps of {_MORE["global_batch"]} rows
-at one learning rate, with two seeds. The teacher's embedding has 1,152 rows, the student's 1,024:
+at one learning rate, with one seed. The teacher's embedding has 1,152 rows, the student's 1,024:
 the bundle drops the others. The divergence is the reverse KL from the teacher, in nats per token of
 the answers in the data, which `distill` never reads in training.
 
@@ -107,10 +117,8 @@ the answers in the data, which `distill` never reads in training.
 | --- | ---: | ---: | ---: |
 """.splitlines()
     for name, numbers in found.items():
-        right = next(numbers[key] for key in ("numeric_match", "exact_match") if key in numbers)
-        lines.append(
-            f"| {name} | {numbers.get('divergence', 0):.4f} | {right:.3f} | {numbers['loss']:.4f} |"
-        )
+        cells = (f"{numbers[key]:.4f}" for key in ("divergence", *_ALIKE))
+        lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 

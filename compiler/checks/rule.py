@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ftc.compiler.checks.rule_input import Case, Read
-from ftc.compiler.resolve.model.teacher import of_teacher
+from ftc.compiler.resolve.teacher import of_teacher
 from ftc.spec.explanation import Explanation
 from ftc.spec.finding import Finding, Safety, Severity
 from ftc.spec.message import Value, Values

@@ -13,7 +13,7 @@ from ftc.compiler.resolve.facts import (
     TokenizerFacts,
     Unknown,
 )
-from ftc.compiler.resolve.model.teacher import as_model
+from ftc.compiler.resolve.teacher import as_model
 from ftc.spec.sections import Spec
 
 Read = Literal["model", "tokenizer", "data", "hardware", "teacher", "plan"]

@@ -24,7 +24,7 @@ from ftc.compiler.resolve.facts import (
 )
 from ftc.compiler.resolve.hardware import resolve_hardware
 from ftc.compiler.resolve.model.facts import resolve_model
-from ftc.compiler.resolve.model.teacher import has_teacher, resolve_teacher
+from ftc.compiler.resolve.teacher import has_teacher, resolve_teacher
 from ftc.compiler.resolve.tokenizer.facts import resolve_tokenizer
 from ftc.spec.finding import Finding
 from ftc.spec.message import Message
@@ -87,14 +87,14 @@ def section_hashes(spec: Spec) -> Mapping[str, str]:
     }
     if spec.objective.type == "grpo":
         data["rewards"] = spec.objective.rewards
-    teacher = {"teacher": spec.objective.teacher, "tokenizer": tokenizer}
-    parts = {
+    parts: dict[str, Any] = {
         "model": model,
         "tokenizer": tokenizer,
         "data": data,
         "hardware": spec.hardware,
-        "teacher": teacher,
     }
+    if has_teacher(spec):
+        parts["teacher"] = {"teacher": spec.objective.teacher, "tokenizer": tokenizer}
     return {name: canonical_hash(part) for name, part in parts.items()}
 
 

@@ -149,7 +149,7 @@ def locked_facts(lock: Lock, spec: Spec) -> Mapping[str, Fact]:
     hashes = section_hashes(spec)
     found: dict[str, Fact] = {}
     for name, data in lock.facts.items():
-        if lock.sections[name] != hashes[name]:
+        if lock.sections[name] != hashes.get(name):
             continue
         try:
             fact = msgspec.convert(data, FACTS[name])
