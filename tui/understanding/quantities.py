@@ -36,7 +36,7 @@ _SHARE: Final = re.compile(
     r"(?:data|rows|steps|dades|files|passos|datos|filas|pasos)?\s*"
     r"(?:for|as|of|en|del?|d'|com a|como|per(?: al?)?|para(?: el| la)?)?\s*(?:the |el |la |l')?)?"
     r"(?P<what>test(?:ing)?|validat\w+|validacio(?:n)?|validar|eval(?:uat\w+)?|evalua\w+|avalua\w+"
-    r"|prova|provar|proves|prueba|pruebas|probar"
+    r"|prova|proves|prueba|pruebas"
     r"|warm[ -]?up|escalfament|calentamiento|held out|hold[ -]?out|reservat|reservado)"
 )
 _MEASURED: Final = re.compile(
