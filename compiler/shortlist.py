@@ -56,7 +56,8 @@ class Wish:
     """What is asked of a model; what is None is not asked.
 
     `languages` are ISO 639-1 codes, `context_tokens` what rows need; `methods` are tried in order.
-    `allowed` are the ids of the models that the shortlist may have. A task that small models do as well is given `most_parameters`.
+    `allowed` are the ids of the models that the shortlist may have. A task that small models do as
+    well is given `most_parameters`.
     """
 
     spec: Spec

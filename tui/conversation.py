@@ -247,11 +247,12 @@ class Conversation:
         old = self.draft if before is None else before
         return "".join(f"\n  {_differing(change, old)}" for change in changes)
 
-    def told_difference(self, key: str, before: Draft, **values: object) -> Line:
+    def told_difference(self, key: str, before: Draft, **values: int) -> Line:
         """Return a sentence about what differs between an earlier draft and the current one."""
         found = find_differences(before, self.draft)
         what = ", ".join(self._shown(change, before) for change in found)
-        return self.line(key if found else "undone_alike", what=what, **values)
+        text = self.voice.say(key if found else "undone_alike", what=what, **values)
+        return Line(who="ftc", text=text)
 
     def line(self, key: str, kind: Kind = "said", **values: object) -> Line:
         """Return a sentence of the catalogue as a line."""

@@ -31,9 +31,9 @@ from ftc.tui.request_handlers import handle, save_at
 from ftc.tui.spoken import find_spoken
 from ftc.tui.topic_answers import answer_question
 from ftc.tui.topics import find_topic
+from ftc.tui.understanding.model_wishes import meets
 from ftc.tui.understanding.quantities import takes_by_order
 from ftc.tui.understanding.reader import WORDS_ALONE, read
-from ftc.tui.understanding.model_wishes import meets
 from ftc.tui.understanding.reading import (
     Change,
     Choice,

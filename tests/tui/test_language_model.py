@@ -67,7 +67,7 @@ def test_whatever_it_says_is_a_valid_change(
         to_spec(written(Draft().changed([*least, *proposed])))
         assert "Apply it?" in talk.transcript[-1].text
         assert (
-            f"{proposed[0].pointer[1:].replace('/', '.')}: \u2205 \u2192 "
+            f"{proposed[0].pointer[1:].replace('/', '.')}: \u2013 \u2192 "
             in talk.transcript[-1].text
         )
         talk.reply("yes")

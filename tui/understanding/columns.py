@@ -68,7 +68,8 @@ _KNOWN_FORMS: Final = (
     + _COLUMN_WORD
     + r" )?{name}(?: "
     + _COLUMN_WORD
-    + r")? (?:(?:is|holds|has|contains|as|es|son|te|tiene|conte|contiene|com a?|como|for|per a|para) "
+    + r")? (?:(?:is|holds|has|contains|as|es|son|te|tiene|conte|contiene|com a?|como|for|per a"
+    + r"|para) "
     + _THE
     + r")+(?:{words})",
 )

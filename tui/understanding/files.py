@@ -72,7 +72,8 @@ def read_files(
 ) -> Iterator[Change | Choice]:
     """Yield the data file that the message names, or the files of a mixture in their order.
 
-    `known` are the existing files that were taken before, by their place. A file for validation or test alone is asked about: a spec divides one source into splits.
+    `known` are the existing files that were taken before, by their place. A file for validation or
+    test alone is asked about: a spec divides one source into splits.
     """
     named = dict(known)
     apart = []

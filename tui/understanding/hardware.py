@@ -71,7 +71,8 @@ _CARD: Final = (
     r"(?:gpus?|(?:graphics )?cards?|(?:of |de )?vram|targetes?|tarjetas?|graficas?|grafiques|one)"
 )
 _SIZED: Final = re.compile(
-    rf"\b(?P<size>\d+) ?(?:gi?b|g|gigas?|gigs?|gigues)(?: (?:of |de )?(?:vram|memory|memoria))? {_CARD}\b"
+    r"\b(?P<size>\d+) ?(?:gi?b|g|gigas?|gigs?|gigues)(?: (?:of |de )?(?:vram|memory|memoria))? "
+    rf"{_CARD}\b"
     r"|\b(?:gpus?|cards?|targeta|tarjeta|grafica)(?: grafica)? (?:with|of|de|amb|con) "
     r"(?P<much>\d+) ?(?:gi?b|g|gigas?|gigs?|gigues)\b(?: (?:of |de )?(?:vram|memory|memoria))?"
 )
@@ -93,16 +94,7 @@ def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
     A laptop's GPU, a size without a name and an Apple processor are asked about.
     """
     written = message.folded
-    for match in message.take(_SOME_OF):
-        count = _count(match["number"])
-        if count is not None:
-            words = message.words(*match.span())
-            yield Change(pointer="/hardware/count", value=count, words=words)
-    for match in message.take(_NODES):
-        nodes = _count(match["number"])
-        if nodes is not None and nodes > 1 and not message.denied(match.start()):
-            words = message.words(*match.span())
-            yield Change(pointer="/hardware/nodes", value=nodes, words=words)
+    yield from _read_parts(message)
     named = False
     for start, end, found in _names(message):
         named = True
@@ -122,10 +114,9 @@ def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
             yield Choice(pointer="/hardware/gpu", values=("cpu",), words=words, why="no_cuda")
             continue
         if _LAPTOP.search(message.folded) and not _is_laptop(name):
-            around = message.clause(begin, stop)
-            own = _in_laptop(written[start:end]) if _LAPTOP.search(around) else None
-            if own is None:
-                values = tuple(filter(None, (_in_laptop(written[start:end]), *_smaller(name))))
+            own = _in_laptop(written[start:end])
+            if own is None or not _LAPTOP.search(message.clause(begin, stop)):
+                values = tuple(filter(None, (own, *_smaller(name))))
                 yield Choice(pointer=_GPU, values=values, words=words, why="laptop_gpu")
                 continue
             name = own
@@ -146,6 +137,20 @@ def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
         if count is not None and understood and (match["number"] or count <= _MOST_OF_THEM):
             words = message.words(*match.span())
             yield Change(pointer="/hardware/count", value=count, words=words)
+
+
+def _read_parts(message: Message) -> Iterator[Change]:
+    """Yield how many of the GPUs are used, and the nodes."""
+    for match in message.take(_SOME_OF):
+        count = _count(match["number"])
+        if count is not None:
+            words = message.words(*match.span())
+            yield Change(pointer="/hardware/count", value=count, words=words)
+    for match in message.take(_NODES):
+        nodes = _count(match["number"])
+        if nodes is not None and nodes > 1 and not message.denied(match.start()):
+            words = message.words(*match.span())
+            yield Change(pointer="/hardware/nodes", value=nodes, words=words)
 
 
 def _read_unnamed(message: Message) -> Iterator[Change | Choice]:

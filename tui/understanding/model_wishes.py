@@ -27,7 +27,8 @@ _BOUNDS: Final = (
 )
 _BETWEEN: Final = re.compile(
     r"\b(?:(?:between|entre) (?P<low>\d+(?:[.,]\d+)?) ?(?:b|bn)? (?:and|to|i|y|a) "
-    rf"|(?:^|(?<![\w.-])(?:{_MODEL}|of|de|size|mida|tamano|range|rang|rango) )(?P<from>\d+(?:[.,]\d+)?) ?(?:b|bn)? ?[-\u2013] ?){_SIZE}"
+    rf"|(?:^|(?<![\w.-])(?:{_MODEL}|of|de|size|mida|tamano|range|rang|rango) )"
+    rf"(?P<from>\d+(?:[.,]\d+)?) ?(?:b|bn)? ?[-\u2013] ?){_SIZE}"
 )
 _ABOUT: Final = re.compile(
     rf"\b(?:{any_of(_TABLE['about'])} |{_MODEL} (?:of |de |d'|with |amb |con )){_SIZE}"
@@ -109,10 +110,9 @@ def _find_sizes(message: Message, draft: Mapping[str, Any]) -> Iterator[tuple[Mo
         for match in pattern.finditer(message.folded):
             size = _parameters(match)
             found = True
-            refused = message.denied(match.start()) or _NOTHING.search(
-                message.folded[: match.start()]
-            )
-            most = (bound == "most") is (refused is None or refused is False)
+            before = message.folded[: match.start()]
+            refused = message.denied(match.start()) or _NOTHING.search(before) is not None
+            most = (bound == "most") is not refused  # "nothing above 8B"
             yield (
                 ModelWish(most=size if most else None, least=None if most else size),
                 *match.span(),

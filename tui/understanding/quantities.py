@@ -36,7 +36,7 @@ _SHARE: Final = re.compile(
     r"(?:data|rows|steps|dades|files|passos|datos|filas|pasos)?\s*"
     r"(?:for|as|of|en|del?|d'|com a|como|per(?: al?)?|para(?: el| la)?)?\s*(?:the |el |la |l')?)?"
     r"(?P<what>test(?:ing)?|validat\w+|validacio(?:n)?|validar|eval(?:uat\w+)?|evalua\w+|avalua\w+"
-    r"|prova|provar|proves|prueba|pruebas|probar"
+    r"|prova|proves|prueba|pruebas"
     r"|warm[ -]?up|escalfament|calentamiento|held out|hold[ -]?out|reservat|reservado)"
 )
 _MEASURED: Final = re.compile(
@@ -186,6 +186,13 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
             words = message.words(*match.span())
             yield Change(pointer=_STOPPING, value=value, words=words)
 
+    yield from _read_glued(message)
+    yield from _read_stopping(message)
+    yield from _read_deniable(message)
+
+
+def _read_glued(message: Message) -> Iterator[Change]:
+    """Yield what experts write without a name or a space: "3ep", "r32", "2e-4"."""
     for match in message.take(_GLUED_EPOCHS):
         value = as_written(read_number(match["number"]) or 0.0)
         yield Change(pointer="/training/epochs", value=value, words=message.words(*match.span()))
@@ -193,10 +200,13 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
         rank = int(match["number"])
         yield Change(pointer="/method/rank", value=rank, words=message.words(*match.span()))
     for match in message.take(_RATE):
-        value = read_number(match[0])
-        if value is not None:
-            yield Change(pointer="/training/learning_rate", value=value, words=match[0].strip())
-    yield from _read_stopping(message)
+        rate = read_number(match[0])
+        if rate is not None:
+            yield Change(pointer="/training/learning_rate", value=rate, words=match[0].strip())
+
+
+def _read_deniable(message: Message) -> Iterator[Change | Choice]:
+    """Yield zero for what is denied where that turns it off, and a question where it is changed."""
     for pointer, pattern in _DENIABLE.items():
         for match in list(pattern.finditer(message.folded)):
             words = message.words(*match.span())

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from ftc.spec.admission import admits
 from ftc.tui.understanding.certainty import settle
+from ftc.tui.understanding.columns import read_columns, read_known_columns, settle_text
 from ftc.tui.understanding.doubt import is_doubtful
 from ftc.tui.understanding.exports import read_exports
-from ftc.tui.understanding.columns import read_columns, read_known_columns, settle_text
 from ftc.tui.understanding.files import read_files, read_texts, take_known_files
 from ftc.tui.understanding.hardware import read_hardware
 from ftc.tui.understanding.instances import read_instances
@@ -26,6 +26,7 @@ from ftc.tui.understanding.questions import take_question
 from ftc.tui.understanding.reading import (
     Change,
     Choice,
+    Limit,
     Names,
     Paste,
     Reading,
@@ -77,8 +78,9 @@ def read(
     """Return the reading of a message; `draft` is the spec's long form so far.
 
     `planned` holds the plan's values by pointer: "half the learning rate" refers to them. `names`
-    are the files and columns that exist. A question becomes a request, not a change. Changes are in the order of the readers, not of the
-    message. If a field has two changes, the last one of that order is kept.
+    are the files and columns that exist. A question becomes a request, not a change. Changes are in
+    the order of the readers, not of the message. If a field has two changes, the last one of that
+    order is kept.
     """
     if (pasted := read_pasted(text, draft)) is not None:
         taken = [*pasted.changes, *_implied(pasted.changes, draft)]
@@ -97,7 +99,6 @@ def read(
     about = take_question(message)
     said = settle_text([*texts, *_read_fields(message, draft, planned, names)])
     said += _implied(said, draft)
-    limit = read_limit(message)
     told = said
     if about is None:
         told, about = _outside_questions(text, said)
@@ -112,13 +113,8 @@ def read(
         doubtful.append(changes.pop("/training/max_steps"))
     kept = [each for each in changes.values() if admits(each.pointer, each.value)]
     asks = (Choice(pointer=each.pointer, values=(), words=each.words) for each in doubtful)
-    request = None if about is None else Request(kind="judge", about=about)
-    if limit is not None:
-        request = Request(kind="limit", about=limit[1])
-    elif about is not None and read_limit(Message(about)) is not None:
-        request = Request(kind="limit", about=about)
     return Reading(
-        request=request,
+        request=_request(about, read_limit(message)),
         changes=(*kept, *_displaced(kept, draft)),
         refused=tuple(each for each in changes.values() if not admits(each.pointer, each.value)),
         choices=tuple(
@@ -128,6 +124,16 @@ def read(
         ),
         rest=message.rest(),
     )
+
+
+def _request(about: str | None, limit: tuple[Limit, str] | None) -> Request | None:
+    """Return the request of a message with changes: its limit, or else its question."""
+    if limit is not None:
+        return Request(kind="limit", about=limit[1])
+    if about is None:
+        return None
+    limited = read_limit(Message(about)) is not None
+    return Request(kind="limit" if limited else "judge", about=about)
 
 
 def _read_fields(

@@ -15,14 +15,18 @@ _NAMES: Final = (
     *("epoch", "epochs", "learning", "dropout", "warmup", "gradient", "accumulation"),
     *("validation", "checkpoint", "checkpoints", "scheduler", "optimizer", "optimiser"),
     *("attention", "sequence", "epoca", "epoques", "epocas", "aprenentatge", "aprendizaje"),
-    *("escalfament", "calentamiento", "semilla", "tokens"),
+    *("escalfament", "calentamiento", "semilla", "tokens", "alpha", "rank"),
 )
-_WORD: Final = re.compile(r"(?<![\w./\\-])[a-z]{5,14}(?![\w./\\-])")
+_WORD: Final = re.compile(r"(?<![\w./\\-])[a-z]{4,14}(?![\w./\\-])")
 #: Words and endings that are right although a name resembles them.
 _RIGHT: Final = re.compile(
     r"earnings?|token|gradients|sequences|optimi[sz]e|schedule[sd]?|epochal|attentions?|tensions?"
     r"|epic\w*|validat\w+|warmups?|learnings?|leaning"
 )
+
+
+#: Of shorter words only the order of the letters is corrected.
+_SHORTEST: Final = 5
 
 
 def find_typos(folded: str) -> Iterator[Numeral]:
@@ -45,7 +49,7 @@ def _is_near(word: str, name: str) -> bool:
     """Return whether one edit makes one word of the other, or the same letters in another order."""
     if sorted(word) == sorted(name):
         return True
-    if abs(len(word) - len(name)) > 1:
+    if len(word) < _SHORTEST or len(name) < _SHORTEST or abs(len(word) - len(name)) > 1:
         return False
     start = 0
     while start < min(len(word), len(name)) and word[start] == name[start]:

@@ -49,8 +49,9 @@ def draw(
 ) -> Chart | None:
     """Return a line and points on one scale, in so many letters; None where there is no room.
 
-    `word` is that for a step, below the axis. A column shows the mean of its values, so ten thousand take no longer to look at than ten. What
-    spans more than a decade above zero is drawn by its logarithm.
+    `word` is that for a step, below the axis. A column shows the mean of its values, so ten
+    thousand take no longer to look at than ten. What spans more than a decade above zero is drawn
+    by its logarithm.
     """
     width = columns - MARGIN
     both = (*line, *points)
