@@ -82,7 +82,7 @@ def write_files(job: Job, identity: Identity) -> None:
             path = source.with_name(f"{job.name}-{kind}.gguf")
             began = time.monotonic()
             gguf_file.quantize(run, source, path, kind)
-            entry = {"type": kind, "bytes": path.stat().st_size}
+            entry: dict[str, Any] = {"type": kind, "bytes": path.stat().st_size}
             entry |= judge(job, path, expected, BOUNDS[kind])
             kept = out / (path.name if entry["fault"] is None else f"{path.stem}.failed")
             entry |= {"file": kept.name, "seconds": round(time.monotonic() - began, 1)}

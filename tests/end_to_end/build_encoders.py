@@ -8,12 +8,13 @@ import base64
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import (
     BertConfig,
     BertModel,
-    BertTokenizerFast,
+    BertTokenizer,
     Qwen3Config,
     Qwen3ForCausalLM,
     XLMRobertaConfig,
@@ -22,7 +23,11 @@ from transformers import (
 
 from tests.real_tokenizers import read_vocabulary, real_tokenizer
 
-_SMALL = {"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 256}
+_SMALL: dict[str, Any] = {
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 256,
+}
 _CONTROL = 3
 _LOW_LINE = "\u2581"
 _TEMPLATE = (
@@ -40,7 +45,7 @@ def write_bert(folder: Path, sdist: Path) -> None:
         )
     ]
     vocabulary = {piece: place for place, piece in enumerate(pieces)}
-    BertTokenizerFast(vocab=vocabulary, model_max_length=128).save_pretrained(folder)
+    BertTokenizer(vocab=vocabulary, model_max_length=128).save_pretrained(folder)
     config = BertConfig(
         vocab_size=len(pieces), hidden_size=64, max_position_embeddings=128, **_SMALL
     )

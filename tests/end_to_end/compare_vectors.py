@@ -36,7 +36,15 @@ def main() -> None:
         expected = vectors.encode(model, TEXTS, vectors.QUERY)
         path = Path(f"{name}.gguf")
         script = Path(converter) / "convert_hf_to_gguf.py"
-        command = [sys.executable, script, merged, "--outtype", "f16", "--outfile", path]
+        command: list[str | Path] = [
+            sys.executable,
+            script,
+            merged,
+            "--outtype",
+            "f16",
+            "--outfile",
+            path,
+        ]
         subprocess.run(command, check=True, capture_output=True)
         llm = vector_files.open_file(None, path, 128, on_gpu=False)  # type: ignore[arg-type]
         read = np.array([vector_files.embed(llm, text, 128) for text in TEXTS])

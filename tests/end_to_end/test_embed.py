@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.end_to_end.process import Ended, compile_spec, read_json, run
+from tests.end_to_end.process import Ended, compile_spec, read_json, read_rows, run
 
 ROWS = 640
 PREEMPTED = 75
@@ -114,7 +114,7 @@ def test_files_have_the_vectors_of_the_model(embedded: Embedded) -> None:
     """Each text of the test split has a cosine of at least 0.999 at F16, and 0.99 at Q8_0."""
     assert embedded.ended.code == 0, embedded.ended.said
     half, eighth = embedded.read("quantize/quality.json")["files"]
-    rows = [json.loads(line) for line in (embedded.bundle / "run/data/test.jsonl").open()]
+    rows = read_rows(embedded.bundle / "run/data/test.jsonl")
     texts = {row[name] for row in rows for name in ("anchor", "positive")}
 
     assert (half["type"], eighth["type"]) == ("F16", "Q8_0")
@@ -127,7 +127,7 @@ def test_files_have_the_vectors_of_the_model(embedded: Embedded) -> None:
 @pytest.mark.prove
 def test_the_nearest_text_is_told_first(embedded: Embedded) -> None:
     """`ask.py` ranks texts by the GGUF file, and a wrong call ends before anything is loaded."""
-    rows = [json.loads(line) for line in (embedded.bundle / "run/data/train.jsonl").open()]
+    rows = read_rows(embedded.bundle / "run/data/train.jsonl")
     asked, right = rows[0]["anchor"], rows[0]["positive"]
     others = list({row["positive"] for row in rows} - {right})[:3]
     ended = run(sys.executable, "ask.py", asked, *others, right, cwd=embedded.bundle)
