@@ -1,6 +1,7 @@
 """`ftc plan`: what a spec will cost, why each number is what it is, and what else would fit."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -41,6 +42,12 @@ _ENVIRONMENT = 3  # exit code: something of this machine is missing
     multiple=True,
     help='Try another value, e.g. --set hardware="1x RTX-4090"; the file does not change.',
 )
+@click.option(
+    "--offers",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Rank the rented machines of a price file by what this run costs and takes on each.",
+)
 @calibrate_option
 @click.option(
     "--trace",
@@ -55,6 +62,7 @@ def command(
     report: str,
     overrides: tuple[str, ...],
     calibrate: Path | None,
+    offers: Path | None,
     trace: bool,
 ) -> None:
     """Show the memory, batch, time and disk of a run, and alternatives.
@@ -62,6 +70,10 @@ def command(
     SPEC is a file in JSON or YAML, or - for standard input.
     """
     tried = dict(_split(item) for item in overrides)
+    if offers is not None:
+        if calibrate is not None or trace or report == "svg" or source == "-":
+            raise click.UsageError("--offers goes with a file, --set and --format json alone.")
+        context.exit(_rank(source, offers, tried, report=report))
     outcome = check(source, overrides=tried, calibrate=calibrate)
     if report == "json":
         click.echo(dump(plan_data(outcome)))
@@ -76,6 +88,16 @@ def command(
         tell_findings(outcome.findings, make_subject(source, outcome.document))
     if outcome.failed:
         context.exit(FAILED)
+
+
+def _rank(source: str, path: Path, overrides: Mapping[str, str], *, report: str) -> int:
+    """Print what the run costs on each offer; return the exit code."""
+    from ftc.offers import quote, read_offers  # noqa: PLC0415 - for --offers only
+    from ftc.report.offers import offers_data, report_offers  # noqa: PLC0415 - for --offers only
+
+    quotes = quote(source, read_offers(path), overrides)
+    click.echo(dump(offers_data(quotes)) if report == "json" else report_offers(quotes))
+    return 0 if any(each.refusal is None for each in quotes) else FAILED
 
 
 def _trace(context: click.Context, outcome: Outcome, *, machine: bool) -> None:

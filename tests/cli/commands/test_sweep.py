@@ -1,0 +1,144 @@
+"""`ftc sweep`: a bundle for each combination, scripts that run them, and the totals."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ftc.sweeping import BadGridError, read_grid
+
+Call = Callable[..., Any]
+
+
+def test_each_point_is_a_bundle(call: Call, spec_file: Path) -> None:
+    """With its own values, name, spec and lock."""
+    folder = spec_file.parent / "sweep"
+    result = call(
+        *("sweep", spec_file, "--set", "training.learning_rate=1e-4,2e-4"),
+        *("--set", "method.rank=8,32"),
+    )
+    assert result.code == 0, result.err
+    specs = [json.loads((folder / f"point-0{n}/spec.json").read_text()) for n in (1, 2, 3, 4)]
+    assert [(each["training"]["learning_rate"], each["method"]["rank"]) for each in specs] == [
+        (1e-4, 8), (1e-4, 32), (2e-4, 8), (2e-4, 32)
+    ]  # fmt: skip
+    assert len({each["name"] for each in specs}) == 4
+    for number in (1, 2, 3, 4):
+        point = folder / f"point-0{number}"
+        assert json.loads((point / "ftc.lock.json").read_text())["decisions"]
+        assert call("check", point / "spec.json").code == 0
+    assert os.access(folder / "run_all.sh", os.X_OK)
+    assert "LORA_RANK = 32" in (folder / "point-02/train.py").read_text()
+
+
+def test_the_totals_are_sums(call: Call, spec_file: Path) -> None:
+    """Hours, disk, and the cost at the spec's price."""
+    spec = json.loads(spec_file.read_text())
+    spec["hardware"] = {"gpu": "RTX 4090", "count": 1, "price_per_hour": 2.0}
+    spec_file.write_text(json.dumps(spec))
+    result = call("sweep", spec_file, "--set", "method.rank=8,16", "--format", "json")
+    assert result.code == 0, result.err
+    data = json.loads(result.out)
+    for name in ("seconds", "disk_bytes", "cost"):
+        assert data["total"][name] == pytest.approx(sum(each[name] for each in data["points"]))
+        assert data["total"][name] > 0
+    assert data["points"][1]["values"] == {"method.rank": "16"}
+
+
+def test_again_changes_nothing(call: Call, spec_file: Path) -> None:
+    """The same sweep is written once; another one needs another folder."""
+    arguments = ("sweep", spec_file, "--set", "method.rank=8,16")
+    folder = spec_file.parent / "sweep"
+    assert call(*arguments).code == 0
+    before = {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    assert call(*arguments).code == 0
+    assert before == {
+        path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
+    }
+    other = call("sweep", spec_file, "--set", "method.rank=8,32")
+    assert other.code == 3
+    assert "another sweep" in other.err
+    assert call("sweep", spec_file, "--set", "method.rank=8,16", "-o", spec_file.parent).code == 3
+
+
+def test_a_wrong_point_writes_nothing(call: Call, spec_file: Path) -> None:
+    """Its values and its errors are shown."""
+    result = call("sweep", spec_file, "--set", "method.rank=8,many")
+    assert result.code == 1
+    assert "point-02: method.rank=many" in result.err
+    assert "FTC" in result.err
+    assert not (spec_file.parent / "sweep").exists()
+
+
+def test_a_slurm_array(call: Call, spec_file: Path) -> None:
+    """It has the options of the points' jobs, and starts the slurm.sh of its point."""
+    spec = json.loads(spec_file.read_text()) | {"launch": {"type": "slurm", "partition": "gpu"}}
+    spec_file.write_text(json.dumps(spec))
+    assert call("sweep", spec_file, "--set", "method.rank=8,16,32").code == 0
+    folder = spec_file.parent / "sweep"
+    script = (folder / "slurm_array.sh").read_text()
+    assert "#SBATCH --array=1-3\n" in script
+    assert "#SBATCH --partition=gpu\n" in script
+    own = (folder / "point-01/slurm.sh").read_text()
+    options = {line for line in own.splitlines() if line.startswith("#SBATCH")}
+    shared = {line for line in options if not any(each in line for each in ("job-name", "output"))}
+    assert shared <= set(script.splitlines())
+    (folder / "point-02/slurm.sh").write_text('echo "$PWD $SLURM_SUBMIT_DIR $1"\n')
+    done = subprocess.run(
+        ["bash", "slurm_array.sh", "--pilot"],
+        cwd=folder,
+        env={**os.environ, "SLURM_SUBMIT_DIR": str(folder), "SLURM_ARRAY_TASK_ID": "2"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"{folder} {folder}/point-02 --pilot\n"
+
+
+def test_run_all_runs_every_point(call: Call, spec_file: Path) -> None:
+    """A point that fails does not keep the others from running, and the exit code says so."""
+    assert call("sweep", spec_file, "--set", "method.rank=8,16").code == 0
+    folder = spec_file.parent / "sweep"
+    for number, code in ((1, 3), (2, 0)):
+        script = folder / f"point-0{number}/run.sh"
+        script.write_text(f'#!/bin/sh\necho "ran {number} $1" >>"{folder}/log"\nexit {code}\n')
+    path = f"{spec_file.parent}:/usr/bin:/bin"  # where there is no ftc
+    done = subprocess.run(
+        [folder / "run_all.sh", "--pilot"], env={"PATH": path}, check=False, capture_output=True
+    )
+    assert done.returncode == 1
+    assert (folder / "log").read_text() == "ran 1 --pilot\nran 2 --pilot\n"
+
+
+@pytest.mark.parametrize(
+    ("setting", "values"),
+    [
+        ("a.b=1,2", ("1", "2")),
+        ("a.b=[1,2],[3]", ("[1,2]", "[3]")),
+        ('a="x,y","z"', ('"x,y"', '"z"')),
+        ('a={"b":1,"c":2}, none', ('{"b":1,"c":2}', "none")),
+    ],
+)
+def test_commas_divide_values(setting: str, values: tuple[str, ...]) -> None:
+    """Outside of brackets and quotes."""
+    assert tuple(read_grid([setting]).values()) == (values,)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [["a"], ["=1,2"], ["a.=1,2"], ["a=1,,2"], ["a=1"], ["a=1,1"], ["a=1,2", "a=3,4"],
+     ["name=x,y"], [f"a={','.join(map(str, range(101)))}"]],
+    ids=repr,
+)  # fmt: skip
+def test_no_grid(settings: list[str], call: Call, spec_file: Path) -> None:
+    """One sentence, exit code 2."""
+    with pytest.raises(BadGridError):
+        read_grid(settings)
+    arguments = [part for setting in settings for part in ("--set", setting)]
+    result = call("sweep", spec_file, *arguments)
+    assert result.code == 2
+    assert "--set" in result.err
