@@ -30,11 +30,11 @@ def keep_tokens(trainer_class: Any, convert: Callable[[Any], Any] = lambda rows:
 
 
 def set_prompts(trainer_class: Any, *splits: Iterable[Mapping[str, Any]]) -> None:
-    """Make GRPO read the tokens of prompts that prepare.py has tokenized, by their texts.
+    """Make GRPO or RLOO read the tokens of prompts that prepare.py has tokenized, by their texts.
 
     The rows of `splits` have a `prompt` and its `prompt_ids`.
 
-    `GRPOTrainer._tokenize_prompts` of grpo_trainer.py would render the chat template again.
+    `_tokenize_prompts` of grpo_trainer.py and rloo_trainer.py would render the chat template again.
     """
     tokens = {row["prompt"]: row["prompt_ids"] for split in splits for row in split}
     trainer_class._tokenize_prompts = lambda _trainer, texts: (  # noqa: SLF001
@@ -65,9 +65,9 @@ def set_pairs(trainer_class: Any) -> None:
 
 
 def find_evaluation_metrics(trainer: Any) -> dict[str, list[float]]:
-    """Return where GRPO collects the metrics of each batch of an evaluation.
+    """Return where GRPO or RLOO collects the metrics of each batch of an evaluation.
 
-    `GRPOTrainer._metrics` is averaged before it is logged; the rewards' variance needs all of it.
+    `_metrics` of their trainers is averaged before it is logged; the rewards' variance needs all of it.
     """
     found: dict[str, list[float]] = trainer._metrics["eval"]  # noqa: SLF001
     return found

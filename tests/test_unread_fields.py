@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 
 from ftc.compiler.compilation import Compilation
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.resolve.resolver import Resolver
 from ftc.spec.document import Document
 from ftc.spec.expectation import words_of
@@ -71,7 +72,7 @@ def _spec(field: Field, pointer: str, word: str) -> dict[str, Any]:
     spec = put(spec, dotted(pointer), word)
     if pointer == "/objective/type":
         spec = put(spec, "data.source", FORMS.get(word, "tickets.csv"))
-        if word == "grpo":
+        if OBJECTIVES[word].samples:  # type: ignore[index] - a word of the schema
             spec = put(spec, "objective.rewards", [{"regex": "[a-z]"}])
     return spec
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.plan.batch.sizes import least_rows
+from ftc.compiler.plan.objective.sampling import samples
 
 _MOSTLY = 0.8
 _CLEARLY_LONGER = 1.3
@@ -134,10 +135,10 @@ def _sound_betas(case: Case) -> tuple[float, float]:
     """Return the lowest and the highest beta of published runs.
 
     DPO, KTO and ORPO: 0.01 to 1 around 0.1. A loss per token: 0.5 to 20 around 5 (Tulu 3).
-    The KL penalty of GRPO: up to 0.5, most often 0.001 to 0.04.
+    The KL penalty of GRPO and RLOO: up to 0.5, most often 0.001 to 0.05.
     """
     objective = case.spec.objective
-    if objective.type == "grpo":
+    if samples(case.spec):
         return 1e-4, 0.5
     if objective.type == "dpo" and objective.loss == "sigmoid_norm":
         return 0.5, 20.0

@@ -21,7 +21,9 @@ class Objective:
     `script` names its template. `forms` are the forms of rows that it trains on, in the order in
     which they are tried. `head` is the model's output: the next token, or scores. `sequences` is
     the number of token sequences per row in a pass. `packs`: its trainer accepts packed rows.
-    `splits`: a row that is too long is split into pieces, not cut.
+    `splits`: a row that is too long is split into pieces, not cut. `samples`: training generates
+    answers and rewards them. `trainer` begins the names of TRL's classes where objectives share a
+    template.
     """
 
     title: str
@@ -31,6 +33,8 @@ class Objective:
     sequences: int = 1
     packs: bool = False
     splits: bool = False
+    samples: bool = False
+    trainer: str = ""
 
 
 OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
@@ -68,6 +72,8 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         title="group relative policy optimisation",
         script="grpo",
         forms=("chat", "instruction", "prompt_completion"),
+        samples=True,
+        trainer="GRPO",
     ),
     "classification": Objective(
         title="sequence classification",

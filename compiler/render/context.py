@@ -68,6 +68,7 @@ def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
             "restarts": Word(str(_RESTARTS)),
             **launch_words(source),
             **passed_words(uses),
+            **_trainer_words(source),
             **form_words(uses),
             "asked": Word("messages" if uses.template else "prompt"),
             "python": Word("python3" if uses.container else "python"),
@@ -90,6 +91,12 @@ def neutralize(context: Mapping[str, Any]) -> dict[str, Any]:
         "value": dict.fromkeys(context["value"], Literal(...)),
         "why": dict.fromkeys(context["why"], Comment("a reason")),
     }
+
+
+def _trainer_words(source: BundleSource) -> dict[str, Word]:
+    """Return what begins the names of TRL's classes, where a template serves several of them."""
+    name = OBJECTIVES[source.spec.objective.type].trainer
+    return {"trainer": Word(name)} if name else {}
 
 
 def _model_class(uses: Uses) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.resolve.data.facts import resolve_data
 from ftc.compiler.resolve.facts import (
     DataFacts,
@@ -79,7 +80,7 @@ def section_hashes(spec: Spec) -> Mapping[str, str]:
         "tokenizer": tokenizer,
         "objective": spec.objective.type,
     }
-    if spec.objective.type == "grpo":
+    if OBJECTIVES[spec.objective.type].samples:
         data["rewards"] = spec.objective.rewards
     parts = {"model": model, "tokenizer": tokenizer, "data": data, "hardware": spec.hardware}
     return {name: canonical_hash(part) for name, part in parts.items()}

@@ -9,9 +9,9 @@ from typing import Final, Literal
 
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.knowledge.objectives import OBJECTIVES
-from ftc.compiler.plan.job import PAIRED, Job, Objective
+from ftc.compiler.plan.job import PAIRED, Job
 from ftc.compiler.resolve.facts import DataFacts
-from ftc.spec.sections import Spec
+from ftc.spec.sections import ObjectiveType, Spec
 
 # fused: tiles of logits, as `Stack.loss` says; whole: all of them; scores: a few numbers a row
 Head = Literal["fused", "whole", "scores"]
@@ -38,7 +38,7 @@ class Needs:
     beside: bool = False
 
 
-NEEDS: Final[Mapping[Objective, Needs]] = {
+NEEDS: Final[Mapping[ObjectiveType, Needs]] = {
     "sft": Needs(),
     "cpt": Needs(),
     "dpo": Needs(reference_passes=1, beside=True),
@@ -50,7 +50,7 @@ NEEDS: Final[Mapping[Objective, Needs]] = {
 }
 
 
-def sequences_of(objective: Objective) -> int:
+def sequences_of(objective: ObjectiveType) -> int:
     """Return how many sequences of one row of the data go through the model together."""
     return 2 if objective in PAIRED else 1
 

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.batch.sizes import Arrangement, Batch, divisors
 from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
 from ftc.compiler.plan.job import Reference
@@ -36,7 +37,7 @@ class Sampling:
 
 def samples(spec: Spec) -> bool:
     """Tell whether training samples answers from the model."""
-    return spec.objective.type == "grpo"
+    return OBJECTIVES[spec.objective.type].samples
 
 
 def decide_sampling(spec: Spec, data: DataFacts) -> Sampling:

@@ -245,7 +245,8 @@ def _measure(
         markers = looked_up or KnownMarkers()
     else:
         markers = list_markers(loaded, spec.model.new_tokens)
-    contents = look_into(scan, _labels(spec, scan), markers, sampled=spec.objective.type == "grpo")
+    sampled = OBJECTIVES[spec.objective.type].samples
+    contents = look_into(scan, _labels(spec, scan), markers, sampled=sampled)
     counted, preferences = count_answers(scan.examples, count)
     if not scan.sampled:
         scan.faults["refused"] += len(scan.examples) - len(counted)
