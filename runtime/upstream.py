@@ -67,7 +67,7 @@ def set_pairs(trainer_class: Any) -> None:
 def find_evaluation_metrics(trainer: Any) -> dict[str, list[float]]:
     """Return where GRPO or RLOO collects the metrics of each batch of an evaluation.
 
-    `_metrics` of their trainers is averaged before it is logged; the rewards' variance needs all of it.
+    `_metrics` of the trainer is averaged before it is logged; the rewards' variance needs all.
     """
     found: dict[str, list[float]] = trainer._metrics["eval"]  # noqa: SLF001
     return found

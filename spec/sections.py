@@ -47,7 +47,9 @@ Metric = Literal["accuracy", "macro_f1", "exact_match", "numeric_match", "rouge_
 BestBy = Literal["loss", "metric"]
 Strategy = Literal["ddp", "zero1", "zero2", "zero3", "fsdp"]
 Offload = Literal["none", "optimizer", "parameters"]
-ObjectiveType = Literal["sft", "cpt", "dpo", "kto", "orpo", "classification", "reward", "grpo"]
+ObjectiveType = Literal[
+    "sft", "cpt", "dpo", "kto", "orpo", "classification", "reward", "grpo", "rloo"
+]
 PreferenceLoss = Literal[
     "sigmoid", "ipo", "hinge", "robust", "exo_pair", "apo_zero", "apo_down", "sigmoid_norm"
 ]
@@ -311,7 +313,7 @@ class Objective:
 
     `sft`: write the answers in the data. `cpt`: continue text. `dpo`: prefer one answer over
     another. `kto`: write what was rated good and avoid what was rated bad. `orpo`: learn answers
-    and preferences at once. `grpo`: find answers that earn a reward.
+    and preferences at once. `grpo`, `rloo`: find answers that earn a reward.
     """
 
     type: ObjectiveType = "sft"
@@ -320,7 +322,8 @@ class Objective:
     `data.max_length` tokens without losing any. `dpo`: prefer the chosen answer of each pair to the
     rejected one. `kto`: the same, from single answers rated good or bad. `orpo`: write the chosen
     answer and prefer it, in one run and without a reference model. `grpo`: generate answers and
-    learn from the ones that earn a reward.
+    learn from the ones that earn a reward. `rloo`: the same, with the mean reward of the other
+    answers as the baseline.
     """
     loss_on: LossOn = "completion"
     """Which tokens are learned: those of every answer, those of the last answer of a conversation,
@@ -332,7 +335,7 @@ class Objective:
     weight, and the others keep 1. `auto` decides by the number of rows per label.
     """
     rewards: tuple[Match | Reward, ...] | Auto = "auto"
-    """How an answer of the model is rewarded (`grpo` only). `exact`: it equals the reference,
+    """How an answer of the model is rewarded (`grpo` and `rloo`). `exact`: it equals the reference,
     ignoring white space and case. `numeric`: its last number equals the reference's last number.
     Otherwise a regular expression that must be found in the answer, a JSON Schema that the answer
     must satisfy, or functions of a Python file, which is copied into the bundle and run there. Each
@@ -340,15 +343,16 @@ class Objective:
     """
     num_generations: int | Auto = "auto"
     """The number of answers that the model generates for each prompt. The reward of each answer is
-    compared with their mean. The global batch counts answers and must be a multiple of this number
-    (`grpo` only).
+    compared with their mean, in `rloo` with the mean of the others. The global batch counts answers
+    and must be a multiple of this number (`grpo` and `rloo`).
     """
     temperature: float = 1.0
     """The sampling temperature of the generated answers; 1 samples from the model's own
-    probabilities (`grpo` only).
+    probabilities (`grpo` and `rloo`).
     """
     answer_tokens: int | Auto = "auto"
-    """The maximum number of tokens in a generated answer. Longer answers are cut off (`grpo` only).
+    """The maximum number of tokens in a generated answer. Longer answers are cut off (`grpo` and
+    `rloo`).
     """
     policy_loss: PolicyLoss = "dapo"
     """How the loss of the generated answers is averaged (`grpo` only): `dapo` over all tokens of a
@@ -362,7 +366,7 @@ class Objective:
     beta: float | Auto = "auto"
     """How strongly the model is kept close to its reference: with a higher beta it changes less.
     `orpo` has no reference; there, beta is the weight of the preference term (the paper's lambda).
-    In `grpo` it is the weight of the KL penalty against the base model, by default 0.
+    In `grpo` and `rloo` it is the weight of the KL penalty against the base model, by default 0.
     """
     reference: Reference | Auto = "auto"
     """How the reference log-probabilities are computed. `precomputed`: in one pass before training.
@@ -400,7 +404,7 @@ class Method:
     """LoRA's updates are scaled by alpha divided by rank (lora and qlora)."""
     dropout: float = 0.05
     """The fraction of LoRA's inputs that is set to zero during training (lora and qlora). Trainers
-    of preference pairs, reward models and `grpo` turn it off.
+    of preference pairs, reward models, `grpo` and `rloo` turn it off.
     """
     targets: Literal["all-linear", "attention"] | tuple[str, ...] | Auto = "auto"
     """Which linear layers get LoRA matrices (lora and qlora): all of them, those of attention, or a
@@ -467,7 +471,7 @@ class Evaluation:
     """
     answered_rows: int = 64
     """The number of validation rows that are answered at each evaluation, if the best checkpoint is
-    chosen by the metric or by the rewards of `grpo`.
+    chosen by the metric or by the rewards of `grpo` and `rloo`.
     """
     samples: int = 0
     """The number of validation rows that the model answers at each evaluation. The answers are

@@ -75,6 +75,13 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         samples=True,
         trainer="GRPO",
     ),
+    "rloo": Objective(
+        title="REINFORCE with a leave-one-out baseline",
+        script="grpo",
+        forms=("chat", "instruction", "prompt_completion"),
+        samples=True,
+        trainer="RLOO",
+    ),
     "classification": Objective(
         title="sequence classification",
         script="classification",

@@ -41,9 +41,10 @@ class Job:
     says whether the output head is trained; None means that it is if `full`.
 
     `length_tokens` is the length of one sequence: prompt and answer, the longer of a pair, a packed
-    row. `answer_tokens` of it are generated, under GRPO and RLOO. `eval_micro` are the rows per pass of an
-    evaluation, 0 for `micro`; `eval_length_tokens` is their length, 0 for `length_tokens`, as
-    packed rows are longer. `smoothed` says whether the loss has label smoothing.
+    row. `answer_tokens` of it are generated, under GRPO and RLOO. `eval_micro` are the rows per
+    pass of an evaluation, 0 for `micro`; `eval_length_tokens` is their length, 0 for
+    `length_tokens`, as packed rows are longer. `smoothed` says whether the loss has label
+    smoothing.
 
     `world` counts the processes of all `nodes`. `nvme` says whether offloaded states are on a disk.
     `workspace_bytes` is that of cuBLAS, inside torch's allocator.

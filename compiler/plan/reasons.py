@@ -80,6 +80,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "rewards.numeric": "{share} of the answers in the data contain a number; the last one is "
     "compared",
     "rewards.exact": "answers are compared with those in the data, ignoring case and white space",
+    "generations.left_out": "as in RLOO's paper: an answer is compared with the mean of the others",
     "generations.usual": "TRL's default: enough answers for their mean reward to be a baseline",
     "beta.none": "verifiable rewards need no reference model, which would cost a forward pass",
     "answer_tokens.sampled": "1.5 times the longest answer in the data, which has {tokens} "

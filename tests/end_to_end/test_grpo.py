@@ -42,13 +42,15 @@ class Tried:
         return read_json(self.bundle / "run" / name)
 
 
-@pytest.fixture(scope="module")
-def tried(tmp_path_factory: pytest.TempPathFactory, model: Path) -> Tried:
+@pytest.fixture(scope="module", params=["grpo", "rloo"])
+def tried(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, model: Path
+) -> Tried:
     """Train the last layer and the head of an untrained model, for the letter that it begins with.
 
     About a third of what it writes begins so by chance.
     """
-    folder = tmp_path_factory.mktemp("grpo")
+    folder = tmp_path_factory.mktemp(request.param)
     (folder / "model").symlink_to(model)
     (folder / "own.py").write_text(OWN, encoding="utf-8")
     rows = [{"prompt": f"What is {n} plus {n}?", "completion": str(2 * n)} for n in range(ROWS)]
@@ -60,7 +62,7 @@ def tried(tmp_path_factory: pytest.TempPathFactory, model: Path) -> Tried:
         "data": {"source": "sums.jsonl", "splits": {"test": 0.1, "validation": 0.1}},
         "hardware": "cpu",
         "objective": {
-            "type": "grpo",
+            "type": request.param,
             "rewards": [
                 {"regex": "^[a-f]"},
                 {"functions": "own.py", "names": ["is_one_word"], "weight": 0.1},

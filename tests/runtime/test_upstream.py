@@ -21,6 +21,7 @@ from trl.experimental.orpo import ORPOTrainer
 from trl.trainer.dpo_trainer import DPOTrainer
 from trl.trainer.grpo_trainer import GRPOTrainer
 from trl.trainer.kto_trainer import KTOTrainer
+from trl.trainer.rloo_trainer import RLOOTrainer
 
 from ftc.runtime import trainer_parts, upstream
 
@@ -86,11 +87,12 @@ def test_rows_are_prepared_by_one_method(trainer: Any) -> None:
     assert source(trainer).count("self._prepare_dataset(") >= 2
 
 
-def test_prompts_are_tokenized_by_one_method() -> None:
+@pytest.mark.parametrize("trainer", [GRPOTrainer, RLOOTrainer])
+def test_prompts_are_tokenized_by_one_method(trainer: Any) -> None:
     """It returns tokens, images and more fields."""
-    assert names(GRPOTrainer._tokenize_prompts) == ["self", "prompts"]
+    assert names(trainer._tokenize_prompts) == ["self", "prompts"]
     call = "prompt_ids, images, multimodal_fields = self._tokenize_prompts(prompts)"
-    assert call in source(GRPOTrainer)
+    assert call in source(trainer)
 
 
 def test_pairs_are_tokenized_by_one_method() -> None:
@@ -108,9 +110,10 @@ def test_pairs_are_tokenized_by_one_method() -> None:
     assert pair["rejected_attention_mask"] == [1, 1, 1, 1]
 
 
-def test_metrics_of_an_evaluation_are_collected() -> None:
+@pytest.mark.parametrize("trainer", [GRPOTrainer, RLOOTrainer])
+def test_metrics_of_an_evaluation_are_collected(trainer: Any) -> None:
     """Batch by batch, until they are logged."""
-    text = source(GRPOTrainer)
+    text = source(trainer)
 
     assert 'self._metrics = {"train": defaultdict(list), "eval": defaultdict(list)}' in text
     assert 'self._metrics[mode]["reward_std"]' in text

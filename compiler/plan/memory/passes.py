@@ -29,7 +29,7 @@ class Needs:
     """The needs of one objective: its head, and its passes without gradients.
 
     `beside` says whether the reference's pass runs while the policy's activations are kept for
-    their backward pass, as under DPO and KTO. GRPO runs it before.
+    their backward pass, as under DPO and KTO. GRPO and RLOO run it before.
     """
 
     head: Head = "fused"
@@ -47,6 +47,7 @@ NEEDS: Final[Mapping[ObjectiveType, Needs]] = {
     "reward": Needs(head="scores"),
     "classification": Needs(head="scores"),
     "grpo": Needs(reference_passes=1),
+    "rloo": Needs(policy_passes=1, reference_passes=1),  # the old log-probabilities, at each step
 }
 
 

@@ -39,6 +39,17 @@ def test_a_step_has_whole_groups(build: Build, group: int) -> None:
     assert decided.micro_batch.value * decided.accumulation.value == 16 * group
 
 
+def test_fewer_answers_are_left_out_of(build: Build) -> None:
+    """RLOO compares four answers, and has one loss; both have no reference by default."""
+    decided = plan(build, objective__type="rloo").decisions
+
+    assert decided.num_generations is not None
+    assert decided.num_generations.value == 4
+    assert decided.policy_loss is None
+    assert decided.beta is not None
+    assert decided.beta.value == 0
+
+
 def test_a_smaller_pass_saves_no_padding(build: Build) -> None:
     """All rows of a step are padded to its longest before they are cut into passes."""
     spec, facts = build(GRPO)
