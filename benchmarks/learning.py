@@ -78,6 +78,16 @@ SPECS: Final[Mapping[str, Mapping[str, Any]]] = {
         "objective": {"type": "orpo", "beta": 1},
         "training": {**_FEW, "epochs": 2, "learning_rate": 0.001},
     },
+    "cpo": {
+        **_PAIRS,
+        "objective": {"type": "cpo", "beta": 0.5},
+        "training": {**_FEW, "epochs": 2, "learning_rate": 0.001},
+    },
+    "simpo": {
+        **_PAIRS,
+        "objective": "simpo",
+        "training": {**_FEW, "learning_rate": 0.0005},
+    },
     "reward": {
         **_PAIRS,
         "objective": "reward",
@@ -144,7 +154,8 @@ SPECS: Final[Mapping[str, Mapping[str, Any]]] = {
         },
     },
 }
-PROVEN: Final = ("cpt", "dpo", "kto", "orpo", "reward", "grpo", "rloo")
+PROVEN: Final = ("cpt", "dpo", "kto", "orpo", "cpo", "simpo", "reward", "grpo", "rloo")
+SAMPLED: Final = tuple(name for name, each in OBJECTIVES.items() if each.samples)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +182,7 @@ class Learned:
         """Return whether the loss fell, if it should, and the metric is better than its bound."""
         beyond = self.reached > self.bound if self.higher_is_better else self.reached < self.bound
         first, last = self.losses
-        return beyond and (last < first or OBJECTIVES[self.objective].samples)
+        return beyond and (last < first or self.objective in SAMPLED)
 
 
 def write_inputs(folder: Path, data: Path) -> None:
@@ -279,7 +290,7 @@ def _judge_pairs(bundle: Path, folder: Path) -> _Metric:
     baselines = {"chance": 0.5}
     bound = 0.5 + ONE_SIDED * 0.5 / math.sqrt(rows)
     because = f"chance plus {ONE_SIDED} standard errors of {rows} guesses"
-    if bundle.name == "orpo":  # ORPO's odds have no reference model
+    if bundle.name in ("orpo", "cpo", "simpo"):  # their rewards have no reference model
         start = judge_another(bundle, folder / "solutions/run/merged")["reward_accuracy"]
         baselines["start"] = start
         bound = max(bound, start)
@@ -343,6 +354,8 @@ def _judge_results(bundle: Path, folder: Path) -> _Metric:
 _JUDGES: Final[Mapping[str, Callable[[Path, Path], _Metric]]] = {
     "dpo": _judge_pairs,
     "orpo": _judge_pairs,
+    "cpo": _judge_pairs,
+    "simpo": _judge_pairs,
     "reward": _judge_pairs,
     "kto": _judge_verdicts,
     "cpt": _judge_texts,
@@ -385,10 +398,10 @@ def report(results: list[Learned]) -> str:
         "",
         "GSM8K (MIT): its questions and solutions, 700 pairs of a right and a wrong solution by",
         "published models, and the last lines of its solutions. A Llama with 0.6 million random",
-        "weights is trained in full. `dpo`, `kto`, `orpo` and `reward` start from a model trained",
-        "with `sft` on 3,000 solutions, `grpo` and `rloo` from one trained for",
-        f"{steps} steps. The test split is held out; rows of one question are in one split. The",
-        "losses are means of the first and the last tenth of the steps.",
+        "weights is trained in full. Objectives of pairs and verdicts start from a model trained",
+        f"with `sft` on 3,000 solutions, `grpo` and `rloo` from one trained for {steps} steps.",
+        "The test split is held out; rows of one question are in one split. The losses are means",
+        "of the first and the last tenth of the steps.",
         "",
         "| objective | rows | held out | steps | loss | metric | baselines | to beat | reached |",
         "| --- | ---: | ---: | ---: | --- | --- | --- | ---: | ---: |",

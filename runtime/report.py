@@ -20,7 +20,15 @@ from .run import Run
 SHOWN_LABELS = 15  # the worst; all are in run/evaluate/labels.jsonl
 SHOWN_ANSWERS = 4  # of each kind; all are in run/evaluate/predictions.jsonl
 SHOWN_LETTERS = 100  # of a setting
-PER_ROW = {"classification", "reward", "dpo", "kto", "orpo"}  # objectives with a loss per row
+PER_ROW = {
+    "classification",
+    "reward",
+    "dpo",
+    "kto",
+    "orpo",
+    "cpo",
+    "simpo",
+}  # objectives with a loss per row
 GRADED = {"rouge_l", "chrf"}  # metrics by which an answer is neither right nor wrong
 SHARES = {"accuracy", "exact_match", "numeric_match"}
 SETTINGS = (

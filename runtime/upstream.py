@@ -45,10 +45,10 @@ def set_prompts(trainer_class: Any, *splits: Iterable[Mapping[str, Any]]) -> Non
 
 
 def set_pairs(trainer_class: Any) -> None:
-    """Make ORPO read pairs of answers that prepare.py has tokenized.
+    """Make ORPO or CPO read pairs of answers that prepare.py has tokenized.
 
-    `ORPOTrainer.tokenize_row` of experimental/orpo/orpo_trainer.py is public, but not made to be
-    replaced.
+    `tokenize_row` of experimental/orpo/orpo_trainer.py and experimental/cpo/cpo_trainer.py is
+    public, but not made to be replaced.
     """
 
     def tokenize_row(_trainer: Any, row: Any, model: Any = None) -> dict[str, list[int]]:

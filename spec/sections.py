@@ -48,7 +48,7 @@ BestBy = Literal["loss", "metric"]
 Strategy = Literal["ddp", "zero1", "zero2", "zero3", "fsdp"]
 Offload = Literal["none", "optimizer", "parameters"]
 ObjectiveType = Literal[
-    "sft", "cpt", "dpo", "kto", "orpo", "classification", "reward", "grpo", "rloo"
+    "sft", "cpt", "dpo", "kto", "orpo", "cpo", "simpo", "classification", "reward", "grpo", "rloo"
 ]
 PreferenceLoss = Literal[
     "sigmoid", "ipo", "hinge", "robust", "exo_pair", "apo_zero", "apo_down", "sigmoid_norm"
@@ -312,8 +312,9 @@ class Objective:
     """What the model learns.
 
     `sft`: write the answers in the data. `cpt`: continue text. `dpo`: prefer one answer over
-    another. `kto`: write what was rated good and avoid what was rated bad. `orpo`: learn answers
-    and preferences at once. `grpo`, `rloo`: find answers that earn a reward.
+    another. `kto`: write what was rated good and avoid what was rated bad. `orpo`, `cpo`: learn
+    answers and preferences at once. `simpo`: prefer answers by their mean log-probability. `grpo`,
+    `rloo`: find answers that earn a reward.
     """
 
     type: ObjectiveType = "sft"
@@ -321,9 +322,10 @@ class Objective:
     in the data. `cpt` is continued pretraining on text, which is split into pieces of
     `data.max_length` tokens without losing any. `dpo`: prefer the chosen answer of each pair to the
     rejected one. `kto`: the same, from single answers rated good or bad. `orpo`: write the chosen
-    answer and prefer it, in one run and without a reference model. `grpo`: generate answers and
-    learn from the ones that earn a reward. `rloo`: the same, with the mean reward of the other
-    answers as the baseline.
+    answer and prefer it, in one run and without a reference model. `cpo`: the same, with the loss
+    of `dpo` without its reference. `simpo`: prefer the chosen answer by a margin, per token and
+    without a reference model. `grpo`: generate answers and learn from the ones that earn a reward.
+    `rloo`: the same, with the mean reward of the other answers as the baseline.
     """
     loss_on: LossOn = "completion"
     """Which tokens are learned: those of every answer, those of the last answer of a conversation,
@@ -365,8 +367,9 @@ class Objective:
     """
     beta: float | Auto = "auto"
     """How strongly the model is kept close to its reference: with a higher beta it changes less.
-    `orpo` has no reference; there, beta is the weight of the preference term (the paper's lambda).
-    In `grpo` and `rloo` it is the weight of the KL penalty against the base model, by default 0.
+    `orpo`, `cpo` and `simpo` have no reference; in `orpo` beta is the weight of the preference term
+    (the paper's lambda), in `cpo` and `simpo` the scale of the rewards. In `grpo` and `rloo` it is
+    the weight of the KL penalty against the base model, by default 0.
     """
     reference: Reference | Auto = "auto"
     """How the reference log-probabilities are computed. `precomputed`: in one pass before training.
@@ -376,6 +379,14 @@ class Objective:
     label_smoothing: float | Auto = "auto"
     """The expected fraction of pairs with the labels the wrong way round (losses `robust` and
     `exo_pair` only).
+    """
+    margin: float | Auto = "auto"
+    """By how much the reward of the chosen answer should exceed that of the rejected one (`simpo`).
+    A reward is beta times the mean log-probability of the answer's tokens; auto takes half of beta.
+    """
+    answer_weight: float | Auto = "auto"
+    """The weight in the loss of learning the chosen answers themselves, beside preferring them
+    (`cpo` and `simpo`). auto is 1 for `cpo` and 0 for `simpo`, as in their papers.
     """
     desirable_weight: float | Auto = "auto"
     """The weight in the loss of an answer that was rated good; auto balances good and bad answers.

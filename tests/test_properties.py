@@ -123,6 +123,8 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "objective.reference": ("adapter_off", PAIRS),
     "objective.label_smoothing": (0.2, {**PAIRS, "objective.loss": "robust"}),
     "objective.desirable_weight": (1.2, VERDICTS),
+    "objective.margin": (0.3, {**PAIRS, "objective.type": "simpo"}),
+    "objective.answer_weight": (0.3, {**PAIRS, "objective.type": "cpo"}),
     "objective.undesirable_weight": (1.2, VERDICTS),
     "method.type": ("full", {}),
     "method.rank": (4, {}),

@@ -26,12 +26,16 @@ FORMS: Final = {
     "cpt": "stories.csv",
     "dpo": "pairs.csv",
     "orpo": "pairs.csv",
+    "cpo": "pairs.csv",
+    "simpo": "pairs.csv",
     "reward": "pairs.csv",
     "kto": "verdicts.csv",
 }
+SAMPLED: Final = frozenset(name for name, each in OBJECTIVES.items() if each.samples)
 #: Where the value of `FLIPS` is the one that is planned.
 OTHER_FLIPS: Final = {
-    ("training.evaluation.metric", objective): "rouge_l" for objective in ("dpo", "kto", "orpo")
+    ("training.evaluation.metric", objective): "rouge_l"
+    for objective in ("dpo", "kto", "orpo", "cpo", "simpo")
 }
 #: Fields that share a name with a decision about something else: how long test answers may be.
 NAMESAKES: Final = {"objective.answer_tokens"}
@@ -72,7 +76,7 @@ def _spec(field: Field, pointer: str, word: str) -> dict[str, Any]:
     spec = put(spec, dotted(pointer), word)
     if pointer == "/objective/type":
         spec = put(spec, "data.source", FORMS.get(word, "tickets.csv"))
-        if OBJECTIVES[word].samples:  # type: ignore[index] - a word of the schema
+        if word in SAMPLED:
             spec = put(spec, "objective.rewards", [{"regex": "[a-z]"}])
     return spec
 

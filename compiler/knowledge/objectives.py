@@ -67,6 +67,21 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         script="orpo",
         forms=("preference",),
         sequences=2,
+        trainer="ORPO",
+    ),
+    "cpo": Objective(
+        title="contrastive preference optimisation",
+        script="orpo",
+        forms=("preference",),
+        sequences=2,
+        trainer="CPO",
+    ),
+    "simpo": Objective(
+        title="simple preference optimisation",
+        script="orpo",
+        forms=("preference",),
+        sequences=2,
+        trainer="CPO",
     ),
     "grpo": Objective(
         title="group relative policy optimisation",

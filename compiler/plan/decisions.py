@@ -182,6 +182,8 @@ def _objective(frame: Frame) -> dict[str, Any]:
         "pair_smoothing": comparison.smoothing,
         "desirable_weight": comparison.desirable_weight,
         "undesirable_weight": comparison.undesirable_weight,
+        "margin": comparison.margin,
+        "answer_weight": comparison.answer_weight,
         "class_weights": decide_class_weights(spec, data),
         "rewards": sampling.rewards,
         "num_generations": sampling.generations,

@@ -100,6 +100,8 @@ class Decisions:
     pair_smoothing: Decision[float] | None
     desirable_weight: Decision[float] | None
     undesirable_weight: Decision[float] | None
+    margin: Decision[float] | None
+    answer_weight: Decision[float] | None
     class_weights: Decision[Weights] | None
     rewards: Decision[tuple[str, ...]] | None
     num_generations: Decision[int] | None

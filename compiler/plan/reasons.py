@@ -278,6 +278,10 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "weight.one": "{rows} answers of this kind and {others} of the other: the rarer kind gets "
     "more weight",
     "weight.balanced": "{rows} answers of this kind weigh as much as {others} of the other",
+    "beta.simpo": "the lower end of SimPO's recipes; the rewards are means over tokens",
+    "margin.share": "half of beta, where SimPO's recipes begin: {beta}",
+    "answer_weight.cpo": "as in the CPO paper: the chosen answers are learned as well",
+    "answer_weight.simpo": "as in the SimPO paper: only the preference is learned",
     "beta.usual": "the value in the experiments of the DPO paper",
     "beta.normalised": "the loss is per token and not per answer, so this is higher than the "
     "usual 0.1",

@@ -39,6 +39,7 @@ _NEEDED_BY: Final[Mapping[str, str]] = {
     "expert_targets": "experts",
     "labels": "classes",
     "lora_init": "lora_init",
+    "pair_loss": "margin",
     "quant_storage": "quant_storage",
     "system": "system",
     "token_tables": "token_rows",
@@ -96,7 +97,7 @@ def neutralize(context: Mapping[str, Any]) -> dict[str, Any]:
 def _trainer_words(source: BundleSource) -> dict[str, Word]:
     """Return what begins the names of TRL's classes, where a template serves several of them."""
     name = OBJECTIVES[source.spec.objective.type].trainer
-    return {"trainer": Word(name)} if name else {}
+    return {"trainer": Word(name), "trainer_module": Word(name.lower())} if name else {}
 
 
 def _model_class(uses: Uses) -> str:
@@ -173,6 +174,7 @@ def _spec_values(source: BundleSource) -> dict[str, Any]:
         "encoding": data.encoding,
         **reward_values(source),
         "labels": tuple(label.name for label in data.labels),
+        "pair_loss": spec.objective.type,
         "system": spec.data.system,
         "template_options": spec.data.template_options,
         "max_rows": spec.data.max_rows,

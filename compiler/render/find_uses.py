@@ -181,6 +181,8 @@ def _objective_uses(source: BundleSource) -> dict[str, bool]:
         ),
         "referred": decided.reference is not None,
         "rewards": decided.beta is not None and not samples(spec),
+        "margin": decided.margin is not None,
+        "whole_answers": spec.objective.type == "cpo",
         "unpadded": facts.tokenizer.pad is None,
         "best_by_margin": (
             spec.objective.type in PAIRING

@@ -85,6 +85,8 @@ class Uses:
     read_in_part: bool
     referred: bool
     rewards: bool
+    margin: bool
+    whole_answers: bool
     unpadded: bool
     best_by_margin: bool
     # generated answers

@@ -17,6 +17,7 @@ os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # read once, when ORPO i
 import trl.trainer.utils
 from peft import PeftModel
 from transformers import AutoModelForCausalLM, Trainer
+from trl.experimental.cpo import CPOTrainer
 from trl.experimental.orpo import ORPOTrainer
 from trl.trainer.dpo_trainer import DPOTrainer
 from trl.trainer.grpo_trainer import GRPOTrainer
@@ -95,10 +96,11 @@ def test_prompts_are_tokenized_by_one_method(trainer: Any) -> None:
     assert call in source(trainer)
 
 
-def test_pairs_are_tokenized_by_one_method() -> None:
-    """It gets a row, and returns both conversations with the names that ORPO's collator reads."""
-    assert names(ORPOTrainer.tokenize_row) == ["self", "feature", "model"]
-    text = source(ORPOTrainer)
+@pytest.mark.parametrize("trainer", [ORPOTrainer, CPOTrainer])
+def test_pairs_are_tokenized_by_one_method(trainer: Any) -> None:
+    """It gets a row, and returns both conversations with the names that the collator reads."""
+    assert names(trainer.tokenize_row) == ["self", "feature", "model"]
+    text = source(trainer)
     assert "self.tokenize_row" in text
 
     made = type("Made", (), {})

@@ -15,9 +15,9 @@ from ftc.spec.sections import ObjectiveType, Spec
 
 # fused: tiles of logits, as `Stack.loss` says; whole: all of them; scores: a few numbers a row
 Head = Literal["fused", "whole", "scores"]
-# trl/experimental/orpo: the logits in fp32 (accelerate's `convert_outputs_to_fp32`), half of them
-# as log-softmax, and on the way back two gradients of all of them: 4 + 2 + 4 + 4; off CUDA, where
-# TRL's kernel is torch's row by row, one more
+# trl/experimental, orpo and cpo: logits in fp32 (accelerate's `convert_outputs_to_fp32`), half of
+# them as log-softmax, and on the way back two gradients of all of them: 4 + 2 + 4 + 4; off CUDA,
+# where TRL's kernel is torch's row by row, one more
 _ORPO_BYTES, _ORPO_CPU_BYTES = 14, 18
 # transformers' `LabelSmoother`: fp32 logits, a shifted copy, log-softmax and its negative
 _SMOOTHED_BYTES: Final = 16
@@ -44,6 +44,8 @@ NEEDS: Final[Mapping[ObjectiveType, Needs]] = {
     "dpo": Needs(reference_passes=1, beside=True),
     "kto": Needs(policy_passes=1, reference_passes=2, beside=True),  # ... of mismatched answers too
     "orpo": Needs(head="whole"),
+    "cpo": Needs(head="whole"),
+    "simpo": Needs(head="whole"),
     "reward": Needs(head="scores"),
     "classification": Needs(head="scores"),
     "grpo": Needs(reference_passes=1),
