@@ -253,7 +253,7 @@ def _call(command: list[str], folder: Path) -> str:
 def judge_another(bundle: Path, model: Path) -> Mapping[str, float]:
     """Return what `evaluate.py` reports for another model on the same rows."""
     said = _call([sys.executable, "evaluate.py", "--model", str(model)], bundle)
-    found = re.findall(r"^ *(\w+)  (-?[\d.,]+)$", said, flags=re.MULTILINE)
+    found = re.findall(r"^ *(\w+)  (-?[\d.,]+)(?:  \(.*\))?$", said, flags=re.MULTILINE)
     return {name: float(number.replace(",", "")) for name, number in found}
 
 

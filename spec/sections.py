@@ -16,6 +16,7 @@ Packing = Literal["none", "best-fit"]
 Overlong = Literal["drop", "truncate"]
 LossOn = Literal["completion", "last_turn", "all"]
 Match = Literal["exact", "numeric"]
+Vllm = Literal["off", "colocate", "server"]
 PolicyLoss = Literal["dapo", "bnpo", "grpo", "dr_grpo"]
 Reference = Literal["precomputed", "adapter_off", "copy"]
 Init = Literal["default", "gaussian", "pissa", "pissa_niter_16", "olora"]
@@ -355,6 +356,11 @@ class Objective:
     answer_tokens: int | Auto = "auto"
     """The maximum number of tokens in a generated answer. Longer answers are cut off (`grpo` and
     `rloo`).
+    """
+    vllm: Vllm = "off"
+    """Whether vLLM generates the answers (`grpo` and `rloo`). `off`: transformers generates them.
+    `colocate`: vLLM runs in the training processes, with a second copy of the weights while it
+    generates. `server`: vLLM's own server runs on the last GPU, and the others train.
     """
     policy_loss: PolicyLoss = "dapo"
     """How the loss of the generated answers is averaged (`grpo` only): `dapo` over all tokens of a

@@ -118,6 +118,7 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "objective.temperature": (0.7, TRIED),
     "objective.answer_tokens": (16, TRIED),
     "objective.policy_loss": ("dr_grpo", TRIED),
+    "objective.vllm": ("colocate", TRIED),
     "objective.loss": ("ipo", PAIRS),
     "objective.beta": (0.3, PAIRS),
     "objective.reference": ("adapter_off", PAIRS),

@@ -15,6 +15,7 @@ from ftc.compiler.plan.method.precision import (
     decide_storage,
 )
 from ftc.compiler.plan.objective.comparison import decide_class_weights
+from ftc.compiler.plan.objective.engine import decide_engine
 from ftc.compiler.plan.objective.sampling import (
     decide_sampling,
 )
@@ -82,6 +83,7 @@ def gather_decisions(decided: Decided) -> Decisions:
         **_layout(decided),
         **_training(decided),
         **_objective(frame),
+        **_engine(decided),
         **_evaluation(frame, metric),
         **{name: _held(frame.adapter, field) for name, field in _OF_ADAPTER.items()},
         **{name: _held(verification, field) for name, field in _OF_VERIFICATION.items()},
@@ -190,6 +192,12 @@ def _objective(frame: Frame) -> dict[str, Any]:
         "temperature": sampling.temperature,
         "policy_loss": sampling.loss,
     }
+
+
+def _engine(decided: Decided) -> dict[str, Any]:
+    frame = decided.frame
+    engine = decide_engine(frame.spec, decided.job, frame.facts.hardware)
+    return {"vllm": engine.vllm, "vllm_share": engine.share}
 
 
 def _evaluation(frame: Frame, metric: Decision[Metric]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.plan import Recomputing, Sharding
 from ftc.compiler.plan.software import PINNED, Stack
-from ftc.spec.sections import Attention, ObjectiveType, Offload
+from ftc.spec.sections import Attention, ObjectiveType, Offload, Vllm
 
 # How a frozen base is stored; "int8" is bitsandbytes' LLM.int8. GPTQ is here for published runs; no
 # spec can ask for it ("gptq-4" has a scale per 128 weights, "gptq-4-row" one per output).
@@ -43,8 +43,8 @@ class Job:
     `length_tokens` is the length of one sequence: prompt and answer, the longer of a pair, a packed
     row. `answer_tokens` of it are generated, under GRPO and RLOO. `eval_micro` are the rows per
     pass of an evaluation, 0 for `micro`; `eval_length_tokens` is their length, 0 for
-    `length_tokens`, as packed rows are longer. `smoothed` says whether the loss has label
-    smoothing.
+    `length_tokens`, as packed rows are longer. `engine` generates the answers. `smoothed` says
+    whether the loss has label smoothing.
 
     `world` counts the processes of all `nodes`. `nvme` says whether offloaded states are on a disk.
     `workspace_bytes` is that of cuBLAS, inside torch's allocator.
@@ -79,6 +79,7 @@ class Job:
     reference: Reference = "none"
     smoothed: bool = False
     answer_tokens: int = 0
+    engine: Vllm = "off"
     frozen_layers: int = 0
     saved_parameters: int = 0
     saves_embedding: bool = False

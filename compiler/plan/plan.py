@@ -22,6 +22,7 @@ from ftc.spec.sections import (
     QuantStorage,
     Reference,
     Schedule,
+    Vllm,
 )
 
 # fsdp is PyTorch's FSDP2
@@ -107,6 +108,8 @@ class Decisions:
     num_generations: Decision[int] | None
     temperature: Decision[float] | None
     policy_loss: Decision[PolicyLoss] | None
+    vllm: Decision[Vllm] | None
+    vllm_share: Decision[float] | None
     metric: Decision[Metric]
     best_by: Decision[BestBy]
     answered_rows: Decision[int] | None

@@ -80,6 +80,10 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "rewards.numeric": "{share} of the answers in the data contain a number; the last one is "
     "compared",
     "rewards.exact": "answers are compared with those in the data, ignoring case and white space",
+    "vllm_share.colocate": "{needed_bytes} while it generates: {weights_bytes} for a second copy "
+    "of the weights, {cache_bytes} for keys and values; asleep, it needs none of them",
+    "vllm_share.server": "of the last GPU, which is its own; it needs {needed_bytes}: "
+    "{weights_bytes} for the weights, {cache_bytes} for keys and values",
     "generations.left_out": "as in RLOO's paper: an answer is compared with the mean of the others",
     "generations.usual": "TRL's default: enough answers for their mean reward to be a baseline",
     "beta.none": "verifiable rewards need no reference model, which would cost a forward pass",
@@ -123,6 +127,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "answer_tokens.labels": "the longest label has {characters} characters",
     "answer_tokens.open": "room for a short answer of free text",
     "world.gpu": "one process per GPU of {count}x {hardware}",
+    "world.gpu.server": "one process per GPU of {count}x {hardware}, less the one that generates",
     "world.gpu.nodes": "one process per GPU of {nodes} nodes, each with {count}x {hardware}",
     "world.cpu.nodes": "{count} {count:process|processes} on each of {nodes} nodes",
     "calibration.measured": "measured by a pilot on this machine: memory x {memory}, time x "

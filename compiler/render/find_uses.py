@@ -377,6 +377,8 @@ def _reward_uses(source: BundleSource) -> dict[str, bool]:
     rewards = find_rewards(spec, source.facts.data) if sampled else ()
     return {
         "sampled": sampled,
+        "vllm": sampled and spec.objective.vllm != "off",
+        "vllm_server": sampled and spec.objective.vllm == "server",
         "anchored": (
             source.plan.decisions.beta is not None
             and (not sampled or sampling_reference(spec) != "none")

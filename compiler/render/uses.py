@@ -98,6 +98,8 @@ class Uses:
     reward_regex: bool
     reward_schema: bool
     reward_functions: bool
+    vllm: bool
+    vllm_server: bool
     # training
     cpu: bool
     gpu: bool

@@ -75,7 +75,9 @@ def blind_passes(job: Job) -> int:
     """Return how many additional forward passes without gradients a micro-batch costs."""
     needs = NEEDS[job.objective]
     asked = needs.reference_passes if job.reference in _ELSEWHERE else 0
-    return needs.policy_passes + asked + (1 if job.smoothed else 0)
+    # vLLM's log-probabilities differ a little from the trainer's, which computes its own
+    policy = needs.policy_passes or (1 if job.engine != "off" else 0)
+    return policy + asked + (1 if job.smoothed else 0)
 
 
 def asks_beside(job: Job) -> bool:

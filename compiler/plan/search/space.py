@@ -23,7 +23,7 @@ from ftc.compiler.plan.method.adapter import (
 )
 from ftc.compiler.plan.method.precision import decide_load_dtype, freezes_in_16_bits
 from ftc.compiler.plan.objective.comparison import Comparison
-from ftc.compiler.plan.objective.sampling import sampling_reference
+from ftc.compiler.plan.objective.sampling import samples, sampling_reference
 from ftc.compiler.plan.plan import Memory, Recomputing, Rung, Sharding
 from ftc.compiler.plan.schedule.learning_rate import job_word
 from ftc.compiler.plan.software import LIGER, LIGER_QLORA, PINNED, PINNED_QLORA, Stack
@@ -113,6 +113,7 @@ class Frame:
             objective=spec.objective.type,
             reference=reference.value if reference else sampling_reference(spec),
             answer_tokens=self.sampled.value if self.sampled else 0,
+            engine=spec.objective.vllm if self.sampled else "off",
             stack=self.stack,
         )
 
@@ -177,10 +178,15 @@ class Frame:
         return measure(job, self.facts.hardware)
 
 
-def decide_world(facts: KnownFacts) -> Decision[int]:
-    """Decide the number of processes: one per GPU of each node, or on a CPU what the spec says."""
+def decide_world(spec: Spec, facts: KnownFacts) -> Decision[int]:
+    """Decide the number of processes: one per GPU of each node, or on a CPU what the spec says.
+
+    The last GPU of the machine is left to vLLM's server, where there is one.
+    """
     hardware = facts.hardware
     values: dict[str, object] = {"count": max(1, hardware.count), "hardware": hardware.name}
+    if spec.objective.vllm == "server" and samples(spec) and hardware.kind == "gpu":
+        return derived(max(1, hardware.world - 1), "world.gpu.server", **values)
     if hardware.nodes > 1:
         values["nodes"] = hardware.nodes
         return derived(hardware.world, f"world.{hardware.kind}.nodes", **values)

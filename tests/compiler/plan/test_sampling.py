@@ -133,3 +133,40 @@ def test_the_numbers_of_the_data_choose_the_reward(build: Build) -> None:
     assert exact.rewards is not None
     assert (numeric.rewards.value, numeric.metric.value) == (("numeric",), "numeric_match")
     assert (exact.rewards.value, exact.metric.value) == (("exact",), "exact_match")
+
+
+def test_vllm_takes_its_memory_while_it_generates(build: Build) -> None:
+    """A second copy of the weights and a cache in the training process, or nothing of it there."""
+    spec, facts = build({**GRPO, "/spec/objective/vllm": "colocate"})
+    every = known(facts)
+    assert every is not None
+    beside, alone = make_plan(spec, every), plan(build)
+    generation = beside.memory.parts["generation"]
+    share = beside.decisions.vllm_share
+
+    assert share is not None
+    assert (
+        generation["copies"] == 2 * every.model.parameters == share.because.values["weights_bytes"]
+    )
+    assert generation["cache"] == share.because.values["cache_bytes"]
+    needed = share.because.values["needed_bytes"]
+    assert sum(generation.values()) - generation["static"] == needed
+    assert share.value * every.hardware.memory_bytes >= needed
+    assert "reference" not in alone.memory.phases  # it has no pass without gradients
+    assert "reference" in beside.memory.phases  # its own log-probabilities
+    assert alone.decisions.vllm_share is None
+
+
+def test_a_server_has_the_last_gpu(build: Build) -> None:
+    """Of four, three train; they generate nothing, and the server holds the answers of all."""
+    spec, facts = build({**GRPO, "/spec/objective/vllm": "server", "/facts/hardware/count": 4})
+    every = known(facts)
+    assert every is not None
+    made = make_plan(spec, every)
+    share = made.decisions.vllm_share
+
+    assert made.decisions.world.value == 3
+    assert "less the one that generates" in sentence(made.decisions.world.because)
+    assert "generation" not in made.memory.phases
+    assert share is not None
+    assert share.value == 0.9
