@@ -374,11 +374,12 @@ def renders_template(source: BundleSource) -> bool:
 def _reward_uses(source: BundleSource) -> dict[str, bool]:
     """Return the choices of generated answers; all false if none are generated."""
     spec, sampled = source.spec, samples(source.spec)
+    share = source.plan.decisions.vllm_share
     rewards = find_rewards(spec, source.facts.data) if sampled else ()
     return {
         "sampled": sampled,
-        "vllm": sampled and spec.objective.vllm != "off",
-        "vllm_server": sampled and spec.objective.vllm == "server",
+        "vllm": share is not None,
+        "vllm_server": share is not None and spec.objective.vllm == "server",
         "anchored": (
             source.plan.decisions.beta is not None
             and (not sampled or sampling_reference(spec) != "none")
