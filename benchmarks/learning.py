@@ -80,8 +80,8 @@ SPECS: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "cpo": {
         **_PAIRS,
-        "objective": {"type": "cpo", "beta": 0.5},
-        "training": {**_FEW, "epochs": 2, "learning_rate": 0.001},
+        "objective": {"type": "cpo", "beta": 0.1},
+        "training": {**_FEW, "epochs": 4, "learning_rate": 0.001},
     },
     "simpo": {
         **_PAIRS,
