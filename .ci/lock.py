@@ -28,7 +28,7 @@ PYTHONS = ("3.11", "3.12", "3.13")
 LEFT_OPEN = ("triton", "setuptools")
 # What wants another version of something than the tested set has, and of what: a bundle that uses
 # it is locked with that one in its place.
-APART = {"trackio": ("pillow",)}
+APART = {"trackio": ("pillow",), "vllm": ("numpy<2.4", "setuptools<81")}
 
 
 def main() -> None:
@@ -39,7 +39,9 @@ def main() -> None:
         start(folder / "venv/bin/python", "-m", "pip", "install", "--quiet", RESOLVER)
         packages = lock(folder, without=tuple(APART), open_to=())
         instead = {
-            name: difference(lock(folder, without=(), open_to=others), packages)
+            name: difference(
+                lock(folder, without=tuple({*APART} - {name}), open_to=others), packages
+            )
             for name, others in APART.items()
         }
     data = {
@@ -57,9 +59,10 @@ def lock(folder: Path, *, without: tuple[str, ...], open_to: tuple[str, ...]) ->
     pins = (f"{name}=={version}\n" for name, version in PINS.items() if name not in without)
     (folder / "pins.txt").write_text("".join(pins), encoding="utf-8")
     text = (ROOT / ".ci" / "constraints.txt").read_text(encoding="utf-8")
-    left_open = (*LEFT_OPEN, *(f"{name}==" for name in open_to))
-    kept = (line for line in text.splitlines() if not line.startswith(left_open))
-    (folder / "constraints.txt").write_text("\n".join(kept), encoding="utf-8")
+    names = (re.split(r"[<=>]", bound)[0] for bound in open_to)
+    left_open = (*LEFT_OPEN, *(f"{name}==" for name in names))
+    kept = [line for line in text.splitlines() if not line.startswith(left_open)]
+    (folder / "constraints.txt").write_text("\n".join([*kept, *open_to]), encoding="utf-8")
     return merge([resolve(folder, python) for python in PYTHONS])
 
 

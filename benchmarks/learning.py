@@ -6,8 +6,8 @@
 
 Every run is a compiled bundle, started by its `run.sh`. The script makes the model: a Llama with
 0.6 million random weights and a sentencepiece tokenizer trained on GSM8K. Preference objectives
-start from a bundle that was trained to write solutions, `grpo` from one that was trained a little
-on reading off results. Reads ../shared/data, or the data folder that FTC_SHARED names.
+start from a bundle that was trained to write solutions, `grpo` and `rloo` from one that was trained
+a little on reading off results. Reads ../shared/data, or the data folder that FTC_SHARED names.
 """
 
 import argparse
@@ -26,6 +26,7 @@ from typing import Any, Final
 
 from benchmarks.gsm8k import DATA, make_model
 from benchmarks.rehearsals import describe_machine
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 
 REPORT: Final = Path(__file__).with_name("learning.md")
 #: Without learning, one run in twenty is this many standard errors above chance.
@@ -77,6 +78,16 @@ SPECS: Final[Mapping[str, Mapping[str, Any]]] = {
         "objective": {"type": "orpo", "beta": 1},
         "training": {**_FEW, "epochs": 2, "learning_rate": 0.001},
     },
+    "cpo": {
+        **_PAIRS,
+        "objective": {"type": "cpo", "beta": 0.1},
+        "training": {**_FEW, "epochs": 4, "learning_rate": 0.001},
+    },
+    "simpo": {
+        **_PAIRS,
+        "objective": "simpo",
+        "training": {**_FEW, "learning_rate": 0.0005},
+    },
     "reward": {
         **_PAIRS,
         "objective": "reward",
@@ -125,8 +136,26 @@ SPECS: Final[Mapping[str, Mapping[str, Any]]] = {
             "evaluation": {"every_steps": 20},
         },
     },
+    "rloo": {
+        "model": "./results",
+        "data": _RESULTS,
+        "objective": {
+            "type": "rloo",
+            "rewards": ["numeric"],
+            "answer_tokens": 6,
+        },
+        "method": "full",
+        "training": {
+            "max_steps": 200,
+            "global_batch": 128,
+            "micro_batch": 128,
+            "learning_rate": 0.0005,
+            "evaluation": {"every_steps": 20},
+        },
+    },
 }
-PROVEN: Final = ("cpt", "dpo", "kto", "orpo", "reward", "grpo")
+PROVEN: Final = ("cpt", "dpo", "kto", "orpo", "cpo", "simpo", "reward", "grpo", "rloo")
+SAMPLED: Final = tuple(name for name, each in OBJECTIVES.items() if each.samples)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +182,7 @@ class Learned:
         """Return whether the loss fell, if it should, and the metric is better than its bound."""
         beyond = self.reached > self.bound if self.higher_is_better else self.reached < self.bound
         first, last = self.losses
-        return beyond and (last < first or self.objective == "grpo")
+        return beyond and (last < first or self.objective in SAMPLED)
 
 
 def write_inputs(folder: Path, data: Path) -> None:
@@ -264,7 +293,7 @@ def _judge_pairs(bundle: Path, folder: Path) -> _Metric:
     baselines = {"chance": 0.5}
     bound = 0.5 + ONE_SIDED * 0.5 / math.sqrt(rows)
     because = f"chance plus {ONE_SIDED} standard errors of {rows} guesses"
-    if bundle.name == "orpo":  # ORPO's odds have no reference model
+    if bundle.name in ("orpo", "cpo", "simpo"):  # their rewards have no reference model
         start = judge_another(bundle, folder / "solutions/run/merged")["reward_accuracy"]
         baselines["start"] = start
         bound = max(bound, start)
@@ -328,10 +357,13 @@ def _judge_results(bundle: Path, folder: Path) -> _Metric:
 _JUDGES: Final[Mapping[str, Callable[[Path, Path], _Metric]]] = {
     "dpo": _judge_pairs,
     "orpo": _judge_pairs,
+    "cpo": _judge_pairs,
+    "simpo": _judge_pairs,
     "reward": _judge_pairs,
     "kto": _judge_verdicts,
     "cpt": _judge_texts,
     "grpo": _judge_results,
+    "rloo": _judge_results,
 }
 
 
@@ -369,10 +401,10 @@ def report(results: list[Learned]) -> str:
         "",
         "GSM8K (MIT): its questions and solutions, 700 pairs of a right and a wrong solution by",
         "published models, and the last lines of its solutions. A Llama with 0.6 million random",
-        "weights is trained in full. `dpo`, `kto`, `orpo` and `reward` start from a model trained",
-        f"with `sft` on 3,000 solutions, `grpo` from one trained for {steps} steps. The test split",
-        "is held out; rows of one question are in one split. The losses are means of the first and",
-        "the last tenth of the steps.",
+        "weights is trained in full. Objectives of pairs and verdicts start from a model trained",
+        f"with `sft` on 3,000 solutions, `grpo` and `rloo` from one trained for {steps} steps.",
+        "The test split is held out; rows of one question are in one split. The losses are means",
+        "of the first and the last tenth of the steps.",
         "",
         "| objective | rows | held out | steps | loss | metric | baselines | to beat | reached |",
         "| --- | ---: | ---: | ---: | --- | --- | --- | ---: | ---: |",

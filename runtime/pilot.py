@@ -83,7 +83,7 @@ class Pilot:
         )
         trainer.train_dataset = trainer.train_dataset.select(self.order)
         if hasattr(trainer, "num_generations"):
-            trainer.shuffle_dataset = False  # GRPO's own sampler repeats each prompt
+            trainer.shuffle_dataset = False  # the trainer's own sampler repeats each prompt
         else:
             set_sampler(trainer, SequentialSampler(trainer.train_dataset))
         args.max_steps, args.logging_steps = STEPS, 1

@@ -1,4 +1,4 @@
-"""Judges pairs of answers: which one a model finds likelier, and the rewards of DPO and ORPO.
+"""Judges pairs of answers: which one a model finds likelier, and the rewards of objectives.
 
 What was found out about a model is a mapping with the nats and the number of learned tokens of each
 row: `nats` and `tokens` for the chosen answer, `rejected_nats` and `rejected_tokens` for the other.
@@ -45,11 +45,20 @@ def measure_likelier(found: Found) -> dict[str, Measured]:
 
 
 def measure_odds(found: Found, beta: float) -> dict[str, Measured]:
-    """Return the rewards of ORPO: `beta` times the log-probability per token."""
+    """Return the rewards of ORPO and SimPO: `beta` times the log-probability per token."""
     chosen, rejected = (
         [beta * number for number in numbers] for numbers in compute_likelihoods(found)
     )
     return _describe([beta * margin for margin in compute_margins(found)], chosen, rejected)
+
+
+def measure_totals(found: Found, beta: float) -> dict[str, Measured]:
+    """Return the rewards of CPO: `beta` times the log-probability of the whole answer."""
+    chosen, rejected = (
+        [-beta * nats for nats in found[name]] for name in ("nats", "rejected_nats")
+    )
+    margins = [one - other for one, other in zip(chosen, rejected, strict=True)]
+    return _describe(margins, chosen, rejected)
 
 
 def measure_rewards(after: Found, before: Found, beta: float) -> dict[str, Measured]:

@@ -26,6 +26,8 @@ PER_ROW = {
     "dpo",
     "kto",
     "orpo",
+    "cpo",
+    "simpo",
     "embed",
 }  # objectives with a loss per row
 GRADED = {"rouge_l", "chrf"}  # metrics by which an answer is neither right nor wrong

@@ -30,12 +30,14 @@ def keep_tokens(trainer_class: Any, convert: Callable[[Any], Any] = lambda rows:
 
 
 def set_prompts(trainer_class: Any, *splits: Iterable[Mapping[str, Any]]) -> None:
-    """Make GRPO or distillation read the tokens of prompts that prepare.py made, by their texts.
+    """Make GRPO, RLOO or distillation read the tokens of prompts that prepare.py has made.
+
+    They are found by their texts.
 
     The rows of `splits` have a `prompt` and its `prompt_ids`.
 
-    `_tokenize_prompts` of grpo_trainer.py and distillation_trainer.py would render the chat
-    template again.
+    `_tokenize_prompts` of grpo_trainer.py, rloo_trainer.py and distillation_trainer.py would
+    render the chat template again.
     """
     tokens = {row["prompt"]: row["prompt_ids"] for split in splits for row in split}
     trainer_class._tokenize_prompts = lambda _trainer, texts: (  # noqa: SLF001
@@ -70,10 +72,10 @@ def set_prompts_and_answers(
 
 
 def set_pairs(trainer_class: Any) -> None:
-    """Make ORPO read pairs of answers that prepare.py has tokenized.
+    """Make ORPO or CPO read pairs of answers that prepare.py has tokenized.
 
-    `ORPOTrainer.tokenize_row` of experimental/orpo/orpo_trainer.py is public, but not made to be
-    replaced.
+    `tokenize_row` of experimental/orpo/orpo_trainer.py and experimental/cpo/cpo_trainer.py is
+    public, but not made to be replaced.
     """
 
     def tokenize_row(_trainer: Any, row: Any, model: Any = None) -> dict[str, list[int]]:
@@ -90,9 +92,9 @@ def set_pairs(trainer_class: Any) -> None:
 
 
 def find_evaluation_metrics(trainer: Any) -> dict[str, list[float]]:
-    """Return where GRPO collects the metrics of each batch of an evaluation.
+    """Return where GRPO or RLOO collects the metrics of each batch of an evaluation.
 
-    `GRPOTrainer._metrics` is averaged before it is logged; the rewards' variance needs all of it.
+    `_metrics` of the trainer is averaged before it is logged; the rewards' variance needs all.
     """
     found: dict[str, list[float]] = trainer._metrics["eval"]  # noqa: SLF001
     return found

@@ -18,6 +18,7 @@ Packing = Literal["none", "best-fit"]
 Overlong = Literal["drop", "truncate"]
 LossOn = Literal["completion", "last_turn", "all"]
 Match = Literal["exact", "numeric"]
+Vllm = Literal["off", "colocate", "server"]
 PolicyLoss = Literal["dapo", "bnpo", "grpo", "dr_grpo"]
 Reference = Literal["precomputed", "adapter_off", "copy"]
 Pooling = Literal["mean", "cls", "lasttoken"]
@@ -51,7 +52,19 @@ BestBy = Literal["loss", "metric"]
 Strategy = Literal["ddp", "zero1", "zero2", "zero3", "fsdp"]
 Offload = Literal["none", "optimizer", "parameters"]
 ObjectiveType = Literal[
-    "sft", "cpt", "dpo", "kto", "orpo", "classification", "reward", "grpo", "distill", "embed"
+    "sft",
+    "cpt",
+    "dpo",
+    "kto",
+    "orpo",
+    "cpo",
+    "simpo",
+    "classification",
+    "reward",
+    "grpo",
+    "rloo",
+    "distill",
+    "embed",
 ]
 TeacherQuantization = Literal["none", "nf4"]
 PreferenceLoss = Literal[
@@ -342,9 +355,10 @@ class Objective:
     """What the model learns.
 
     `sft`: write the answers in the data. `cpt`: continue text. `dpo`: prefer one answer over
-    another. `kto`: write what was rated good and avoid what was rated bad. `orpo`: learn answers
-    and preferences at once. `grpo`: find answers that earn a reward. `distill`: predict as a larger
-    model does. `embed`: turn texts into vectors, so that those that belong together are close.
+    another. `kto`: write what was rated good and avoid what was rated bad. `orpo`, `cpo`: learn
+    answers and preferences at once. `simpo`: prefer answers by their mean log-probability. `grpo`,
+    `rloo`: find answers that earn a reward. `distill`: predict as a larger model does. `embed`:
+    turn texts into vectors, so that those that belong together are close.
     """
 
     type: ObjectiveType = "sft"
@@ -352,11 +366,14 @@ class Objective:
     in the data. `cpt` is continued pretraining on text, which is split into pieces of
     `data.max_length` tokens without losing any. `dpo`: prefer the chosen answer of each pair to the
     rejected one. `kto`: the same, from single answers rated good or bad. `orpo`: write the chosen
-    answer and prefer it, in one run and without a reference model. `grpo`: generate answers and
-    learn from the ones that earn a reward. `distill`: generate answers and learn to give each next
-    token the probability that a teacher gives it. `embed`: turn texts into vectors for search,
-    close for texts that belong together; a pair is `data.columns.prompt` and `completion`, with
-    `score` if it is scored, a triplet `prompt`, `chosen` and `rejected`.
+    answer and prefer it, in one run and without a reference model. `cpo`: the same, with the loss
+    of `dpo` without its reference. `simpo`: prefer the chosen answer by a margin, per token and
+    without a reference model. `grpo`: generate answers and learn from the ones that earn a reward.
+    `rloo`: the same, with the mean reward of the other answers as the baseline. `distill`: generate
+    answers and learn to give each next token the probability that a teacher gives it. `embed`: turn
+    texts into vectors for search, close for texts that belong together; a pair is
+    `data.columns.prompt` and `completion`, with `score` if it is scored, a triplet `prompt`,
+    `chosen` and `rejected`.
     """
     loss_on: LossOn = "completion"
     """Which tokens are learned: those of every answer, those of the last answer of a conversation,
@@ -368,7 +385,7 @@ class Objective:
     weight, and the others keep 1. `auto` decides by the number of rows per label.
     """
     rewards: tuple[Match | Reward, ...] | Auto = "auto"
-    """How an answer of the model is rewarded (`grpo` only). `exact`: it equals the reference,
+    """How an answer of the model is rewarded (`grpo` and `rloo`). `exact`: it equals the reference,
     ignoring white space and case. `numeric`: its last number equals the reference's last number.
     Otherwise a regular expression that must be found in the answer, a JSON Schema that the answer
     must satisfy, or functions of a Python file, which is copied into the bundle and run there. Each
@@ -377,17 +394,22 @@ class Objective:
     teacher: Teacher = Teacher()
     num_generations: int | Auto = "auto"
     """The number of answers that the model generates for each prompt. The reward of each answer is
-    compared with their mean. The global batch counts answers and must be a multiple of this number
-    (`grpo` only).
+    compared with their mean, in `rloo` with the mean of the others. The global batch counts answers
+    and must be a multiple of this number (`grpo` and `rloo`).
     """
     temperature: float = 1.0
     """The sampling temperature of the generated answers; 1 samples from the model's own
-    probabilities (`grpo` and `distill`). In `distill` the divergence is that of the probabilities
-    at this temperature too.
+    probabilities (`grpo`, `rloo` and `distill`). In `distill` the divergence is that of the
+    probabilities at this temperature too.
     """
     answer_tokens: int | Auto = "auto"
-    """The maximum number of tokens in a generated answer. Longer answers are cut off (`grpo` and
-    `distill`).
+    """The maximum number of tokens in a generated answer. Longer answers are cut off (`grpo`,
+    `rloo` and `distill`).
+    """
+    vllm: Vllm = "off"
+    """Whether vLLM generates the answers (`grpo` and `rloo`). `off`: transformers generates them.
+    `colocate`: vLLM runs in the training processes, with a second copy of the weights while it
+    generates. `server`: vLLM's own server runs on the last GPU, and the others train.
     """
     policy_loss: PolicyLoss = "dapo"
     """How the loss of the generated answers is averaged (`grpo` only): `dapo` over all tokens of a
@@ -400,10 +422,11 @@ class Objective:
     """
     beta: float | Auto = "auto"
     """How strongly the model is kept close to its reference: with a higher beta it changes less.
-    `orpo` has no reference; there, beta is the weight of the preference term (the paper's lambda).
-    In `grpo` it is the weight of the KL penalty against the base model, by default 0. In `distill`
-    it selects the divergence, from 0 to 1: 0 is the forward KL (cover all that the teacher says), 1
-    the reverse KL (say only what the teacher would), 0.5 the Jensen-Shannon divergence.
+    `orpo`, `cpo` and `simpo` have no reference; in `orpo` beta is the weight of the preference term
+    (the paper's lambda), in `cpo` and `simpo` the scale of the rewards. In `grpo` and `rloo` it is
+    the weight of the KL penalty against the base model, by default 0. In `distill` it selects the
+    divergence, from 0 to 1: 0 is the forward KL (cover all that the teacher says), 1 the reverse KL
+    (say only what the teacher would), 0.5 the Jensen-Shannon divergence.
     """
     reference: Reference | Auto = "auto"
     """How the reference log-probabilities are computed. `precomputed`: in one pass before training.
@@ -413,6 +436,14 @@ class Objective:
     label_smoothing: float | Auto = "auto"
     """The expected fraction of pairs with the labels the wrong way round (losses `robust` and
     `exo_pair` only).
+    """
+    margin: float | Auto = "auto"
+    """By how much the reward of the chosen answer should exceed that of the rejected one (`simpo`).
+    A reward is beta times the mean log-probability of the answer's tokens; auto takes half of beta.
+    """
+    answer_weight: float | Auto = "auto"
+    """The weight in the loss of learning the chosen answers themselves, beside preferring them
+    (`cpo` and `simpo`). auto is 1 for `cpo` and 0 for `simpo`, as in their papers.
     """
     desirable_weight: float | Auto = "auto"
     """The weight in the loss of an answer that was rated good; auto balances good and bad answers.
@@ -459,7 +490,7 @@ class Method:
     """LoRA's updates are scaled by alpha divided by rank (lora and qlora)."""
     dropout: float = 0.05
     """The fraction of LoRA's inputs that is set to zero during training (lora and qlora). Trainers
-    of preference pairs, reward models and `grpo` turn it off.
+    of preference pairs, reward models, `grpo` and `rloo` turn it off.
     """
     targets: Literal["all-linear", "attention"] | tuple[str, ...] | Auto = "auto"
     """Which linear layers get LoRA matrices (lora and qlora): all of them, those of attention, or a
@@ -526,7 +557,7 @@ class Evaluation:
     """
     answered_rows: int = 64
     """The number of validation rows that are answered at each evaluation, if the best checkpoint is
-    chosen by the metric or by the rewards of `grpo`.
+    chosen by the metric or by the rewards of `grpo` and `rloo`.
     """
     samples: int = 0
     """The number of validation rows that the model answers at each evaluation. The answers are

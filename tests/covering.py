@@ -90,7 +90,8 @@ REFUSED_BY: Mapping[str, Callable[[Mapping[str, str]], bool]] = {
         and case.get("export", "none") != "none"
     ),
     "FTC593": lambda case: (
-        case["objective"] in ("grpo", "distill") and case.get("sharding", "").startswith("zero3")
+        OBJECTIVES[case["objective"]].samples  # type: ignore[index]
+        and case.get("sharding", "").startswith("zero3")
     ),
     "FTC674": lambda case: (
         case.get("method") in ("full", "freeze") and case.get("export") == "adapter"
@@ -185,7 +186,7 @@ def _needed(objective: str) -> dict[str, Any]:
         return {"teacher": "./teacher", "answer_tokens": 8}
     few = {"num_generations": 4, "answer_tokens": 8}
     half = {"regex": "^[^a-z]*[a-m]"}  # of all random answers, so that some get more than others
-    return {"rewards": [half], **few} if objective == "grpo" else {}
+    return {"rewards": [half], **few} if OBJECTIVES[objective].rewards else {}  # type: ignore[index]
 
 
 def _say(role: str, content: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 
 from ftc.compiler.compilation import Compilation
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.resolve.resolver import Resolver
 from ftc.spec.document import Document
 from ftc.spec.expectation import words_of
@@ -25,12 +26,16 @@ FORMS: Final = {
     "cpt": "stories.csv",
     "dpo": "pairs.csv",
     "orpo": "pairs.csv",
+    "cpo": "pairs.csv",
+    "simpo": "pairs.csv",
     "reward": "pairs.csv",
     "kto": "verdicts.csv",
 }
+SAMPLED: Final = frozenset(name for name, each in OBJECTIVES.items() if each.rewards)
 #: Where the value of `FLIPS` is the one that is planned.
 OTHER_FLIPS: Final = {
-    ("training.evaluation.metric", objective): "rouge_l" for objective in ("dpo", "kto", "orpo")
+    ("training.evaluation.metric", objective): "rouge_l"
+    for objective in ("dpo", "kto", "orpo", "cpo", "simpo")
 }
 #: Fields that share a name with a decision about something else: how long test answers may be.
 NAMESAKES: Final = {"objective.answer_tokens"}
@@ -73,7 +78,7 @@ def _spec(field: Field, pointer: str, word: str) -> dict[str, Any]:
         spec = put(spec, "data.source", FORMS.get(word, "tickets.csv"))
         if word == "distill":
             spec = put(spec, "objective.teacher.id", "./model-2")
-        if word == "grpo":
+        if word in SAMPLED:
             spec = put(spec, "objective.rewards", [{"regex": "[a-z]"}])
     return spec
 

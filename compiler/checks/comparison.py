@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.plan.batch.sizes import least_rows
+from ftc.compiler.plan.objective.sampling import rewarded
 
 _MOSTLY = 0.8
 _CLEARLY_LONGER = 1.3
@@ -133,13 +134,14 @@ def test_without_both_kinds(case: Case) -> Iterator[Problem]:
 def _sound_betas(case: Case) -> tuple[float, float]:
     """Return the lowest and the highest beta of published runs.
 
-    DPO, KTO and ORPO: 0.01 to 1 around 0.1. A loss per token: 0.5 to 20 around 5 (Tulu 3).
-    The KL penalty of GRPO: up to 0.5, most often 0.001 to 0.04.
+    DPO, KTO, ORPO and CPO: 0.01 to 1 around 0.1. A loss per token: 0.5 to 20 around 5 (Tulu 3),
+    and 2 to 10 (SimPO).
+    The KL penalty of GRPO and RLOO: up to 0.5, most often 0.001 to 0.05.
     """
     objective = case.spec.objective
-    if objective.type == "grpo":
+    if rewarded(case.spec):
         return 1e-4, 0.5
-    if objective.type == "dpo" and objective.loss == "sigmoid_norm":
+    if objective.type == "simpo" or (objective.type == "dpo" and objective.loss == "sigmoid_norm"):
         return 0.5, 20.0
     return 0.01, 1.0
 
@@ -149,8 +151,8 @@ def beta_off_scale(case: Case) -> Iterator[Problem]:
     """What it is: `objective.beta` is far outside of the values of published runs.
 
     Why it matters: With a high beta a model stays at its reference (`dpo`, `kto`, `grpo`), or
-    learns the preference and forgets the answers (`orpo`). With a low one it drifts away, and its
-    answers fall apart.
+    learns the preference and forgets the answers (`orpo`, `cpo`, `simpo`). With a low one it drifts
+    away, and its answers fall apart.
 
     Example: {"objective": {"type": "dpo", "beta": 10}}
 

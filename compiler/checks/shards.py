@@ -6,6 +6,7 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.plan.objective.sampling import samples
 
 _STRATEGY: Final = "/distribution/strategy"
 _WHOLE_TENSORS: Final = frozenset({"adamw", "sgd"})
@@ -123,7 +124,7 @@ def answers_under_fsdp(case: Case) -> Iterator[Problem]:
     """
     decided = case.plan.decisions
     chosen = case.spec.training.evaluation.best_by == "metric" and decided.metric.value != "none"
-    if _divided(case) and chosen and case.spec.objective.type != "grpo":
+    if _divided(case) and chosen and not samples(case.spec):
         yield problem(
             "/training/evaluation/best_by", fix=(put("/training/evaluation/best_by", "loss"),)
         )

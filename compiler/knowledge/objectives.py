@@ -22,7 +22,9 @@ class Objective:
     which they are tried. `head` is the model's output: the next token, scores, or one vector of a
     text. `sequences` is the number of token sequences per row in a pass. `packs`: its trainer
     accepts packed rows. `splits`: a row that is too long is split into pieces, not cut. `plain`:
-    its texts are read without a chat template.
+    its texts are read without a chat template. `samples`: training generates answers. `rewards`:
+    they are rewarded. `trainer` begins the names of TRL's classes where objectives share a
+    template.
     """
 
     title: str
@@ -33,6 +35,9 @@ class Objective:
     packs: bool = False
     splits: bool = False
     plain: bool = False
+    samples: bool = False
+    rewards: bool = False
+    trainer: str = ""
 
 
 OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
@@ -65,16 +70,43 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         script="orpo",
         forms=("preference",),
         sequences=2,
+        trainer="ORPO",
+    ),
+    "cpo": Objective(
+        title="contrastive preference optimisation",
+        script="orpo",
+        forms=("preference",),
+        sequences=2,
+        trainer="CPO",
+    ),
+    "simpo": Objective(
+        title="simple preference optimisation",
+        script="orpo",
+        forms=("preference",),
+        sequences=2,
+        trainer="CPO",
     ),
     "grpo": Objective(
         title="group relative policy optimisation",
         script="grpo",
         forms=("chat", "instruction", "prompt_completion"),
+        samples=True,
+        rewards=True,
+        trainer="GRPO",
+    ),
+    "rloo": Objective(
+        title="REINFORCE with a leave-one-out baseline",
+        script="grpo",
+        forms=("chat", "instruction", "prompt_completion"),
+        samples=True,
+        rewards=True,
+        trainer="RLOO",
     ),
     "distill": Objective(
         title="on-policy distillation from a teacher",
         script="distill",
         forms=("chat", "instruction", "prompt_completion"),
+        samples=True,
     ),
     "classification": Objective(
         title="sequence classification",

@@ -16,6 +16,7 @@ from ftc.compiler.plan.method.precision import (
     decide_storage,
 )
 from ftc.compiler.plan.objective.comparison import decide_class_weights
+from ftc.compiler.plan.objective.engine import decide_engine
 from ftc.compiler.plan.objective.sampling import (
     decide_sampling,
 )
@@ -86,6 +87,7 @@ def gather_decisions(decided: Decided) -> Decisions:
         **_training(decided),
         **_objective(frame),
         teacher_bytes=decide_teacher_bytes(decided.job),
+        **_engine(decided),
         **_evaluation(frame, metric),
         **{name: _held(frame.adapter, field) for name, field in _OF_ADAPTER.items()},
         **{name: _held(verification, field) for name, field in _OF_VERIFICATION.items()},
@@ -198,6 +200,8 @@ def _objective(frame: Frame) -> dict[str, Any]:
         "pair_smoothing": comparison.smoothing,
         "desirable_weight": comparison.desirable_weight,
         "undesirable_weight": comparison.undesirable_weight,
+        "margin": comparison.margin,
+        "answer_weight": comparison.answer_weight,
         "class_weights": decide_class_weights(spec, data),
         "rewards": sampling.rewards,
         "num_generations": sampling.generations,
@@ -210,6 +214,12 @@ def _objective(frame: Frame) -> dict[str, Any]:
         "query_prompt": vectors.query_prompt,
         "document_prompt": vectors.document_prompt,
     }
+
+
+def _engine(decided: Decided) -> dict[str, Any]:
+    frame = decided.frame
+    engine = decide_engine(frame.spec, decided.job, frame.facts.hardware)
+    return {"vllm": engine.vllm, "vllm_share": engine.share}
 
 
 def _evaluation(frame: Frame, metric: Decision[Metric]) -> dict[str, Any]:

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from ftc.compiler.knowledge.architecture import Shape
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.plan import Recomputing, Sharding
 from ftc.compiler.plan.software import PINNED, Stack
-from ftc.spec.sections import Attention, Offload
+from ftc.spec.sections import Attention, ObjectiveType, Offload, Vllm
 
 # How a frozen base is stored; "int8" is bitsandbytes' LLM.int8. GPTQ is here for published runs; no
 # spec can ask for it ("gptq-4" has a scale per 128 weights, "gptq-4-row" one per output).
@@ -18,15 +19,12 @@ Optimizer = Literal[
     "adamw", "adamw-8bit", "paged-adamw", "paged-adamw-8bit", "lion", "lion-8bit", "paged-lion",
     "paged-lion-8bit", "adafactor", "sgd",
 ]  # fmt: skip
-Objective = Literal[
-    "sft", "cpt", "dpo", "kto", "orpo", "reward", "classification", "grpo", "distill", "embed"
-]
 # Where the reference's log-probabilities come from: none are needed; a second, frozen model; the
 # base with its adapter switched off; they are computed before training.
 Reference = Literal["none", "copy", "adapter_off", "precomputed"]
 
 # Objectives that compare two texts of a row: they are one batch of twice the rows.
-PAIRED: Final = frozenset({"dpo", "orpo", "reward", "embed"})
+PAIRED: Final = frozenset(name for name, each in OBJECTIVES.items() if each.sequences == 2)  # noqa: PLR2004 - a pair
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +50,11 @@ class Job:
     says whether the output head is trained; None means that it is if `full`.
 
     `length_tokens` is the length of one sequence: prompt and answer, the longer of a pair, a packed
-    row. `answer_tokens` of it are generated, under GRPO and distillation. `eval_micro` are the rows
-    per pass of an evaluation, 0 for `micro`; `eval_length_tokens` is their length, 0 for
-    `length_tokens`, as packed rows are longer. `smoothed` says whether the loss has label
-    smoothing. `teacher` is the model whose probabilities are learned, under distillation.
+    row. `answer_tokens` of it are generated, under GRPO, RLOO and distillation. `eval_micro` are
+    the rows per pass of an evaluation, 0 for `micro`; `eval_length_tokens` is their length, 0 for
+    `length_tokens`, as packed rows are longer. `engine` generates the answers. `smoothed` says
+    whether the loss has label smoothing. `teacher` is the model whose probabilities are learned,
+    under distillation.
 
     `world` counts the processes of all `nodes`. `nvme` says whether offloaded states are on a disk.
     `workspace_bytes` is that of cuBLAS, inside torch's allocator.
@@ -86,11 +85,12 @@ class Job:
     workspace_bytes: int = 0
     eval_micro: int = 0
     eval_length_tokens: int = 0
-    objective: Objective = "sft"
+    objective: ObjectiveType = "sft"
     reference: Reference = "none"
     smoothed: bool = False
     answer_tokens: int = 0
     teacher: Teacher | None = None
+    engine: Vllm = "off"
     frozen_layers: int = 0
     saved_parameters: int = 0
     saves_embedding: bool = False

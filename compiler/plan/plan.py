@@ -24,6 +24,7 @@ from ftc.spec.sections import (
     Reference,
     Schedule,
     TeacherQuantization,
+    Vllm,
 )
 
 # fsdp is PyTorch's FSDP2
@@ -105,6 +106,8 @@ class Decisions:
     pair_smoothing: Decision[float] | None
     desirable_weight: Decision[float] | None
     undesirable_weight: Decision[float] | None
+    margin: Decision[float] | None
+    answer_weight: Decision[float] | None
     class_weights: Decision[Weights] | None
     rewards: Decision[tuple[str, ...]] | None
     num_generations: Decision[int] | None
@@ -117,6 +120,8 @@ class Decisions:
     similarity_scale: Decision[float] | None
     query_prompt: Decision[str | None] | None
     document_prompt: Decision[str | None] | None
+    vllm: Decision[Vllm] | None
+    vllm_share: Decision[float] | None
     metric: Decision[Metric]
     best_by: Decision[BestBy]
     answered_rows: Decision[int] | None

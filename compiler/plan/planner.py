@@ -92,7 +92,7 @@ def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
 
     Rows are arranged as the spec says, and one by one where it leaves that open.
     """
-    world = decide_world(facts)
+    world = decide_world(spec, facts)
     max_length = decide_max_length(spec, facts.model, facts.data)
     length = max_length.value
     splits = decide_splits(spec, facts.data, length)

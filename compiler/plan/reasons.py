@@ -86,6 +86,11 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "rewards.numeric": "{share} of the answers in the data contain a number; the last one is "
     "compared",
     "rewards.exact": "answers are compared with those in the data, ignoring case and white space",
+    "vllm_share.colocate": "{needed_bytes} while it generates: {weights_bytes} for a second copy "
+    "of the weights, {cache_bytes} for keys and values; asleep, it needs none of them",
+    "vllm_share.server": "of the last GPU, which is its own; it needs {needed_bytes}: "
+    "{weights_bytes} for the weights, {cache_bytes} for keys and values",
+    "generations.left_out": "as in RLOO's paper: an answer is compared with the mean of the others",
     "generations.usual": "TRL's default: enough answers for their mean reward to be a baseline",
     "beta.reverse": "TRL's default, the reverse KL: the model learns to say only what the teacher "
     "would say",
@@ -132,6 +137,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "answer_tokens.labels": "the longest label has {characters} characters",
     "answer_tokens.open": "room for a short answer of free text",
     "world.gpu": "one process per GPU of {count}x {hardware}",
+    "world.gpu.server": "one process per GPU of {count}x {hardware}, less the one that generates",
     "world.gpu.nodes": "one process per GPU of {nodes} nodes, each with {count}x {hardware}",
     "world.cpu.nodes": "{count} {count:process|processes} on each of {nodes} nodes",
     "calibration.measured": "measured by a pilot on this machine: memory x {memory}, time x "
@@ -298,6 +304,10 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "weight.one": "{rows} answers of this kind and {others} of the other: the rarer kind gets "
     "more weight",
     "weight.balanced": "{rows} answers of this kind weigh as much as {others} of the other",
+    "beta.simpo": "the lower end of SimPO's recipes; the rewards are means over tokens",
+    "margin.share": "half of beta, where SimPO's recipes begin: {beta}",
+    "answer_weight.cpo": "as in the CPO paper: the chosen answers are learned as well",
+    "answer_weight.simpo": "as in the SimPO paper: only the preference is learned",
     "beta.usual": "the value in the experiments of the DPO paper",
     "beta.normalised": "the loss is per token and not per answer, so this is higher than the "
     "usual 0.1",

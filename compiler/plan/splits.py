@@ -71,7 +71,7 @@ def decide_metric(spec: Spec, data: DataFacts) -> Decision[Metric]:
             return "none", Because(key="metric.vectors")
         if spec.objective.type == "classification":
             return "macro_f1", Because(key="metric.classes", values={"labels": len(data.labels)})
-        if spec.objective.type == "grpo":
+        if OBJECTIVES[spec.objective.type].rewards:
             return _rewarded_metric(spec, data)
         if data.labels:
             return "accuracy", Because(key="metric.labels", values={"labels": len(data.labels)})
@@ -88,7 +88,7 @@ def decide_best_by(spec: Spec) -> Decision[BestBy]:
     pointer = "/training/evaluation/best_by"
     if spec.objective.type == "classification" and pointer not in spec.said:
         return derived("metric", "best_by.classes")
-    if spec.objective.type == "grpo":
+    if OBJECTIVES[spec.objective.type].rewards:
         return derived("metric", "best_by.reward")
     return keep(spec, pointer, spec.training.evaluation.best_by)
 
@@ -96,7 +96,7 @@ def decide_best_by(spec: Spec) -> Decision[BestBy]:
 def decide_answered_rows(spec: Spec, splits: Splits) -> Decision[int] | None:
     """Decide how many validation rows are answered per evaluation; None where the loss selects."""
     evaluation = spec.training.evaluation
-    sampled = spec.objective.type == "grpo"
+    sampled = OBJECTIVES[spec.objective.type].rewards
     if (evaluation.best_by == "loss" and not sampled) or spec.objective.type == "classification":
         return None
     rows = splits.validation.value

@@ -7,6 +7,7 @@ from typing import Any, Final
 from ftc.compiler.knowledge.objectives import OBJECTIVES, gives_vectors
 from ftc.compiler.render.accelerate import accelerate_config
 from ftc.compiler.render.deepspeed import deepspeed_config
+from ftc.compiler.render.engine import engine_config
 from ftc.compiler.render.file import Language
 from ftc.compiler.render.image import devcontainer, dockerignore, write_dockerfile
 from ftc.compiler.render.launch import sky_task, trainjob
@@ -144,6 +145,13 @@ ARTIFACTS: Final = (
         about="the JSON Schema that answers must match",
         data=lambda source: source.answer_schema,
         when=lambda uses: uses.reward_schema,
+    ),
+    Artifact(
+        name="vllm.json",
+        language="json",
+        about="what vLLM is given, which generates the answers",
+        data=engine_config,
+        when=lambda uses: uses.vllm,
     ),
     _script(
         "harness.py",

@@ -39,6 +39,7 @@ _NEEDED_BY: Final[Mapping[str, str]] = {
     "expert_targets": "experts",
     "labels": "classes",
     "lora_init": "lora_init",
+    "pair_loss": "margin",
     "quant_storage": "quant_storage",
     "system": "system",
     "token_tables": "token_rows",
@@ -68,6 +69,7 @@ def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
             "restarts": Word(str(_RESTARTS)),
             **launch_words(source),
             **passed_words(uses),
+            **_trainer_words(source),
             **form_words(uses),
             "asked": Word("messages" if uses.template else "prompt"),
             "python": Word("python3" if uses.container else "python"),
@@ -90,6 +92,12 @@ def neutralize(context: Mapping[str, Any]) -> dict[str, Any]:
         "value": dict.fromkeys(context["value"], Literal(...)),
         "why": dict.fromkeys(context["why"], Comment("a reason")),
     }
+
+
+def _trainer_words(source: BundleSource) -> dict[str, Word]:
+    """Return what begins the names of TRL's classes, where a template serves several of them."""
+    name = OBJECTIVES[source.spec.objective.type].trainer
+    return {"trainer": Word(name), "trainer_module": Word(name.lower())} if name else {}
 
 
 def _model_class(uses: Uses) -> str:
@@ -167,6 +175,7 @@ def _spec_values(source: BundleSource) -> dict[str, Any]:
         **reward_values(source),
         **_teacher_values(source),
         "labels": tuple(label.name for label in data.labels),
+        "pair_loss": spec.objective.type,
         "system": spec.data.system,
         "template_options": spec.data.template_options,
         "max_rows": spec.data.max_rows,

@@ -197,6 +197,8 @@ def _objective_uses(source: BundleSource) -> dict[str, bool]:
         ),
         "referred": decided.reference is not None,
         "rewards": decided.beta is not None and not samples(spec),
+        "margin": decided.margin is not None,
+        "whole_answers": spec.objective.type == "cpo",
         "unpadded": facts.tokenizer.pad is None,
         "best_by_margin": (
             spec.objective.type in PAIRING
@@ -404,10 +406,13 @@ def renders_template(source: BundleSource) -> bool:
 def _reward_uses(source: BundleSource) -> dict[str, bool]:
     """Return the choices of generated answers; all false if none are generated."""
     spec, earns = source.spec, rewarded(source.spec)
+    share = source.plan.decisions.vllm_share
     rewards = find_rewards(spec, source.facts.data) if earns else ()
     return {
         "sampled": samples(spec),
         "rewarded": earns,
+        "vllm": share is not None,
+        "vllm_server": share is not None and spec.objective.vllm == "server",
         "anchored": (
             source.plan.decisions.beta is not None
             and (not earns or sampling_reference(spec) != "none")

@@ -31,6 +31,7 @@ PINS: Final[Mapping[str, str]] = {
     "wandb": "0.31.0",
     "mlflow-skinny": "3.17.2",
     "trackio": "0.43.0",
+    "vllm": "0.30.0",
 }
 
 #: The size of llama-cpp-python's source package.
@@ -51,6 +52,7 @@ _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "wandb": lambda uses: uses.wandb,
     "mlflow-skinny": lambda uses: uses.mlflow,
     "trackio": lambda uses: uses.trackio,
+    "vllm": lambda uses: uses.vllm,
     # of lm-eval: pip rejects the metadata of other versions one by one
     "pytablewriter": lambda uses: uses.harness,
     "rouge-score": lambda uses: uses.rouge_l and (uses.answered or uses.best_by_metric),

@@ -1,4 +1,4 @@
-"""The constants for GRPO's rewards: weights in the order of the functions, patterns and names."""
+"""The constants for rewards of answers: weights in the order of functions, patterns, names."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -85,6 +85,8 @@ class Uses:
     read_in_part: bool
     referred: bool
     rewards: bool
+    margin: bool
+    whole_answers: bool
     unpadded: bool
     best_by_margin: bool
     # generated answers
@@ -101,6 +103,8 @@ class Uses:
     distilled: bool
     teacher_hub: bool
     teacher_4bit: bool
+    vllm: bool
+    vllm_server: bool
     # training
     cpu: bool
     gpu: bool

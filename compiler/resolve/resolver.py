@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ftc.compiler.knowledge.objectives import gives_vectors
+from ftc.compiler.knowledge.objectives import OBJECTIVES, gives_vectors
 from ftc.compiler.resolve.data.facts import resolve_data
 from ftc.compiler.resolve.facts import (
     DataFacts,
@@ -85,7 +85,7 @@ def section_hashes(spec: Spec) -> Mapping[str, str]:
         "tokenizer": tokenizer,
         "objective": spec.objective.type,
     }
-    if spec.objective.type == "grpo":
+    if OBJECTIVES[spec.objective.type].rewards:
         data["rewards"] = spec.objective.rewards
     parts: dict[str, Any] = {
         "model": model,

@@ -1,4 +1,4 @@
-"""Objectives that compare answers, as whole bundles in miniature: DPO, KTO and ORPO.
+"""Objectives that compare answers, as whole bundles in miniature: DPO, KTO, ORPO, CPO, SimPO.
 
 One process runs the stages of all bundles: most of what a stage takes are its imports.
 """
@@ -42,6 +42,12 @@ RUNS: Mapping[str, Mapping[str, Any]] = {
         "training": {**TRAINING, "evaluation": {"every_steps": 12, "best_by": "metric"}},
     },
     "odds": {"data": "pairs.jsonl", "objective": "orpo", "method": "full"},
+    "contrasted": {
+        "data": "pairs.jsonl",
+        "objective": {"type": "cpo", "beta": 1},
+        "method": "full",
+    },
+    "margin": {"data": "pairs.jsonl", "objective": "simpo", "method": "lora"},
     "chained": {
         "model": "./written",
         "data": "pairs.jsonl",

@@ -17,11 +17,13 @@ os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # read once, when ORPO i
 import trl.trainer.utils
 from peft import PeftModel
 from transformers import AutoModelForCausalLM, Trainer
+from trl.experimental.cpo import CPOTrainer
 from trl.experimental.orpo import ORPOTrainer
 from trl.trainer.distillation_trainer import DistillationTrainer
 from trl.trainer.dpo_trainer import DPOTrainer
 from trl.trainer.grpo_trainer import GRPOTrainer
 from trl.trainer.kto_trainer import KTOTrainer
+from trl.trainer.rloo_trainer import RLOOTrainer
 
 from ftc.runtime import trainer_parts, upstream
 
@@ -87,7 +89,7 @@ def test_rows_are_prepared_by_one_method(trainer: Any) -> None:
     assert source(trainer).count("self._prepare_dataset(") >= 2
 
 
-@pytest.mark.parametrize("trainer", [DistillationTrainer, GRPOTrainer])
+@pytest.mark.parametrize("trainer", [DistillationTrainer, GRPOTrainer, RLOOTrainer])
 def test_prompts_are_tokenized_by_one_method(trainer: Any) -> None:
     """It returns tokens, images and more fields."""
     assert names(trainer._tokenize_prompts) == ["self", "prompts"]
@@ -110,10 +112,11 @@ def test_a_distillation_generates_in_one_method() -> None:
     assert trainer._tokenize_prompts(["two?"]) == ([[1, 2]], None, {})
 
 
-def test_pairs_are_tokenized_by_one_method() -> None:
-    """It gets a row, and returns both conversations with the names that ORPO's collator reads."""
-    assert names(ORPOTrainer.tokenize_row) == ["self", "feature", "model"]
-    text = source(ORPOTrainer)
+@pytest.mark.parametrize("trainer", [ORPOTrainer, CPOTrainer])
+def test_pairs_are_tokenized_by_one_method(trainer: Any) -> None:
+    """It gets a row, and returns both conversations with the names that the collator reads."""
+    assert names(trainer.tokenize_row) == ["self", "feature", "model"]
+    text = source(trainer)
     assert "self.tokenize_row" in text
 
     made = type("Made", (), {})
@@ -125,9 +128,10 @@ def test_pairs_are_tokenized_by_one_method() -> None:
     assert pair["rejected_attention_mask"] == [1, 1, 1, 1]
 
 
-def test_metrics_of_an_evaluation_are_collected() -> None:
+@pytest.mark.parametrize("trainer", [GRPOTrainer, RLOOTrainer])
+def test_metrics_of_an_evaluation_are_collected(trainer: Any) -> None:
     """Batch by batch, until they are logged."""
-    text = source(GRPOTrainer)
+    text = source(trainer)
 
     assert 'self._metrics = {"train": defaultdict(list), "eval": defaultdict(list)}' in text
     assert 'self._metrics[mode]["reward_std"]' in text

@@ -21,6 +21,7 @@ _HALF = 2  # the width that the table was measured in
 _INDEX = 8  # int64
 # Per element in fp32: PyTorch's log-sum-exp of an attention head, RMSNorm's upcast input.
 _FP32 = 4
+_ENGINE_BYTES = 2 * 1024**3  # vLLM's CUDA graphs and the activations of a pass
 _TOKEN_TILE = 4096  # trl/kernels/chunked_logprob.py, TOKEN_CHUNK_SIZE
 _VOCABULARY_TILE = 32768  # trl/trainer/utils.py, _CHUNKED_LOGPROB_CHUNK_SIZE
 _HEAD_STATISTICS_BYTES = 40  # fp32 running sums of the fused head, per token
@@ -400,6 +401,31 @@ def cache_bytes(job: Job) -> int:
     layer = 2 * shape.kv_heads * shape.head_dim * job.load_bytes * job.length_tokens
     layers = shape.attention_layers()
     return generated_rows(job) * layer * (layers + 1 if layers else 0)
+
+
+def engine_weights(job: Job) -> int:
+    """Return the bytes of vLLM's own copy of the weights, which it holds in 16 bits."""
+    return _HALF * job.shape.parameters
+
+
+def engine_cache_bytes(job: Job) -> int:
+    """Return the bytes of the keys and values in vLLM's blocks: of all answers of a step.
+
+    A server generates those of all processes.
+    """
+    shape = job.shape
+    rows = generated_rows(job) * (job.world if job.engine == "server" else 1)
+    layer = 2 * shape.kv_heads * shape.head_dim * _HALF * job.length_tokens
+    return rows * layer * shape.attention_layers()
+
+
+def engine_bytes(job: Job) -> int:
+    """Return what vLLM needs of a GPU: weights, keys and values, logits, and its graphs.
+
+    `_ENGINE_BYTES` is an allowance and not measured.
+    """
+    logits = generated_rows(job) * job.shape.vocab * (_HALF + _FP32)
+    return engine_weights(job) + engine_cache_bytes(job) + logits + _ENGINE_BYTES
 
 
 def sampling_bytes(job: Job) -> int:

@@ -9,16 +9,16 @@ from typing import Final, Literal
 
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.knowledge.objectives import OBJECTIVES
-from ftc.compiler.plan.job import PAIRED, Job, Objective
+from ftc.compiler.plan.job import PAIRED, Job
 from ftc.compiler.resolve.facts import DataFacts
-from ftc.spec.sections import Spec
+from ftc.spec.sections import ObjectiveType, Spec
 
 # fused: tiles of logits, as `Stack.loss` says; whole: all of them; scores: a few numbers a row
 # divergence: tiles of the logits of both student and teacher
 Head = Literal["fused", "whole", "scores", "divergence"]
-# trl/experimental/orpo: the logits in fp32 (accelerate's `convert_outputs_to_fp32`), half of them
-# as log-softmax, and on the way back two gradients of all of them: 4 + 2 + 4 + 4; off CUDA, where
-# TRL's kernel is torch's row by row, one more
+# trl/experimental, orpo and cpo: logits in fp32 (accelerate's `convert_outputs_to_fp32`), half of
+# them as log-softmax, and on the way back two gradients of all of them: 4 + 2 + 4 + 4; off CUDA,
+# where TRL's kernel is torch's row by row, one more
 _ORPO_BYTES, _ORPO_CPU_BYTES = 14, 18
 # transformers' `LabelSmoother`: fp32 logits, a shifted copy, log-softmax and its negative
 _SMOOTHED_BYTES: Final = 16
@@ -30,7 +30,7 @@ class Needs:
     """The needs of one objective: its head, and its passes without gradients.
 
     `beside` says whether the reference's pass runs while the policy's activations are kept for
-    their backward pass, as under DPO and KTO. GRPO runs it before.
+    their backward pass, as under DPO and KTO. GRPO and RLOO run it before.
     """
 
     head: Head = "fused"
@@ -39,21 +39,24 @@ class Needs:
     beside: bool = False
 
 
-NEEDS: Final[Mapping[Objective, Needs]] = {
+NEEDS: Final[Mapping[ObjectiveType, Needs]] = {
     "sft": Needs(),
     "cpt": Needs(),
     "dpo": Needs(reference_passes=1, beside=True),
     "kto": Needs(policy_passes=1, reference_passes=2, beside=True),  # ... of mismatched answers too
     "orpo": Needs(head="whole"),
+    "cpo": Needs(head="whole"),
+    "simpo": Needs(head="whole"),
     "reward": Needs(head="scores"),
     "classification": Needs(head="scores"),
     "grpo": Needs(reference_passes=1),
+    "rloo": Needs(policy_passes=1, reference_passes=1),  # the old log-probabilities, at each step
     "distill": Needs(head="divergence"),
     "embed": Needs(head="scores", policy_passes=1),  # GradCache's first pass, of the whole batch
 }
 
 
-def sequences_of(objective: Objective) -> int:
+def sequences_of(objective: ObjectiveType) -> int:
     """Return how many sequences of one row of the data go through the model together."""
     return 2 if objective in PAIRED else 1
 
@@ -105,7 +108,9 @@ def blind_passes(job: Job) -> int:
     """Return how many additional forward passes without gradients a micro-batch costs."""
     needs = NEEDS[job.objective]
     asked = needs.reference_passes if job.reference in _ELSEWHERE else 0
-    return needs.policy_passes + asked + (1 if job.smoothed else 0)
+    # vLLM's log-probabilities differ a little from the trainer's, which computes its own
+    policy = needs.policy_passes or (1 if job.engine != "off" else 0)
+    return policy + asked + (1 if job.smoothed else 0)
 
 
 def asks_beside(job: Job) -> bool:

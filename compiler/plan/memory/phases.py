@@ -6,6 +6,9 @@ from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.activations import (
     cache_bytes,
     checkpoint_bytes,
+    engine_bytes,
+    engine_cache_bytes,
+    engine_weights,
     generated_rows,
     head_bytes,
     held_bytes,
@@ -157,7 +160,15 @@ def _passes_without_gradients(
             "copies": autocast_copies(job),
             "gathered": gathered,
         }
-    if generated_rows(job):
+    if generated_rows(job) and job.engine == "colocate":
+        weights, cache = engine_weights(job), engine_cache_bytes(job)
+        found["generation"] = {
+            "static": static,
+            "copies": weights,
+            "cache": cache,
+            "activations": engine_bytes(job) - weights - cache,
+        }
+    elif generated_rows(job) and job.engine == "off":
         found["generation"] = {
             "static": static,
             "cache": cache_bytes(job),

@@ -14,10 +14,14 @@ RATE_EXPONENT: Final = 0.4
 #: The objectives that compare the model with a reference.
 REFERRING: Final[frozenset[ObjectiveType]] = frozenset({"dpo", "kto"})
 #: The objectives whose trainers switch dropout off.
-COMPARING: Final[frozenset[ObjectiveType]] = REFERRING | {"orpo"}
+COMPARING: Final[frozenset[ObjectiveType]] = REFERRING | {"orpo", "cpo", "simpo"}
+#: Those of them that learn to write the chosen answers as well.
+WRITING: Final[frozenset[ObjectiveType]] = frozenset({"orpo", "cpo"})
 #: The objectives whose rows are answers side by side, and whose trainers switch dropout off.
 PAIRING: Final[frozenset[ObjectiveType]] = COMPARING | {"reward"}
 _NORMALISED_BETA: Final = 5.0
+_SIMPO_BETA: Final = 2.0
+_MARGIN_SHARE: Final = 0.5  # of beta
 _ROBUST_SMOOTHING: Final = 0.1
 _EXO_SMOOTHING: Final = 1e-3
 _UNEVEN: Final = 2.0  # labels of nearly as many rows count nearly alike without weights
@@ -33,14 +37,16 @@ class Comparison:
     smoothing: Decision[float] | None = None
     desirable_weight: Decision[float] | None = None
     undesirable_weight: Decision[float] | None = None
+    margin: Decision[float] | None = None
+    answer_weight: Decision[float] | None = None
 
 
 def decide_comparison(spec: Spec, data: DataFacts) -> Comparison:
     """Return beta, the loss, the weights and where the reference comes from.
 
     Beta is 0.1 as in the experiments of DPO (arXiv 2305.18290, section 6), KTO (2402.01306, section
-    4) and ORPO (2403.07691, section 5), and 5 where log-probabilities are means over tokens (Tulu
-    3, arXiv 2411.15124, section 5).
+    4), ORPO (2403.07691, section 5) and CPO (2401.08417), and 5 where log-probabilities are means
+    over tokens (Tulu 3, arXiv 2411.15124, section 5). SimPO's (2405.14734) are 2 to 2.5.
     """
     objective = spec.objective
     if objective.type not in COMPARING:
@@ -49,17 +55,23 @@ def decide_comparison(spec: Spec, data: DataFacts) -> Comparison:
     def derive_beta() -> tuple[float, Because]:
         if objective.type == "dpo" and objective.loss == "sigmoid_norm":
             return _NORMALISED_BETA, Because(key="beta.normalised")
+        if objective.type == "simpo":
+            return _SIMPO_BETA, Because(key="beta.simpo")
         key = "beta.odds" if objective.type == "orpo" else "beta.usual"
         return 0.1, Because(key=key)
+
+    beta = decide(spec, "/objective/beta", objective.beta, derive_beta)
 
     dpo, kto = objective.type == "dpo", objective.type == "kto"
     return Comparison(
         loss=keep(spec, "/objective/loss", objective.loss) if dpo else None,
-        beta=decide(spec, "/objective/beta", objective.beta, derive_beta),
+        beta=beta,
         reference=decide_reference(spec),
         smoothing=_smoothing(spec) if dpo else None,
         desirable_weight=_weight(spec, data, good=True) if kto else None,
         undesirable_weight=_weight(spec, data, good=False) if kto else None,
+        margin=_margin(spec, beta.value) if objective.type == "simpo" else None,
+        answer_weight=_answer_weight(spec) if objective.type in ("cpo", "simpo") else None,
     )
 
 
@@ -92,11 +104,11 @@ def comparing_rate(spec: Spec, model: ModelFacts) -> tuple[float, Because]:
     5e-7 at 7B for all weights and 5e-6 for an adapter are the rates of Zephyr's recipes for DPO
     (alignment-handbook, `zephyr-7b-beta`: config_full.yaml, config_qlora.yaml). They fall with size
     as Tulu 3's do (`scale_rate`). SmolLM2's DPO has 1e-6 at 360M and 1.7B (the same handbook); this
-    gives 2e-6 and 9e-7. ORPO trains on the answers as well: 8e-6, and 8e-5 for an adapter, are
-    those of TRL's example (`examples/scripts/orpo.py`). The most is half of what
-    supervised fine-tuning takes.
+    gives 2e-6 and 9e-7. ORPO and CPO train on the answers as well: 8e-6, and 8e-5 for an adapter,
+    are those of TRL's examples (`examples/scripts/orpo.py` and `cpo.py`). The most is half of
+    what supervised fine-tuning takes.
     """
-    values, odds = {"parameters": model.parameters}, spec.objective.type == "orpo"
+    values, odds = {"parameters": model.parameters}, spec.objective.type in WRITING
     if spec.method.type in ("full", "freeze"):
         rate = scale_rate(8e-6 if odds else 5e-7, model.parameters, most=5e-5)
         key = "learning_rate.odds_full" if odds else "learning_rate.comparing_full"
@@ -104,6 +116,26 @@ def comparing_rate(spec: Spec, model: ModelFacts) -> tuple[float, Because]:
     rate = scale_rate(8e-5 if odds else 5e-6, model.parameters, most=1e-4)
     key = "learning_rate.odds_adapter" if odds else "learning_rate.comparing_adapter"
     return rate, Because(key=key, values=values)
+
+
+def _margin(spec: Spec, beta: float) -> Decision[float]:
+    """Decide SimPO's target margin: half of beta, where its authors' recipes begin."""
+
+    def derive() -> tuple[float, Because]:
+        return _MARGIN_SHARE * beta, Because(key="margin.share", values={"beta": beta})
+
+    return decide(spec, "/objective/margin", spec.objective.margin, derive)
+
+
+def _answer_weight(spec: Spec) -> Decision[float]:
+    """Decide the weight of the loss on chosen answers: CPO's paper has it, SimPO's does not."""
+
+    def derive() -> tuple[float, Because]:
+        if spec.objective.type == "cpo":
+            return 1.0, Because(key="answer_weight.cpo")
+        return 0.0, Because(key="answer_weight.simpo")
+
+    return decide(spec, "/objective/answer_weight", spec.objective.answer_weight, derive)
 
 
 def _smoothing(spec: Spec) -> Decision[float] | None:

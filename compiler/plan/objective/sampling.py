@@ -4,18 +4,17 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.batch.sizes import Arrangement, Batch, divisors
 from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
 from ftc.compiler.plan.job import Reference
 from ftc.compiler.plan.objective.comparison import scale_rate
 from ftc.compiler.resolve.content.rewards import list_rewards
 from ftc.compiler.resolve.facts import DataFacts, ModelFacts
-from ftc.spec.sections import ObjectiveType, PolicyLoss, Reward, Spec
-
-#: The objectives whose training generates answers.
-SAMPLING: Final[frozenset[ObjectiveType]] = frozenset({"grpo", "distill"})
+from ftc.spec.sections import PolicyLoss, Reward, Spec
 
 _GENERATIONS: Final = 8
+_LEFT_OUT: Final = 4  # of RLOO: each answer is compared with the three others
 _LEAST_PROMPTS, _MOST_PROMPTS = 4, 16  # of a step
 _PROMPTS_SHARE: Final = 100
 _LEAST_TOKENS, _MOST_TOKENS = 64, 1024
@@ -39,22 +38,22 @@ class Sampling:
 
 def samples(spec: Spec) -> bool:
     """Tell whether training samples answers from the model."""
-    return spec.objective.type in SAMPLING
+    return OBJECTIVES[spec.objective.type].samples
 
 
 def rewarded(spec: Spec) -> bool:
     """Tell whether the sampled answers are rewarded."""
-    return spec.objective.type == "grpo"
+    return OBJECTIVES[spec.objective.type].rewards
 
 
 def decide_sampling(spec: Spec, data: DataFacts) -> Sampling:
-    """Decide the rewards and the settings of GRPO (arXiv 2402.03300), as the pinned TRL has them.
+    """Decide the rewards and the settings of GRPO (arXiv 2402.03300) and RLOO (2402.14740).
 
     Distillation (arXiv 2306.13649) has a temperature, and a `beta` that selects the divergence.
 
-    TRL's defaults are eight answers to a prompt, a temperature of 1 and the loss of DAPO (arXiv
-    2503.14476). Without `beta` there is no reference, as in DAPO and in Dr. GRPO (arXiv
-    2503.20783): the rewards are verified, and a reference costs a pass.
+    TRL's defaults for GRPO are eight answers to a prompt, a temperature of 1 and the loss of DAPO
+    (arXiv 2503.14476). RLOO has one loss. Without `beta` there is no reference, as in DAPO and in
+    Dr. GRPO (arXiv 2503.20783): the rewards are verified, and a reference costs a pass.
     """
     objective = spec.objective
     if spec.objective.type == "distill":
@@ -70,7 +69,9 @@ def decide_sampling(spec: Spec, data: DataFacts) -> Sampling:
         rewards=_rewards(spec, data),
         generations=decide_generations(spec),
         temperature=keep(spec, "/objective/temperature", objective.temperature),
-        loss=keep(spec, "/objective/policy_loss", objective.policy_loss),
+        loss=keep(spec, "/objective/policy_loss", objective.policy_loss)
+        if objective.type == "grpo"
+        else None,
         beta=decide(
             spec, "/objective/beta", objective.beta, lambda: (0.0, Because(key="beta.none"))
         ),
@@ -78,13 +79,15 @@ def decide_sampling(spec: Spec, data: DataFacts) -> Sampling:
 
 
 def decide_generations(spec: Spec) -> Decision[int]:
-    """Return the answers per prompt."""
-    return decide(
-        spec,
-        "/objective/num_generations",
-        spec.objective.num_generations,
-        lambda: (_GENERATIONS, Because(key="generations.usual")),
-    )
+    """Return the answers per prompt. RLOO's paper tries two and four, and four is better."""
+
+    def derive() -> tuple[int, Because]:
+        if spec.objective.type == "rloo":
+            return _LEFT_OUT, Because(key="generations.left_out")
+        return _GENERATIONS, Because(key="generations.usual")
+
+    pointer = "/objective/num_generations"
+    return decide(spec, pointer, spec.objective.num_generations, derive)
 
 
 def find_rewards(spec: Spec, data: DataFacts) -> tuple[Reward, ...]:

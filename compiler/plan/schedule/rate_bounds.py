@@ -4,7 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ftc.compiler.plan.objective.comparison import COMPARING, RATE_EXPONENT, RATE_PARAMETERS
+from ftc.compiler.plan.objective.comparison import (
+    COMPARING,
+    RATE_EXPONENT,
+    RATE_PARAMETERS,
+    WRITING,
+)
 from ftc.compiler.plan.objective.sampling import rewarded
 from ftc.compiler.plan.schedule.steps import FROM_SCRATCH_PARAMETERS
 from ftc.compiler.resolve.facts import ModelFacts
@@ -112,7 +117,7 @@ def _one_digit(rate: float) -> float:
 
 def _kind(spec: Spec) -> _Kind:
     objective = spec.objective.type
-    if objective == "orpo":
+    if objective in WRITING:
         return "odds"
     if objective in COMPARING:
         return "pairs"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
-from ftc.compiler.plan.objective.comparison import REFERRING
+from ftc.compiler.plan.objective.comparison import PAIRING
 from ftc.compiler.plan.objective.sampling import samples, sampling_epochs
 from ftc.compiler.plan.splits import Splits
 from ftc.compiler.resolve.facts import HardwareFacts, ModelFacts
@@ -103,7 +103,7 @@ def _epochs(spec: Spec, model: ModelFacts, train_rows: int, per_epoch: int) -> D
 
     def derive() -> tuple[float, Because]:
         values = {"rows": train_rows, "parameters": model.parameters}
-        if spec.objective.type in REFERRING or spec.objective.type == "reward":
+        if spec.objective.type in PAIRING and spec.objective.type != "orpo":
             few = train_rows <= _FEW_PAIRS
             key = "epochs.comparing_few" if few else "epochs.comparing"
             return (2.0 if few else 1.0), Because(key=key, values=values)

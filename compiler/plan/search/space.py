@@ -24,7 +24,7 @@ from ftc.compiler.plan.method.adapter import (
 )
 from ftc.compiler.plan.method.precision import decide_load_dtype, freezes_in_16_bits
 from ftc.compiler.plan.objective.comparison import Comparison
-from ftc.compiler.plan.objective.sampling import sampling_reference
+from ftc.compiler.plan.objective.sampling import rewarded, sampling_reference
 from ftc.compiler.plan.objective.teaching import Teaching
 from ftc.compiler.plan.plan import Memory, Recomputing, Rung, Sharding
 from ftc.compiler.plan.schedule.learning_rate import job_word
@@ -117,6 +117,7 @@ class Frame:
             objective=spec.objective.type,
             reference=reference.value if reference else sampling_reference(spec),
             answer_tokens=self.sampled.value if self.sampled else 0,
+            engine=spec.objective.vllm if rewarded(spec) else "off",
             teacher=self.teaching.teacher,
             stack=self.stack,
         )
@@ -183,10 +184,15 @@ class Frame:
         return measure(job, self.facts.hardware)
 
 
-def decide_world(facts: KnownFacts) -> Decision[int]:
-    """Decide the number of processes: one per GPU of each node, or on a CPU what the spec says."""
+def decide_world(spec: Spec, facts: KnownFacts) -> Decision[int]:
+    """Decide the number of processes: one per GPU of each node, or on a CPU what the spec says.
+
+    The last GPU of the machine is left to vLLM's server, where there is one.
+    """
     hardware = facts.hardware
     values: dict[str, object] = {"count": max(1, hardware.count), "hardware": hardware.name}
+    if spec.objective.vllm == "server" and rewarded(spec) and hardware.kind == "gpu":
+        return derived(max(1, hardware.world - 1), "world.gpu.server", **values)
     if hardware.nodes > 1:
         values["nodes"] = hardware.nodes
         return derived(hardware.world, f"world.{hardware.kind}.nodes", **values)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.resolve.facts import RewardFacts, RewardFault, RewardFunction
 from ftc.compiler.resolve.local_paths import at
 from ftc.compiler.resolve.patterns import SlowPatternError, match_texts
@@ -46,7 +47,7 @@ def list_rewards(spec: Spec) -> tuple[Reward, ...]:
 
 def measure_rewards(spec: Spec, examples: Sequence[Example], *, folder: Path) -> RewardFacts | None:
     """Return how many of the data's answers each reward fits; None where nothing is rewarded."""
-    if spec.objective.type != "grpo":
+    if not OBJECTIVES[spec.objective.type].rewards:
         return None
     answers = [example.answer for example in examples[:MOST_ROWS]]
     found = RewardFacts(

@@ -251,7 +251,8 @@ def _measure(
         markers = looked_up or KnownMarkers()
     else:
         markers = list_markers(loaded, spec.model.new_tokens)
-    contents = look_into(scan, _labels(spec, scan), markers, sampled=spec.objective.type == "grpo")
+    sampled = OBJECTIVES[spec.objective.type].rewards
+    contents = look_into(scan, _labels(spec, scan), markers, sampled=sampled)
     if gives_vectors(spec.objective.type):
         counted, preferences = [pair for pair in count(scan.examples) if pair is not None], None
     else:

@@ -85,7 +85,7 @@ def test_rates_are_those_of_the_recipes(
     assert plan_of(build_known, edits).decisions.learning_rate.value == rate
 
 
-@pytest.mark.parametrize("objective", ["dpo", "kto", "orpo", "grpo", "reward"])
+@pytest.mark.parametrize("objective", ["dpo", "kto", "orpo", "cpo", "simpo", "grpo", "reward"])
 @pytest.mark.parametrize("method", ["full", "lora"])
 def test_every_rate_falls_with_the_size(
     build_known: BuildKnown, objective: str, method: str

@@ -113,12 +113,14 @@ def test_the_reference_is_asked_while_activations_wait() -> None:
 
 
 def test_passes_without_gradients() -> None:
-    """KTO asks policy and reference about mismatched answers as well."""
+    """KTO asks policy and reference about mismatched answers, RLOO the policy before it learns."""
     assert blind_passes(lora(objective="dpo", reference="copy")) == 1
     assert blind_passes(lora(objective="dpo", reference="precomputed")) == 0
     assert blind_passes(lora(objective="kto", reference="adapter_off")) == 3
     assert blind_passes(lora(objective="kto", reference="precomputed")) == 1
     assert blind_passes(lora(objective="grpo", reference="none")) == 0
+    assert blind_passes(lora(objective="rloo", reference="none")) == 1
+    assert blind_passes(lora(objective="rloo", reference="adapter_off")) == 2
     assert blind_passes(lora()) == 0
 
 

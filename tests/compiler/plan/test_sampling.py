@@ -39,6 +39,17 @@ def test_a_step_has_whole_groups(build: Build, group: int) -> None:
     assert decided.micro_batch.value * decided.accumulation.value == 16 * group
 
 
+def test_fewer_answers_are_left_out_of(build: Build) -> None:
+    """RLOO compares four answers, and has one loss; both have no reference by default."""
+    decided = plan(build, objective__type="rloo").decisions
+
+    assert decided.num_generations is not None
+    assert decided.num_generations.value == 4
+    assert decided.policy_loss is None
+    assert decided.beta is not None
+    assert decided.beta.value == 0
+
+
 def test_a_smaller_pass_saves_no_padding(build: Build) -> None:
     """All rows of a step are padded to its longest before they are cut into passes."""
     spec, facts = build(GRPO)
@@ -122,3 +133,40 @@ def test_the_numbers_of_the_data_choose_the_reward(build: Build) -> None:
     assert exact.rewards is not None
     assert (numeric.rewards.value, numeric.metric.value) == (("numeric",), "numeric_match")
     assert (exact.rewards.value, exact.metric.value) == (("exact",), "exact_match")
+
+
+def test_vllm_takes_its_memory_while_it_generates(build: Build) -> None:
+    """A second copy of the weights and a cache in the training process, or nothing of it there."""
+    spec, facts = build({**GRPO, "/spec/objective/vllm": "colocate"})
+    every = known(facts)
+    assert every is not None
+    beside, alone = make_plan(spec, every), plan(build)
+    generation = beside.memory.parts["generation"]
+    share = beside.decisions.vllm_share
+
+    assert share is not None
+    assert (
+        generation["copies"] == 2 * every.model.parameters == share.because.values["weights_bytes"]
+    )
+    assert generation["cache"] == share.because.values["cache_bytes"]
+    needed = share.because.values["needed_bytes"]
+    assert sum(generation.values()) - generation["static"] == needed
+    assert share.value * every.hardware.memory_bytes >= needed
+    assert "reference" not in alone.memory.phases  # it has no pass without gradients
+    assert "reference" in beside.memory.phases  # its own log-probabilities
+    assert alone.decisions.vllm_share is None
+
+
+def test_a_server_has_the_last_gpu(build: Build) -> None:
+    """Of four, three train; they generate nothing, and the server holds the answers of all."""
+    spec, facts = build({**GRPO, "/spec/objective/vllm": "server", "/facts/hardware/count": 4})
+    every = known(facts)
+    assert every is not None
+    made = make_plan(spec, every)
+    share = made.decisions.vllm_share
+
+    assert made.decisions.world.value == 3
+    assert "less the one that generates" in sentence(made.decisions.world.because)
+    assert "generation" not in made.memory.phases
+    assert share is not None
+    assert share.value == 0.9

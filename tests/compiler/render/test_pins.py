@@ -56,11 +56,11 @@ def render_requirements(render_texts: RenderTexts) -> RenderRequirements:
 
 
 def test_pins_are_those_of_the_extras() -> None:
-    """The extras `run`, `gpu` and `trackers` give the packages of a bundle's requirements.txt."""
+    """The extras give the packages of a bundle's requirements.txt."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     pinned = dict(
-        line.split("==") for line in [*extras["run"], *extras["gpu"], *extras["trackers"]]
+        line.split("==") for name in ("run", "gpu", "trackers", "vllm") for line in extras[name]
     )
 
     assert pinned == dict(PINS)
@@ -81,7 +81,7 @@ def test_every_pin_is_locked_at_its_version() -> None:
         if tested.get(name, package.version) != package.version
     }
     of_gpus = {"triton", "setuptools"}  # of torch's build for them, which CI does not have
-    assert others <= of_gpus | {"pillow"}, "which trackio wants older"
+    assert others <= of_gpus | {"numpy", "pillow"}, "which trackio and vllm want older"
 
 
 def test_trackio_is_locked_with_the_pillow_that_it_takes(

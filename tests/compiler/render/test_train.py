@@ -46,6 +46,7 @@ CHOICES = {
     "dpo": "BestCheckpoint(session)",
     "classification": "BestByMetric(session, rows=len(validation_rows))",
     "grpo": "BestByReward(session)",
+    "rloo": "BestByReward(session)",
 }
 
 
@@ -59,7 +60,9 @@ def test_the_best_checkpoint_is_saved_confirmed_and_judged(
     trained = text.index("trainer.train(")
 
     assert f"best = {CHOICES[objective]}" in text
-    assert callbacks == "session, best" + (", FlatRewards(session)" * (objective == "grpo"))
+    assert callbacks == "session, best" + (
+        ", FlatRewards(session)" * (objective in ("grpo", "rloo"))
+    )
     confirmed = text.index("gained = best.confirm(trainer)", trained)
     assert confirmed < text.index("trainer.save_model(") < text.index("**gained")
     assert text.endswith("end_if_worse(run)\n")

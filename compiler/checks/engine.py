@@ -1,0 +1,89 @@
+"""The rules about vLLM, which generates answers (FTC552 to FTC555)."""
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
+
+from collections.abc import Iterator
+from typing import Final
+
+from ftc.compiler.checks.rule import Problem, problem, put, rule
+from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.plan.objective.engine import MOST_SHARE
+from ftc.compiler.plan.objective.sampling import rewarded
+
+_POINTER: Final = "/objective/vllm"
+
+
+def _engine(case: Case) -> str:
+    return case.spec.objective.vllm if rewarded(case.spec) else "off"
+
+
+@rule("FTC552", "vllm-without-gpu", "error", reads=("hardware",))
+def vllm_without_gpu(case: Case) -> Iterator[Problem]:
+    """What it is: vLLM is to generate the answers, and there is no GPU.
+
+    Why it matters: The pinned vLLM is built for CUDA and does not start on a CPU.
+
+    Example: {"hardware": "cpu", "objective": {"type": "grpo", "vllm": "colocate"}}
+
+    Use instead: {"hardware": "cpu", "objective": "grpo"}
+    """
+    if _engine(case) != "off" and case.hardware.kind != "gpu":
+        yield problem(_POINTER, fix=(put(_POINTER, "off"),), mode=_engine(case))
+
+
+@rule("FTC553", "vllm-server-without-own-gpu", "error", reads=("hardware",))
+def vllm_server_without_own_gpu(case: Case) -> Iterator[Problem]:
+    """What it is: vLLM's server is asked for on a machine with one GPU.
+
+    Why it matters: The server receives the trained weights by NCCL, which needs another GPU than
+    the one that trains. In one GPU, vLLM can run inside the training process.
+
+    Example: {"hardware": "1x A100-80GB", "objective": {"type": "grpo", "vllm": "server"}}
+
+    Use instead: {"hardware": "1x A100-80GB", "objective": {"type": "grpo", "vllm": "colocate"}}
+    """
+    alone = case.hardware.kind == "gpu" and case.hardware.world < 2  # noqa: PLR2004 - two GPUs
+    if _engine(case) == "server" and alone:
+        yield problem(_POINTER, fix=(put(_POINTER, "colocate"),), hardware=case.hardware.name)
+
+
+@rule("FTC554", "vllm-beside-unproven-setting", "error", reads=("hardware",))
+def vllm_beside_unproven_setting(case: Case) -> Iterator[Problem]:
+    """What it is: vLLM is combined with a quantized base or several nodes.
+
+    Why it matters: The trainer sends its weights to vLLM after every step, tensor by tensor. Those
+    of a quantized base differ in form from what vLLM loaded, and a bundle's server serves one
+    machine.
+
+    Example: {"method": "qlora", "objective": {"type": "grpo", "vllm": "colocate"}}
+
+    Use instead: {"method": "lora", "objective": {"type": "grpo", "vllm": "colocate"}}
+    """
+    if _engine(case) == "off":
+        return
+    if case.spec.method.type == "qlora":
+        yield problem(_POINTER, message="quantized")
+    if case.hardware.nodes > 1:
+        yield problem(_POINTER, message="nodes", nodes=case.hardware.nodes)
+
+
+@rule("FTC555", "vllm-in-too-little-memory", "error", reads=("hardware", "plan"))
+def vllm_in_too_little_memory(case: Case) -> Iterator[Problem]:
+    """What it is: vLLM needs more of a GPU than it may take: weights, keys and values, and graphs.
+
+    Why it matters: vLLM reserves its share when it starts, and stops where the share does not hold
+    the weights and one answer. With too small a cache it generates the answers in several rounds.
+
+    Example: {"model": "Qwen/Qwen2.5-14B", "hardware": "2x RTX-4090",
+     "objective": {"type": "grpo", "vllm": "server"}}
+
+    Use instead: {"model": "Qwen/Qwen2.5-3B", "hardware": "2x RTX-4090",
+     "objective": {"type": "grpo", "vllm": "server"}}
+    """
+    share = case.plan.decisions.vllm_share
+    if share is None:
+        return
+    needed, capacity = int(share.because.values["needed_bytes"]), case.hardware.memory_bytes
+    if needed > MOST_SHARE * capacity:
+        yield problem(
+            _POINTER, needed=needed, hardware=case.hardware.name, most=round(MOST_SHARE * capacity)
+        )

@@ -1,0 +1,50 @@
+"""What generates the answers: transformers in the training processes, or vLLM beside them."""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from ftc.compiler.plan.decision import Decision, derived, keep
+from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.memory.activations import engine_bytes, engine_cache_bytes, engine_weights
+from ftc.compiler.plan.objective.sampling import rewarded
+from ftc.compiler.resolve.facts import HardwareFacts
+from ftc.spec.sections import Spec, Vllm
+
+#: The most of a GPU that vLLM may take: its own default of 0.92, less what the driver holds.
+MOST_SHARE: Final = 0.9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """What was decided; a field is None where no answers are generated, or not by vLLM."""
+
+    vllm: Decision[Vllm] | None = None
+    share: Decision[float] | None = None
+
+
+def decide_engine(spec: Spec, job: Job, hardware: HardwareFacts) -> Engine:
+    """Decide which share of a GPU's memory vLLM gets, by what the answers of a step need.
+
+    With sleep mode it gives all of it back while the weights are trained (TRL 1.16,
+    `VLLMGeneration`: `sleep(level=2)` after each generation).
+    """
+    if not rewarded(spec):
+        return Engine()
+    vllm = keep(spec, "/objective/vllm", spec.objective.vllm)
+    if vllm.value == "off" or hardware.kind != "gpu":
+        return Engine(vllm=vllm)
+    needed = engine_bytes(job)
+    share = math.ceil(100 * needed / hardware.memory_bytes) / 100
+    if vllm.value == "server":
+        share = MOST_SHARE  # nothing else runs on that GPU
+    return Engine(
+        vllm=vllm,
+        share=derived(
+            min(MOST_SHARE, share),
+            f"vllm_share.{vllm.value}",
+            weights_bytes=engine_weights(job),
+            cache_bytes=engine_cache_bytes(job),
+            needed_bytes=needed,
+        ),
+    )

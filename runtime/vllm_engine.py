@@ -1,0 +1,155 @@
+"""Runs a command beside vLLM's own server: starts it, waits for it, and stops it in the end.
+
+    python -m runtime.vllm_engine accelerate launch --config_file accelerate.yaml train.py
+
+vllm.json has the server's model and arguments. The server gets the last of the visible GPUs, and
+the command all others. Standard library only.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+FILE = Path("vllm.json")
+START_SECONDS = 900.0  # to load the weights and record the graphs
+STOP_SECONDS = 30.0
+POLL_SECONDS = 0.5
+UNAVAILABLE = 69  # as sysexits.h names a service that is not there
+
+
+class ServerError(Exception):
+    """The server cannot be used; the message says why and what to do."""
+
+
+def read_arguments(path: Path) -> dict[str, Any]:
+    """Return the arguments of TRL's config that concern vLLM."""
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["trainer"]
+    return found
+
+
+def divide_gpus(count: int, environment: Mapping[str, str]) -> tuple[str, str]:
+    """Return the GPUs of the command and of the server, as CUDA_VISIBLE_DEVICES has them.
+
+    Raises ServerError if there are fewer than two.
+    """
+    visible = environment.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(count))))
+    names = [name.strip() for name in visible.split(",") if name.strip()][:count]
+    if len(names) < max(2, count):
+        raise ServerError(
+            f"{len(names)} of {count} GPUs are visible; training needs the first {count - 1},"
+            " and vLLM's server the last: set CUDA_VISIBLE_DEVICES"
+        )
+    return ",".join(names[:-1]), names[-1]
+
+
+def answers(url: str) -> bool:
+    """Return whether a server says that it is well."""
+    with suppress(OSError, ValueError), urllib.request.urlopen(f"{url}/health", timeout=5):  # noqa: S310 - http
+        return True  # another status than 200 raises
+    return False
+
+
+def make_command(server: Mapping[str, Any], command: Sequence[str]) -> list[str]:
+    """Return the command that starts the server, with the model that training was told to take."""
+    model = str(server["model"])
+    if "--model" in command:
+        model = command[list(command).index("--model") + 1]
+    folder = Path(model)
+    return ["vllm", "serve", str(folder.resolve()) if folder.is_dir() else model] + [
+        str(word) for word in server["arguments"]
+    ]
+
+
+class Server:
+    """A server in a session of its own, so that all its processes can be stopped."""
+
+    def __init__(self, command: Sequence[str], url: str, environment: Mapping[str, str]) -> None:
+        """Start it; raises ServerError if that is not possible."""
+        self.url = url
+        if answers(url):
+            raise ServerError(f"another server answers at {url}: stop it, or wait for its run")
+        try:
+            self.process = subprocess.Popen(
+                command,
+                env={**environment, "VLLM_SERVER_DEV_MODE": "1"},
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise ServerError(
+                f"cannot start `{command[0]}` ({error.strerror}): pip install -r requirements.txt"
+            ) from error
+
+    def wait(self, seconds: float = START_SECONDS) -> None:
+        """Wait until it answers; raises ServerError if it ends before, or takes too long."""
+        end = time.monotonic() + seconds
+        while not answers(self.url):
+            if self.process.poll() is not None:
+                raise ServerError(
+                    f"vLLM's server ended with exit code {self.process.returncode}: see above"
+                )
+            if time.monotonic() > end:
+                raise ServerError(
+                    f"vLLM's server cannot be reached at {self.url} after {seconds:.0f} s"
+                )
+            time.sleep(POLL_SECONDS)
+
+    def stop(self, seconds: float = STOP_SECONDS) -> None:
+        """Ask all its processes to end, and kill those that do not."""
+        self._send(signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(seconds)
+        self._send(signal.SIGKILL)
+        self.process.wait()
+
+    def _send(self, number: int) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, number)
+
+
+def run_beside(
+    server: Mapping[str, Any],
+    command: Sequence[str],
+    *,
+    seconds: float = START_SECONDS,
+    say: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True),
+) -> int:
+    """Run the command while the server runs, and return its exit code.
+
+    Raises ServerError if there is no server to run it with.
+    """
+    own, last = divide_gpus(server["gpus"], os.environ)
+    words = make_command(server, command)
+    with_last = {**os.environ, "CUDA_VISIBLE_DEVICES": last}
+    started = Server(words, server["url"], with_last)
+    try:
+        say(f"vllm: starting the server on GPU {last}")
+        started.wait(seconds)
+        say(f"vllm: the server answers at {server['url']}")
+        return subprocess.call(command, env={**os.environ, "CUDA_VISIBLE_DEVICES": own})
+    finally:
+        started.stop()
+
+
+def main() -> int:
+    """Run the command of the arguments; return its exit code."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    server = json.loads(FILE.read_text(encoding="utf-8"))["server"]
+    try:
+        code = run_beside(server, sys.argv[1:])
+    except ServerError as error:
+        print(f"vllm: {error}", file=sys.stderr)
+        return UNAVAILABLE
+    return code if code >= 0 else 128 - code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

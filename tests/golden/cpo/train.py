@@ -1,0 +1,165 @@
+"""Train all weights of the model.
+
+    accelerate launch --config_file accelerate.yaml train.py
+    accelerate launch --config_file accelerate.yaml train.py --row 1   # less memory, same batch
+
+Reads run/data. Writes run/train/model (the best checkpoint) and run/train/curve.json.
+Started again, it resumes from the newest complete checkpoint.
+"""
+
+import argparse
+import os
+from pathlib import Path
+
+from datasets import Dataset
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from trl.experimental.cpo import CPOConfig, CPOTrainer
+
+from runtime import upstream
+from runtime.best import BestCheckpoint
+from runtime.run import Run
+from runtime.steps import order_rows
+from runtime.tracking import open_tracker
+from runtime.training import TrainingSession
+from runtime.verdict import end_if_worse
+from runtime.weight_probe import WeightProbe
+
+HERE = Path(__file__).resolve().parent
+DATA, OUT = HERE / "run/data", HERE / "run/train"
+
+# -----------------------------------------------------------------------------
+# What was decided, and why
+
+MODEL = "HuggingFaceTB/SmolLM2-135M-Instruct"
+MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --update` pins it
+LOAD_DTYPE = "float32"  # the fp32 weights are the master copy; autocast computes in bf16
+ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
+BETA = 0.1  # the value in the experiments of the DPO paper
+ANSWER_WEIGHT = 1.0  # as in the CPO paper: the chosen answers are learned as well
+# Rows per process and pass, and passes per step: each line is the same batch in less memory.
+# all rows of a process in a step at once: 5.7 GiB of 23.5 GiB; with 2 rows at a time a step takes
+# 51 % longer
+LADDER = [[4, 1], [2, 2], [1, 4]]
+# evaluation has no backward pass, so 8 rows at a time need no more memory than training, and are
+# faster
+EVAL_BATCH = 8
+# activations fit in memory; with any recomputed, a step takes 21 % longer
+GRADIENT_CHECKPOINTING = False
+EPOCHS = 2.0  # 128 pairs are few, so two epochs; more would overfit
+# 8e-6 at 7B as in TRL's example, falling with size^0.4: answers are learned as well; this model has
+# 135M
+LEARNING_RATE = 4e-05
+SCHEDULE = "cosine"  # the default of `training.schedule`
+WARMUP_STEPS = 2  # 3 % of 64 steps
+WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
+MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
+EVAL_STEPS = 7  # ten evaluations in 64 steps
+SAVE_STEPS = 7  # a checkpoint at each evaluation, so that the best one is kept
+KEEP_CHECKPOINTS = 2  # the default of `training.keep_checkpoints`
+SEED = 42  # the default of `training.seed`
+PLANNED_BYTES = 5130502912  # the plan's peak of one process, in the phase: loss
+
+# -----------------------------------------------------------------------------
+# Arguments and settings
+
+parser = argparse.ArgumentParser(description="Train; start it with accelerate launch.")
+parser.add_argument("--model", default=MODEL, help="the folder of another model")
+parser.add_argument("--row", type=int, help="the row of LADDER to use, from 0")
+parser.add_argument("--pilot", action="store_true", help="only measure a few steps")
+args = parser.parse_args()
+os.chdir(HERE)  # paths in checkpoints are relative, so that a bundle can be moved
+
+run = Run(HERE, stage="train")
+run.need_model(args.model, MODEL)
+source = Path(args.model).resolve() if Path(args.model).is_dir() else args.model
+session = TrainingSession(
+    run,
+    ladder=LADDER,
+    row=args.row,
+    pilot=args.pilot,
+    planned_bytes=PLANNED_BYTES,
+    keep=KEEP_CHECKPOINTS,
+    tracker=open_tracker(run),
+)
+
+config = CPOConfig(
+    beta=BETA,
+    cpo_alpha=ANSWER_WEIGHT,
+    output_dir=f"{session.place}/checkpoints",
+    per_device_train_batch_size=session.micro_batch,
+    gradient_accumulation_steps=session.accumulation,
+    per_device_eval_batch_size=max(1, EVAL_BATCH >> session.row),
+    activation_checkpointing=GRADIENT_CHECKPOINTING,
+    num_train_epochs=EPOCHS,
+    learning_rate=LEARNING_RATE,
+    lr_scheduler_type=SCHEDULE,
+    warmup_steps=WARMUP_STEPS,
+    weight_decay=WEIGHT_DECAY,
+    max_grad_norm=MAX_GRAD_NORM,
+    eval_steps=EVAL_STEPS,
+    save_steps=SAVE_STEPS,
+    seed=SEED,
+    bf16=True,
+    eval_strategy="steps",
+    load_best_model_at_end=True,
+    logging_steps=0.02,  # of all steps: fifty points make a curve
+    logging_nan_inf_filter=False,  # a loss that is not finite ends the run
+    **session.tracker.arguments(),
+    disable_tqdm=True,
+)
+
+# -----------------------------------------------------------------------------
+# What is left to do
+
+inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
+inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
+if not session.begin(*inputs):
+    end_if_worse(run)
+    raise SystemExit
+config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
+
+# -----------------------------------------------------------------------------
+# Data and model
+
+train_rows = Dataset.from_file("run/data/train.arrow")  # read from the disk, step by step
+validation_rows = Dataset.from_file("run/data/validation.arrow")
+options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
+tokenizer = AutoTokenizer.from_pretrained(source, **options)
+model = AutoModelForCausalLM.from_pretrained(
+    source,
+    dtype=LOAD_DTYPE,
+    attn_implementation=ATTENTION,
+    use_safetensors=True,
+    **options,
+)
+
+# -----------------------------------------------------------------------------
+# Trainer
+
+best = BestCheckpoint(session)
+upstream.set_pairs(CPOTrainer)
+train_rows = train_rows.remove_columns("input_ids")  # each row has two lists of them now
+validation_rows = validation_rows.remove_columns("input_ids")
+tokenizer.pad_token = tokenizer.eos_token
+trainer = CPOTrainer(
+    model=model,
+    args=config,
+    train_dataset=session.choose(train_rows),
+    eval_dataset=validation_rows,
+    processing_class=tokenizer,
+    callbacks=[session, best],
+)
+order_rows(trainer)
+probe = WeightProbe(model)
+
+# -----------------------------------------------------------------------------
+# Train and save
+
+with session.resume(trainer) as checkpoint:
+    trainer.train(resume_from_checkpoint=checkpoint)
+gained = best.confirm(trainer)  # evaluates the kept weights once more
+
+trainer.save_model("run/train/model")
+fault = probe.find_fault(OUT / "model")
+session.finish(trainer, fault=fault, **gained)
+end_if_worse(run)
