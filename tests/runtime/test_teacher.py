@@ -13,7 +13,7 @@ from ftc.runtime.teacher import divergence, load_teacher, measure_divergence
 TOKENS, ROWS = 40, 56
 
 
-def make(folder: Path, *, rows: int, hidden: int, tied: bool = False) -> LlamaForCausalLM:
+def make(folder: Path, *, rows: int, hidden: int, tied: bool = False) -> Any:
     """Write a small model with random weights, and return it."""
     torch.manual_seed(hidden)
     config = LlamaConfig(
@@ -26,7 +26,8 @@ def make(folder: Path, *, rows: int, hidden: int, tied: bool = False) -> LlamaFo
         tie_word_embeddings=tied,
         initializer_range=0.3,
     )
-    model: LlamaForCausalLM = LlamaForCausalLM(config).eval()
+    model: Any = LlamaForCausalLM(config)
+    model.eval()
     model.save_pretrained(folder)
     return model
 
@@ -34,12 +35,11 @@ def make(folder: Path, *, rows: int, hidden: int, tied: bool = False) -> LlamaFo
 @pytest.mark.parametrize("beta", [0.0, 0.3, 0.5, 1.0])
 def test_the_divergence_is_that_of_training(beta: float) -> None:
     """Token by token, as the fused kernel of the pinned TRL computes it, at a temperature too."""
+    apply: Any = ChunkedDivergenceFunction.apply
     torch.manual_seed(1)
     own, other = torch.randn(5, 8), torch.randn(5, 12)
     heads = torch.randn(TOKENS, 8), torch.randn(TOKENS, 12)
-    fused, _ = ChunkedDivergenceFunction.apply(
-        own, heads[0], None, other, heads[1], None, beta, 0.7, 1.0, None, 1.0, None
-    )
+    fused, _ = apply(own, heads[0], None, other, heads[1], None, beta, 0.7, 1.0, None, 1.0, None)
     plain = divergence(own @ heads[0].T / 0.7, other @ heads[1].T / 0.7, beta)
 
     assert torch.allclose(fused, plain, atol=1e-4), (fused, plain)

@@ -144,7 +144,7 @@ def test_what_an_agent_gets_wrong(folder: Path) -> None:
         assert "no-such" in await refuse(session, "read_run", bundle="no-such")
         page = await call(session, "explain", topic="method.rank")
         assert page["entries"][0]["field"] == "method.rank"
-        schema: Any = await session.read_resource("ftc://schema.json")  # type: ignore[arg-type]
+        schema: Any = await session.read_resource("ftc://schema.json")
         assert "$defs" in json.loads(schema.contents[0].text)
 
     talk(folder, script)
