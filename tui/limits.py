@@ -44,7 +44,7 @@ def _tell_time(seconds: float, plan: Plan | None, voice: Voice) -> str:
 def _tell_cost(money: float, plan: Plan | None, voice: Voice) -> str:
     limit = voice.show(money)
     if plan is None or plan.time is None:
-        return voice.say("limit.kept", limit=limit)
+        return voice.say("limit.cost.kept", limit=limit)
     if plan.cost is None:
         return voice.say(
             "limit.cost.no_price", limit=limit, time=voice.duration(plan.time.total_seconds)

@@ -56,8 +56,8 @@ _FILE: Final = re.compile(r"[^\s\"'`,;:()]+\.(?:csv|jsonl|json)\b")
 class Session(Conversation):
     """A conversation with its messages. `reply` may be slow, because it reads files and the Hub.
 
-    If it `follows` the user, it answers in the language of two messages in a row. `spoken` is that
-    of the last message whose words show it.
+    If it `follows` the user, it answers in the language of the first message, and later in that of
+    two messages in a row. `spoken` is that of the last message whose words show it.
     """
 
     understanders: tuple[Understander, ...] = (WORDS_ALONE,)
@@ -95,12 +95,13 @@ class Session(Conversation):
         return self._say(lines)
 
     def _follow(self, text: str) -> Iterator[Line]:
-        """Answer in the language of this message and the one before, and say so."""
+        """Answer in the language of this message and the one before, if any, and say so."""
         spoken = find_spoken(text)
         if spoken is None:
             return
+        first = sum(line.who == "you" for line in self.transcript) == 1
         before, self.spoken = self.spoken, spoken
-        if spoken == before and spoken != self.voice.language:
+        if (first or spoken == before) and spoken != self.voice.language:
             self.voice = Voice(language=spoken)
             yield self.line("language.follows")
 

@@ -159,9 +159,10 @@ def test_the_language_of_a_message(text: str, language: str | None) -> None:
 
 
 def test_replies_follow_the_language_of_two_messages(folder: Path) -> None:
-    """One message is not enough, the change is said once, and a chosen language stays."""
+    """Later than the first, one message is not enough; the change is told once; a choice stays."""
     session = Session(observer=Observer(folder=folder), follows=True)
     session.start()
+    session.reply("I want to fine-tune it")
     said = ("quiero que hable como un pirata", "tengo los datos en tickets.csv", "pon 3 épocas")
     told = [
         sum(line.text == read_catalogue("es")["language.follows"] for line in session.reply(text))
@@ -169,6 +170,10 @@ def test_replies_follow_the_language_of_two_messages(folder: Path) -> None:
     ]
     assert told == [0, 1, 0]
     assert session.voice == Voice(language="es")
+    opened = Session(observer=Observer(folder=folder), follows=True)
+    opened.start()
+    opened.reply(said[0])
+    assert opened.voice == Voice(language="es")
     fixed = Session(observer=Observer(folder=folder))
     fixed.start()
     for text in said:
