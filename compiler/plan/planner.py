@@ -112,7 +112,7 @@ def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
             world=world.value,
             each=arrangement.each,
             text_tokens=text_tokens(spec, lengths),
-            documents=len(facts.data.labels) if facts.data.form != "scored" else 0,
+            documents=facts.data.documents if facts.data.form != "scored" else 0,
         )
     if sampled is not None:
         arrangement = arrange_groups(

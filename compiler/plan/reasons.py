@@ -149,6 +149,8 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "world.cpu": "a CPU runs one process unless the spec asks for more; here {count}",
     "global_batch.rows": "about a hundredth of {rows} rows, for about 100 steps per epoch",
     "eval_batch.contrasted": "the rows of a training step, so that both losses tell as many apart",
+    "global_batch.documents": "at most the {documents} different texts that are found: each row is "
+    "told apart from all others of its step",
     "global_batch.contrasted": "about a hundredth of {rows} rows, at least 32: each row is told "
     "apart from all others of its step",
     "global_batch.text": "about {tokens} tokens a step: 100,000 and more suit continued "

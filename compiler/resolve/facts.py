@@ -326,6 +326,7 @@ class DataFacts:
     `faults` says why rows are malformed. `lost_rows` hold U+FFFD, `control_rows` a control
     character. `prompts` counts the distinct prompts, `largest_prompt_rows` the rows of the most
     frequent one, `conflicting_rows` those whose prompt came before with another answer.
+    `documents` counts the distinct texts that an embedding model finds, in the sampled rows.
     `languages` maps codes to their share of the sampled rows whose language shows, most first.
     `round_trip` says what some of the rows lose when the tokenizer encodes and decodes them, as
     transformers loads it; its second tokenizer is `tokenizer.json` as saved. None: not tried.
@@ -385,6 +386,7 @@ class DataFacts:
     preferences: Preferences | None = None
     label: str | None = None
     score: str | None = None
+    documents: int = 0
     feedback: Feedback | None = None
     rewards: RewardFacts | None = None
     streamed_rows: int | None = None

@@ -98,9 +98,11 @@ def decide_batch(
         least = max(least_rows(spec), _LEAST_CONTRASTED / world if contrasted else 1)
         asked = max(least, rows_asked / each / world)
         per_process = 2 ** max(0, round(math.log2(asked)))
-        if contrasted and documents:
-            per_process = min(per_process, 2 ** int(math.log2(max(2, documents))))
         values: dict[str, Any] = {"rows": train_rows}
+        if contrasted and 0 < documents < per_process:
+            fewer = 2 ** int(math.log2(max(2, documents)))
+            because = Because(key="global_batch.documents", values={"documents": documents})
+            return fewer * world, because
         if contrasted:
             return per_process * world, Because(key="global_batch.contrasted", values=values)
         if text_tokens:

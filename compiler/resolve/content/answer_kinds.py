@@ -86,6 +86,11 @@ def said_by(example: Example) -> str:
     return example.turns[len(example.prompt)][1]
 
 
+def count_documents(examples: Sequence[Example]) -> int:
+    """Return how many different texts belong to the examples' prompts."""
+    return len({said_by(example) for example in examples})
+
+
 def count_final_numbers(examples: Sequence[Example]) -> int:
     """Return how many answers are a number, or end with one that they announce (`#### 42`)."""
     answers = [example.answer for example in examples if example.prompt and not example.compares]

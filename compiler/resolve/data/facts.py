@@ -13,7 +13,11 @@ from ftc.compiler.knowledge.default_systems import default_system
 from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.knowledge.objectives import OBJECTIVES, gives_vectors
 from ftc.compiler.knowledge.tokenizers import chars_per_token
-from ftc.compiler.resolve.content.answer_kinds import MOST_CLASSES, MOST_LABELS
+from ftc.compiler.resolve.content.answer_kinds import (
+    MOST_CLASSES,
+    MOST_LABELS,
+    count_documents,
+)
 from ftc.compiler.resolve.content.languages import find_languages
 from ftc.compiler.resolve.content.lost_text import try_round_trip
 from ftc.compiler.resolve.content.markers import (
@@ -52,6 +56,7 @@ from ftc.compiler.resolve.facts import (
     Twins,
     Unknown,
 )
+from ftc.compiler.resolve.rows.example import Example
 from ftc.compiler.resolve.rows.reader import Row, UnreadableError, find_other_kind, read_table
 from ftc.compiler.resolve.rows.roles import Roles, Unassigned, assign_roles
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
@@ -339,6 +344,7 @@ def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
         rewards=measure_rewards(spec, scan.examples, folder=folder),
         label=roles.label,
         score=roles.score,
+        documents=_count_documents(spec, scan.examples),
         feedback=_feedback(scan) if roles.label is not None else None,
         languages=find_languages(scan.examples),
         round_trip=report.round_trip,
@@ -349,6 +355,10 @@ def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
         labels=_labels(spec, scan),
         open_answers=scan.labels.why_open(MOST_CLASSES) if _classifies(spec) else None,
     )
+
+
+def _count_documents(spec: Spec, examples: Sequence[Example]) -> int:
+    return count_documents(examples) if gives_vectors(spec.objective.type) else 0
 
 
 def _labels(spec: Spec, scan: Scan) -> tuple[Label, ...]:

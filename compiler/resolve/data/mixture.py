@@ -8,7 +8,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from ftc.compiler.resolve import explanations
-from ftc.compiler.resolve.content.answer_kinds import MOST_CLASSES, MOST_LABELS, LabelCount
+from ftc.compiler.resolve.content.answer_kinds import (
+    MOST_CLASSES,
+    MOST_LABELS,
+    LabelCount,
+    count_documents,
+)
 from ftc.compiler.resolve.content.languages import find_languages
 from ftc.compiler.resolve.content.lost_text import add_round_trips
 from ftc.compiler.resolve.content.near_duplicates import find_twins
@@ -100,6 +105,7 @@ def mix_facts(
         lengths=_mix_lengths(spec, parts),
         preferences=_mix_preferences(parts),
         rewards=measure_rewards(spec, examples, folder=folder),
+        documents=count_documents(examples) if parts[0].documents else 0,
         feedback=_add_feedback(parts),
         languages=find_languages(examples),
         round_trip=add_round_trips([part.round_trip for part in parts]),

@@ -1,0 +1,194 @@
+"""Train a LoRA adapter.
+
+    accelerate launch --config_file accelerate.yaml train.py
+    accelerate launch --config_file accelerate.yaml train.py --row 1   # less memory, same batch
+
+Reads run/data. Writes run/train/model (the best checkpoint) and run/train/curve.json.
+Started again, it resumes from the newest complete checkpoint.
+"""
+
+import argparse
+import os
+from pathlib import Path
+
+from datasets import Dataset
+from peft import LoraConfig
+from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from sentence_transformers.base.sampler import BatchSamplers
+from sentence_transformers.sentence_transformer.losses import CachedMultipleNegativesRankingLoss
+
+from runtime import vectors
+from runtime.adapters import find_fault
+from runtime.best import BestCheckpoint
+from runtime.run import Run
+from runtime.tracking import open_tracker
+from runtime.training import TrainingSession
+from runtime.vector_records import list_columns
+from runtime.verdict import end_if_worse
+
+HERE = Path(__file__).resolve().parent
+DATA, OUT = HERE / "run/data", HERE / "run/train"
+
+# -----------------------------------------------------------------------------
+# What was decided, and why
+
+MODEL = "Qwen/Qwen3-0.6B"
+MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --update` pins it
+LOAD_DTYPE = "bfloat16"  # the frozen base is only used in bf16 matrix products
+ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
+LORA_RANK = 32  # a model of only 596M parameters can use a higher rank
+LORA_ALPHA = 64  # twice the rank of 32
+LORA_DROPOUT = 0.05  # the default of `method.dropout`
+LORA_TARGETS = [
+    "q_proj",
+    "k_proj",
+    "v_proj",
+    "o_proj",
+    "down_proj",
+    "gate_proj",
+    "up_proj",
+]  # all 7 kinds of linear modules except the head
+# where the model has no modules.json: only the last token has seen all others
+POOLING = "lasttoken"
+SCALE = 20.0  # the default of `objective.similarity_scale`
+QUERY_PROMPT = None  # the default of `objective.query_prompt`
+DOCUMENT_PROMPT = None  # the default of `objective.document_prompt`
+MAX_LENGTH = 48  # the longest row has about 48 tokens, estimated from characters
+# Rows per process and pass, and passes per step: each line is the same batch in less memory.
+# all rows of a process in a step at once: 5.0 GiB of 23.5 GiB; with 4 rows at a time a step takes
+# 81 % longer
+LADDER = [[8, 1], [4, 2], [2, 4]]
+EVAL_BATCH = 8  # the rows of a training step, so that both losses tell as many apart
+# activations fit in memory; with any recomputed, a step takes 14 % longer
+GRADIENT_CHECKPOINTING = False
+EPOCHS = 3.0  # 384 rows are few, so they are read three times
+LEARNING_RATE = 0.0002  # the rate of QLoRA's experiments up to 13B parameters, for any batch size
+SCHEDULE = "cosine"  # the default of `training.schedule`
+WARMUP_STEPS = 5  # 3 % of 144 steps
+WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
+MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
+EVAL_STEPS = 15  # ten evaluations in 144 steps
+SAVE_STEPS = 15  # a checkpoint at each evaluation, so that the best one is kept
+KEEP_CHECKPOINTS = 2  # the default of `training.keep_checkpoints`
+SEED = 42  # the default of `training.seed`
+PLANNED_BYTES = 4347773082  # the plan's peak of one process, in the phase: layer backward
+
+# -----------------------------------------------------------------------------
+# Arguments and settings
+
+parser = argparse.ArgumentParser(description="Train; start it with accelerate launch.")
+parser.add_argument("--model", default=MODEL, help="the folder of another model")
+parser.add_argument("--row", type=int, help="the row of LADDER to use, from 0")
+parser.add_argument("--pilot", action="store_true", help="only measure a few steps")
+args = parser.parse_args()
+os.chdir(HERE)  # paths in checkpoints are relative, so that a bundle can be moved
+
+run = Run(HERE, stage="train")
+run.need_model(args.model, MODEL)
+source = Path(args.model).resolve() if Path(args.model).is_dir() else args.model
+session = TrainingSession(
+    run,
+    ladder=LADDER,
+    row=args.row,
+    pilot=args.pilot,
+    planned_bytes=PLANNED_BYTES,
+    keep=KEEP_CHECKPOINTS,
+    tracker=open_tracker(run),
+)
+
+config = SentenceTransformerTrainingArguments(
+    batch_sampler=BatchSamplers.NO_DUPLICATES,  # a text is not told apart from itself
+    output_dir=f"{session.place}/checkpoints",
+    # All rows of a step are told apart at once; the loss computes them in passes (GradCache).
+    per_device_train_batch_size=session.micro_batch * session.accumulation,
+    per_device_eval_batch_size=max(1, EVAL_BATCH >> session.row),
+    activation_checkpointing=GRADIENT_CHECKPOINTING,
+    num_train_epochs=EPOCHS,
+    learning_rate=LEARNING_RATE,
+    lr_scheduler_type=SCHEDULE,
+    warmup_steps=WARMUP_STEPS,
+    weight_decay=WEIGHT_DECAY,
+    max_grad_norm=MAX_GRAD_NORM,
+    eval_steps=EVAL_STEPS,
+    save_steps=SAVE_STEPS,
+    seed=SEED,
+    bf16=True,
+    eval_strategy="steps",
+    load_best_model_at_end=True,
+    logging_steps=0.02,  # of all steps: fifty points make a curve
+    logging_nan_inf_filter=False,  # a loss that is not finite ends the run
+    **session.tracker.arguments(),
+    disable_tqdm=True,
+)
+
+# -----------------------------------------------------------------------------
+# What is left to do
+
+inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
+inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
+if not session.begin(*inputs):
+    end_if_worse(run)
+    raise SystemExit
+config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
+
+# -----------------------------------------------------------------------------
+# Data and model
+
+train_rows = Dataset.from_file("run/data/train.arrow")  # read from the disk, step by step
+validation_rows = Dataset.from_file("run/data/validation.arrow")
+options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
+model = vectors.load(
+    source,
+    pooling=POOLING,
+    dtype=LOAD_DTYPE,
+    attention=ATTENTION,
+    max_length=MAX_LENGTH,
+    prompts=(QUERY_PROMPT, DOCUMENT_PROMPT),
+    use_safetensors=True,
+    **options,
+)
+tokenizer = model.tokenizer
+columns = list_columns(train_rows.features)
+train_rows = train_rows.select_columns(columns)
+validation_rows = validation_rows.select_columns(columns)
+adapter = LoraConfig(
+    task_type="FEATURE_EXTRACTION",
+    target_modules=LORA_TARGETS,
+    r=LORA_RANK,
+    lora_alpha=LORA_ALPHA,
+    lora_dropout=LORA_DROPOUT,
+)
+
+# -----------------------------------------------------------------------------
+# Trainer
+
+best = BestCheckpoint(session)
+model.add_adapter(adapter)
+config.prompts = vectors.list_prompts(model) or None
+config.per_device_eval_batch_size = EVAL_BATCH  # in passes of its own; the loss depends on it
+loss = CachedMultipleNegativesRankingLoss(
+    model,
+    scale=SCALE,
+    mini_batch_size=session.micro_batch,
+)
+trainer = SentenceTransformerTrainer(
+    loss=loss,
+    model=model,
+    args=config,
+    train_dataset=session.choose(train_rows),
+    eval_dataset=validation_rows,
+    processing_class=tokenizer,
+    callbacks=[session, best],
+)
+
+# -----------------------------------------------------------------------------
+# Train and save
+
+with session.resume(trainer) as checkpoint:
+    trainer.train(resume_from_checkpoint=checkpoint)
+gained = best.confirm(trainer)  # evaluates the kept weights once more
+
+trainer.save_model("run/train/model")
+fault = find_fault(OUT / "model")
+session.finish(trainer, fault=fault, **gained)
+end_if_worse(run)
