@@ -31,22 +31,9 @@ def plan_data(outcome: Outcome) -> Mapping[str, Any]:
 
 
 def _numbers(plan: Plan, data: Any) -> Mapping[str, Any]:
-    decisions, memory = plan.decisions, plan.memory
+    decisions = plan.decisions
     return {
-        "memory": {
-            "per_gpu": {
-                "allocated_bytes": memory.allocated_bytes,
-                "expected_bytes": memory.expected_bytes,
-                "margin_bytes": memory.margin_bytes,
-                "reserved_bytes": memory.reserved_bytes,
-                "device_bytes": memory.device_bytes,
-                "capacity_bytes": memory.capacity_bytes,
-                "fits": memory.fits,
-                "phases": dict(memory.phases),
-                "largest_phase": memory.largest_phase,
-                "parts": {phase: dict(parts) for phase, parts in memory.parts.items()},
-            }
-        },
+        "memory": {"per_gpu": _memory_numbers(plan.memory)},
         "batch": {
             "micro": decisions.micro_batch.value,
             "accumulation": decisions.accumulation.value,
@@ -90,6 +77,21 @@ def _numbers(plan: Plan, data: Any) -> Mapping[str, Any]:
         ],
         "fitting_gpus": list(plan.fitting_gpus),
         "context_gpus": plan.context_gpus,
+    }
+
+
+def _memory_numbers(memory: Memory) -> Mapping[str, Any]:
+    return {
+        "allocated_bytes": memory.allocated_bytes,
+        "expected_bytes": memory.expected_bytes,
+        "margin_bytes": memory.margin_bytes,
+        "reserved_bytes": memory.reserved_bytes,
+        "device_bytes": memory.device_bytes,
+        "capacity_bytes": memory.capacity_bytes,
+        "fits": memory.fits,
+        "phases": dict(memory.phases),
+        "largest_phase": memory.largest_phase,
+        "parts": {phase: dict(parts) for phase, parts in memory.parts.items()},
     }
 
 

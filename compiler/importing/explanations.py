@@ -18,7 +18,7 @@ REFUSED: Final = make_explanation(
     "A key of the imported file asks for a training that ftc does not do, such as training on "
     "images, an objective that ftc does not have, or training quantized weights.",
     "Without this key, the spec would describe another training than the file does.",
-    "rl: simpo",
+    "rl: gdpo",
     "the tool that the file is for; or a copy of the file without the key",
 )
 UNKNOWN: Final = make_explanation(

@@ -66,12 +66,25 @@ def find_call(tree: ast.Module, name: str) -> ast.Call | None:
 
 def build(call: ast.Call, builder: type, names: dict[str, Any], **instead: Any) -> Any:
     """Make the call with the script's constants; `instead` replaces what needs its machine."""
-    scope = {**names, "max": max, "args": SimpleNamespace(model="")}
+    scope = {**names, "args": SimpleNamespace(model="")}
     written: dict[str, Any] = {}
     for word in call.keywords:
         value = eval(compile(ast.Expression(word.value), "train.py", "eval"), scope)  # noqa: S307
         written |= value if word.arg is None else {word.arg: value}
     return builder(**{**written, **instead})
+
+
+def import_used(tree: ast.Module, call: ast.Call) -> dict[str, Any]:
+    """Import what a call names: classes of libraries, and modules of `runtime` as ftc has them."""
+    used = {node.id for node in ast.walk(call) if isinstance(node, ast.Name)}
+    found: dict[str, Any] = {}
+    for node in (node for node in tree.body if isinstance(node, ast.ImportFrom)):
+        module = node.module or ""
+        module = f"ftc.{module}" if module.partition(".")[0] == "runtime" else module
+        for name in used & {alias.name for alias in node.names}:
+            held = importlib.import_module(module)
+            found[name] = getattr(held, name, None) or importlib.import_module(f"{module}.{name}")
+    return found
 
 
 def find_settings(tree: ast.Module) -> tuple[ast.Call, type]:
@@ -152,7 +165,8 @@ def describe(bundle: Path, scratch: str) -> dict[str, Any]:
     if "ANSWERS_PER_PROMPT" in names:  # a group is tried by all processes, and here is one
         passes = names["session"].accumulation * launch.num_processes
         instead |= {"gradient_accumulation_steps": passes}
-    settings = build(call, settings_class, names, **instead)
+    scope = {**names, **import_used(tree, call), "HERE": bundle}
+    settings = build(call, settings_class, scope, **instead)
     adapter_call = find_call(tree, "LoraConfig")
     adapter = build(adapter_call, LoraConfig, names) if adapter_call else None
     deepspeed = bundle / "deepspeed.json"

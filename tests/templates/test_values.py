@@ -77,7 +77,9 @@ def test_every_template_is_reached() -> None:
     objectives = {f"objectives/{objective.script}.j2" for objective in OBJECTIVES.values()}
     scripts = {f"{artifact.name}.j2" for artifact in ARTIFACTS if artifact.template}
     by_source = {"sources/mixture.j2", "sources/stream.j2"}
-    by_output = {"ask_scores.py.j2", "evaluate_scores.py.j2"}
+    by_output = {f"{script}_scores.py.j2" for script in ("ask", "evaluate")} | {
+        f"{script}_vectors.py.j2" for script in ("ask", "evaluate", "export")
+    }
 
     assert named | objectives | scripts | by_source | by_output == set(TEMPLATES)
 

@@ -56,7 +56,6 @@ from ftc.compiler.resolve.facts import (
     Twins,
     Unknown,
 )
-from ftc.compiler.resolve.rows.example import Example
 from ftc.compiler.resolve.rows.reader import Row, UnreadableError, find_other_kind, read_table
 from ftc.compiler.resolve.rows.roles import Roles, Unassigned, assign_roles
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
@@ -295,21 +294,19 @@ def _ratio(scan: Scan, tokenizer: TokenizerFacts | None) -> float:
 
 def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
     source, found, scan, roles = report.source, report.found, report.scan, report.roles
-    files, place, name = report.files, found.relative, source.source
-    absolute = place is not None and Path(name).expanduser().is_absolute()
-    whole = scan.rows if found.first is None else count_rows(found.first, scan.rows)
-    kept = round(whole * scan.kept / max(1, scan.rows)) if found.first else scan.kept
+    whole = count_rows(found.first, scan.rows) if found.first else scan.rows
     streamed = found.first is not None
+    kept = round(whole * scan.kept / max(1, scan.rows)) if streamed else scan.kept
     return DataFacts(
-        source=place if absolute and place is not None else name,
+        source=_name_source(source.source, found.relative),
         origin=found.origin,
-        path=place,
+        path=found.relative,
         revision=found.revision,
-        sha256=_digest(files),
-        size_bytes=sum(file.size_bytes for file in files),
+        sha256=_digest(report.files),
+        size_bytes=sum(file.size_bytes for file in report.files),
         format=found.format,
-        encoding=files[0].encoding,
-        delimiter=files[0].delimiter,
+        encoding=report.files[0].encoding,
+        delimiter=report.files[0].delimiter,
         files=found.names,
         columns=report.columns,
         form=roles.form,
@@ -344,7 +341,7 @@ def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
         rewards=measure_rewards(spec, scan.examples, folder=folder),
         label=roles.label,
         score=roles.score,
-        documents=_count_documents(spec, scan.examples),
+        documents=count_documents(scan.examples) if gives_vectors(spec.objective.type) else 0,
         feedback=_feedback(scan) if roles.label is not None else None,
         languages=find_languages(scan.examples),
         round_trip=report.round_trip,
@@ -357,8 +354,9 @@ def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
     )
 
 
-def _count_documents(spec: Spec, examples: Sequence[Example]) -> int:
-    return count_documents(examples) if gives_vectors(spec.objective.type) else 0
+def _name_source(name: str, place: str | None) -> str:
+    """Return the source as the spec names it, or its place beside the spec for a full path."""
+    return name if place is None or not Path(name).expanduser().is_absolute() else place
 
 
 def _labels(spec: Spec, scan: Scan) -> tuple[Label, ...]:

@@ -60,7 +60,7 @@ def test_what_the_options_replace(call: Call, config: Path) -> None:
     assert spec["hardware"] == "2x H100-80GB"
 
 
-@pytest.mark.parametrize("more", ["", "rl: simpo\n", "processor_type: AutoProcessor\n"])
+@pytest.mark.parametrize("more", ["", "rl: gdpo\n", "processor_type: AutoProcessor\n"])
 def test_json_is_as_promised(call: Call, config: Path, more: str) -> None:
     """With a spec, and without one."""
     config.write_text(CONFIG + more, encoding="utf-8")

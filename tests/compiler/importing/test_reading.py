@@ -125,7 +125,7 @@ def test_a_secret_is_not_shown(tmp_path: Path) -> None:
         ("a: \x00", "c.yaml", "FTC093"),
         ("compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\n", "c.yaml", "FTC092"),
         (AXOLOTL.replace("datasets: ", "dataset_x: "), "c.yaml", "FTC094"),
-        (AXOLOTL + "rl: simpo\n", "c.yaml", "FTC091"),
+        (AXOLOTL + "rl: gdpo\n", "c.yaml", "FTC091"),
         (AXOLOTL + "processor_type: AutoProcessor\n", "c.yaml", "FTC091"),
         (AXOLOTL + "adapter: oft\n", "c.yaml", "FTC091"),
     ],

@@ -13,6 +13,7 @@ from ftc.compiler.plan.reasons import CATALOGUE, sentence
 ZERO = ("zero1", "zero2", "zero3")
 COMPOSED = {
     "world.": ("gpu", "cpu", "gpu.nodes", "cpu.nodes"),
+    "vllm_share.": ("colocate", "server"),
     "answer_tokens.sampled": (".room",),
     "answer_tokens.reasoning": (".room",),
     "checkpointing.on": (".needs", ".slower"),

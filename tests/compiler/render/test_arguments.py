@@ -20,6 +20,11 @@ def _form_of(objective: ObjectiveType) -> dict[str, str]:
     return {"/facts/data/form": OBJECTIVES[objective].forms[0]}
 
 
+TEACHER: Mapping[str, Any] = {
+    "/spec/objective/teacher": {"id": "org/teacher", "revision": None, "quantization": "none"},
+    "/facts/teacher": {"vocabulary": "same", "model": {"embedding_rows": 10**6}},
+}
+
 #: What few bundles pass, beside the variants that other tests render.
 RARE: tuple[Mapping[str, Any], ...] = (
     {**CHAT, "/facts/data/calls": True, "/facts/model/origin": "hub"},
@@ -35,6 +40,7 @@ RARE: tuple[Mapping[str, Any], ...] = (
     {"/spec/training/evaluation/harness": ["hellaswag"]},
     {"/spec/method/experts": True, "/facts/model/architecture": "MixtralForCausalLM"},
     {"/spec/method/init": "pissa"},
+    {"/spec/objective/type": "distill", **TEACHER},
     {"/spec/model/new_tokens": ["<a>"]},
     {
         "/spec/data/cleaning/overlong": "truncate",
