@@ -18,8 +18,9 @@ from benchmarks.learning import (
 )
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 
-#: Proven on real data elsewhere: GSM8K in test_gsm8k.py, banking77 in test_scores.py.
-ELSEWHERE = {"sft", "classification"}
+#: Proven on real data elsewhere: GSM8K in test_gsm8k.py and benchmarks/distillation.py, banking77
+#: in test_scores.py and test_embed.py.
+ELSEWHERE = {"sft", "distill", "classification", "embed"}
 
 
 @pytest.fixture(scope="module")

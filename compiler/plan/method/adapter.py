@@ -227,7 +227,7 @@ def _targets(spec: Spec, shape: Shape) -> Decision[tuple[str, ...]]:
         return derived(found, "lora_targets.pattern", modules=len(found))
     if isinstance(written, tuple):
         return keep(spec, "/method/targets", written)
-    if find_module_names(shape.architecture) is None:
+    if not shape.linear_shapes or find_module_names(shape.architecture) is None:
         return derived((ALL_LINEAR,), "lora_targets.unknown", architecture=shape.architecture)
     names = (attention_modules(shape) if written == "attention" else ()) or linear_modules(shape)
     names = tuple(name for name in names if not is_bypassed(shape.architecture, name))

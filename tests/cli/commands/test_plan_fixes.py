@@ -47,7 +47,7 @@ CASES: Mapping[str, Mapping[str, Any]] = {
         "hardware": {"gpu": "A10G", "ram_gib": 64},
         "method": "full",
         "data": {"max_length": 2048},
-        "training": {"gradient_checkpointing": False},
+        "training": {"gradient_checkpointing": False, "liger": False},
     },
 }
 

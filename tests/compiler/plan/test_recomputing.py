@@ -102,7 +102,11 @@ def test_what_is_on_the_host_is_not_on_the_device() -> None:
 
 def choose(build_known: BuildKnown, gib: float, **more: Any) -> Any:
     """Return the plan of a full fine-tune on a GPU of so much memory."""
-    edits = {"/spec/method/type": "full", "/facts/hardware/memory_bytes": round(gib * GIB)}
+    edits = {
+        "/spec/method/type": "full",
+        "/spec/training/liger": False,
+        "/facts/hardware/memory_bytes": round(gib * GIB),
+    }
     return make_plan(*build_known({**edits, **more}))
 
 
