@@ -19,6 +19,7 @@ from ftc.compiler.resolve.facts import TokenizerFacts, Unknown
 from ftc.compiler.resolve.model.facts import resolve_model
 from ftc.compiler.resolve.tokenizer.facts import resolve_tokenizer
 from ftc.compiler.write.lock import LockFailure, parse_lock
+from ftc.spec.admission import admits
 from ftc.spec.document import Document
 from ftc.spec.load import load_document
 from ftc.spec.sections import Spec
@@ -27,7 +28,6 @@ from ftc.tui.exchange import describe
 from ftc.tui.plain import read_messages
 from ftc.tui.session import Session
 from ftc.tui.situation import Observer
-from ftc.spec.admission import admits
 from ftc.tui.understanding.reader import read
 from ftc.tui.voice import Voice
 

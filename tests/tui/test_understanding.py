@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from ftc.spec.admission import admits
 from ftc.spec.violations import find_violations
 from ftc.tui.answers import understand
 from ftc.tui.draft import Draft, completed
-from ftc.spec.admission import admits
 from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Reading
