@@ -50,7 +50,7 @@ def main(root: Path) -> None:
         does = [row for row in own if row[3] in ("spec", "errors")]
         good = [row for row in own if row[3] == "spec"]
         share = f"{len(good) / len(does):.1%}" if does else "-"
-        keys, unknown = (sum(row[index] for row in own) for index in (5, 6))
+        keys, unknown = sum(row[5] for row in own), sum(row[6] for row in own)
         print(
             f"| {corpus} | {len(own)} | {len(does)} | {len(good)} | {share} | {keys} | {unknown} |"
         )

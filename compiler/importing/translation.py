@@ -222,6 +222,9 @@ def _drop_conflicts(work: Work) -> None:
     for pointer, other, values, reason in cases:
         if work.fields.get(pointer) and work.fields.get(other) in values:
             work.forget(pointer, reason)
+    fields = work.fields
+    if fields.get("/objective/type") == "kto" and fields.get("/training/micro_batch") == 1:
+        work.forget("/training/micro_batch", "one_row")
 
 
 def _schema(pointer: str) -> Any:
