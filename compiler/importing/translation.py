@@ -19,6 +19,9 @@ from ftc.compiler.importing.objective import (
 from ftc.compiler.importing.rows import derive_rows
 from ftc.compiler.importing.tables import find_target, find_value, read_table
 from ftc.compiler.importing.work import Work
+from ftc.compiler.knowledge.architecture import keeps_packed_rows_apart
+from ftc.compiler.knowledge.liger import has_liger_kernels
+from ftc.compiler.knowledge.models import find_model
 from ftc.spec.admission import admits
 from ftc.spec.normal import normalise
 from ftc.spec.pointer import split
@@ -218,6 +221,7 @@ def _drop_conflicts(work: Work) -> None:
         ("/training/evaluation/every_steps", "/data/splits/validation", (0,), "evaluation"),
         ("/training/group_by_length", "/data/packing", ("best-fit",), "packing"),
         ("/training/compile", "/method/type", ("qlora",), "kernels"),
+        ("/data/streaming", "/objective/type", ("embed",), "whole_data"),
     )
     for pointer, other, values, reason in cases:
         if work.fields.get(pointer) and work.fields.get(other) in values:
@@ -225,6 +229,15 @@ def _drop_conflicts(work: Work) -> None:
     fields = work.fields
     if fields.get("/objective/type") == "kto" and fields.get("/training/micro_batch") == 1:
         work.forget("/training/micro_batch", "one_row")
+    model = find_model(str(fields.get("/model/id", "")))
+    if model is None:
+        return
+    liger, packing = "/training/liger", "/data/packing"
+    if fields.get(liger) is True and not has_liger_kernels(str(model.config.get("model_type"))):
+        work.forget(liger, "kernels")
+    leaks = keeps_packed_rows_apart(model.shape.architecture) is False
+    if fields.get(packing) == "best-fit" and leaks:
+        work.forget(packing, "leaks")
 
 
 def _schema(pointer: str) -> Any:

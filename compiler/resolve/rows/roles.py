@@ -32,9 +32,7 @@ _DOCUMENTS: Final = (
     *("sentence2", "sentence_2", "text2"),
 )
 _CONVERSATIONS: Final = ("messages", "conversations", "conversation", "chat", "dialogue")
-_VERDICTS: Final = (
-    *("label", "desirable", "feedback", "rating", "thumbs_up", "thumb", "verdict"),
-)
+_VERDICTS: Final = (*("label", "desirable", "feedback", "rating", "thumbs_up", "thumb", "verdict"),)
 #: Names that public data sets use, in lower case; several rows of a form are tried in order.
 #: Names in other languages are in `knowledge/column_names.json`.
 _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
@@ -200,7 +198,9 @@ def assign_roles(
     if form != "auto" or len(forms) == 1:
         one = form if form != "auto" else forms[0]
         lacking = [role for role in NEEDED[one] if role not in said]
-        known = {role for _, usual in tried for role in lacking if free.keys() & set(usual[role])}
+        known = {
+            role for _, usual in tried for role in lacking if free.keys() & set(usual.get(role, ()))
+        }
         wanted = tuple(role for role in lacking if role not in known) or tuple(lacking)
     return Unassigned(problem="unrecognised", roles=wanted, form=None if form == "auto" else form)
 
