@@ -4,10 +4,12 @@ import json
 import os
 import subprocess
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from ftc.sweeping import BadGridError, read_grid
 
@@ -43,6 +45,8 @@ def test_the_totals_are_sums(call: Call, spec_file: Path) -> None:
     result = call("sweep", spec_file, "--set", "method.rank=8,16", "--format", "json")
     assert result.code == 0, result.err
     data = json.loads(result.out)
+    schema = json.loads((files("ftc") / "sweep.schema.json").read_text(encoding="utf-8"))
+    Draft202012Validator(schema).validate(data)
     for name in ("seconds", "disk_bytes", "cost"):
         assert data["total"][name] == pytest.approx(sum(each[name] for each in data["points"]))
         assert data["total"][name] > 0
