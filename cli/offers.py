@@ -63,12 +63,12 @@ def read_offers(path: Path) -> tuple[Offer, ...]:
         place = dotted(join(error.absolute_path)) if error.absolute_path else "the file"
         raise _wrong(path, f"{place}: {error.message}")
     offers: dict[str, Offer] = {}
-    for place, each in enumerate(document.data["offers"]):
+    for index, each in enumerate(document.data["offers"]):
         name, hardware = each["name"], dict(lengthen("hardware", each["hardware"]))
         if name in offers:
-            raise _wrong(path, f"offers[{place}].name: {name!r} is given twice")
+            raise _wrong(path, f"offers[{index}].name: {name!r} is given twice")
         if "price_per_hour" in hardware:
-            raise _wrong(path, f"offers[{place}]: `price_per_hour` belongs beside `hardware`")
+            raise _wrong(path, f"offers[{index}]: `price_per_hour` belongs beside `hardware`")
         offers[name] = Offer(name=name, hardware=hardware, price_per_hour=each["price_per_hour"])
     return tuple(offers.values())
 

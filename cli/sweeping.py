@@ -16,7 +16,8 @@ from ftc.spec.message import reason_of
 
 INDEX: Final = "sweep.json"
 MOST_POINTS: Final = 100
-_RUN_ALL, _ARRAY = "run_all.sh", "slurm_array.sh"
+RUN_ALL: Final = "run_all.sh"
+ARRAY: Final = "slurm_array.sh"
 _LONGEST_NAME: Final = 60  # three more letters than the number of a point takes
 _OPTION: Final = re.compile(r"#SBATCH --([a-z-]+)(?:=(.*))?")
 _OWN: Final = frozenset({"job-name", "mem", "output"})
@@ -99,7 +100,8 @@ def read_grid(settings: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
         grid[key] = values
     count = prod(map(len, grid.values()))
     if not 1 < count <= MOST_POINTS:
-        raise BadGridError(f"{count} points: a sweep has 2 to {MOST_POINTS}")
+        points = "1 point" if count == 1 else f"{count} points"
+        raise BadGridError(f"{points}: a sweep has 2 to {MOST_POINTS}")
     return grid
 
 
@@ -131,9 +133,9 @@ def write_points(folder: Path, points: Sequence[Point]) -> tuple[str, ...]:
     _require_own(folder, index)
     for point in points:
         write(point.outcome)
-    texts = {INDEX: index, _RUN_ALL: _SCRIPT}
+    texts = {INDEX: index, RUN_ALL: _SCRIPT}
     if (array := _make_array(points)) is not None:
-        texts[_ARRAY] = array
+        texts[ARRAY] = array
     try:
         for name, text in texts.items():
             path = folder / name
@@ -145,6 +147,16 @@ def write_points(folder: Path, points: Sequence[Point]) -> tuple[str, ...]:
             help="name a folder that you can write to",
         ) from None
     return tuple(texts)
+
+
+def list_requirements(points: Sequence[Point]) -> tuple[str, ...]:
+    """Return a file of requirements for each environment that the points need."""
+    found: dict[str, str] = {}
+    for point in points:
+        for file in point.outcome.files:
+            if file.name == "requirements.txt":
+                found.setdefault(file.text, f"{point.folder}/{file.name}")
+    return tuple(found.values())
 
 
 def _require_own(folder: Path, index: str) -> None:

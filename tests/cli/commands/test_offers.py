@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+
+from tests.cli.conftest import read_schema
 
 Call = Callable[..., Any]
 OFFERS = (
@@ -15,11 +16,6 @@ OFFERS = (
     {"name": "small", "hardware": "1x L4", "price_per_hour": 0.8},
     {"name": "dear", "hardware": {"gpu": "L4", "count": 1}, "price_per_hour": 8},
 )
-
-
-def read_schema(name: str) -> Any:
-    """Return a JSON Schema that ftc ships."""
-    return json.loads((files("ftc") / name).read_text(encoding="utf-8"))
 
 
 def write(folder: Path, offers: Sequence[Mapping[str, Any]]) -> Path:
