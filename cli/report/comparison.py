@@ -52,8 +52,7 @@ def say_verdicts(results: Sequence[Result]) -> Iterator[str]:
     for other in results[1:]:
         changes = compare(first, other)
         if not changes:
-            unready = other if first.report else first
-            yield f"{other.name} and {first.name}: {unready.name} has not been evaluated"
+            yield f"{other.name} and {first.name}: {_why_not(first, other)}"
         for change in changes:
             yield _sentence(first, other, change)
     chosen = choose_best(results)
@@ -68,6 +67,14 @@ def say_verdicts(results: Sequence[Result]) -> Iterator[str]:
     else:
         others = ", ".join(result.name for result in like)
         yield f"verdict: {best.name} is the best by {metric}, not distinguishable from {others}"
+
+
+def _why_not(first: Result, other: Result) -> str:
+    """Return why two runs have nothing to compare."""
+    unready = [each.name for each in (first, other) if not each.report]
+    if len(unready) > 1:
+        return "neither has been evaluated"
+    return f"{unready[0]} has not been evaluated" if unready else "no measure in common"
 
 
 def comparison_data(results: Sequence[Result]) -> Mapping[str, Any]:

@@ -126,6 +126,17 @@ def test_a_run_that_was_not_evaluated(call: Call, runs: tuple[Path, ...]) -> Non
     assert result.code == 0
     assert "near has not been evaluated" in result.out
     assert "verdict" not in result.out
+    (runs[0] / "run/evaluate/report.json").unlink()
+    assert "near and first: neither has been evaluated" in call("compare", *runs[:2]).out
+
+
+def test_runs_with_no_measure_in_common(call: Call, runs: tuple[Path, ...]) -> None:
+    """It is said, and nothing is claimed."""
+    path = runs[1] / "run/evaluate/report.json"
+    path.write_text(json.dumps({"rows": 3, "judged": {"spearman": 0.1}, "spearman": 0.1}))
+    result = call("compare", *runs[:2])
+    assert (result.code, "no measure in common" in result.out) == (0, True)
+    assert "verdict" not in result.out
 
 
 def test_one_picture_has_all_curves(call: Call, runs: tuple[Path, ...]) -> None:
@@ -150,6 +161,8 @@ def test_damaged_results_are_no_traceback(call: Call, runs: tuple[Path, ...], da
 
 
 def test_bad_calls(call: Call, tmp_path: Path, runs: tuple[Path, ...]) -> None:
-    """One bundle, and a folder that is none."""
+    """One bundle, one given twice, and a folder that is none."""
     assert call("compare", runs[0]).code == 2
+    twice = call("compare", runs[0], runs[0] / ".." / runs[0].name)
+    assert (twice.code, "given twice" in twice.err) == (2, True)
     assert call("compare", runs[0], tmp_path).code == 3
