@@ -144,7 +144,9 @@ def test_one_picture_has_all_curves(call: Call, runs: tuple[Path, ...]) -> None:
     root = ET.fromstring(call("compare", *runs, "--format", "svg").out)  # noqa: S314 - our own
     space = "{http://www.w3.org/2000/svg}"
     assert len(root.findall(f"{space}polyline")) == 3
-    assert {"first", "near", "better"} <= {each.text for each in root.findall(f"{space}text")}
+    assert {"first", "near", "better", "loss", "step"} <= {
+        each.text for each in root.findall(f"{space}text")
+    }
 
 
 def test_equal_names_are_told_apart(call: Call, tmp_path: Path, runs: tuple[Path, ...]) -> None:
