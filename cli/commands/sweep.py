@@ -77,8 +77,7 @@ def command(
         click.echo(dump(_data(folder, points, written)))
     else:
         _tell(source, points, failed)
-        if written:
-            click.echo(_text(folder, points, written))
+        click.echo(_text(folder, points, written) if written else "nothing was written")
     if failed:
         context.exit(FAILED)
 
