@@ -253,7 +253,7 @@ def _require_numpy() -> None:
     except ImportError:
         raise EnvironmentFailure(
             message="results cannot be compared without numpy",
-            help="install it, as with `pip install 'ftc[data]'`",
+            help="run `pip install numpy`",
         ) from None
 
 

@@ -2,6 +2,7 @@
 
 import json
 import random
+import sys
 from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -160,6 +161,14 @@ def test_damaged_results_are_no_traceback(call: Call, runs: tuple[Path, ...], da
     """What cannot be read was not measured."""
     (runs[1] / "run/evaluate" / damage).write_text('{"rows": [')
     assert call("compare", *runs[:2]).code == 0
+
+
+def test_without_numpy(call: Call, runs: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """One sentence says what to install."""
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    result = call("compare", *runs[:2])
+    assert result.code == 3
+    assert "pip install numpy" in result.err
 
 
 def test_bad_calls(call: Call, tmp_path: Path, runs: tuple[Path, ...]) -> None:
