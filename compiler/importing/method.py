@@ -92,7 +92,8 @@ def _read_bits(work: Work) -> None:
 
 
 def _of(name: str, entry: Entry) -> int | None:
-    return {"@bits4": 4, "@bits8": 8}.get(name) or (entry.value if entry.value in _BITS else None)
+    stated = entry.value if isinstance(entry.value, int) and entry.value in _BITS else None
+    return {"@bits4": 4, "@bits8": 8}.get(name) or stated
 
 
 def _bits(work: Work) -> int | None:
@@ -111,7 +112,7 @@ def _read_targets(work: Work) -> None:
             work.put(entry, pointer, "all-linear")
         elif isinstance(value, str):
             work.put(entry, pattern, value, "carried")
-        elif value and all(isinstance(each, str) and _NAME.fullmatch(each) for each in value):
+        elif isinstance(value, list) and value and all(map(_is_name, value)):
             work.put(entry, pointer, list(dict.fromkeys(value)), "carried")
         else:
             work.leave(entry, "value")
@@ -128,6 +129,10 @@ def _read_targets(work: Work) -> None:
             work.put(entry, "/method/experts", True)
         else:
             work.leave(entry, "empty")
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and _NAME.fullmatch(value) is not None
 
 
 def _split_parts(work: Work, entry: Entry, value: Any) -> Any:
@@ -154,8 +159,11 @@ def _read_modules(work: Work) -> None:
             after = list(_TUNE_MLP)
         if mlp is not None and mlp.value is True:
             names += after
-        work.put(attention, pointer, names)
-        if mlp is not None:
+        if names:
+            work.put(attention, pointer, names)
+        else:
+            work.leave(attention, "empty")
+        if mlp is not None and names:
             work.use(mlp, {pointer: names})
     if (entry := work.entry("@tune_output")) is not None:
         work.leave(entry, "parts" if entry.value else "off")

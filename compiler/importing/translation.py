@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import reduce
+from math import isfinite
 from operator import getitem
 from typing import Any, Final
 
@@ -141,6 +142,8 @@ def _sort(work: Work, entry: Entry) -> None:
         return work.leave(entry, "secret")
     if value is None or value in ("", {}):
         return work.leave(entry, "empty")
+    if isinstance(value, float) and not isfinite(value):
+        return work.leave(entry, "value")
     if isinstance(value, str) and _PLACE.search(value):
         return work.leave(entry, "templated")
     if is_computed(value) and not target.startswith("-") and target != "@responses_only":
@@ -163,6 +166,8 @@ def _carry(work: Work, entry: Entry, pointer: str) -> None:
         return work.leave(entry, _WITHOUT.get(pointer, "value"))
     if isinstance(value, list) and len(value) == 1 and not admits(pointer, value):
         value = value[0]
+    if value is None:
+        return work.leave(entry, "empty")
     if isinstance(value, float) and value.is_integer() and not admits(pointer, value):
         value = int(value)
     if pointer in _OFF and value in (0, False):
