@@ -253,7 +253,7 @@ def _require_numpy() -> None:
     except ImportError:
         raise EnvironmentFailure(
             message="results cannot be compared without numpy",
-            help="install ftc with its extra `data`, which has numpy, as the README says",
+            help="run `pip install numpy`",
         ) from None
 
 

@@ -62,14 +62,15 @@ def read_offers(path: Path) -> tuple[Offer, ...]:
     if error is not None:
         place = dotted(join(error.absolute_path)) if error.absolute_path else "the file"
         raise _wrong(path, f"{place}: {error.message}")
-    return tuple(
-        Offer(
-            name=each["name"],
-            hardware=dict(lengthen("hardware", each["hardware"])),
-            price_per_hour=each["price_per_hour"],
-        )
-        for each in document.data["offers"]
-    )
+    offers: dict[str, Offer] = {}
+    for index, each in enumerate(document.data["offers"]):
+        name, hardware = each["name"], dict(lengthen("hardware", each["hardware"]))
+        if name in offers:
+            raise _wrong(path, f"offers[{index}].name: {name!r} is given twice")
+        if "price_per_hour" in hardware:
+            raise _wrong(path, f"offers[{index}]: `price_per_hour` belongs beside `hardware`")
+        offers[name] = Offer(name=name, hardware=hardware, price_per_hour=each["price_per_hour"])
+    return tuple(offers.values())
 
 
 def quote(source: str, offers: Sequence[Offer], overrides: Mapping[str, str]) -> tuple[Quote, ...]:
@@ -84,10 +85,26 @@ def quote(source: str, offers: Sequence[Offer], overrides: Mapping[str, str]) ->
     return tuple(sorted(quotes, key=_by_cost))
 
 
-def find_fastest(quotes: Sequence[Quote]) -> Quote | None:
-    """Return the offer on which the run ends first."""
+def rank_by_time(quotes: Sequence[Quote]) -> tuple[Quote, ...]:
+    """Return the offers whose time is known, the fastest run first."""
     fitting = [each for each in quotes if each.seconds is not None]
-    return min(fitting, key=lambda each: each.seconds or inf, default=None)
+    return tuple(sorted(fitting, key=lambda each: (each.seconds, each.cost)))
+
+
+def find_mistakes(quotes: Sequence[Quote]) -> tuple[Finding, ...]:
+    """Return the errors that are the spec's own: they prevent a plan on every offer."""
+    if any(each.outcome.plan is not None for each in quotes):
+        return ()
+    others = [
+        {(found.code, found.message) for found in each.outcome.findings} for each in quotes[1:]
+    ]
+    return tuple(
+        found
+        for found in quotes[0].outcome.findings
+        if found.severity == "error"
+        and not str(found.pointer).startswith("/hardware")
+        and all((found.code, found.message) in other for other in others)
+    )
 
 
 def _by_cost(each: Quote) -> tuple[bool, float, float]:

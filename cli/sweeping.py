@@ -16,7 +16,8 @@ from ftc.spec.message import reason_of
 
 INDEX: Final = "sweep.json"
 MOST_POINTS: Final = 100
-_RUN_ALL, _ARRAY = "run_all.sh", "slurm_array.sh"
+RUN_ALL: Final = "run_all.sh"
+ARRAY: Final = "slurm_array.sh"
 _LONGEST_NAME: Final = 60  # three more letters than the number of a point takes
 _OPTION: Final = re.compile(r"#SBATCH --([a-z-]+)(?:=(.*))?")
 _OWN: Final = frozenset({"job-name", "mem", "output"})
@@ -99,19 +100,26 @@ def read_grid(settings: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
         grid[key] = values
     count = prod(map(len, grid.values()))
     if not 1 < count <= MOST_POINTS:
-        raise BadGridError(f"{count} points: a sweep has 2 to {MOST_POINTS}")
+        points = "1 point" if count == 1 else f"{count} points"
+        raise BadGridError(f"{points}: a sweep has 2 to {MOST_POINTS}")
     return grid
 
 
 def compile_points(
     source: str, grid: Mapping[str, tuple[str, ...]], folder: Path
 ) -> tuple[Point, ...]:
-    """Compile every combination; the facts that they share are looked up once."""
+    """Compile every combination; the facts that they share are looked up once.
+
+    Raises EnvironmentFailure where the folder holds something else.
+    """
+    places = {
+        f"point-{number:02d}": dict(zip(grid, values, strict=True))
+        for number, values in enumerate(product(*grid.values()), start=1)
+    }
+    _require_own(folder, _index(places))
     resolver, name = Resolver(), _read_name(source)
     points = []
-    for number, values in enumerate(product(*grid.values()), start=1):
-        own = dict(zip(grid, values, strict=True))
-        place = f"point-{number:02d}"
+    for number, (place, own) in enumerate(places.items(), start=1):
         outcome = compile_bundle(
             source,
             output=folder / place,
@@ -123,28 +131,44 @@ def compile_points(
 
 
 def write_points(folder: Path, points: Sequence[Point]) -> tuple[str, ...]:
-    """Write the bundles and the scripts of a sweep; return the names of the scripts.
-
-    Raises EnvironmentFailure where the folder holds something else.
-    """
-    index = json.dumps({point.folder: dict(point.values) for point in points}, indent=2) + "\n"
-    _require_own(folder, index)
+    """Write the bundles and the scripts of a sweep; return the names of the scripts."""
+    # the index first: an interrupted sweep is then known as this one, and goes on
+    _write(folder / INDEX, _index({point.folder: point.values for point in points}))
     for point in points:
         write(point.outcome)
-    texts = {INDEX: index, _RUN_ALL: _SCRIPT}
+    texts = {RUN_ALL: _SCRIPT}
     if (array := _make_array(points)) is not None:
-        texts[_ARRAY] = array
+        texts[ARRAY] = array
+    for name, text in texts.items():
+        _write(folder / name, text)
+    return (INDEX, *texts)
+
+
+def _write(path: Path, text: str) -> None:
     try:
-        for name, text in texts.items():
-            path = folder / name
-            path.write_text(text, encoding="utf-8")
-            path.chmod(0o755 if name.endswith(".sh") else 0o644)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o755 if path.suffix == ".sh" else 0o644)
     except OSError as error:
         raise EnvironmentFailure(
-            message=f"`{folder}` cannot be written: {reason_of(error)}",
+            message=f"`{path.parent}` cannot be written: {reason_of(error)}",
             help="name a folder that you can write to",
         ) from None
-    return tuple(texts)
+
+
+def list_requirements(points: Sequence[Point]) -> tuple[str, ...]:
+    """Return a file of requirements for each environment that the points need."""
+    found: dict[str, str] = {}
+    for point in points:
+        for file in point.outcome.files:
+            if file.name == "requirements.txt":
+                found.setdefault(file.text, f"{point.folder}/{file.name}")
+    return tuple(found.values())
+
+
+def _index(places: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the text of the file that says which values each point has."""
+    return json.dumps(places, indent=2) + "\n"
 
 
 def _require_own(folder: Path, index: str) -> None:

@@ -1,7 +1,7 @@
 """Reads preferences, feedback and scored pairs, as public data sets have them. No other packages.
 
-An answer is a text, or a list of messages that ends with it and may begin with the prompt; a
-transcript, as in Anthropic's data, is such a list. Both answers must follow one prompt.
+An answer is a text, a message, or a list of messages that ends with it and may begin with the
+prompt; a transcript, as in Anthropic's data, is such a list. Both answers must follow one prompt.
 """
 
 import re
@@ -47,15 +47,20 @@ def read_pair(row: Row, *, chosen: str, rejected: str, prompt: str | None = None
     return (*asked, ("chosen", one), ("rejected", other))
 
 
-def read_verdict(row: Row, *, prompt: str, completion: str, label: str) -> Turns | Fault:
-    """Return the prompt's turns, the answer's, and one of the role `label`: "true" or "false"."""
-    before = _read_cell(row.get(prompt), role="user")
+def read_verdict(
+    row: Row, *, completion: str, label: str, prompt: str | None = None
+) -> Turns | Fault:
+    """Return the prompt's turns, the answer's, and one of the role `label`: "true" or "false".
+
+    The arguments are columns. `prompt` is not used for an answer that brings its own.
+    """
+    before = _read_cell(row.get(prompt) if prompt is not None else None, role="user")
     turns = _read_cell(row.get(completion), role="assistant")
     if isinstance(turns, str):
         return turns
     if turns[0][0] == "assistant":
         if isinstance(before, str):
-            return before
+            return "no_prompt" if prompt is None else before
         turns = (*before, *turns)
     if fault := find_disorder(turns):
         return fault
@@ -80,9 +85,13 @@ def read_scored(row: Row, *, prompt: str, completion: str, score: str) -> Turns 
 
 
 def _read_cell(cell: Any, *, role: str) -> Turns | Fault:
-    """Read a text as a turn of `role`; a list, its JSON or a transcript as several turns."""
+    """Read a text as a turn of `role`; a list, its JSON or a transcript as several turns.
+
+    A message by itself is a list of one.
+    """
     if isinstance(cell, dict):
-        return "not_text"
+        message = read_messages([cell])
+        return "not_text" if isinstance(message, str) else message
     if isinstance(cell, list):
         return read_messages(cell)
     text = "" if cell is None else str(cell)

@@ -32,6 +32,8 @@ def command(bundles: tuple[Path, ...], *, report: str) -> None:
     """
     if len(bundles) < _FEWEST:
         raise click.UsageError("Give at least two bundles.")
+    if len({bundle.resolve() for bundle in bundles}) < len(bundles):
+        raise click.UsageError("A bundle is given twice.")
     results = read_results(bundles)
     if report == "json":
         click.echo(dump(comparison_data(results)))

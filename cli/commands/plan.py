@@ -46,7 +46,9 @@ _ENVIRONMENT = 3  # exit code: something of this machine is missing
     "--offers",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Rank the rented machines of a price file by what this run costs and takes on each.",
+    help="Rank the machines of a price file by what this run costs and takes on each. The file: "
+    '{"offers": [{"name": "any name", "hardware": "1x L4", "price_per_hour": 1}]}, in JSON or '
+    "YAML, with the price of the whole machine.",
 )
 @calibrate_option
 @click.option(
@@ -71,8 +73,7 @@ def command(
     """
     tried = dict(_split(item) for item in overrides)
     if offers is not None:
-        if calibrate is not None or trace or report == "svg" or source == "-":
-            raise click.UsageError("--offers goes with a file, --set and --format json alone.")
+        _require_offers_alone(source, calibrate, tried, whole=trace or report == "svg")
         context.exit(_rank(source, offers, tried, report=report))
     outcome = check(source, overrides=tried, calibrate=calibrate)
     if report == "json":
@@ -90,13 +91,29 @@ def command(
         context.exit(FAILED)
 
 
+def _require_offers_alone(
+    source: str, calibrate: Path | None, overrides: Mapping[str, str], *, whole: bool
+) -> None:
+    """Raise UsageError for an argument that is about one machine only."""
+    if calibrate is not None or whole or source == "-":
+        raise click.UsageError("--offers goes with a file, --set and --format json alone.")
+    if any(key.partition(".")[0] == "hardware" for key in overrides):
+        raise click.UsageError("--offers names the hardware: leave it out of --set.")
+
+
 def _rank(source: str, path: Path, overrides: Mapping[str, str], *, report: str) -> int:
-    """Print what the run costs on each offer; return the exit code."""
-    from ftc.offers import quote, read_offers  # noqa: PLC0415 - for --offers only
+    """Print what the run costs and takes on each offer; return the exit code."""
+    from ftc.offers import find_mistakes, quote, read_offers  # noqa: PLC0415 - for --offers only
     from ftc.report.offers import offers_data, report_offers  # noqa: PLC0415 - for --offers only
 
     quotes = quote(source, read_offers(path), overrides)
-    click.echo(dump(offers_data(quotes)) if report == "json" else report_offers(quotes))
+    mistakes = find_mistakes(quotes)
+    if report == "json":
+        click.echo(dump(offers_data(quotes)))
+    elif mistakes:
+        tell_findings(mistakes, make_subject(source, quotes[0].outcome.document))
+    else:
+        click.echo(report_offers(quotes))
     return 0 if any(each.refusal is None for each in quotes) else FAILED
 
 

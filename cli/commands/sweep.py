@@ -1,6 +1,6 @@
 """`ftc sweep`: a bundle for each combination of values, and scripts that run them all."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,17 @@ from ftc.commands.options import FAILED, format_option, make_subject, spec_argum
 from ftc.compiler.write.conflict import Conflict
 from ftc.compiler.write.disk import typed
 from ftc.report.json_output import VERSION, dump, list_findings
-from ftc.sweeping import BadGridError, Point, compile_points, read_grid, write_points
+from ftc.spec.finding import Finding
+from ftc.sweeping import (
+    ARRAY,
+    RUN_ALL,
+    BadGridError,
+    Point,
+    compile_points,
+    list_requirements,
+    read_grid,
+    write_points,
+)
 
 _HOUR, _GB = 3600, 10**9
 
@@ -67,20 +77,33 @@ def command(
         click.echo(dump(_data(folder, points, written)))
     else:
         _tell(source, points, failed)
-        if written:
-            click.echo(_text(folder, points, written))
+        click.echo(_text(folder, points, written) if written else "nothing was written")
     if failed:
         context.exit(FAILED)
 
 
 def _tell(source: str, points: Sequence[Point], failed: Sequence[Point]) -> None:
-    """Print the errors of each point; without any, the warnings of the first stand for all."""
-    for point in failed or points[:1]:
-        if failed:
+    """Print the errors that all points share, then each point's own.
+
+    Without any error the findings of the first point stand for all.
+    """
+    subject = make_subject(source, points[0].outcome.document)
+    if not failed:
+        tell_findings(points[0].outcome.findings, subject)
+        return
+    shared = set.intersection(*(set(_errors(point)) for point in points))
+    tell_findings([_errors(points[0])[each] for each in sorted(shared)], subject)
+    for point in failed:
+        own = [found for each, found in _errors(point).items() if each not in shared]
+        if own:
             values = " ".join(f"{key}={value}" for key, value in point.values.items())
             click.echo(f"{point.folder}: {values}", err=True)
-        found = [each for each in point.outcome.findings if not failed or each.severity == "error"]
-        tell_findings(found, make_subject(source, point.outcome.document))
+            tell_findings(own, make_subject(source, point.outcome.document))
+
+
+def _errors(point: Point) -> dict[tuple[str, str], Finding]:
+    found = [each for each in point.outcome.findings if each.severity == "error"]
+    return {(each.code, each.message): each for each in found}
 
 
 def _text(folder: Path, points: Sequence[Point], written: Sequence[str]) -> str:
@@ -95,12 +118,29 @@ def _text(folder: Path, points: Sequence[Point], written: Sequence[str]) -> str:
         for row in rows
     ]
     name = typed(folder)
-    start = (
-        f"cd {name} && sbatch slurm_array.sh"
-        if "slurm_array.sh" in written
-        else f"{name}/run_all.sh"
-    )
-    return "\n".join([*lines, "", f"wrote {name}/", f"next: {start}"])
+    following = (f"  {line}" for line in _next(name, points, written))
+    return "\n".join([*lines, "", f"wrote {name}/", "next:", *following])
+
+
+def _next(name: str, points: Sequence[Point], written: Sequence[str]) -> Iterator[str]:
+    """Yield the commands that run the points, by what starts them, and that compare them."""
+    spec = points[0].outcome.spec
+    launcher = spec.launch.type if spec is not None else "local"
+    if launcher in ("local", "slurm"):
+        yield from (f"pip install -r {name}/{each}" for each in list_requirements(points))
+    if launcher == "local":
+        yield f"{name}/{RUN_ALL}"
+        return
+    start = {
+        "slurm": "sbatch slurm.sh",
+        "kubernetes": "kubectl create -f k8s.yaml",
+        "skypilot": "sky jobs launch sky.yaml",
+    }[launcher]
+    if ARRAY in written:
+        yield f"cd {name} && sbatch {ARRAY}"
+    else:
+        yield f'for point in {name}/point-*/; do (cd "$point" && {start}); done'
+    yield f"ftc compare {name}/point-*/"
 
 
 def _takes(points: Sequence[Point]) -> list[str]:

@@ -52,8 +52,7 @@ def say_verdicts(results: Sequence[Result]) -> Iterator[str]:
     for other in results[1:]:
         changes = compare(first, other)
         if not changes:
-            unready = other if first.report else first
-            yield f"{other.name} and {first.name}: {unready.name} has not been evaluated"
+            yield f"{other.name} and {first.name}: {_why_not(first, other)}"
         for change in changes:
             yield _sentence(first, other, change)
     chosen = choose_best(results)
@@ -68,6 +67,14 @@ def say_verdicts(results: Sequence[Result]) -> Iterator[str]:
     else:
         others = ", ".join(result.name for result in like)
         yield f"verdict: {best.name} is the best by {metric}, not distinguishable from {others}"
+
+
+def _why_not(first: Result, other: Result) -> str:
+    """Return why two runs have nothing to compare."""
+    unready = [each.name for each in (first, other) if not each.report]
+    if len(unready) > 1:
+        return "neither has been evaluated"
+    return f"{unready[0]} has not been evaluated" if unready else "no measure in common"
 
 
 def comparison_data(results: Sequence[Result]) -> Mapping[str, Any]:
@@ -93,6 +100,7 @@ def comparison_data(results: Sequence[Result]) -> Mapping[str, Any]:
 def draw_curves(results: Sequence[Result]) -> str:
     """Return the losses of all runs in one picture: training as lines, validation as points."""
     curves = [_curves(result) for result in results]
+    measure = " or ".join(sorted({_drawn(result) for result in results}))
     points = [point for pair in curves for curve in pair for point in curve]
     most = max((step for step, _ in points), default=1) or 1
     low = min((value for _, value in points), default=0.0)
@@ -108,9 +116,9 @@ def draw_curves(results: Sequence[Result]) -> str:
     font = 'font-family="sans-serif" font-size="12"'
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" {font}>',
-        "<title>loss of training, and of validation as points</title>",
+        f"<title>{measure} of training, and of validation as points</title>",
         f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>',
-        *_axes(most, low, high),
+        *_axes(most, low, high, measure),
     ]
     for index, (result, (line, marks)) in enumerate(zip(results, curves, strict=True)):
         colour = _COLOURS[index % len(_COLOURS)]
@@ -131,8 +139,10 @@ def draw_curves(results: Sequence[Result]) -> str:
     return "\n".join([*lines, "</svg>"])
 
 
-def _axes(most: int, low: float, high: float) -> Iterator[str]:
+def _axes(most: int, low: float, high: float, measure: str) -> Iterator[str]:
     foot = _HEIGHT - _BOTTOM
+    yield f'<text x="6" y="{_TOP - 14}" fill="#222222">{measure}</text>'
+    yield f'<text x="{_WIDTH // 2}" y="{foot + 18}" text-anchor="middle" fill="#222222">step</text>'
     yield (f'<path d="M{_LEFT} {_TOP}V{foot}H{_WIDTH - _RIGHT}" fill="none" stroke="#222222"/>')
     for value, down in ((high, _TOP + 4), (low, foot)):
         yield (
@@ -144,9 +154,13 @@ def _axes(most: int, low: float, high: float) -> Iterator[str]:
         )
 
 
+def _drawn(result: Result) -> str:
+    """Return the name of the curve that is drawn."""
+    return "reward" if "reward" in result.run.training.curves else "loss"
+
+
 def _curves(result: Result) -> tuple[Curve, Curve]:
-    curves = result.run.training.curves
-    name = "reward" if "reward" in curves else "loss"
+    curves, name = result.run.training.curves, _drawn(result)
     return tuple(curves.get(name, ())), tuple(curves.get(f"eval_{name}", ()))
 
 

@@ -1,26 +1,30 @@
 """What a run takes on each offer, by cost: a table for people, data for programs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ftc.offers import Quote, find_fastest
-from ftc.report.json_output import VERSION
+from ftc.offers import Quote, find_mistakes, rank_by_time
+from ftc.report.json_output import VERSION, list_findings
+from ftc.spec.finding import Finding
 
 _HOUR: Final = 3600
 
 
 def report_offers(quotes: Sequence[Quote]) -> str:
     """Return the offers on which the run fits, the cheapest first, and why it fits on no other."""
-    rows = [["cost", "hours", "offer", "hardware", "an hour"]]
+    times = [each.offer.name for each in rank_by_time(quotes)]
+    rows = [["by cost", "by time", "cost", "hours", "offer", "hardware", "an hour"]]
     rows += [
         [
+            str(place),
+            str(times.index(each.offer.name) + 1) if each.offer.name in times else "-",
             "-" if each.cost is None else f"{each.cost:.2f}",
             "-" if each.seconds is None else f"{each.seconds / _HOUR:.2f}",
             each.offer.name,
             _machine(each),
             f"{each.offer.price_per_hour:g}",
         ]
-        for each in quotes
+        for place, each in enumerate(quotes, start=1)
         if each.refusal is None
     ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -28,24 +32,14 @@ def report_offers(quotes: Sequence[Quote]) -> str:
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
-    fastest = find_fastest(quotes)
-    if fastest is None:
+    if len(rows) == 1:
         lines = ["the run fits on none of these offers"]
-    else:
-        cheapest = next(each for each in quotes if each.seconds is not None)
-        both = cheapest is fastest
-        lines.append("")
-        lines.append(f"cheapest{' and fastest' if both else ''}: {cheapest.offer.name}")
-        lines += [] if both else [f"fastest: {fastest.offer.name}"]
-    for each in quotes:
-        if each.refusal is not None:
-            lines.append(f"not {each.offer.name}: {each.refusal.message} ({each.refusal.code})")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_refused(quotes)])
 
 
 def offers_data(quotes: Sequence[Quote]) -> Mapping[str, Any]:
-    """Return the offers as plain data, in the order of their cost."""
-    fastest = find_fastest(quotes)
+    """Return the offers as plain data: those on which the run fits, the cheapest first."""
+    times = [each.offer.name for each in rank_by_time(quotes)]
     return {
         "version": VERSION,
         "offers": [
@@ -53,15 +47,32 @@ def offers_data(quotes: Sequence[Quote]) -> Mapping[str, Any]:
                 "name": each.offer.name,
                 "hardware": dict(each.offer.hardware),
                 "price_per_hour": each.offer.price_per_hour,
-                "fits": each.refusal is None,
                 "seconds": each.seconds,
                 "cost": each.cost,
-                "refusal": None if each.refusal is None else each.refusal.code,
+                "by_time": times.index(each.offer.name) + 1 if each.offer.name in times else None,
+                "refusal": None if each.refusal is None else _reason(each.refusal),
             }
             for each in quotes
         ],
-        "fastest": None if fastest is None else fastest.offer.name,
+        "findings": list_findings(find_mistakes(quotes)),
     }
+
+
+def _reason(finding: Finding) -> Mapping[str, str]:
+    return {"code": finding.code, "message": finding.message}
+
+
+def _refused(quotes: Sequence[Quote]) -> Iterator[str]:
+    """Yield a line for each reason, with the offers that share it."""
+    reasons: dict[str, list[str]] = {}
+    for each in quotes:
+        if each.refusal is not None:
+            why = f"{each.refusal.message} ({each.refusal.code})"
+            reasons.setdefault(why, []).append(each.offer.name)
+    if reasons:
+        yield ""
+    for why, names in reasons.items():
+        yield f"not {', '.join(names)}: {why}"
 
 
 def _machine(each: Quote) -> str:

@@ -14,7 +14,7 @@ from ftc.compiler.importing.entry import Entry
 from ftc.spec.problems import DEEPEST, LONGEST_NUMBER, MOST_VALUES
 from ftc.spec.yaml_reader import as_number, kind_of
 
-_PLACE: Final = re.compile(r"(?<![\"'\w])\{\{[^{}\n]*\}\}|\{%[^\n]*?%\}")
+_PLACE: Final = re.compile(r"(?<![\"'\w])\{\{[^{}\n]*\}\}|\{%[^\n]{0,200}?%\}")
 
 _QUOTES: Final = str.maketrans("", "", "\"':#,[]")
 

@@ -20,13 +20,13 @@ from ftc.compiler.importing.tables import read_table
 from ftc.compiler.importing.translation import build_spec, translate
 from ftc.spec.document import Lines
 from ftc.spec.finding import Finding, Position
-from ftc.spec.load import read_text
+from ftc.spec.load import MOST_BYTES, read_text
 from ftc.spec.normal import lengthen
 from ftc.spec.quote import shown
 from ftc.spec.schema import read_schema
 
 #: Notebooks carry their pictures with them.
-_MOST_BYTES: Final = 64 << 20
+_MOST_NOTEBOOK_BYTES: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ def import_file(
     hardware: str | None = None,
 ) -> Import:
     """Import a file, or standard input for "-"; the other arguments replace what the file says."""
-    text = read_text(source, most_bytes=_MOST_BYTES)
+    text = _read(source)
     if isinstance(text, Finding):
         return Import(findings=(text,))
     try:
@@ -81,7 +81,7 @@ def recognise_file(source: str, data: Any) -> Finding | None:
     own = set(read_schema()["properties"]) - {"model", "name"}
     if source == "-" or (isinstance(data, Mapping) and own & set(data)):
         return None
-    text = read_text(source, most_bytes=_MOST_BYTES)
+    text = _read(source)
     if isinstance(text, Finding):
         return None
     try:
@@ -89,6 +89,11 @@ def recognise_file(source: str, data: Any) -> Finding | None:
     except (UnknownConfigError, UnreadableConfigError, UnreadableScriptError):
         return None
     return FOREIGN.finding(tool=read_table(config.tool).title, name=shown(source))
+
+
+def _read(source: str) -> str | Finding:
+    notebook = source.lower().endswith(".ipynb")
+    return read_text(source, most_bytes=_MOST_NOTEBOOK_BYTES if notebook else MOST_BYTES)
 
 
 def _translate(config: ForeignConfig, folder: Path, hardware: str | None) -> Imported:

@@ -18,6 +18,10 @@ _FUSED: Final = re.compile(r"phi")  # classes whose projections are one matrix e
 _MODAL: Final = re.compile(r"vision|flamingo|clip|fusion")
 _SCORED: Final = re.compile(r"reward|classifier")
 _BITS: Final = {4: "nf4", 8: "int8"}
+#: Axolotl's patterns: a dot is a dot, and one without `^` matches anywhere in a weight's name.
+_LANGUAGE: Final = re.compile(r"\^?(?:model\.)?language_model(?:\.\*?)?")
+_LAYERS: Final = re.compile(r"\^?(?:\w+\.)*(?:layers|blocks|h)\.(?P<numbers>[\d\[\]()|+\-]+)\.\*?")
+_MOST_LAYERS: Final = 200
 
 
 def derive_method(work: Work) -> None:
@@ -43,6 +47,7 @@ def derive_method(work: Work) -> None:
     _read_bits(work)
     _read_targets(work)
     _read_rest(work)
+    _read_unfrozen(work)
 
 
 def _read_component(work: Work) -> None:
@@ -87,7 +92,8 @@ def _read_bits(work: Work) -> None:
 
 
 def _of(name: str, entry: Entry) -> int | None:
-    return {"@bits4": 4, "@bits8": 8}.get(name) or (entry.value if entry.value in _BITS else None)
+    stated = entry.value if isinstance(entry.value, int) and entry.value in _BITS else None
+    return {"@bits4": 4, "@bits8": 8}.get(name) or stated
 
 
 def _bits(work: Work) -> int | None:
@@ -106,7 +112,7 @@ def _read_targets(work: Work) -> None:
             work.put(entry, pointer, "all-linear")
         elif isinstance(value, str):
             work.put(entry, pattern, value, "carried")
-        elif value and all(isinstance(each, str) and _NAME.fullmatch(each) for each in value):
+        elif isinstance(value, list) and value and all(map(_is_name, value)):
             work.put(entry, pointer, list(dict.fromkeys(value)), "carried")
         else:
             work.leave(entry, "value")
@@ -123,6 +129,10 @@ def _read_targets(work: Work) -> None:
             work.put(entry, "/method/experts", True)
         else:
             work.leave(entry, "empty")
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and _NAME.fullmatch(value) is not None
 
 
 def _split_parts(work: Work, entry: Entry, value: Any) -> Any:
@@ -149,8 +159,11 @@ def _read_modules(work: Work) -> None:
             after = list(_TUNE_MLP)
         if mlp is not None and mlp.value is True:
             names += after
-        work.put(attention, pointer, names)
-        if mlp is not None:
+        if names:
+            work.put(attention, pointer, names)
+        else:
+            work.leave(attention, "empty")
+        if mlp is not None and names:
             work.use(mlp, {pointer: names})
     if (entry := work.entry("@tune_output")) is not None:
         work.leave(entry, "parts" if entry.value else "off")
@@ -206,3 +219,45 @@ def _read_rest(work: Work) -> None:
     for entry in (pissa, rounds):
         if entry is not None and entry.path not in work.became:
             work.leave(entry, "off")
+
+
+def _read_unfrozen(work: Work) -> None:
+    """Train the layers and parts that axolotl's patterns select; the rest stays frozen.
+
+    The whole language model of a multimodal one is what ftc trains of it.
+    """
+    entry = work.entry("@unfrozen")
+    if entry is None:
+        return
+    patterns = [
+        str(each) for each in (entry.value if isinstance(entry.value, list) else [entry.value])
+    ]
+    parts = {each: _part_of(each) for each in patterns}
+    rest = [each for each in patterns if parts[each] is None]
+    if rest and all(map(_LANGUAGE.fullmatch, rest)):
+        work.leave(entry, "text_part")
+        return
+    matches = [match for match in map(_LAYERS.fullmatch, rest) if match]
+    layers = sorted({layer for match in matches for layer in _expand(match["numbers"])})
+    if not layers or len(matches) < len(rest) or work.fields.get(_TYPE) != "full":
+        work.refuse(entry, "parts")
+        return
+    work.put(entry, _TYPE, "freeze")
+    work.put(entry, "/method/layers", layers)
+    if also := sorted({part for part in parts.values() if part is not None}):
+        work.put(entry, "/method/also_train", also)
+
+
+def _part_of(pattern: str) -> str | None:
+    """Return the part of the model that is all a pattern selects."""
+    name = pattern.removeprefix("^").removesuffix("$").removesuffix("*").removesuffix(".")
+    return _PARTS.get(name.removesuffix(".weight").removeprefix("model."))
+
+
+def _expand(numbers: str) -> list[int]:
+    """Return the layers whose number a pattern matches."""
+    try:
+        pattern = re.compile(numbers)
+    except re.error:
+        return []
+    return [layer for layer in range(_MOST_LAYERS) if pattern.fullmatch(str(layer))]

@@ -11,7 +11,7 @@ from ftc.spec.admission import admits
 
 _ROLES: Final = (
     "messages", "prompt", "completion", "instruction", "input", "output", "text", "tools",
-    "chosen", "rejected",
+    "chosen", "rejected", "label",
 )  # fmt: skip
 _LOADERS: Final = frozenset({"json", "csv", "parquet", "text", "pandas"})
 _SLICE: Final = re.compile(
@@ -239,6 +239,8 @@ def _column(role: str, objective: Any) -> str:
         return "text"
     if objective in _PAIRED:
         return {"messages": "prompt"}.get(role, role)
+    if objective == "kto":
+        return {"messages": "completion", "kto_tag": "label"}.get(role, role)
     return {"query": "input", "response": "output", "prompt": "instruction"}.get(role, role)
 
 

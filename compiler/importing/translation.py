@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import reduce
+from math import isfinite
 from operator import getitem
 from typing import Any, Final
 
@@ -19,6 +20,9 @@ from ftc.compiler.importing.objective import (
 from ftc.compiler.importing.rows import derive_rows
 from ftc.compiler.importing.tables import find_target, find_value, read_table
 from ftc.compiler.importing.work import Work
+from ftc.compiler.knowledge.architecture import keeps_packed_rows_apart
+from ftc.compiler.knowledge.liger import has_liger_kernels
+from ftc.compiler.knowledge.models import find_model
 from ftc.spec.admission import admits
 from ftc.spec.normal import normalise
 from ftc.spec.pointer import split
@@ -138,6 +142,8 @@ def _sort(work: Work, entry: Entry) -> None:
         return work.leave(entry, "secret")
     if value is None or value in ("", {}):
         return work.leave(entry, "empty")
+    if isinstance(value, float) and not isfinite(value):
+        return work.leave(entry, "value")
     if isinstance(value, str) and _PLACE.search(value):
         return work.leave(entry, "templated")
     if is_computed(value) and not target.startswith("-") and target != "@responses_only":
@@ -160,6 +166,8 @@ def _carry(work: Work, entry: Entry, pointer: str) -> None:
         return work.leave(entry, _WITHOUT.get(pointer, "value"))
     if isinstance(value, list) and len(value) == 1 and not admits(pointer, value):
         value = value[0]
+    if value is None:
+        return work.leave(entry, "empty")
     if isinstance(value, float) and value.is_integer() and not admits(pointer, value):
         value = int(value)
     if pointer in _OFF and value in (0, False):
@@ -218,10 +226,23 @@ def _drop_conflicts(work: Work) -> None:
         ("/training/evaluation/every_steps", "/data/splits/validation", (0,), "evaluation"),
         ("/training/group_by_length", "/data/packing", ("best-fit",), "packing"),
         ("/training/compile", "/method/type", ("qlora",), "kernels"),
+        ("/data/streaming", "/objective/type", ("embed",), "whole_data"),
     )
     for pointer, other, values, reason in cases:
         if work.fields.get(pointer) and work.fields.get(other) in values:
             work.forget(pointer, reason)
+    fields = work.fields
+    if fields.get("/objective/type") == "kto" and fields.get("/training/micro_batch") == 1:
+        work.forget("/training/micro_batch", "one_row")
+    model = find_model(str(fields.get("/model/id", "")))
+    if model is None:
+        return
+    liger, packing = "/training/liger", "/data/packing"
+    if fields.get(liger) is True and not has_liger_kernels(str(model.config.get("model_type"))):
+        work.forget(liger, "kernels")
+    leaks = keeps_packed_rows_apart(model.shape.architecture) is False
+    if fields.get(packing) == "best-fit" and leaks:
+        work.forget(packing, "leaks")
 
 
 def _schema(pointer: str) -> Any:

@@ -8,7 +8,7 @@ import pytest
 from tests.end_to_end.conftest import SETTINGS, write_table
 from tests.end_to_end.process import run
 
-pytestmark = pytest.mark.prove
+pytestmark = pytest.mark.prove_all
 
 
 def test_two_points_are_trained_and_compared(

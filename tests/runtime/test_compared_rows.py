@@ -68,6 +68,24 @@ def test_what_is_no_pair(row: Mapping[str, Any], fault: str) -> None:
     assert pair(row) == fault
 
 
+def test_a_message_by_itself() -> None:
+    """An answer and a prompt as objects, as LLaMA-Factory's data has them."""
+    row = {
+        "prompt": {"from": "human", "value": "who?"},
+        "chosen": {"from": "gpt", "value": "Ada"},
+        "rejected": {"from": "gpt", "value": "Bob"},
+    }
+    assert pair(row) == (("user", "who?"), ("chosen", "Ada"), ("rejected", "Bob"))
+
+
+def test_a_verdict_on_a_conversation() -> None:
+    """A list that begins with the prompt needs no column of prompts; a bare answer does."""
+    row = {"turns": said("who?", "Ada"), "bare": "Ada", "label": True}
+    expected = (("user", "who?"), ("assistant", "Ada"), ("label", "true"))
+    assert read_verdict(row, completion="turns", label="label") == expected
+    assert read_verdict(row, completion="bare", label="label") == "no_prompt"
+
+
 def test_answers_without_a_prompt_anywhere() -> None:
     """Two bare texts and no column of prompts are not enough."""
     row = {"chosen": "Ada", "rejected": "Bob"}

@@ -31,13 +31,15 @@ _DOCUMENTS: Final = (
     *("positive", "pos", "passage", "document", "answer", "completion"),
     *("sentence2", "sentence_2", "text2"),
 )
+_CONVERSATIONS: Final = ("messages", "conversations", "conversation", "chat", "dialogue")
+_VERDICTS: Final = (*("label", "desirable", "feedback", "rating", "thumbs_up", "thumb", "verdict"),)
 #: Names that public data sets use, in lower case; several rows of a form are tried in order.
 #: Names in other languages are in `knowledge/column_names.json`.
 _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
     (
         "chat",
         {
-            "messages": ("messages", "conversations", "conversation", "chat", "dialogue"),
+            "messages": _CONVERSATIONS,
             "tools": ("tools", "functions"),
         },
     ),
@@ -85,9 +87,11 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
         {
             "prompt": ("prompt", "question", "instruction", "query", "input", "user"),
             "completion": ("completion", "response", "answer", "output", "assistant", "reply"),
-            "label": ("label", "desirable", "feedback", "rating", "thumbs_up", "thumb", "verdict"),
+            "label": _VERDICTS,
         },
     ),
+    # a conversation that ends with the answer brings its own prompt
+    ("feedback", {"completion": _CONVERSATIONS, "label": _VERDICTS}),
 )
 
 #: The names of texts that are compared as vectors; tried before the others, for such an objective.
@@ -187,13 +191,16 @@ def assign_roles(
             if role not in found:
                 name = next((free[n] for n in names if n in free), None)
                 found.update({role: name} if name is not None else {})
-        if all(role in found for role in NEEDED[kind]) and _distinct(found):
+        needed = [role for role in NEEDED[kind] if role in usual]
+        if all(role in found for role in needed) and _distinct(found):
             return Roles(form=kind, **found)
     wanted: tuple[str, ...] = ()
     if form != "auto" or len(forms) == 1:
         one = form if form != "auto" else forms[0]
         lacking = [role for role in NEEDED[one] if role not in said]
-        known = {role for _, usual in tried for role in lacking if free.keys() & set(usual[role])}
+        known = {
+            role for _, usual in tried for role in lacking if free.keys() & set(usual.get(role, ()))
+        }
         wanted = tuple(role for role in lacking if role not in known) or tuple(lacking)
     return Unassigned(problem="unrecognised", roles=wanted, form=None if form == "auto" else form)
 

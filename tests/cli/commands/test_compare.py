@@ -2,6 +2,7 @@
 
 import json
 import random
+import sys
 from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -126,6 +127,17 @@ def test_a_run_that_was_not_evaluated(call: Call, runs: tuple[Path, ...]) -> Non
     assert result.code == 0
     assert "near has not been evaluated" in result.out
     assert "verdict" not in result.out
+    (runs[0] / "run/evaluate/report.json").unlink()
+    assert "near and first: neither has been evaluated" in call("compare", *runs[:2]).out
+
+
+def test_runs_with_no_measure_in_common(call: Call, runs: tuple[Path, ...]) -> None:
+    """It is said, and nothing is claimed."""
+    path = runs[1] / "run/evaluate/report.json"
+    path.write_text(json.dumps({"rows": 3, "judged": {"spearman": 0.1}, "spearman": 0.1}))
+    result = call("compare", *runs[:2])
+    assert (result.code, "no measure in common" in result.out) == (0, True)
+    assert "verdict" not in result.out
 
 
 def test_one_picture_has_all_curves(call: Call, runs: tuple[Path, ...]) -> None:
@@ -133,7 +145,9 @@ def test_one_picture_has_all_curves(call: Call, runs: tuple[Path, ...]) -> None:
     root = ET.fromstring(call("compare", *runs, "--format", "svg").out)  # noqa: S314 - our own
     space = "{http://www.w3.org/2000/svg}"
     assert len(root.findall(f"{space}polyline")) == 3
-    assert {"first", "near", "better"} <= {each.text for each in root.findall(f"{space}text")}
+    assert {"first", "near", "better", "loss", "step"} <= {
+        each.text for each in root.findall(f"{space}text")
+    }
 
 
 def test_equal_names_are_told_apart(call: Call, tmp_path: Path, runs: tuple[Path, ...]) -> None:
@@ -149,7 +163,17 @@ def test_damaged_results_are_no_traceback(call: Call, runs: tuple[Path, ...], da
     assert call("compare", *runs[:2]).code == 0
 
 
+def test_without_numpy(call: Call, runs: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """One sentence says what to install."""
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    result = call("compare", *runs[:2])
+    assert result.code == 3
+    assert "pip install numpy" in result.err
+
+
 def test_bad_calls(call: Call, tmp_path: Path, runs: tuple[Path, ...]) -> None:
-    """One bundle, and a folder that is none."""
+    """One bundle, one given twice, and a folder that is none."""
     assert call("compare", runs[0]).code == 2
+    twice = call("compare", runs[0], runs[0] / ".." / runs[0].name)
+    assert (twice.code, "given twice" in twice.err) == (2, True)
     assert call("compare", runs[0], tmp_path).code == 3

@@ -2,16 +2,24 @@
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from ftc.sweeping import BadGridError, read_grid
+from tests.cli.conftest import read_schema
 
 Call = Callable[..., Any]
+
+
+def following(text: str) -> list[str]:
+    """Return the commands that come next."""
+    return [line.strip() for line in text.partition("next:\n")[2].splitlines()]
 
 
 def test_each_point_is_a_bundle(call: Call, spec_file: Path) -> None:
@@ -30,8 +38,10 @@ def test_each_point_is_a_bundle(call: Call, spec_file: Path) -> None:
     for number in (1, 2, 3, 4):
         point = folder / f"point-0{number}"
         assert json.loads((point / "ftc.lock.json").read_text())["decisions"]
-        assert call("check", point / "spec.json").code == 0
+    assert call("check", folder / "point-03/spec.json").code == 0
     assert os.access(folder / "run_all.sh", os.X_OK)
+    install = f"pip install -r {folder}/point-01/requirements.txt"
+    assert following(result.out) == [install, f"{folder}/run_all.sh"]
     assert "LORA_RANK = 32" in (folder / "point-02/train.py").read_text()
 
 
@@ -43,6 +53,7 @@ def test_the_totals_are_sums(call: Call, spec_file: Path) -> None:
     result = call("sweep", spec_file, "--set", "method.rank=8,16", "--format", "json")
     assert result.code == 0, result.err
     data = json.loads(result.out)
+    Draft202012Validator(read_schema("sweep.schema.json")).validate(data)
     for name in ("seconds", "disk_bytes", "cost"):
         assert data["total"][name] == pytest.approx(sum(each[name] for each in data["points"]))
         assert data["total"][name] > 0
@@ -50,11 +61,13 @@ def test_the_totals_are_sums(call: Call, spec_file: Path) -> None:
 
 
 def test_again_changes_nothing(call: Call, spec_file: Path) -> None:
-    """The same sweep is written once; another one needs another folder."""
+    """The same sweep is written once, or goes on; another one needs another folder."""
     arguments = ("sweep", spec_file, "--set", "method.rank=8,16")
     folder = spec_file.parent / "sweep"
     assert call(*arguments).code == 0
     before = {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    shutil.rmtree(folder / "point-02")
+    (folder / "run_all.sh").unlink()
     assert call(*arguments).code == 0
     assert before == {
         path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
@@ -74,14 +87,30 @@ def test_a_wrong_point_writes_nothing(call: Call, spec_file: Path) -> None:
     assert not (spec_file.parent / "sweep").exists()
 
 
+def test_what_all_points_share_is_told_once(call: Call, spec_file: Path) -> None:
+    """A mistake of the spec is not one of each point."""
+    spec_file.write_text(json.dumps(json.loads(spec_file.read_text()) | {"foo": 1}))
+    result = call("sweep", spec_file, "--set", "method.rank=8,many")
+    assert result.code == 1
+    assert result.err.count("error[FTC032]") == 1
+    assert "point-01" not in result.err
+    assert "point-02: method.rank=many" in result.err
+    nowhere = call("sweep", spec_file.with_name("none.json"), "--set", "method.rank=8,16,32")
+    assert nowhere.err.count("error[FTC001]") == 1
+
+
 def test_a_slurm_array(call: Call, spec_file: Path) -> None:
     """It has the options of the points' jobs, and starts the slurm.sh of its point."""
     spec = json.loads(spec_file.read_text()) | {"launch": {"type": "slurm", "partition": "gpu"}}
     spec_file.write_text(json.dumps(spec))
-    assert call("sweep", spec_file, "--set", "method.rank=8,16,32").code == 0
+    result = call("sweep", spec_file, "--set", "method.rank=8,16")
     folder = spec_file.parent / "sweep"
+    assert following(result.out)[1:] == [
+        f"cd {folder} && sbatch slurm_array.sh",
+        f"ftc compare {folder}/point-*/",
+    ]
     script = (folder / "slurm_array.sh").read_text()
-    assert "#SBATCH --array=1-3\n" in script
+    assert "#SBATCH --array=1-2\n" in script
     assert "#SBATCH --partition=gpu\n" in script
     own = (folder / "point-01/slurm.sh").read_text()
     options = {line for line in own.splitlines() if line.startswith("#SBATCH")}
@@ -101,8 +130,12 @@ def test_a_slurm_array(call: Call, spec_file: Path) -> None:
 
 def test_run_all_runs_every_point(call: Call, spec_file: Path) -> None:
     """A point that fails does not keep the others from running, and the exit code says so."""
-    assert call("sweep", spec_file, "--set", "method.rank=8,16").code == 0
+    spec = json.loads(spec_file.read_text()) | {"launch": "skypilot"}
+    spec_file.write_text(json.dumps(spec))
+    result = call("sweep", spec_file, "--set", "method.rank=8,16")
     folder = spec_file.parent / "sweep"
+    start = f'for point in {folder}/point-*/; do (cd "$point" && sky jobs launch sky.yaml); done'
+    assert following(result.out) == [start, f"ftc compare {folder}/point-*/"]
     for number, code in ((1, 3), (2, 0)):
         script = folder / f"point-0{number}/run.sh"
         script.write_text(f'#!/bin/sh\necho "ran {number} $1" >>"{folder}/log"\nexit {code}\n')

@@ -112,6 +112,66 @@ def test_a_secret_is_not_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("patterns", "expected"),
+    [
+        (["model.layers.[4-6]."], {"type": "freeze", "layers": [4, 5, 6]}),
+        (
+            ["^lm_head.weight$", "model.layers.2[89]+.", "model.layers.30.*"],
+            {"type": "freeze", "layers": [28, 29, 30], "also_train": ["head"]},
+        ),
+        (["^model.language_model.*", "^lm_head.*"], "full"),
+        (["model.layers.4.mlp.gate"], None),
+        (["^lm_head.weight$"], None),
+        (["model.layers.(."], None),
+    ],
+)
+def test_patterns_of_weights(tmp_path: Path, patterns: list[str], expected: object) -> None:
+    """Whole layers are a method of ftc; a selection inside of them is not."""
+    result = read(tmp_path, AXOLOTL + f"unfrozen_parameters: {json.dumps(patterns)}\n")
+    assert (result.spec["method"] if result.spec is not None else None) == expected
+
+
+@pytest.mark.parametrize(
+    ("model", "more", "pointer", "key"),
+    [
+        ("openai/gpt-oss-20b", "", "/data/packing", "sample_packing"),
+        ("EleutherAI/pythia-1b", "", "/training/liger", "liger_fused_linear_cross_entropy"),
+        ("Qwen/Qwen3-8B", "rl: kto\n", "/training/micro_batch", "micro_batch_size"),
+    ],
+)
+def test_what_a_model_or_objective_cannot_have(
+    tmp_path: Path, model: str, more: str, pointer: str, key: str
+) -> None:
+    """It is left with its reason, where only speed and memory depend on it."""
+    text = AXOLOTL.replace("Qwen/Qwen3-8B", model).replace(
+        "micro_batch_size: 2", "micro_batch_size: 1"
+    )
+    result = read(
+        tmp_path, f"{text}{more}sample_packing: true\nliger_fused_linear_cross_entropy: true\n"
+    )
+    assert result.imported is not None
+    assert pointer not in result.imported.fields
+    became = next(each for each in result.imported.keys if each.key == key)
+    assert became.kind == "left"
+
+
+def test_an_embedding_model_of_unsloth(tmp_path: Path) -> None:
+    """Its base is not quantized by default, and its data are read as a whole."""
+    code = (
+        "from unsloth import FastSentenceTransformer\n"
+        "m = FastSentenceTransformer.from_pretrained('a/b')\n"
+        "m = FastSentenceTransformer.get_peft_model(m, r=16)\n"
+        "d = load_dataset('c/d', streaming=True)\n"
+        "t = SentenceTransformerTrainer(m, train_dataset=d, loss=losses.Ranking(m),\n"
+        "    args=SentenceTransformerTrainingArguments(per_device_train_batch_size=64))\n"
+    )
+    found = fields(read(tmp_path, code, "train.py"))
+    assert found["/objective/type"] == "embed"
+    assert found["/method/type"] == "lora"
+    assert "/data/streaming" not in found
+
+
+@pytest.mark.parametrize(
     ("text", "name", "code"),
     [
         ("", "c.yaml", "FTC004"),
@@ -155,3 +215,16 @@ def test_the_registry_of_data_sets_is_read(tmp_path: Path) -> None:
     found = fields(read(tmp_path, text))
     assert str(found["/data/source"]).endswith("data/mine.json")
     assert found["/data/columns/messages"] == "turns"
+
+
+def test_feedback_of_the_registry(tmp_path: Path) -> None:
+    """A conversation with a verdict is an answer that brings its own prompt."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    columns = {"messages": "turns", "kto_tag": "liked"}
+    known = {"mine": {"file_name": "mine.json", "formatting": "sharegpt", "columns": columns}}
+    (folder / "dataset_info.json").write_text(json.dumps(known), encoding="utf-8")
+    text = "model_name_or_path: a/b\nstage: kto\nfinetuning_type: lora\ndataset: mine\n"
+    found = fields(read(tmp_path, text))
+    assert found["/data/columns/completion"] == "turns"
+    assert found["/data/columns/label"] == "liked"

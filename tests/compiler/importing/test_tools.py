@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from ftc.compiler.importing.entry import Entry
 from ftc.compiler.importing.importer import import_file
+from ftc.compiler.importing.source import read_foreign
+from ftc.compiler.importing.translation import translate
 from ftc.spec.admission import admits
 from ftc.spec.document import Document
 from ftc.spec.sections import Spec
@@ -46,3 +49,23 @@ def test_each_tool_has_five() -> None:
     assert {tool: tools.count(tool) for tool in tools} == dict.fromkeys(
         ("axolotl", "llamafactory", "torchtune", "trl", "unsloth"), 5
     )
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [None, -1, float("inf"), float("nan"), "", "x y", [], [None], [1], {"a": [1]}],
+    ids=repr,
+)
+@pytest.mark.parametrize("case", CASES[::5], ids=lambda path: path.name)
+def test_a_value_of_another_kind(case: Path, wrong: object) -> None:
+    """It is left with a reason: what is carried over is still a valid spec, and no key is lost."""
+    config = read_foreign(case.read_text(encoding="utf-8"), case.name)
+    for place in range(2):
+        entries = [
+            Entry(path=each.path, value=wrong) if number % 2 == place else each
+            for number, each in enumerate(config.entries)
+        ]
+        imported = translate(config.tool, entries, gpus=8)
+        assert {each.path for each in entries} <= {each.key for each in imported.keys}
+        assert all(admits(pointer, value) for pointer, value in imported.fields.items())
+        assert None not in imported.fields.values()

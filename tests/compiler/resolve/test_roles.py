@@ -54,6 +54,7 @@ def named(**said: str) -> Columns:
             Roles(form="prompt_completion", prompt="message", completion="intent"),
         ),
         (["title", "text"], Roles(form="text", text="text")),
+        (["messages", "label"], Roles(form="chat", messages="messages")),
     ],
 )
 def test_usual_names_are_recognised(columns: list[str], expected: Roles) -> None:
@@ -90,3 +91,11 @@ def test_what_cannot_be_assigned_says_why() -> None:
     assert chat == Unassigned(problem="unrecognised", roles=("messages",), form="chat")
     mixed = assign_roles(["a", "b"], named=named(messages="a", prompt="b"), form="auto")
     assert isinstance(mixed, Unassigned)
+
+
+def test_a_verdict_on_a_conversation_needs_no_prompt() -> None:
+    """The conversation begins with it."""
+    roles = assign_roles(["messages", "label"], named=named(), form="auto", forms=("feedback",))
+    assert roles == Roles(form="feedback", completion="messages", label="label")
+    bare = assign_roles(["completion", "label"], named=named(), form="auto", forms=("feedback",))
+    assert bare == Unassigned(problem="unrecognised", roles=("prompt",), form=None)
