@@ -45,7 +45,7 @@ CASES: tuple[tuple[Mapping[str, Any], tuple[str, ...]], ...] = (
      ("LoRA on a 16-bit base",)),
     ({"model": "Qwen/Qwen2.5-0.5B-Instruct", "method": "lora", "hardware": "RTX 4070",
       "objective": {"type": "distill", "teacher": "Qwen/Qwen2.5-7B-Instruct"}},
-     ("the teacher in 4 bits",)),
+     ("a teacher in 4 bits",)),
 )  # fmt: skip
 
 
@@ -53,7 +53,7 @@ KINDS = (
     "a micro-batch that fits", "gradient checkpointing", "SDPA attention", "bf16 precision",
     "ZeRO-3", "optimizer states in the host's memory", "weights and optimizer states",
     "LoRA instead", "QLoRA instead", "max_length ", " GPUs with ", "AdamW with states in 8 bits",
-    "the reference computed before training", "training the last ", "LoRA on a 16-bit base", "the teacher in 4 bits",
+    "the reference computed before training", "training the last ", "LoRA on a 16-bit base", "a teacher in 4 bits",
 )  # fmt: skip
 
 

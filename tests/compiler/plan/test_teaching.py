@@ -8,6 +8,7 @@ import pytest
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.resolve.facts import Facts, known
+from ftc.spec.message import read_messages
 from ftc.spec.sections import Spec
 
 Build = Callable[[Mapping[str, Any]], tuple[Spec, Facts]]
@@ -48,6 +49,8 @@ def test_the_teacher_is_in_every_phase(build: Build) -> None:
         more = taught.memory.parts[phase]["static"] - plain.memory.parts[phase]["static"]
         assert more == size
     assert {"teacher", "generation"} <= taught.memory.phases.keys()
+    named = {key.removeprefix("phase.") for key in read_messages("en") if key.startswith("phase.")}
+    assert taught.memory.phases.keys() <= named
 
 
 def test_4_bits_are_about_a_third(build: Build) -> None:
