@@ -16,6 +16,7 @@ from ftc.compiler.knowledge.accelerators import (
 from ftc.compiler.knowledge.liger import has_liger_kernels
 from ftc.compiler.plan.batch.lengths import round_up, share_above
 from ftc.compiler.plan.objective.comparison import REFERRING
+from ftc.compiler.plan.objective.sampling import samples
 from ftc.compiler.plan.plan import Alternative, Kind, Plan
 from ftc.compiler.plan.search.space import SELECTIVE
 from ftc.compiler.resolve.facts import KnownFacts
@@ -114,15 +115,17 @@ def works(spec: Spec, facts: KnownFacts, plan: Plan) -> bool:
     """Whether a plan would compile: device and host hold it, and it has the batch of the spec.
 
     This is the one test of what would fit, also for the list of models. ZeRO-3 does not divide a
-    base in 4 bits (FTC427).
+    base in 4 bits (FTC427), and divided weights generate no answers (FTC593).
     """
     ram, asked = facts.hardware.host_ram_bytes, spec.training.global_batch
     decided = plan.decisions
+    sharding = decided.sharding.value
     return (
         plan.memory.fits is True
         and (ram is None or plan.host_ram_bytes <= ram)
         and asked in ("auto", decided.global_batch.value)
-        and not (spec.method.type == "qlora" and decided.sharding.value == "zero3")
+        and not (spec.method.type == "qlora" and sharding == "zero3")
+        and not (samples(spec) and sharding in ("zero3", "fsdp"))
     )
 
 
