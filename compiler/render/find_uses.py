@@ -76,6 +76,7 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
         "hidden_rotation": converted and hides_rotation(facts.model.architecture),
         "wrapped": wrapper is not None and wrapper.loads == "image-text",
         "frozen_tower": spec.method.type == "full" and keeps_tower(source),
+        "vision": facts.data.pictures is not None and facts.model.vision is not None,
     }
 
 

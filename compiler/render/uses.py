@@ -37,6 +37,7 @@ class Uses:
     hidden_rotation: bool
     wrapped: bool
     frozen_tower: bool
+    vision: bool
     # the data
     hub_data: bool
     file_data: bool

@@ -24,6 +24,7 @@ NEEDED: Final[Mapping[Form, tuple[str, ...]]] = {
     "feedback": ("prompt", "completion", "label"),
 }
 
+_IMAGES: Final = ("images", "image", "image_path", "img", "picture")
 #: Names that public data sets use, in lower case; several rows of a form are tried in order.
 #: Names in other languages are in `knowledge/column_names.json`.
 _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
@@ -32,6 +33,7 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
         {
             "messages": ("messages", "conversations", "conversation", "chat", "dialogue"),
             "tools": ("tools", "functions"),
+            "images": _IMAGES,
         },
     ),
     (
@@ -40,6 +42,7 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
             "instruction": ("instruction",),
             "output": ("output", "response", "completion", "answer"),
             "input": ("input", "context"),
+            "images": _IMAGES,
         },
     ),
     (
@@ -50,6 +53,7 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
                 *("completion", "response", "answer", "assistant", "output", "reply"),
                 *("target", "solution", "ground_truth"),
             ),
+            "images": _IMAGES,
         },
     ),
     (
@@ -60,6 +64,7 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
                 *("query", "question", "prompt", "input", "title"),
             ),
             "completion": ("label", "category", "intent", "class", "sentiment", "topic", "target"),
+            "images": _IMAGES,
         },
     ),
     ("text", {"text": ("text", "content", "document")}),
@@ -101,6 +106,7 @@ class Roles:
     form: Form
     messages: str | None = None
     tools: str | None = None
+    images: str | None = None
     prompt: str | None = None
     completion: str | None = None
     instruction: str | None = None
