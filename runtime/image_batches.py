@@ -1,53 +1,52 @@
-"""Opens the pictures of rows and computes what a model reads of them, batch by batch.
+"""Opens the images of rows and computes what a model reads of them, batch by batch.
 
-A record has the tokens with the placeholders of its pictures, and references to their files. The
-pixels are read where a batch is made: in the workers of the loader, when training reads them.
+A record has the tokens with the placeholders of its images, and references to their files. The
+pixels are read where a batch is made: in training by the workers of the loader.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import torch
 from transformers import AutoProcessor
 
-from .images import open_image
+from .image_tokens import make_rule, processor_size
+from .images import reading
 
 NOT_LEARNED: Final = -100
-#: Inputs that say of each token whether it belongs to a picture; models have one of these names.
-TYPE_NAMES: Final = ("mm_token_type_ids", "token_type_ids")
+#: Inputs that say of each token whether it belongs to an image; a model has at most one of them.
+_TYPES: Final = ("mm_token_type_ids", "token_type_ids")
 
 Record = Mapping[str, Any]
 Inputs = dict[str, Any]
 
 
 class ImageReader:
-    """The processor of a model, and the folder of the pictures.
+    """The processor of a model, and the folder of the images.
 
-    `data` is run/data, where prepare.py has noted that folder. `max_pixels` is the size above which
-    a picture is made smaller. `options` go to `from_pretrained`.
+    `data` is run/data, where prepare.py has noted that folder. `rule` has the settings of
+    `image_tokens`, by which prepare.py counted. `options` go to `from_pretrained`.
     """
 
     def __init__(
-        self, source: Path | str, data: Path, *, max_pixels: int | None = None, **options: Any
+        self, source: Path | str, data: Path, *, rule: Mapping[str, Any], **options: Any
     ) -> None:
         self.processor: Any = AutoProcessor.from_pretrained(source, **options)
+        self.rule = make_rule(rule)
         noted = json.loads((data / "images.json").read_text(encoding="utf-8"))
-        self.folder = data / noted["folder"]
-        self.max_pixels = max_pixels
+        self.open = reading(data / noted["folder"])
         names = self.processor.model_input_names
-        self.type_names = [name for name in TYPE_NAMES if name in names]
-
-    @property
-    def tokenizer(self) -> Any:
-        """The tokenizer of the processor."""
-        return self.processor.tokenizer
+        self._type_names = [name for name in _TYPES if name in names]
+        size = processor_size(self.rule)
+        self._settings = {} if size is None else {"size": size}
 
     def collate(self, rows: Sequence[Record]) -> Inputs:
-        """Return a batch to train on: ids, labels, the attention mask and the pictures."""
-        tokenizer = self.tokenizer
-        pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
+        """Return a batch to train on: tokens, labels, the attention mask and the images."""
+        tokenizer = self.processor.tokenizer
+        has_pad = tokenizer.pad_token_id is not None
+        pad = tokenizer.pad_token_id if has_pad else tokenizer.eos_token_id
         ids = [list(row["input_ids"]) for row in rows]
         width = max(map(len, ids))
         return {
@@ -60,47 +59,37 @@ class ImageReader:
     def read(
         self, rows: Sequence[Record], ids: Sequence[list[int]], width: int, *, left: bool = False
     ) -> Inputs:
-        """Return what a model reads beside the tokens `ids` of rows, which are padded to `width`."""
-        types = self.processor.create_mm_token_type_ids(ids) if self.type_names else []
-        found: Inputs = {name: fill(types, 0, width, left=left) for name in self.type_names}
-        images = [list(map(self.open, json.loads(row["images"]))) for row in rows]
-        if any(images):
-            found |= self.compute(images)
-        return found
+        """Return what a model reads beside the tokens `ids` of rows, which are padded to `width`.
 
-    def open(self, reference: Mapping[str, Any]) -> Any:
-        """Return a picture, of at most `max_pixels`."""
-        return open_image(self.folder, reference)
+        `left` says that the padding is before them.
+        """
+        types = self.processor.create_mm_token_type_ids(ids) if self._type_names else []
+        found: Inputs = {name: fill(types, 0, width, left=left) for name in self._type_names}
+        images = [[self.open(one) for one in json.loads(row["images"])] for row in rows]
+        return found | self.compute([row for row in images if row])
 
     def compute(self, images: Sequence[Sequence[Any]]) -> Inputs:
-        """Return the pixels of the pictures of each row, and what the processor says of them."""
-        limit = {} if self.max_pixels is None else {"max_pixels": self.max_pixels}
-        found = self.processor.image_processor(
-            [row for row in images if row], return_tensors="pt", **limit
-        )
+        """Return the pixels of the images of each row, and what the model needs to know of them."""
+        if not images:
+            return {}
+        found = self.processor.image_processor(images, return_tensors="pt", **self._settings)
         return {name: found[name] for name in found if name in self.processor.model_input_names}
 
-    def beside(self, rows: Sequence[Record]) -> Callable[[Sequence[int], int], Inputs]:
-        """Return a function of the places of some of the rows and of the width of their batch."""
-
-        def read(places: Sequence[int], width: int) -> Inputs:
-            chosen = [rows[place] for place in places]
-            return self.read(chosen, [row["input_ids"] for row in chosen], width)
-
-        return read
+    def read_for(
+        self, model: Any, rows: Sequence[Record], ids: Sequence[list[int]], *, left: bool = False
+    ) -> Inputs:
+        """Return what `read` does, where the model is; pixels have the type of its weights."""
+        found = self.read(rows, ids, max(map(len, ids)), left=left)
+        moved = {name: value.to(model.device) for name, value in found.items()}
+        return {
+            name: value.to(model.dtype) if value.is_floating_point() else value
+            for name, value in moved.items()
+        }
 
 
 def fill(rows: Sequence[list[int]], value: int, width: int, *, left: bool = False) -> torch.Tensor:
-    """Return rows as one tensor, with a value at their end, or else at their beginning."""
-    if left:
-        return torch.tensor([[value] * (width - len(row)) + list(row) for row in rows])
-    return torch.tensor([list(row) + [value] * (width - len(row)) for row in rows])
+    """Return rows as one tensor, with a value at their end, or else before their beginning."""
+    more = [[value] * (width - len(row)) for row in rows]
+    pairs = zip(rows, more, strict=True)
+    return torch.tensor([[*pad, *row] if left else [*row, *pad] for row, pad in pairs])
 
-
-def place(inputs: Inputs, model: Any) -> Inputs:
-    """Return inputs where the model is; pixels have the type of its weights."""
-    moved = {name: value.to(model.device) for name, value in inputs.items()}
-    return {
-        name: value.to(model.dtype) if value.is_floating_point() else value
-        for name, value in moved.items()
-    }

@@ -74,6 +74,7 @@ def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
             "read_table": Word(f"read_{source.facts.data.format}"),
             "train_rows": Word("packed" if uses.packed else "train_rows"),
             "metric": Word(source.plan.decisions.metric.value),
+            "processing": Word("images.processor" if uses.vision else "tokenizer"),
             "session": Word("DistributedSession" if uses.distributed else "TrainingSession"),
             "model_class": Word(_model_class(uses)),
         },
@@ -96,7 +97,8 @@ def _model_class(uses: Uses) -> str:
     """Return the class of transformers that loads the model to train."""
     if uses.scores:
         return "AutoModelForSequenceClassification"
-    return "AutoModelForImageTextToText" if uses.wrapped else "AutoModelForCausalLM"
+    image_text = uses.wrapped or uses.vision
+    return "AutoModelForImageTextToText" if image_text else "AutoModelForCausalLM"
 
 
 def _keep_needed(values: Mapping[str, Any], uses: Uses) -> dict[str, Any]:
