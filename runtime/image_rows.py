@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from .chat_rows import find_role, load_messages
+from .chat_rows import IMAGES, VIDEOS, find_role, load_messages
 from .rows import Fault, ReadTurns, Row, Turns
 from .tool_rows import to_messages
 
@@ -22,8 +22,6 @@ Look = Callable[[Reference], Reference | Fault]
 MARK: Final = "\ufffc"
 #: What many data sets write where an image belongs.
 WRITTEN: Final = "<image>"
-_IMAGES: Final = frozenset({"image", "image_url", "input_image"})
-_VIDEOS: Final = frozenset({"video", "video_url", "input_video"})
 _VIDEO_ENDINGS: Final = (".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v", ".mpg", ".mpeg")
 _TEXTS: Final = frozenset({"text", "input_text", "output_text"})
 
@@ -32,7 +30,7 @@ class StoredImage(dict[str, Any]):
     """The reference of an image whose bytes are in the data file, or its `fault`."""
 
 
-class _Unusable(Exception):
+class _UnusableError(Exception):
     """A row that cannot be used; `fault` says why."""
 
     def __init__(self, fault: Fault) -> None:
@@ -47,24 +45,30 @@ def read_with_images(
     look: Look,
     conversations: Sequence[str] = (),
     images: str | None = None,
+    reserved: Sequence[str] = (),
 ) -> Turns | Fault:
     """Return the turns that `read` finds, after the images of the row if it has any.
 
     `images` is a column, and `conversations` are those that may hold lists of messages. Images
-    without a place come before the first user text.
+    without a place come before the first user text. No text may contain what is `reserved`: the
+    placeholders of the processor.
     """
     try:
         before = list(_read_references(row.get(images))) if images is not None else []
         placed = _Placed(waiting=before)
         row = {**row, **{name: _flatten(row.get(name), placed) for name in conversations}}
         references = [_look(reference, look) for reference in placed.all()]
-    except _Unusable as unusable:
+    except _UnusableError as unusable:
         return unusable.fault
     turns = read(row)
-    if isinstance(turns, str) or not references:
+    if isinstance(turns, str):
         return turns
-    if not placed.used:
+    if references and not placed.used:
         turns = tuple((role, _mark(text)) for role, text in turns)
+    if any(text in said for _, said in turns for text in reserved):
+        return "placeholder"
+    if not references:
+        return turns
     marks = sum(text.count(MARK) for _, text in turns)
     if not marks:
         turns = _put_first(turns, len(references))
@@ -113,7 +117,7 @@ def store_images(row: Row, *, columns: Sequence[str], file: int, number: int, me
         if isinstance(value, list):
             return [visit(each, bare=bare) for each in value]
         if isinstance(value, dict):
-            return {key: visit(each, bare=key in _IMAGES) for key, each in value.items()}
+            return {key: visit(each, bare=key in IMAGES) for key, each in value.items()}
         return value
 
     read = {name: visit(row[name], bare=True) for name in columns if name in row}
@@ -147,7 +151,7 @@ class _Placed:
         """Place a reference, or the next of the column for a part that names none."""
         self.used = True
         if reference is None and not self.waiting:
-            raise _Unusable("image_count")
+            raise _UnusableError("image_count")
         self.named.append(self.waiting.pop(0) if reference is None else reference)
 
 
@@ -163,8 +167,8 @@ def _flatten_message(message: Any, placed: _Placed) -> Any:
     key = "content" if isinstance(message, dict) and "content" in message else "value"
     content = message.get(key) if isinstance(message, dict) else None
     if isinstance(content, list):
-        if any(_kind(part) in _IMAGES for part in content) and not _may_show(message):
-            raise _Unusable("image_role")
+        if any(_kind(part) in IMAGES for part in content) and not _may_show(message):
+            raise _UnusableError("image_role")
         texts = [_read_part(part, placed) for part in content]
         return message if None in texts else {**message, key: "".join(map(str, texts))}
     if isinstance(content, str) and MARK in content:
@@ -186,11 +190,11 @@ def _read_part(part: Any, placed: _Placed) -> str | None:
     if isinstance(part, str):
         return part.replace(MARK, "")
     kind = _kind(part)
-    if kind in _VIDEOS:
-        raise _Unusable("video")
-    if kind in _IMAGES:
+    if kind in VIDEOS:
+        raise _UnusableError("video")
+    if kind in IMAGES:
         names = ("image", "image_url", "path", "url")
-        # Arrow gives every part of a parquet file all keys, those that it lacks with the value None.
+        # Arrow gives every part of a parquet file all keys: None for those that it lacks
         named = next((part[name] for name in names if part.get(name) is not None), None)
         references = list(_read_references(named))
         placed.add(references[0] if references else None)
@@ -213,16 +217,16 @@ def _read_references(cell: Any) -> Iterator[Reference]:
         try:
             cell = json.loads(cell)
         except (ValueError, RecursionError):
-            raise _Unusable("no_image") from None
+            raise _UnusableError("no_image") from None
     if isinstance(cell, list):
         for each in cell:
             if isinstance(each, list):
-                raise _Unusable("no_image")
+                raise _UnusableError("no_image")
             yield from _read_references(each)
     elif isinstance(cell, str):
         text = cell.strip()
         if text.lower().endswith(_VIDEO_ENDINGS):
-            raise _Unusable("video")
+            raise _UnusableError("video")
         if text:
             yield (
                 {"url": text}
@@ -230,7 +234,7 @@ def _read_references(cell: Any) -> Iterator[Reference]:
                 else {"path": text.removeprefix("file://")}
             )
     elif cell is not None:
-        raise _Unusable("no_image")
+        raise _UnusableError("no_image")
 
 
 def _look(reference: Reference, look: Look) -> Reference:
@@ -241,12 +245,12 @@ def _look(reference: Reference, look: Look) -> Reference:
     else:
         seen = look(reference)
     if isinstance(seen, str):
-        raise _Unusable(seen)
+        raise _UnusableError(seen)
     return seen
 
 
 def _mark(text: str) -> str:
-    """Return a text with a mark in place of each written one; a mark of the data stands for none."""
+    """Return a text with a mark in place of each written one; the data's own marks are removed."""
     return text.replace(MARK, "").replace(WRITTEN, MARK)
 
 

@@ -131,7 +131,7 @@ def count_image_tokens(rule: Rule, width: int, height: int) -> int:
 
 
 def count_patches(rule: Rule, width: int, height: int) -> tuple[int, ...]:
-    """Return the patches of each picture that the tower sees for an image: the whole and its parts."""
+    """Return the patches of each picture that the tower sees: the whole image and its parts."""
     if isinstance(rule, Grid | Rows):
         rows, columns = _blocks(rule, width, height)
         return (rows * columns * rule.merge**2,)
@@ -161,6 +161,11 @@ def place_image(rule: Rule, width: int, height: int) -> tuple[Piece, ...]:
 def placeholder(rule: Rule) -> str:
     """Return what a chat template writes for an image, before the processor replaces it."""
     return rule.start if isinstance(rule, Crops) else rule.token
+
+
+def reserved_texts(rule: Rule) -> tuple[str, ...]:
+    """Return what no text of the data may contain, because the processor would replace it."""
+    return tuple(dict.fromkeys((placeholder(rule), rule.token)))
 
 
 def place_images(
@@ -219,7 +224,7 @@ def _blocks_in_area(rule: Grid, width: int, height: int) -> tuple[int, int]:
 
 
 def _count_crops(rule: Crops, width: int, height: int) -> int:
-    """Return the crops of Gemma 3's pan and scan: along the longer side, none for squarish images."""
+    """Return the crops of Gemma 3's pan and scan, along the longer side; none if nearly square."""
     long, short = max(width, height), min(width, height)
     if not rule.pan_and_scan or long / short < rule.min_ratio:
         return 0

@@ -308,6 +308,7 @@ class DataFacts:
     `usable_rows` is what `prepare.py` will take of them, up to its limit.
 
     `images` is the column of images, if they have one; `pictures` is None for rows without images.
+    `limited_lengths` are the lengths under each limit of `pictures.sizes`; `lengths` are the first.
 
     `sources` holds the facts of each source of a mixture, in the order of the spec; it is empty for
     the facts of one. What is said of the whole then adds them up, `lengths` by the rows that each
@@ -357,6 +358,7 @@ class DataFacts:
     calls: bool = False
     images: str | None = None
     pictures: Pictures | None = None
+    limited_lengths: tuple[Lengths, ...] = ()
     chosen: str | None = None
     rejected: str | None = None
     preferences: Preferences | None = None

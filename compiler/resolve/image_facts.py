@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from ftc.compiler.knowledge.towers import Tower
 
@@ -25,9 +25,8 @@ class VisionFacts:
 class ImageSizes:
     """What rows need if no image has more than `max_pixels`.
 
-    `tokens_max` is that of one image, `row_tokens_max` of a row; patches are those that the tower
-    sees, of one picture at a time in `picture_patches_max`. `pixels_max` are those of a row as the
-    tower gets them.
+    `tokens_max` is that of one image, `row_tokens_max` of a row. Patches are those that the tower
+    sees; tiles and crops are pictures of their own.
     """
 
     max_pixels: int
@@ -36,6 +35,7 @@ class ImageSizes:
     row_tokens_max: int
     row_patches_mean: float
     row_patches_max: int
+    row_pictures_max: int
     picture_patches_max: int
 
 
@@ -43,9 +43,9 @@ class ImageSizes:
 class Pictures:
     """The images of the data: in how many rows, and how large they are.
 
-    `urls` counts images that must be downloaded, whose size is taken to be the largest.
-    `marked_rows` hold what stands for an image where no image is. `sizes` has one entry for each
-    limit that the plan may choose, the largest first; it is empty without an image-text model.
+    `urls` counts images that must be downloaded, whose size is taken to be the largest. `sizes` has
+    one entry for each limit that the plan may choose, the largest first; it is empty where no rule
+    is known.
     """
 
     rows: int
@@ -56,4 +56,3 @@ class Pictures:
     pixels_max: int
     urls: int = 0
     sizes: tuple[ImageSizes, ...] = ()
-    kinds: Literal["files", "stored", "mixed"] = "files"

@@ -12,6 +12,7 @@ from ftc.compiler.knowledge.converter import wanted_keys
 from ftc.compiler.knowledge.models import Model, find_model
 from ftc.compiler.resolve.facts import ModelFacts, Unknown
 from ftc.compiler.resolve.hub.client import Repository, Trouble
+from ftc.compiler.resolve.image_facts import VisionFacts
 from ftc.compiler.resolve.licence import read_licence
 from ftc.compiler.resolve.local_paths import relative
 from ftc.compiler.resolve.model import findings as model_faults
@@ -20,6 +21,7 @@ from ftc.compiler.resolve.model.config import Config, Dtype, dtype_named, gguf_f
 from ftc.compiler.resolve.model.folder import ModelFolder, find_model_folder, find_pointers
 from ftc.compiler.resolve.model.misfit import find_misfit
 from ftc.compiler.resolve.model.tokenizer_files import TokenizerFileError, read_tokenizer_config
+from ftc.compiler.resolve.model.vision import read_vision
 from ftc.compiler.resolve.model.weights import Weights, listed_weights, read_weights
 from ftc.spec.finding import Finding
 from ftc.spec.sections import Spec
@@ -114,6 +116,7 @@ def _from_files(
         misfit=None if config.wrapper else find_misfit(config, weights.sides),
         wrapper=config.wrapper,
         text_prefix=config.text_prefix,
+        vision=_vision(found.path, config),
     )
 
 
@@ -143,6 +146,13 @@ def facts_from_table(entry: Model, name: str) -> ModelFacts:
         wrapper=None if wrapper is None else wrapper.architecture,
         text_prefix="" if wrapper is None else wrapper.prefix,
     )
+
+
+def _vision(folder: Path, config: Config) -> VisionFacts | None:
+    """Return what an image-text model sees with; its language model must be known too."""
+    if config.wrapper is None or config.shape is None:
+        return None
+    return read_vision(folder, config.whole, hidden=config.shape.hidden)
 
 
 def _with_tower(config: Config, weights: Weights) -> Shape | None:
