@@ -6,7 +6,7 @@ reads what the projector makes of it instead, as libmtmd does in llama-server an
 
 import ctypes
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 from llama_cpp import mtmd_cpp as mtmd
 
 from . import gguf_file
+from .image_tokens import Grid, make_rule
 from .run import Run
 
 Pixels = Any  # height x width x 3, of type uint8
@@ -24,20 +25,22 @@ Pixels = Any  # height x width x 3, of type uint8
 class Projector:
     """A projector's file, opened for a model that `gguf_file.load` has opened.
 
-    `token` is the placeholder of a picture; a picture has at most `most_tokens` of them, or as many
-    as the file says.
+    `token` is the number of the placeholder, and `rule` has the settings of `image_tokens`.
     """
 
     def __init__(
-        self, run: Run, llm: Any, path: Path, *, token: int, most_tokens: int | None, on_gpu: bool
+        self, run: Run, llm: Any, path: Path, *, token: int, rule: Mapping[str, Any], on_gpu: bool
     ) -> None:
         self.run, self.llm, self.token = run, llm, token
         settings = mtmd.mtmd_context_params_default()
         settings.use_gpu, settings.print_timings = on_gpu, False
         settings.warmup = False
         settings.n_threads = len(os.sched_getaffinity(0))
-        if most_tokens is not None:
-            settings.image_max_tokens = most_tokens
+        known = make_rule(rule)
+        if isinstance(known, Grid):  # of the other kinds the file has the limit
+            area = (known.patch * known.merge) ** 2
+            settings.image_min_tokens = max(1, known.min_pixels // area)
+            settings.image_max_tokens = max(1, known.max_pixels // area)
         self.context: Any = mtmd.mtmd_init_from_file(os.fsencode(path), llm.model, settings)
         if self.context is None:
             run.stop(f"llama.cpp cannot open {path.name} beside the model")

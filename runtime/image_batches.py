@@ -92,4 +92,3 @@ def fill(rows: Sequence[list[int]], value: int, width: int, *, left: bool = Fals
     more = [[value] * (width - len(row)) for row in rows]
     pairs = zip(rows, more, strict=True)
     return torch.tensor([[*pad, *row] if left else [*row, *pad] for row, pad in pairs])
-

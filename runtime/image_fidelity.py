@@ -83,7 +83,7 @@ def _ask_trained(run: Run, job: Job, rows: Rows) -> tuple[list[tuple[Any, Number
     features = []
     for row in rows[:IMAGES]:
         image = reader.open(json.loads(row["images"])[0])
-        image = image.resize(reader.find_size(*image.size))  # so that neither side resizes it
+        image = image.resize(_find_size(reader, image))  # so that neither side resizes it
         seen = reader.compute([[image]])
         with torch.inference_mode():
             found = model.get_image_features(
@@ -91,6 +91,16 @@ def _ask_trained(run: Run, job: Job, rows: Rows) -> tuple[list[tuple[Any, Number
             )
         features.append((np.asarray(image), join_features(found)))
     return features, said
+
+
+def _find_size(reader: Any, image: Any) -> tuple[int, int]:
+    """Return the width and height to which the processor brings an image."""
+    seen = reader.compute([[image]])
+    if "image_grid_thw" not in seen:
+        height, width = seen["pixel_values"].shape[-2:]
+        return width, height
+    _, rows, columns = seen["image_grid_thw"][0].tolist()
+    return columns * reader.rule.patch, rows * reader.rule.patch
 
 
 def join_features(found: Any) -> Numbers:

@@ -91,7 +91,9 @@ class Job:
                 # a row with images is whole: their tokens and their pixels belong together
                 ids = row["input_ids"] if self.images else row["input_ids"][:ROW_TOKENS]
                 seen = self.images.read_for(model, [row], [ids]) if self.images else {}
-                logits = model(torch.tensor([ids], device=model.device), **seen).logits[0].float().cpu()
+                logits = (
+                    model(torch.tensor([ids], device=model.device), **seen).logits[0].float().cpu()
+                )
                 is_reward = self.returns == "rewards"
                 found.append(logits if is_reward else torch.log_softmax(logits, dim=-1))
         return found

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from . import image_fidelity
 from .converter import Converter, find_cause
 from .files import sync, write_json
 from .run import Run
@@ -63,7 +64,9 @@ def write_projector(job: Job, identity: Identity) -> None:
     found = _measure(run)
     run.say(f"the projector's output agrees with the tower's: cosine {found['cosine']:.6f}")
     for kind, each in found["files"].items():
-        run.say(f"{kind} answers {each['same_answers']:.0%} of {found['rows']} rows as the trained model")
+        run.say(
+            f"{kind} answers {each['same_answers']:.0%} of {found['rows']} rows as the trained model"
+        )
     write_json(out / "report.json", found)
     if fault := find_fault(found):
         partial.rename(path.with_suffix(".failed"))
@@ -100,7 +103,7 @@ def _describe(job: Job, path: Path) -> dict[str, Any]:
 
 
 def _measure(run: Run) -> dict[str, Any]:
-    command = [sys.executable, "-m", f"{__package__}.image_fidelity"]
+    command = [sys.executable, "-m", image_fidelity.__name__]
     done = subprocess.run(command, cwd=run.bundle, capture_output=True, text=True, check=False)
     if done.returncode:
         run.stop(f"reading images with llama.cpp failed: {find_cause(done)}")

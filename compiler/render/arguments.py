@@ -17,7 +17,6 @@ _PASSED: Final[Mapping[str, tuple[str, str]]] = {
     "collator": ("images.collate", "vision"),
     "count_calls": ("tool_calls.count_rows", "tools"),
     "cut_length": ("MAX_LENGTH", "cut"),
-    "encode_placed": ("encode_rows", "vision"),
     "has_tools": ("tool_calls.has_tools", "tools"),
     "images": ("images", "vision"),
     "kept_columns": ("False", "vision"),

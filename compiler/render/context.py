@@ -25,6 +25,7 @@ from ftc.compiler.render.trainer import schedule_reasons, trainer_settings
 from ftc.compiler.render.uses import Uses
 from ftc.compiler.render.values import Comment, Literal, Word
 from ftc.compiler.resolve.facts import DataFacts
+from ftc.runtime.image_tokens import limit_pixels, make_rule, to_settings
 
 _DTYPES: Final = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 _RESTARTS: Final = 20
@@ -44,6 +45,7 @@ _NEEDED_BY: Final[Mapping[str, str]] = {
     "token_tables": "token_rows",
 }
 _FROZEN_TOWER: Final = "the language model; the tower beside it reads no text and stays as it is"
+_IMAGE_RULE: Final = "how the processor makes tokens of an image, by its width and height"
 _PINNED: Final = "the commit that was checked"
 _UNPINNED: Final = "the newest: the Hub could not be read; `ftc compile --update` pins it"
 
@@ -136,6 +138,7 @@ def _decided_values(source: BundleSource) -> dict[str, Any]:
         "planned_bytes": plan.memory.reserved_bytes if gpu else plan.memory.device_bytes,
         "overlong_share": round(_overlong_share(source.facts.data, values["max_length"]), 4),
         "merged_dtype": _merged_dtype(source),
+        **_image_values(source),
         "asked_tokens": min(_OPEN_ANSWER_TOKENS, room // 2)
         if open_answer
         else values["answer_tokens"],
@@ -185,6 +188,16 @@ def _spec_values(source: BundleSource) -> dict[str, Any]:
     }
 
 
+def _image_values(source: BundleSource) -> dict[str, Any]:
+    """Return how images become tokens, for rows that have some."""
+    vision, most = source.facts.model.vision, source.spec.data.images.max_pixels
+    if vision is None or source.facts.data.pictures is None:
+        return {}
+    rule = make_rule(vision.rule)
+    limited = rule if most == "auto" else limit_pixels(rule, most)
+    return {"image_rule": to_settings(limited), "image_token": vision.token_id}
+
+
 def _split_shares(source: BundleSource) -> dict[str, float]:
     """Return the shares of the splits that have rows, training apart."""
     shares, decided = source.spec.data.splits, source.plan.decisions
@@ -214,6 +227,7 @@ def _more_reasons(source: BundleSource) -> dict[str, Comment]:
     return {
         **({"lora_targets": Comment(sentence(targets.because))} if targets else {}),
         **({} if decided.trained_layers else {"trained_layers": Comment(_FROZEN_TOWER)}),
+        "image_rule": Comment(_IMAGE_RULE),
         "model_revision": Comment(_PINNED if source.facts.model.revision else _UNPINNED),
         "expert_targets": Comment("every expert of a layer, in two tensors"),
         "schedule_options": Comment("; ".join(dict.fromkeys(options))),

@@ -76,8 +76,16 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
         "hidden_rotation": converted and hides_rotation(facts.model.architecture),
         "wrapped": wrapper is not None and wrapper.loads == "image-text",
         "frozen_tower": spec.method.type == "full" and keeps_tower(source),
+        "number_words": _reads_number_words(source),
         "vision": facts.data.pictures is not None and facts.model.vision is not None,
     }
+
+
+def _reads_number_words(source: BundleSource) -> bool:
+    """Return whether the processor writes numbers as words: SmolVLM's, for videos."""
+    vision = source.facts.model.vision
+    has_images = source.facts.data.pictures is not None
+    return has_images and vision is not None and vision.rule.get("kind") == "tiles"
 
 
 def _is_chained(source: BundleSource) -> bool:
@@ -339,6 +347,7 @@ def _export_uses(source: BundleSource) -> dict[str, bool]:
     converted = bool(spec.export.types) or spec.export.adapter
     return {
         "gguf": bool(spec.export.types),
+        "projector": bool(spec.export.types) and _model_uses(source)["vision"],
         "importance": any(wants_matrix(kind) for kind in spec.export.types),
         "ollama_checked": converted and has_ollama_template(source),
         "adds_end": (source.facts.tokenizer.closes_answer is False or not renders_template(source)),
@@ -395,8 +404,8 @@ def _is_best_by_metric(decided: Decisions) -> bool:
 
 def has_ollama_template(source: BundleSource) -> bool:
     """Return whether the chat template of training is of a family that is written for Ollama."""
-    if not renders_template(source):
-        return False
+    if not renders_template(source) or source.facts.data.pictures is not None:
+        return False  # Ollama places images by itself
     ollama = source.facts.tokenizer.ollama
     return ollama is not None and find_ollama_family(ollama.family or "") is not None
 

@@ -20,7 +20,16 @@ _TEXT: Final = "{{ .Prompt }}"  # the start of a text, unchanged
 def modelfile_data(source: BundleSource) -> Mapping[str, Any]:
     """Return the content of the merged model's Modelfile, as its parser returns it."""
     first, *_ = source.spec.export.types
-    return {"from": f"./run/quantize/{source.spec.name}-{first}.gguf", **_conversation(source)}
+    files = {"from": f"./run/quantize/{source.spec.name}-{first}.gguf"}
+    if projector := find_projector(source):
+        files["projector"] = f"./{projector}"
+    return {**files, **_conversation(source)}
+
+
+def find_projector(source: BundleSource) -> str | None:
+    """Return the file that Ollama reads images with, for a model that was trained on images."""
+    sees = source.facts.model.vision is not None and source.facts.data.pictures is not None
+    return f"run/projector/{source.spec.name}-mmproj.gguf" if sees else None
 
 
 def adapter_modelfile_data(source: BundleSource) -> Mapping[str, Any]:
@@ -47,7 +56,10 @@ def write_modelfile(source: BundleSource) -> str:
     elif renders_template(source):
         notes.append("Without a TEMPLATE, Ollama uses the chat template inside the GGUF file.")
     said = modelfile_data(source)
-    return _write(notes, said, [f"# FROM ./run/quantize/{file}" for file in others])
+    files = [f"# FROM ./run/quantize/{file}" for file in others]
+    if "projector" in said:
+        files.insert(0, f"FROM {said['projector']}")
+    return _write(notes, said, files)
 
 
 def write_adapter_modelfile(source: BundleSource) -> str:

@@ -38,6 +38,8 @@ class Uses:
     wrapped: bool
     frozen_tower: bool
     vision: bool
+    number_words: bool
+    projector: bool
     # the data
     hub_data: bool
     file_data: bool
