@@ -19,7 +19,8 @@ _FP32, _HALF, _INT64 = 4, 2, 8
 class Terms:
     """Bytes per patch: for each unit of the width, the MLP's width, a head's, a patch's numbers.
 
-    `heads` is for each head, and `one` for the patch itself.
+    `heads` is for each head, `out` for the width of the language model, in which some patches share
+    a token, and `one` for the patch itself.
     """
 
     wide: float = 0
@@ -27,6 +28,7 @@ class Terms:
     head: float = 0
     values: float = 0
     heads: float = 0
+    out: float = 0
     one: float = 0
 
     def of(self, tower: Tower) -> float:
@@ -37,6 +39,7 @@ class Terms:
             + self.head * tower.hidden / tower.heads
             + self.values * tower.patch_values
             + self.heads * tower.heads
+            + self.out * tower.out / tower.merge**2
             + self.one
         )
 
@@ -60,7 +63,7 @@ _PASSES: Final[Mapping[Kind, Passes]] = {
         attention=Terms(wide=14),
         mlp=Terms(wide=8, inner=6),
         layer=Terms(wide=16, inner=6, heads=4, one=8),
-        rest=Terms(wide=6, values=2, one=5),
+        rest=Terms(wide=6, values=2, out=4, one=4),
     ),
     "idefics3": Passes(
         attention=Terms(wide=14, values=2.33),
@@ -71,8 +74,8 @@ _PASSES: Final[Mapping[Kind, Passes]] = {
     "pixtral": Passes(
         attention=Terms(wide=22, head=6, one=16),
         mlp=Terms(wide=10, inner=6, head=4, one=16),
-        layer=Terms(wide=32, inner=6, heads=4),
-        rest=Terms(wide=14, head=4, values=2),
+        layer=Terms(wide=24, inner=8, heads=4, one=8),
+        rest=Terms(wide=14.5, head=4, values=2, out=4, one=8),
     ),
     "qwen2_5_vl": Passes(
         attention=Terms(wide=34, head=8, values=2, one=18),
