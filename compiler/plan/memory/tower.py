@@ -66,8 +66,8 @@ _PASSES: Final[Mapping[Kind, Passes]] = {
         rest=Terms(wide=6, values=2, out=4, one=4),
     ),
     "idefics3": Passes(
-        attention=Terms(wide=14, values=2.33),
-        mlp=Terms(wide=8, inner=4, values=2.33),
+        attention=Terms(wide=14, values=14 / 3),
+        mlp=Terms(wide=8, inner=4, values=14 / 3),
         layer=_LAYERED,
         rest=Terms(wide=4, values=2, one=12),
     ),
