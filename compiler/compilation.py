@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ftc.compiler.checks.registry import run_checks
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import make_plan
+from ftc.compiler.plan.vision import planned_facts
 from ftc.compiler.relocation import bundle_folder, bundle_source
 from ftc.compiler.resolve.calibration import read_calibration
 from ftc.compiler.resolve.data.earlier_runs import find_seen
@@ -118,12 +119,19 @@ class Compilation:
         return None if self.known is None else make_plan(self.spec, self.known)
 
     @cached_property
+    def planned(self) -> Facts:
+        """The facts with the lengths that rows have once the plan has limited their images."""
+        if self.known is None or self.plan is None:
+            return self.facts
+        return replace(self.facts, data=planned_facts(self.known, self.plan).data)
+
+    @cached_property
     def judged(self) -> tuple[Finding, ...]:
         """What is wrong, pointers in the long form: why facts are unknown, then what rules say.
 
         Rules say nothing of a spec that is not all written yet.
         """
-        facts, plan = self.facts, self.plan
+        facts, plan = self.planned, self.plan
         if self.unsaid:
             return _list_unknown(facts)
         others = () if self.locked else (*find_stale(self.kept, self.document.folder), *self._seen)
@@ -150,7 +158,8 @@ class Compilation:
 
         if self.known is None or self.plan is None:
             raise ValueError("only a planned spec can be rendered")
-        source = bundle_source(self.document, self.spec, self.folder, self.known, self.plan)
+        limited = planned_facts(self.known, self.plan)
+        source = bundle_source(self.document, self.spec, self.folder, limited, self.plan)
         return render_bundle(source)
 
     @cached_property
@@ -218,6 +227,8 @@ def check_rest(
     every = None if left.is_guessed else known(facts)
     plan = None if every is None else known_or_none(lambda: make_plan(spec, every))
     explained = (*VERIFY, *WRITE)
+    if every is not None and plan is not None:
+        facts = replace(facts, data=planned_facts(every, plan).data)
     judged = (
         *left.findings,
         *_list_unknown(facts),

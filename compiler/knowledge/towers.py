@@ -15,6 +15,7 @@ Kind = Literal[
     "clip", "idefics3", "pixtral", "qwen2_5_vl", "qwen2_vl", "qwen3_5", "qwen3_vl", "siglip"
 ]
 Sizes = Mapping[str, int]
+Linear = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,29 @@ class Tower:
     def gated(self) -> bool:
         """Whether the MLP of a layer has a gate."""
         return self.kind in ("qwen2_5_vl", "pixtral")
+
+    @property
+    def linears(self) -> tuple[Linear, ...]:
+        """The linear modules of the layers: inputs, outputs and how many."""
+        wide, inner, layers = self.hidden, self.intermediate, self.layers
+        joined = self.kind.startswith("qwen")
+        attention = ((wide, 3 * wide, layers),) if joined else ((wide, wide, 3 * layers),)
+        up = 2 * layers if self.gated else layers
+        return (*attention, (wide, wide, layers), (wide, inner, up), (inner, wide, layers))
+
+    @property
+    def projector_linears(self) -> tuple[Linear, ...]:
+        """The linear modules of the projector; Gemma 3 has none, but a matrix."""
+        joined = self.hidden * self.merge**2
+        if self.kind.startswith("qwen"):
+            mergers = 1 + self.deepstack
+            return ((joined, joined, mergers), (joined, self.out, mergers))
+        if self.kind == "siglip" and self.merge > 1:
+            return ()
+        if self.kind == "idefics3":
+            return ((joined, self.out, 1),)
+        merging = ((joined, self.hidden, 1),) if self.merge > 1 else ()
+        return (*merging, (self.hidden, self.out, 1), (self.out, self.out, 1))
 
 
 def read_tower(config: Mapping[str, Any], *, hidden: int) -> Tower | None:

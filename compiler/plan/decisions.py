@@ -124,6 +124,7 @@ def _layout(decided: Decided) -> dict[str, Any]:
         "quant_storage": decide_storage(spec, precision, sharding),
         "attention": frame.attention,
         "max_length": frame.max_length,
+        "max_pixels": None,
         "packing": padding.packing,
         "packed_length": padding.packed_length,
         "packed_rows": padding.packed_rows,

@@ -40,6 +40,14 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "rows are longer, estimated from characters",
     "max_length.pieces": "longer texts are split into pieces of this many tokens; the longest "
     "text has {max}",
+    "max_pixels.processor": "the limit of the model's processor; an image has at most {tokens} "
+    "tokens, {mean} on average",
+    "max_pixels.memory": "an image then has at most {tokens} tokens; with {larger} pixels, which "
+    "are {more} tokens, the run needs {needed_bytes} of {capacity_bytes}",
+    "max_pixels.context": "an image then has at most {tokens} tokens; with {larger} pixels the "
+    "images of a row fill the model's context of {context} tokens",
+    "max_pixels.least": "the smallest limit that is tried; even with it the run does not fit",
+    "packing.images": "rows with images are not packed",
     "packing.fewer": "rows have {mean} tokens on average and at most {max}: padding each step to "
     "its longest row gives {more_share} more tokens than packing",
     "packing.text": "packing gives every step about the same number of tokens of text",
