@@ -5,7 +5,6 @@ operators, importing torchvision fails, and with it every image processor of tra
 """
 
 import sys
-from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
 from typing import Any
 
@@ -16,7 +15,7 @@ kept: list[Any] = []
 class Declare(MetaPathFinder):
     """Finds nothing, and declares the operators when torchvision is first looked for."""
 
-    def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> None:
+    def find_spec(self, fullname: str, *_: Any) -> None:
         """Return nothing."""
         if fullname != "torchvision":
             return

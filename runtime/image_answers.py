@@ -1,4 +1,4 @@
-"""Answers about images, as evaluate.py writes them down, with a small copy of some of the images."""
+"""Answers about images, as evaluate.py writes them down, with small copies of some images."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -17,6 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from . import gguf_file
+from .gguf_images import Projector
+from .images import reading
 from .run import Run
 
 IMAGES: Final = 8  # of which the projector's output is compared
@@ -30,10 +32,10 @@ Rows = Sequence[Mapping[str, Any]]
 def measure(run: Run, job: Job) -> dict[str, Any]:
     """Return what was measured of the projector, and of each file of the language model.
 
-    cosine          the smallest between the tower's features and the projector's, of any token
-    same_answers    share of the rows that a file answers as the trained model does
-    metric_drop     metric of the trained model's answers, less that of the file's
-    changed_answers sum of the squared changes of the rows' scores
+    cosine           the smallest between the tower's features and the projector's, of any token
+    same_answers     share of the rows that a file answers as the trained model does
+    metric_drop      metric of the trained model's answers, less that of the file's
+    changed_answers  sum of the squared changes of the rows' scores
     """
     rows = _choose_rows(run, job)
     features, said = _ask_trained(run, job, rows)
@@ -43,8 +45,10 @@ def measure(run: Run, job: Job) -> dict[str, Any]:
         projector = _open(run, job, llm)
         if "cosine" not in found:
             found["cosine"] = min(_compare(projector, *pair) for pair in features)
-        theirs = [projector.answer(row["prompt_ids"], _open_all(run, job, row), job["answer_tokens"])
-                  for row in rows]  # fmt: skip
+        seen = [_open_all(run, row) for row in rows]
+        pairs = zip(rows, seen, strict=True)
+        most = job["answer_tokens"]
+        theirs = [projector.answer(row["prompt_ids"], images, most) for row, images in pairs]
         found["files"][kind] = _judge(job, rows, theirs, said)
         projector.close()
         llm.close()
@@ -113,15 +117,11 @@ def join_features(found: Any) -> Numbers:
 
 
 def _open(run: Run, job: Job, llm: Any) -> Any:
-    from .gguf_images import Projector
-
     path = run.folder / job["projector"]
     return Projector(run, llm, path, token=job["token"], on_gpu=job["on_gpu"], rule=job["rule"])
 
 
-def _open_all(run: Run, job: Job, row: Mapping[str, Any]) -> list[Any]:
-    from .images import reading
-
+def _open_all(run: Run, row: Mapping[str, Any]) -> list[Any]:
     noted = json.loads((run.folder / "data" / "images.json").read_text(encoding="utf-8"))
     read = reading(run.folder / "data" / noted["folder"])
     return [np.asarray(read(reference)) for reference in json.loads(row["images"])]

@@ -21,7 +21,7 @@ from .image_rows import list_images, read_with_images, to_image_messages
 from .image_tokens import Rule, place_images, repeat_tokens
 from .images import looker
 from .masking import NOT_LEARNED
-from .rows import Fault, Row, Turns
+from .rows import Fault, Row, Turn, Turns
 
 NOTE = "images.json"  # in run/data: where the images are, for training and what comes after it
 
@@ -131,13 +131,13 @@ def note_folder(data: Path, folder: Path) -> Path:
     return data / NOTE
 
 
-def _to_messages(turns: Turns) -> tuple[list[Message], list[Any] | None]:
+def _to_messages(turns: Sequence[Turn]) -> tuple[list[Message], list[Any] | None]:
     """Return the messages and tools of a conversation; the parts of images have their sizes."""
-    messages, tools = to_image_messages(turns)
+    messages, tools = to_image_messages(tuple(turns))
     left = iter(list_images(turns))
-    return [{**m, "content": [_add_size(part, left) for part in m["content"]]} for m in messages], (
-        tools
-    )
+    for message in messages:
+        message["content"] = [_add_size(part, left) for part in message["content"]]
+    return messages, tools
 
 
 def _add_size(part: Mapping[str, Any], left: Any) -> dict[str, Any]:

@@ -64,9 +64,8 @@ def write_projector(job: Job, identity: Identity) -> None:
     found = _measure(run)
     run.say(f"the projector's output agrees with the tower's: cosine {found['cosine']:.6f}")
     for kind, each in found["files"].items():
-        run.say(
-            f"{kind} answers {each['same_answers']:.0%} of {found['rows']} rows as the trained model"
-        )
+        same = f"{each['same_answers']:.0%} of {found['rows']} rows"
+        run.say(f"{kind} answers {same} with images as the trained model does")
     write_json(out / "report.json", found)
     if fault := find_fault(found):
         partial.rename(path.with_suffix(".failed"))
@@ -85,7 +84,8 @@ def find_fault(found: Mapping[str, Any]) -> str | None:
             return f"{kind} writes nothing after any prompt"
         chance = ERRORS * math.sqrt(each.get("changed_answers", 0.0)) / found["rows"]
         if each.get("metric_drop", 0.0) > max(chance, 1e-9):
-            return f"the metric of {kind} is {each['metric']:.3f}, and was {each['trained_metric']:.3f}"
+            now, before = each["metric"], each["trained_metric"]
+            return f"the metric of {kind} is {now:.3f}, and that of the trained model {before:.3f}"
     return None
 
 

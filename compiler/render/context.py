@@ -19,7 +19,7 @@ from ftc.compiler.render.forms import form_words, list_readers
 from ftc.compiler.render.launch import job_options, launch_words
 from ftc.compiler.render.method import method_values
 from ftc.compiler.render.rewards import reward_values
-from ftc.compiler.render.source import BundleSource, find_context_tokens
+from ftc.compiler.render.source import BundleSource, find_context_tokens, sees
 from ftc.compiler.render.sources import source_values
 from ftc.compiler.render.trainer import schedule_reasons, trainer_settings
 from ftc.compiler.render.uses import Uses
@@ -191,7 +191,7 @@ def _spec_values(source: BundleSource) -> dict[str, Any]:
 def _image_values(source: BundleSource) -> dict[str, Any]:
     """Return how images become tokens, for rows that have some."""
     vision, most = source.facts.model.vision, source.spec.data.images.max_pixels
-    if vision is None or source.facts.data.pictures is None:
+    if vision is None or not sees(source):
         return {}
     rule = make_rule(vision.rule)
     limited = rule if most == "auto" else limit_pixels(rule, most)
@@ -226,7 +226,7 @@ def _more_reasons(source: BundleSource) -> dict[str, Comment]:
     options = (sentence(knob.because) for knob in schedule_reasons(decided))
     return {
         **({"lora_targets": Comment(sentence(targets.because))} if targets else {}),
-        **({} if decided.trained_layers else {"trained_layers": Comment(_FROZEN_TOWER)}),
+        **({} if decided.trained_layers else {"trained_layers": _tower_reason(source)}),
         "image_rule": Comment(_IMAGE_RULE),
         "model_revision": Comment(_PINNED if source.facts.model.revision else _UNPINNED),
         "expert_targets": Comment("every expert of a layer, in two tensors"),
@@ -242,6 +242,13 @@ def _more_reasons(source: BundleSource) -> dict[str, Comment]:
         "importance_tokens": Comment(sentence(importance_reason(shape_of(source.facts.model)))),
         "memory": Comment(f"the plan's peak of one process, in the phase: {phase}"),
     }
+
+
+def _tower_reason(source: BundleSource) -> Comment:
+    """Return why not all weights beside the language model are trained."""
+    if not sees(source):
+        return Comment(_FROZEN_TOWER)
+    return Comment(f"method.parts: {', '.join(source.spec.method.parts)}")
 
 
 def _ladder(source: BundleSource) -> tuple[tuple[int, int], ...]:

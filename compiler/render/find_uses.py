@@ -14,7 +14,7 @@ from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.plan.search.padding import sorts_rows
 from ftc.compiler.plan.splits import is_weighed
 from ftc.compiler.render.method import keeps_tower, token_tables
-from ftc.compiler.render.source import BundleSource
+from ftc.compiler.render.source import BundleSource, sees
 from ftc.compiler.render.trainer import checkpointing_options, schedule_reasons
 from ftc.compiler.render.uses import Uses
 from ftc.compiler.resolve.facts import DataFacts, ModelFacts
@@ -76,16 +76,16 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
         "hidden_rotation": converted and hides_rotation(facts.model.architecture),
         "wrapped": wrapper is not None and wrapper.loads == "image-text",
         "frozen_tower": spec.method.type == "full" and keeps_tower(source),
+        "trains_tower": sees(source) and len(spec.method.parts) > 1,
         "number_words": _reads_number_words(source),
-        "vision": facts.data.pictures is not None and facts.model.vision is not None,
+        "vision": sees(source),
     }
 
 
 def _reads_number_words(source: BundleSource) -> bool:
     """Return whether the processor writes numbers as words: SmolVLM's, for videos."""
     vision = source.facts.model.vision
-    has_images = source.facts.data.pictures is not None
-    return has_images and vision is not None and vision.rule.get("kind") == "tiles"
+    return sees(source) and vision is not None and vision.rule.get("kind") == "tiles"
 
 
 def _is_chained(source: BundleSource) -> bool:
@@ -347,7 +347,7 @@ def _export_uses(source: BundleSource) -> dict[str, bool]:
     converted = bool(spec.export.types) or spec.export.adapter
     return {
         "gguf": bool(spec.export.types),
-        "projector": bool(spec.export.types) and _model_uses(source)["vision"],
+        "projector": bool(spec.export.types) and sees(source),
         "importance": any(wants_matrix(kind) for kind in spec.export.types),
         "ollama_checked": converted and has_ollama_template(source),
         "adds_end": (source.facts.tokenizer.closes_answer is False or not renders_template(source)),

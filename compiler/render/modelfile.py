@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from ftc.compiler.knowledge.ollama_templates import find_ollama_family, is_sayable
 from ftc.compiler.render.find_uses import has_ollama_template, renders_template
-from ftc.compiler.render.source import BundleSource, find_context_tokens
+from ftc.compiler.render.source import BundleSource, find_context_tokens, sees
 from ftc.compiler.render.values import ModelfileText
 from ftc.compiler.resolve.chat_template.ollama import write_template
 
@@ -28,8 +28,7 @@ def modelfile_data(source: BundleSource) -> Mapping[str, Any]:
 
 def find_projector(source: BundleSource) -> str | None:
     """Return the file that Ollama reads images with, for a model that was trained on images."""
-    sees = source.facts.model.vision is not None and source.facts.data.pictures is not None
-    return f"run/projector/{source.spec.name}-mmproj.gguf" if sees else None
+    return f"run/projector/{source.spec.name}-mmproj.gguf" if sees(source) else None
 
 
 def adapter_modelfile_data(source: BundleSource) -> Mapping[str, Any]:

@@ -38,6 +38,7 @@ class Uses:
     wrapped: bool
     frozen_tower: bool
     vision: bool
+    trains_tower: bool
     number_words: bool
     projector: bool
     # the data

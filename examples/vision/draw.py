@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=200, help="how many pictures")
     parser.add_argument("--out", type=Path, default=HERE, help="the folder to write to")
     args = parser.parse_args()
-    chance = random.Random(SEED)  # noqa: S311 - pictures, no secrets
+    chance = random.Random(SEED)
     folder: Path = args.out / "pictures"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

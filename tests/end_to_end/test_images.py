@@ -1,0 +1,124 @@
+"""Image-text models learn to name drawn shapes, are merged, converted, and answer in llama.cpp.
+
+Processors of images need torchvision, which `.ci/setup` installs apart: FTC_VISION names its folder.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.end_to_end.process import ROOT, Ended, compile_spec, read_json, read_rows, run
+
+DRAW: Final = ROOT / "examples" / "vision" / "draw.py"
+HERE: Final = Path(__file__).parent
+CHANCE: Final = 1 / 36  # six shapes in six colours
+VERIFY: Final = {
+    "max_divergence": 0.05,
+    "min_agreement": 0.9,
+    "max_perplexity_ratio": 1.1,
+    "max_metric_drop": 0.2,
+    "tokens": 64,
+}
+
+
+@pytest.fixture(scope="module")
+def vision() -> Mapping[str, str]:
+    """Return the variables of a process in which image processors work on this machine."""
+    folder = Path(os.environ.get("FTC_VISION") or ROOT / ".venv" / "vision")
+    if not (folder / "torchvision").is_dir():
+        pytest.skip("needs torchvision beside a CPU build of torch: `make install` puts it there")
+    return {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+
+
+def make_bundle(
+    folder: Path, family: str, sdist: Path, vision: Mapping[str, str], **spec: Any
+) -> Path:
+    """Draw pictures, build a miniature and compile a bundle."""
+    rows = spec.pop("rows")
+    drawn = run(sys.executable, DRAW, "--rows", str(rows), "--out", folder, cwd=folder)
+    assert drawn.code == 0, drawn.said
+    script, shapes = HERE / "build_seeing.py", folder / "shapes.jsonl"
+    extra = {**vision, "PYTHONPATH": f"{vision['PYTHONPATH']}:{ROOT}"}
+    built = run(
+        sys.executable, script, family, folder / "base", shapes, sdist, cwd=folder, extra=extra
+    )
+    assert built.code == 0, built.said
+    data = {"source": "shapes.jsonl", "splits": {"test": 0.05, "validation": 0.05}}
+    return compile_spec(
+        folder,
+        {
+            "name": "seer",
+            "model": "./base",
+            "data": data,
+            "hardware": "cpu",
+            "export": {"types": ["F16"], "verify": VERIFY},
+            **spec,
+        },
+    )
+
+
+def start(bundle: Path, vision: Mapping[str, str], *command: str | Path) -> Ended:
+    """Run a script of the bundle to its end."""
+    done = run(sys.executable, *command, cwd=bundle, extra=vision)
+    assert done.code == 0, done.said
+    return done
+
+
+def check_learned(folder: Path, sdist: Path, vision: Mapping[str, str], family: str) -> None:
+    """Run every stage, and hold the results to the pictures."""
+    bundle = make_bundle(
+        folder,
+        family,
+        sdist,
+        vision,
+        rows=1200,
+        method="full",
+        training={
+            "max_steps": 60,
+            "global_batch": 16,
+            "learning_rate": 0.003,
+            "evaluation": {"metric": "exact_match", "steps": 60},
+        },
+    )
+    for script in (["prepare.py"], ["train.py"], ["export.py", "--merge"], ["evaluate.py"]):
+        start(bundle, vision, *script)
+    start(bundle, vision, "export.py")
+    records = read_rows(bundle / "run/data/train.jsonl")
+    asked = read_rows(bundle / "run/evaluate/predictions.jsonl")
+    picture = folder / json.loads(asked[0]["images"])[0]["path"]
+    said = start(bundle, vision, "ask.py", "What is in the picture?", "--image", picture)
+
+    assert "pixel_values" not in records[0]
+    assert json.loads(records[0]["images"])[0]["path"].startswith("pictures/")
+    assert sum(row["score"] for row in asked) / len(asked) > 4 * CHANCE
+    report = read_json(bundle / "run/projector/report.json")
+    assert report["cosine"] > 0.999
+    assert report["files"]["F16"]["same_answers"] > 0.7
+    assert len(said.out.split()) <= 4
+    assert "![](evaluate/pictures/" in (bundle / "run/report.md").read_text(encoding="utf-8")
+    base, merged = folder / "base", bundle / "run/merged"
+    assert (merged / "config.json").read_bytes() == (base / "config.json").read_bytes()
+    modelfile = (bundle / "Modelfile").read_text(encoding="utf-8")
+    assert [line for line in modelfile.splitlines() if line.startswith("FROM ")] == [
+        "FROM ./run/quantize/seer-F16.gguf",
+        "FROM ./run/projector/seer-mmproj.gguf",
+    ]
+
+
+@pytest.mark.prove
+def test_a_model_learns_to_name_shapes(
+    tmp_path: Path, sdist: Path, vision: Mapping[str, str]
+) -> None:
+    """A Gemma 3: far above chance, in transformers and in llama.cpp."""
+    check_learned(tmp_path, sdist, vision, "gemma3")
+
+
+@pytest.mark.prove_all
+def test_another_family_learns_too(tmp_path: Path, sdist: Path, vision: Mapping[str, str]) -> None:
+    """A Qwen2.5-VL, whose images have a token for each part."""
+    check_learned(tmp_path, sdist, vision, "qwen2_5_vl")
