@@ -94,7 +94,12 @@ def to_image_messages(turns: Turns) -> tuple[list[dict[str, Any]], list[Any] | N
     image-text models read them.
     """
     messages, tools = to_messages(without_images(turns))
-    return [{**m, "content": _parts(m["content"])} for m in messages], tools
+    return to_parts(messages), tools
+
+
+def to_parts(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return messages whose contents are lists of parts: texts, and images for their marks."""
+    return [{**message, "content": _parts(message["content"])} for message in messages]
 
 
 def store_images(row: Row, *, columns: Sequence[str], file: int, number: int, measure: Any) -> Row:

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 from ftc.compiler.plan.decision import Decision, derived, keep
 from ftc.compiler.plan.plan import Plan
-from ftc.compiler.resolve.facts import KnownFacts
+from ftc.compiler.resolve.facts import Facts, KnownFacts, Unknown
 from ftc.compiler.resolve.image_facts import ImageSizes
+from ftc.runtime.image_tokens import Rule, limit_pixels, make_rule
 from ftc.spec.sections import Spec
 
 
@@ -19,6 +20,17 @@ def limit_images(facts: KnownFacts, place: int) -> KnownFacts:
     lengths = data.limited_lengths[place:]
     limited = replace(data, pictures=pictures, lengths=lengths[0], limited_lengths=lengths)
     return replace(facts, data=limited)
+
+
+def find_rule(facts: Facts, plan: Plan | None) -> Rule | None:
+    """Return the rule of the processor under the plan's limit; None for rows without images."""
+    model, data = facts.model, facts.data
+    if isinstance(model, Unknown) or isinstance(data, Unknown) or plan is None:
+        return None
+    limit, vision = plan.decisions.max_pixels, model.vision
+    if limit is None or data.pictures is None or vision is None or not vision.rule:
+        return None
+    return limit_pixels(make_rule(vision.rule), limit.value)
 
 
 def planned_facts(facts: KnownFacts, plan: Plan) -> KnownFacts:

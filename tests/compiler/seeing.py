@@ -97,7 +97,7 @@ def write_pictures(folder: Path, sizes: list[tuple[int, int]]) -> list[dict[str,
     rows = []
     for number, size in enumerate(sizes):
         name = f"images/{number}.png"
-        Image.new("RGB", size, (number % 256, 0, 0)).save(folder / name)
+        Image.new("1", size, number % 2).save(folder / name)
         rows.append(
             {"image": name, "question": f"which is picture {number}?", "answer": f"{number}."}
         )

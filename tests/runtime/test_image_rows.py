@@ -1,6 +1,7 @@
 """Rows with images: every shape of the data becomes references and marks, and bad ones a fault."""
 
 import json
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -27,7 +28,7 @@ SAID: Final = {"role": "assistant", "content": "a cat"}
 TEXT: Final = {"type": "text", "text": "what is it?"}
 
 
-def read(row: dict[str, Any], **more: Any) -> Any:
+def read(row: Mapping[str, Any], **more: Any) -> Any:
     """Read a row of questions and answers with its column of images."""
     return read_with_images(
         row, read=ANSWER, look=lambda r: {**r, "width": 9}, images="image", **more

@@ -173,8 +173,8 @@ def _look(
         return Unknown(finding=data_faults.broken(source, found.format, error.reason))
     except OSError as error:
         return Unknown(finding=data_faults.unreadable(source, error))
-    except ImportError:
-        return Unknown(finding=data_faults.no_reader(source))
+    except ImportError as error:
+        return Unknown(finding=data_faults.no_reader(source, error))
 
 
 def _read(

@@ -7,12 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from ftc.compiler.resolve.facts import Lengths, ModelFacts
+from ftc.compiler.resolve.facts import DataFacts, Lengths, ModelFacts
 from ftc.compiler.resolve.image_facts import ImageSizes, Pictures
 from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
 from ftc.compiler.resolve.rows.example import Example
-from ftc.compiler.resolve.rows.reader import Row
+from ftc.compiler.resolve.rows.reader import Row, read_table
 from ftc.compiler.resolve.rows.roles import Roles, make_reader
+from ftc.compiler.resolve.rows.table import TableFile
 from ftc.runtime.image_rows import Reference, list_images, read_with_images, store_images
 from ftc.runtime.image_tokens import (
     Rule,
@@ -22,6 +23,7 @@ from ftc.runtime.image_tokens import (
     make_rule,
     most_pixels,
     place_image,
+    placeholder,
     reserved_texts,
 )
 from ftc.runtime.images import looker, measure
@@ -52,7 +54,7 @@ class Seeing:
         """Return the function that reads the turns of a row and its images."""
         return partial(
             read_with_images,
-            read=make_reader(replace(roles, images=None)),
+            read=make_reader(roles),
             look=looker(self.folder, allow_download=self.allow_download),
             conversations=conversation_columns(roles),
             images=roles.images,
@@ -69,6 +71,33 @@ def find_seeing(spec: Spec, model: ModelFacts | None, *, folder: Path) -> Seeing
     if rule is not None and most != "auto":
         rule = limit_pixels(rule, most)
     return Seeing(folder=folder, allow_download=spec.data.allow_download, rule=rule)
+
+
+def see_again(spec: Spec, data: DataFacts, *, folder: Path) -> Seeing | None:
+    """Return what reads the images of rows that were resolved before; None for rows without any."""
+    if data.pictures is None:
+        return None
+    return Seeing(folder=folder, allow_download=spec.data.allow_download, rule=None)
+
+
+def open_rows(
+    files: Sequence[TableFile], roles: Roles, *, seeing: Seeing | None
+) -> Iterator[Row | None]:
+    """Yield the rows of files that were read before, with references in place of stored images."""
+    for number, file in enumerate(files):
+        rows = read_table(file).rows
+        stored = seeing is not None and file.format == "parquet"
+        yield from store_rows(rows, roles, file=number) if stored else rows
+
+
+def write_images(rule: Rule, example: Example, text: str) -> str:
+    """Return a rendered text, or the beginning of one, with all tokens of its images."""
+    before, *after = text.split(placeholder(rule))
+    whole = [before]
+    for size, rest in zip(list_sizes(example, rule), after, strict=False):
+        whole += [piece * count for piece, count in place_image(rule, *size)]
+        whole.append(rest)
+    return "".join(whole)
 
 
 def conversation_columns(roles: Roles) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ftc.compiler.resolve.chat_template.reasoning import writes_keys
 from ftc.compiler.resolve.chat_template.rendering import ChatTemplate, compile_chat_template
-from ftc.runtime.image_rows import to_image_messages
+from ftc.runtime.image_rows import to_parts, without_images
 from ftc.runtime.reasoning import key_messages
 from ftc.runtime.rows import Turns
 from ftc.runtime.tool_rows import to_messages
@@ -63,8 +63,9 @@ class LoadedTokenizer:
 
     def read_turns(self, turns: Turns) -> tuple[list[dict[str, Any]], list[Any] | None]:
         """Return the messages and the tools of a conversation, as prepare.py renders them."""
-        messages, tools = (to_image_messages if self.reads_parts else to_messages)(turns)
-        return (key_messages(messages) if self.reads_keys else messages), tools
+        messages, tools = to_messages(without_images(turns))
+        messages = key_messages(messages) if self.reads_keys else messages
+        return (to_parts(messages) if self.reads_parts else messages), tools
 
     def adds_bos(self, declared: bool | None, *, sentencepiece: bool) -> bool:
         """Tell whether the GGUF will put the bos token before every text.

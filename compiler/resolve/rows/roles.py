@@ -173,8 +173,9 @@ def assign_roles(
 
 
 def make_reader(roles: Roles) -> ReadTurns:
-    """Return the function that reads the turns of a row."""
-    return partial(_READERS[roles.form], **roles.by_role())
+    """Return the function that reads the turns of a row, without its images."""
+    named = {role: column for role, column in roles.by_role().items() if role != "images"}
+    return partial(_READERS[roles.form], **named)
 
 
 def are_swapped(prompt: str, completion: str) -> bool:
