@@ -33,7 +33,7 @@ def images_out_of_reach(case: Case) -> Iterator[Problem]:
     reasons = {
         "sources": bool(data.sources),
         "hub": data.origin == "hub" or data.streamed_rows is not None,
-        "stored": data.pictures.kinds != "files",
+        "stored": data.pictures.stored > 0,
         "urls": data.pictures.urls > 0,
     }
     if reason := next((name for name, applies in reasons.items() if applies), None):

@@ -43,9 +43,9 @@ class ImageSizes:
 class Pictures:
     """The images of the data: in how many rows, and how large they are.
 
-    `urls` counts images that must be downloaded, whose size is taken to be the largest. `sizes` has
-    one entry for each limit that the plan may choose, the largest first; it is empty where no rule
-    is known.
+    `urls` counts images that must be downloaded, whose size is taken to be the largest, and
+    `stored` those whose bytes are in the data file. `sizes` has one entry for each limit that the
+    plan may choose, the largest first; it is empty where no rule is known.
     """
 
     rows: int
@@ -55,4 +55,5 @@ class Pictures:
     pixels_p95: int
     pixels_max: int
     urls: int = 0
+    stored: int = 0
     sizes: tuple[ImageSizes, ...] = ()

@@ -82,7 +82,7 @@ def check_learned(folder: Path, sdist: Path, vision: Mapping[str, str], family: 
             "max_steps": 60,
             "global_batch": 16,
             "learning_rate": 0.003,
-            "evaluation": {"metric": "exact_match", "steps": 60},
+            "evaluation": {"metric": "exact_match", "every_steps": 60},
         },
     )
     for script in (["prepare.py"], ["train.py"], ["export.py", "--merge"], ["evaluate.py"]):

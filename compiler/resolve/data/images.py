@@ -164,6 +164,7 @@ def describe_pictures(examples: Sequence[Example]) -> Pictures | None:
         pixels_p95=pixels[min(len(pixels) - 1, math.ceil(len(pixels) * 0.95) - 1)],
         pixels_max=pixels[-1],
         urls=sum("url" in reference for reference in images),
+        stored=sum("row" in reference for reference in images),
     )
 
 

@@ -179,7 +179,8 @@ def _mix_pictures(
     limits = sorted({size.max_pixels for one in held for size in one.sizes}, reverse=True)
     sizes = [[size for one in held for size in _at_limit(one, limit)] for limit in limits]
     added: dict[str, Any] = {
-        name: sum(getattr(one, name) for one in held) for name in ("rows", "images", "urls")
+        name: sum(getattr(one, name) for one in held)
+        for name in ("rows", "images", "urls", "stored")
     }
     largest: dict[str, Any] = {
         name: max(getattr(one, name) for one in held)

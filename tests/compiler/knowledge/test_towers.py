@@ -13,11 +13,12 @@ SIGLIP: Final = {
     "intermediate_size": 4304, "num_hidden_layers": 27, "num_attention_heads": 16,
     "vision_use_head": False,
 }  # fmt: skip
+HEADED: Final = {"model_type": "siglip_vision_model", "image_size": 512}
 PIXTRAL: Final = {"model_type": "pixtral", "hidden_size": 512, "intermediate_size": 1024}
 #: Classes and what their released configs say beside the defaults.
 CASES: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "gemma3": ("gemma3", {"vision_config": SIGLIP}),
-    "gemma3-with-a-head": ("gemma3", {}),
+    "gemma3-with-a-head": ("gemma3", {"vision_config": HEADED}),
     "idefics3": ("idefics3", {}),
     "llava": ("llava", {}),
     "llava-of-two-layers": ("llava", {"vision_feature_layer": [-2, -1]}),
