@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
-from transformers import AutoProcessor
+from transformers import AutoModelForImageTextToText, AutoProcessor
 
 from .image_tokens import make_rule, processor_size
 from .images import reading
@@ -29,6 +29,8 @@ class ImageReader:
     `data` is run/data, where prepare.py has noted that folder. `rule` has the settings of
     `image_tokens`, by which prepare.py counted. `options` go to `from_pretrained`.
     """
+
+    model_class: Final = AutoModelForImageTextToText
 
     def __init__(
         self, source: Path | str, data: Path, *, rule: Mapping[str, Any], **options: Any

@@ -18,7 +18,7 @@ from .chat_records import make_chats
 from .encoding import Chats, Encoder, Message, Tokens, Tools
 from .files import write_json
 from .image_rows import list_images, read_with_images, to_image_messages
-from .image_tokens import Rule, place_images, repeat_tokens
+from .image_tokens import Rule, place_images, repeat_tokens, reserved_texts
 from .images import looker
 from .masking import NOT_LEARNED
 from .rows import Fault, Row, Turn, Turns
@@ -31,12 +31,14 @@ def read_images(
     *,
     read: Callable[..., Turns | Fault],
     folder: Path,
+    rule: Rule,
     images: str | None = None,
     **columns: str,
 ) -> Turns | Fault:
     """Return the turns of a row and, as the first one, its images, which are below `folder`.
 
-    `read` returns the turns without images; the other arguments are columns.
+    `read` returns the turns without images; the other arguments are columns. No text may contain a
+    placeholder of `rule`.
     """
     return read_with_images(
         row,
@@ -44,6 +46,7 @@ def read_images(
         look=looker(folder, allow_download=False),
         conversations=tuple(columns.values()),
         images=images,
+        reserved=reserved_texts(rule),
     )
 
 

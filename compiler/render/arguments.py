@@ -12,7 +12,7 @@ from ftc.compiler.render.values import Word
 #: The name that is passed, and the choice (a field of `Uses`) with which it is.
 _PASSED: Final[Mapping[str, tuple[str, str]]] = {
     "adapter": ("adapter", "wrapped_by_trainer"),
-    "answered_metric": ("METRIC", "answered"),
+    "answered_metric": ("METRIC", "answered_gguf"),
     "class_metric": ("METRIC", "best_class_metric"),
     "collator": ("images.collate", "vision"),
     "count_calls": ("tool_calls.count_rows", "tools"),

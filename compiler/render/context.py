@@ -190,12 +190,11 @@ def _spec_values(source: BundleSource) -> dict[str, Any]:
 
 def _image_values(source: BundleSource) -> dict[str, Any]:
     """Return how images become tokens, for rows that have some."""
-    vision, most = source.facts.model.vision, source.spec.data.images.max_pixels
-    if vision is None or not sees(source):
+    vision, limit = source.facts.model.vision, source.plan.decisions.max_pixels
+    if vision is None or limit is None or not sees(source):
         return {}
-    rule = make_rule(vision.rule)
-    limited = rule if most == "auto" else limit_pixels(rule, most)
-    return {"image_rule": to_settings(limited), "image_token": vision.token_id}
+    rule = limit_pixels(make_rule(vision.rule), limit.value)
+    return {"image_rule": to_settings(rule), "image_token": vision.token_id}
 
 
 def _split_shares(source: BundleSource) -> dict[str, float]:
@@ -227,7 +226,7 @@ def _more_reasons(source: BundleSource) -> dict[str, Comment]:
     return {
         **({"lora_targets": Comment(sentence(targets.because))} if targets else {}),
         **({} if decided.trained_layers else {"trained_layers": _tower_reason(source)}),
-        "image_rule": Comment(_IMAGE_RULE),
+        **_image_reason(decided),
         "model_revision": Comment(_PINNED if source.facts.model.revision else _UNPINNED),
         "expert_targets": Comment("every expert of a layer, in two tensors"),
         "schedule_options": Comment("; ".join(dict.fromkeys(options))),
@@ -242,6 +241,14 @@ def _more_reasons(source: BundleSource) -> dict[str, Comment]:
         "importance_tokens": Comment(sentence(importance_reason(shape_of(source.facts.model)))),
         "memory": Comment(f"the plan's peak of one process, in the phase: {phase}"),
     }
+
+
+def _image_reason(decided: Decisions) -> dict[str, Comment]:
+    """Return how images become tokens, and why they are no larger."""
+    limit = decided.max_pixels
+    if limit is None:
+        return {}
+    return {"image_rule": Comment(f"{_IMAGE_RULE}; max_pixels: {sentence(limit.because)}")}
 
 
 def _tower_reason(source: BundleSource) -> Comment:

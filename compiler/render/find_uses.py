@@ -327,6 +327,7 @@ def _metric_uses(source: BundleSource) -> dict[str, bool]:
     counted = (answered or scores) and _is_best_by_metric(decided) and not samples(spec)
     return {
         "answered": answered and test,
+        "answered_gguf": answered and test and not sees(source),
         "harness": decided.harness is not None,
         "best_by_metric": (
             answered and _is_best_by_metric(decided) and validation and not samples(spec)

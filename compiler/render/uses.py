@@ -159,6 +159,7 @@ class Uses:
     trackio: bool
     # after training
     answered: bool
+    answered_gguf: bool
     harness: bool
     best_by_metric: bool
     counted: bool

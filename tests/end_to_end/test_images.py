@@ -77,12 +77,12 @@ def check_learned(folder: Path, sdist: Path, vision: Mapping[str, str], family: 
         sdist,
         vision,
         rows=1200,
-        method="full",
+        method={"type": "full", "parts": ["language_model", "projector", "vision_tower"]},
         training={
-            "max_steps": 60,
+            "max_steps": 150,
             "global_batch": 16,
-            "learning_rate": 0.003,
-            "evaluation": {"metric": "exact_match", "every_steps": 60},
+            "learning_rate": 0.001,
+            "evaluation": {"metric": "exact_match", "every_steps": 150},
         },
     )
     for script in (["prepare.py"], ["train.py"], ["export.py", "--merge"], ["evaluate.py"]):
