@@ -21,7 +21,7 @@ from ftc.compiler.resolve.model.config import Config, Dtype, dtype_named, gguf_f
 from ftc.compiler.resolve.model.folder import ModelFolder, find_model_folder, find_pointers
 from ftc.compiler.resolve.model.misfit import find_misfit
 from ftc.compiler.resolve.model.tokenizer_files import TokenizerFileError, read_tokenizer_config
-from ftc.compiler.resolve.model.vision import read_vision
+from ftc.compiler.resolve.model.vision import make_vision, read_vision
 from ftc.compiler.resolve.model.weights import Weights, listed_weights, read_weights
 from ftc.spec.finding import Finding
 from ftc.spec.sections import Spec
@@ -145,7 +145,16 @@ def facts_from_table(entry: Model, name: str) -> ModelFacts:
         unwritten_keys=(),
         wrapper=None if wrapper is None else wrapper.architecture,
         text_prefix="" if wrapper is None else wrapper.prefix,
+        vision=_vision_in_table(entry),
     )
+
+
+def _vision_in_table(entry: Model) -> VisionFacts | None:
+    """Return what the table says of a tower; None for a model without one."""
+    if not entry.vision:
+        return None
+    config = {**entry.config, **entry.vision["config"]}
+    return make_vision(config, entry.vision["processor"], {}, {}, hidden=entry.shape.hidden)
 
 
 def _vision(folder: Path, config: Config) -> VisionFacts | None:

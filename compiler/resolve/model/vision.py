@@ -26,14 +26,21 @@ def read_vision(folder: Path, config: _Read, *, hidden: int) -> VisionFacts | No
 
     `config` is the whole `config.json`, `hidden` the width of the language model.
     """
-    tower = read_tower(config, hidden=hidden)
-    if tower is None:
-        return None
-    token = config.get("image_token_id", config.get("image_token_index"))
     whole, images = _read(folder / PROCESSOR_FILE), _read(folder / IMAGE_FILE)
     inner = whole.get("image_processor")
     images = inner if isinstance(inner, dict) else images
     names = _read(folder / "tokenizer_config.json")
+    return make_vision(config, images, whole, names, hidden=hidden)
+
+
+def make_vision(
+    config: _Read, images: _Read, whole: _Read, names: _Read, *, hidden: int
+) -> VisionFacts | None:
+    """Return the same from what the files say: see `make_rule`."""
+    tower = read_tower(config, hidden=hidden)
+    if tower is None:
+        return None
+    token = config.get("image_token_id", config.get("image_token_index"))
     rule = make_rule(config, tower, images, whole, names) if images else None
     return VisionFacts(
         tower=tower,
