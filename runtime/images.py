@@ -90,19 +90,20 @@ def find_inside(folder: Path, name: str) -> Path | Fault:
 
 def reading(place: Path, open_stored: Callable[[Reference], bytes] | None = None) -> Any:
     """Return a function that opens the image of a reference; `place` is the data's folder."""
-    folder = place.resolve()
+    return partial(_open, folder=place.resolve(), open_stored=open_stored)
 
-    def read(reference: Reference) -> "Image":
-        if "path" in reference:
-            found = find_inside(folder, reference["path"])
-            if isinstance(found, str):
-                raise FileNotFoundError(reference["path"])
-            return open_image(found)
-        if open_stored is None:
-            raise FileNotFoundError(str(reference))
-        return open_image(open_stored(reference))
 
-    return read
+def _open(
+    reference: Reference, *, folder: Path, open_stored: Callable[[Reference], bytes] | None
+) -> "Image":
+    if "path" in reference:
+        found = find_inside(folder, reference["path"])
+        if isinstance(found, str):
+            raise FileNotFoundError(reference["path"])
+        return open_image(found)
+    if open_stored is None:
+        raise FileNotFoundError(str(reference))
+    return open_image(open_stored(reference))
 
 
 def _look(reference: Reference, *, folder: Path, allow_download: bool) -> Reference | Fault:

@@ -539,7 +539,8 @@ class Training:
     """
     loader_workers: int | Auto = "auto"
     """The number of processes per training process that prepare batches. auto uses none, because
-    the rows are already tokenized and memory-mapped from disk.
+    the rows are already tokenized and memory-mapped from disk; rows with images get four on a GPU
+    and one on a CPU.
     """
     loader_prefetch: int | None = None
     """The number of batches that each loader process prepares in advance; null keeps PyTorch's

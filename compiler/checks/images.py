@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.knowledge.models import find_model
 from ftc.runtime.image_tokens import limit_pixels, make_rule
 
 
@@ -73,7 +74,10 @@ def images_without_a_chat_template(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "google/gemma-3-4b-it", "data": "photos.jsonl"}
     """
-    if case.data.pictures is not None and case.tokenizer.template_sha256 is None:
+    tokenizer, entry = case.tokenizer, find_model(case.model.id)
+    if case.data.pictures is None or tokenizer.template_sha256 is not None:
+        return
+    if tokenizer.exact or entry is None or entry.chat_template == "none":
         yield problem("/model/chat_template", name=case.model.id)
 
 

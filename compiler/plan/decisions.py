@@ -146,7 +146,8 @@ def _layout(decided: Decided) -> dict[str, Any]:
 def _training(decided: Decided) -> dict[str, Any]:
     spec, timetable, splits = decided.frame.spec, decided.timetable, decided.frame.splits
     training = spec.training
-    curve, loop = decide_curve(spec, timetable.total_steps.value), decide_loop(spec)
+    curve = decide_curve(spec, timetable.total_steps.value)
+    loop = decide_loop(spec, decided.frame.facts)
     return {
         "train_rows": splits.train,
         "validation_rows": splits.validation,

@@ -254,6 +254,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "warmup_steps": "{share} of {steps} {steps:step|steps}",
     "compile.off": "compiling takes minutes before the first step, and again for new lengths",
     "loader_workers.none": "tokenized rows are mapped from disk, so a batch takes milliseconds",
+    "loader_workers.images": "images are opened and resized while the device computes",
     "decay_steps": "the last {share} of {steps} {steps:step|steps}",
     "learning_rate.scratch": "a model of {parameters} parameters tolerates a high rate",
     "learning_rate.lora": "the rate of QLoRA's experiments up to 13B parameters, for any batch "

@@ -1,4 +1,6 @@
-"""Write a small image-text model without training: python build_seeing.py FAMILY DIR SHAPES [SDIST]
+"""Write a small image-text model without training.
+
+    python build_seeing.py FAMILY DIR SHAPES SDIST
 
 `seeing.json` has a miniature of each family: the config as a Hub has it, its processor's files and
 its chat template. SHAPES is a file of rows whose texts a sentencepiece tokenizer is made from;

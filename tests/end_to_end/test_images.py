@@ -1,10 +1,6 @@
-"""Image-text models learn to name drawn shapes, are merged, converted, and answer in llama.cpp.
-
-Processors of images need torchvision, which `.ci/setup` installs apart: FTC_VISION names its folder.
-"""
+"""Image-text models learn to name drawn shapes, are merged, converted, and answer in llama.cpp."""
 
 import json
-import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,15 +20,6 @@ VERIFY: Final = {
     "max_metric_drop": 0.2,
     "tokens": 64,
 }
-
-
-@pytest.fixture(scope="module")
-def vision() -> Mapping[str, str]:
-    """Return the variables of a process in which image processors work on this machine."""
-    folder = Path(os.environ.get("FTC_VISION") or ROOT / ".venv" / "vision")
-    if not (folder / "torchvision").is_dir():
-        pytest.skip("needs torchvision beside a CPU build of torch: `make install` puts it there")
-    return {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
 
 
 def make_bundle(

@@ -145,7 +145,7 @@ def test_a_text_model_names_what_it_cannot_read() -> None:
 
 
 def test_the_turns_stay_what_others_expect() -> None:
-    """Cleaning keeps odd paths, a system message comes after the images, and images tell rows apart."""
+    """Cleaning keeps odd paths, a system message follows the images, which tell rows apart."""
     odd = read({"image": "Ã©\ud800.png", **ASKED})
     cleaned = clean_turns(odd, repair=True)
     assert not isinstance(cleaned, str)

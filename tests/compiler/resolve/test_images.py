@@ -1,4 +1,4 @@
-"""The facts about images: tokens exactly, faults with their reason, and what the model's files say."""
+"""The facts about images: exact tokens, faults with their reason, what the model's files say."""
 
 import io
 import json
@@ -30,6 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def spec_of(**data: Any) -> Spec:
+    """Return a spec of the rows, with some fields of `data`."""
     said = {
         "name": "pictures",
         "model": "./model",
@@ -40,10 +41,12 @@ def spec_of(**data: Any) -> Spec:
 
 
 def resolve(folder: Path, **data: Any) -> Facts:
+    """Return the facts of that spec."""
     return Resolver().resolve(spec_of(**data), folder=folder)
 
 
 def data_of(folder: Path, **data: Any) -> DataFacts:
+    """Return the facts of its data, which must be known."""
     found = resolve(folder, **data).data
     assert isinstance(found, DataFacts)
     return found
