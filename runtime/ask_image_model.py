@@ -20,7 +20,8 @@ def answer(
 
     `options` go to `from_pretrained`.
     """
-    processor: Any = AutoProcessor.from_pretrained(folder, **options)
+    kind: Any = AutoProcessor
+    processor = kind.from_pretrained(folder, **options)
     model: Any = AutoModelForImageTextToText.from_pretrained(
         folder, dtype="auto", use_safetensors=True, **options
     )

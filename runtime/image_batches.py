@@ -35,7 +35,8 @@ class ImageReader:
     def __init__(
         self, source: Path | str, data: Path, *, rule: Mapping[str, Any], **options: Any
     ) -> None:
-        self.processor: Any = AutoProcessor.from_pretrained(source, **options)
+        kind: Any = AutoProcessor
+        self.processor = kind.from_pretrained(source, **options)
         self.rule = make_rule(rule)
         noted = json.loads((data / "images.json").read_text(encoding="utf-8"))
         self.open = reading(data / noted["folder"])

@@ -66,14 +66,14 @@ def _choose_rows(run: Run, job: Job) -> list[Any]:
 def _ask_trained(run: Run, job: Job, rows: Rows) -> tuple[list[tuple[Any, Numbers]], list[str]]:
     """Return images with the trained model's features, and its answers; frees the model."""
     import torch
-    from transformers import AutoModelForImageTextToText
 
     from . import answers
     from .image_batches import ImageReader
 
     merged, trust = run.folder / "merged", {"trust_remote_code": True} if job["custom_code"] else {}
     reader = ImageReader(merged, run.folder / "data", rule=job["rule"], **trust)
-    model: Any = AutoModelForImageTextToText.from_pretrained(
+    kind: Any = reader.model_class
+    model = kind.from_pretrained(
         merged,
         dtype="auto" if job["on_gpu"] else "float32",
         device_map="auto" if job["on_gpu"] else "cpu",

@@ -90,7 +90,8 @@ def write_weights(case: dict[str, Any], folder: Path) -> None:
     for section in (config, config.text_config, config.vision_config):
         section.initializer_range = SPREAD
     written = (folder / "config.json").read_bytes()
-    model: Any = AutoModelForImageTextToText.from_config(config, dtype=torch.float32)
+    kind: Any = AutoModelForImageTextToText
+    model = kind.from_config(config, dtype=torch.float32)
     model.to(torch.bfloat16).save_pretrained(folder)
     (folder / "config.json").write_bytes(written)
     path = folder / "model.safetensors"

@@ -48,7 +48,8 @@ def make_tokenizer(*special: str) -> Any:
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens([AddedToken(token, special=True) for token in special])
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token=special[0])
+    make: Any = PreTrainedTokenizerFast
+    return make(tokenizer_object=tokenizer, pad_token=special[0])
 
 
 def list_sizes(count: int) -> list[tuple[int, int]]:
@@ -64,7 +65,7 @@ def list_sizes(count: int) -> list[tuple[int, int]]:
 
 def make_processors() -> Iterator[tuple[str, Any, Rule]]:
     """Yield each family's processor with its rule."""
-    load = transformers
+    load: Any = transformers
     qwen = make_tokenizer("<|image_pad|>", "<|video_pad|>")
     for name, patch, video in (
         ("Qwen2VLProcessor", 14, "Qwen2VLVideoProcessor"),
@@ -138,7 +139,8 @@ def count_pictures(rule: Rule, pixels: Any) -> int:
     *pictures, height, width = (
         side for place, side in enumerate(pixels.shape) if place != pixels.ndim - 3
     )
-    return int(np.prod(pictures)) * (height // rule.patch) * (width // rule.patch)
+    patches: int = (height // rule.patch) * (width // rule.patch)
+    return int(np.prod(pictures)) * patches
 
 
 def compare(name: str, processor: Any, rule: Rule, size: tuple[int, int]) -> str:

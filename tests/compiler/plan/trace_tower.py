@@ -17,11 +17,11 @@ SIZES: Final = {
 SEEN: Final = ("visual", "vision", "merger", "projector", "connector")
 
 
-class Peak(TorchDispatchMode):
+class Peak(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Adds up the bytes of all storages that are alive, beside those of `own` tensors."""
 
     def __init__(self, own: set[int]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.own, self.live, self.peak = own, dict[int, int](), 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -94,7 +94,7 @@ def trace(name: str, *, layers: int, side: int, trained: bool) -> tuple[int, int
     warnings.filterwarnings("ignore")
     torch.manual_seed(0)
     config = make_config(name, layers=layers)
-    model: Any = AutoModelForImageTextToText.from_config(
+    model: Any = AutoModelForImageTextToText.from_config(  # type: ignore[no-untyped-call]
         config, dtype=torch.bfloat16, attn_implementation="sdpa"
     )
     model.train()
