@@ -12,8 +12,8 @@ from typing import Any, Final
 import torch
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
+from .image_store import find_images
 from .image_tokens import make_rule, processor_size
-from .images import reading
 
 NOT_LEARNED: Final = -100
 #: Inputs that say of each token whether it belongs to an image; a model has at most one of them.
@@ -38,8 +38,7 @@ class ImageReader:
         kind: Any = AutoProcessor
         self.processor = kind.from_pretrained(source, **options)
         self.rule = make_rule(rule)
-        noted = json.loads((data / "images.json").read_text(encoding="utf-8"))
-        self.open = reading(data / noted["folder"])
+        self.open = find_images(data)
         names = self.processor.model_input_names
         self._type_names = [name for name in _TYPES if name in names]
         size = processor_size(self.rule)

@@ -18,7 +18,7 @@ import numpy as np
 
 from . import gguf_file
 from .gguf_images import Projector
-from .images import reading
+from .image_store import find_images
 from .run import Run
 
 IMAGES: Final = 8  # of which the projector's output is compared
@@ -122,8 +122,7 @@ def _open(run: Run, job: Job, llm: Any) -> Any:
 
 
 def _open_all(run: Run, row: Mapping[str, Any]) -> list[Any]:
-    noted = json.loads((run.folder / "data" / "images.json").read_text(encoding="utf-8"))
-    read = reading(run.folder / "data" / noted["folder"])
+    read = find_images(run.folder / "data")
     return [np.asarray(read(reference)) for reference in json.loads(row["images"])]
 
 

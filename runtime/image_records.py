@@ -5,7 +5,6 @@ their files: never their pixels.
 """
 
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,14 +15,18 @@ from jinja2 import TemplateError
 
 from .chat_records import make_chats
 from .encoding import Chats, Encoder, Message, Tokens, Tools
-from .files import write_json
-from .image_rows import list_images, read_with_images, to_image_messages
+from .image_rows import (
+    Reference,
+    list_images,
+    read_with_images,
+    replace_bytes,
+    to_image_messages,
+)
+from .image_store import keep_bytes, keep_download
 from .image_tokens import Rule, place_images, repeat_tokens, reserved_texts
 from .images import looker
 from .masking import NOT_LEARNED
 from .rows import Fault, Row, Turn, Turns
-
-NOTE = "images.json"  # in run/data: where the images are, for training and what comes after it
 
 
 def read_images(
@@ -31,23 +34,33 @@ def read_images(
     *,
     read: Callable[..., Turns | Fault],
     folder: Path,
+    store: Path,
     rule: Rule,
+    download: bool = False,
     images: str | None = None,
     **columns: str,
 ) -> Turns | Fault:
     """Return the turns of a row and, as the first one, its images, which are below `folder`.
 
-    `read` returns the turns without images; the other arguments are columns. No text may contain a
-    placeholder of `rule`.
+    Those that are bytes of the row are kept in `store`; so are those behind addresses, if
+    `download` allows that. `read` returns the turns without images; the other arguments are
+    columns. No text may contain a placeholder of `rule`.
     """
+    held = [*columns.values(), *([images] if images is not None else [])]
     return read_with_images(
-        row,
+        replace_bytes(row, columns=held, refer=partial(keep_bytes, store=store)),
         read=partial(read, **columns),
-        look=looker(folder, allow_download=False),
+        look=partial(_look, folder=folder, store=store, download=download),
         conversations=tuple(columns.values()),
         images=images,
         reserved=reserved_texts(rule),
     )
+
+
+def _look(reference: Reference, *, folder: Path, store: Path, download: bool) -> Reference | Fault:
+    found = looker(folder, allow_download=download)(reference)
+    is_address = isinstance(found, dict) and "url" in found
+    return keep_download(reference, store=store) if is_address else found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,12 +139,6 @@ def make_image_chats(
         if turns[-1][0] == "assistant":
             record["answer"] = turns[-1][1]
     return records
-
-
-def note_folder(data: Path, folder: Path) -> Path:
-    """Write where the images are, relative to run/data; return the file."""
-    write_json(data / NOTE, {"folder": os.path.relpath(folder, data)})
-    return data / NOTE
 
 
 def _to_messages(turns: Sequence[Turn]) -> tuple[list[Message], list[Any] | None]:

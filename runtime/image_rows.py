@@ -8,6 +8,7 @@ a parquet file; `width` and `height` are those after the image was turned uprigh
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any, Final
 
 from .chat_rows import IMAGES, VIDEOS, find_role, load_messages
@@ -108,17 +109,27 @@ def store_images(row: Row, *, columns: Sequence[str], file: int, number: int, me
     `file` and `number` are the places of file and row, from 0. `measure` takes the bytes and
     returns (width, height), or a fault.
     """
-    found: list[int] = []
+    items = count()
+
+    def refer(data: bytes) -> StoredImage:
+        size = measure(data)
+        place = {"file": file, "row": number, "item": next(items)}
+        if isinstance(size, str):
+            return StoredImage(place, fault=size)
+        return StoredImage(place, width=size[0], height=size[1])
+
+    return replace_bytes(row, columns=columns, refer=refer)
+
+
+def replace_bytes(
+    row: Row, *, columns: Sequence[str], refer: Callable[[bytes], StoredImage]
+) -> Row:
+    """Return a row with what `refer` returns in place of the bytes of images, in their order."""
 
     def visit(value: Any, *, bare: bool) -> Any:
         data = value.get("bytes") if isinstance(value, dict) else value
         if isinstance(data, bytes) and (bare or isinstance(value, dict)):
-            found.append(len(found))
-            size = measure(data)
-            place = {"file": file, "row": number, "item": found[-1]}
-            if isinstance(size, str):
-                return StoredImage(place, fault=size)
-            return StoredImage(place, width=size[0], height=size[1])
+            return refer(data)
         if isinstance(value, list):
             return [visit(each, bare=bare) for each in value]
         if isinstance(value, dict):
@@ -127,18 +138,6 @@ def store_images(row: Row, *, columns: Sequence[str], file: int, number: int, me
 
     read = {name: visit(row[name], bare=True) for name in columns if name in row}
     return {**row, **read}
-
-
-def stored_bytes(row: Row, *, columns: Sequence[str], item: int) -> bytes:
-    """Return the bytes that `store_images` numbered `item` in this row."""
-    kept: list[bytes] = []
-
-    def keep(data: bytes) -> tuple[int, int]:
-        kept.append(data)
-        return 0, 0
-
-    store_images(row, columns=columns, file=0, number=0, measure=keep)
-    return kept[item]
 
 
 class _Placed:

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from .image_rows import Look, Reference
 from .rows import Fault
@@ -88,22 +88,21 @@ def find_inside(folder: Path, name: str) -> Path | Fault:
         return "image_missing"
 
 
-def reading(place: Path, open_stored: Callable[[Reference], bytes] | None = None) -> Any:
-    """Return a function that opens the image of a reference; `place` is the data's folder."""
-    return partial(_open, folder=place.resolve(), open_stored=open_stored)
+def reading(place: Path, store: Path) -> Callable[[Reference], "Image"]:
+    """Return a function that opens the image of a reference.
+
+    `place` is the data's folder, and `store` that of the images that prepare.py kept.
+    """
+    return partial(_open, folder=place.resolve(), store=store.resolve())
 
 
-def _open(
-    reference: Reference, *, folder: Path, open_stored: Callable[[Reference], bytes] | None
-) -> "Image":
-    if "path" in reference:
-        found = find_inside(folder, reference["path"])
-        if isinstance(found, str):
-            raise FileNotFoundError(reference["path"])
-        return open_image(found)
-    if open_stored is None:
-        raise FileNotFoundError(str(reference))
-    return open_image(open_stored(reference))
+def _open(reference: Reference, *, folder: Path, store: Path) -> "Image":
+    own = "path" in reference
+    name = reference["path"] if own else reference["stored"]
+    found = find_inside(folder if own else store, name)
+    if isinstance(found, str):
+        raise FileNotFoundError(name)
+    return open_image(found)
 
 
 def _look(reference: Reference, *, folder: Path, allow_download: bool) -> Reference | Fault:

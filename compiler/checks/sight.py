@@ -19,25 +19,21 @@ _REFUSED: Final[Mapping[str, str]] = {
 def images_out_of_reach(case: Case) -> Iterator[Problem]:
     """What it is: The scripts cannot open the images where they are.
 
-    Why it matters: Training opens each image when a batch needs it, as a file in the folder of the
-    data file or below it. Images inside parquet files, on the Hub, behind addresses, in streamed
-    data, and those of several data sets are not such files.
+    Why it matters: Training opens each image when a batch needs it: as a file below the folder of
+    the data file, or as `prepare.py` kept it from a parquet file or an address. Images on the Hub,
+    in streamed data and of several data sets are not kept.
 
-    Example: {"data": {"source": "photos.parquet", "columns": {"images": "photo"}}}
+    Example: {"data": {"sources": [{"source": "photos.jsonl"}, {"source": "scans.jsonl"}]}}
 
-    Use instead: {"data": {"source": "photos.jsonl", "columns": {"images": "photo"}}}
+    Use instead: {"data": {"source": "photos-and-scans.jsonl"}}
     """
     data = case.data
     if data.pictures is None:
         return
-    reasons = {
-        "sources": bool(data.sources),
-        "hub": data.origin == "hub" or data.streamed_rows is not None,
-        "stored": data.pictures.stored > 0,
-        "urls": data.pictures.urls > 0,
-    }
-    if reason := next((name for name, applies in reasons.items() if applies), None):
-        yield problem("/data/source", message="" if reason == "stored" else reason)
+    if data.sources:
+        yield problem("/data/sources", message="sources")
+    elif data.origin == "hub" or data.streamed_rows is not None:
+        yield problem("/data/source")
 
 
 @rule("FTC191", "adapter-on-the-tower", "error", reads=("data",), fix_safety="unsafe")

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from tests.end_to_end.process import ROOT, Ended, compile_spec, read_json, read_rows, run
 
@@ -23,9 +25,15 @@ VERIFY: Final = {
 
 
 def make_bundle(
-    folder: Path, family: str, sdist: Path, vision: Mapping[str, str], **spec: Any
+    folder: Path,
+    family: str,
+    sdist: Path,
+    vision: Mapping[str, str],
+    *,
+    is_stored: bool,
+    **spec: Any,
 ) -> Path:
-    """Draw pictures, build a miniature and compile a bundle."""
+    """Draw pictures, build a miniature and compile a bundle; pictures may be stored in the data."""
     rows = spec.pop("rows")
     drawn = run(sys.executable, DRAW, "--rows", str(rows), "--out", folder, cwd=folder)
     assert drawn.code == 0, drawn.said
@@ -35,7 +43,8 @@ def make_bundle(
         sys.executable, script, family, folder / "base", shapes, sdist, cwd=folder, extra=extra
     )
     assert built.code == 0, built.said
-    data = {"source": "shapes.jsonl", "splits": {"test": 0.05, "validation": 0.05}}
+    source = write_parquet(shapes) if is_stored else shapes
+    data = {"source": source.name, "splits": {"test": 0.05, "validation": 0.05}}
     return compile_spec(
         folder,
         {
@@ -56,13 +65,31 @@ def start(bundle: Path, vision: Mapping[str, str], *command: str | Path) -> Ende
     return done
 
 
-def check_learned(folder: Path, sdist: Path, vision: Mapping[str, str], family: str) -> None:
+def write_parquet(shapes: Path) -> Path:
+    """Write the rows with the bytes of their pictures; return the file."""
+    rows = read_rows(shapes)
+    for row in rows:
+        row["image"] = {"bytes": (shapes.parent / row["image"]).read_bytes(), "path": None}
+    path = shapes.with_suffix(".parquet")
+    parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    return path
+
+
+def check_learned(
+    folder: Path,
+    sdist: Path,
+    vision: Mapping[str, str],
+    family: str,
+    *,
+    is_stored: bool = False,
+) -> None:
     """Run every stage, and hold the results to the pictures."""
     bundle = make_bundle(
         folder,
         family,
         sdist,
         vision,
+        is_stored=is_stored,
         rows=1200,
         method={"type": "full", "parts": ["language_model", "projector", "vision_tower"]},
         training={
@@ -77,11 +104,14 @@ def check_learned(folder: Path, sdist: Path, vision: Mapping[str, str], family: 
     start(bundle, vision, "export.py")
     records = read_rows(bundle / "run/data/train.jsonl")
     asked = read_rows(bundle / "run/evaluate/predictions.jsonl")
-    picture = folder / json.loads(asked[0]["images"])[0]["path"]
-    said = start(bundle, vision, "ask.py", "What is in the picture?", "--image", picture)
+    (picture,) = json.loads(asked[0]["images"])
+    place = (
+        bundle / "run/data/images" / picture["stored"] if is_stored else folder / picture["path"]
+    )
+    said = start(bundle, vision, "ask.py", "What is in the picture?", "--image", place)
 
     assert "pixel_values" not in records[0]
-    assert json.loads(records[0]["images"])[0]["path"].startswith("pictures/")
+    assert json.loads(records[0]["images"])[0].keys() == picture.keys()
     assert sum(row["score"] for row in asked) / len(asked) > 4 * CHANCE
     report = read_json(bundle / "run/projector/report.json")
     assert report["cosine"] > 0.999
@@ -107,5 +137,5 @@ def test_a_model_learns_to_name_shapes(
 
 @pytest.mark.prove_all
 def test_another_family_learns_too(tmp_path: Path, sdist: Path, vision: Mapping[str, str]) -> None:
-    """A Qwen2.5-VL, whose images have a token for each part."""
-    check_learned(tmp_path, sdist, vision, "qwen2_5_vl")
+    """A Qwen2.5-VL, whose images have a token for each part, from pictures inside the data."""
+    check_learned(tmp_path, sdist, vision, "qwen2_5_vl", is_stored=True)

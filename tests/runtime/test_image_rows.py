@@ -10,10 +10,11 @@ import pytest
 from ftc.runtime.chat_rows import read_chat
 from ftc.runtime.image_rows import (
     MARK,
+    StoredImage,
     list_images,
     read_with_images,
+    replace_bytes,
     store_images,
-    stored_bytes,
     to_image_messages,
     without_images,
 )
@@ -198,11 +199,14 @@ def test_bytes_of_parquet_become_references() -> None:
     }
     columns = ("messages", "image")
     made = store_images(row, columns=columns, file=1, number=4, measure=lambda data: (len(data), 8))
-    assert [stored_bytes(row, columns=columns, item=n) for n in range(3)] == [
-        b"three",
-        b"one",
-        b"two",
-    ]
+    kept: list[bytes] = []
+
+    def refer(data: bytes) -> StoredImage:
+        kept.append(data)
+        return StoredImage()
+
+    replace_bytes(row, columns=columns, refer=refer)
+    assert kept == [b"three", b"one", b"two"]
     turns = read(made)
     assert list_images(turns)[1] == {"file": 1, "row": 4, "item": 2, "width": 3, "height": 8}
     talked = read_with_images(made, read=CHAT, look=dict, conversations=("messages",))
