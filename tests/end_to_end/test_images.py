@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import pyarrow
+import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
@@ -71,7 +71,7 @@ def write_parquet(shapes: Path) -> Path:
     for row in rows:
         row["image"] = {"bytes": (shapes.parent / row["image"]).read_bytes(), "path": None}
     path = shapes.with_suffix(".parquet")
-    parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    parquet.write_table(pa.Table.from_pylist(rows), path)
     return path
 
 
