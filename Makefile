@@ -8,6 +8,8 @@ PYTEST := $(RUN)/python -m pytest -n 2 --dist loadfile
 # the source archive of llama-cpp-python, because a wheel lacks the converter; it is looked up when
 # a recipe runs, because the setup downloads it
 export FTC_LLAMA_CPP_SDIST ?= $(shell ls "$(CACHE)"/sdist/llama?cpp?python-*.tar.gz 2>/dev/null | tail -n 1)
+# torchvision for tests of images, beside the other packages: see .ci/setup
+export FTC_VISION ?= $(CURDIR)/.venv/vision
 export TOKENIZERS_PARALLELISM := false
 # waiting threads sleep, which makes two parallel trainings four times as fast on two cores
 export OMP_WAIT_POLICY := passive

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ftc.compiler.checks.registry import run_checks
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import make_plan, plan_once
+from ftc.compiler.plan.vision import planned_facts
 from ftc.compiler.relocation import bundle_folder, bundle_source
 from ftc.compiler.render.extras import Extra, find_extras
 from ftc.compiler.resolve.calibration import read_calibration
@@ -137,12 +138,19 @@ class Compilation:
         return (make_plan if self.offers else plan_once)(self.spec, self.known)
 
     @cached_property
+    def planned(self) -> Facts:
+        """The facts with the lengths that rows have once the plan has limited their images."""
+        if self.known is None or self.plan is None:
+            return self.facts
+        return replace(self.facts, data=planned_facts(self.known, self.plan).data)
+
+    @cached_property
     def judged(self) -> tuple[Finding, ...]:
         """What is wrong, pointers in the long form: why facts are unknown, then what rules say.
 
         Rules say nothing of a spec that is not all written yet.
         """
-        facts, plan = self.facts, self.plan
+        facts, plan = self.planned, self.plan
         if self.unsaid:
             return _list_unknown(facts)
         others = () if self.locked else (*find_stale(self.kept, self.document.folder), *self._seen)
@@ -171,8 +179,9 @@ class Compilation:
             raise ValueError("only a planned spec can be rendered")
         before = self.previous.files if self.previous is not None else ()
         extras = find_extras(self.extras, before)
+        limited = planned_facts(self.known, self.plan)
         source = bundle_source(
-            self.document, self.spec, self.folder, self.known, self.plan, extras=extras
+            self.document, self.spec, self.folder, limited, self.plan, extras=extras
         )
         return render_bundle(source)
 
@@ -241,6 +250,8 @@ def check_rest(
     every = None if left.is_guessed else known(facts)
     plan = None if every is None else known_or_none(lambda: make_plan(spec, every))
     explained = (*VERIFY, *WRITE)
+    if every is not None and plan is not None:
+        facts = replace(facts, data=planned_facts(every, plan).data)
     judged = (
         *left.findings,
         *_list_unknown(facts),

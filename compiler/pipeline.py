@@ -163,6 +163,7 @@ def mask_rows(outcome: Outcome, rows: int) -> tuple["MaskedRow", ...] | None:
 
     Raises EnvironmentFailure where only a part of what decides the tokens is at hand.
     """
+    from ftc.compiler.plan.vision import find_rule
     from ftc.compiler.resolve.data.mask import mask_rows as mask
     from ftc.compiler.resolve.facts import Unknown
 
@@ -177,7 +178,12 @@ def mask_rows(outcome: Outcome, rows: int) -> tuple["MaskedRow", ...] | None:
             help="`--show-mask` shows rows of the objective `sft`",
         )
     shown = mask(
-        spec, folder=document.folder, tokenizer=facts.tokenizer, data=facts.data, rows=rows
+        spec,
+        folder=document.folder,
+        tokenizer=facts.tokenizer,
+        data=facts.data,
+        rows=rows,
+        rule=find_rule(facts, outcome.plan),
     )
     if shown is None:
         raise EnvironmentFailure(

@@ -14,13 +14,19 @@ Grade = Callable[[Sequence[str], Sequence[str]], list[float]]
 
 
 def write(
-    model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]], answer_tokens: int
+    model: Any,
+    tokenizer: Any,
+    rows: Sequence[Mapping[str, Any]],
+    answer_tokens: int,
+    *,
+    images: Any = None,
 ) -> list[str]:
     """Return the answer that the model finds most likely (greedy) to the prompt of each row.
 
     Rows have `prompt_ids`, and the tokens of a right answer under one of LEARNED. An answer ends at
     a token that ends a turn of the model, of the tokenizer or of these rows, and has at most
     `answer_tokens` tokens. Reasoning before it is left out, as in the right answer of the row.
+    `images` is an image_batches.ImageReader for rows with images.
     """
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
     ends = model.generation_config.eos_token_id
@@ -35,9 +41,12 @@ def write(
         width = len(prompts[-1])
         ids = [[pad] * (width - len(prompt)) + prompt for prompt in prompts]
         reads = [[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts]
+        asked = [rows[place] for place in batch]
+        seen = images.read_for(model, asked, prompts, left=True) if images else {}
         written = model.generate(
             input_ids=torch.tensor(ids, device=model.device),
             attention_mask=torch.tensor(reads, device=model.device),
+            **seen,
             max_new_tokens=answer_tokens,
             do_sample=False,
             eos_token_id=sorted(ends - {None}),

@@ -18,6 +18,10 @@ ROLES: Final[Mapping[str, str]] = {
     ),
     **dict.fromkeys(("tool", "function", "observation"), "tool"),
 }
+#: The types of parts of a message that are images, and those that are videos.
+IMAGES: Final = frozenset({"image", "image_url", "input_image"})
+VIDEOS: Final = frozenset({"video", "video_url", "input_video"})
+SEEN: Final = IMAGES | VIDEOS
 #: The roles that may follow a role; `calls` are calls of tools, see tool_rows.
 _FOLLOWS: Final[Mapping[str, frozenset[str]]] = {
     "": frozenset({"system", "user"}),
@@ -76,17 +80,31 @@ def find_disorder(turns: Sequence[Turn]) -> Fault | None:
 def read_turn(message: Any) -> Turn | None:
     """Read `{"role", "content"}`, or ShareGPT's `{"from", "value"}`.
 
-    Reasoning under a key of its own comes before the answer of an assistant.
+    A content may be a list of parts that are texts. Reasoning under a key of its own comes before
+    the answer of an assistant.
     """
     if not isinstance(message, dict):
         return None
     known = find_role(message.get("role", message.get("from")))
-    content = message.get("content", message.get("value"))
+    content = join_texts(message.get("content", message.get("value")))
     if known is None or not isinstance(content, str):
         return None
     if known == "assistant" and not is_blank(content):
         content = add_reasoning(content, message)
     return known, content
+
+
+def join_texts(content: Any) -> Any:
+    """Return a list of parts that are texts as one text, and any other content as it is."""
+    if not isinstance(content, list) or not content:
+        return content
+    texts = [part.get("text") for part in content if _kind_of(part) == "text"]
+    whole = len(texts) == len(content) and all(isinstance(text, str) for text in texts)
+    return "".join(texts) if whole else content
+
+
+def _kind_of(part: Any) -> Any:
+    return part.get("type") if isinstance(part, dict) else None
 
 
 def add_reasoning(content: str, message: Mapping[str, Any]) -> str:
@@ -103,6 +121,10 @@ def why_no_turn(message: Any) -> Fault:
     known = find_role(role)
     if known == "assistant" and message.get("tool_calls"):
         return "bad_call"
+    content = message.get("content", message.get("value"))
+    kinds = set(map(str, map(_kind_of, content))) if isinstance(content, list) else set()
+    if kinds & SEEN:
+        return "image_part" if kinds & IMAGES else "video"
     return "unknown_role" if known is None else "no_turn"
 
 

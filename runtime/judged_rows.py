@@ -16,7 +16,8 @@ class JudgedRows:
     that rows were cut to, if they were. `adds_end` says that an end token may have been added.
     `is_compared` rows have two answers, and the last token of their common prompt can be part of an
     answer. Of `is_split` rows only the first piece of a text has the text. `count` adds numbers to
-    tokens.json, from a `same_tokens.Vocabulary` and the rows.
+    tokens.json, from a `same_tokens.Vocabulary` and the rows. `encode` is given for rows with
+    images: see image_records.encode_placed.
     """
 
     path: Path
@@ -26,3 +27,4 @@ class JudgedRows:
     is_compared: bool = False
     is_split: bool = False
     count: Callable[[Any, Sequence[Row]], dict[str, int]] | None = None
+    encode: Callable[[Callable[[str], list[int]], Any, str], list[int]] | None = None

@@ -1,7 +1,7 @@
 """Loads a model to judge it, and measures the loss of token sequences with it."""
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -14,6 +14,8 @@ BATCH_TOKENS = 4096  # of a batch with its padding: each has a logit per word of
 
 #: The ids of a row, and one label for each id.
 Labeled = tuple[list[int], list[int]]
+#: From a model and the places of sequences.
+See = Callable[[Any, Sequence[int]], Mapping[str, Any]]
 
 
 def load(
@@ -75,7 +77,9 @@ def make_batches(
     yield batch
 
 
-def compute_logits(model: Any, sequences: Sequence[list[int]], pad: int) -> Any:
+def compute_logits(
+    model: Any, sequences: Sequence[list[int]], pad: int, more: Mapping[str, Any] | None = None
+) -> Any:
     """Return the logits of token sequences, which are padded to the longest of them."""
     width = max(map(len, sequences))
     ids = [[*tokens, *[pad] * (width - len(tokens))] for tokens in sequences]
@@ -84,6 +88,7 @@ def compute_logits(model: Any, sequences: Sequence[list[int]], pad: int) -> Any:
         return model(
             input_ids=torch.tensor(ids, device=model.device),
             attention_mask=torch.tensor(reads, device=model.device),
+            **(more or {}),
         ).logits
 
 
@@ -94,16 +99,18 @@ def measure_loss(
     *,
     most_rows: int = BATCH_ROWS,
     most_tokens: int = BATCH_TOKENS,
+    see: See | None = None,
 ) -> tuple[list[float], list[int]]:
     """Return the loss of each sequence in nats, summed over its learned tokens, and their number.
 
     The loss of a split is the sum of the nats over the sum of the tokens, so it is the same in any
-    batches.
+    batches. `see` returns what the model reads of some of the sequences beside their tokens.
     """
     nats, tokens = [0.0] * len(sequences), [0] * len(sequences)
     lengths = [len(ids) for ids, _ in sequences]
     for batch in make_batches(lengths, most_rows=most_rows, most_tokens=most_tokens):
-        logits = compute_logits(model, [sequences[place][0] for place in batch], pad)
+        seen = see(model, batch) if see else {}
+        logits = compute_logits(model, [sequences[place][0] for place in batch], pad, seen)
         for place, row in zip(batch, logits, strict=True):
             labels = torch.tensor(sequences[place][1][1:], device=row.device)
             nats[place] = torch.nn.functional.cross_entropy(

@@ -156,6 +156,25 @@ def samples(
     return [f"## {title}: {len(rows):,}", "", *lines]
 
 
+def pictures(rows: Sequence[Mapping[str, Any]], folder: str) -> list[str]:
+    """Return a heading and a table of images with what was said of each, or nothing without rows.
+
+    `folder` is where the images are, relative to the page.
+    """
+    if not rows:
+        return []
+    titles = "images", "end of the prompt", "right answer", "trained model"
+    cells = [
+        [
+            " ".join(f"![]({folder}/{name})" for name in row["pictures"]),
+            escape(shorten(row["prompt"], end=True)),
+            *(escape(shorten(row[name])) for name in ("answer", "said")),
+        ]
+        for row in rows
+    ]
+    return ["## Images of the test split", "", *table(titles, cells, left=len(titles))]
+
+
 # -----------------------------------------------------------------------------
 # The picture
 

@@ -19,7 +19,11 @@ from typing import Any, Final, Literal
 
 import torch
 from huggingface_hub import snapshot_download
-from transformers import AutoConfig, AutoModelForSequenceClassification
+from transformers import (
+    AutoConfig,
+    AutoModelForImageTextToText,
+    AutoModelForSequenceClassification,
+)
 
 from .files import replace_folder, write_json
 from .language_models import find_class
@@ -49,6 +53,7 @@ class Job:
     what the model computes for a row: logits of tokens, logits of labels, or one reward.
     `head` returns the entries of config.json for a new head, from the tokenizer. With
     `has_new_tokens` the vocabulary was extended. Each of `finish` completes the folder it is given.
+    `images` is an image_batches.ImageReader for a model that was trained with its tower.
     """
 
     run: Run
@@ -60,6 +65,7 @@ class Job:
     has_new_tokens: bool = False
     chat_template: Path | None = None
     finish: Sequence[Callable[[Path], None]] = ()
+    images: Any = None
 
     @property
     def trained(self) -> Path:
@@ -69,7 +75,9 @@ class Job:
     def load(self, source: Path | str, **settings: Any) -> Any:
         """Return a model of this kind from a folder or the Hub."""
         kind: Any = AutoModelForSequenceClassification
-        if self.returns == "tokens":
+        if self.images:
+            kind = AutoModelForImageTextToText
+        elif self.returns == "tokens":
             kind = find_class(source, **self.options)
         return kind.from_pretrained(source, **settings, **self.options)
 
@@ -80,8 +88,12 @@ class Job:
         model.eval()
         with torch.no_grad():
             for row in rows:
-                ids = torch.tensor([row["input_ids"][:ROW_TOKENS]], device=model.device)
-                logits = model(ids).logits[0].float().cpu()
+                # a row with images is whole: their tokens and their pixels belong together
+                ids = row["input_ids"] if self.images else row["input_ids"][:ROW_TOKENS]
+                seen = self.images.read_for(model, [row], [ids]) if self.images else {}
+                logits = (
+                    model(torch.tensor([ids], device=model.device), **seen).logits[0].float().cpu()
+                )
                 is_reward = self.returns == "rewards"
                 found.append(logits if is_reward else torch.log_softmax(logits, dim=-1))
         return found

@@ -82,6 +82,10 @@ def vary_answer(message: Message) -> Message:
     The tokens that both have in common are those before the answer.
     """
     content = message["content"]
+    if isinstance(content, list):  # parts, as chat templates of image-text models read them
+        *before, last = content
+        varied = vary_answer({**message, "content": last["text"]})
+        return {**varied, "content": [*before, {**last, "text": varied["content"]}]}
     answer = split(content)[1]
     other = "1" if answer.startswith("0") else "0"
     kept = {key: value for key, value in message.items() if key != "tool_calls"}

@@ -243,7 +243,8 @@ def _list_samples(results: Results) -> Lines:
             titles = "The worse half of the answers", "The better half of the answers"
             lost, won = rows[: len(rows) // 2], rows[len(rows) // 2 :]
     lines = page.samples(titles[0], lost, columns, SHOWN_ANSWERS)
-    return lines + page.samples(titles[1], won, columns, SHOWN_ANSWERS)
+    lines += page.samples(titles[1], won, columns, SHOWN_ANSWERS)
+    return lines + page.pictures([row for row in rows if row.get("pictures")], "evaluate/pictures")
 
 
 # -----------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """A row of the data: its turns, what is wrong with it, and the keys by which rows are compared.
 
 Each form of data has a module with a function that reads its rows: text_rows, chat_rows, tool_rows
-and compared_rows. The compiler counts rows with the same functions. Standard library only.
+and compared_rows; image_rows adds the images of rows. The compiler counts rows with the same
+functions. Standard library only.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +20,9 @@ Row = Mapping[str, Any]
 Fault = Literal[
     "blank", "unreadable", "not_text", "not_whole", "no_list", "no_turn", "order", "unanswered",
     "no_prompt", "two_prompts", "same_answers", "no_label", "no_score", "no_tools", "unknown_role",
-    "bad_call",
+    "bad_call", "no_image", "image_count", "image_role", "image_missing", "image_outside",
+    "image_url", "image_broken", "image_animated", "image_tiny", "image_huge", "image_narrow",
+    "video", "image_part", "placeholder",
 ]  # fmt: skip
 ReadTurns = Callable[[Row], Turns | Fault]
 
@@ -68,7 +71,7 @@ def prompt_key(turns: Turns) -> int:
 
 def add_system(turns: Sequence[Turn], system: str | None) -> Turns:
     """Return the turns with a system message unless they have one; plain text gets none."""
-    first = 1 if turns[0][0] == "tools" else 0
+    first = sum(role in ("images", "tools") for role, _ in turns[:2])
     if system is None or turns[first][0] in ("system", "text"):
         return tuple(turns)
     return (*turns[:first], ("system", system), *turns[first:])

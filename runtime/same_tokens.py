@@ -80,8 +80,13 @@ def _is_same(judged: JudgedRows, vocabulary: Vocabulary, row: Row) -> bool:
     if judged.has_template:
         asked, tools = row["messages"][:-1], row.get("tools")
         try:
-            prompt_ids = encode(vocabulary.render(asked, tools, answering=True))
-            ids = encode(vocabulary.render(row["messages"], tools, answering=False))
+            prompt = vocabulary.render(asked, tools, answering=True)
+            whole = vocabulary.render(row["messages"], tools, answering=False)
+            if judged.encode:
+                prompt_ids = judged.encode(encode, asked, prompt)
+                ids = judged.encode(encode, row["messages"], whole)
+            else:
+                prompt_ids, ids = encode(prompt), encode(whole)
         except (ValueError, TemplateError):  # prepare.py left out rows that the template rejects
             return False
         if judged.is_compared:

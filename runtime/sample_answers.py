@@ -15,11 +15,14 @@ class SampleAnswers(TrainerCallback):
 
     The answers are printed, written to run/train/log.jsonl and sent to the tracker. `rows` have
     `prompt_ids` and `answer`; an answer has at most `tokens` tokens. Every process generates the
-    same answers, because divided weights need all of them.
+    same answers, because divided weights need all of them. `images` is an
+    image_batches.ImageReader for rows with images.
     """
 
-    def __init__(self, session: Any, rows: Sequence[Mapping[str, Any]], *, tokens: int) -> None:
-        self.session, self.rows, self.tokens = session, rows, tokens
+    def __init__(
+        self, session: Any, rows: Sequence[Mapping[str, Any]], *, tokens: int, images: Any = None
+    ) -> None:
+        self.session, self.rows, self.tokens, self.images = session, rows, tokens, images
         self.is_over = False  # training; the kept weights are evaluated once more afterwards
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -31,7 +34,9 @@ class SampleAnswers(TrainerCallback):
         if self.is_over:
             return
         tokenizer = kwargs["processing_class"]
-        found = answers.write(kwargs["model"], tokenizer, self.rows, self.tokens)
+        tokenizer = getattr(tokenizer, "tokenizer", tokenizer)  # of a processor
+        model = kwargs["model"]
+        found = answers.write(model, tokenizer, self.rows, self.tokens, images=self.images)
         if not state.is_world_process_zero:
             return
         samples = [

@@ -45,3 +45,13 @@ def forget_loaders(trainer: Any) -> None:
     `Trainer._eval_dataloaders` keeps loaders with persistent workers from evaluation to evaluation.
     """
     getattr(trainer, "_eval_dataloaders", {}).clear()
+
+
+def save_as_loaded(model: Any) -> None:
+    """Make a model save its tensors by their names in memory.
+
+    `save_pretrained` renames them as their publisher did, by `_weight_conversions`. The Trainer
+    looks for the names in memory when it resumes or loads the best checkpoint: of a multimodal
+    model it would find none, warn, and go on with other weights.
+    """
+    model._weight_conversions = []  # noqa: SLF001

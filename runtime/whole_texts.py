@@ -108,6 +108,13 @@ def _texts_of(line: bytes, *, labelled: bool) -> list[str]:
     """Return the texts of a record."""
     row = json.loads(line.splitlines()[0])
     if "messages" in row:
-        return [turn["content"] for turn in row["messages"] if turn["content"]]
+        return [text for turn in row["messages"] for text in _list_texts(turn["content"])]
     is_alone = labelled or "answer" not in row
     return [row["prompt"]] if is_alone else [row["prompt"], row["answer"]]
+
+
+def _list_texts(content: Any) -> list[str]:
+    """Return the texts of a message, which may consist of parts."""
+    if isinstance(content, list):
+        return [part["text"] for part in content if part.get("text")]
+    return [content] if content else []

@@ -23,9 +23,9 @@ from ftc.spec.schema import asks_nothing, fields, find_unmet
 
 _HELD_OUT_BELOW: Final = 0.9
 _ROLES: Final = {
-    "chat": ("messages", "tools"),
-    "prompt_completion": ("prompt", "completion"),
-    "instruction": ("instruction", "input", "output"),
+    "chat": ("messages", "tools", "images"),
+    "prompt_completion": ("prompt", "completion", "images"),
+    "instruction": ("instruction", "input", "output", "images"),
     "text": ("text",),
     "preference": ("prompt", "chosen", "rejected"),
     "feedback": ("prompt", "completion", "label"),

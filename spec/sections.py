@@ -72,6 +72,7 @@ PreferenceLoss = Literal[
 ]
 MethodType = Literal["full", "freeze", "lora", "qlora"]
 Part = Literal["embeddings", "head"]
+ModelPart = Literal["language_model", "projector", "vision_tower"]
 GgufType = Literal[
     "F16",
     "BF16",
@@ -182,6 +183,10 @@ class Columns:
     """The column with the list of tools that a conversation may call, as JSON schemas or as JSON
     text; null looks for a usual name.
     """
+    images: str | None = None
+    """The column with the images of a row: a path relative to the data file, a list of paths, or in
+    parquet the bytes of images; null looks for a usual name.
+    """
     chosen: str | None = None
     """The column with the preferred answer, a text or a list of messages; null looks for a usual
     name.
@@ -197,6 +202,17 @@ class Columns:
     score: str | None = None
     """The column with the score of a pair of texts, a number from 0 (unrelated) to 1 (the same
     meaning); null looks for a usual name.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Images:
+    """How the images of the rows are read."""
+
+    max_pixels: int | Auto = "auto"
+    """The maximum number of pixels of an image that the model sees. Larger images are made smaller,
+    keeping their proportions. auto uses the limit of the model's processor, or less where the run
+    would not fit in memory.
     """
 
 
@@ -294,6 +310,11 @@ class Data:
     """Whether `prepare.py` streams a data set from the Hub: it reads up to `max_rows` rows over the
     network and keeps only the rows it uses, instead of downloading every file first. Local files
     are never streamed, because they are already read in parts.
+    """
+    images: Images = Images()
+    allow_download: bool = False
+    """Whether `prepare.py` may download images that rows name by their URL. Without it such rows
+    are not used.
     """
     packing: Packing | Auto = "auto"
     """Whether several rows share one row of a batch. `best-fit` fills packed rows without cutting
@@ -506,6 +527,11 @@ class Method:
     """Further weights to train in full, beside the layers or the adapter: the embeddings, the
     output head, or both (freeze, lora and qlora).
     """
+    parts: tuple[ModelPart, ...] = ("language_model",)
+    """The parts of an image-text model that are trained by the method: the language model, the
+    projector that turns the features of an image into tokens, and the vision tower. The other parts
+    stay frozen.
+    """
     loraplus_ratio: float | None = None
     """The learning rate of LoRA's B matrices (and of DoRA's magnitudes) as a multiple of the
     learning rate (LoRA+); null uses the same rate for both matrices (lora and qlora).
@@ -603,7 +629,8 @@ class Training:
     """
     loader_workers: int | Auto = "auto"
     """The number of processes per training process that prepare batches. auto uses none, because
-    the rows are already tokenized and memory-mapped from disk.
+    the rows are already tokenized and memory-mapped from disk; rows with images get four on a GPU
+    and one on a CPU.
     """
     loader_prefetch: int | None = None
     """The number of batches that each loader process prepares in advance; null keeps PyTorch's

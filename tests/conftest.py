@@ -5,7 +5,7 @@ import re
 import signal
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import huggingface_hub.constants  # noqa: F401 - reads HF_HUB_OFFLINE once, before a test sets it
@@ -136,6 +136,15 @@ def sdist() -> Path:
     if not places or not places[0].is_file():
         pytest.skip("needs the sources of llama-cpp-python: `make install` keeps them")
     return places[0]
+
+
+@pytest.fixture(scope="session")
+def vision() -> Mapping[str, str]:
+    """Return the variables of a process in which processors of images work on this machine."""
+    folder = Path(os.environ.get("FTC_VISION") or ROOT / ".venv" / "vision")
+    if not (folder / "torchvision").is_dir():
+        pytest.skip("needs torchvision beside a CPU build of torch: `make install` puts it there")
+    return {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
 
 
 @pytest.fixture(scope="session")

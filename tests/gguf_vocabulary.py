@@ -19,7 +19,7 @@ def write_gguf_vocabulary(folder: Path, path: Path, *, template: str) -> Path:
     special = {token["content"]: token["id"] for token in saved["added_tokens"]}
     tokens = sorted(ids | special, key=(ids | special).__getitem__)
     kinds = [
-        _UNKNOWN if token == "<unk>"  # noqa: S105 - no password
+        _UNKNOWN if token == "<unk>"
         else _CONTROL if token in special
         else _BYTE if token.startswith("<0x")
         else _NORMAL

@@ -166,7 +166,7 @@ def _sentencepiece(
     model = models.BPE(
         vocab=ids,
         merges=[cut for _, cut in merges],
-        unk_token="<unk>",  # noqa: S106 - no password
+        unk_token="<unk>",
         fuse_unk=True,
         byte_fallback=True,
     )

@@ -23,6 +23,15 @@ _PROVEN_WRAPPERS: Final = (
     "Qwen3_5ForConditionalGeneration",
     "Qwen3_5MoeForConditionalGeneration",
 )
+#: Those that train on images besides: their towers and processors are known.
+_SEEING: Final = (
+    "Idefics3ForConditionalGeneration",
+    "LlavaForConditionalGeneration",
+    "Qwen2VLForConditionalGeneration",
+    "Qwen2_5_VLForConditionalGeneration",
+    "Qwen3VLMoeForConditionalGeneration",
+    "SmolVLMForConditionalGeneration",
+)
 
 
 @rule("FTC174", "multimodal-wrapper", "error", reads=("model",))
@@ -37,7 +46,9 @@ def multimodal_wrapper(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "LGAI-EXAONE/EXAONE-4.0-32B"}
     """
-    if case.model.wrapper is not None and case.model.wrapper not in _PROVEN_WRAPPERS:
+    sees = case.has("data") and case.data.pictures is not None
+    proven = (*_PROVEN_WRAPPERS, *(_SEEING if sees else ()))
+    if case.model.wrapper is not None and case.model.wrapper not in proven:
         yield problem(
             "/model/id",
             name=case.model.id,

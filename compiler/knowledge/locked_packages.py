@@ -11,6 +11,8 @@ from importlib.resources import files
 from typing import Any, Final
 
 PLATFORM: Final = "linux x86_64"
+#: Packages whose CPU build is on another index than the build that is locked.
+CPU_BUILDS: Final = ("torch", "torchvision")
 #: The dependencies of torch's CPU build; the index's build needs the CUDA packages too.
 CPU_TORCH_NEEDS: Final = (
     *("filelock", "fsspec", "jinja2", "networkx", "setuptools", "sympy", "typing-extensions"),
@@ -35,8 +37,8 @@ def find_closure(names: Iterable[str], *, cpu: bool = False) -> tuple[LockedPack
     """Return these packages and their dependencies, by name, without packages that are not locked.
 
     If one of them needs a different version of a dependency, all get that version. With `cpu`,
-    torch is omitted, because the table does not have its CPU build, and so are the CUDA libraries
-    of the other build.
+    CPU_BUILDS are omitted, because the table does not have their CPU builds, and so are the CUDA
+    libraries of the other builds.
     """
     wanted = tuple(names)
     packages: Mapping[str, Any] = _table()["packages"]
@@ -50,7 +52,7 @@ def find_closure(names: Iterable[str], *, cpu: bool = False) -> tuple[LockedPack
             found.add(name)
             left += CPU_TORCH_NEEDS if cpu and name == "torch" else packages[name]["needs"]
     if cpu:
-        found.discard("torch")
+        found -= set(CPU_BUILDS)
     return tuple(
         LockedPackage(
             name=name,

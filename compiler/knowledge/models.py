@@ -25,7 +25,8 @@ class Model:
     they are not. `convertible`: llama.cpp's converter supports it.
     `published_parameters` is a published count, independent of `config`, or None. `source` says
     where `config` was read. Of a multimodal model, `wrapper` is the class, and `shape` that of the
-    language model inside, with the tower's parameters as frozen ones.
+    language model inside, with the tower's parameters as frozen ones; `vision` has the keys of its
+    `config` that describe the tower, and of the settings of its `processor` for images.
     """
 
     id: str
@@ -44,6 +45,7 @@ class Model:
     quantized: str | None
     shape: Shape
     wrapper: Wrapper | None
+    vision: Mapping[str, Mapping[str, Any]]
 
 
 def find_model(name: str) -> Model | None:
@@ -90,4 +92,5 @@ def _model(facts: dict[str, Any]) -> Model:
         quantized=read_quantization(config),
         shape=shape,
         wrapper=wrapper,
+        vision=facts.get("vision", {}),
     )

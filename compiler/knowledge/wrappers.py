@@ -5,7 +5,7 @@ The test of this table holds it against the classes of the pinned transformers.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
@@ -22,7 +22,8 @@ class Wrapper:
     alone, and drops the tower's weights; `image-text` if only `AutoModelForImageTextToText` loads
     it. `text` is the class whose tensors the language model has, `prefix` the path of its layers'
     parent in the loaded model, and `text_types` the model types of its `text_config`, whose
-    missing keys are the `defaults` where those are not the ones of the text model.
+    missing keys are the `defaults` where those are not the ones of the text model. `texts` are the
+    classes of further model types that it may contain.
     """
 
     architecture: str
@@ -32,11 +33,17 @@ class Wrapper:
     prefix: str
     text_types: tuple[str, ...]
     defaults: Mapping[str, int | bool]
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def keeps_tower(self) -> bool:
         """Whether the tower's weights are in memory beside those of the language model."""
         return self.loads != "text"
+
+    @property
+    def image_prefix(self) -> str:
+        """The path of the layers' parent where the tower is loaded too, for data with images."""
+        return self.prefix if self.keeps_tower else "model.language_model"
 
 
 def find_wrapper(config: Mapping[str, Any]) -> Wrapper | None:
@@ -58,7 +65,8 @@ def wrapper_named(architecture: str | None) -> Wrapper | None:
 def text_config(config: Mapping[str, Any], wrapper: Wrapper) -> dict[str, Any] | None:
     """Return the language model's config as one of its own class; None for another text model."""
     text: dict[str, Any] = dict(config["text_config"])
-    if text.get("model_type", wrapper.text_types[0]) not in wrapper.text_types:
+    kind = text.get("model_type", wrapper.text_types[0])
+    if kind not in (*wrapper.text_types, *wrapper.texts):
         return None
     for key in ("tie_word_embeddings", "dtype", "torch_dtype"):
         if key in config:
@@ -68,7 +76,11 @@ def text_config(config: Mapping[str, Any], wrapper: Wrapper) -> dict[str, Any] |
             text[key] = config[key]
     if "num_local_experts" in text:
         text.setdefault("num_experts", text["num_local_experts"])
-    return {**wrapper.defaults, **text, "architectures": [wrapper.text]}
+    return {
+        **(wrapper.defaults if kind in wrapper.text_types else {}),
+        **text,
+        "architectures": [wrapper.texts.get(kind, wrapper.text)],
+    }
 
 
 @cache

@@ -130,6 +130,7 @@ def _layout(decided: Decided) -> dict[str, Any]:
         "quant_storage": decide_storage(spec, precision, sharding),
         "attention": frame.attention,
         "max_length": frame.max_length,
+        "max_pixels": None,
         "packing": padding.packing,
         "packed_length": padding.packed_length,
         "packed_rows": padding.packed_rows,
@@ -163,7 +164,8 @@ def _evaluated(decided: Decided) -> Decision[int]:
 def _training(decided: Decided) -> dict[str, Any]:
     spec, timetable, splits = decided.frame.spec, decided.timetable, decided.frame.splits
     training = spec.training
-    curve, loop = decide_curve(spec, timetable.total_steps.value), decide_loop(spec)
+    curve = decide_curve(spec, timetable.total_steps.value)
+    loop = decide_loop(spec, decided.frame.facts)
     return {
         "train_rows": splits.train,
         "validation_rows": splits.validation,

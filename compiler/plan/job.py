@@ -6,6 +6,7 @@ from typing import Final, Literal
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.plan import Recomputing, Sharding
+from ftc.compiler.plan.sight import Sight
 from ftc.compiler.plan.software import PINNED, Stack
 from ftc.spec.sections import Attention, ObjectiveType, Offload, Vllm
 
@@ -57,7 +58,8 @@ class Job:
     under distillation.
 
     `world` counts the processes of all `nodes`. `nvme` says whether offloaded states are on a disk.
-    `workspace_bytes` is that of cuBLAS, inside torch's allocator.
+    `workspace_bytes` is that of cuBLAS, inside torch's allocator. `sight` is what the tower sees of
+    images; its trained weights are among `trainable`.
     """
 
     shape: Shape
@@ -97,6 +99,7 @@ class Job:
     trained_tokens: int = 0
     trains_head: bool | None = None
     frozen_bytes: int | None = None
+    sight: Sight | None = None
     stack: Stack = PINNED
 
     @property

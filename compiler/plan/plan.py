@@ -67,6 +67,7 @@ class Decisions:
     load_dtype: Decision[Precision]
     attention: Decision[Attention]
     max_length: Decision[int]
+    max_pixels: Decision[int] | None
     packing: Decision[Packing]
     packed_length: Decision[int] | None
     packed_rows: Decision[int] | None

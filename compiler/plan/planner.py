@@ -39,6 +39,7 @@ from ftc.compiler.plan.search.padding import (
     text_tokens,
 )
 from ftc.compiler.plan.search.space import Frame, decide_world, measure_rungs
+from ftc.compiler.plan.sight import see
 from ftc.compiler.plan.splits import (
     decide_splits,
 )
@@ -51,6 +52,7 @@ from ftc.compiler.plan.time.run import (
     estimate_cost,
     estimate_time,
 )
+from ftc.compiler.plan.vision import choose_limit
 from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
 
@@ -60,7 +62,7 @@ def make_plan(spec: Spec, facts: KnownFacts) -> Plan:
 
     A plan that does not fit lists the changes to the spec that would, each planned the same way.
     """
-    plan = plan_once(spec, facts)
+    facts, plan = choose_limit(spec, facts, plan_once)
     if plan.memory.fits is not False:
         return plan
     again = partial(plan_once, exports=plan.export_bytes)  # which no change to a layout changes
@@ -97,7 +99,7 @@ def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
     length = max_length.value
     splits = decide_splits(spec, facts.data, length)
     pieces, lengths = find_pieces(spec, facts, length)
-    shape, rows = shape_of(facts.model), round(splits.train.value * pieces)
+    shape, rows = see(shape_of(facts.model), facts), round(splits.train.value * pieces)
     if labels := count_labels(spec, facts.data):
         shape = scored_shape(shape, labels)
     sampled = decide_sampled_tokens(spec, facts.model, facts.data) if samples(spec) else None

@@ -40,6 +40,14 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "rows are longer, estimated from characters",
     "max_length.pieces": "longer texts are split into pieces of this many tokens; the longest "
     "text has {max}",
+    "max_pixels.processor": "the limit of the model's processor; an image has at most {tokens} "
+    "tokens, {mean} on average",
+    "max_pixels.memory": "an image then has at most {tokens} tokens; with {larger} pixels, which "
+    "are {more} tokens, the run needs {needed_bytes} of {capacity_bytes}",
+    "max_pixels.context": "an image then has at most {tokens} tokens; with {larger} pixels the "
+    "images of a row fill the model's context of {context} tokens",
+    "max_pixels.least": "the smallest limit that is tried; even with it the run does not fit",
+    "packing.images": "rows with images are not packed",
     "packing.fewer": "rows have {mean} tokens on average and at most {max}: padding each step to "
     "its longest row gives {more_share} more tokens than packing",
     "packing.text": "packing gives every step about the same number of tokens of text",
@@ -275,6 +283,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "warmup_steps": "{share} of {steps} {steps:step|steps}",
     "compile.off": "compiling takes minutes before the first step, and again for new lengths",
     "loader_workers.none": "tokenized rows are mapped from disk, so a batch takes milliseconds",
+    "loader_workers.images": "images are opened and resized while the device computes",
     "decay_steps": "the last {share} of {steps} {steps:step|steps}",
     "learning_rate.scratch": "a model of {parameters} parameters tolerates a high rate",
     "learning_rate.lora": "the rate of QLoRA's experiments up to 13B parameters, for any batch "

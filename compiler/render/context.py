@@ -19,12 +19,13 @@ from ftc.compiler.render.forms import form_words, list_readers
 from ftc.compiler.render.launch import job_options, launch_words
 from ftc.compiler.render.method import method_values
 from ftc.compiler.render.rewards import reward_values
-from ftc.compiler.render.source import BundleSource, find_context_tokens
+from ftc.compiler.render.source import BundleSource, find_context_tokens, sees
 from ftc.compiler.render.sources import source_values
 from ftc.compiler.render.trainer import schedule_reasons, trainer_settings
 from ftc.compiler.render.uses import Uses
 from ftc.compiler.render.values import Comment, Literal, Word
 from ftc.compiler.resolve.facts import DataFacts
+from ftc.runtime.image_tokens import limit_pixels, make_rule, to_settings
 
 _DTYPES: Final = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 _RESTARTS: Final = 20
@@ -45,6 +46,7 @@ _NEEDED_BY: Final[Mapping[str, str]] = {
     "token_tables": "token_rows",
 }
 _FROZEN_TOWER: Final = "the language model; the tower beside it reads no text and stays as it is"
+_IMAGE_RULE: Final = "how the processor makes tokens of an image, by its width and height"
 _PINNED: Final = "the commit that was checked"
 _UNPINNED: Final = "the newest: the Hub could not be read; `ftc compile --update` pins it"
 
@@ -76,6 +78,7 @@ def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
             "read_table": Word(f"read_{source.facts.data.format}"),
             "train_rows": Word("packed" if uses.packed else "train_rows"),
             "metric": Word(source.plan.decisions.metric.value),
+            "processing": Word("images.processor" if uses.vision else "tokenizer"),
             "session": Word("DistributedSession" if uses.distributed else "TrainingSession"),
             "model_class": Word(_model_class(uses)),
         },
@@ -104,7 +107,8 @@ def _model_class(uses: Uses) -> str:
     """Return the class of transformers that loads the model to train."""
     if uses.scores:
         return "AutoModelForSequenceClassification"
-    return "AutoModelForImageTextToText" if uses.wrapped else "AutoModelForCausalLM"
+    image_text = uses.wrapped or uses.vision
+    return "AutoModelForImageTextToText" if image_text else "AutoModelForCausalLM"
 
 
 def _keep_needed(values: Mapping[str, Any], uses: Uses) -> dict[str, Any]:
@@ -142,6 +146,7 @@ def _decided_values(source: BundleSource) -> dict[str, Any]:
         "planned_bytes": plan.memory.reserved_bytes if gpu else plan.memory.device_bytes,
         "overlong_share": round(_overlong_share(source.facts.data, values["max_length"]), 4),
         "merged_dtype": _merged_dtype(source),
+        **_image_values(source),
         "asked_tokens": min(_OPEN_ANSWER_TOKENS, room // 2)
         if open_answer
         else values["answer_tokens"],
@@ -205,6 +210,15 @@ def _teacher_values(source: BundleSource) -> dict[str, Any]:
     }
 
 
+def _image_values(source: BundleSource) -> dict[str, Any]:
+    """Return how images become tokens, for rows that have some."""
+    vision, limit = source.facts.model.vision, source.plan.decisions.max_pixels
+    if vision is None or limit is None or not sees(source):
+        return {}
+    rule = limit_pixels(make_rule(vision.rule), limit.value)
+    return {"image_rule": to_settings(rule), "image_token": vision.token_id}
+
+
 def _split_shares(source: BundleSource) -> dict[str, float]:
     """Return the shares of the splits that have rows, training apart."""
     shares, decided = source.spec.data.splits, source.plan.decisions
@@ -233,7 +247,8 @@ def _more_reasons(source: BundleSource) -> dict[str, Comment]:
     options = (sentence(knob.because) for knob in schedule_reasons(decided))
     return {
         **({"lora_targets": Comment(sentence(targets.because))} if targets else {}),
-        **({} if decided.trained_layers else {"trained_layers": Comment(_FROZEN_TOWER)}),
+        **({} if decided.trained_layers else {"trained_layers": _tower_reason(source)}),
+        **_image_reason(decided),
         "model_revision": Comment(_PINNED if source.facts.model.revision else _UNPINNED),
         **_teacher_reasons(source),
         "expert_targets": Comment("every expert of a layer, in two tensors"),
@@ -257,6 +272,21 @@ def _teacher_reasons(source: BundleSource) -> dict[str, Comment]:
     if found is None:
         return {}
     return {"teacher_revision": Comment(_PINNED if found.model.revision else _UNPINNED)}
+
+
+def _image_reason(decided: Decisions) -> dict[str, Comment]:
+    """Return how images become tokens, and why they are no larger."""
+    limit = decided.max_pixels
+    if limit is None:
+        return {}
+    return {"image_rule": Comment(f"{_IMAGE_RULE}; max_pixels: {sentence(limit.because)}")}
+
+
+def _tower_reason(source: BundleSource) -> Comment:
+    """Return why not all weights beside the language model are trained."""
+    if not sees(source):
+        return Comment(_FROZEN_TOWER)
+    return Comment(f"method.parts: {', '.join(source.spec.method.parts)}")
 
 
 def _ladder(source: BundleSource) -> tuple[tuple[int, int], ...]:

@@ -19,7 +19,7 @@ from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.plan.search.padding import sorts_rows
 from ftc.compiler.plan.splits import is_weighed
 from ftc.compiler.render.method import keeps_tower, token_tables
-from ftc.compiler.render.source import BundleSource
+from ftc.compiler.render.source import BundleSource, sees
 from ftc.compiler.render.trainer import checkpointing_options, schedule_reasons
 from ftc.compiler.render.uses import Uses
 from ftc.compiler.resolve.facts import DataFacts, ModelFacts
@@ -83,6 +83,10 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
         "hidden_rotation": converted and hides_rotation(facts.model.architecture),
         "wrapped": wrapper is not None and wrapper.loads == "image-text",
         "frozen_tower": spec.method.type == "full" and keeps_tower(source),
+        "trains_tower": sees(source) and len(spec.method.parts) > 1,
+        "fetches_images": sees(source) and spec.data.allow_download,
+        "number_words": _reads_number_words(source),
+        "vision": sees(source),
     }
 
 
@@ -90,6 +94,12 @@ def _models(source: BundleSource) -> tuple[ModelFacts, ...]:
     """Return the facts of the model, and of the teacher if there is one."""
     teacher = source.facts.teacher
     return (source.facts.model,) if teacher is None else (source.facts.model, teacher.model)
+
+
+def _reads_number_words(source: BundleSource) -> bool:
+    """Return whether the processor writes numbers as words: SmolVLM's, for videos."""
+    vision = source.facts.model.vision
+    return sees(source) and vision is not None and vision.rule.get("kind") == "tiles"
 
 
 def _is_chained(source: BundleSource) -> bool:
@@ -352,6 +362,7 @@ def _metric_uses(source: BundleSource) -> dict[str, bool]:
     counted = (answered or scores) and _is_best_by_metric(decided) and not rewarded(spec)
     return {
         "answered": answered and test,
+        "answered_gguf": answered and test and not sees(source),
         "harness": decided.harness is not None,
         "best_by_metric": (
             answered and _is_best_by_metric(decided) and validation and not rewarded(spec)
@@ -372,6 +383,7 @@ def _export_uses(source: BundleSource) -> dict[str, bool]:
     converted = bool(spec.export.types) or spec.export.adapter
     return {
         "gguf": bool(spec.export.types),
+        "projector": bool(spec.export.types) and sees(source),
         "importance": any(wants_matrix(kind) for kind in spec.export.types),
         "ollama_checked": converted and has_ollama_template(source),
         "adds_end": (source.facts.tokenizer.closes_answer is False or not renders_template(source)),
@@ -443,8 +455,8 @@ def _is_best_by_metric(decided: Decisions) -> bool:
 
 def has_ollama_template(source: BundleSource) -> bool:
     """Return whether the chat template of training is of a family that is written for Ollama."""
-    if not renders_template(source):
-        return False
+    if not renders_template(source) or source.facts.data.pictures is not None:
+        return False  # Ollama places images by itself
     ollama = source.facts.tokenizer.ollama
     return ollama is not None and find_ollama_family(ollama.family or "") is not None
 

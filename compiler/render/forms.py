@@ -54,4 +54,6 @@ def _name_maker(uses: Uses) -> str:
     plain = "" if uses.template else "plain_"
     if uses.compared:
         return f"make_{plain}pairs" if uses.pairs else f"make_{plain}feedback"
+    if uses.vision:
+        return "make_image_chats"
     return "make_chats" if uses.template else "make_answers"

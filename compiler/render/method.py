@@ -21,9 +21,25 @@ from ftc.compiler.plan.method.adapter import (
     trains_embedding,
     trains_head,
 )
-from ftc.compiler.render.source import BundleSource
+from ftc.compiler.render.source import BundleSource, sees
 
 _BODY: Final = "model"  # where a text model has its layers and its embedding
+_BESIDE_TOWER: Final = "model.language_model"  # where a model with its tower has them
+#: Prefixes of the parts that see, in the models of transformers, by the kind of the tower.
+_BLOCKS: Final[Mapping[str, tuple[str, ...]]] = {
+    "projector": ("model.visual.merger.", "model.visual.deepstack_merger_list."),
+    "vision_tower": (
+        *("model.visual.patch_embed.", "model.visual.pos_embed.", "model.visual.blocks."),
+    ),
+}
+_OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "projector": ("model.multi_modal_projector.",),
+    "vision_tower": ("model.vision_tower.",),
+}
+_SEEING_NAMES: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    **dict.fromkeys(("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_5"), _BLOCKS),
+    "idefics3": {"projector": ("model.connector.",), "vision_tower": ("model.vision_model.",)},
+}
 
 
 def method_values(source: BundleSource) -> Mapping[str, Any]:
@@ -58,6 +74,7 @@ def _names(source: BundleSource, names: ModuleNames) -> dict[str, Any]:
     inside = [f"{names.layers}.{layer}." for layer in layers.value] if layers else []
     if spec.method.type == "full":  # beside a tower: everything in the language model
         inside, parts = [f"{names.layers.rpartition('.')[0]}."], [names.head]
+        inside += _seeing_names(source)
     return {
         "also_train": tuple(name.rpartition(".")[2] for name in parts),
         "trained_names": (*inside, *(f"{part}." for part in parts)),
@@ -69,7 +86,16 @@ def _names(source: BundleSource, names: ModuleNames) -> dict[str, Any]:
 def keeps_tower(source: BundleSource) -> bool:
     """Return whether the model is loaded with a tower beside the language model."""
     wrapper = wrapper_named(source.facts.model.wrapper)
-    return wrapper is not None and wrapper.keeps_tower
+    return wrapper is not None and (wrapper.keeps_tower or sees(source))
+
+
+def _seeing_names(source: BundleSource) -> list[str]:
+    """Return the prefixes of the trained parts that see."""
+    vision = source.facts.model.vision
+    if vision is None or not sees(source):
+        return []
+    names = _SEEING_NAMES.get(vision.tower.kind, _OTHER_NAMES)
+    return [name for part in source.spec.method.parts for name in names.get(part, ())]
 
 
 def _find_names(source: BundleSource) -> ModuleNames | None:
@@ -78,10 +104,11 @@ def _find_names(source: BundleSource) -> ModuleNames | None:
     names = find_module_names(model.architecture)
     if names is None or not model.text_prefix:
         return names
+    prefix = _BESIDE_TOWER if sees(source) else model.text_prefix
     return replace(
         names,
-        layers=model.text_prefix + names.layers.removeprefix(_BODY),
-        embedding=model.text_prefix + names.embedding.removeprefix(_BODY),
+        layers=prefix + names.layers.removeprefix(_BODY),
+        embedding=prefix + names.embedding.removeprefix(_BODY),
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from ftc.compiler.knowledge.ollama_templates import find_ollama_family, is_sayable
 from ftc.compiler.render.find_uses import has_ollama_template, renders_template
-from ftc.compiler.render.source import BundleSource, find_context_tokens
+from ftc.compiler.render.source import BundleSource, find_context_tokens, sees
 from ftc.compiler.render.values import ModelfileText
 from ftc.compiler.resolve.chat_template.ollama import write_template
 
@@ -20,7 +20,15 @@ _TEXT: Final = "{{ .Prompt }}"  # the start of a text, unchanged
 def modelfile_data(source: BundleSource) -> Mapping[str, Any]:
     """Return the content of the merged model's Modelfile, as its parser returns it."""
     first, *_ = source.spec.export.types
-    return {"from": f"./run/quantize/{source.spec.name}-{first}.gguf", **_conversation(source)}
+    files = {"from": f"./run/quantize/{source.spec.name}-{first}.gguf"}
+    if projector := find_projector(source):
+        files["projector"] = f"./{projector}"
+    return {**files, **_conversation(source)}
+
+
+def find_projector(source: BundleSource) -> str | None:
+    """Return the file that Ollama reads images with, for a model that was trained on images."""
+    return f"run/projector/{source.spec.name}-mmproj.gguf" if sees(source) else None
 
 
 def adapter_modelfile_data(source: BundleSource) -> Mapping[str, Any]:
@@ -47,7 +55,10 @@ def write_modelfile(source: BundleSource) -> str:
     elif renders_template(source):
         notes.append("Without a TEMPLATE, Ollama uses the chat template inside the GGUF file.")
     said = modelfile_data(source)
-    return _write(notes, said, [f"# FROM ./run/quantize/{file}" for file in others])
+    files = [f"# FROM ./run/quantize/{file}" for file in others]
+    if "projector" in said:
+        files.insert(0, f"FROM {said['projector']}")
+    return _write(notes, said, files)
 
 
 def write_adapter_modelfile(source: BundleSource) -> str:

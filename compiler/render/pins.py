@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from ftc.compiler.knowledge.locked_packages import PLATFORM, find_closure, list_pythons
+from ftc.compiler.knowledge.locked_packages import CPU_BUILDS, PLATFORM, find_closure, list_pythons
 from ftc.compiler.render.uses import Uses
 
 PINS: Final[Mapping[str, str]] = {
@@ -22,6 +22,8 @@ PINS: Final[Mapping[str, str]] = {
     "protobuf": "7.36.2",
     "sentence-transformers": "6.2.0",
     "matplotlib": "3.11.2",
+    "torchvision": "0.28.0",
+    "num2words": "0.5.14",
     "lm-eval": "0.4.13",
     "pytablewriter": "0.38.0",
     "rouge-score": "0.1.2",
@@ -46,6 +48,9 @@ _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "gguf": lambda uses: uses.converted,
     "sentence-transformers": lambda uses: uses.vectors,
     "lm-eval": lambda uses: uses.harness,
+    # with pillow, which it needs; transformers' processors of images use both
+    "torchvision": lambda uses: uses.vision,
+    "num2words": lambda uses: uses.number_words,
     "jsonschema": lambda uses: uses.reward_schema,
     # only the writer; TensorBoard itself is needed where the run is viewed
     "tensorboardx": lambda uses: uses.tensorboard,
@@ -90,7 +95,7 @@ def requirements_lock(uses: Uses) -> str:
     if uses.cpu:
         lines.append(f"# Install the CPU build of torch {PINS['torch']} first: see README.md.")
     lines.append("#   pip install --require-hashes -r requirements.lock")
-    names = {package.name for package in locked} | ({"torch"} if uses.cpu else set())
+    names = {package.name for package in locked} | (set(CPU_BUILDS) if uses.cpu else set())
     lines += [f"{name}=={PINS[name]}" for name in needed if name not in names]
     for package in locked:
         lines.append(f"{package.name}=={package.version} \\")

@@ -63,6 +63,7 @@ def find_stages(uses: Uses) -> list[str]:
     used = {
         "evaluate": uses.test,
         "quantize": uses.gguf,
+        "projector": uses.projector,
         "adapter": uses.adapter,
         "modelfile": uses.ollama_checked,
     }

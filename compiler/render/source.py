@@ -37,6 +37,11 @@ class BundleSource:
     teacher_path: str | None = None
 
 
+def sees(source: BundleSource) -> bool:
+    """Return whether the model is trained on images."""
+    return source.facts.data.pictures is not None and source.facts.model.vision is not None
+
+
 def find_context_tokens(source: BundleSource) -> int:
     """Return the context length that ask.py and Ollama use for a question and its answer."""
     wanted = max(_LEAST_CONTEXT_TOKENS, 2 * source.plan.decisions.max_length.value)

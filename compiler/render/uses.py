@@ -37,6 +37,11 @@ class Uses:
     hidden_rotation: bool
     wrapped: bool
     frozen_tower: bool
+    vision: bool
+    trains_tower: bool
+    fetches_images: bool
+    number_words: bool
+    projector: bool
     # the data
     hub_data: bool
     file_data: bool
@@ -172,6 +177,7 @@ class Uses:
     trackio: bool
     # after training
     answered: bool
+    answered_gguf: bool
     harness: bool
     best_by_metric: bool
     counted: bool

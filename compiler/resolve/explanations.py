@@ -244,7 +244,7 @@ NO_ROLES: Final = _page(
 NO_PARQUET: Final = _page(
     "FTC207",
     "parquet-without-reader",
-    what="Parquet is read by pyarrow, which is not installed.",
+    what="Parquet is read by pyarrow and images by Pillow, and one of them is not installed.",
     why="The core of ftc is kept light.",
     example='{"data": "rows.parquet"}',
     instead='`pip install ".[data]"` in a clone of ftc, or the same table as csv or jsonl.',

@@ -10,6 +10,7 @@ from typing import Literal
 
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.resolve.content_facts import Contents
+from ftc.compiler.resolve.image_facts import Pictures, VisionFacts
 from ftc.compiler.resolve.template_facts import OllamaFacts, ReasoningFacts, Unwritten
 from ftc.runtime.round_trip import RoundTrip
 from ftc.spec.finding import Finding
@@ -49,8 +50,9 @@ class ModelFacts:
     its index that a folder lacks, empty where it has none of them. `misfit` is the first size of a
     folder's weights that does not fit its config.json. `wrapper` is the multimodal class that it
     names; other fields then describe the language model, at `text_prefix` of what is loaded.
-    `tensor_shape` stands in for `shape` in the plan of a model that no table describes: it comes
-    from the names and sides of the tensors.
+    `vision` is the tower of an image-text model, None for any other. `tensor_shape` stands in for
+    `shape` in the plan of a model that no table describes: it comes from the names and sides of the
+    tensors.
     """
 
     id: str
@@ -78,6 +80,7 @@ class ModelFacts:
     wrapper: str | None = None
     text_prefix: str = ""
     tensor_shape: Shape | None = None
+    vision: VisionFacts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -335,6 +338,9 @@ class DataFacts:
     are theirs; `streamed_rows` is then about how many rows there are, None where all were read.
     `usable_rows` is what `prepare.py` will take of them, up to its limit.
 
+    `images` is the column of images, if they have one; `pictures` is None for rows without images.
+    `limited_lengths` are the lengths under each limit of `pictures.sizes`; `lengths` are the first.
+
     `sources` holds the facts of each source of a mixture, in the order of the spec; it is empty for
     the facts of one. What is said of the whole then adds them up, `lengths` by the rows that each
     has in an epoch, and a role's column is called as the role is.
@@ -381,6 +387,9 @@ class DataFacts:
     absent_tokens: tuple[str, ...] = ()
     tools: str | None = None
     calls: bool = False
+    images: str | None = None
+    pictures: Pictures | None = None
+    limited_lengths: tuple[Lengths, ...] = ()
     chosen: str | None = None
     rejected: str | None = None
     preferences: Preferences | None = None

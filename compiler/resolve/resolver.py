@@ -54,7 +54,12 @@ NOT_SAID: Final = Unknown(
 # Fields of `data` that `resolve_data` never reads: only the plan does.
 _PLANNED: Final = frozenset({"max_length", "splits"})
 #: Fields that a lock of an older ftc does not know, with the values that change nothing.
-_NEUTRAL: Final[Mapping[str, Any]] = {"template_options": None, "reasoning": "learn"}
+_NEUTRAL: Final[Mapping[str, Any]] = {
+    "template_options": None,
+    "reasoning": "learn",
+    "images": {"max_pixels": "auto"},
+    "allow_download": False,
+}
 
 
 def section_hashes(spec: Spec) -> Mapping[str, str]:
@@ -75,11 +80,13 @@ def section_hashes(spec: Spec) -> Mapping[str, str]:
         tokenizer["new_tokens"] = spec.model.new_tokens
     if spec.data.template_options:
         tokenizer["template_options"] = spec.data.template_options
-    columns: Mapping[str, Any] = msgspec.to_builtins(spec.data)
+    said: dict[str, Any] = msgspec.to_builtins(spec.data)
+    if said["columns"]["images"] is None:
+        del said["columns"]["images"]
     data: dict[str, Any] = {
         "data": {
             name: value
-            for name, value in columns.items()
+            for name, value in said.items()
             if name not in _PLANNED and (name not in _NEUTRAL or value != _NEUTRAL[name])
         },
         "tokenizer": tokenizer,
@@ -152,7 +159,7 @@ class Resolver:
         data = find(
             "data",
             f"{_mark(model)} {_mark(tokenizer)} {stamp(spec, folder)}",
-            lambda: resolve_data(spec, folder=folder, tokenizer=tokenizer),
+            lambda: resolve_data(spec, folder=folder, tokenizer=tokenizer, model=model),
         )
         hardware = find("hardware", "", lambda: resolve_hardware(spec))
         teacher = None
@@ -178,7 +185,7 @@ class Resolver:
 
         model = find(lambda: resolve_model(spec, folder=folder))
         tokenizer = find(lambda: resolve_tokenizer(spec, folder=folder, model=model))
-        data = find(lambda: resolve_data(spec, folder=folder, tokenizer=tokenizer))
+        data = find(lambda: resolve_data(spec, folder=folder, tokenizer=tokenizer, model=model))
         hardware = find(lambda: resolve_hardware(spec))
         taught = known_or_none(lambda: has_teacher(spec))
         teacher = None

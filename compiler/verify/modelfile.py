@@ -16,6 +16,8 @@ class ModelfileError(ValueError):
 def read_modelfile(text: str) -> Mapping[str, Any]:
     """Return its instructions by name in small letters, parameters among them, `stop` as a list.
 
+    A second FROM is the `projector`.
+
     A value goes on over lines while its quotes are open; inside them, Ollama drops whatever is not
     printable, line feeds apart. Raises ModelfileError.
     """
@@ -39,6 +41,8 @@ def read_modelfile(text: str) -> Mapping[str, Any]:
         kept = "".join(letter for letter in read if letter.isprintable() or letter == "\n")
         if name == "stop":
             said["stop"].append(kept)
+        elif name == "from" and name in said and "projector" not in said:
+            said["projector"] = kept  # the second file, with which the first one reads images
         elif name in said:
             raise ModelfileError(f"`{name}` stands there twice")
         else:

@@ -53,13 +53,13 @@ def test_balanced_weights_let_labels_count_alike() -> None:
 
 def test_the_head_knows_the_names() -> None:
     """config.json names the labels in the head's order, and the padding that scores stop at."""
-    tokenizer: Any = SimpleNamespace(pad_token=None, eos_token="</s>", pad_token_id=2)  # noqa: S106
+    tokenizer: Any = SimpleNamespace(pad_token=None, eos_token="</s>", pad_token_id=2)
     settings = labels.head_settings(tokenizer, ["a", "b"], 7)
 
     assert settings["id2label"] == {0: "a", 1: "b"}
     assert settings["label2id"] == {"a": 0, "b": 1}
     assert settings["pad_token_id"] == 2
-    assert tokenizer.pad_token == "</s>"  # noqa: S105
+    assert tokenizer.pad_token == "</s>"
 
 
 def test_chance_is_measured_on_the_same_rows() -> None:

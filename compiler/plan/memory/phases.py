@@ -31,6 +31,13 @@ from ftc.compiler.plan.memory.states import (
     step_copies,
     trained_bytes,
 )
+from ftc.compiler.plan.memory.tower import (
+    feature_bytes,
+    forward_bytes,
+    kept_bytes,
+    pixel_bytes,
+    recomputed_bytes,
+)
 from ftc.compiler.plan.memory.weights import (
     autocast_copies,
     base_weights,
@@ -57,13 +64,15 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
     weights (autocast's, the optimizer's), `gathered` are the whole weights of a sharded run.
     """
     static, gradients, earlier = static_bytes(job), gradient_bytes(job), earlier_bytes(job)
-    tokens, batch = job.tokens, job.tokens * _BATCH_BYTES
+    tokens = job.tokens
+    batch = tokens * _BATCH_BYTES + pixel_bytes(job, rows=job.sequences * job.accumulation)
+    features = feature_bytes(job) + kept_bytes(job)
     layer = layer_bytes(job)
     kept = checkpoint_bytes(job) + job.stored_layers * layer
     active = (layer if job.checkpointing else 0) + recompute_bytes(job)
     active -= product_bytes(job) if job.checkpointing else 0  # freed before the temporaries
     backward = _largest_backward(job, layer=layer, kept=kept, active=active)
-    backward["activations"] += batch
+    backward["activations"] += batch + features
     seen = _evaluated(job)
     evaluated = max(seen.tokens * active, head_bytes(seen, training=False))
     gathered = gathered_bytes(job, layers=2 if job.sharding == "fsdp" else 1)
@@ -77,7 +86,7 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
         "loss": {
             "static": static,
             "gradients": earlier,
-            "activations": batch + tokens * kept,
+            "activations": batch + features + tokens * kept,
             "loss": head_bytes(job, training=True),
             "copies": copies,
             "gathered": gathered_bytes(job, layers=0),
@@ -97,12 +106,35 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
         },
         "evaluation": {
             "static": static,
-            "activations": seen.tokens * _BATCH_BYTES + evaluated,
+            "activations": seen.tokens * _BATCH_BYTES
+            + pixel_bytes(seen, rows=seen.sequences)
+            + evaluated,
             "copies": copies,
             "gathered": gathered,
         },
+        **_vision(job, seen, static, earlier, batch=batch),
         **_passes_without_gradients(job, static, earlier, waiting=waiting, active=active),
     }
+
+
+def _vision(
+    job: Job, seen: Job, static: int, earlier: int, *, batch: int
+) -> dict[str, dict[str, int]]:
+    """Return the tower's forward pass, in training or evaluation, and its backward pass."""
+    if job.sight is None:
+        return {}
+    passing = max(
+        batch + forward_bytes(job, rows=job.sequences) + kept_bytes(job),
+        pixel_bytes(seen, rows=seen.sequences) + forward_bytes(seen, rows=seen.sequences),
+    )
+    found = {"vision": {"static": static, "gradients": earlier, "activations": passing}}
+    if job.sight.trains_tower:
+        found["vision_backward"] = {
+            "static": static,
+            "gradients": max(gradient_bytes(job), earlier),
+            "activations": batch + kept_bytes(job) + recomputed_bytes(job),
+        }
+    return found
 
 
 def _largest_backward(job: Job, *, layer: int, kept: int, active: int) -> dict[str, int]:

@@ -64,7 +64,8 @@ def static_bytes(job: Job) -> int:
     base = base_weights(job)
     if job.full:
         width = job.frozen_bytes or job.load_bytes
-        frozen, whole = (job.shape.parameters - job.trainable) * width, 0
+        parameters = job.shape.parameters + job.shape.frozen_parameters
+        frozen, whole = (parameters - job.trainable) * width, 0
     else:
         frozen, whole = base.shared_bytes, base.whole_bytes
     frozen += reference_bytes(job)

@@ -9,12 +9,13 @@ from ftc.compiler.plan.job import Optimizer as JobOptimizer
 from ftc.compiler.plan.objective.comparison import COMPARING, comparing_rate, scale_rate
 from ftc.compiler.plan.objective.sampling import rewarded, sampling_rate
 from ftc.compiler.plan.schedule.steps import FROM_SCRATCH_PARAMETERS
-from ftc.compiler.resolve.facts import ModelFacts
+from ftc.compiler.resolve.facts import KnownFacts, ModelFacts
 from ftc.spec.sections import Optimizer, Schedule, Spec
 
 _LARGE_PARAMETERS = 20_000_000_000
 _LION_SHARE = 0.2  # arXiv 2302.06675, section 5: 3 to 10 times smaller than AdamW's
 _SGD_TIMES = 100
+_IMAGE_WORKERS = 4  # of each process with a GPU
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,14 +142,18 @@ def job_word(optimizer: Optimizer) -> JobOptimizer:
     return cast("JobOptimizer", optimizer.replace("_", "-"))
 
 
-def decide_loop(spec: Spec) -> Loop:
+def decide_loop(spec: Spec, facts: KnownFacts) -> Loop:
     """Decide the settings of the loop. By default nothing is compiled and there are no workers.
 
     Rows are tokens that are memory-mapped. Stacking 8 of them takes 1 ms, and 16,000 packed tokens
     11 ms, while a device computes; with a worker each takes 1.5 times as long
-    (`benchmarks/README.md`).
+    (`benchmarks/README.md`). Images are opened and resized in the workers,
+    which takes longer.
     """
     training = spec.training
+    workers, why = 0, "none"
+    if facts.data.pictures is not None:
+        workers, why = (_IMAGE_WORKERS if facts.hardware.kind == "gpu" else 1), "images"
     return Loop(
         compile=decide(
             spec, "/training/compile", training.compile, lambda: (False, Because(key="compile.off"))
@@ -157,7 +162,7 @@ def decide_loop(spec: Spec) -> Loop:
             spec,
             "/training/loader_workers",
             training.loader_workers,
-            lambda: (0, Because(key="loader_workers.none")),
+            lambda: (workers, Because(key=f"loader_workers.{why}")),
         ),
         loader_prefetch=keep(spec, "/training/loader_prefetch", training.loader_prefetch)
         if training.loader_prefetch is not None

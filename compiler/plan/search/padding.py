@@ -196,6 +196,8 @@ def _obstacle(frame: Frame) -> Because | None:
     spec, model = frame.spec, frame.facts.model
     if not OBJECTIVES[spec.objective.type].packs:
         return Because(key="packing.objective", values={"objective": spec.objective.type})
+    if frame.sight is not None:
+        return Because(key="packing.images")
     apart = keeps_packed_rows_apart(model.architecture)
     if not apart:
         key = "packing.unknown" if apart is None else "packing.leaks"

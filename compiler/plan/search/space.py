@@ -28,6 +28,7 @@ from ftc.compiler.plan.objective.sampling import rewarded, sampling_reference
 from ftc.compiler.plan.objective.teaching import Teaching
 from ftc.compiler.plan.plan import Memory, Recomputing, Rung, Sharding
 from ftc.compiler.plan.schedule.learning_rate import job_word
+from ftc.compiler.plan.sight import Sight, make_sight
 from ftc.compiler.plan.software import LIGER, LIGER_QLORA, PINNED, PINNED_QLORA, Stack
 from ftc.compiler.plan.splits import Splits
 from ftc.compiler.plan.time.roofline import ASSUMED_GBIT, rate
@@ -119,6 +120,7 @@ class Frame:
             answer_tokens=self.sampled.value if self.sampled else 0,
             engine=spec.objective.vllm if rewarded(spec) else "off",
             teacher=self.teaching.teacher,
+            sight=self.sight,
             stack=self.stack,
         )
 
@@ -130,9 +132,19 @@ class Frame:
     @property
     def trainable(self) -> int:
         """The number of trained weights."""
+        seeing = self.sight.trainable if self.sight is not None else 0
         if self.adapter is not None:
-            return self.adapter.parameters
-        return self.shape.parameters if self.freezing is None else self.freezing.parameters
+            return self.adapter.parameters + seeing
+        if self.freezing is not None:
+            return self.freezing.parameters
+        return self.shape.parameters + seeing
+
+    @property
+    def sight(self) -> Sight | None:
+        """What the tower sees of images; None without any."""
+        return make_sight(
+            self.spec, self.facts, rank=self.adapter.rank.value if self.adapter else None
+        )
 
     def frozen_layers(self, *, checkpointing: Recomputing) -> int:
         """Return how many layers come before the first trained one; no backward pass reaches them.

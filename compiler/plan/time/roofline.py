@@ -78,9 +78,10 @@ def micro_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
         cores = hardware.cores or 1
         speed = cores * _CPU_FLOPS_PER_CORE / max(1, hardware.count)
         reading = weight_traffic_bytes(job) / _CPU_BYTES_PER_SECOND
-        return operations(job) * tokens / speed + reading + launching
+        seconds = (operations(job) * tokens + seeing_operations(job)) / speed
+        return seconds + reading + launching
     bandwidth = (hardware.bandwidth_gb_s or 10 * _NOMINAL_TFLOPS) * 1e9
-    computing = operations(job) * tokens / product_rate(job, hardware)
+    computing = (operations(job) * tokens + seeing_operations(job)) / product_rate(job, hardware)
     weights = job.shape.linear_parameters + job.shape.expert_parameters
     moving = _TRAFFIC * passes(job) * job.shape.layers * layer_bytes(job) * tokens
     if job.storage != "plain":
@@ -153,6 +154,23 @@ def operations(job: Job) -> float:
     if job.dora and job.dropout:  # which multiplies with the base's weights once more
         adapter += 2 * passes(job) * targeted_weights(job)
     return weights * passes(job) + attention * (1 + 2.5 * reached + recomputed) + adapter
+
+
+def seeing_operations(job: Job) -> float:
+    """Return the floating-point operations of the tower for the images of a micro-batch.
+
+    A frozen tower has a forward pass only. Patches of a picture are compared with each other.
+    """
+    sight = job.sight
+    if sight is None:
+        return 0.0
+    tower = sight.tower
+    weights = 2 * (tower.parameters + tower.projector_parameters / tower.merge**2)
+    compared = 4 * sight.picture_patches * tower.hidden * tower.layers
+    times = 1.0
+    if sight.trains_tower:
+        times += (1 if sight.adapts else 2) + job.recomputed_share
+    return job.sequences * sight.mean_patches * (weights + compared) * times
 
 
 def active_parameters(job: Job) -> int:

@@ -27,6 +27,7 @@ from ftc.compiler.resolve.rows.example import Example, read_example
 from ftc.compiler.resolve.rows.reader import Row
 from ftc.compiler.resolve.rows.roles import Roles, make_reader
 from ftc.runtime.chat_rows import find_role, load_messages
+from ftc.runtime.rows import ReadTurns
 from ftc.spec.sections import Cleaning
 
 #: Rows that are looked at, spread evenly: a share needs no more.
@@ -93,7 +94,8 @@ def look_into(
     scan: Scan, labels: Sequence[Label], known: KnownMarkers, *, sampled: bool
 ) -> Contents:
     """Return what the examples of a source hold; `sampled`: answers are sampled in training."""
-    examples = scan.examples[:: max(1, -(-len(scan.examples) // _MOST_ROWS))]
+    step = max(1, -(-len(scan.examples) // _MOST_ROWS))
+    examples = [example.texts for example in scan.examples[::step]]
     personal, personal_looked = count_personal(examples)
     asking_prompts, asking_answers = count_questions(examples)
     return Contents(
@@ -203,16 +205,17 @@ def scan_rows(
     sample: bool,
     prompts: PromptCount | None = None,
     strip_reasoning: bool = False,
+    read: ReadTurns | None = None,
 ) -> Scan:
     """Read every row once; `sample` bounds the examples kept, by a reservoir (algorithm R).
 
     `prompts` are those of the sources before, whose rows a copy may be of. With `strip_reasoning`
-    answers lose the reasoning before them.
+    answers lose the reasoning before them. `read` reads a row, by default what `roles` say.
     """
     scan, pick = Scan(prompts=prompts or PromptCount()), random.Random(0)  # noqa: S311 - a sample, no secret
     if roles.form in ("chat", "text", "preference", "feedback"):
         scan.labels.open_by = OpenAnswers(reason="form", number=0, most=0)
-    read = make_reader(roles)
+    read = read or make_reader(roles)
     held = scan.prompts
     before = (held.distinct(), held.conflicting, held.contradicting)
     for row in rows:
@@ -256,7 +259,7 @@ def _keep(scan: Scan, example: Example, pick: random.Random | None) -> None:
         scan.multi_turn = scan.multi_turn or any(
             role in ("assistant", "calls") for role, _ in example.prompt
         )
-        scan.has_system = scan.has_system or "system" in roles[:2]
+        scan.has_system = scan.has_system or "system" in roles[:3]
     scan.calls = scan.calls or any(role in ("tools", "calls") for role, _ in example.turns)
     scan.verdicts[example.verdict] += 1
     scan.labels.add(example.answer)

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -32,8 +32,19 @@ from ftc.compiler.resolve.content.scan import Scan, look_into, scan_rows
 from ftc.compiler.resolve.content_facts import Contents
 from ftc.compiler.resolve.data import findings as data_faults
 from ftc.compiler.resolve.data.files import DataFiles, find_data_files
+from ftc.compiler.resolve.data.images import (
+    ImageCount,
+    Seeing,
+    describe_pictures,
+    find_seeing,
+    leave_out_images,
+    list_limits,
+    measure_limits,
+    store_rows,
+)
 from ftc.compiler.resolve.data.lengths import (
     Count,
+    Pair,
     count_answers,
     count_lengths,
     count_longest,
@@ -51,11 +62,14 @@ from ftc.compiler.resolve.facts import (
     Feedback,
     Label,
     Lengths,
+    ModelFacts,
     Preferences,
     TokenizerFacts,
     Twins,
     Unknown,
 )
+from ftc.compiler.resolve.image_facts import Pictures
+from ftc.compiler.resolve.rows.example import Example
 from ftc.compiler.resolve.rows.reader import Row, UnreadableError, find_other_kind, read_table
 from ftc.compiler.resolve.rows.roles import Roles, Unassigned, assign_roles
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
@@ -84,8 +98,15 @@ _NO_LENGTHS: Final = Lengths(
 )
 
 
-#: Lengths, those of answers that are compared, what the texts lose as tokens, and what they hold.
-_Measured = tuple[Lengths, Preferences | None, RoundTrip | None, Contents]
+#: Lengths, those of answers that are compared, what the texts lose as tokens, what they hold, and
+#: their images with the lengths under each limit of their size.
+_Measured = tuple[
+    Lengths,
+    Preferences | None,
+    RoundTrip | None,
+    Contents,
+    tuple[Pictures | None, tuple[Lengths, ...]],
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,20 +124,28 @@ class _Report:
     round_trip: RoundTrip | None
     contents: Contents
     twins: Twins
+    pictures: Pictures | None
+    limited_lengths: tuple[Lengths, ...]
 
 
 def resolve_data(
-    spec: Spec, *, folder: Path, tokenizer: TokenizerFacts | Unknown
+    spec: Spec,
+    *,
+    folder: Path,
+    tokenizer: TokenizerFacts | Unknown,
+    model: ModelFacts | Unknown | None = None,
 ) -> DataFacts | Unknown:
     """Return the data's facts; lengths are estimates where the tokenizer is not at hand.
 
     `max_rows` limits the usable rows alone, as `prepare.py` draws them after cleaning. A row that
-    an earlier source had is a copy.
+    an earlier source had is a copy. Images are looked at for a model that can read them.
     """
     reports: list[_Report] = []
     prompts = PromptCount()
     for source in list_sources(spec.data):
-        report = _look(spec, source, folder=folder, tokenizer=tokenizer, prompts=prompts)
+        report = _look(
+            spec, source, folder=folder, tokenizer=tokenizer, model=model, prompts=prompts
+        )
         if isinstance(report, Unknown):
             return report
         reports.append(report)
@@ -134,21 +163,24 @@ def _look(
     *,
     folder: Path,
     tokenizer: TokenizerFacts | Unknown,
+    model: ModelFacts | Unknown | None,
     prompts: PromptCount,
 ) -> _Report | Unknown:
     """Find a source's files and read them; what the world refuses is a finding."""
     found = find_data_files(spec, source, folder=folder)
     if isinstance(found, Finding):
         return Unknown(finding=found)
-    count = partial(_measure, spec, folder=folder, tokenizer=tokenizer)
+    known = model if isinstance(model, ModelFacts) else None
+    seeing = find_seeing(spec, known, folder=found.paths[0].parent)
+    count = partial(_measure, spec, folder=folder, tokenizer=tokenizer, seeing=seeing)
     try:
-        return _read(spec, source, found, prompts=prompts, measure=count)
+        return _read(spec, source, found, prompts=prompts, measure=count, seeing=seeing)
     except UnreadableError as error:
         return Unknown(finding=data_faults.broken(source, found.format, error.reason))
     except OSError as error:
         return Unknown(finding=data_faults.unreadable(source, error))
-    except ImportError:
-        return Unknown(finding=data_faults.no_reader(source))
+    except ImportError as error:
+        return Unknown(finding=data_faults.no_reader(source, error))
 
 
 def _read(
@@ -158,6 +190,7 @@ def _read(
     *,
     prompts: PromptCount,
     measure: Callable[[Scan], _Measured | None],
+    seeing: Seeing | None,
 ) -> _Report | Unknown:
     """Go from files to rows, roles, counts and lengths."""
     if found.format != "parquet":
@@ -168,7 +201,8 @@ def _read(
     whole = [file for file in files if isinstance(file, TableFile)]
     if len(whole) < len(files):
         return Unknown(finding=data_faults.binary(source))
-    columns, rows = _open(whole)
+    columns, parts = _open(whole)
+    rows = chain.from_iterable(parts)
     forms = OBJECTIVES[spec.objective.type].forms
     roles = assign_roles(columns, named=source.columns, form=source.form, forms=forms)
     if isinstance(roles, Unassigned):
@@ -177,6 +211,12 @@ def _read(
         return Unknown(finding=data_faults.unassigned(source, roles, columns, spec.objective.type))
     if twice := [column for column in roles.columns() if columns.count(column) > 1]:
         return Unknown(finding=data_faults.ambiguous(source, twice[0]))
+    if seeing is None and source.columns.images is None:
+        roles = replace(roles, images=None)  # a column that this model has no use for
+    if seeing is not None and found.format == "parquet":
+        rows = chain.from_iterable(
+            store_rows(part, roles, file=file) for file, part in enumerate(parts)
+        )
     large = sum(file.size_bytes for file in whole) > LARGE_BYTES
     scan = scan_rows(
         rows,
@@ -185,12 +225,13 @@ def _read(
         sample=large,
         prompts=prompts,
         strip_reasoning=spec.data.reasoning == "strip",
+        read=None if seeing is None else seeing.reader(roles),
     )
     with ThreadPoolExecutor(max_workers=1) as pool:  # works while the tokenizer does
-        twins = pool.submit(find_twins, scan.examples, scan.numbers)
+        twins = pool.submit(find_twins, *leave_out_images(scan.examples, scan.numbers))
         lengths = measure(scan) if scan.kept else None
     if not scan.examples and scan.duplicates:  # of an earlier source's rows
-        lengths = _NO_LENGTHS, None, None, Contents()
+        lengths = _NO_LENGTHS, None, None, Contents(), (None, ())
     if lengths is None:
         return Unknown(finding=data_faults.unusable(source, scan))
     return _Report(
@@ -205,14 +246,16 @@ def _read(
         round_trip=lengths[2],
         contents=lengths[3],
         twins=twins.result(),
+        pictures=lengths[4][0],
+        limited_lengths=lengths[4][1],
     )
 
 
-def _open(files: Sequence[TableFile]) -> tuple[tuple[str, ...], Iterator[Row | None]]:
-    """Chain the rows of all files; the first one names the columns."""
+def _open(files: Sequence[TableFile]) -> tuple[tuple[str, ...], Iterator[Iterator[Row | None]]]:
+    """Return the rows of each file; the first one names the columns."""
     first = read_table(files[0])
-    others = (row for file in files[1:] for row in read_table(file).rows)
-    return first.columns, chain(first.rows, others)
+    others = (read_table(file).rows for file in files[1:])
+    return first.columns, chain((first.rows,), others)
 
 
 def _find_absent(spec: Spec, scan: Scan) -> tuple[str, ...]:
@@ -226,7 +269,12 @@ def _classifies(spec: Spec) -> bool:
 
 
 def _measure(
-    spec: Spec, scan: Scan, *, folder: Path, tokenizer: TokenizerFacts | Unknown
+    spec: Spec,
+    scan: Scan,
+    *,
+    folder: Path,
+    tokenizer: TokenizerFacts | Unknown,
+    seeing: Seeing | None,
 ) -> _Measured | None:
     """Count tokens with the model's own tokenizer, which is tried on texts, or estimate them.
 
@@ -235,9 +283,12 @@ def _measure(
     known = tokenizer if isinstance(tokenizer, TokenizerFacts) else None
     loaded = reload_tokenizer(spec, known, folder=folder) if known is not None else None
     system = spec.data.system
+    pictures = describe_pictures(scan.examples)
+    rule = seeing.rule if seeing is not None and pictures is not None else None
     if loaded is not None and known is not None:
+        loaded = replace(loaded, reads_parts=rule is not None)
         system = None if known.accepts_system is False else system
-        count: Count = partial(count_lengths, tokenizer=loaded, system=system)
+        count: Count = partial(count_lengths, tokenizer=loaded, system=system, rule=rule)
         if _classifies(spec):
             count = partial(count_scored, tokenizer=loaded)
         elif gives_vectors(spec.objective.type):
@@ -246,6 +297,8 @@ def _measure(
         ratio = _ratio(scan, known)
         system = system or known_or_none(lambda: _template_system(spec))
         count = partial(estimate_lengths, chars_per_token=ratio, system=system)
+        if rule is not None:
+            count = partial(count, count_images=ImageCount(rule=rule, tokenizer=None).of)
         if _classifies(spec):
             count = partial(estimate_scored, chars_per_token=ratio)
         elif gives_vectors(spec.objective.type):
@@ -257,6 +310,8 @@ def _measure(
         markers = list_markers(loaded, spec.model.new_tokens)
     sampled = OBJECTIVES[spec.objective.type].rewards
     contents = look_into(scan, _labels(spec, scan), markers, sampled=sampled)
+    pairs: list[Pair | None] = []
+    count = partial(_record, count, pairs)
     if gives_vectors(spec.objective.type):
         counted, preferences = [pair for pair in count(scan.examples) if pair is not None], None
     else:
@@ -271,7 +326,22 @@ def _measure(
     if loaded is not None and known is not None and not gives_vectors(spec.objective.type):
         name, labelled = known.loaded_class, _classifies(spec)
         tried = try_round_trip(scan.examples, loaded, name, labelled=labelled)
-    return summarise(counted, estimate=loaded is None), preferences, tried, contents
+    add_up = partial(summarise, estimate=loaded is None)
+    seen: tuple[Pictures | None, tuple[Lengths, ...]] = (pictures, ())
+    if pictures is not None and rule is not None and not preferences:
+        limits = list_limits(rule, spec.data.images.max_pixels)
+        sizes, limited = measure_limits(scan.examples, pairs, limits, loaded, add_up)
+        seen = replace(pictures, sizes=sizes), limited
+    return add_up(counted), preferences, tried, contents, seen
+
+
+def _record(
+    count: Count, pairs: list[Pair | None], examples: Sequence[Example]
+) -> Iterator[Pair | None]:
+    """Yield what `count` does, and keep it with those that the chat template refuses."""
+    for pair in count(examples):
+        pairs.append(pair)
+        yield pair
 
 
 def _template_system(spec: Spec) -> str | None:
@@ -349,6 +419,9 @@ def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
         streamed_rows=whole if streamed else None,
         absent_tokens=() if streamed or scan.sampled else _find_absent(spec, scan),
         contents=report.contents,
+        images=roles.images,
+        pictures=report.pictures,
+        limited_lengths=report.limited_lengths,
         labels=_labels(spec, scan),
         open_answers=scan.labels.why_open(MOST_CLASSES) if _classifies(spec) else None,
     )

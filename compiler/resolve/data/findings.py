@@ -22,9 +22,15 @@ _ALIKE: Final = 0.6
 _ROLES: Final = tuple(field.name for field in fields(Columns))
 
 
-def no_reader(source: WholeSource) -> Finding:
-    """Say what reads parquet."""
-    return explanations.NO_PARQUET.finding(pointer=source.at("source"), name=source.source)
+def no_reader(source: WholeSource, error: ImportError | None = None) -> Finding:
+    """Say what reads parquet, or images where that is what is missing."""
+    images = error is not None and error.name is not None and error.name.startswith("PIL")
+    return explanations.NO_PARQUET.finding(
+        message="images" if images else "",
+        help="images" if images else "",
+        pointer=source.at("source"),
+        name=source.source,
+    )
 
 
 def unassigned(

@@ -17,6 +17,8 @@ from ftc.compiler.resolve.facts import Lengths, Preferences
 from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
 from ftc.compiler.resolve.rows.example import Example
 from ftc.runtime.class_records import text_of
+from ftc.runtime.image_rows import list_images
+from ftc.runtime.image_tokens import Rule, most_pixels, place_images
 from ftc.runtime.masking import join_prompt
 from ftc.runtime.reasoning import split
 from ftc.runtime.rows import Turn, Turns, add_system
@@ -34,9 +36,16 @@ if TYPE_CHECKING:  # slow to import, needed only where a tokenizer is there
 
 
 def count_lengths(
-    examples: Sequence[Example], tokenizer: LoadedTokenizer, *, system: str | None
+    examples: Sequence[Example],
+    tokenizer: LoadedTokenizer,
+    *,
+    system: str | None,
+    rule: Rule | None = None,
 ) -> Iterator[Pair | None]:
-    """Yield (tokens, tokens of the prompt) per example; None where the template refuses it."""
+    """Yield (tokens, tokens of the prompt) per example; None where the template refuses it.
+
+    Images have the tokens that their `rule` gives them.
+    """
     batches = (
         [add_system(example.turns, system) for example in batch] for batch in _batches(examples)
     )
@@ -47,7 +56,7 @@ def count_lengths(
         for batch in batches:
             yield from _count_plain(batch, tokenizer)
     else:
-        yield from _count_rendered(batches, tokenizer)
+        yield from _count_rendered(batches, tokenizer, rule)
 
 
 def find_refusal(examples: Iterable[Example], tokenizer: LoadedTokenizer) -> str:
@@ -65,14 +74,22 @@ def find_refusal(examples: Iterable[Example], tokenizer: LoadedTokenizer) -> str
 
 
 def estimate_lengths(
-    examples: Iterable[Example], chars_per_token: float, *, system: str | None
+    examples: Iterable[Example],
+    chars_per_token: float,
+    *,
+    system: str | None,
+    count_images: Callable[[Example], int] = lambda _: 0,
 ) -> Iterator[Pair]:
-    """Yield (tokens, tokens of the prompt) per example by a ratio of characters per token."""
+    """Yield (tokens, tokens of the prompt) per example by a ratio of characters per token.
+
+    `count_images` returns the tokens of an example's images.
+    """
     for example in examples:
-        turns = add_system(example.turns, system)
+        turns = add_system(example.texts.turns, system)
         marker = 0 if example.turns[0][0] == "text" else _MARKER_TOKENS
         tokens = [math.ceil(len(text) / chars_per_token) + marker for _, text in turns]
-        yield sum(tokens), sum(tokens[:-1]) + (marker if len(tokens) > 1 else 0)
+        seen = count_images(example)
+        yield sum(tokens) + seen, sum(tokens[:-1]) + (marker if len(tokens) > 1 else 0) + seen
 
 
 def summarise(pairs: Sequence[Pair], *, estimate: bool) -> Lengths:
@@ -116,14 +133,14 @@ def _count_plain(batch: Sequence[Turns], tokenizer: LoadedTokenizer) -> Iterator
 
 
 def _count_rendered(
-    batches: Iterable[Sequence[Turns]], tokenizer: LoadedTokenizer
+    batches: Iterable[Sequence[Turns]], tokenizer: LoadedTokenizer, rule: Rule | None
 ) -> Iterator[Pair | None]:
     """Count rendered conversations, encoding one batch while the next is being rendered."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         waiting: deque[Callable[[], Iterator[Pair | None]]] = deque()
         for batch in batches:
-            texts = [_render(turns, tokenizer) for turns in batch]
-            whole = [text for text in texts if text is not None]
+            texts = [_render(turns, tokenizer, rule) for turns in batch]
+            whole = [text[0] for text in texts if text is not None]
             future = pool.submit(tokenizer.encode, whole, special=False)
             waiting.append(partial(_pairs, batch, texts, future, tokenizer))
             if len(waiting) > 1:
@@ -134,20 +151,21 @@ def _count_rendered(
 
 def _pairs(
     batch: Sequence[Turns],
-    texts: Sequence[str | None],
+    texts: Sequence[tuple[str, int] | None],
     encoded: "Future[Iterator[Encoding]]",
     tokenizer: LoadedTokenizer,
 ) -> Iterator[Pair | None]:
     """Count a batch; eos is added where the template does not end with it."""
     encodings, eos = encoded.result(), tokenizer.eos
-    for turns, text in zip(batch, texts, strict=True):
-        if text is None:
+    for turns, rendered in zip(batch, texts, strict=True):
+        if rendered is None:
             yield None
             continue
+        text, more = rendered
         encoding = next(encodings)
         start = _find_answer(text, turns[-1])
         total = len(encoding) + (not text.endswith(eos))
-        yield total, _tokens_before(encoding, start, len(text))
+        yield total + more, _tokens_before(encoding, start, len(text)) + more
 
 
 def _find_answer(text: str, answer: Turn) -> int:
@@ -162,15 +180,24 @@ def _find_answer(text: str, answer: Turn) -> int:
     return max(next((place for place in places if place >= 0), 0), 0)
 
 
-def _render(turns: Turns, tokenizer: LoadedTokenizer) -> str | None:
-    """Render a conversation; the white space behind its last turn is not trained on."""
+def _render(turns: Turns, tokenizer: LoadedTokenizer, rule: Rule | None) -> tuple[str, int] | None:
+    """Render a conversation; the white space behind its last turn is not trained on.
+
+    The number is that of the tokens of images, which the text has once each, beyond the first.
+    """
     if tokenizer.template is None:
         return None
     messages, tools = tokenizer.read_turns(turns)
     try:
-        return tokenizer.template.render(messages, tools=tools).rstrip()
+        text = tokenizer.template.render(messages, tools=tools).rstrip()
     except ChatTemplateError:
         return None
+    if rule is None:
+        return text, 0
+    side = math.isqrt(most_pixels(rule))
+    sizes = [(i.get("width", side), i.get("height", side)) for i in list_images(turns)]
+    placed = place_images(rule, text, sizes)
+    return None if placed is None else (placed[0], sum(count - 1 for count in placed[1]))
 
 
 def _tokens_before(encoding: "Encoding", position: int, end: int) -> int:

@@ -4,22 +4,24 @@ An answer is learned with what closes it. Its place is found by rendering the be
 conversation, since a chat template is free to write what it likes around a text.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
-from itertools import chain, count, groupby, islice, pairwise
+from itertools import count, groupby, islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ftc.compiler.resolve.chat_template.rendering import ChatTemplateError, Message
 from ftc.compiler.resolve.data.files import find_data_files
+from ftc.compiler.resolve.data.images import open_rows, see_again, write_images
 from ftc.compiler.resolve.facts import DataFacts, TokenizerFacts
 from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
 from ftc.compiler.resolve.rows.example import Example, read_example
-from ftc.compiler.resolve.rows.reader import read_table
 from ftc.compiler.resolve.rows.roles import Roles, make_reader
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
 from ftc.compiler.resolve.tokenizer.facts import reload_tokenizer
+from ftc.runtime.image_tokens import Rule
 from ftc.runtime.masking import count_shared, find_learned, join_prompt
 from ftc.runtime.reasoning import has_reasoning, vary_answer
 from ftc.runtime.rows import add_system
@@ -49,15 +51,25 @@ class MaskedRow:
 
 
 def mask_rows(
-    spec: Spec, *, folder: Path, tokenizer: TokenizerFacts, data: DataFacts, rows: int
+    spec: Spec,
+    *,
+    folder: Path,
+    tokenizer: TokenizerFacts,
+    data: DataFacts,
+    rows: int,
+    rule: Rule | None = None,
 ) -> tuple[MaskedRow, ...] | None:
-    """Return the first usable rows; None where no file of the tokenizer is at hand."""
+    """Return the first usable rows; None where no file of the tokenizer is at hand.
+
+    Images have the tokens that their `rule` gives them.
+    """
     loaded = reload_tokenizer(spec, tokenizer, folder=folder)
     if loaded is None:
         return None
+    loaded = replace(loaded, reads_parts=rule is not None)
     system = None if tokenizer.accepts_system is False else spec.data.system
     masked = (
-        _mask(number, example, loaded, spec=spec, system=system, facts=tokenizer)
+        _mask(number, example, loaded, spec=spec, system=system, facts=tokenizer, rule=rule)
         for number, example in read_examples(spec, folder, data)
     )
     return tuple(islice((row for row in masked if row is not None), rows))
@@ -71,10 +83,11 @@ def read_examples(spec: Spec, folder: Path, data: DataFacts) -> Iterator[tuple[i
         if isinstance(found, Finding):
             return
         files = (inspect_file(path, found.format) for path in found.paths)
-        whole = (file for file in files if isinstance(file, TableFile))
+        whole = [file for file in files if isinstance(file, TableFile)]
         roles = Roles(**{field.name: getattr(part, field.name) for field in fields(Roles)})
-        read = make_reader(roles)
-        for row in chain.from_iterable(read_table(file).rows for file in whole):
+        seeing = see_again(spec, part, folder=found.paths[0].parent)
+        read = make_reader(roles) if seeing is None else seeing.reader(roles)
+        for row in open_rows(whole, roles, seeing=seeing):
             number = next(numbers)
             example = read_example(
                 row,
@@ -94,6 +107,7 @@ def _mask(
     spec: Spec,
     system: str | None,
     facts: TokenizerFacts,
+    rule: Rule | None,
 ) -> MaskedRow | None:
     """Mask one example; None where the chat template refuses it."""
     turns = add_system(example.turns, system)
@@ -103,12 +117,15 @@ def _mask(
     elif tokenizer.template is None:
         pieces = _mask_plain([text for _, text in turns], tokenizer)
     else:
+        render = partial(tokenizer.template.render, tools=tools)
+        if rule is not None:
+            render = partial(_render_images, render, rule, example)
         last = spec.objective.loss_on == "last_turn" or len(example.turns) == 2  # noqa: PLR2004
         try:
             pieces = _mask_rendered(
                 messages,
                 tokenizer,
-                partial(tokenizer.template.render, tools=tools),
+                render,
                 learn="all" if spec.objective.loss_on == "all" else "last" if last else "answers",
                 mask_reasoning=spec.data.reasoning == "mask",
             )
@@ -124,13 +141,27 @@ def _mask(
         tokens=sum(tokens for _, tokens, _ in pieces),
         learned=sum(tokens for _, tokens, learned in pieces if learned),
         pieces=tuple(
-            ("".join(text for text, _, _ in run), learned)
+            (_shorten("".join(text for text, _, _ in run), rule), learned)
             for learned, run in groupby(pieces, key=lambda piece: piece[2])
         ),
     )
 
 
 Piece = tuple[str, int, bool]
+
+
+def _render_images(
+    render: Callable[..., str], rule: Rule, example: Example, messages: Any, **options: Any
+) -> str:
+    return write_images(rule, example, render(messages, **options))
+
+
+def _shorten(text: str, rule: Rule | None) -> str:
+    """Return a text with one image token for each run of them."""
+    if rule is None:
+        return text
+    token = re.escape(rule.token)
+    return re.sub(f"(?:{token}){{2,}}", lambda _: rule.token, text)
 
 
 def _mask_text(text: str, tokenizer: LoadedTokenizer) -> list[Piece]:

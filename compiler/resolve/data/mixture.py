@@ -19,7 +19,9 @@ from ftc.compiler.resolve.content.lost_text import add_round_trips
 from ftc.compiler.resolve.content.near_duplicates import find_twins
 from ftc.compiler.resolve.content.rewards import measure_rewards
 from ftc.compiler.resolve.content.scan import Scan, add_contents
+from ftc.compiler.resolve.data.images import add_sizes, leave_out_images
 from ftc.compiler.resolve.facts import DataFacts, Feedback, Lengths, Preferences
+from ftc.compiler.resolve.image_facts import ImageSizes, Pictures
 from ftc.compiler.resolve.rows.roles import Roles
 from ftc.spec.finding import Finding
 from ftc.spec.sections import Form, Spec
@@ -83,6 +85,7 @@ def mix_facts(
         for role in _ROLES
     }
     faults = sum((Counter(part.faults) for part in parts), Counter[str]())
+    pictures, limited = _mix_pictures(spec, parts)
     is_class, labels = spec.objective.type == "classification", _add_labels(scans)
     return replace(
         parts[0],
@@ -103,13 +106,15 @@ def mix_facts(
         has_system=any(part.has_system for part in parts),
         calls=any(part.calls for part in parts),
         lengths=_mix_lengths(spec, parts),
+        pictures=pictures,
+        limited_lengths=limited,
         preferences=_mix_preferences(parts),
         rewards=measure_rewards(spec, examples, folder=folder),
         documents=count_documents(examples) if parts[0].documents else 0,
         feedback=_add_feedback(parts),
         languages=find_languages(examples),
         round_trip=add_round_trips([part.round_trip for part in parts]),
-        twins=find_twins(examples, numbers),
+        twins=find_twins(*leave_out_images(examples, numbers)),
         contents=add_contents([part.contents for part in parts]),
         labels=labels.labels(MOST_CLASSES if is_class else MOST_LABELS),
         open_answers=labels.why_open(MOST_CLASSES) if is_class else None,
@@ -168,6 +173,46 @@ def _mix_lengths(spec: Spec, parts: Sequence[DataFacts]) -> Lengths:
         histogram=histogram,
         prompt_histogram=prompts,
     )
+
+
+def _mix_pictures(
+    spec: Spec, parts: Sequence[DataFacts]
+) -> tuple[Pictures | None, tuple[Lengths, ...]]:
+    """Return the images of all sources, and the lengths under each limit that one of them has."""
+    held = [part.pictures for part in parts if part.pictures is not None]
+    if not held:
+        return None, ()
+    limits = sorted({size.max_pixels for one in held for size in one.sizes}, reverse=True)
+    sizes = [[size for one in held for size in _at_limit(one, limit)] for limit in limits]
+    added: dict[str, Any] = {
+        name: sum(getattr(one, name) for one in held)
+        for name in ("rows", "images", "urls", "stored")
+    }
+    largest: dict[str, Any] = {
+        name: max(getattr(one, name) for one in held)
+        for name in ("most_per_row", "pixels_p50", "pixels_p95", "pixels_max")
+    }
+    limited = tuple(
+        _mix_lengths(spec, [_limit_lengths(part, limit) for part in parts]) for limit in limits
+    )
+    whole = tuple(
+        add_sizes(found, limit) for found, limit in zip(sizes, limits, strict=True) if found
+    )
+    return Pictures(**added, **largest, sizes=whole), limited
+
+
+def _at_limit(pictures: Pictures, limit: int) -> tuple[ImageSizes, ...]:
+    """Return what a source needs under a limit: that of its own limits which is not lower."""
+    found = [size for size in pictures.sizes if size.max_pixels >= limit]
+    return tuple(found[-1:]) or pictures.sizes[:1]
+
+
+def _limit_lengths(part: DataFacts, limit: int) -> DataFacts:
+    """Return the facts of a source with the lengths that its rows have under a limit."""
+    if part.pictures is None or not part.limited_lengths:
+        return part
+    place = part.pictures.sizes.index(_at_limit(part.pictures, limit)[0])
+    return replace(part, lengths=part.limited_lengths[place])
 
 
 def _add(

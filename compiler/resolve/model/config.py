@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -39,6 +39,7 @@ class Config:
     Of a multimodal model all fields describe its language model, and `data` is its `text_config`;
     `wrapper` is the class that `config.json` names, `text_prefix` the path of the language model in
     what transformers loads, and `keeps_tower` says whether the rest of the weights is loaded too.
+    `whole` is then all of config.json.
     """
 
     data: Mapping[str, Any]
@@ -54,6 +55,7 @@ class Config:
     wrapper: str | None = None
     text_prefix: str = ""
     keeps_tower: bool = False
+    whole: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_config(folder: Path, name: str, *, vectors: bool = False) -> Config | Finding:
@@ -87,6 +89,7 @@ def read_config(folder: Path, name: str, *, vectors: bool = False) -> Config | F
         text_prefix=wrapper.prefix,
         keeps_tower=wrapper.keeps_tower,
         custom_code=False,
+        whole=data,
     )
 
 

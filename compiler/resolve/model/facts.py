@@ -14,6 +14,7 @@ from ftc.compiler.knowledge.models import Model, find_model
 from ftc.compiler.knowledge.objectives import gives_vectors
 from ftc.compiler.resolve.facts import ModelFacts, Unknown
 from ftc.compiler.resolve.hub.client import Repository, Trouble, fetch_sides
+from ftc.compiler.resolve.image_facts import VisionFacts
 from ftc.compiler.resolve.licence import read_licence
 from ftc.compiler.resolve.local_paths import relative
 from ftc.compiler.resolve.model import findings as model_faults
@@ -23,6 +24,7 @@ from ftc.compiler.resolve.model.folder import ModelFolder, find_model_folder, fi
 from ftc.compiler.resolve.model.misfit import find_misfit
 from ftc.compiler.resolve.model.tensor_shape import read_tensors
 from ftc.compiler.resolve.model.tokenizer_files import TokenizerFileError, read_tokenizer_config
+from ftc.compiler.resolve.model.vision import make_vision, read_vision
 from ftc.compiler.resolve.model.weights import Weights, listed_weights, read_weights
 from ftc.spec.finding import Finding
 from ftc.spec.sections import Spec
@@ -122,6 +124,7 @@ def _from_files(
         misfit=None if config.wrapper else find_misfit(config, weights.sides),
         wrapper=config.wrapper,
         text_prefix=config.text_prefix,
+        vision=_vision(found.path, config),
     )
 
 
@@ -150,7 +153,23 @@ def facts_from_table(entry: Model, name: str) -> ModelFacts:
         unwritten_keys=(),
         wrapper=None if wrapper is None else wrapper.architecture,
         text_prefix="" if wrapper is None else wrapper.prefix,
+        vision=_vision_in_table(entry),
     )
+
+
+def _vision_in_table(entry: Model) -> VisionFacts | None:
+    """Return what the table says of a tower; None for a model without one."""
+    if not entry.vision:
+        return None
+    config = {**entry.config, **entry.vision["config"]}
+    return make_vision(config, entry.vision["processor"], {}, {}, hidden=entry.shape.hidden)
+
+
+def _vision(folder: Path, config: Config) -> VisionFacts | None:
+    """Return what an image-text model sees with; its language model must be known too."""
+    if config.wrapper is None or config.shape is None:
+        return None
+    return read_vision(folder, config.whole, hidden=config.shape.hidden)
 
 
 def _with_tower(config: Config, weights: Weights) -> Shape | None:

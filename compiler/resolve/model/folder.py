@@ -34,6 +34,7 @@ from ftc.compiler.resolve.model.tokenizer_files import (
     hash_template,
     read_tokenizer_config,
 )
+from ftc.compiler.resolve.model.vision import PROCESSOR_FILES
 from ftc.compiler.resolve.model.weights import INDEX_FILE
 from ftc.spec.sections import Spec
 
@@ -49,6 +50,7 @@ WANTED: Final = (
     "added_tokens.json",
     "adapter_config.json",
     "generation_config.json",
+    *PROCESSOR_FILES,
 )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ftc.compiler.resolve.chat_template.reasoning import writes_keys
 from ftc.compiler.resolve.chat_template.rendering import ChatTemplate, compile_chat_template
+from ftc.runtime.image_rows import to_parts, without_images
 from ftc.runtime.reasoning import key_messages
 from ftc.runtime.rows import Turns
 from ftc.runtime.tool_rows import to_messages
@@ -41,13 +42,15 @@ class TokenizerFileError(Exception):
 class LoadedTokenizer:
     """A tokenizer that encodes, with its special tokens by role and its compiled template.
 
-    `reads_keys`: the template writes the reasoning that messages have under a key.
+    `reads_keys`: the template writes the reasoning that messages have under a key. `reads_parts`:
+    it gets contents as lists of parts, as for data with images.
     """
 
     tokenizer: "Tokenizer"
     special: Mapping[str, str]
     template: ChatTemplate | None
     reads_keys: bool = False
+    reads_parts: bool = False
 
     @property
     def eos(self) -> str:
@@ -60,8 +63,9 @@ class LoadedTokenizer:
 
     def read_turns(self, turns: Turns) -> tuple[list[dict[str, Any]], list[Any] | None]:
         """Return the messages and the tools of a conversation, as prepare.py renders them."""
-        messages, tools = to_messages(turns)
-        return (key_messages(messages) if self.reads_keys else messages), tools
+        messages, tools = to_messages(without_images(turns))
+        messages = key_messages(messages) if self.reads_keys else messages
+        return (to_parts(messages) if self.reads_parts else messages), tools
 
     def adds_bos(self, declared: bool | None, *, sentencepiece: bool) -> bool:
         """Tell whether the GGUF will put the bos token before every text.

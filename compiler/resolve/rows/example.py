@@ -5,10 +5,11 @@ Rows are read and cleaned by `ftc.runtime`, as `prepare.py` of every bundle does
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from ftc.runtime.cleaning import is_misencoded
+from ftc.runtime.image_rows import without_images
 from ftc.runtime.reasoning import has_reasoning, strip
 from ftc.runtime.rows import Fault, ReadTurns, Turns, clean_turns, prompt_of
 
@@ -28,6 +29,12 @@ class Example:
     turns: Turns
     damage: tuple[Damage, ...] = ()
     reasons: bool = False
+
+    @property
+    def texts(self) -> "Example":
+        """The example without its images."""
+        turns = without_images(self.turns)
+        return self if turns is self.turns else replace(self, turns=turns)
 
     @property
     def compares(self) -> bool:

@@ -33,6 +33,7 @@ _DOCUMENTS: Final = (
 )
 _CONVERSATIONS: Final = ("messages", "conversations", "conversation", "chat", "dialogue")
 _VERDICTS: Final = (*("label", "desirable", "feedback", "rating", "thumbs_up", "thumb", "verdict"),)
+_IMAGES: Final = ("images", "image", "image_path", "img", "picture")
 #: Names that public data sets use, in lower case; several rows of a form are tried in order.
 #: Names in other languages are in `knowledge/column_names.json`.
 _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
@@ -41,6 +42,7 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
         {
             "messages": _CONVERSATIONS,
             "tools": ("tools", "functions"),
+            "images": _IMAGES,
         },
     ),
     (
@@ -49,6 +51,7 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
             "instruction": ("instruction",),
             "output": ("output", "response", "completion", "answer"),
             "input": ("input", "context"),
+            "images": _IMAGES,
         },
     ),
     (
@@ -59,6 +62,7 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
                 *("completion", "response", "answer", "assistant", "output", "reply"),
                 *("target", "solution", "ground_truth"),
             ),
+            "images": _IMAGES,
         },
     ),
     (
@@ -69,6 +73,7 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
                 *("query", "question", "prompt", "input", "title"),
             ),
             "completion": ("label", "category", "intent", "class", "sentiment", "topic", "target"),
+            "images": _IMAGES,
         },
     ),
     ("text", {"text": ("text", "content", "document")}),
@@ -134,6 +139,7 @@ class Roles:
     form: Form
     messages: str | None = None
     tools: str | None = None
+    images: str | None = None
     prompt: str | None = None
     completion: str | None = None
     instruction: str | None = None
@@ -206,8 +212,9 @@ def assign_roles(
 
 
 def make_reader(roles: Roles) -> ReadTurns:
-    """Return the function that reads the turns of a row."""
-    return partial(_READERS[roles.form], **roles.by_role())
+    """Return the function that reads the turns of a row, without its images."""
+    named = {role: column for role, column in roles.by_role().items() if role != "images"}
+    return partial(_READERS[roles.form], **named)
 
 
 def are_swapped(prompt: str, completion: str) -> bool:

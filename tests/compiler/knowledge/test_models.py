@@ -10,6 +10,7 @@ import pytest
 from ftc.compiler.knowledge.architecture import is_convertible
 from ftc.compiler.knowledge.models import Model, all_models, find_model
 from ftc.compiler.knowledge.tokenizers import tokenizer_families
+from ftc.compiler.resolve.model.facts import facts_from_table
 
 ENTRIES: list[dict[str, Any]] = json.loads(
     (files("ftc.compiler.knowledge") / "models.json").read_text(encoding="utf-8")
@@ -27,7 +28,7 @@ REQUIRED = {
     "source": str,
     "config": dict,
 }
-OPTIONAL = {"vocab_tokens": int, "parameters": int, "whole_parameters": int}
+OPTIONAL = {"vocab_tokens": int, "parameters": int, "whole_parameters": int, "vision": dict}
 TEMPLATES = {
     "none",
     "chatml",
@@ -88,6 +89,21 @@ def test_facts_agree_with_each_other(model: Model) -> None:
     assert is_convertible(model.shape.architecture) or not model.convertible
     if model.kind == "instruct":
         assert model.chat_template != "none"
+
+
+def test_towers_have_what_is_beside_the_language_model() -> None:
+    """Their sizes give the published count, and their processors' settings a rule."""
+    seeing = [model for model in MODELS if model.vision]
+    assert len(seeing) >= 11
+    for model in seeing:
+        vision = facts_from_table(model, model.id).vision
+        assert vision is not None, model.id
+        tower = vision.tower
+        entry = next(each for each in ENTRIES if each["id"] == model.id)
+        beside = entry["whole_parameters"] - entry["parameters"]
+        assert tower.parameters + tower.projector_parameters == beside, model.id
+        assert vision.rule, model.id
+        assert vision.token_id is not None, model.id
 
 
 def test_find_model() -> None:

@@ -36,7 +36,7 @@ def make_spec(tmp_path: Path) -> SpecMaker:
         model.mkdir()
         (model / "config.json").write_text(json.dumps(CONFIG))
         words = {word: number for number, word in enumerate(("<unk>", "</s>", "where", "order"))}
-        tokenizer = Tokenizer(WordLevel(words, unk_token="<unk>"))  # noqa: S106 - no password
+        tokenizer = Tokenizer(WordLevel(words, unk_token="<unk>"))
         tokenizer.pre_tokenizer = Whitespace()
         tokenizer.save(str(model / "tokenizer.json"))
         settings = {"eos_token": "</s>", "unk_token": "<unk>", "chat_template": TEMPLATE}

@@ -57,7 +57,7 @@ def make_spec(tmp_path: Path) -> MakeSpec:
 @pytest.fixture(scope="session")
 def tokenizer_json() -> str:
     """Train a byte-level BPE on a few sentences."""
-    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))  # noqa: S106 - a token, no password
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(

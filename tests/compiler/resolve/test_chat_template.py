@@ -148,7 +148,7 @@ def tokenizer(tmp_path: Path) -> Any:
     """
     transformers = pytest.importorskip("transformers")
     folder = sentencepiece_tokenizer(tmp_path, added=("<pad>", "<|im_start|>", "<|im_end|>"))
-    return transformers.AutoTokenizer.from_pretrained(folder, pad_token="<pad>")  # noqa: S106
+    return transformers.AutoTokenizer.from_pretrained(folder, pad_token="<pad>")
 
 
 @pytest.mark.filterwarnings("ignore")

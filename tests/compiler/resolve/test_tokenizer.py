@@ -47,7 +47,7 @@ def test_added_tokens_count(make_spec: Any, model_folder: Path) -> None:
     """A token that only the small files name is part of the vocabulary."""
     before = known(make_spec(), model_folder.parent).vocabulary_tokens
     added = {"9": {"content": "<|new|>", "special": True}, "1": {"content": "<s>"}}
-    edit(model_folder, added_tokens_decoder=added, pad_token="<pad>")  # noqa: S106 - a token
+    edit(model_folder, added_tokens_decoder=added, pad_token="<pad>")
     facts = known(make_spec(), model_folder.parent)
     assert facts.vocabulary_tokens == before + 2
     assert facts.pad == "<pad>"

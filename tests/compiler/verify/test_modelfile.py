@@ -41,7 +41,13 @@ def test_a_modelfile_reads_as_documented() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["SYSTEM a", "FROM a\nFROM b", "FROM a\nnonsense", "FROM a\nRUN b", 'FROM a\nSYSTEM """b\nc'],
+    [
+        "SYSTEM a",
+        "FROM a\nFROM b\nFROM c",
+        "FROM a\nnonsense",
+        "FROM a\nRUN b",
+        'FROM a\nSYSTEM """b\nc',
+    ],
 )
 def test_what_is_no_modelfile_is_refused(text: str) -> None:
     """No FROM, two of one, an unknown instruction, quotes without an end."""

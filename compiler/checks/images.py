@@ -1,0 +1,240 @@
+"""The rules about images and the parts of a model that see (FTC180 to FTC189, FTC279, FTC299)."""
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
+
+from collections.abc import Iterator
+
+from ftc.compiler.checks.rule import Problem, problem, put, rule
+from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.knowledge.models import find_model
+from ftc.runtime.image_tokens import limit_pixels, make_rule
+
+
+@rule("FTC180", "images-with-a-text-model", "error", reads=("model", "data"))
+def images_with_a_text_model(case: Case) -> Iterator[Problem]:
+    """What it is: The rows have images, and the model reads text alone.
+
+    Why it matters: The model would be trained on questions about images that it never sees. It
+    would learn to guess the answers.
+
+    Example: {"model": "Qwen/Qwen3-0.6B", "data": {"source": "a.jsonl", "columns": {"images":
+    "photo"}}}
+
+    Use instead: {"model": "Qwen/Qwen3-VL-2B-Instruct", "data": {"source": "a.jsonl", "columns":
+    {"images": "photo"}}}
+    """
+    if case.model.vision is not None or case.model.wrapper is not None:
+        return
+    rows = case.data.faults.get("image_part", 0)
+    if case.data.images is not None or rows:
+        pointer = "/data/columns/images" if case.data.images is not None else "/model/id"
+        yield problem(
+            pointer,
+            message="" if case.data.images is not None else "parts",
+            name=case.model.id,
+            column=case.data.images or "",
+            rows=rows,
+        )
+
+
+@rule("FTC181", "no-image-processor", "error", reads=("model", "data"))
+def no_image_processor(case: Case) -> Iterator[Problem]:
+    """What it is: The rows have images, and nothing at hand says how this model reads them.
+
+    Why it matters: The settings of the processor decide how many tokens an image has. They are in
+    `preprocessor_config.json` or `processor_config.json`, beside the weights. Without them neither
+    the lengths nor the memory of a run can be planned, and training cannot start.
+
+    Example: {"model": "./a-model-without-preprocessor-config"}
+
+    Use instead: {"model": "./a-complete-model"}
+    """
+    vision, images = case.model.vision, case.data.pictures or case.data.images
+    unread = images is not None or case.data.faults.get("image_part", 0) > 0
+    if case.model.wrapper is None or not unread:
+        return
+    if vision is None or not vision.rule:
+        known = vision is not None and bool(vision.missing)
+        yield problem(
+            "/model/id",
+            message="file" if known else "",
+            name=case.model.id,
+            wrapper=case.model.wrapper,
+            file=vision.missing if vision is not None else "",
+        )
+
+
+@rule("FTC182", "images-without-a-chat-template", "error", reads=("model", "tokenizer", "data"))
+def images_without_a_chat_template(case: Case) -> Iterator[Problem]:
+    """What it is: The rows have images, and the model has no chat template.
+
+    Why it matters: The chat template writes the token that stands for an image. Without one nothing
+    says where an image belongs between the other tokens.
+
+    Example: {"model": "google/gemma-3-4b-pt", "data": "photos.jsonl"}
+
+    Use instead: {"model": "google/gemma-3-4b-it", "data": "photos.jsonl"}
+    """
+    tokenizer, entry = case.tokenizer, find_model(case.model.id)
+    if case.data.pictures is None or tokenizer.template_sha256 is not None:
+        return
+    if tokenizer.exact or entry is None or entry.chat_template == "none":
+        yield problem("/model/chat_template", name=case.model.id)
+
+
+@rule("FTC183", "objective-without-images", "error", reads=("data",))
+def objective_without_images(case: Case) -> Iterator[Problem]:
+    """What it is: The rows have images, and the objective trains on texts alone.
+
+    Why it matters: Only supervised fine-tuning gives the images of rows to the model.
+
+    Example: {"data": "photos.jsonl", "objective": "dpo"}
+
+    Use instead: {"data": "photos.jsonl", "objective": "sft"}
+    """
+    if case.data.pictures is not None and case.spec.objective.type != "sft":
+        yield problem("/objective/type", objective=case.spec.objective.type)
+
+
+@rule("FTC184", "untrainable-parts", "error", reads=("model", "data"))
+def untrainable_parts(case: Case) -> Iterator[Problem]:
+    """What it is: `method.parts` names parts that this run cannot train.
+
+    Why it matters: Projector and tower learn from images alone, so they need an image-text model
+    and rows with images. The language model is always trained: with a frozen one, the features that
+    projector and tower learn would have to fit a model that cannot adapt to them.
+
+    Example: {"data": "tickets.csv", "method": {"type": "lora", "parts": ["language_model",
+    "projector"]}}
+
+    Use instead: {"data": "tickets.csv", "method": "lora"}
+    """
+    parts = case.spec.method.parts
+    if "language_model" not in parts:
+        yield problem("/method/parts", message="language", parts=parts)
+    elif len(parts) > 1 and (case.model.vision is None or case.data.pictures is None):
+        yield problem("/method/parts", fix=(put("/method/parts", ["language_model"]),), parts=parts)
+
+
+@rule("FTC185", "packed-images", "error", reads=("data",), fix_safety="unsafe")
+def packed_images(case: Case) -> Iterator[Problem]:
+    """What it is: Rows with images are to be packed.
+
+    Why it matters: The positions of an image's tokens depend on its place in the row. In packed
+    rows they would be counted from the start of another row.
+
+    Example: {"data": {"source": "photos.jsonl", "packing": "best-fit"}}
+
+    Use instead: {"data": "photos.jsonl"}
+    """
+    if case.data.pictures is not None and case.spec.data.packing == "best-fit":
+        yield problem("/data/packing", fix=(put("/data/packing", "auto"),))
+
+
+@rule("FTC186", "unused-pixel-limit", "warning", reads=("model", "data"))
+def unused_pixel_limit(case: Case) -> Iterator[Problem]:
+    """What it is: `data.images.max_pixels` is set, and changes nothing.
+
+    Why it matters: Some models make every image the same size, so that it has the same number of
+    tokens whatever its size was. A limit also changes nothing if no row has an image.
+
+    Example: {"model": "google/gemma-3-4b-it", "data": {"source": "photos.jsonl", "images":
+    {"max_pixels": 500000}}}
+
+    Use instead: {"model": "google/gemma-3-4b-it", "data": "photos.jsonl"}
+    """
+    if case.spec.data.images.max_pixels == "auto":
+        return
+    vision = case.model.vision
+    if case.data.pictures is None:
+        yield problem("/data/images/max_pixels", message="no_images")
+    elif vision is not None and vision.rule:
+        settings = make_rule(vision.rule)
+        if limit_pixels(settings, 1) == settings:
+            yield problem("/data/images/max_pixels", name=case.model.id)
+
+
+@rule("FTC187", "images-beyond-the-longest-row", "warning", reads=("data", "plan"))
+def images_beyond_the_longest_row(case: Case) -> Iterator[Problem]:
+    """What it is: The images of a row alone have more tokens than a row may have.
+
+    Why it matters: Such rows are left out, because the tokens of an image cannot be cut. The rows
+    with the largest or the most images are lost, which may be the most important ones.
+
+    Example: {"data": {"source": "scans.jsonl", "max_length": 1024}}
+
+    Use instead: {"data": {"source": "scans.jsonl", "images": {"max_pixels": 500000}}}
+    """
+    pictures, most = case.data.pictures, case.plan.decisions.max_length.value
+    if pictures is not None and pictures.sizes and pictures.sizes[0].row_tokens_max > most:
+        yield problem("/data/max_length", tokens=pictures.sizes[0].row_tokens_max, longest=most)
+
+
+@rule("FTC188", "truncated-images", "error", reads=("data", "plan"), fix_safety="unsafe")
+def truncated_images(case: Case) -> Iterator[Problem]:
+    """What it is: Rows that are too long are to be truncated, and rows have images.
+
+    Why it matters: A cut inside an image leaves fewer tokens than the tower gives features, and the
+    forward pass stops with an error.
+
+    Example: {"data": {"source": "photos.jsonl", "cleaning": {"overlong": "truncate"}}}
+
+    Use instead: {"data": "photos.jsonl"}
+    """
+    if case.data.pictures is not None and case.spec.data.cleaning.overlong == "truncate":
+        pointer = "/data/cleaning/overlong"
+        yield problem(pointer, fix=(put(pointer, "drop"),))
+
+
+@rule("FTC189", "images-from-the-network", "warning", reads=("data",))
+def images_from_the_network(case: Case) -> Iterator[Problem]:
+    """What it is: Rows name images by their URL.
+
+    Why it matters: What an address returns may change or disappear, and its size is not known
+    before it is downloaded. Rows with addresses are left out unless `data.allow_download` is set;
+    then each of these images is planned as the largest one.
+
+    Example: {"data": {"source": "links.jsonl", "allow_download": true}}
+
+    Use instead: {"data": "photos.jsonl"}
+    """
+    data, allowed = case.data, case.spec.data.allow_download
+    urls = data.pictures.urls if data.pictures is not None else 0
+    refused = data.faults.get("image_url", 0)
+    if urls:
+        yield problem("/data/allow_download", message="allowed", help="allowed", images=urls)
+    elif refused:
+        yield problem("/data/source", rows=refused)
+    elif allowed:
+        yield problem("/data/allow_download", message="unused", help="unused")
+
+
+@rule("FTC279", "videos", "error", reads=("data",))
+def videos(case: Case) -> Iterator[Problem]:
+    """What it is: Rows hold videos.
+
+    Why it matters: The scripts train on texts and images. Rows with videos would be left out, and
+    the model would not learn from them.
+
+    Example: {"data": "clips.jsonl"}
+
+    Use instead: {"data": "frames.jsonl"}
+    """
+    if rows := case.data.faults.get("video", 0):
+        yield problem("/data/source", rows=rows)
+
+
+@rule("FTC299", "frozen-projector", "warning", reads=("data",))
+def frozen_projector(case: Case) -> Iterator[Problem]:
+    """What it is: The vision tower is trained, and the projector behind it is frozen.
+
+    Why it matters: The projector was made for the features that the tower has now. It cannot follow
+    as they change.
+
+    Example: {"method": {"type": "lora", "parts": ["language_model", "vision_tower"]}}
+
+    Use instead: {"method": {"type": "lora", "parts": ["language_model", "projector",
+    "vision_tower"]}}
+    """
+    parts = case.spec.method.parts
+    if case.data.pictures is not None and "vision_tower" in parts and "projector" not in parts:
+        yield problem("/method/parts")

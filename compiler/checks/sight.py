@@ -1,0 +1,75 @@
+"""The rules about what a bundle makes of a model that sees (FTC190, FTC191, FTC692)."""
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from ftc.compiler.checks.rule import Problem, problem, put, rule
+from ftc.compiler.checks.rule_input import Case
+
+#: Why no GGUF of a tower of this kind reads images with the pinned llama.cpp, as it was tried.
+_REFUSED: Final[Mapping[str, str]] = {
+    "clip": "converter",
+    "idefics3": "handler",
+    "pixtral": "libmtmd",
+}
+
+
+@rule("FTC190", "images-out-of-reach", "error", reads=("data",))
+def images_out_of_reach(case: Case) -> Iterator[Problem]:
+    """What it is: The scripts cannot open the images where they are.
+
+    Why it matters: Training opens each image when a batch needs it: as a file below the folder of
+    the data file, or as `prepare.py` kept it from a parquet file or an address. Images on the Hub,
+    in streamed data and of several data sets are not kept.
+
+    Example: {"data": {"sources": [{"source": "photos.jsonl"}, {"source": "scans.jsonl"}]}}
+
+    Use instead: {"data": {"source": "photos-and-scans.jsonl"}}
+    """
+    data = case.data
+    if data.pictures is None:
+        return
+    if data.sources:
+        yield problem("/data/sources", message="sources")
+    elif data.origin == "hub" or data.streamed_rows is not None:
+        yield problem("/data/source")
+
+
+@rule("FTC191", "adapter-on-the-tower", "error", reads=("data",), fix_safety="unsafe")
+def adapter_on_the_tower(case: Case) -> Iterator[Problem]:
+    """What it is: `method.parts` names more than the language model, and the method is no full one.
+
+    Why it matters: The scripts train the projector and the tower only with all their weights. An
+    adapter changes the language model alone, which is enough for most tasks.
+
+    Example: {"method": {"type": "lora", "parts": ["language_model", "projector"]}}
+
+    Use instead: {"method": {"type": "full", "parts": ["language_model", "projector"]}}
+    """
+    method = case.spec.method
+    if case.data.pictures is not None and len(method.parts) > 1 and method.type != "full":
+        fix = (put("/method/parts", ["language_model"]),)
+        yield problem("/method/parts", fix=fix, method=method.type)
+
+
+@rule("FTC692", "projector-refused", "error", reads=("model", "data"), fix_safety="unsafe")
+def projector_refused(case: Case) -> Iterator[Problem]:
+    """What it is: No GGUF file of this model reads images with the pinned llama.cpp.
+
+    Why it matters: The language model would convert, and answer without seeing anything. LLaVA's
+    towers stop the converter. Those of Pixtral and Mistral 3 convert, and libmtmd does not load
+    them. SmolVLM and Idefics3 convert, and their answers to images fail. All of them train, and
+    `run/merged` is whole.
+
+    Example: {"model": "HuggingFaceTB/SmolVLM-Instruct", "export": ["Q8_0"]}
+
+    Use instead: {"model": "HuggingFaceTB/SmolVLM-Instruct", "export": []}
+    """
+    vision, export = case.model.vision, case.spec.export
+    if vision is None or case.data.pictures is None or not export.types:
+        return
+    if reason := _REFUSED.get(vision.tower.kind):
+        message = "" if reason == "converter" else reason
+        fix = (put("/export/types", []),)
+        yield problem("/export/types", fix=fix, message=message, name=case.model.id)

@@ -1,0 +1,182 @@
+"""The bytes of images: the batch's pixels, the tower's forward pass, and what it keeps if trained.
+
+The coefficients are those of the classes in the pinned transformers, under SDPA and in 16 bits: the
+test of this module traces every tensor of their forward passes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ftc.compiler.knowledge.towers import Kind, Tower
+from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.sight import Sight
+
+_FP32, _HALF, _INT64 = 4, 2, 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """Bytes per patch: for each unit of the width, the MLP's width, a head's, a patch's numbers.
+
+    `heads` is for each head, `out` for the width of the language model, in which some patches share
+    a token, and `one` for the patch itself.
+    """
+
+    wide: float = 0
+    inner: float = 0
+    head: float = 0
+    values: float = 0
+    heads: float = 0
+    out: float = 0
+    one: float = 0
+
+    def of(self, tower: Tower) -> float:
+        """Return the bytes of one patch in this tower."""
+        return (
+            self.wide * tower.hidden
+            + self.inner * tower.intermediate
+            + self.head * tower.hidden / tower.heads
+            + self.values * tower.patch_values
+            + self.heads * tower.heads
+            + self.out * tower.out / tower.merge**2
+            + self.one
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passes:
+    """What a tower has allocated: in attention and in the MLP of a layer, and what it keeps.
+
+    `layer` is kept for the backward pass of one layer, `rest` outside the layers.
+    """
+
+    attention: Terms
+    mlp: Terms
+    layer: Terms
+    rest: Terms
+
+
+_LAYERED: Final = Terms(wide=16, inner=4, heads=4, one=8)
+_PASSES: Final[Mapping[Kind, Passes]] = {
+    "clip": Passes(
+        attention=Terms(wide=14),
+        mlp=Terms(wide=8, inner=6),
+        layer=Terms(wide=16, inner=6, heads=4, one=8),
+        rest=Terms(wide=6, values=2, out=4, one=4),
+    ),
+    "idefics3": Passes(
+        attention=Terms(wide=14, values=14 / 3),
+        mlp=Terms(wide=8, inner=4, values=14 / 3),
+        layer=_LAYERED,
+        rest=Terms(wide=4, values=2, one=12),
+    ),
+    "pixtral": Passes(
+        attention=Terms(wide=22, head=6, one=16),
+        mlp=Terms(wide=10, inner=6, head=4, one=16),
+        layer=Terms(wide=24, inner=8, heads=4, one=8),
+        rest=Terms(wide=14.5, head=4, values=2, out=4, one=8),
+    ),
+    "qwen2_5_vl": Passes(
+        attention=Terms(wide=34, head=8, values=2, one=18),
+        mlp=Terms(wide=6, inner=6, head=8, values=2, one=18),
+        layer=Terms(wide=30, inner=8, heads=4, one=8),
+        rest=Terms(wide=12, head=8, values=2, one=8),
+    ),
+    "qwen2_vl": Passes(
+        attention=Terms(wide=34, head=8, values=2, one=16),
+        mlp=Terms(wide=6, inner=6, head=8, values=2, one=16),
+        layer=Terms(wide=22, inner=6, heads=4, one=8),
+        rest=Terms(wide=8, head=8, values=2, one=4),
+    ),
+    "qwen3_5": Passes(
+        attention=Terms(wide=38, head=8, values=2, one=64),
+        mlp=Terms(wide=10, inner=4, head=8, values=2, one=64),
+        layer=Terms(wide=22, inner=4, heads=4, one=8),
+        rest=Terms(wide=8, head=8, values=2, one=52),
+    ),
+    "qwen3_vl": Passes(
+        attention=Terms(wide=38, head=8, values=2, one=64),
+        mlp=Terms(wide=10, inner=4, head=8, values=2, one=64),
+        layer=Terms(wide=22, inner=4, heads=4, one=8),
+        rest=Terms(wide=14, head=8, values=2, one=52),
+    ),
+    "siglip": Passes(
+        attention=Terms(wide=14),
+        mlp=Terms(wide=8, inner=4),
+        layer=_LAYERED,
+        rest=Terms(wide=6.5, values=2, one=5),
+    ),
+}
+#: Pixtral compares the patches of a batch under one mask, in 16 bits.
+_MASKED: Final = frozenset({"pixtral"})
+
+
+def pixel_bytes(job: Job, *, rows: int) -> int:
+    """Return the bytes of the images of so many rows as the processor makes them, in fp32.
+
+    Idefics3 and SmolVLM have a mask of the pixels besides, in int64.
+    """
+    sight = job.sight
+    if sight is None:
+        return 0
+    each = _FP32 * sight.tower.patch_values
+    if sight.tower.kind == "idefics3":
+        each += _INT64 * sight.tower.patch**2
+    return rows * sight.row_patches * each
+
+
+def forward_bytes(job: Job, *, rows: int) -> int:
+    """Return the bytes of the tower's forward pass at its peak, beside what a trained one keeps."""
+    sight = job.sight
+    if sight is None:
+        return 0
+    passes = _PASSES[sight.tower.kind]
+    most = max(passes.attention.of(sight.tower), passes.mlp.of(sight.tower))
+    stacked = rows * sight.row_tokens * sight.tower.out * sight.tower.deepstack * job.compute_bytes
+    patches = rows * sight.row_patches
+    return round((patches * most + mask_bytes(sight, patches)) * _width(job)) + stacked
+
+
+def mask_bytes(sight: Sight, patches: int) -> int:
+    """Return the bytes of the mask that keeps the pictures of a batch apart."""
+    return _HALF * patches**2 if sight.tower.kind in _MASKED else 0
+
+
+def kept_bytes(job: Job) -> int:
+    """Return the bytes that tower and projector keep for their backward pass, 0 if frozen.
+
+    A recomputed layer keeps its input alone.
+    """
+    sight = job.sight
+    if sight is None or not (sight.trains_tower or sight.trains_projector):
+        return 0
+    tower = sight.tower
+    passes = _PASSES[tower.kind]
+    each = passes.rest.of(tower)
+    if sight.trains_tower:
+        layer = _HALF * tower.hidden if job.checkpointing else passes.layer.of(tower)
+        each += tower.layers * layer
+    return round(job.sequences * sight.row_patches * each * _width(job))
+
+
+def recomputed_bytes(job: Job) -> int:
+    """Return the bytes of the layer of a trained tower that is recomputed for its backward pass."""
+    sight = job.sight
+    if sight is None or not sight.trains_tower or not job.checkpointing:
+        return 0
+    layer = _PASSES[sight.tower.kind].layer.of(sight.tower)
+    return round(job.sequences * sight.row_patches * layer * _width(job))
+
+
+def feature_bytes(job: Job) -> int:
+    """Return the bytes of the features of images in the language model, deepstack's included."""
+    sight: Sight | None = job.sight
+    if sight is None:
+        return 0
+    copies = 1 + sight.tower.deepstack
+    return job.sequences * sight.row_tokens * sight.tower.out * copies * job.compute_bytes
+
+
+def _width(job: Job) -> float:
+    return job.compute_bytes / _HALF

@@ -1,0 +1,74 @@
+"""What a training process sees of images: the tower, its trained parts, and its patches."""
+
+from dataclasses import dataclass, replace
+
+from ftc.compiler.knowledge.shape import Shape
+from ftc.compiler.knowledge.towers import Tower
+from ftc.compiler.resolve.facts import KnownFacts
+from ftc.spec.sections import Spec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What a training process sees: the tower, which parts of it are trained, and the patches.
+
+    `row_patches` and `row_tokens` are those of the row with the most, `mean_patches` those of a row
+    on average; `picture_patches` are compared with each other. `trainable` counts the trained
+    weights of tower and projector, which are those of adapters if `adapts`.
+    """
+
+    tower: Tower
+    trains_tower: bool
+    trains_projector: bool
+    adapts: bool
+    trainable: int
+    row_patches: int
+    mean_patches: float
+    picture_patches: int
+    row_tokens: int
+
+
+def make_sight(spec: Spec, facts: KnownFacts, *, rank: int | None) -> Sight | None:
+    """Return what the tower sees under the first of the limits; None for rows without images.
+
+    `rank` is that of adapters, None where weights are trained in full.
+    """
+    vision, pictures = facts.model.vision, facts.data.pictures
+    if vision is None or pictures is None or not pictures.sizes:
+        return None
+    size, parts = pictures.sizes[0], spec.method.parts
+    tower, projector = "vision_tower" in parts, "projector" in parts
+    return Sight(
+        tower=vision.tower,
+        trains_tower=tower,
+        trains_projector=projector,
+        adapts=rank is not None,
+        trainable=_count(vision.tower, trains_tower=tower, projector=projector, rank=rank),
+        row_patches=size.row_patches_max,
+        mean_patches=size.row_patches_mean,
+        picture_patches=size.picture_patches_max,
+        row_tokens=size.row_tokens_max,
+    )
+
+
+def see(shape: Shape, facts: KnownFacts) -> Shape:
+    """Return the shape with the tower and projector in memory, where rows have images."""
+    vision = facts.model.vision
+    if vision is None or facts.data.pictures is None:
+        return shape
+    tower = vision.tower
+    return replace(shape, frozen_parameters=tower.parameters + tower.projector_parameters)
+
+
+def _count(tower: Tower, *, trains_tower: bool, projector: bool, rank: int | None) -> int:
+    """Count the trained weights of tower and projector, or those of their adapters."""
+    found = 0
+    for trained, whole, linears in (
+        (trains_tower, tower.parameters, tower.linears),
+        (projector, tower.projector_parameters, tower.projector_linears),
+    ):
+        if trained and rank is None:
+            found += whole
+        elif trained and rank is not None:
+            found += rank * sum(count * (inner + outer) for inner, outer, count in linears)
+    return found

@@ -1,0 +1,71 @@
+"""The memory of vision towers against traces of the real classes."""
+
+from typing import Final
+
+import pytest
+
+from ftc.compiler.knowledge.towers import read_tower
+from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.memory.tower import forward_bytes, kept_bytes, pixel_bytes
+from ftc.compiler.plan.sight import Sight
+from tests.compiler.conftest import BuildKnown
+
+NAMES: Final = (
+    *("gemma3", "idefics3", "llava", "mistral3", "qwen2_5_vl", "qwen2_vl", "qwen3_5", "qwen3_vl"),
+    "smolvlm",
+)
+BOUND: Final = 0.02
+SIDE: Final = 16
+LAYERS: Final = 6
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_a_real_tower_allocates_what_is_planned(build_known: BuildKnown, name: str) -> None:
+    """A frozen one at its peak, and a trained one for its backward pass: within 2 %."""
+    pytest.importorskip("transformers")
+    from tests.compiler.plan.trace_tower import OUT, make_images, trace  # noqa: PLC0415 - torch
+
+    for trained in (False, True):
+        found, patches, config = trace(name, layers=LAYERS, side=SIDE, trained=trained)
+        tower = read_tower(config, hidden=OUT)
+        assert tower is not None
+        sight = Sight(
+            tower=tower,
+            trains_tower=trained,
+            trains_projector=trained,
+            adapts=False,
+            trainable=0,
+            row_patches=patches,
+            mean_patches=patches,
+            picture_patches=patches,
+            row_tokens=patches // tower.merge**2,
+        )
+        job = job_of(build_known, sight)
+        planned = kept_bytes(job) if trained else forward_bytes(job, rows=1)
+        assert planned == pytest.approx(found, rel=BOUND), (trained, planned / found)
+        images, _, _ = make_images(name, SIDE)
+        held = sum(t.nbytes for key, t in images.items() if key.startswith("pixel"))
+        assert pixel_bytes(job, rows=1) == held
+
+
+def job_of(build_known: BuildKnown, sight: Sight) -> Job:
+    """Return a job of one row that sees so much."""
+    shape = build_known({})[1].model.shape
+    assert shape is not None
+    return Job(
+        shape=shape,
+        full=True,
+        trainable=0,
+        load_bytes=2,
+        compute_bytes=2,
+        attention="sdpa",
+        sharding="single",
+        world=1,
+        micro=1,
+        accumulation=1,
+        length_tokens=64,
+        checkpointing=False,
+        gpu=True,
+        sight=sight,
+    )

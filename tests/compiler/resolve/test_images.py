@@ -1,0 +1,193 @@
+"""The facts about images: exact tokens, faults with their reason, what the model's files say."""
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("PIL")
+
+from PIL import Image
+
+from ftc.compiler.resolve.facts import DataFacts, Facts, ModelFacts, Unknown
+from ftc.compiler.resolve.resolver import Resolver
+from ftc.runtime.image_tokens import Grid, count_image_tokens, make_rule
+from ftc.spec.sections import Spec
+from ftc.spec.validate import to_spec
+from tests.compiler.seeing import TEMPLATE, make_tokenizer, write_model, write_pictures, write_rows
+
+SIZES = [(300, 200), (1000, 700), (64, 2000), (3000, 2000)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with a model, four pictures and a question about each."""
+    write_model(tmp_path / "model")
+    write_rows(tmp_path / "rows.jsonl", write_pictures(tmp_path, SIZES))
+    return tmp_path
+
+
+def spec_of(**data: Any) -> Spec:
+    """Return a spec of the rows, with some fields of `data`."""
+    said = {
+        "name": "pictures",
+        "model": "./model",
+        "data": {"source": "rows.jsonl", **data},
+        "hardware": "1x A100-80GB",
+    }
+    return to_spec(said)
+
+
+def resolve(folder: Path, **data: Any) -> Facts:
+    """Return the facts of that spec."""
+    return Resolver().resolve(spec_of(**data), folder=folder)
+
+
+def data_of(folder: Path, **data: Any) -> DataFacts:
+    """Return the facts of its data, which must be known."""
+    found = resolve(folder, **data).data
+    assert isinstance(found, DataFacts)
+    return found
+
+
+def test_the_model_sees(folder: Path) -> None:
+    """The tower's sizes are those of config.json, the rule that of the processor's file."""
+    model = resolve(folder).model
+    assert isinstance(model, ModelFacts)
+    assert model.vision is not None
+    assert make_rule(model.vision.rule) == Grid(
+        patch=14, merge=2, min_pixels=3136, max_pixels=12_845_056, token="<|image_pad|>"
+    )
+    assert (model.vision.tower.kind, model.vision.tower.layers) == ("qwen2_5_vl", 32)
+    assert model.vision.token_id == make_tokenizer().token_to_id("<|image_pad|>")
+
+
+def test_lengths_have_the_tokens_of_images(folder: Path) -> None:
+    """The whole length is that of the text and of every token of its image."""
+    data = data_of(folder)
+    rule = make_rule({"kind": "grid", "patch": 14, "merge": 2, "min_pixels": 3136,
+                      "max_pixels": 12_845_056, "token": "<|image_pad|>"})  # fmt: skip
+    tokens = [count_image_tokens(rule, *size) for size in SIZES]
+    text = TEMPLATE_TEXT.format(question="which is picture 0?", answer="0.")
+    around = len(make_tokenizer().encode(text).ids) - 1
+    lengths = [around + count for count in tokens]
+    assert data.lengths.max == max(lengths)
+    assert data.lengths.mean == pytest.approx(sum(lengths) / 4)
+    assert data.lengths.prompt_max == max(lengths) - len("0.<|im_end|>") + len("<|im_end|>") - 1
+    pictures = data.pictures
+    assert pictures is not None
+    assert (pictures.rows, pictures.images, pictures.pixels_max) == (4, 4, 6_000_000)
+    assert pictures.sizes[0].tokens_max == max(tokens)
+    assert pictures.sizes[0].row_patches_max == 4 * max(tokens)
+
+
+TEMPLATE_TEXT = (
+    "<|im_start|>user\n<|vision_start|><|image_pad|><|vision_end|>{question}<|im_end|>\n"
+    "<|im_start|>assistant\n{answer}<|im_end|>"
+)
+
+
+def test_each_limit_has_its_lengths(folder: Path) -> None:
+    """They are those that the rows have when the spec sets the limit."""
+    free = data_of(folder)
+    assert free.pictures is not None
+    assert len(free.limited_lengths) == len(free.pictures.sizes) > 3
+    assert free.limited_lengths[0] == free.lengths
+    for size, lengths in zip(free.pictures.sizes[1:], free.limited_lengths[1:], strict=True):
+        said = data_of(folder, images={"max_pixels": size.max_pixels})
+        assert said.lengths == lengths
+        assert said.pictures is not None
+        assert said.pictures.sizes == (size,)
+
+
+def test_rows_with_bad_images_are_counted(folder: Path) -> None:
+    """With the reason, and the others are kept."""
+    bad = ["none.png", "../x.png", "https://a.org/x.png", "model/config.json", "clip.mp4"]
+    rows = [{"image": name, "question": "what?", "answer": "a"} for name in bad]
+    rows.append({"question": "what is <|image_pad|>?", "answer": "a"})
+    write_rows(folder / "rows.jsonl", [*write_pictures(folder, SIZES), *rows])
+    data = data_of(folder)
+    assert data.usable_rows == 4
+    assert data.faults == {
+        "image_broken": 1, "image_missing": 1, "image_outside": 1, "image_url": 1,
+        "placeholder": 1, "video": 1,
+    }  # fmt: skip
+    allowed = data_of(folder, allow_download=True)
+    assert allowed.pictures is not None
+    assert (allowed.usable_rows, allowed.pictures.urls) == (5, 1)
+
+
+def test_bytes_in_parquet(folder: Path) -> None:
+    """The images of a parquet file are measured where they are, and need no file of their own."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    arrow = pytest.importorskip("pyarrow")
+    rows = write_pictures(folder, SIZES)
+    for row in rows:
+        stream = io.BytesIO((folder / row["image"]).read_bytes())
+        row["image"] = {"bytes": stream.getvalue(), "path": None}
+    rows.append({"image": {"bytes": b"broken", "path": None}, "question": "q", "answer": "a"})
+    parquet.write_table(arrow.Table.from_pylist(rows), folder / "rows.parquet")
+    stored, files = data_of(folder, source="rows.parquet"), data_of(folder)
+    assert stored.lengths == files.lengths
+    assert stored.pictures is not None
+    assert files.pictures is not None
+    assert (stored.pictures.stored, files.pictures.stored) == (len(SIZES), 0)
+    assert replace(stored.pictures, stored=0) == files.pictures
+    assert stored.faults == {"image_broken": 1}
+
+
+def test_a_text_model_has_no_use_for_a_column_of_images(folder: Path) -> None:
+    """A column that is only called so is left alone; parts of messages are faults."""
+    config = json.loads((folder / "model" / "config.json").read_text())
+    text = {**config["text_config"], "model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"]}
+    (folder / "model" / "config.json").write_text(json.dumps(text))
+    data = data_of(folder)
+    assert (data.images, data.pictures, data.usable_rows) == (None, None, 4)
+    part = {"role": "user", "content": [{"type": "image", "image": "images/0.png"}]}
+    answer = {"role": "assistant", "content": "a"}
+    plain = {"messages": [{"role": "user", "content": "hi"}, answer]}
+    write_rows(folder / "rows.jsonl", [{"messages": [part, answer]}, plain])
+    assert data_of(folder).faults == {"image_part": 1}
+
+
+def test_a_model_without_its_processor(folder: Path) -> None:
+    """The rule is unknown, and the file is named."""
+    (folder / "model" / "preprocessor_config.json").unlink()
+    facts = resolve(folder)
+    assert isinstance(facts.model, ModelFacts)
+    assert facts.model.vision is not None
+    assert (facts.model.vision.rule, facts.model.vision.missing) == ({}, "preprocessor_config.json")
+    assert isinstance(facts.data, DataFacts)
+    assert facts.data.pictures is not None
+    assert facts.data.pictures.sizes == ()
+
+
+def test_only_bad_images(folder: Path) -> None:
+    """One finding says why no row is left."""
+    write_rows(folder / "rows.jsonl", [{"image": "x.png", "question": "a", "answer": "b"}] * 3)
+    found = resolve(folder).data
+    assert isinstance(found, Unknown)
+    assert "name an image that is not there" in found.finding.message
+
+
+def test_the_template_must_write_a_placeholder_for_each_image(folder: Path) -> None:
+    """A template that leaves images out gives rows that cannot be trained on."""
+    place = folder / "model" / "tokenizer_config.json"
+    config = json.loads(place.read_text())
+    config["chat_template"] = TEMPLATE.replace("<|image_pad|>", "")
+    place.write_text(json.dumps(config))
+    assert isinstance(resolve(folder).data, Unknown)
+
+
+def test_a_photo_is_counted_upright(folder: Path) -> None:
+    """The size of a turned photo is that of the picture that the model sees."""
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.new("RGB", (1000, 100)).save(folder / "images" / "0.jpg", exif=exif)
+    write_rows(folder / "rows.jsonl", [{"image": "images/0.jpg", "question": "a", "answer": "b"}])
+    upright = data_of(folder, images={"max_pixels": 50_000}).pictures
+    Image.new("RGB", (100, 1000)).save(folder / "images" / "0.jpg")
+    assert upright == data_of(folder, images={"max_pixels": 50_000}).pictures
