@@ -53,7 +53,8 @@ KINDS = (
     "a micro-batch that fits", "gradient checkpointing", "SDPA attention", "bf16 precision",
     "ZeRO-3", "optimizer states in the host's memory", "weights and optimizer states",
     "LoRA instead", "QLoRA instead", "max_length ", " GPUs with ", "AdamW with states in 8 bits",
-    "the reference computed before training", "training the last ", "LoRA on a 16-bit base", "a teacher in 4 bits",
+    "the reference computed before training", "training the last ", "LoRA on a 16-bit base",
+    "a teacher in 4 bits",
 )  # fmt: skip
 
 

@@ -69,11 +69,13 @@ from ftc.compiler.resolve.facts import (
     Unknown,
 )
 from ftc.compiler.resolve.image_facts import Pictures
+from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
 from ftc.compiler.resolve.rows.example import Example
 from ftc.compiler.resolve.rows.reader import Row, UnreadableError, find_other_kind, read_table
 from ftc.compiler.resolve.rows.roles import Roles, Unassigned, assign_roles
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
 from ftc.compiler.resolve.tokenizer.facts import reload_tokenizer
+from ftc.runtime.image_tokens import Rule
 from ftc.runtime.round_trip import RoundTrip
 from ftc.spec.finding import Finding
 from ftc.spec.salvage import known_or_none
@@ -282,27 +284,11 @@ def _measure(
     """
     known = tokenizer if isinstance(tokenizer, TokenizerFacts) else None
     loaded = reload_tokenizer(spec, known, folder=folder) if known is not None else None
-    system = spec.data.system
     pictures = describe_pictures(scan.examples)
     rule = seeing.rule if seeing is not None and pictures is not None else None
-    if loaded is not None and known is not None:
+    if loaded is not None:
         loaded = replace(loaded, reads_parts=rule is not None)
-        system = None if known.accepts_system is False else system
-        count: Count = partial(count_lengths, tokenizer=loaded, system=system, rule=rule)
-        if _classifies(spec):
-            count = partial(count_scored, tokenizer=loaded)
-        elif gives_vectors(spec.objective.type):
-            count = partial(count_longest, tokenizer=loaded)
-    else:
-        ratio = _ratio(scan, known)
-        system = system or known_or_none(lambda: _template_system(spec))
-        count = partial(estimate_lengths, chars_per_token=ratio, system=system)
-        if rule is not None:
-            count = partial(count, count_images=ImageCount(rule=rule, tokenizer=None).of)
-        if _classifies(spec):
-            count = partial(estimate_scored, chars_per_token=ratio)
-        elif gives_vectors(spec.objective.type):
-            count = partial(estimate_longest, chars_per_token=ratio)
+    count = _choose_count(spec, scan, known=known, loaded=loaded, rule=rule)
     if loaded is None:
         looked_up = known_or_none(lambda: look_up_markers(spec.model.id, spec.model.new_tokens))
         markers = looked_up or KnownMarkers()
@@ -333,6 +319,35 @@ def _measure(
         sizes, limited = measure_limits(scan.examples, pairs, limits, loaded, add_up)
         seen = replace(pictures, sizes=sizes), limited
     return add_up(counted), preferences, tried, contents, seen
+
+
+def _choose_count(
+    spec: Spec,
+    scan: Scan,
+    *,
+    known: TokenizerFacts | None,
+    loaded: LoadedTokenizer | None,
+    rule: Rule | None,
+) -> Count:
+    """Return what counts or estimates the tokens of rows, for the objective of the spec."""
+    system = spec.data.system
+    if loaded is not None and known is not None:
+        if _classifies(spec):
+            return partial(count_scored, tokenizer=loaded)
+        if gives_vectors(spec.objective.type):
+            return partial(count_longest, tokenizer=loaded)
+        system = None if known.accepts_system is False else system
+        return partial(count_lengths, tokenizer=loaded, system=system, rule=rule)
+    ratio = _ratio(scan, known)
+    if _classifies(spec):
+        return partial(estimate_scored, chars_per_token=ratio)
+    if gives_vectors(spec.objective.type):
+        return partial(estimate_longest, chars_per_token=ratio)
+    system = system or known_or_none(lambda: _template_system(spec))
+    count = partial(estimate_lengths, chars_per_token=ratio, system=system)
+    if rule is None:
+        return count
+    return partial(count, count_images=ImageCount(rule=rule, tokenizer=None).of)
 
 
 def _record(
