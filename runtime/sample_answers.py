@@ -1,12 +1,13 @@
 """Writes a few generated answers at each evaluation, to be read while training runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from transformers.trainer_callback import TrainerCallback
 
 from . import answers
 
+Write = Callable[[Any, Any, Sequence[Mapping[str, Any]], int], list[str]]
 SHOWN_CHARACTERS = 300  # of a prompt (its end) and of an answer (its beginning)
 
 
@@ -15,11 +16,18 @@ class SampleAnswers(TrainerCallback):
 
     The answers are printed, written to run/train/log.jsonl and sent to the tracker. `rows` have
     `prompt_ids` and `answer`; an answer has at most `tokens` tokens. Every process generates the
-    same answers, because divided weights need all of them.
+    same answers, because divided weights need all of them. `write` generates them.
     """
 
-    def __init__(self, session: Any, rows: Sequence[Mapping[str, Any]], *, tokens: int) -> None:
-        self.session, self.rows, self.tokens = session, rows, tokens
+    def __init__(
+        self,
+        session: Any,
+        rows: Sequence[Mapping[str, Any]],
+        *,
+        tokens: int,
+        write: Write = answers.write,
+    ) -> None:
+        self.session, self.rows, self.tokens, self.write = session, rows, tokens, write
         self.is_over = False  # training; the kept weights are evaluated once more afterwards
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -31,7 +39,7 @@ class SampleAnswers(TrainerCallback):
         if self.is_over:
             return
         tokenizer = kwargs["processing_class"]
-        found = answers.write(kwargs["model"], tokenizer, self.rows, self.tokens)
+        found = self.write(kwargs["model"], tokenizer, self.rows, self.tokens)
         if not state.is_world_process_zero:
             return
         samples = [

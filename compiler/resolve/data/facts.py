@@ -1,9 +1,10 @@
 """Data facts: what the rows hold, which column is what, what is left and how long it is."""
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -25,6 +26,7 @@ from ftc.compiler.resolve.content.markers import (
 from ftc.compiler.resolve.content.near_duplicates import PromptCount, find_twins
 from ftc.compiler.resolve.content.rewards import measure_rewards
 from ftc.compiler.resolve.content.scan import Scan, look_into, scan_rows
+from ftc.compiler.resolve.content.tool_functions import find_tools
 from ftc.compiler.resolve.content_facts import Contents
 from ftc.compiler.resolve.data import findings as data_faults
 from ftc.compiler.resolve.data.files import DataFiles, find_data_files
@@ -230,8 +232,10 @@ def _measure(
     """
     known = tokenizer if isinstance(tokenizer, TokenizerFacts) else None
     loaded = reload_tokenizer(spec, known, folder=folder) if known is not None else None
-    system = spec.data.system
+    system, tools = spec.data.system, find_tools(spec, folder=folder)
+    schemas = tools.schemas if tools is not None else ()
     if loaded is not None and known is not None:
+        loaded = replace(loaded, offered=tuple(map(json.loads, schemas)))
         system = None if known.accepts_system is False else system
         count: Count = partial(count_lengths, tokenizer=loaded, system=system)
         if _classifies(spec):
@@ -241,6 +245,7 @@ def _measure(
     else:
         ratio = _ratio(scan, known)
         system = system or known_or_none(lambda: _template_system(spec))
+        system = "\n".join([*filter(None, [system]), *schemas]) or None
         count = partial(estimate_lengths, chars_per_token=ratio, system=system)
         if _classifies(spec):
             count = partial(estimate_scored, chars_per_token=ratio)
@@ -336,7 +341,9 @@ def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
         calls=scan.calls,
         lengths=report.lengths,
         preferences=report.preferences,
-        rewards=measure_rewards(spec, scan.examples, folder=folder),
+        rewards=measure_rewards(
+            spec, scan.examples, folder=folder, tools=find_tools(spec, folder=folder)
+        ),
         label=roles.label,
         score=roles.score,
         feedback=_feedback(scan) if roles.label is not None else None,

@@ -14,6 +14,7 @@ from ftc.compiler.resolve.content.lost_text import add_round_trips
 from ftc.compiler.resolve.content.near_duplicates import find_twins
 from ftc.compiler.resolve.content.rewards import measure_rewards
 from ftc.compiler.resolve.content.scan import Scan, add_contents
+from ftc.compiler.resolve.content.tool_functions import find_tools
 from ftc.compiler.resolve.facts import DataFacts, Feedback, Lengths, Preferences
 from ftc.compiler.resolve.rows.roles import Roles
 from ftc.spec.finding import Finding
@@ -99,7 +100,9 @@ def mix_facts(
         calls=any(part.calls for part in parts),
         lengths=_mix_lengths(spec, parts),
         preferences=_mix_preferences(parts),
-        rewards=measure_rewards(spec, examples, folder=folder),
+        rewards=measure_rewards(
+            spec, examples, folder=folder, tools=find_tools(spec, folder=folder)
+        ),
         feedback=_add_feedback(parts),
         languages=find_languages(examples),
         round_trip=add_round_trips([part.round_trip for part in parts]),

@@ -41,13 +41,15 @@ class TokenizerFileError(Exception):
 class LoadedTokenizer:
     """A tokenizer that encodes, with its special tokens by role and its compiled template.
 
-    `reads_keys`: the template writes the reasoning that messages have under a key.
+    `reads_keys`: the template writes the reasoning that messages have under a key. `offered` are
+    the schemas of tools that every conversation declares.
     """
 
     tokenizer: "Tokenizer"
     special: Mapping[str, str]
     template: ChatTemplate | None
     reads_keys: bool = False
+    offered: tuple[Any, ...] = ()
 
     @property
     def eos(self) -> str:
@@ -61,6 +63,7 @@ class LoadedTokenizer:
     def read_turns(self, turns: Turns) -> tuple[list[dict[str, Any]], list[Any] | None]:
         """Return the messages and the tools of a conversation, as prepare.py renders them."""
         messages, tools = to_messages(turns)
+        tools = tools or list(self.offered) or None
         return (key_messages(messages) if self.reads_keys else messages), tools
 
     def adds_bos(self, declared: bool | None, *, sentencepiece: bool) -> bool:
