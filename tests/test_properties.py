@@ -63,6 +63,7 @@ ONE_OF_SEVERAL = {"data.source": None, "data.sources": ["tickets.csv"]}
 TWO_COLUMNS = {"data.form": "prompt_completion"}
 PAIRS = {"data.source": "pairs.csv", "objective.type": "dpo"}
 TRIED = {"objective.type": "grpo", "objective.rewards": [{"regex": "[a-z]"}]}
+CALLING = {**TRIED, "model.chat_template": "qwen.jinja"}
 TAUGHT = {"objective.type": "distill", "objective.teacher.id": "./model-2"}
 VERDICTS = {"data.source": "verdicts.csv", "objective.type": "kto"}
 VECTORS = {"objective.type": "embed"}
@@ -125,6 +126,8 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "objective.temperature": (0.7, TRIED),
     "objective.answer_tokens": (16, TRIED),
     "objective.policy_loss": ("dr_grpo", TRIED),
+    "objective.tools": ("tools.py", CALLING),
+    "objective.max_tool_calling_iterations": (2, {**CALLING, "objective.tools": "tools.py"}),
     "objective.vllm": ("colocate", TRIED),
     "objective.loss": ("ipo", PAIRS),
     "objective.beta": (0.3, PAIRS),
@@ -242,6 +245,8 @@ def write_folder(folder: Path) -> Path:
     write_model(folder / "experts", {**CONFIG, **EXPERTS})
     (folder / "other.jinja").write_text(TEMPLATE.replace("<", "[").replace(">", "]"))
     (folder / "styled.jinja").write_text("{{ style }}" + TEMPLATE)
+    (folder / "qwen.jinja").write_bytes(QWEN.read_bytes())
+    (folder / "tools.py").write_text('def now() -> str:\n    """Tell the time."""\n')
     mojibake = "està".encode().decode("cp1252")
     rows = [f"where is parcel {n}?,{'lost' if n % 3 else 'late'},{n}" for n in range(120)]
     rows += [rows[0], f"on {mojibake} el paquet?,lost,1", f"{'long ' * 30}?,late,2"]

@@ -36,6 +36,7 @@ _SCALARS: Final[Mapping[type, str]] = {
 }  # fmt: skip
 _ABOUT: Final = re.compile(r"^(.*?)[\n\s]*(Args:|Returns:|Raises:|\Z)", re.DOTALL)
 _ARGUMENTS: Final = re.compile(r"\n\s*Args:\n(.*?)[\n\s]*(Returns:|Raises:|\Z)", re.DOTALL)
+_RETURNED: Final = re.compile(r"\n\s*Returns:\n\s*(.*?)[\n\s]*(Raises:|\Z)", re.DOTALL)
 _ARGUMENT: Final = re.compile(
     r"(?:^|\n)([ \t]*)(\w+):\s*(.*?)\s*(?=\n(?!\1[ \t])[ \t]*\w+:|\Z)", re.DOTALL
 )
@@ -81,7 +82,7 @@ def find_tools(spec: Spec, *, folder: Path) -> ToolFacts | None:
 
 
 def _describe(node: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, Any]:
-    """Return the schema of a function, without what it returns: no known template writes that."""
+    """Return the schema of a function; that of what it returns only where there is one."""
     if isinstance(node, ast.AsyncFunctionDef):
         raise _FaultError("tool.async")
     if node.decorator_list:
@@ -92,7 +93,7 @@ def _describe(node: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, Any]:
     text = inspect.cleandoc(written or "").strip()
     if not text:
         raise _FaultError("tool.no_docstring")
-    about, described = _read_docstring(text)
+    about, described, returned = _read_docstring(text)
     properties, required = {}, []
     for argument, has_default in _list_arguments(node.args):
         name = argument.arg
@@ -112,6 +113,7 @@ def _describe(node: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, Any]:
     if required:
         parameters["required"] = required
     function = {"name": node.name, "description": about, "parameters": parameters}
+    function |= _read_return(node, returned)
     return {"type": "function", "function": function}
 
 
@@ -124,15 +126,28 @@ def _list_arguments(signature: ast.arguments) -> Iterator[tuple[ast.arg, bool]]:
         yield argument, default is not None
 
 
-def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
-    """Return the description of a function and those of its arguments, in Google's format."""
-    about, arguments = _ABOUT.search(text), _ARGUMENTS.search(text)
+def _read_return(node: ast.FunctionDef, text: str | None) -> dict[str, Any]:
+    """Return the schema of what a function returns, under its key."""
+    if node.returns is None:
+        return {}
+    try:
+        schema = _read_hint(node.returns)
+    except (ValueError, SyntaxError):
+        return {}
+    return {"return": schema | ({} if text is None else {"description": text})}
+
+
+def _read_docstring(text: str) -> tuple[str, dict[str, str], str | None]:
+    """Return what Google's format says of a function, of its arguments and of what it returns."""
+    about, arguments, returned = (
+        pattern.search(text) for pattern in (_ABOUT, _ARGUMENTS, _RETURNED)
+    )
     lines = arguments[1].split("\n") if arguments else []
     block = "\n".join(line for line in lines if line.strip())
     found = {
         name: re.sub(r"\s*\n+\s*", " ", said.strip()) for _, name, said in _ARGUMENT.findall(block)
     }
-    return about[1].strip() if about else "", found
+    return about[1].strip() if about else "", found, returned[1].strip() if returned else None
 
 
 def _read_description(name: str, text: str) -> dict[str, Any]:
