@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -245,7 +246,11 @@ def write_folder(folder: Path) -> Path:
     write_model(folder / "experts", {**CONFIG, **EXPERTS})
     (folder / "other.jinja").write_text(TEMPLATE.replace("<", "[").replace(">", "]"))
     (folder / "styled.jinja").write_text("{{ style }}" + TEMPLATE)
-    (folder / "qwen.jinja").write_bytes(QWEN.read_bytes())
+    trl = find_spec("trl")
+    assert trl is not None
+    assert trl.origin is not None
+    template = Path(trl.origin).parent / "chat_templates/qwen2_5.jinja"
+    (folder / "qwen.jinja").write_bytes(template.read_bytes())
     (folder / "tools.py").write_text('def now() -> str:\n    """Tell the time."""\n')
     mojibake = "està".encode().decode("cp1252")
     rows = [f"where is parcel {n}?,{'lost' if n % 3 else 'late'},{n}" for n in range(120)]

@@ -1,4 +1,4 @@
-"""The rules about tools that the model calls in its answers (FTC556 to FTC559)."""
+"""The rules about tools that the model calls in its answers (FTC556 to FTC559, FTC597)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
@@ -93,3 +93,20 @@ def answers_without_room_for_calls(case: Case) -> Iterator[Problem]:
     if calls_tools(case.spec) and isinstance(tokens, int) and tokens < CALL_TOKENS:
         fix = ({"op": "remove", "path": pointer},) if pointer in case.spec.said else ()
         yield problem(pointer, fix=fix, tokens=tokens, least=CALL_TOKENS)
+
+
+@rule("FTC597", "rounds-of-calls-without-tools", "warning")
+def rounds_of_calls_without_tools(case: Case) -> Iterator[Problem]:
+    """What it is: `objective.max_tool_calling_iterations` is set, and there are no tools.
+
+    Why it matters: It counts rounds of calls, and without `objective.tools` nothing can be called.
+
+    Example: {"objective": {"type": "grpo", "max_tool_calling_iterations": 2}}
+
+    Use instead: {"objective": {"type": "grpo", "tools": "tools.py",
+     "max_tool_calling_iterations": 2}}
+    """
+    pointer = "/objective/max_tool_calling_iterations"
+    objective = case.spec.objective
+    if objective.type == "grpo" and objective.tools is None and pointer in case.spec.said:
+        yield problem(pointer, fix=({"op": "remove", "path": pointer},))
