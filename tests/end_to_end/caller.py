@@ -41,7 +41,7 @@ def build_caller(folder: Path) -> None:
     options: dict[str, Any] = {"tools": [get_json_schema(tools["look_up"])], "return_dict": False}
     tokenizer = _train_tokenizer(chats, options)
     tokenizer.save_pretrained(folder)
-    rows = [tokenizer.apply_chat_template(chat, **options) for chat in chats]
+    rows: list[Any] = [tokenizer.apply_chat_template(chat, **options) for chat in chats]
     asked = tokenizer.apply_chat_template(chats[0][:1], add_generation_prompt=True, **options)
     pad, width = tokenizer.pad_token_id, max(map(len, rows))
     ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
@@ -83,9 +83,7 @@ def _make_chats(number: int) -> list[list[dict[str, Any]]]:
     ]
 
 
-def _train_tokenizer(
-    chats: list[list[dict[str, Any]]], options: dict[str, Any]
-) -> PreTrainedTokenizerFast:
+def _train_tokenizer(chats: list[list[dict[str, Any]]], options: dict[str, Any]) -> Any:
     """Train a BPE on the conversations, with Qwen2's own rules of splitting."""
     qwen: Any = Qwen2Tokenizer().backend_tokenizer
     template = (TEMPLATES / "qwen2_5.jinja").read_text(encoding="utf-8")
@@ -104,7 +102,9 @@ def _train_tokenizer(
         show_progress=False,
     )
     trained.train_from_iterator(texts, trainer)
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=trained, eos_token=END, pad_token=PAD)
+    tokenizer: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=trained, eos_token=END, pad_token=PAD
+    )
     tokenizer.add_tokens(["<tool_call>", "</tool_call>"])
     tokenizer.chat_template = template
     return tokenizer

@@ -15,14 +15,16 @@ from ftc.runtime.offered_tools import find_fault
 FOLDER = Path(known.__file__).parent / "chat_templates"
 
 
-def make_tokenizer(template: str) -> PreTrainedTokenizerFast:
+def make_tokenizer(template: str) -> Any:
     """Return a tokenizer of bytes with a chat template."""
     alphabet = sorted(ByteLevel.alphabet())
     vocabulary = {letter: number for number, letter in enumerate(alphabet)}
     bytes_only: Any = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
     bytes_only.pre_tokenizer = ByteLevel(add_prefix_space=False)
     marks = {"bos_token": "<b>", "eos_token": "<e>", "pad_token": "<p>"}
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=bytes_only, **marks)
+    tokenizer: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=bytes_only, **marks
+    )
     tokenizer.chat_template = template
     return tokenizer
 
