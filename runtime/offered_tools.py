@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import wraps
+from inspect import isfunction
 from typing import Any
 
 from transformers.utils.chat_template_utils import get_json_schema
@@ -12,9 +13,16 @@ from transformers.utils.chat_template_utils import get_json_schema
 Tool = Callable[..., str]
 
 
-def read_tools(module: Any, names: Sequence[str]) -> list[Tool]:
-    """Return functions of a module by their names. Each returns text, as chat templates want it."""
-    return [_return_text(getattr(module, name)) for name in names]
+def read_tools(module: Any) -> list[Tool]:
+    """Return the public functions that a module defines, in their order.
+
+    Each returns text, as chat templates want it.
+    """
+    return [
+        _return_text(value)
+        for name, value in vars(module).items()
+        if isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
+    ]
 
 
 def describe(tools: Sequence[Tool]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The constants for rewards of answers: weights in their order, patterns, names; and tools."""
+"""The constants for rewards of answers: weights in the order of functions, patterns, names."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,12 +21,9 @@ def reward_values(source: BundleSource) -> Mapping[str, Any]:
         [reward for reward in found if reward.json_schema is not None],
         [reward for reward in found for _ in reward.names],
     )
-    facts = source.facts.data.rewards
-    tools = facts.tools if facts else None
     own = [reward for reward in found if reward.functions is not None]
     return {
         "reward_weights": [float(reward.weight) for kind in kinds for reward in kind],
         "reward_patterns": [reward.regex for reward in kinds[2]],
         "reward_names": [name for reward in own for name in reward.names],
-        "tool_names": list(tools.names) if tools else [],
     }

@@ -7,6 +7,7 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -119,9 +120,9 @@ def test_evaluation_calls_tools_as_training_does(called: Called) -> None:
     """A call, its result and the text after it: within the rounds and the tokens of an answer."""
     tokenizer = AutoTokenizer.from_pretrained(called.bundle / "run/train/model")
     model = AutoModelForCausalLM.from_pretrained(called.bundle / "run/train/model")
-    module: dict[str, Any] = {}
-    exec(TOOLS, module)  # noqa: S102 - the test's own text
-    tools = read_tools(type("module", (), module), ["look_up"])
+    module = ModuleType("tools")
+    exec(TOOLS, vars(module))  # noqa: S102 - the test's own text
+    tools = read_tools(module)
     rows = read_rows(called.bundle / "run/data/test.jsonl")
 
     chats = converse(model, tokenizer, rows, 64, tools=tools, rounds=2)

@@ -47,7 +47,7 @@ def list_rewards(spec: Spec) -> tuple[Reward, ...]:
 
 
 def measure_rewards(
-    spec: Spec, examples: Sequence[Example], *, folder: Path, tools: ToolFacts | None
+    spec: Spec, examples: Sequence[Example], *, folder: Path, tools: ToolFacts | None = None
 ) -> RewardFacts | None:
     """Return how many of the data's answers each reward fits; None where nothing is rewarded."""
     if not OBJECTIVES[spec.objective.type].rewards:

@@ -36,6 +36,7 @@ RARE: tuple[Mapping[str, Any], ...] = (
     {"/spec/method/experts": True, "/facts/model/architecture": "MixtralForCausalLM"},
     {"/spec/method/init": "pissa"},
     {"/spec/model/new_tokens": ["<a>"]},
+    {"/spec/objective/type": "grpo", "/spec/objective/tools": "tools.py"},
     {
         "/spec/data/cleaning/overlong": "truncate",
         "/spec/objective/type": "dpo",
