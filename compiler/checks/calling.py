@@ -28,7 +28,8 @@ def unusable_tools(case: Case) -> Iterator[Problem]:
     """
     found = case.data.rewards.tools if case.data.rewards else None
     for fault in found.faults if found and calls_tools(case.spec) else ():
-        yield problem(_TOOLS, what=Message(fault.key, fault.values))
+        is_file = not fault.key.startswith("tool.")
+        yield problem(_TOOLS, help="file" if is_file else "", what=Message(fault.key, fault.values))
 
 
 @rule("FTC557", "tools-without-their-template", "error", reads=("tokenizer",))

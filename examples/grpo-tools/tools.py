@@ -11,6 +11,7 @@ def calculate(left: float, operator: str, right: float) -> str:
 
     Returns:
         The result.
+
     """
     results = {"+": left + right, "-": left - right, "*": left * right}
     return f"{left / right if operator == '/' else results[operator]:g}"
