@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
-from ftc.compiler.plan.objective.sampling import find_rewards, rewarded
+from ftc.compiler.plan.objective.sampling import calls_tools, find_rewards, rewarded
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.render.bundle import BundleSource
 from ftc.compiler.render.extras import Extra
@@ -22,6 +22,7 @@ from ftc.spec.sections import Spec
 SPEC_NAME = "spec.json"
 TEMPLATE_NAME = "chat_template.jinja"
 FUNCTIONS_NAME = "reward_functions.py"
+TOOLS_NAME = "tool_functions.py"
 SCHEMA_NAME = "answer_schema.json"
 
 
@@ -78,8 +79,11 @@ def bundle_source(
     if data_paths:
         written["data"] = {**written["data"], "sources": relocate_sources(written, data_paths)}
     functions, schema = _read_rewards(document.folder, spec, facts, folder)
+    tools = _read_tools(document.folder, spec, folder)
     if functions is not None or schema is not None:
         written["objective"] = _with_own_files(written["objective"])
+    if tools is not None:
+        written["objective"] = {**written["objective"], "tools": TOOLS_NAME}
     if teacher_path is not None:
         written["objective"] = _with_teacher(written["objective"], spec, teacher_path)
     return BundleSource(
@@ -91,6 +95,7 @@ def bundle_source(
         model_path=model_path,
         chat_template=template,
         reward_functions=functions,
+        tool_functions=tools,
         answer_schema=schema,
         data_paths=data_paths,
         extras=extras,
@@ -125,13 +130,27 @@ def _read_rewards(
             elif reward.json_schema is not None:
                 schema = reward.json_schema
         except RewardFileError as error:
-            raise EnvironmentFailure(
-                message=Message(
-                    "failure.reward.message", {"reason": Message(error.key, error.values)}
-                ),
-                help=Message("failure.reward.help"),
-            ) from error
+            raise _fail(error) from error
     return functions, schema
+
+
+def _read_tools(spec_folder: Path, spec: Spec, bundle: Path) -> str | None:
+    """Return the text of the tools that the model may call, None without."""
+    written = spec.objective.tools
+    if written is None or not calls_tools(spec):
+        return None
+    try:
+        return read_functions(_first_file((spec_folder / written, bundle / TOOLS_NAME)))
+    except RewardFileError as error:
+        raise _fail(error) from error
+
+
+def _fail(error: RewardFileError) -> EnvironmentFailure:
+    """Return what is said of a file that was there when the spec was checked."""
+    return EnvironmentFailure(
+        message=Message("failure.reward.message", {"reason": Message(error.key, error.values)}),
+        help=Message("failure.reward.help"),
+    )
 
 
 def _first_file(places: tuple[Path, ...]) -> Path:

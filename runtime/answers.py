@@ -23,40 +23,72 @@ def write(
 ) -> list[str]:
     """Return the answer that the model finds most likely (greedy) to the prompt of each row.
 
-    Rows have `prompt_ids`, and the tokens of a right answer under one of LEARNED. An answer ends at
-    a token that ends a turn of the model, of the tokenizer or of these rows, and has at most
-    `answer_tokens` tokens. Reasoning before it is left out, as in the right answer of the row.
-    `images` is an image_batches.ImageReader for rows with images.
+    Rows have `prompt_ids`, and the tokens of a right answer under one of LEARNED. Reasoning before
+    an answer is left out, as in the right answer of the row. `images` is an
+    image_batches.ImageReader for rows with images.
     """
-    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
+    prompts = [row["prompt_ids"] for row in rows]
+    ends = find_ends(model, tokenizer, rows)
+
+    def see(places: Sequence[int]) -> Mapping[str, Any]:
+        asked = [rows[place] for place in places]
+        return images.read_for(model, asked, [prompts[place] for place in places], left=True)
+
+    written = generate(
+        model, tokenizer, prompts, answer_tokens, ends, see=see if images is not None else None
+    )
+    texts = tokenizer.batch_decode(written, skip_special_tokens=True) if rows else []
+    said = []
+    for row, text in zip(rows, texts, strict=True):
+        is_whole = CLOSING in str(row.get("answer", ""))
+        said.append(text.strip() if is_whole else split(text)[1].strip())
+    return said
+
+
+def find_ends(model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Return the tokens that end a turn of the model, of the tokenizer or of these rows."""
     ends = model.generation_config.eos_token_id
     ends = set(ends if isinstance(ends, list) else [ends]) | {tokenizer.eos_token_id}
     lasts = {row[name][-1] for row in rows for name in LEARNED if row.get(name)}
     ends |= lasts & set(tokenizer.all_special_ids)
-    by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]["prompt_ids"]))
-    said = [""] * len(rows)
-    for start in range(0, len(rows), BATCH_ROWS):
+    return sorted(ends - {None})
+
+
+def generate(
+    model: Any,
+    tokenizer: Any,
+    prompts: Sequence[list[int]],
+    answer_tokens: int,
+    ends: Sequence[int],
+    *,
+    see: Callable[[Sequence[int]], Mapping[str, Any]] | None = None,
+) -> list[list[int]]:
+    """Return the tokens of the most likely answer to each prompt, up to the first of `ends`.
+
+    `see` returns what the model reads of the prompts at some places beside their tokens.
+    """
+    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
+    by_length = sorted(range(len(prompts)), key=lambda place: len(prompts[place]))
+    found: list[list[int]] = [[] for _ in prompts]
+    for start in range(0, len(prompts), BATCH_ROWS):
         batch = by_length[start : start + BATCH_ROWS]
-        prompts = [rows[place]["prompt_ids"] for place in batch]
-        width = len(prompts[-1])
-        ids = [[pad] * (width - len(prompt)) + prompt for prompt in prompts]
-        reads = [[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts]
-        asked = [rows[place] for place in batch]
-        seen = images.read_for(model, asked, prompts, left=True) if images else {}
+        width = len(prompts[batch[-1]])
+        ids = [[pad] * (width - len(prompts[place])) + prompts[place] for place in batch]
+        reads = [[0] * (width - len(prompts[place])) + [1] * len(prompts[place]) for place in batch]
+        seen = see(batch) if see is not None else {}
         written = model.generate(
             input_ids=torch.tensor(ids, device=model.device),
             attention_mask=torch.tensor(reads, device=model.device),
             **seen,
             max_new_tokens=answer_tokens,
             do_sample=False,
-            eos_token_id=sorted(ends - {None}),
+            eos_token_id=list(ends),
             pad_token_id=pad,
-        )[:, width:]
-        texts = tokenizer.batch_decode(written, skip_special_tokens=True)
-        for place, text in zip(batch, texts, strict=True):
-            is_whole = CLOSING in str(rows[place].get("answer", ""))
-            said[place] = text.strip() if is_whole else split(text)[1].strip()
-    return said
+        )[:, width:].tolist()
+        for place, tokens in zip(batch, written, strict=True):
+            last = next((n for n, token in enumerate(tokens, 1) if token in ends), len(tokens))
+            found[place] = tokens[:last]
+    return found
 
 
 def list_predictions(

@@ -23,12 +23,14 @@ def make_chats(
     to_messages: ToMessages | None = None,
     keep_prompt: bool = False,
     mask_reasoning: bool = False,
+    offered: list[Any] | None = None,
 ) -> list[dict[str, Any]]:
     """Return the record of each conversation: its tokens, its labels and what evaluation needs.
 
     `append_eos` is for a template that does not end an answer with it. `to_messages` is given for
     conversations that call tools: see tool_rows. With `keep_prompt` the record has the text of its
-    prompt. With `mask_reasoning` whatever comes before the text of an answer is only read.
+    prompt. With `mask_reasoning` whatever comes before the text of an answer is only read. Every
+    prompt declares the tools whose schemas are `offered`.
 
     Raises DataError, and jinja2's TemplateError for a row that the template rejects.
     """
@@ -36,6 +38,7 @@ def make_chats(
     tools: list[list[Any] | None] | None = None
     if to_messages is None:
         chats = [[{"role": role, "content": text} for role, text in turns] for turns in group]
+        tools = None if offered is None else [offered] * len(chats)
     else:
         pairs = [to_messages(turns) for turns in group]
         chats, tools = [chat for chat, _ in pairs], [tools for _, tools in pairs]
@@ -57,11 +60,12 @@ def make_chats(
             ids.append(encoder.eos)
             learned.append(encoder.eos)
         record = {"input_ids": ids, "labels": learned, "prompt_ids": prompt, "messages": chat}
-        if tools is None:
+        if tools is not None:
+            record["tools"] = tools[place]
+        if to_messages is None:
             record["answer"] = split(group[place][-1][1])[1]
         else:
             answer = ids[count_shared(ids, prompt) :]
-            record["tools"] = tools[place]
             record["answer"] = split(encoder.decode(answer, skip_special_tokens=True))[1]
         if keep_prompt:
             record["prompt"] = encoder.decode(prompt)

@@ -14,10 +14,13 @@ def measure(
     rows: Sequence[Mapping[str, Any]],
     said: Sequence[str],
     tokenizer: Any,
+    *,
+    conversations: Sequence[Any] | None = None,
 ) -> dict[str, Measured]:
     """Return the weighted sum of the rewards as `reward`, and each function's as `reward_NAME`.
 
     Functions get the same arguments as in training. None as a reward counts as zero.
+    `conversations` are the messages of each answer, where tools may be called.
     """
     given: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
     given |= {
@@ -28,6 +31,8 @@ def measure(
         "log_extra": lambda *_: None,
         "log_metric": lambda *_: None,
     }
+    if conversations is not None:
+        given["conversations"] = conversations
     found = {one.__name__: [number or 0.0 for number in one(**given)] for one in functions}
     weighed = [
         [weight * number for number in numbers]

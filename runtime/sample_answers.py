@@ -1,12 +1,14 @@
 """Writes a few generated answers at each evaluation, to be read while training runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from transformers.trainer_callback import TrainerCallback
 
 from . import answers
 
+Write = Callable[[Any, Any, Sequence[Mapping[str, Any]], int], list[str]]
 SHOWN_CHARACTERS = 300  # of a prompt (its end) and of an answer (its beginning)
 
 
@@ -15,14 +17,21 @@ class SampleAnswers(TrainerCallback):
 
     The answers are printed, written to run/train/log.jsonl and sent to the tracker. `rows` have
     `prompt_ids` and `answer`; an answer has at most `tokens` tokens. Every process generates the
-    same answers, because divided weights need all of them. `images` is an
+    same answers, because divided weights need all of them. `write` generates them. `images` is an
     image_batches.ImageReader for rows with images.
     """
 
     def __init__(
-        self, session: Any, rows: Sequence[Mapping[str, Any]], *, tokens: int, images: Any = None
+        self,
+        session: Any,
+        rows: Sequence[Mapping[str, Any]],
+        *,
+        tokens: int,
+        write: Write = answers.write,
+        images: Any = None,
     ) -> None:
-        self.session, self.rows, self.tokens, self.images = session, rows, tokens, images
+        self.session, self.rows, self.tokens = session, rows, tokens
+        self.write = write if images is None else partial(write, images=images)
         self.is_over = False  # training; the kept weights are evaluated once more afterwards
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -35,8 +44,7 @@ class SampleAnswers(TrainerCallback):
             return
         tokenizer = kwargs["processing_class"]
         tokenizer = getattr(tokenizer, "tokenizer", tokenizer)  # of a processor
-        model = kwargs["model"]
-        found = answers.write(model, tokenizer, self.rows, self.tokens, images=self.images)
+        found = self.write(kwargs["model"], tokenizer, self.rows, self.tokens)
         if not state.is_world_process_zero:
             return
         samples = [

@@ -47,6 +47,23 @@ def set_prompts(trainer_class: Any, *splits: Iterable[Mapping[str, Any]]) -> Non
     )
 
 
+def set_prompts_of_calls(trainer_class: Any, *splits: Iterable[Mapping[str, Any]]) -> None:
+    """Make GRPO with tools read the tokens of prompts that prepare.py has made.
+
+    `_generate` of grpo_trainer.py parses calls in the answers to conversations only, so each prompt
+    is passed as a conversation of one message. Rewards still get its text.
+    """
+    set_prompts(trainer_class, *splits)
+    tokenize = trainer_class._tokenize_prompts  # noqa: SLF001
+    trainer_class._tokenize_prompts = lambda trainer, chats: (  # noqa: SLF001
+        tokenize(trainer, [chat[0]["content"] for chat in chats])
+    )
+    generate = trainer_class._generate  # noqa: SLF001
+    trainer_class._generate = lambda trainer, texts: (  # noqa: SLF001
+        generate(trainer, [[{"role": "user", "content": text}] for text in texts])
+    )
+
+
 def set_prompts_and_answers(
     trainer_class: Any,
     rows: Iterable[Mapping[str, Any]],

@@ -427,6 +427,19 @@ class Objective:
     """The maximum number of tokens in a generated answer. Longer answers are cut off (`grpo`,
     `rloo` and `distill`).
     """
+    tools: str | None = None
+    """A Python file, relative to the spec, whose public functions the model may call in its answers
+    (`grpo` only). Each function needs type hints and a docstring with a section `Args:` that
+    describes every argument. The file is copied into the bundle and run there, with the rights of
+    whoever trains. Every prompt declares the functions, a call is executed, and the model reads the
+    result and writes on. Results count as tokens of the answer and are not learned. A reward
+    function gets the text after the last call as `completions`, and all messages as
+    `conversations`.
+    """
+    max_tool_calling_iterations: int = 4
+    """How many times the model may call tools in one answer (`objective.tools`). After the last
+    result it writes on without executing further calls.
+    """
     vllm: Vllm = "off"
     """Whether vLLM generates the answers (`grpo` and `rloo`). `off`: transformers generates them.
     `colocate`: vLLM runs in the training processes, with a second copy of the weights while it

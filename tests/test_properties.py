@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,7 @@ ONE_OF_SEVERAL = {"data.source": None, "data.sources": ["tickets.csv"]}
 TWO_COLUMNS = {"data.form": "prompt_completion"}
 PAIRS = {"data.source": "pairs.csv", "objective.type": "dpo"}
 TRIED = {"objective.type": "grpo", "objective.rewards": [{"regex": "[a-z]"}]}
+CALLING = {**TRIED, "model.chat_template": "qwen.jinja"}
 TAUGHT = {"objective.type": "distill", "objective.teacher.id": "./model-2"}
 VERDICTS = {"data.source": "verdicts.csv", "objective.type": "kto"}
 VECTORS = {"objective.type": "embed"}
@@ -128,6 +130,8 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "objective.temperature": (0.7, TRIED),
     "objective.answer_tokens": (16, TRIED),
     "objective.policy_loss": ("dr_grpo", TRIED),
+    "objective.tools": ("tools.py", CALLING),
+    "objective.max_tool_calling_iterations": (2, {**CALLING, "objective.tools": "tools.py"}),
     "objective.vllm": ("colocate", TRIED),
     "objective.loss": ("ipo", PAIRS),
     "objective.beta": (0.3, PAIRS),
@@ -246,6 +250,12 @@ def write_folder(folder: Path) -> Path:
     write_model(folder / "experts", {**CONFIG, **EXPERTS})
     (folder / "other.jinja").write_text(TEMPLATE.replace("<", "[").replace(">", "]"))
     (folder / "styled.jinja").write_text("{{ style }}" + TEMPLATE)
+    trl = find_spec("trl")
+    assert trl is not None
+    assert trl.origin is not None
+    template = Path(trl.origin).parent / "chat_templates/qwen2_5.jinja"
+    (folder / "qwen.jinja").write_bytes(template.read_bytes())
+    (folder / "tools.py").write_text('def now() -> str:\n    """Tell the time."""\n')
     mojibake = "està".encode().decode("cp1252")
     rows = [f"where is parcel {n}?,{'lost' if n % 3 else 'late'},{n}" for n in range(120)]
     rows += [rows[0], f"on {mojibake} el paquet?,lost,1", f"{'long ' * 30}?,late,2"]

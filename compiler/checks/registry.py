@@ -6,6 +6,7 @@ from typing import Final
 from ftc.compiler.checks import (
     adapter,
     answers,
+    calling,
     chain,
     chat_template,
     comparison,
@@ -102,6 +103,7 @@ RULES: Final[tuple[Rule, ...]] = tuple(
                 memory,
                 distribution,
                 engine,
+                calling,
                 launch,
                 shards,
                 packing,

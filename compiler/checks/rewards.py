@@ -3,11 +3,13 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.plan.objective.sampling import (
+    calls_tools,
     decide_generations,
     find_rewards,
     rewarded,
@@ -177,19 +179,20 @@ def missing_reward_function(case: Case) -> Iterator[Problem]:
     if found is None:
         return
     defined = {function.name: function for function in found.functions}
+    given = GIVEN | {"conversations"} if calls_tools(case.spec) else GIVEN
     for place, reward in enumerate(list_rewards(case.spec)):
         if reward.functions is None or place in {fault.place for fault in found.faults}:
             continue
         for name in reward.names:
             function = defined.get(name)
-            if wrong := _misfit(function):
+            if wrong := _misfit(function, given):
                 yield problem(
                     f"{_REWARDS}/{place}/names",
                     message=wrong,
                     name=name,
                     file=reward.functions,
-                    need=_find_unknown(function),
-                    given=sorted(GIVEN),
+                    need=_find_unknown(function, given),
+                    given=sorted(given),
                 )
 
 
@@ -364,21 +367,21 @@ def answers_cut_short(case: Case) -> Iterator[Problem]:
         )
 
 
-def _misfit(function: RewardFunction | None) -> str | None:
+def _misfit(function: RewardFunction | None, given: AbstractSet[str]) -> str | None:
     """Return why a function cannot be called as a reward, None where it can."""
     if function is None:
         return "undefined"
-    if _find_unknown(function):
+    if _find_unknown(function, given):
         return "unknown_need"
     if not function.by_name or not function.takes_others:
         return "no_kwargs"
     return None
 
 
-def _find_unknown(function: RewardFunction | None) -> str:
+def _find_unknown(function: RewardFunction | None, given: AbstractSet[str]) -> str:
     """Return the first parameter that no reward is given, "" where all are known."""
     needs = () if function is None else function.needs
-    return next((need for need in needs if need not in GIVEN), "")
+    return next((need for need in needs if need not in given), "")
 
 
 def _alone(case: Case) -> bool:

@@ -209,6 +209,7 @@ def _objective(frame: Frame) -> dict[str, Any]:
         "num_generations": sampling.generations,
         "temperature": sampling.temperature,
         "policy_loss": sampling.loss,
+        "tool_rounds": sampling.tool_rounds,
         "teacher_quantization": frame.teaching.quantization,
         "teacher_rows": frame.teaching.rows,
         "pooling": vectors.pooling,

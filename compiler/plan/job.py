@@ -91,6 +91,7 @@ class Job:
     reference: Reference = "none"
     smoothed: bool = False
     answer_tokens: int = 0
+    tool_rounds: int = 0
     teacher: Teacher | None = None
     engine: Vllm = "off"
     frozen_layers: int = 0

@@ -114,6 +114,7 @@ class Decisions:
     num_generations: Decision[int] | None
     temperature: Decision[float] | None
     policy_loss: Decision[PolicyLoss] | None
+    tool_rounds: Decision[int] | None
     teacher_quantization: Decision[TeacherQuantization] | None
     teacher_bytes: Decision[int] | None
     teacher_rows: Decision[int] | None

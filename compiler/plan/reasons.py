@@ -112,6 +112,10 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "the reasoning before one takes 150 to 300",
     "answer_tokens.reasoning.room": "the model's context minus the longest prompt of {prompt} "
     "tokens; reasoning takes 150 to 300",
+    "answer_tokens.called": "an answer as without tools, and {each} tokens for each of {rounds} "
+    "calls with its result",
+    "answer_tokens.called.room": "the model's context minus the longest prompt of {prompt} tokens, "
+    "which declares the tools; each of {rounds} calls and its result takes {each} or more",
     "global_batch.groups": "{group} answers to each of {prompts} prompts: about a hundredth of "
     "{rows} prompts, between 4 and 16",
     "global_batch.grouped": "the multiple of {unit} answers (whole groups, processes and "

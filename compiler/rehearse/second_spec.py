@@ -160,6 +160,8 @@ def _tried(
                 known[key] = _seen_from(document.folder / known[key], folder)
         given = {key: value for key, value in known.items() if value is not None}
         rewards.append({**given, "weight": reward.weight})
+    if spec.objective.tools is not None:
+        objective["tools"] = _seen_from(document.folder / spec.objective.tools, folder)
     tokens = min(_TRIED_TOKENS, plan.decisions.answer_tokens.value)
     return {
         **objective,

@@ -140,6 +140,13 @@ ARTIFACTS: Final = (
         when=lambda uses: uses.reward_functions,
     ),
     Artifact(
+        name="tool_functions.py",
+        language="copy",
+        about="an unchanged copy of the tools that the model may call",
+        text=lambda source, _: source.tool_functions or "",
+        when=lambda uses: uses.callable_tools,
+    ),
+    Artifact(
         name="answer_schema.json",
         language="json",
         about="the JSON Schema that answers must match",

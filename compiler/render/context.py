@@ -73,6 +73,7 @@ def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
             **passed_words(uses),
             **_trainer_words(source),
             **form_words(uses),
+            "set_prompts": Word("set_prompts_of_calls" if uses.callable_tools else "set_prompts"),
             "asked": Word("messages" if uses.template else "prompt"),
             "python": Word("python3" if uses.container else "python"),
             "read_table": Word(f"read_{source.facts.data.format}"),

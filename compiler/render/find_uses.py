@@ -10,6 +10,7 @@ from ftc.compiler.knowledge.wrappers import wrapper_named
 from ftc.compiler.plan.memory.passes import NEEDS
 from ftc.compiler.plan.objective.comparison import PAIRING
 from ftc.compiler.plan.objective.sampling import (
+    calls_tools,
     find_rewards,
     rewarded,
     samples,
@@ -154,6 +155,8 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
         "mask_reasoning": spec.data.reasoning == "mask",
         "strip_reasoning": spec.data.reasoning == "strip",
         "tools": data.calls,
+        "callable_tools": calls_tools(spec),
+        "declared_tools": data.calls or calls_tools(spec),
         "last_answer": spec.objective.loss_on == "last_turn" or form != "chat",
         "repair": spec.data.cleaning.repair_encoding,
         "deduplicate": spec.data.cleaning.drop_duplicates,

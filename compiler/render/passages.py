@@ -61,6 +61,7 @@ PASSAGES: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "planned_flag": lambda uses: uses.file_data,
     "streaming": lambda uses: uses.streamed,
     "reward_file": lambda uses: uses.reward_functions,
+    "tool_file": lambda uses: uses.callable_tools,
     "stage_evaluate": lambda uses: uses.test,
     "stage_quantize": lambda uses: uses.gguf,
     "stage_adapter": lambda uses: uses.adapter,

@@ -19,8 +19,8 @@ class BundleSource:
     `data_path`, `model_path` and `teacher_path` are relative to the bundle in POSIX form, or None
     on the Hub.
     `data_paths` has one path per source of a mixture; `data_path` is then None. `chat_template`,
-    `reward_functions` (a Python file) and `answer_schema` (a JSON Schema) are the texts of the
-    files that the spec names, or None. `extras` are the files that were asked for.
+    `reward_functions` and `tool_functions` (Python files) and `answer_schema` (a JSON Schema) are
+    the texts of the files that the spec names, or None. `extras` are the files that were asked for.
     """
 
     spec: Spec
@@ -31,6 +31,7 @@ class BundleSource:
     model_path: str | None
     chat_template: str | None
     reward_functions: str | None = None
+    tool_functions: str | None = None
     answer_schema: Mapping[str, Any] | None = None
     data_paths: tuple[str | None, ...] = ()
     extras: frozenset[Extra] = frozenset()

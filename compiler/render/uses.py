@@ -75,6 +75,8 @@ class Uses:
     mask_reasoning: bool
     strip_reasoning: bool
     tools: bool
+    callable_tools: bool
+    declared_tools: bool
     repair: bool
     deduplicate: bool
     truncate: bool

@@ -12,6 +12,7 @@ from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.resolve.content_facts import Contents
 from ftc.compiler.resolve.image_facts import Pictures, VisionFacts
 from ftc.compiler.resolve.template_facts import OllamaFacts, ReasoningFacts, Unwritten
+from ftc.compiler.resolve.tool_facts import ToolFacts
 from ftc.runtime.round_trip import RoundTrip
 from ftc.spec.finding import Finding
 from ftc.spec.sections import FileFormat, Form
@@ -298,6 +299,7 @@ class RewardFacts:
     `numbered_rows` hold a number; `matched_rows` has an entry for each regular expression, in the
     order of the spec; `valid_rows` are JSON of the schema, None without one. `always_matched` and
     `empty_matched` say, in the same order, whether one matches any text, and the empty one.
+    `tools` may be called in the answers; None without a file of them.
     """
 
     rows: int
@@ -308,6 +310,7 @@ class RewardFacts:
     valid_rows: int | None = None
     functions: tuple[RewardFunction, ...] = ()
     faults: tuple[RewardFault, ...] = ()
+    tools: ToolFacts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

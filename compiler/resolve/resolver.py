@@ -94,6 +94,8 @@ def section_hashes(spec: Spec) -> Mapping[str, str]:
     }
     if OBJECTIVES[spec.objective.type].rewards:
         data["rewards"] = spec.objective.rewards
+        if spec.objective.tools is not None:
+            data["tools"] = spec.objective.tools
     parts: dict[str, Any] = {
         "model": model,
         "tokenizer": tokenizer,

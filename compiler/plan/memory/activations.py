@@ -395,10 +395,12 @@ def cache_bytes(job: Job) -> int:
     """Return the bytes of keys and values of all rows at full length; one layer's count twice.
 
     transformers' `DynamicCache` joins each new token to a layer's cache (`torch.cat`). `generate`
-    runs outside autocast, in the weights' own dtype.
+    runs outside autocast, in the weights' own dtype. After the result of a tool TRL generates as
+    many tokens again as a whole answer has, and cuts what is too long.
     """
     shape = job.shape
-    layer = 2 * shape.kv_heads * shape.head_dim * job.load_bytes * job.length_tokens
+    tokens = job.length_tokens + (job.answer_tokens if job.tool_rounds else 0)
+    layer = 2 * shape.kv_heads * shape.head_dim * job.load_bytes * tokens
     layers = shape.attention_layers()
     return generated_rows(job) * layer * (layers + 1 if layers else 0)
 
@@ -434,8 +436,12 @@ def sampling_bytes(job: Job) -> int:
 
 
 def prefill_tokens(job: Job) -> int:
-    """Return the prompts' tokens, which go through the model at once before the first answer."""
-    return generated_rows(job) * (job.length_tokens - job.answer_tokens)
+    """Return the tokens that go through the model at once before it generates: the prompts'.
+
+    After the result of a tool all tokens up to there are read again.
+    """
+    answered = 0 if job.tool_rounds else job.answer_tokens
+    return generated_rows(job) * (job.length_tokens - answered)
 
 
 def token_seconds(job: Job, *, rate: float, bytes_per_second: float) -> float:

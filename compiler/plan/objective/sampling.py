@@ -21,6 +21,8 @@ _LEAST_TOKENS, _MOST_TOKENS = 64, 1024
 _LONGER: Final = 1.5  # than the data's own answers
 _FINAL_TOKENS: Final = 32  # of a reference that is a final answer without its reasoning
 _REASONING_TOKENS: Final = 256  # reasoning about such a question takes 150 to 300
+CALL_TOKENS: Final = 64  # of a short call, its short result and the markers around them
+_ROUNDS: Final = "/objective/max_tool_calling_iterations"
 _MANY_PROMPTS: Final = 2000
 _NUMBERED_SHARE: Final = 0.9
 
@@ -34,6 +36,7 @@ class Sampling:
     temperature: Decision[float] | None = None
     loss: Decision[PolicyLoss] | None = None
     beta: Decision[float] | None = None
+    tool_rounds: Decision[int] | None = None
 
 
 def samples(spec: Spec) -> bool:
@@ -44,6 +47,11 @@ def samples(spec: Spec) -> bool:
 def rewarded(spec: Spec) -> bool:
     """Tell whether the sampled answers are rewarded."""
     return OBJECTIVES[spec.objective.type].rewards
+
+
+def calls_tools(spec: Spec) -> bool:
+    """Tell whether tools may be called in the sampled answers."""
+    return spec.objective.type == "grpo" and spec.objective.tools is not None
 
 
 def decide_sampling(spec: Spec, data: DataFacts) -> Sampling:
@@ -75,6 +83,9 @@ def decide_sampling(spec: Spec, data: DataFacts) -> Sampling:
         beta=decide(
             spec, "/objective/beta", objective.beta, lambda: (0.0, Because(key="beta.none"))
         ),
+        tool_rounds=keep(spec, _ROUNDS, objective.max_tool_calling_iterations)
+        if calls_tools(spec)
+        else None,
     )
 
 
@@ -105,19 +116,26 @@ def sampling_reference(spec: Spec) -> Reference:
 def decide_sampled_tokens(spec: Spec, model: ModelFacts, data: DataFacts) -> Decision[int]:
     """Decide the most tokens of a sampled answer: half as many again as the data's answers have.
 
-    Where the data's answers are final ones only, there is room for reasoning before them.
+    Where the data's answers are final ones only, there is room for reasoning before them. Calls of
+    tools and their results are tokens of the answer, so that there is room for them, too.
     """
     longest, prompt = data.lengths.answer_max, data.lengths.prompt_max
+    rounds = spec.objective.max_tool_calling_iterations
 
     def derive() -> tuple[int, Because]:
         wanted = math.ceil(_LONGER * longest / 8) * 8
         tokens, key = min(_MOST_TOKENS, max(_LEAST_TOKENS, wanted)), "answer_tokens.sampled"
         if _leaves_out_reasoning(spec, data):
             tokens, key = _REASONING_TOKENS, "answer_tokens.reasoning"
+        if calls_tools(spec):
+            tokens, key = tokens + rounds * CALL_TOKENS, "answer_tokens.called"
         room = max(1, model.context_tokens - prompt)
         if room < tokens:
             tokens, key = room, f"{key}.room"
-        return tokens, Because(key=key, values={"tokens": longest, "prompt": prompt})
+        values = {"tokens": longest, "prompt": prompt}
+        if calls_tools(spec):
+            values |= {"each": CALL_TOKENS, "rounds": rounds}
+        return tokens, Because(key=key, values=values)
 
     return decide(spec, "/objective/answer_tokens", spec.objective.answer_tokens, derive)
 

@@ -24,7 +24,7 @@ from ftc.compiler.plan.method.adapter import (
 )
 from ftc.compiler.plan.method.precision import decide_load_dtype, freezes_in_16_bits
 from ftc.compiler.plan.objective.comparison import Comparison
-from ftc.compiler.plan.objective.sampling import rewarded, sampling_reference
+from ftc.compiler.plan.objective.sampling import calls_tools, rewarded, sampling_reference
 from ftc.compiler.plan.objective.teaching import Teaching
 from ftc.compiler.plan.plan import Memory, Recomputing, Rung, Sharding
 from ftc.compiler.plan.schedule.learning_rate import job_word
@@ -118,6 +118,7 @@ class Frame:
             objective=spec.objective.type,
             reference=reference.value if reference else sampling_reference(spec),
             answer_tokens=self.sampled.value if self.sampled else 0,
+            tool_rounds=spec.objective.max_tool_calling_iterations if calls_tools(spec) else 0,
             engine=spec.objective.vllm if rewarded(spec) else "off",
             teacher=self.teaching.teacher,
             sight=self.sight,

@@ -111,7 +111,8 @@ def forward_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
 def generation_seconds(job: Job, hardware: HardwareFacts) -> float:
     """Return the seconds of generating a step's answers, all of the greatest length.
 
-    The prompts go through the model together, then one token of each row at a time.
+    The prompts go through the model together, then one token of each row at a time. They are read
+    again after each round of calls.
     """
     if not job.answer_tokens:
         return 0.0
@@ -121,7 +122,8 @@ def generation_seconds(job: Job, hardware: HardwareFacts) -> float:
         bandwidth = (hardware.bandwidth_gb_s or 10 * _NOMINAL_TFLOPS) * 1e9
         speed = product_rate(job, hardware)
     token = token_seconds(job, rate=speed, bytes_per_second=bandwidth)
-    return forward_seconds(job, hardware, prefill_tokens(job)) + job.answer_tokens * token
+    reading = (1 + job.tool_rounds) * forward_seconds(job, hardware, prefill_tokens(job))
+    return reading + job.answer_tokens * token
 
 
 def passes(job: Job) -> float:

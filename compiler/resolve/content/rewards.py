@@ -16,6 +16,7 @@ from ftc.compiler.resolve.facts import RewardFacts, RewardFault, RewardFunction
 from ftc.compiler.resolve.local_paths import at
 from ftc.compiler.resolve.patterns import SlowPatternError, match_texts
 from ftc.compiler.resolve.rows.example import Example
+from ftc.compiler.resolve.tool_facts import ToolFacts
 from ftc.runtime.numeric_match import NUMBER
 from ftc.spec.message import Message
 from ftc.spec.sections import Reward, Spec
@@ -45,7 +46,9 @@ def list_rewards(spec: Spec) -> tuple[Reward, ...]:
     return tuple(Reward(match=item) if isinstance(item, str) else item for item in written)
 
 
-def measure_rewards(spec: Spec, examples: Sequence[Example], *, folder: Path) -> RewardFacts | None:
+def measure_rewards(
+    spec: Spec, examples: Sequence[Example], *, folder: Path, tools: ToolFacts | None = None
+) -> RewardFacts | None:
     """Return how many of the data's answers each reward fits; None where nothing is rewarded."""
     if not OBJECTIVES[spec.objective.type].rewards:
         return None
@@ -53,6 +56,7 @@ def measure_rewards(spec: Spec, examples: Sequence[Example], *, folder: Path) ->
     found = RewardFacts(
         rows=len(answers),
         numbered_rows=sum(NUMBER.search(answer) is not None for answer in answers),
+        tools=tools,
     )
     for place, reward in enumerate(list_rewards(spec)):
         try:
@@ -130,15 +134,19 @@ def _count_valid(schema: Mapping[str, Any], answers: Iterable[str]) -> int:
     return sum(map(is_valid, answers))
 
 
-def _parse(text: str) -> Iterator[RewardFunction]:
-    """Yield the functions that a file defines at its top."""
+def parse_python(text: str) -> ast.Module:
+    """Return the syntax tree of a Python file; raises RewardFileError."""
     try:
-        tree = ast.parse(text)
+        return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None)
         words = getattr(error, "msg", None) or str(error)
         raise RewardFileError("reward.not_python", line=str(line or 1), detail=words) from error
-    for node in tree.body:
+
+
+def _parse(text: str) -> Iterator[RewardFunction]:
+    """Yield the functions that a file defines at its top."""
+    for node in parse_python(text).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield _describe(node)
 

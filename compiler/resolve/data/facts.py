@@ -1,6 +1,7 @@
 """Data facts: what the rows hold, which column is what, what is left and how long it is."""
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -29,6 +30,7 @@ from ftc.compiler.resolve.content.markers import (
 from ftc.compiler.resolve.content.near_duplicates import PromptCount, find_twins
 from ftc.compiler.resolve.content.rewards import measure_rewards
 from ftc.compiler.resolve.content.scan import Scan, look_into, scan_rows
+from ftc.compiler.resolve.content.tool_functions import find_tools
 from ftc.compiler.resolve.content_facts import Contents
 from ftc.compiler.resolve.data import findings as data_faults
 from ftc.compiler.resolve.data.files import DataFiles, find_data_files
@@ -286,9 +288,12 @@ def _measure(
     loaded = reload_tokenizer(spec, known, folder=folder) if known is not None else None
     pictures = describe_pictures(scan.examples)
     rule = seeing.rule if seeing is not None and pictures is not None else None
+    tools = find_tools(spec, folder=folder)
+    schemas = tools.schemas if tools is not None else ()
     if loaded is not None:
-        loaded = replace(loaded, reads_parts=rule is not None)
-    count = _choose_count(spec, scan, known=known, loaded=loaded, rule=rule)
+        offered = tuple(map(json.loads, schemas))
+        loaded = replace(loaded, reads_parts=rule is not None, offered=offered)
+    count = _choose_count(spec, scan, known=known, loaded=loaded, rule=rule, schemas=schemas)
     if loaded is None:
         looked_up = known_or_none(lambda: look_up_markers(spec.model.id, spec.model.new_tokens))
         markers = looked_up or KnownMarkers()
@@ -328,6 +333,7 @@ def _choose_count(
     known: TokenizerFacts | None,
     loaded: LoadedTokenizer | None,
     rule: Rule | None,
+    schemas: Sequence[str],
 ) -> Count:
     """Return what counts or estimates the tokens of rows, for the objective of the spec."""
     system = spec.data.system
@@ -344,6 +350,7 @@ def _choose_count(
     if gives_vectors(spec.objective.type):
         return partial(estimate_longest, chars_per_token=ratio)
     system = system or known_or_none(lambda: _template_system(spec))
+    system = "\n".join([*filter(None, [system]), *schemas]) or None
     count = partial(estimate_lengths, chars_per_token=ratio, system=system)
     if rule is None:
         return count
@@ -423,7 +430,9 @@ def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
         calls=scan.calls,
         lengths=report.lengths,
         preferences=report.preferences,
-        rewards=measure_rewards(spec, scan.examples, folder=folder),
+        rewards=measure_rewards(
+            spec, scan.examples, folder=folder, tools=find_tools(spec, folder=folder)
+        ),
         label=roles.label,
         score=roles.score,
         documents=count_documents(scan.examples) if gives_vectors(spec.objective.type) else 0,

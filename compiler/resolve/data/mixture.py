@@ -19,6 +19,7 @@ from ftc.compiler.resolve.content.lost_text import add_round_trips
 from ftc.compiler.resolve.content.near_duplicates import find_twins
 from ftc.compiler.resolve.content.rewards import measure_rewards
 from ftc.compiler.resolve.content.scan import Scan, add_contents
+from ftc.compiler.resolve.content.tool_functions import find_tools
 from ftc.compiler.resolve.data.images import add_sizes, leave_out_images
 from ftc.compiler.resolve.facts import DataFacts, Feedback, Lengths, Preferences
 from ftc.compiler.resolve.image_facts import ImageSizes, Pictures
@@ -109,7 +110,9 @@ def mix_facts(
         pictures=pictures,
         limited_lengths=limited,
         preferences=_mix_preferences(parts),
-        rewards=measure_rewards(spec, examples, folder=folder),
+        rewards=measure_rewards(
+            spec, examples, folder=folder, tools=find_tools(spec, folder=folder)
+        ),
         documents=count_documents(examples) if parts[0].documents else 0,
         feedback=_add_feedback(parts),
         languages=find_languages(examples),

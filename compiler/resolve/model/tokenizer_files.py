@@ -43,7 +43,8 @@ class LoadedTokenizer:
     """A tokenizer that encodes, with its special tokens by role and its compiled template.
 
     `reads_keys`: the template writes the reasoning that messages have under a key. `reads_parts`:
-    it gets contents as lists of parts, as for data with images.
+    it gets contents as lists of parts, as for data with images. `offered` are the schemas of tools
+    that every conversation declares.
     """
 
     tokenizer: "Tokenizer"
@@ -51,6 +52,7 @@ class LoadedTokenizer:
     template: ChatTemplate | None
     reads_keys: bool = False
     reads_parts: bool = False
+    offered: tuple[Any, ...] = ()
 
     @property
     def eos(self) -> str:
@@ -64,6 +66,7 @@ class LoadedTokenizer:
     def read_turns(self, turns: Turns) -> tuple[list[dict[str, Any]], list[Any] | None]:
         """Return the messages and the tools of a conversation, as prepare.py renders them."""
         messages, tools = to_messages(without_images(turns))
+        tools = tools or list(self.offered) or None
         messages = key_messages(messages) if self.reads_keys else messages
         return (to_parts(messages) if self.reads_parts else messages), tools
 

@@ -170,3 +170,21 @@ def test_a_server_has_the_last_gpu(build: Build) -> None:
     assert "generation" not in made.memory.phases
     assert share is not None
     assert share.value == 0.9
+
+
+def test_calls_of_tools_have_room_and_memory(build: Build) -> None:
+    """Each round adds tokens to an answer; a result is read again, and twice the tokens kept."""
+    alone = plan(build, objective__max_tool_calling_iterations=2)
+    calling = plan(build, objective__tools="tools.py", objective__max_tool_calling_iterations=2)
+    more = plan(build, objective__tools="tools.py", objective__max_tool_calling_iterations=6)
+
+    added = alone.decisions.answer_tokens.value + 2 * 64
+    assert calling.decisions.answer_tokens.value == added
+    assert more.decisions.answer_tokens.value == added + 4 * 64
+    assert alone.decisions.tool_rounds is None
+    assert "2 calls" in sentence(calling.decisions.answer_tokens.because)
+    given = {"objective__answer_tokens": 256, "training__micro_batch": 4}
+    short = plan(build, **given)
+    called = plan(build, objective__tools="tools.py", **given)
+    assert called.memory.phases["generation"] > short.memory.phases["generation"]
+    assert called.time.training_seconds > short.time.training_seconds

@@ -42,6 +42,7 @@ RARE: tuple[Mapping[str, Any], ...] = (
     {"/spec/method/init": "pissa"},
     {"/spec/objective/type": "distill", **TEACHER},
     {"/spec/model/new_tokens": ["<a>"]},
+    {"/spec/objective/type": "grpo", "/spec/objective/tools": "tools.py"},
     {
         "/spec/data/cleaning/overlong": "truncate",
         "/spec/objective/type": "dpo",
