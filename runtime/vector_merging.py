@@ -26,7 +26,7 @@ LEAST_COSINE: Final = 0.999  # of a vector in 16 bits to that of the trained mod
 class Job:
     """One merge: from run/train/model, and its base if it is an adapter, to run/merged.
 
-    `loading` are the arguments of `vectors.load`, `dtype` the 16-bit type of the result.
+    `loading` are the arguments of the `load` of its kind, `dtype` the 16-bit type of the result.
     """
 
     run: Run
@@ -49,7 +49,7 @@ def write_merged(job: Job) -> None:
     model = _load(job)
     trained = vectors.encode(model, texts, vectors.DOCUMENT)
     if job.is_adapter:
-        _merge(run, model)
+        merge_adapter(run, model)
     model = model.to(getattr(torch, job.dtype))
     is_finite = all(torch.isfinite(weight).all() for weight in model.state_dict().values())
     run.ensure(is_finite, f"every weight is a finite number in {job.dtype}")
@@ -91,7 +91,7 @@ def _load(job: Job) -> Any:
     return model
 
 
-def _merge(run: Run, model: Any) -> None:
+def merge_adapter(run: Run, model: Any) -> None:
     """Merge the adapter into the weights of its base."""
     adapted = model[0].model
     layer: Any = next(module for module in adapted.modules() if hasattr(module, "lora_B"))

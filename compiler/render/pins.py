@@ -44,7 +44,7 @@ _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "deepspeed": lambda uses: uses.deepspeed,
     "llama-cpp-python": lambda uses: uses.converted,
     "gguf": lambda uses: uses.converted,
-    "sentence-transformers": lambda uses: uses.vectors,
+    "sentence-transformers": lambda uses: uses.texts,
     "lm-eval": lambda uses: uses.harness,
     "jsonschema": lambda uses: uses.reward_schema,
     # only the writer; TensorBoard itself is needed where the run is viewed

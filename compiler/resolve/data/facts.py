@@ -11,7 +11,7 @@ from typing import Final
 
 from ftc.compiler.knowledge.default_systems import default_system
 from ftc.compiler.knowledge.models import find_model
-from ftc.compiler.knowledge.objectives import OBJECTIVES, gives_vectors
+from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts, gives_relevance
 from ftc.compiler.knowledge.tokenizers import chars_per_token
 from ftc.compiler.resolve.content.answer_kinds import MOST_CLASSES, MOST_LABELS
 from ftc.compiler.resolve.content.languages import find_languages
@@ -230,22 +230,22 @@ def _measure(
     """
     known = tokenizer if isinstance(tokenizer, TokenizerFacts) else None
     loaded = reload_tokenizer(spec, known, folder=folder) if known is not None else None
-    system = spec.data.system
+    system, joined = spec.data.system, gives_relevance(spec.objective.type)
     if loaded is not None and known is not None:
         system = None if known.accepts_system is False else system
         count: Count = partial(count_lengths, tokenizer=loaded, system=system)
         if _classifies(spec):
             count = partial(count_scored, tokenizer=loaded)
-        elif gives_vectors(spec.objective.type):
-            count = partial(count_longest, tokenizer=loaded)
+        elif compares_texts(spec.objective.type):
+            count = partial(count_longest, tokenizer=loaded, joined=joined)
     else:
         ratio = _ratio(scan, known)
         system = system or known_or_none(lambda: _template_system(spec))
         count = partial(estimate_lengths, chars_per_token=ratio, system=system)
         if _classifies(spec):
             count = partial(estimate_scored, chars_per_token=ratio)
-        elif gives_vectors(spec.objective.type):
-            count = partial(estimate_longest, chars_per_token=ratio)
+        elif compares_texts(spec.objective.type):
+            count = partial(estimate_longest, chars_per_token=ratio, joined=joined)
     if loaded is None:
         looked_up = known_or_none(lambda: look_up_markers(spec.model.id, spec.model.new_tokens))
         markers = looked_up or KnownMarkers()
@@ -253,7 +253,7 @@ def _measure(
         markers = list_markers(loaded, spec.model.new_tokens)
     sampled = OBJECTIVES[spec.objective.type].rewards
     contents = look_into(scan, _labels(spec, scan), markers, sampled=sampled)
-    if gives_vectors(spec.objective.type):
+    if compares_texts(spec.objective.type):
         counted, preferences = [pair for pair in count(scan.examples) if pair is not None], None
     else:
         counted, preferences = count_answers(scan.examples, count)
@@ -264,7 +264,7 @@ def _measure(
         scan.refusal = find_refusal(scan.examples, loaded) if loaded is not None else ""
         return None
     tried = None
-    if loaded is not None and known is not None and not gives_vectors(spec.objective.type):
+    if loaded is not None and known is not None and not compares_texts(spec.objective.type):
         name, labelled = known.loaded_class, _classifies(spec)
         tried = try_round_trip(scan.examples, loaded, name, labelled=labelled)
     return summarise(counted, estimate=loaded is None), preferences, tried, contents
