@@ -66,8 +66,8 @@ def write_merged(job: Job) -> None:
 def save(model: Any, base: Path, folder: Path) -> None:
     """Write a model as a folder; a `base` on the disk has files that transformers does not write.
 
-    Without `add_prefix_space`, llama.cpp's converter writes that the first word of a text has no
-    space before it, as the pieces of XLM-R's tokenizer do.
+    Of XLM-R's tokenizer llama.cpp's converter takes from two settings, which change no token here,
+    whether the first word of a text has a space before it, and whether several spaces are one.
     """
     model.save_pretrained(str(folder), create_model_card=False)
     for name in _CARRIED:
@@ -77,7 +77,8 @@ def save(model: Any, base: Path, folder: Path) -> None:
     if config["model_type"] == "xlm-roberta":
         path = folder / "tokenizer_config.json"
         settings = json.loads(path.read_text(encoding="utf-8"))
-        write_json(path, settings | {"add_prefix_space": True})
+        spaces = {"add_prefix_space": True, "clean_up_tokenization_spaces": True}
+        write_json(path, settings | spaces)
 
 
 def _load(job: Job) -> Any:
