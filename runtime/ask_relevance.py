@@ -1,4 +1,4 @@
-"""Ranks texts by how well they match a query, with the merged reranker or with a GGUF file of it."""
+"""Ranks texts by how well they match a query, with a reranker or its GGUF file."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -105,14 +105,15 @@ def list_candidates(rows: Sequence[Mapping[str, Any]]) -> Listed:
 def list_pairs(rows: Sequence[Mapping[str, Any]]) -> list[Pair]:
     """Return every pair of the rows once."""
     found = (
-        (row["anchor"], row[name]) for row in rows for name in ("positive", "negative") if name in row
+        (row["anchor"], row[name])
+        for row in rows
+        for name in ("positive", "negative")
+        if name in row
     )
     return list(dict.fromkeys(found))
 
 
-def _make_table(
-    queries: list[str], texts: list[str], labels: list[float]
-) -> dict[str, list[Any]]:
+def _make_table(queries: list[str], texts: list[str], labels: list[float]) -> dict[str, list[Any]]:
     return {"query": queries, "text": texts, "label": labels}
 
 

@@ -163,9 +163,7 @@ def judge(job: Job, path: Path, expected: Expected, bound: float) -> dict[str, A
     }
 
 
-def open_file(
-    run: Run, path: Path, max_length: int, *, on_gpu: bool, ranks: bool = False
-) -> Any:
+def open_file(run: Run, path: Path, max_length: int, *, on_gpu: bool, ranks: bool = False) -> Any:
     """Open a GGUF file to read vectors; a text is read at once, as an encoder needs it.
 
     With `ranks` its head gives the score of a pair.

@@ -18,7 +18,7 @@ def make_vectors(
 ) -> list[dict[str, Any]]:
     """Return the record of each row; its `input_ids` are the tokens of its longest text.
 
-    Where texts are `joined` to the query, they are those of the query and the longest of the others.
+    Where texts are `joined` to the query, they are those of the query and the longest other.
     """
     rows = [list_texts(turns) for turns in group]
     tokens = iter(encoder.encode_marked([text for row in rows for text in row]))

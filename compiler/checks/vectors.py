@@ -50,8 +50,7 @@ def one_score_for_all(case: Case) -> Iterator[Problem]:
 
 @rule("FTC571", "type-without-cosine-bound", "error", reads=(), fix_safety="unsafe")
 def type_without_cosine_bound(case: Case) -> Iterator[Problem]:
-    """What it is: A GGUF file of an embedding model or reranker is requested in a type that is not
-    verified.
+    """What it is: A GGUF file of vectors or scores is requested in a type that is not verified.
 
     Why it matters: The export compares the vectors or scores of each file with those of the trained
     model, and only for 16 bits and 8 bits is it known how close they must be. A separate adapter
@@ -74,8 +73,7 @@ def type_without_cosine_bound(case: Case) -> Iterator[Problem]:
 
 @rule("FTC572", "bound-of-tokens", "error", reads=())
 def bound_of_tokens(case: Case) -> Iterator[Problem]:
-    """What it is: A bound of `export.verify` is set, and the objective trains an embedding model or a
-    reranker.
+    """What it is: A bound of `export.verify` is set, and the objective is `embed` or `rerank`.
 
     Why it matters: These bounds are about the next token, which such a model does not predict. Its
     files are compared by their vectors or scores.

@@ -19,12 +19,12 @@ class Objective:
     """One entry.
 
     `script` names its template. `forms` are the forms of rows that it trains on, in the order in
-    which they are tried. `head` is the model's output: the next token, scores, one vector of a text,
-    or the relevance of a text to a query. `sequences` is the number of token sequences per row in a pass. `packs`: its trainer
-    accepts packed rows. `splits`: a row that is too long is split into pieces, not cut. `plain`:
-    its texts are read without a chat template. `samples`: training generates answers. `rewards`:
-    they are rewarded. `trainer` begins the names of TRL's classes where objectives share a
-    template.
+    which they are tried. `head` is the model's output: the next token, scores, one vector of a
+    text, or the relevance of a text to a query. `sequences` is the number of token sequences per
+    row in a pass. `packs`: its trainer accepts packed rows. `splits`: a row that is too long is
+    split into pieces, not cut. `plain`: its texts are read without a chat template. `samples`:
+    training generates answers. `rewards`: they are rewarded. `trainer` begins the names of TRL's
+    classes where objectives share a template.
     """
 
     title: str

@@ -101,7 +101,7 @@ def write_xlm_roberta(folder: Path, sdist: Path) -> None:
     (folder / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
     config = XLMRobertaConfig(
         vocab_size=len(pieces), hidden_size=64, max_position_embeddings=130, pad_token_id=1,
-        type_vocab_size=1, **_SMALL,
+        type_vocab_size=1, initializer_range=0.1, **_SMALL,
     )  # fmt: skip
     XLMRobertaModel(config).save_pretrained(folder)
 

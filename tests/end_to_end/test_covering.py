@@ -121,7 +121,7 @@ def encoder(tmp_path_factory: pytest.TempPathFactory, sdist: Path) -> Path:
 
 @pytest.mark.prove_all
 @pytest.mark.parametrize("case", running(), ids=lambda case: case.name)
-def test_a_case_runs(  # noqa: PLR0913 - fixtures
+def test_a_case_runs(  # noqa: PLR0917 - fixtures
     case: Case, model: Path, encoder: Path, sdist: Path, warm: Path, tmp_path: Path
 ) -> None:
     """The whole bundle ends well on two cores; `run.sh` holds every post-condition."""
