@@ -102,6 +102,11 @@ def list_candidates(rows: Sequence[Mapping[str, Any]]) -> Listed:
     return _list_places(search, places, words)
 
 
+def squash(scores: Any) -> Any:
+    """Return scores from 0 to 1, as a reranker and its files give them: the sigmoid."""
+    return 1 / (1 + np.exp(-np.asarray(scores, float)))
+
+
 def list_pairs(rows: Sequence[Mapping[str, Any]]) -> list[Pair]:
     """Return every pair of the rows once."""
     found = (

@@ -56,11 +56,6 @@ def score(model: Any, pairs: Sequence[tuple[str, str]]) -> Any:
     ).astype("float32")
 
 
-def squash(scores: Any) -> Any:
-    """Return scores from 0 to 1, as the model and its files give them."""
-    return torch.sigmoid(torch.as_tensor(scores)).numpy()
-
-
 def list_heads(model: Any) -> list[str]:
     """Return the modules that an adapter must not leave as they are: what turns tokens to a score.
 

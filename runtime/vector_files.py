@@ -17,7 +17,7 @@ from typing import Any, Final
 import llama_cpp
 import numpy as np
 
-from . import gguf_file, vectors
+from . import gguf_file
 from .converter import Converter
 from .files import sync, write_json
 from .quantizing import check_weights
@@ -58,10 +58,12 @@ class Expected:
 
 def write_files(job: Job, identity: Identity) -> None:
     """Write and verify every file, and quality.json; ends the stage if one is not sound."""
+    from . import vectors  # noqa: PLC0415 - slow, and who only reads a file needs it not
+
     merged = job.run.folder / "merged"
     check_weights(job.run, merged)
     model = vectors.load(merged, **job.loading)
-    texts = list_texts(job.run.read_rows(job.rows), model)
+    texts = list_texts(job.run.read_rows(job.rows), vectors.list_prompts(model))
     expected = Expected(
         texts=texts,
         vectors=vectors.encode(model, texts, ""),
@@ -118,9 +120,8 @@ def write_judged(
     run.mark_done(identity, *(out / entry["file"] for entry in files), out / "quality.json")
 
 
-def list_texts(rows: Sequence[Mapping[str, Any]], model: Any) -> list[str]:
-    """Return every text of the rows once, with the prompt that it is read with."""
-    prompts = vectors.list_prompts(model)
+def list_texts(rows: Sequence[Mapping[str, Any]], prompts: Mapping[str, str]) -> list[str]:
+    """Return every text of the rows once, with the prompt of its column."""
     found = (
         prompts.get(name, "") + row[name]
         for row in rows

@@ -72,7 +72,12 @@ def reranked(tmp_path_factory: pytest.TempPathFactory, shared: Path, sdist: Path
         "objective": "rerank",
         "method": "full",
         "hardware": "cpu",
-        "training": {"epochs": 2, "learning_rate": 0.005, "micro_batch": 16},
+        "training": {
+            "epochs": 3,
+            "learning_rate": 0.005,
+            "micro_batch": 16,
+            "evaluation": {"every_steps": 36},
+        },
         "export": ["F16", "Q8_0"],
     }
     bundle = compile_spec(folder, spec)
@@ -85,7 +90,7 @@ def reranked(tmp_path_factory: pytest.TempPathFactory, shared: Path, sdist: Path
         assert prepared.code == 0, prepared.said
     names = ("train.py", "export.py:--merge", "evaluate.py")
     stages = [*(bundle / name for name in (*names, "export.py")), *(adapted / n for n in names)]
-    command = [sys.executable, "-m", "tests.end_to_end.run_stages", *stages]
+    command: list[str | Path] = [sys.executable, "-m", "tests.end_to_end.run_stages", *stages]
     return Reranked(
         bundle=bundle, adapted=adapted, ended=run(*command, cwd=Path.cwd(), extra=extra)
     )
@@ -105,7 +110,7 @@ def test_ranks_are_learned(reranked: Reranked) -> None:
 
 @pytest.mark.prove
 def test_files_have_the_scores_of_the_model(reranked: Reranked) -> None:
-    """Those of each pair of the test split differ by 0.01 at most, and are far apart themselves."""
+    """Those of each pair of the test split differ by 0.01 at most at F16, and 0.05 at Q8_0."""
     assert reranked.ended.code == 0, reranked.ended.said
     half, eighth = reranked.read("quantize/quality.json")["files"]
     rows = read_rows(reranked.bundle / "run/data/test.jsonl")
@@ -114,7 +119,7 @@ def test_files_have_the_scores_of_the_model(reranked: Reranked) -> None:
     assert half["pairs"] == eighth["pairs"] == len(rows)
     assert half["other_pairs"] == 0
     assert half["difference"] <= 0.01
-    assert eighth["difference"] <= 0.01
+    assert eighth["difference"] <= 0.05
     texts = [row["positive"] for row in rows[:8]]
     asked = run(sys.executable, "ask.py", rows[0]["anchor"], *texts, cwd=reranked.bundle)
     assert asked.code == 0, asked.said

@@ -52,7 +52,7 @@ def test_a_row_becomes_a_right_and_a_wrong_pair() -> None:
 
 def test_every_second_wrong_text_is_near_in_words() -> None:
     """It shares rarer words with the query than any other."""
-    columns = {
+    columns: dict[str, list[Any]] = {
         "anchor": ["where is my parcel"] * 2,
         "positive": ["it is at the depot", "it was sent"],
     }
@@ -62,8 +62,8 @@ def test_every_second_wrong_text_is_near_in_words() -> None:
 
 def test_triplets_and_scores_are_learned_as_they_are() -> None:
     """A triplet is two pairs, and a scored pair is one with its score."""
-    triplets = {"anchor": ["q"], "positive": ["right"], "negative": ["wrong"]}
-    scored = {"anchor": ["q", "q"], "positive": ["a", "b"], "score": [0.25, 1]}
+    triplets: dict[str, list[Any]] = {"anchor": ["q"], "positive": ["right"], "negative": ["wrong"]}
+    scored: dict[str, list[Any]] = {"anchor": ["q", "q"], "positive": ["a", "b"], "score": [0.25, 1]}
 
     assert pair_up(triplets) == {"query": ["q", "q"], "text": ["right", "wrong"], "label": [1, 0]}
     assert pair_up(scored) == {"query": ["q", "q"], "text": ["a", "b"], "label": [0.25, 1.0]}
@@ -71,7 +71,7 @@ def test_triplets_and_scores_are_learned_as_they_are() -> None:
 
 def test_without_a_wrong_text_the_stage_ends() -> None:
     """A split whose rows all have one text takes wrong ones of another split."""
-    alone = {"anchor": ["one", "two"], "positive": ["same", "same"]}
+    alone: dict[str, list[Any]] = {"anchor": ["one", "two"], "positive": ["same", "same"]}
     with pytest.raises(Stopped, match="no wrong one"):
         pair_up(alone)
     assert pair_up(alone, others=["another"])["text"] == ["same", "another"] * 2
