@@ -63,7 +63,7 @@ def test_every_second_wrong_text_is_near_in_words() -> None:
 def test_triplets_and_scores_are_learned_as_they_are() -> None:
     """A triplet is two pairs, and a scored pair is one with its score."""
     triplets: dict[str, list[Any]] = {"anchor": ["q"], "positive": ["right"], "negative": ["wrong"]}
-    scored: dict[str, list[Any]] = {"anchor": ["q", "q"], "positive": ["a", "b"], "score": [0.25, 1]}
+    scored: dict[str, list[Any]] = {"anchor": ["q"] * 2, "positive": ["a", "b"], "score": [0.25, 1]}
 
     assert pair_up(triplets) == {"query": ["q", "q"], "text": ["right", "wrong"], "label": [1, 0]}
     assert pair_up(scored) == {"query": ["q", "q"], "text": ["a", "b"], "label": [0.25, 1.0]}
