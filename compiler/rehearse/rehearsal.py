@@ -90,7 +90,7 @@ def _run(outcome: Outcome, course: Course) -> None:
     with course.stage("miniature") as result:
         if compares_texts(spec.objective.type):
             raise StageFailed(
-                "a rehearsal of an embedding model is not supported: compile the spec with a small"
+                "a rehearsal of such a model is not supported: compile the spec with a small"
                 " model and `data.max_rows`, and start its run.sh"
             )
         trusted = spec.model.trust_remote_code

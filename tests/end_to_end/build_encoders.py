@@ -103,7 +103,7 @@ def write_xlm_roberta(folder: Path, sdist: Path) -> None:
         vocab_size=len(pieces), hidden_size=64, max_position_embeddings=130, pad_token_id=1,
         type_vocab_size=1, **_SMALL,
     )  # fmt: skip
-    model = XLMRobertaModel(config)
+    model: Any = XLMRobertaModel(config)
     with torch.no_grad():  # the first token begins with the mean of all, which few steps can use
         model.embeddings.position_embeddings.weight.zero_()
         model.embeddings.token_type_embeddings.weight.zero_()
