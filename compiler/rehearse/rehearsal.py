@@ -90,8 +90,8 @@ def _run(outcome: Outcome, course: Course) -> None:
     with course.stage("miniature") as result:
         if compares_texts(spec.objective.type):
             raise StageFailed(
-                "a rehearsal of such a model is not supported: compile the spec with a small"
-                " model and `data.max_rows`, and start its run.sh"
+                "a rehearsal of an embedding model or a reranker is not supported: compile the spec"
+                " with a small model and `data.max_rows`, and start its run.sh"
             )
         trusted = spec.model.trust_remote_code
         sizes = make_miniature(place, course.folder / "model", course.log, trusted=trusted)
