@@ -16,7 +16,7 @@ def rank(folder: Path, query: str, texts: Sequence[str], *, pooling: str) -> Ran
 
     model = vectors.load(folder, pooling=pooling)
     asked = vectors.encode(model, [query], vectors.QUERY)
-    return _sort(vectors.encode(model, texts, vectors.DOCUMENT) @ asked[0], texts)
+    return sort(vectors.encode(model, texts, vectors.DOCUMENT) @ asked[0], texts)
 
 
 def rank_by_file(
@@ -39,9 +39,10 @@ def rank_by_file(
     before = prompts.get("document") or ""
     found = [float(vector_files.embed(llm, before + text, max_length) @ asked) for text in texts]
     llm.close()
-    return _sort(found, texts)
+    return sort(found, texts)
 
 
-def _sort(scores: Any, texts: Sequence[str]) -> Ranked:
+def sort(scores: Any, texts: Sequence[str]) -> Ranked:
+    """Return (score, text), the best first."""
     pairs = zip((float(score) for score in scores), texts, strict=True)
     return sorted(pairs, key=lambda pair: -pair[0])

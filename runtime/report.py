@@ -7,7 +7,7 @@ wrote, and from spec.json, plan.json, ftc.lock.json and the constants of train.p
 
 import ast
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ PER_ROW = {
     "cpo",
     "simpo",
     "embed",
+    "rerank",
 }  # objectives with a loss per row
 GRADED = {"rouge_l", "chrf"}  # metrics by which an answer is neither right nor wrong
 SHARES = {"accuracy", "exact_match", "numeric_match"}
@@ -260,8 +261,7 @@ def _describe_files(results: Results) -> Lines:
         lines += ["## GGUF files against the trained model", ""]
         if all("asked_rows" in entry for entry in files):
             lines += _list_answers(files, str(results.decided["metric"]))
-        is_of_vectors = all("cosine" in entry for entry in files)
-        lines += (_list_cosines if is_of_vectors else _list_fidelity)(files)
+        lines += _choose_table(files)(files)
     cells = [(page.escape(name), f"{size / 2**20:,.1f} MiB") for name, size in sizes.items()]
     return lines + page.table(("file", "size"), sorted(cells))
 
@@ -290,6 +290,30 @@ def _list_answers(files: Sequence[Numbers], metric: str) -> Lines:
 
 def _find_interval(entry: Numbers, metric: str) -> list[float]:
     return metrics.wilson(entry[metric], entry["asked_rows"])
+
+
+def _choose_table(files: Sequence[Numbers]) -> Callable[[Sequence[Numbers]], Lines]:
+    """Return what lists files by what was compared: vectors, scores or predicted tokens."""
+    if all("cosine" in entry for entry in files):
+        return _list_cosines
+    return _list_scores if all("difference" in entry for entry in files) else _list_fidelity
+
+
+def _list_scores(files: Sequence[Numbers]) -> Lines:
+    """Return the table of how close the scores of each file are, with their bounds."""
+    cells = [
+        [
+            page.escape(entry["file"]),
+            f"{entry['pairs']:,}",
+            page.number(entry["difference"]),
+            page.number(entry["bounds"]["max_difference"]),
+            page.number(entry["mean_difference"]),
+            f"{entry['other_pairs']:,}",
+        ]
+        for entry in files
+    ]
+    titles = "file", "pairs", "largest difference", "at most", "mean", "read as other tokens"
+    return page.table(titles, cells)
 
 
 def _list_cosines(files: Sequence[Numbers]) -> Lines:

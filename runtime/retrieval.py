@@ -85,7 +85,7 @@ def score_words(queries: Sequence[str], documents: Sequence[str]) -> Any:
     Robertson and Zaragoza (2009), equation 3.15, with Lucene's weight of a word, which is never
     negative: ln(1 + (N - n + 0.5) / (n + 0.5)).
     """
-    counts = [Counter(_words(document)) for document in documents]
+    counts = [Counter(words_of(document)) for document in documents]
     sizes = np.array([count.total() for count in counts], float)
     long = K1 * (1 - B + B * sizes / max(1.0, sizes.mean()))
     held: dict[str, list[tuple[int, int]]] = {}
@@ -94,7 +94,7 @@ def score_words(queries: Sequence[str], documents: Sequence[str]) -> Any:
             held.setdefault(word, []).append((place, times))
     scores = np.zeros((len(queries), len(documents)))
     for row, query in zip(scores, queries, strict=True):
-        for word in _words(query):
+        for word in words_of(query):
             found = held.get(word, [])
             weight = log(1 + (len(documents) - len(found) + 0.5) / (len(found) + 0.5))
             for place, times in found:
@@ -114,7 +114,8 @@ def describe_words(
     }
 
 
-def _words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, in lower case."""
     return _WORD.findall(text.casefold())
 
 

@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +17,7 @@ from typing import Any, Final
 import llama_cpp
 import numpy as np
 
-from . import gguf_file, vectors
+from . import gguf_file
 from .converter import Converter
 from .files import sync, write_json
 from .quantizing import check_weights
@@ -34,7 +34,7 @@ NAMED: Final = 5
 class Job:
     """The GGUF files of a bundle, NAME-TYPE.gguf in run/quantize, judged by the texts of rows.
 
-    `loading` are the arguments of `vectors.load` for the merged model.
+    `loading` are the arguments of `load` for the merged model, in vectors.py or relevance.py.
     """
 
     run: Run
@@ -58,32 +58,53 @@ class Expected:
 
 def write_files(job: Job, identity: Identity) -> None:
     """Write and verify every file, and quality.json; ends the stage if one is not sound."""
+    from . import vectors  # noqa: PLC0415 - slow, and who only reads a file needs it not
+
+    merged = job.run.folder / "merged"
+    check_weights(job.run, merged)
+    model = vectors.load(merged, **job.loading)
+    texts = list_texts(job.run.read_rows(job.rows), vectors.list_prompts(model))
+    expected = Expected(
+        texts=texts,
+        vectors=vectors.encode(model, texts, ""),
+        tokens=[list(model.tokenizer(text)["input_ids"]) for text in texts],
+    )
+    write_judged(
+        job,
+        identity,
+        judge=lambda path, kind: judge(job, path, expected, BOUNDS[kind]),
+        describe=lambda entry: f"cosine {entry['cosine']:.6f} or more on {entry['texts']:,} texts",
+    )
+
+
+def write_judged(
+    job: Job,
+    identity: Identity,
+    *,
+    judge: Callable[[Path, str], dict[str, Any]],
+    describe: Callable[[dict[str, Any]], str],
+) -> None:
+    """Convert run/merged into every type, and write what `judge` finds of each file.
+
+    A file with a `fault` is renamed, and the stage ends.
+    """
     run, out = job.run, job.run.folder / "quantize"
     out.mkdir(parents=True, exist_ok=True)
     for earlier in (*out.glob("*.gguf"), *out.glob("*.failed")):  # of another model
         earlier.unlink()
     for leftover in out.glob("unfinished-*"):
         shutil.rmtree(leftover)
-    merged = run.folder / "merged"
-    check_weights(run, merged)
-    model = vectors.load(merged, **job.loading)
-    texts = list_texts(run.read_rows(job.rows), model)
-    expected = Expected(
-        texts=texts,
-        vectors=vectors.encode(model, texts, ""),
-        tokens=[list(model.tokenizer(text)["input_ids"]) for text in texts],
-    )
     files = []
     with tempfile.TemporaryDirectory(prefix="unfinished-", dir=out) as folder:
         source = Path(folder) / "source.gguf"
-        how = "convert_hf_to_gguf.py", merged, "--outtype", "auto"
+        how = "convert_hf_to_gguf.py", run.folder / "merged", "--outtype", "auto"
         job.converter.convert(run, *how, into=source)
         for kind in job.types:
             path = source.with_name(f"{job.name}-{kind}.gguf")
             began = time.monotonic()
             gguf_file.quantize(run, source, path, kind)
             entry: dict[str, Any] = {"type": kind, "bytes": path.stat().st_size}
-            entry |= judge(job, path, expected, BOUNDS[kind])
+            entry |= judge(path, kind)
             kept = out / (path.name if entry["fault"] is None else f"{path.stem}.failed")
             entry |= {"file": kept.name, "seconds": round(time.monotonic() - began, 1)}
             files.append(entry)
@@ -92,18 +113,15 @@ def write_files(job: Job, identity: Identity) -> None:
     report = {"version": 1, "judged": job.rows.stem, "vectors": True, "files": files}
     write_json(out / "quality.json", report)
     for entry in files:
-        run.say(
-            f"{entry['file']}: cosine {entry['cosine']:.6f} or more on {entry['texts']:,} texts"
-        )
+        run.say(f"{entry['file']}: {describe(entry)}")
     failed = next((entry for entry in files if entry["fault"] is not None), None)
     if failed is not None:
         run.stop(f"{failed['type']} differs too much from the trained model: {failed['fault']}")
     run.mark_done(identity, *(out / entry["file"] for entry in files), out / "quality.json")
 
 
-def list_texts(rows: Sequence[Mapping[str, Any]], model: Any) -> list[str]:
-    """Return every text of the rows once, with the prompt that it is read with."""
-    prompts = vectors.list_prompts(model)
+def list_texts(rows: Sequence[Mapping[str, Any]], prompts: Mapping[str, str]) -> list[str]:
+    """Return every text of the rows once, with the prompt of its column."""
     found = (
         prompts.get(name, "") + row[name]
         for row in rows
@@ -146,12 +164,17 @@ def judge(job: Job, path: Path, expected: Expected, bound: float) -> dict[str, A
     }
 
 
-def open_file(run: Run, path: Path, max_length: int, *, on_gpu: bool) -> Any:
-    """Open a GGUF file to read vectors; a text is read at once, as an encoder needs it."""
+def open_file(run: Run, path: Path, max_length: int, *, on_gpu: bool, ranks: bool = False) -> Any:
+    """Open a GGUF file to read vectors; a text is read at once, as an encoder needs it.
+
+    With `ranks` its head gives the score of a pair.
+    """
+    pooling = "RANK" if ranks else "UNSPECIFIED"
     try:
         return llama_cpp.Llama(
             str(path),
             embedding=True,
+            pooling_type=getattr(llama_cpp, f"LLAMA_POOLING_TYPE_{pooling}"),
             n_ctx=max_length,
             n_batch=max_length,
             n_ubatch=max_length,
@@ -168,11 +191,12 @@ def embed(llm: Any, text: str, max_length: int) -> Any:
     ids = llm.tokenize(text.encode(), special=True)
     if len(ids) > max_length:  # the last token of an encoder is a marker, which stays
         ids = [*ids[: max_length - 1], ids[-1]]
-    return np.asarray(_embed_tokens(llm, ids), dtype="float32")
+    found = read_tokens(llm, ids, llm.n_embd())
+    return found / max(float(np.linalg.norm(found)), 1e-12)
 
 
-def _embed_tokens(llm: Any, ids: Sequence[int]) -> Any:
-    """Return the unit vector that the file's own pooling gives these tokens."""
+def read_tokens(llm: Any, ids: Sequence[int], numbers: int) -> Any:
+    """Return the numbers that the file's own pooling gives these tokens."""
     llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(llm.ctx), True)
     batch = llama_cpp.llama_batch_init(len(ids), 0, 1)
     batch.n_tokens = len(ids)
@@ -185,5 +209,4 @@ def _embed_tokens(llm: Any, ids: Sequence[int]) -> Any:
     if failed:
         raise RuntimeError("llama.cpp could not read a text of the data")
     found: Any = llama_cpp.llama_get_embeddings_seq(llm.ctx, 0)
-    vector = np.ctypeslib.as_array(found, shape=(llm.n_embd(),)).astype("float32")
-    return vector / max(float(np.linalg.norm(vector)), 1e-12)
+    return np.ctypeslib.as_array(found, shape=(numbers,)).astype("float32")

@@ -26,7 +26,7 @@ LEAST_COSINE: Final = 0.999  # of a vector in 16 bits to that of the trained mod
 class Job:
     """One merge: from run/train/model, and its base if it is an adapter, to run/merged.
 
-    `loading` are the arguments of `vectors.load`, `dtype` the 16-bit type of the result.
+    `loading` are the arguments of the `load` of its kind, `dtype` the 16-bit type of the result.
     """
 
     run: Run
@@ -49,7 +49,7 @@ def write_merged(job: Job) -> None:
     model = _load(job)
     trained = vectors.encode(model, texts, vectors.DOCUMENT)
     if job.is_adapter:
-        _merge(run, model)
+        merge_adapter(run, model)
     model = model.to(getattr(torch, job.dtype))
     is_finite = all(torch.isfinite(weight).all() for weight in model.state_dict().values())
     run.ensure(is_finite, f"every weight is a finite number in {job.dtype}")
@@ -66,8 +66,8 @@ def write_merged(job: Job) -> None:
 def save(model: Any, base: Path, folder: Path) -> None:
     """Write a model as a folder; a `base` on the disk has files that transformers does not write.
 
-    Without `add_prefix_space`, llama.cpp's converter writes that the first word of a text has no
-    space before it, as the pieces of XLM-R's tokenizer do.
+    Of XLM-R's tokenizer llama.cpp's converter takes from two settings, which change no token here,
+    whether the first word of a text has a space before it, and whether several spaces are one.
     """
     model.save_pretrained(str(folder), create_model_card=False)
     for name in _CARRIED:
@@ -77,7 +77,8 @@ def save(model: Any, base: Path, folder: Path) -> None:
     if config["model_type"] == "xlm-roberta":
         path = folder / "tokenizer_config.json"
         settings = json.loads(path.read_text(encoding="utf-8"))
-        write_json(path, settings | {"add_prefix_space": True})
+        spaces = {"add_prefix_space": True, "clean_up_tokenization_spaces": True}
+        write_json(path, settings | spaces)
 
 
 def _load(job: Job) -> Any:
@@ -91,7 +92,7 @@ def _load(job: Job) -> Any:
     return model
 
 
-def _merge(run: Run, model: Any) -> None:
+def merge_adapter(run: Run, model: Any) -> None:
     """Merge the adapter into the weights of its base."""
     adapted = model[0].model
     layer: Any = next(module for module in adapted.modules() if hasattr(module, "lora_B"))

@@ -13,13 +13,21 @@ TEXTS = ("anchor", "positive", "negative")
 COLUMNS = (*TEXTS, "score")
 
 
-def make_vectors(group: Sequence[Turns], *, encoder: Any) -> list[dict[str, Any]]:
-    """Return the record of each row; its `input_ids` are the tokens of its longest text."""
+def make_vectors(
+    group: Sequence[Turns], *, encoder: Any, joined: bool = False
+) -> list[dict[str, Any]]:
+    """Return the record of each row; its `input_ids` are the tokens of its longest text.
+
+    Where texts are `joined` to the query, they are those of the query and the longest other.
+    """
     rows = [list_texts(turns) for turns in group]
     tokens = iter(encoder.encode_marked([text for row in rows for text in row]))
     records = []
     for turns, row in zip(group, rows, strict=True):
-        found: dict[str, Any] = {"input_ids": max((next(tokens) for _ in row), key=len)}
+        first, *others = [next(tokens) for _ in row]
+        longest = max(others, key=len)
+        ids = [*first, *longest] if joined else max(first, longest, key=len)
+        found: dict[str, Any] = {"input_ids": ids}
         found |= dict(zip(TEXTS, row, strict=False))
         if turns[-1][0] == "score":
             found["score"] = float(turns[-1][1])

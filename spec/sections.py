@@ -65,6 +65,7 @@ ObjectiveType = Literal[
     "rloo",
     "distill",
     "embed",
+    "rerank",
 ]
 TeacherQuantization = Literal["none", "nf4"]
 PreferenceLoss = Literal[
@@ -379,7 +380,8 @@ class Objective:
     another. `kto`: write what was rated good and avoid what was rated bad. `orpo`, `cpo`: learn
     answers and preferences at once. `simpo`: prefer answers by their mean log-probability. `grpo`,
     `rloo`: find answers that earn a reward. `distill`: predict as a larger model does. `embed`:
-    turn texts into vectors, so that those that belong together are close.
+    turn texts into vectors, so that those that belong together are close. `rerank`: score how well
+    a text matches a query.
     """
 
     type: ObjectiveType = "sft"
@@ -394,7 +396,8 @@ class Objective:
     answers and learn to give each next token the probability that a teacher gives it. `embed`: turn
     texts into vectors for search, close for texts that belong together; a pair is
     `data.columns.prompt` and `completion`, with `score` if it is scored, a triplet `prompt`,
-    `chosen` and `rejected`.
+    `chosen` and `rejected`. `rerank`: read a query and a text at once and score how well they
+    match, from the same data; an encoder gets one output for it.
     """
     loss_on: LossOn = "completion"
     """Which tokens are learned: those of every answer, those of the last answer of a conversation,

@@ -14,7 +14,7 @@ import pyarrow as pa
 from allpairspy import AllPairs
 from pyarrow import parquet
 
-from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts, gives_relevance
 from ftc.compiler.plan.search.space import SELECTIVE
 from ftc.spec.schema import fields as schema_fields
 from ftc.spec.sections import FileFormat, Form
@@ -89,6 +89,15 @@ REFUSED_BY: Mapping[str, Callable[[Mapping[str, str]], bool]] = {
         OBJECTIVES[case["objective"]].head == "scores"  # type: ignore[index]
         and case.get("export", "none") != "none"
     ),
+    "FTC571": lambda case: _compares(case) and case.get("export") in ("Q4_K_M", "adapter"),
+    "FTC573": lambda case: (
+        _compares(case)
+        and (
+            case.get("method") in ("qlora", "freeze")
+            or case.get("sharding", "").startswith("zero")
+            or case.get("recomputing") in ("2", "selective")
+        )
+    ),
     "FTC593": lambda case: (
         OBJECTIVES[case["objective"]].samples  # type: ignore[index]
         and case.get("sharding", "").startswith("zero3")
@@ -97,6 +106,11 @@ REFUSED_BY: Mapping[str, Callable[[Mapping[str, str]], bool]] = {
         case.get("method") in ("full", "freeze") and case.get("export") == "adapter"
     ),
 }
+
+
+def _compares(choices: Mapping[str, str]) -> bool:
+    """Whether sentence-transformers trains the model."""
+    return compares_texts(choices["objective"])  # type: ignore[arg-type]
 
 
 def _recomputes_too_finely(choices: Mapping[str, str]) -> bool:
@@ -151,7 +165,7 @@ def make_spec(case: Case) -> dict[str, Any]:
     count = 1 if case.sharding == "single" else 2
     spec: dict[str, Any] = {
         "name": case.name[:63].rstrip("-"),
-        "model": "./model",
+        "model": "./encoder" if gives_relevance(case.objective) else "./model",  # type: ignore[arg-type]
         "data": {"source": f"{case.form}.{case.format}", "max_length": 128},
         "objective": {"type": case.objective, **_needed(case.objective)},
         "method": {"type": case.method},
@@ -175,8 +189,10 @@ def make_spec(case: Case) -> dict[str, Any]:
     if case.export == "adapter":
         spec["export"] = {"adapter": True}
     elif case.export != "none":
-        # random weights hardly prefer one word to the next: what rounding moves can be the first
-        spec["export"] = {"types": [case.export], "verify": {"min_agreement": 0.5}}
+        spec["export"] = {"types": [case.export]}
+        if not compares_texts(case.objective):  # type: ignore[arg-type]
+            # random weights hardly prefer one word to the next: rounding can change the first
+            spec["export"]["verify"] = {"min_agreement": 0.5}
     return spec
 
 
@@ -220,6 +236,11 @@ _ROW: Mapping[Form, Callable[[int], dict[str, Any]]] = {
         "prompt": f"where is parcel {n}?",
         "completion": _pair(n)["chosen" if n % 2 else "rejected"],
         "label": bool(n % 2),
+    },
+    "scored": lambda n: {
+        "query": f"where is parcel {n}?",
+        "passage": _pair(n)["chosen" if n % 2 else "rejected"],
+        "score": n % 4 / 4,
     },
     "text": lambda n: {"text": f"the parcel {n} was laid on the shelf {n % 7}. " * 3},
 }

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.metrics import METRICS
+from ftc.compiler.knowledge.objectives import compares_texts
+from ftc.compiler.resolve.facts import Label
 from ftc.spec.message import Message
 
 _FEW_OF_LABEL = 5
@@ -25,6 +27,11 @@ def _spelling(name: str) -> str:
     return _JOINTS.sub("", name.casefold()).rstrip(".!")
 
 
+def _labels(case: Case) -> tuple[Label, ...]:
+    """Return the labels; none where texts are compared: texts and scores are no classes."""
+    return () if compares_texts(case.spec.objective.type) else case.data.labels
+
+
 @rule("FTC227", "rare-label", "warning", reads=("data",))
 def rare_label(case: Case) -> Iterator[Problem]:
     """What it is: A label has fewer than five rows.
@@ -35,7 +42,7 @@ def rare_label(case: Case) -> Iterator[Problem]:
 
     Use instead: {"data": "tickets-with-that-label-merged-into-other.csv"}
     """
-    rare = [label for label in case.data.labels if label.rows < _FEW_OF_LABEL]
+    rare = [label for label in _labels(case) if label.rows < _FEW_OF_LABEL]
     if rare:
         first = min(rare, key=lambda label: (label.rows, label.name))
         yield problem(
@@ -58,8 +65,8 @@ def single_label(case: Case) -> Iterator[Problem]:
 
     Use instead: {"data": "all-intents.csv"}
     """
-    if len(case.data.labels) == 1:
-        yield problem("/data/source", label=case.data.labels[0].name)
+    if len(_labels(case)) == 1:
+        yield problem("/data/source", label=_labels(case)[0].name)
 
 
 @rule("FTC232", "stratify-without-labels", "error", reads=("data",))
@@ -107,7 +114,7 @@ def contradicting_labels(case: Case) -> Iterator[Problem]:
     """
     data = case.data
     share = data.conflicting_rows / max(1, data.usable_rows)
-    if data.labels and data.conflicting_rows >= _CONFLICT_ROWS and share >= _CONFLICT_SHARE:
+    if _labels(case) and data.conflicting_rows >= _CONFLICT_ROWS and share >= _CONFLICT_SHARE:
         yield problem("/data/source", count=data.conflicting_rows)
 
 
@@ -123,7 +130,7 @@ def labels_spelt_two_ways(case: Case) -> Iterator[Problem]:
     Use instead: {"data": "tickets-with-refund.csv"}
     """
     by_spelling: dict[str, list[str]] = {}
-    for label in case.data.labels:
+    for label in _labels(case):
         by_spelling.setdefault(_spelling(label.name), []).append(label.name)
     alike = [names for key, names in by_spelling.items() if key and len(names) > 1]
     if alike:
@@ -147,7 +154,7 @@ def dominating_label(case: Case) -> Iterator[Problem]:
 
     Use instead: {"data": "fraud-one-in-five.csv"}
     """
-    labels = case.data.labels
+    labels = _labels(case)
     if len(labels) < 2:  # noqa: PLR2004 - one label alone is FTC228
         return
     most, total = max(labels, key=lambda label: label.rows), sum(label.rows for label in labels)
@@ -168,7 +175,7 @@ def numbered_labels(case: Case) -> Iterator[Problem]:
     Use instead: {"data": {"source": "banking77.csv", "columns": {"prompt": "text",
      "completion": "label_name"}}}
     """
-    names = {label.name for label in case.data.labels}
+    names = {label.name for label in _labels(case)}
     if len(names) > 1 and names == {str(number) for number in range(len(names))}:
         yield problem(
             "/data/columns/completion"

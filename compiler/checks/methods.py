@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.module_names import ModuleNames, find_module_names
-from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
 from ftc.compiler.plan.method.adapter import matched
 from ftc.compiler.resolve.patterns import SlowPatternError, match_texts
 
@@ -227,6 +227,7 @@ def parts_without_names(case: Case) -> Iterator[Problem]:
     """
     method, model = case.spec.method, case.model
     known = model.shape is not None and find_module_names(model.architecture) is not None
+    known = known or compares_texts(case.spec.objective.type)  # FTC573 refuses both
     if known or not (method.type == "freeze" or (method.also_train and method.type != "full")):
         return
     yield problem(

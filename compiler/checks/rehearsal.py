@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.architecture import is_convertible
-from ftc.compiler.knowledge.objectives import gives_vectors
+from ftc.compiler.knowledge.objectives import compares_texts
 from ftc.compiler.knowledge.rehearsed import find_rehearsed
 
 
@@ -22,7 +22,7 @@ def family_stopped_in_rehearsal(case: Case) -> Iterator[Problem]:
     Use instead: {"model": "org/a-family-that-stops", "export": []}
     """
     known = find_rehearsed(case.model.architecture, case.model.shape)
-    writes = not gives_vectors(case.spec.objective.type)
+    writes = not compares_texts(case.spec.objective.type)
     if writes and case.spec.export.types and known is not None and known.stage is not None:
         yield problem(
             "/export/types",
@@ -45,7 +45,7 @@ def family_never_rehearsed(case: Case) -> Iterator[Problem]:
     Use instead: {"model": "Qwen/Qwen2.5-7B-Instruct", "export": ["Q4_K_M"]}
     """
     name = case.model.architecture
-    writes = not gives_vectors(case.spec.objective.type)  # no rehearsal compares vectors
+    writes = not compares_texts(case.spec.objective.type)  # no rehearsal compares vectors
     known = find_rehearsed(name) is not None
     if writes and case.spec.export.types and is_convertible(name) and not known:
         yield problem("/export/types", name=name)

@@ -6,7 +6,7 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.objectives import gives_vectors
+from ftc.compiler.knowledge.objectives import compares_texts
 from ftc.compiler.knowledge.tokenizer_classes import find_class_steps, find_loaded_class
 from ftc.runtime.round_trip import SEPARATORS
 
@@ -93,7 +93,7 @@ def tokenizer_without_end(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "./tokenizer-with-eos"}
     """
-    writes = not gives_vectors(case.spec.objective.type)
+    writes = not compares_texts(case.spec.objective.type)
     if writes and case.tokenizer.exact and case.tokenizer.eos is None:
         yield problem("/model/id")
 

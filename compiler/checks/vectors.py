@@ -1,4 +1,4 @@
-"""The rules about embedding models (FTC249, FTC571 to FTC575)."""
+"""The rules about embedding models and rerankers (FTC249, FTC571 to FTC576, FTC578, FTC579)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator, Mapping
@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.objectives import gives_vectors
+from ftc.compiler.knowledge.encoders import is_encoder, scoring_class
+from ftc.compiler.knowledge.objectives import compares_texts, gives_relevance, gives_vectors
 from ftc.spec.pointer import split
 
 #: The types whose rounding has a bound in `runtime/vector_files.py`.
@@ -26,6 +27,8 @@ _READ: Final[Mapping[str, tuple[Any, ...]]] = {
     "/data/sources": (None, ()),
     "/data/streaming": (False,),
 }
+#: Encoders whose files give the scores of their scoring class.
+_HEADS_IN_GGUF: Final = ("XLMRobertaModel",)
 _E5_PROMPTS: Final = {"query_prompt": "query: ", "document_prompt": "passage: "}
 
 
@@ -33,8 +36,8 @@ _E5_PROMPTS: Final = {"query_prompt": "query: ", "document_prompt": "passage: "}
 def one_score_for_all(case: Case) -> Iterator[Problem]:
     """What it is: All pairs of the data have the same score.
 
-    Why it matters: The loss compares pairs of different scores. Without a difference there is
-    nothing to compare, and the model stays as it is.
+    Why it matters: An embedding model learns from pairs of different scores and stays as it is. A
+    reranker learns to give every text the same score.
 
     Example: {"objective": "embed", "data": "pairs-that-all-have-score-1.csv"}
 
@@ -47,17 +50,17 @@ def one_score_for_all(case: Case) -> Iterator[Problem]:
 
 @rule("FTC571", "type-without-cosine-bound", "error", reads=(), fix_safety="unsafe")
 def type_without_cosine_bound(case: Case) -> Iterator[Problem]:
-    """What it is: A GGUF file of an embedding model is requested in a type that is not verified.
+    """What it is: A GGUF file of vectors or scores is requested in a type that is not verified.
 
-    Why it matters: The export compares the vectors of each file with those of the trained model,
-    and only for 16 bits and 8 bits is it known how close they must be. A separate adapter has no
-    vectors.
+    Why it matters: The export compares the vectors or scores of each file with those of the trained
+    model, and only for 16 bits and 8 bits is it known how close they must be. A separate adapter
+    has none.
 
     Example: {"objective": "embed", "export": ["Q4_K_M"]}
 
     Use instead: {"objective": "embed", "export": ["Q8_0"]}
     """
-    if not gives_vectors(case.spec.objective.type):
+    if not compares_texts(case.spec.objective.type):
         return
     types = case.spec.export.types
     for index, kind in enumerate(types):
@@ -70,16 +73,16 @@ def type_without_cosine_bound(case: Case) -> Iterator[Problem]:
 
 @rule("FTC572", "bound-of-tokens", "error", reads=())
 def bound_of_tokens(case: Case) -> Iterator[Problem]:
-    """What it is: A bound of `export.verify` is set, and the objective trains an embedding model.
+    """What it is: A bound of `export.verify` is set, and the objective is `embed` or `rerank`.
 
     Why it matters: These bounds are about the next token, which such a model does not predict. Its
-    files are compared by the cosine of their vectors.
+    files are compared by their vectors or scores.
 
     Example: {"objective": "embed", "export": {"types": ["F16"], "verify": {"max_divergence": 0.1}}}
 
     Use instead: {"objective": "embed", "export": ["F16"]}
     """
-    if gives_vectors(case.spec.objective.type):
+    if compares_texts(case.spec.objective.type):
         for pointer in sorted(case.spec.said):
             if pointer.startswith("/export/verify/"):
                 fix = ({"op": "remove", "path": pointer},)
@@ -90,15 +93,15 @@ def bound_of_tokens(case: Case) -> Iterator[Problem]:
 def setting_without_vectors(case: Case) -> Iterator[Problem]:
     """What it is: The spec sets what the scripts do for a language model only.
 
-    Why it matters: An embedding model is trained by sentence-transformers, as a whole or by LoRA,
-    on one process or by DDP. It has no quantized base, no partly frozen layers, no sharded weights,
-    and its rows come from one source of files.
+    Why it matters: Embedding models and rerankers are trained by sentence-transformers, as a whole
+    or by LoRA, on one process or by DDP. There is no quantized base, no partly frozen layers, no
+    sharded weights, and the rows come from one source of files.
 
     Example: {"objective": "embed", "method": "qlora"}
 
     Use instead: {"objective": "embed", "method": "lora"}
     """
-    if not gives_vectors(case.spec.objective.type):
+    if not compares_texts(case.spec.objective.type):
         return
     for pointer, values in _READ.items():
         value = reduce(getattr, split(pointer), case.spec)
@@ -148,3 +151,58 @@ def step_of_equal_documents(case: Case) -> Iterator[Problem]:
     is_told_apart = gives_vectors(case.spec.objective.type) and case.data.form != "scored"
     if is_told_apart and 0 < documents < rows:
         yield problem("/training/global_batch", rows=rows, documents=documents)
+
+
+@rule("FTC576", "one-text-for-all", "error", reads=("data",))
+def one_text_for_all(case: Case) -> Iterator[Problem]:
+    """What it is: A reranker is to learn from pairs, and all of them have the same text.
+
+    Why it matters: Each query needs a text that does not belong to it, which is drawn from the
+    other rows. Here is none.
+
+    Example: {"objective": "rerank", "data": "questions-about-one-article.csv"}
+
+    Use instead: {"objective": "rerank", "data": "questions-about-many-articles.csv"}
+    """
+    draws = gives_relevance(case.spec.objective.type) and case.data.form == "prompt_completion"
+    if draws and len(case.data.labels) == 1:
+        yield problem("/data/source", rows=case.data.usable_rows)
+
+
+@rule("FTC578", "reranker-without-encoder", "error", reads=("model",))
+def reranker_without_encoder(case: Case) -> Iterator[Problem]:
+    """What it is: The model of a reranker is no encoder that ftc knows.
+
+    Why it matters: The scripts train the class with one score of BERT, RoBERTa, XLM-R and
+    ModernBERT. Rerankers that are causal models answer `yes` or `no` in a prompt of their own, or
+    have a head that llama.cpp reads as those two words, as with `Qwen3ForSequenceClassification`.
+
+    Example: {"model": "Qwen/Qwen3-Reranker-0.6B", "objective": "rerank"}
+
+    Use instead: {"model": "BAAI/bge-reranker-v2-m3", "objective": "rerank"}
+    """
+    name = case.model.architecture
+    if gives_relevance(case.spec.objective.type) and not is_encoder(name):
+        yield problem("/model/id", architecture=name)
+
+
+@rule("FTC579", "head-lost-in-gguf", "error", reads=("model",), fix_safety="unsafe")
+def head_lost_in_gguf(case: Case) -> Iterator[Problem]:
+    """What it is: A GGUF file of a reranker is requested, and llama.cpp does not have its head.
+
+    Why it matters: The converter leaves out the pooler of `BertForSequenceClassification`: it ends
+    without an error, and the file gives wrong scores. For the other classes no file is known to
+    give the same scores; only those of `XLMRobertaForSequenceClassification` do.
+
+    Example: {"model": "cross-encoder/ms-marco-MiniLM-L6-v2", "objective": "rerank", "export":
+     ["F16"]}
+
+    Use instead: {"model": "BAAI/bge-reranker-base", "objective": "rerank", "export": ["F16"]}
+    """
+    name = case.model.architecture
+    if not (gives_relevance(case.spec.objective.type) and is_encoder(name)):
+        return
+    if case.spec.export.types and name not in _HEADS_IN_GGUF:
+        lost = "pooler" if name == "BertModel" else ""
+        fix = (put("/export/types", []),)
+        yield problem("/export/types", message=lost, fix=fix, architecture=scoring_class(name))

@@ -77,6 +77,13 @@ def make_shape(name: str, entry: Any, config: Mapping[str, object]) -> Shape | N
     return None if sizes is None else _shape(name, entry, config, sizes)
 
 
+def count_tensors(
+    entry: Any, config: Mapping[str, object], tensors: Sequence[Sequence[str]]
+) -> int:
+    """Return the weights of some tensors of a model that an entry describes."""
+    return _volume(tensors, _sizes(entry, config) or {})
+
+
 def linear_sides(architecture: str) -> Mapping[str, tuple[str, str]]:
     """Return what each linear module's input and output are called in the table."""
     entry = _table().get(architecture)

@@ -2,7 +2,8 @@
 
 The table has the formula of each class as `architectures.json` has it, without an output head:
 only the vectors are used. `also` are classes of the same weights with a head, which is left out,
-and `first_position` the number of the first token's position.
+and `first_position` the number of the first token's position. `scoring` is the class that gives a
+score, with the tensors that it has in addition.
 """
 
 import json
@@ -12,20 +13,38 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from ftc.compiler.knowledge.architecture import make_shape
+from ftc.compiler.knowledge.architecture import count_tensors, make_shape
 from ftc.compiler.knowledge.shape import Shape
 
 _PATH: Final = files("ftc.compiler.knowledge") / "encoders.json"
 
 
-def read_encoder(config: Mapping[str, object]) -> Shape | None:
-    """Apply the table's formula to a `config.json`; None if no entry describes this model."""
-    name = _name(config)
+def read_encoder(config: Mapping[str, object], *, scores: bool = False) -> Shape | None:
+    """Apply the table's formula to a `config.json`; None if no entry describes this model.
+
+    With `scores` the shape is that of the class that gives one score, whether the weights have its
+    head or not.
+    """
+    name = _name(config, scores=scores)
     if name is None:
         return None
     entry = _table()[name]
     shape = make_shape(name, entry, config)
-    return shape and replace(shape, context_tokens=shape.context_tokens - entry["first_position"])
+    if shape is None:
+        return None
+    head = count_tensors(entry, config, entry["scoring"]["tensors"]) if scores else 0
+    return replace(
+        shape,
+        context_tokens=shape.context_tokens - entry["first_position"],
+        parameters=shape.parameters + head,
+        head_parameters=head,
+        tied=shape.tied and not scores,
+    )
+
+
+def scoring_class(architecture: str) -> str:
+    """Return the class that gives a score with the layers of an encoder of the table."""
+    return str(_table()[architecture]["scoring"]["class"])
 
 
 def is_encoder(architecture: str) -> bool:
@@ -43,10 +62,14 @@ def headless(shape: Shape) -> Shape:
     )
 
 
-def _name(config: Mapping[str, object]) -> str | None:
+def _name(config: Mapping[str, object], *, scores: bool) -> str | None:
     names = config.get("architectures")
     if isinstance(names, list) and names:
-        return next((k for k, e in _table().items() if names[0] in (k, *e["also"])), None)
+        for name, entry in _table().items():
+            scoring = [entry["scoring"]["class"]] if scores else []
+            if names[0] in (name, *entry["also"], *scoring):
+                return name
+        return None
     model_type = config.get("model_type")
     return next((k for k, e in _table().items() if e["model_type"] == model_type), None)
 

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from ftc.spec.sections import Form, ObjectiveType
 
-Head = Literal["tokens", "scores", "vectors"]
+Head = Literal["tokens", "scores", "vectors", "relevance"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,12 +19,12 @@ class Objective:
     """One entry.
 
     `script` names its template. `forms` are the forms of rows that it trains on, in the order in
-    which they are tried. `head` is the model's output: the next token, scores, or one vector of a
-    text. `sequences` is the number of token sequences per row in a pass. `packs`: its trainer
-    accepts packed rows. `splits`: a row that is too long is split into pieces, not cut. `plain`:
-    its texts are read without a chat template. `samples`: training generates answers. `rewards`:
-    they are rewarded. `trainer` begins the names of TRL's classes where objectives share a
-    template.
+    which they are tried. `head` is the model's output: the next token, scores, one vector of a
+    text, or the relevance of a text to a query. `sequences` is the number of token sequences per
+    row in a pass. `packs`: its trainer accepts packed rows. `splits`: a row that is too long is
+    split into pieces, not cut. `plain`: its texts are read without a chat template. `samples`:
+    training generates answers. `rewards`: they are rewarded. `trainer` begins the names of TRL's
+    classes where objectives share a template.
     """
 
     title: str
@@ -130,9 +130,27 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         sequences=2,
         plain=True,
     ),
+    "rerank": Objective(
+        title="a reranker",
+        script="rerank",
+        forms=("preference", "scored", "prompt_completion"),
+        head="relevance",
+        sequences=2,
+        plain=True,
+    ),
 }
 
 
 def gives_vectors(objective: ObjectiveType) -> bool:
     """Tell whether the model gives one vector of a text."""
     return OBJECTIVES[objective].head == "vectors"
+
+
+def gives_relevance(objective: ObjectiveType) -> bool:
+    """Tell whether the model reads a query and a text at once, and says how well they match."""
+    return OBJECTIVES[objective].head == "relevance"
+
+
+def compares_texts(objective: ObjectiveType) -> bool:
+    """Tell whether sentence-transformers trains the model: texts are compared, none is written."""
+    return gives_vectors(objective) or gives_relevance(objective)

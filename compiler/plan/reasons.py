@@ -83,6 +83,8 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "class_weights.uneven": "the most common label has {ratio} times the rows of the rarest; with "
     "weights all labels count the same",
     "metric.rewards": "how often the better of two answers gets the higher reward, and by how much",
+    "metric.relevance": "evaluate.py measures how the model ranks what BM25 finds, beside BM25 and "
+    "the base",
     "metric.vectors": "evaluate.py measures nDCG@10, MRR@10 and recall@10, beside BM25 and the "
     "base",
     "pooling.encoder": "where the model has no modules.json: an encoder's tokens see the whole "

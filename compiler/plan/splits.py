@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ftc.compiler.knowledge.objectives import OBJECTIVES, gives_vectors
+from ftc.compiler.knowledge.objectives import OBJECTIVES, gives_relevance, gives_vectors
 from ftc.compiler.plan.batch.lengths import share_above
 from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
 from ftc.compiler.plan.objective.sampling import find_rewards
@@ -69,6 +69,8 @@ def decide_metric(spec: Spec, data: DataFacts) -> Decision[Metric]:
             return "none", Because(key="metric.rewards")
         if gives_vectors(spec.objective.type):
             return "none", Because(key="metric.vectors")
+        if gives_relevance(spec.objective.type):
+            return "none", Because(key="metric.relevance")
         if spec.objective.type == "classification":
             return "macro_f1", Because(key="metric.classes", values={"labels": len(data.labels)})
         if OBJECTIVES[spec.objective.type].rewards:

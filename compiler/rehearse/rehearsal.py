@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from ftc.compiler.knowledge.objectives import OBJECTIVES, gives_vectors
+from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
 from ftc.compiler.pipeline import Outcome, compile_bundle, write
 from ftc.compiler.rehearse.bundle_run import (
     BundleRun,
@@ -88,10 +88,10 @@ def _run(outcome: Outcome, course: Course) -> None:
         outcome.document, spec=spec, plan=outcome.plan, data=facts.data, folder=course.folder
     )
     with course.stage("miniature") as result:
-        if gives_vectors(spec.objective.type):
+        if compares_texts(spec.objective.type):
             raise StageFailed(
-                "a rehearsal of an embedding model is not supported: compile the spec with a small"
-                " model and `data.max_rows`, and start its run.sh"
+                "a rehearsal of an embedding model or a reranker is not supported: compile the spec"
+                " with a small model and `data.max_rows`, and start its run.sh"
             )
         trusted = spec.model.trust_remote_code
         sizes = make_miniature(place, course.folder / "model", course.log, trusted=trusted)

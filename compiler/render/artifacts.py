@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ftc.compiler.knowledge.objectives import OBJECTIVES, gives_vectors
+from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
 from ftc.compiler.render.accelerate import accelerate_config
 from ftc.compiler.render.deepspeed import deepspeed_config
 from ftc.compiler.render.engine import engine_config
@@ -81,8 +81,8 @@ def _by_output(name: str) -> Callable[[BundleSource], str]:
 
 
 def _exporter(source: BundleSource) -> str:
-    """Return the template of export.py: vectors are verified in another way than tokens."""
-    return "export_vectors.py.j2" if gives_vectors(source.spec.objective.type) else "export.py.j2"
+    """Return the template of export.py: texts that are compared are verified in another way."""
+    return "export_texts.py.j2" if compares_texts(source.spec.objective.type) else "export.py.j2"
 
 
 def _trainer(source: BundleSource) -> str:
@@ -249,7 +249,7 @@ ARTIFACTS: Final = (
         about="runs the result in Ollama",
         text=lambda source, _: write_modelfile(source),
         data=modelfile_data,
-        when=lambda uses: uses.gguf and not uses.vectors,
+        when=lambda uses: uses.gguf and not uses.texts,
     ),
     Artifact(
         name="Modelfile.adapter",

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from ftc.compiler.knowledge.converter import hides_rotation
 from ftc.compiler.knowledge.gguf_types import wants_matrix
-from ftc.compiler.knowledge.objectives import OBJECTIVES, gives_vectors
+from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts, gives_relevance
 from ftc.compiler.knowledge.ollama_templates import find_ollama_family
 from ftc.compiler.knowledge.wrappers import wrapper_named
 from ftc.compiler.plan.memory.passes import NEEDS
@@ -41,7 +41,7 @@ def find_uses(source: BundleSource) -> Uses:
         **_teacher_uses(source),
         **_training_uses(source),
         **_score_uses(source),
-        **_vector_uses(source),
+        **_text_uses(source),
         **_launch_uses(source),
         **_tracking_uses(source),
         **_metric_uses(source),
@@ -121,8 +121,8 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
     validation, test = decided.validation_rows.value > 0, decided.test_rows.value > 0
     stratify = decided.stratify.value and form not in ("text", "preference")
     closes = facts.tokenizer.closes_answer is not False
-    classes, vectors = spec.objective.type == "classification", gives_vectors(spec.objective.type)
-    compared = form in ("preference", "feedback") and not vectors
+    classes, texts = spec.objective.type == "classification", compares_texts(spec.objective.type)
+    compared = form in ("preference", "feedback") and not texts
     return {
         **_reading_uses(parts),
         "hub_data": any(on_hub),
@@ -140,13 +140,13 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
         "form_pairs": "prompt_completion" in forms,
         "form_instruction": "instruction" in forms,
         "form_text": form == "text",
-        "pairs": form == "preference" and not vectors,
+        "pairs": form == "preference" and not texts,
         "compared": compared,
         "system": spec.data.system is not None and form != "text" and not classes,
         "template": renders_template(source),
         "conversations": renders_template(source) and not compared,
         "plain_answers": not (
-            renders_template(source) or compared or classes or vectors or form == "text"
+            renders_template(source) or compared or classes or texts or form == "text"
         ),
         "append_eos": not closes,
         "closes": renders_template(source) and not closes,
@@ -271,7 +271,7 @@ def _order_uses(source: BundleSource) -> dict[str, bool]:
     by_token = OBJECTIVES[spec.objective.type].packs or spec.objective.type == "distill"
     distributed = decided.world.value > 1
     averaged = decided.validation_rows.value > 0 and spec.objective.type != "classification"
-    alone = rewarded(spec) or gives_vectors(spec.objective.type)
+    alone = rewarded(spec) or compares_texts(spec.objective.type)
     mean_loss = averaged and not alone and (by_token or distributed)
     return {
         "group_by_length": decided.group_by_length.value,
@@ -334,7 +334,7 @@ def _score_uses(source: BundleSource) -> dict[str, bool]:
         "wrapped_by_trainer": (
             spec.method.type in ("lora", "qlora")
             and spec.objective.type != "classification"
-            and not gives_vectors(spec.objective.type)
+            and not compares_texts(spec.objective.type)
         ),
         "cast_adapter": spec.method.type == "qlora"
         and not decided.sharding.value.startswith("zero"),
@@ -345,13 +345,17 @@ def _score_uses(source: BundleSource) -> dict[str, bool]:
     }
 
 
-def _vector_uses(source: BundleSource) -> dict[str, bool]:
-    """Return the choices of an embedding model."""
-    vectors, form = gives_vectors(source.spec.objective.type), source.facts.data.form
+def _text_uses(source: BundleSource) -> dict[str, bool]:
+    """Return the choices of an embedding model or a reranker."""
+    texts, form = compares_texts(source.spec.objective.type), source.facts.data.form
+    relevance = gives_relevance(source.spec.objective.type)
     return {
-        "vectors": vectors,
+        "texts": texts,
+        "vectors": texts and not relevance,
+        "relevance": relevance,
+        "headed": relevance or OBJECTIVES[source.spec.objective.type].head == "scores",
         "pooling_said": source.spec.objective.pooling != "auto",
-        "triplets": vectors and form == "preference",
+        "triplets": texts and form == "preference",
         "scored_pairs": form == "scored",
     }
 
@@ -408,7 +412,7 @@ def renders_template(source: BundleSource) -> bool:
 
     All forms except plain text are, if the tokenizer has a template. A tokenizer whose files could
     not be read is assumed to have one, because conversations need it. A classification uses only
-    the text, as transformers' pipeline does, and so do vectors.
+    the text, as transformers' pipeline does, and so do vectors and rerankers.
     """
     tokenizer, form = source.facts.tokenizer, source.facts.data.form
     if form == "text" or OBJECTIVES[source.spec.objective.type].plain:

@@ -5,9 +5,15 @@ from ftc.compiler.render.values import Word
 
 
 def form_words(uses: Uses) -> dict[str, Word]:
-    """Return the functions that read a row, make records, and count and cut those of a pair."""
+    """Return the functions that read a row, make records, and count and cut those of a pair.
+
+    Of texts that are compared, also the modules that merge and verify the model.
+    """
     whole = "whole_" if uses.reward_model else ""
     words = {"read": _name_reader(uses), "make": _name_maker(uses)}
+    if uses.texts:
+        kind = "relevance" if uses.relevance else "vector"
+        words |= {"merging": f"{kind}_merging", "judging": f"{kind}_files"}
     if uses.pairs:
         words |= {"count_pair": f"count_{whole}pair", "whole": str(uses.reward_model)}
     if uses.compared and uses.truncate:
@@ -47,7 +53,7 @@ def _name_reader(uses: Uses) -> str:
 def _name_maker(uses: Uses) -> str:
     if uses.classes:
         return "make_classes"
-    if uses.vectors:
+    if uses.texts:
         return "make_vectors"
     if uses.form_text:
         return "make_texts"

@@ -13,7 +13,7 @@ def _answers(uses: Uses) -> bool:
 
 def _measures(uses: Uses) -> bool:
     """Return whether the model gives numbers, and no text."""
-    return uses.scores or uses.vectors
+    return uses.scores or uses.texts
 
 
 def _is_from_hub(uses: Uses) -> bool:
@@ -31,7 +31,7 @@ PASSAGES: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "pip_plain": lambda uses: not uses.converted,
     "ask_reward": lambda uses: uses.reward_model,
     "ask_label": lambda uses: uses.classes,
-    "ask_vectors": lambda uses: uses.vectors,
+    "ask_texts": lambda uses: uses.texts,
     "ask_question": lambda uses: not _measures(uses) and _answers(uses) and not uses.vision,
     "ask_image": lambda uses: uses.vision,
     "ask_text": lambda uses: not _measures(uses) and not _answers(uses),

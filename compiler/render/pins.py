@@ -46,7 +46,7 @@ _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "deepspeed": lambda uses: uses.deepspeed,
     "llama-cpp-python": lambda uses: uses.converted,
     "gguf": lambda uses: uses.converted,
-    "sentence-transformers": lambda uses: uses.vectors,
+    "sentence-transformers": lambda uses: uses.texts,
     "lm-eval": lambda uses: uses.harness,
     # with pillow, which it needs; transformers' processors of images use both
     "torchvision": lambda uses: uses.vision,

@@ -155,8 +155,11 @@ class Uses:
     weighed_labels: bool
     best_class_metric: bool
     padless: bool
-    # an embedding model
+    # texts that are compared, by an embedding model or a reranker
+    texts: bool
     vectors: bool
+    relevance: bool
+    headed: bool
     pooling_said: bool
     triplets: bool
     scored_pairs: bool

@@ -332,7 +332,7 @@ class DataFacts:
     `faults` says why rows are malformed. `lost_rows` hold U+FFFD, `control_rows` a control
     character. `prompts` counts the distinct prompts, `largest_prompt_rows` the rows of the most
     frequent one, `conflicting_rows` those whose prompt came before with another answer.
-    `documents` counts the distinct texts that an embedding model finds, in the sampled rows.
+    `documents` counts the distinct texts that embedding models and rerankers find, in sampled rows.
     `languages` maps codes to their share of the sampled rows whose language shows, most first.
     `round_trip` says what some of the rows lose when the tokenizer encodes and decodes them, as
     transformers loads it; its second tokenizer is `tokenizer.json` as saved. None: not tried.

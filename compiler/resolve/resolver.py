@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ftc.compiler.knowledge.objectives import OBJECTIVES, gives_vectors
+from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
 from ftc.compiler.resolve.data.facts import resolve_data
 from ftc.compiler.resolve.facts import (
     DataFacts,
@@ -73,8 +73,8 @@ def section_hashes(spec: Spec) -> Mapping[str, str]:
         "revision": spec.model.revision,
         "trust_remote_code": spec.model.trust_remote_code,
     }
-    if gives_vectors(spec.objective.type):
-        model["head"] = "vectors"
+    if compares_texts(spec.objective.type):
+        model["head"] = OBJECTIVES[spec.objective.type].head
     tokenizer: dict[str, Any] = {"model": model, "chat_template": spec.model.chat_template}
     if spec.model.new_tokens:
         tokenizer["new_tokens"] = spec.model.new_tokens

@@ -46,6 +46,8 @@ CASES: tuple[tuple[Mapping[str, Any], tuple[str, ...]], ...] = (
     ({"model": "Qwen/Qwen2.5-0.5B-Instruct", "method": "lora", "hardware": "RTX 4070",
       "objective": {"type": "distill", "teacher": "Qwen/Qwen2.5-7B-Instruct"}},
      ("a teacher in 4 bits",)),
+    ({"model": LLAMA, "method": "full", "hardware": "RTX 4090", "objective": "embed",
+      "data": {"max_length": 512}, "export": ["F16"]}, ("LoRA instead of a full fine-tune",)),
 )  # fmt: skip
 
 

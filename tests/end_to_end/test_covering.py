@@ -30,6 +30,17 @@ from tests.end_to_end.process import ROOT, compile_spec, environment, run
 from tests.end_to_end.warm import warm_interpreter
 from tests.test_properties import CONFIG, write_model
 
+#: Of an XLM-R, whose head llama.cpp has.
+ENCODER: dict[str, Any] = {
+    "architectures": ["XLMRobertaModel"],
+    "model_type": "xlm-roberta",
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "max_position_embeddings": 514,
+    "type_vocab_size": 1,
+}
 ALLOWED = tuple(allowed())
 REFUSED = tuple(refused())
 
@@ -48,6 +59,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
     folder = tmp_path_factory.mktemp("covering")
     write_model(folder / "model", CONFIG)
     write_model(folder / "teacher", {**CONFIG, "num_hidden_layers": 3})
+    write_model(folder / "encoder", ENCODER)
     write_data(folder)
     errors = {}
     for number, case in enumerate((*ALLOWED, *REFUSED)):
@@ -97,11 +109,24 @@ def warm() -> Iterator[Path]:
         yield clients
 
 
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory, sdist: Path) -> Path:
+    """Write a miniature XLM-R."""
+    folder = tmp_path_factory.mktemp("encoder")
+    module = "tests.end_to_end.build_encoders"
+    ended = run(sys.executable, "-m", module, sdist, f"xlm-roberta={folder / 'model'}", cwd=ROOT)
+    assert ended.code == 0, ended.said
+    return folder / "model"
+
+
 @pytest.mark.prove_all
 @pytest.mark.parametrize("case", running(), ids=lambda case: case.name)
-def test_a_case_runs(case: Case, model: Path, sdist: Path, warm: Path, tmp_path: Path) -> None:
+def test_a_case_runs(  # noqa: PLR0917 - fixtures
+    case: Case, model: Path, encoder: Path, sdist: Path, warm: Path, tmp_path: Path
+) -> None:
     """The whole bundle ends well on two cores; `run.sh` holds every post-condition."""
     (tmp_path / "model").symlink_to(model)
+    (tmp_path / "encoder").symlink_to(encoder)
     write_data(tmp_path)
     bundle = compile_spec(tmp_path, make_spec(case))
     path = os.pathsep.join((str(warm), environment()["PATH"]))

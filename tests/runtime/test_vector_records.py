@@ -39,6 +39,19 @@ def test_each_form_has_its_columns() -> None:
     assert second["score"] == 0.5
 
 
+def test_joined_texts_are_as_long_as_the_longest_pair() -> None:
+    """The query is read with each of the others, so that its tokens count once more."""
+    triplet = read_pair(
+        {"q": "one two", "p": "one", "n": "one two three"}, chosen="p", rejected="n", prompt="q"
+    )
+    assert not isinstance(triplet, str)
+    [joined] = make_vectors([triplet], encoder=Words(), joined=True)
+    [alone] = make_vectors([triplet], encoder=Words())
+
+    assert len(joined["input_ids"]) == 5
+    assert len(alone["input_ids"]) == 3
+
+
 def test_a_query_of_several_turns_is_one_text() -> None:
     """It has a line for each."""
     turns = (("system", "be brief"), ("user", "where?"), ("assistant", "here"))

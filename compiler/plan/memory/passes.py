@@ -53,6 +53,7 @@ NEEDS: Final[Mapping[ObjectiveType, Needs]] = {
     "rloo": Needs(policy_passes=1, reference_passes=1),  # the old log-probabilities, at each step
     "distill": Needs(head="divergence"),
     "embed": Needs(head="scores", policy_passes=1),  # GradCache's first pass, of the whole batch
+    "rerank": Needs(head="scores"),
 }
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ftc.compiler.knowledge.architecture import keeps_packed_rows_apart
-from ftc.compiler.knowledge.objectives import OBJECTIVES, gives_vectors
+from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
 from ftc.compiler.plan.batch.lengths import round_up
 from ftc.compiler.plan.batch.sizes import (
     Arrangement,
@@ -69,7 +69,7 @@ def sorts_rows(spec: Spec) -> bool:
 
     Trainers that compare or sample answers have their own sampler of rows.
     """
-    compares = spec.objective.type in PAIRING or gives_vectors(spec.objective.type)
+    compares = spec.objective.type in PAIRING or compares_texts(spec.objective.type)
     return not compares and not samples(spec)
 
 
@@ -229,7 +229,7 @@ def _packed(tried: _Tried, packing: Decision[Packing]) -> tuple[Frame, Search, P
 def _decide_grouping(padded: _Tried) -> tuple[Decision[bool], _Tried]:
     """Group rows by length where steps of random rows would have too much padding."""
     first, written = padded.frame, padded.frame.spec.training.group_by_length
-    if first.spec.objective.type in PAIRING or gives_vectors(first.spec.objective.type):
+    if first.spec.objective.type in PAIRING or compares_texts(first.spec.objective.type):
         return derived(False, "grouping.comparing"), padded
     if samples(first.spec):
         return derived(False, "grouping.sampling"), padded

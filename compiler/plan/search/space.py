@@ -9,7 +9,7 @@ from typing import Final
 
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.knowledge.liger import has_liger_kernels
-from ftc.compiler.knowledge.objectives import OBJECTIVES, gives_vectors
+from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
 from ftc.compiler.plan.batch.sizes import Arrangement, Batch
 from ftc.compiler.plan.decision import Because, Decision, derived
 from ftc.compiler.plan.job import Job, Storage
@@ -243,7 +243,7 @@ def shardings(frame: Frame) -> tuple[Sharding, ...]:
     the planner uses it only if the spec asks for it. Vectors are compared across processes by DDP.
     """
     strategy, offload = frame.spec.distribution.strategy, frame.spec.distribution.offload
-    if gives_vectors(frame.spec.objective.type) and strategy == "auto":
+    if compares_texts(frame.spec.objective.type) and strategy == "auto":
         return ("single",) if frame.world.value == 1 else ("ddp",)
     if strategy == "ddp" and frame.world.value == 1:
         return ("single",)
@@ -288,7 +288,7 @@ def partly_recomputed(frame: Frame, sharding: Sharding) -> tuple[Recomputing, ..
     has options of its own. Vectors are computed in passes of any size.
     """
     objective = frame.spec.objective.type
-    if (objective == "classification" and sharding == "zero3") or gives_vectors(
+    if (objective == "classification" and sharding == "zero3") or compares_texts(
         frame.spec.objective.type
     ):
         return ()

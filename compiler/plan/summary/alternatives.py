@@ -14,6 +14,7 @@ from ftc.compiler.knowledge.accelerators import (
     find_accelerator,
 )
 from ftc.compiler.knowledge.liger import has_liger_kernels
+from ftc.compiler.knowledge.objectives import compares_texts
 from ftc.compiler.plan.batch.lengths import round_up, share_above
 from ftc.compiler.plan.objective.comparison import REFERRING
 from ftc.compiler.plan.objective.sampling import samples
@@ -115,7 +116,8 @@ def works(spec: Spec, facts: KnownFacts, plan: Plan) -> bool:
     """Whether a plan would compile: device and host hold it, and it has the batch of the spec.
 
     This is the one test of what would fit, also for the list of models. ZeRO-3 does not divide a
-    base in 4 bits (FTC427), and divided weights generate no answers (FTC593).
+    base in 4 bits (FTC427), divided weights generate no answers (FTC593), and models that compare
+    texts are neither quantized nor divided (FTC573).
     """
     ram, asked = facts.hardware.host_ram_bytes, spec.training.global_batch
     decided = plan.decisions
@@ -126,6 +128,10 @@ def works(spec: Spec, facts: KnownFacts, plan: Plan) -> bool:
         and asked in ("auto", decided.global_batch.value)
         and not (spec.method.type == "qlora" and sharding == "zero3")
         and not (samples(spec) and sharding in ("zero3", "fsdp"))
+        and not (
+            compares_texts(spec.objective.type)
+            and (spec.method.type not in ("full", "lora") or sharding not in ("single", "ddp"))
+        )
     )
 
 

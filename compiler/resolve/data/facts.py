@@ -12,7 +12,7 @@ from typing import Final
 
 from ftc.compiler.knowledge.default_systems import default_system
 from ftc.compiler.knowledge.models import find_model
-from ftc.compiler.knowledge.objectives import OBJECTIVES, gives_vectors
+from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts, gives_relevance
 from ftc.compiler.knowledge.tokenizers import chars_per_token
 from ftc.compiler.resolve.content.answer_kinds import (
     MOST_CLASSES,
@@ -303,7 +303,7 @@ def _measure(
     contents = look_into(scan, _labels(spec, scan), markers, sampled=sampled)
     pairs: list[Pair | None] = []
     count = partial(_record, count, pairs)
-    if gives_vectors(spec.objective.type):
+    if compares_texts(spec.objective.type):
         counted, preferences = [pair for pair in count(scan.examples) if pair is not None], None
     else:
         counted, preferences = count_answers(scan.examples, count)
@@ -314,7 +314,7 @@ def _measure(
         scan.refusal = find_refusal(scan.examples, loaded) if loaded is not None else ""
         return None
     tried = None
-    if loaded is not None and known is not None and not gives_vectors(spec.objective.type):
+    if loaded is not None and known is not None and not compares_texts(spec.objective.type):
         name, labelled = known.loaded_class, _classifies(spec)
         tried = try_round_trip(scan.examples, loaded, name, labelled=labelled)
     add_up = partial(summarise, estimate=loaded is None)
@@ -336,19 +336,19 @@ def _choose_count(
     schemas: Sequence[str],
 ) -> Count:
     """Return what counts or estimates the tokens of rows, for the objective of the spec."""
-    system = spec.data.system
+    system, joined = spec.data.system, gives_relevance(spec.objective.type)
     if loaded is not None and known is not None:
         if _classifies(spec):
             return partial(count_scored, tokenizer=loaded)
-        if gives_vectors(spec.objective.type):
-            return partial(count_longest, tokenizer=loaded)
+        if compares_texts(spec.objective.type):
+            return partial(count_longest, tokenizer=loaded, joined=joined)
         system = None if known.accepts_system is False else system
         return partial(count_lengths, tokenizer=loaded, system=system, rule=rule)
     ratio = _ratio(scan, known)
     if _classifies(spec):
         return partial(estimate_scored, chars_per_token=ratio)
-    if gives_vectors(spec.objective.type):
-        return partial(estimate_longest, chars_per_token=ratio)
+    if compares_texts(spec.objective.type):
+        return partial(estimate_longest, chars_per_token=ratio, joined=joined)
     system = system or known_or_none(lambda: _template_system(spec))
     system = "\n".join([*filter(None, [system]), *schemas]) or None
     count = partial(estimate_lengths, chars_per_token=ratio, system=system)
@@ -435,7 +435,7 @@ def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
         ),
         label=roles.label,
         score=roles.score,
-        documents=count_documents(scan.examples) if gives_vectors(spec.objective.type) else 0,
+        documents=count_documents(scan.examples) if compares_texts(spec.objective.type) else 0,
         feedback=_feedback(scan) if roles.label is not None else None,
         languages=find_languages(scan.examples),
         round_trip=report.round_trip,

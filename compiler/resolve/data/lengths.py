@@ -246,19 +246,31 @@ def count_scored(examples: Sequence[Example], *, tokenizer: LoadedTokenizer) -> 
             yield len(encoding), 0
 
 
-def count_longest(examples: Sequence[Example], *, tokenizer: LoadedTokenizer) -> Iterator[Pair]:
-    """Yield (tokens of the longest text, 0) per example, of texts that are read one by one."""
+def count_longest(
+    examples: Sequence[Example], *, tokenizer: LoadedTokenizer, joined: bool
+) -> Iterator[Pair]:
+    """Yield (tokens of the longest text, 0) per example, of texts that are read one by one.
+
+    Where texts are `joined`, the query is read with each of the others.
+    """
     for start in range(0, len(examples), _BATCH_ROWS):
         rows = [list_texts(example.turns) for example in examples[start : start + _BATCH_ROWS]]
         encodings = iter(tokenizer.encode([text for row in rows for text in row], special=True))
         for row in rows:
-            yield max(len(next(encodings)) for _ in row), 0
+            yield _longest([len(next(encodings)) for _ in row], joined=joined), 0
 
 
-def estimate_longest(examples: Sequence[Example], *, chars_per_token: float) -> Iterator[Pair]:
+def estimate_longest(
+    examples: Sequence[Example], *, chars_per_token: float, joined: bool
+) -> Iterator[Pair]:
     """Yield the same by a ratio of characters per token."""
     for example in examples:
-        yield math.ceil(max(map(len, list_texts(example.turns))) / chars_per_token), 0
+        letters = _longest([len(text) for text in list_texts(example.turns)], joined=joined)
+        yield math.ceil(letters / chars_per_token), 0
+
+
+def _longest(lengths: Sequence[int], *, joined: bool) -> int:
+    return lengths[0] + max(lengths[1:]) if joined else max(lengths)
 
 
 def estimate_scored(examples: Sequence[Example], *, chars_per_token: float) -> Iterator[Pair]:

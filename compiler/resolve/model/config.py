@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 from ftc.compiler.knowledge.architecture import Shape, read_quantization, read_shape
 from ftc.compiler.knowledge.encoders import headless, read_encoder
+from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.knowledge.wrappers import find_wrapper, text_config
 from ftc.compiler.resolve import explanations
 from ftc.spec.finding import Finding
@@ -58,11 +59,11 @@ class Config:
     whole: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_config(folder: Path, name: str, *, vectors: bool = False) -> Config | Finding:
+def read_config(folder: Path, name: str, *, head: Head = "tokens") -> Config | Finding:
     """Read the folder's config; `name` is what messages call the model.
 
-    With `vectors` only the vectors of the tokens are used: an encoder will do, and a causal model
-    is loaded without its head.
+    Where `head` is `vectors`, only the vectors of the tokens are used: an encoder will do, and a
+    causal model is loaded without its head. `relevance` is the one score of an encoder.
     """
     path = folder / CONFIG_FILE
     if not path.is_file():
@@ -78,7 +79,7 @@ def read_config(folder: Path, name: str, *, vectors: bool = False) -> Config | F
     wrapper = find_wrapper(data)
     inside = None if wrapper is None else text_config(data, wrapper)
     if wrapper is None or inside is None:
-        return _config(data, sha256, name, vectors=vectors)
+        return _config(data, sha256, name, head=head)
     config = _config(inside, sha256, name)
     if isinstance(config, Finding):
         return config
@@ -99,11 +100,13 @@ def dtype_named(name: object) -> Dtype | None:
 
 
 def _config(
-    data: Mapping[str, Any], sha256: str, name: str, *, vectors: bool = False
+    data: Mapping[str, Any], sha256: str, name: str, *, head: Head = "tokens"
 ) -> Config | Finding:
     shape = read_shape(data)
-    if vectors:
-        shape = read_encoder(data) if shape is None else headless(shape)
+    if shape is None and head in ("vectors", "relevance"):
+        shape = read_encoder(data, scores=head == "relevance")
+    elif shape is not None and head == "vectors":
+        shape = headless(shape)
     model_type = data.get("model_type")
     architecture = _architecture(data, shape)
     if architecture is None:

@@ -11,7 +11,7 @@ from typing import Final
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.knowledge.converter import wanted_keys
 from ftc.compiler.knowledge.models import Model, find_model
-from ftc.compiler.knowledge.objectives import gives_vectors
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.resolve.facts import ModelFacts, Unknown
 from ftc.compiler.resolve.hub.client import Repository, Trouble, fetch_sides
 from ftc.compiler.resolve.image_facts import VisionFacts
@@ -63,8 +63,7 @@ def _resolve(spec: Spec, folder: Path) -> ModelFacts | Unknown:
     pointers = find_pointers(found.path) if found.origin == "folder" else ()
     if pointers:
         return Unknown(finding=model_faults.pointed(name, pointers))
-    vectors = gives_vectors(spec.objective.type)
-    config = read_config(found.path, name, vectors=vectors)
+    config = read_config(found.path, name, head=OBJECTIVES[spec.objective.type].head)
     if isinstance(config, Finding):
         return Unknown(finding=config)
     return _from_files(name, found, config, folder)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ftc.compiler.knowledge.architecture import count_adapter_parameters, read_shape
-from ftc.compiler.knowledge.encoders import headless, is_encoder, read_encoder
+from ftc.compiler.knowledge.encoders import headless, is_encoder, read_encoder, scoring_class
 
 TABLE: dict[str, Any] = json.loads(
     (files("ftc.compiler.knowledge") / "encoders.json").read_text(encoding="utf-8")
@@ -69,6 +69,26 @@ def test_a_real_class_has_as_many_parameters(name: str, sizes: dict[str, Any]) -
     }
     rank = sum(linear.in_features + linear.out_features for linear in linears.values())
     assert count_adapter_parameters(shape, tuple(TABLE[name]["linears"]), 1) == rank
+
+
+@pytest.mark.parametrize("name", sorted(TABLE))
+@pytest.mark.parametrize("sizes", [{}, SMALL], ids=["defaults", "small"])
+def test_a_real_class_with_one_score_has_as_many_parameters(
+    name: str, sizes: dict[str, Any]
+) -> None:
+    """What is added to the encoder is its head, whether the base has one or not."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    config = transformers.AutoConfig.for_model(TABLE[name]["model_type"], num_labels=1, **sizes)
+    with torch.device("meta"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = transformers.AutoModelForSequenceClassification.from_config(config)
+    assert type(model).__name__ == scoring_class(name)
+    for each in (name, scoring_class(name)):
+        shape = read_encoder({**config.to_dict(), "architectures": [each]}, scores=True)
+        assert shape is not None
+        assert shape.architecture == name
+        assert shape.parameters == sum(weight.numel() for weight in model.parameters())
 
 
 def test_a_class_with_a_head_has_the_same_weights() -> None:
