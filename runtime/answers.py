@@ -32,7 +32,9 @@ def write(
 
     def see(places: Sequence[int]) -> Mapping[str, Any]:
         asked = [rows[place] for place in places]
-        return images.read_for(model, asked, [prompts[place] for place in places], left=True)
+        starts = [prompts[place] for place in places]
+        read: Mapping[str, Any] = images.read_for(model, asked, starts, left=True)
+        return read
 
     written = generate(
         model, tokenizer, prompts, answer_tokens, ends, see=see if images is not None else None

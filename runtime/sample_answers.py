@@ -8,7 +8,7 @@ from transformers.trainer_callback import TrainerCallback
 
 from . import answers
 
-Write = Callable[[Any, Any, Sequence[Mapping[str, Any]], int], list[str]]
+Write = Callable[..., list[str]]  # called with a model, a tokenizer, rows and a limit of tokens
 SHOWN_CHARACTERS = 300  # of a prompt (its end) and of an answer (its beginning)
 
 

@@ -187,4 +187,6 @@ def test_calls_of_tools_have_room_and_memory(build: Build) -> None:
     short = plan(build, **given)
     called = plan(build, objective__tools="tools.py", **given)
     assert called.memory.phases["generation"] > short.memory.phases["generation"]
+    assert called.time is not None
+    assert short.time is not None
     assert called.time.training_seconds > short.time.training_seconds
