@@ -41,6 +41,11 @@ OTHER_FLIPS: Final = {
 NAMESAKES: Final = {"objective.answer_tokens"}
 
 
+#: The teacher is read as a whole, its own fields have no condition, and "auto" names a model.
+_TEACHER: Final = "objective.teacher"
+_FLIPS: Final[Mapping[str, Any]] = {**FLIPS, _TEACHER: ("./experts", {})}
+
+
 def _choices() -> Iterator[tuple[Field, str, str]]:
     """Yield each conditional field with each word of each field that it depends on."""
     for field in fields():
@@ -71,7 +76,7 @@ def resolver() -> Resolver:
 def _spec(field: Field, pointer: str, word: str) -> dict[str, Any]:
     """Return a spec in which the condition has this word, and all else that the field needs."""
     spec = dict(BASE)
-    for name, also in FLIPS[field.name][1].items():
+    for name, also in _FLIPS[field.name][1].items():
         spec = put(spec, name, also)
     spec = put(spec, dotted(pointer), word)
     if pointer == "/objective/type":
@@ -118,7 +123,7 @@ def test_a_field_is_refused_where_nothing_reads_it(
     Where it is refused, no reason in a plan or a file names the field either.
     """
     spec = _spec(field, pointer, word)
-    flipped = put(spec, field.name, OTHER_FLIPS.get((field.name, word), FLIPS[field.name][0]))
+    flipped = put(spec, field.name, OTHER_FLIPS.get((field.name, word), _FLIPS[field.name][0]))
     refused = _unmet(field, flipped)
 
     before, after = _meaning(folder, spec, resolver), _meaning(folder, flipped, resolver)
@@ -141,7 +146,7 @@ def test_the_planned_value_is_never_refused(
     decided = _meaning(folder, spec, resolver)["decided"]
     named = () if field.name in NAMESAKES else (last, f"lora_{last}")
     values = [decided[name] for name in named if decided.get(name) is not None]
-    for value in [*values, None, "auto", False, []]:
+    for value in [*values, None, *(["auto"] if field.name != _TEACHER else []), False, []]:
         if is_valid(value, field.schema):
             path = folder / "planned.json"
             path.write_text(json.dumps(put(spec, field.name, value)), encoding="utf-8")
