@@ -6,6 +6,7 @@ what follows from tables alone.
 """
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -124,4 +125,4 @@ def test_locks_hold_no_absolute_path(tmp_path: Path) -> None:
         text += (write_bundle(name, tmp_path / name) / LOCK_NAME).read_text(encoding="utf-8")
 
         assert str(ROOT) not in text
-        assert '"/' not in text
+        assert re.search(r'(?<!\\)"/', text) is None  # of a schema in text, quotes are escaped

@@ -197,14 +197,9 @@ def _read(
     seeing: Seeing | None,
 ) -> _Report | Unknown:
     """Go from files to rows, roles, counts and lengths."""
-    if found.format != "parquet":
-        for path in found.paths:
-            if kind := find_other_kind(path):
-                return Unknown(finding=data_faults.other_kind(source, kind))
-    files = [inspect_file(path, found.format) for path in found.paths]
-    whole = [file for file in files if isinstance(file, TableFile)]
-    if len(whole) < len(files):
-        return Unknown(finding=data_faults.binary(source))
+    whole = _inspect(source, found)
+    if isinstance(whole, Unknown):
+        return whole
     columns, parts = _open(whole)
     rows = chain.from_iterable(parts)
     forms = OBJECTIVES[spec.objective.type].forms
@@ -218,9 +213,7 @@ def _read(
     if seeing is None and source.columns.images is None:
         roles = replace(roles, images=None)  # a column that this model has no use for
     if seeing is not None and found.format == "parquet":
-        rows = chain.from_iterable(
-            store_rows(part, roles, file=file) for file, part in enumerate(parts)
-        )
+        rows = chain.from_iterable(store_rows(part, roles, file=n) for n, part in enumerate(parts))
     large = sum(file.size_bytes for file in whole) > LARGE_BYTES
     scan = scan_rows(
         rows,
@@ -253,6 +246,17 @@ def _read(
         pictures=lengths[4][0],
         limited_lengths=lengths[4][1],
     )
+
+
+def _inspect(source: WholeSource, found: DataFiles) -> list[TableFile] | Unknown:
+    """Return the files with what their bytes are, Unknown where one is no table."""
+    if found.format != "parquet":
+        for path in found.paths:
+            if kind := find_other_kind(path):
+                return Unknown(finding=data_faults.other_kind(source, kind))
+    files = [inspect_file(path, found.format) for path in found.paths]
+    whole = [file for file in files if isinstance(file, TableFile)]
+    return whole if len(whole) == len(files) else Unknown(finding=data_faults.binary(source))
 
 
 def _open(files: Sequence[TableFile]) -> tuple[tuple[str, ...], Iterator[Iterator[Row | None]]]:

@@ -14,6 +14,8 @@ ZERO = ("zero1", "zero2", "zero3")
 COMPOSED = {
     "world.": ("gpu", "cpu", "gpu.nodes", "cpu.nodes"),
     "vllm_share.": ("colocate", "server"),
+    "loader_workers.": ("none", "images"),
+    "answer_tokens.called": (".room",),
     "answer_tokens.sampled": (".room",),
     "answer_tokens.reasoning": (".room",),
     "checkpointing.on": (".needs", ".slower"),

@@ -1,5 +1,6 @@
 """Arguments that only some bundles pass: each of them is passed by some bundle."""
 
+import json
 import re
 from collections.abc import Mapping
 from importlib.resources import files
@@ -25,6 +26,11 @@ TEACHER: Mapping[str, Any] = {
     "/facts/teacher": {"vocabulary": "same", "model": {"embedding_rows": 10**6}},
 }
 
+#: A model that sees, and rows with images: the case in which FTC190 is silent.
+_SEEING: Mapping[str, Any] = json.loads(
+    (Path(__file__).parents[2] / "checks" / "FTC190.json").read_text(encoding="utf-8")
+)["silent"][1]["edits"]
+
 #: What few bundles pass, beside the variants that other tests render.
 RARE: tuple[Mapping[str, Any], ...] = (
     {**CHAT, "/facts/data/calls": True, "/facts/model/origin": "hub"},
@@ -41,6 +47,7 @@ RARE: tuple[Mapping[str, Any], ...] = (
     {"/spec/method/experts": True, "/facts/model/architecture": "MixtralForCausalLM"},
     {"/spec/method/init": "pissa"},
     {"/spec/objective/type": "distill", **TEACHER},
+    _SEEING,
     {"/spec/model/new_tokens": ["<a>"]},
     {"/spec/objective/type": "grpo", "/spec/objective/tools": "tools.py"},
     {

@@ -59,9 +59,8 @@ def test_pins_are_those_of_the_extras() -> None:
     """The extras give the packages of a bundle's requirements.txt."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    pinned = dict(
-        line.split("==") for name in ("run", "gpu", "trackers", "vllm") for line in extras[name]
-    )
+    bundles = ("run", "gpu", "trackers", "vllm", "vision")
+    pinned = dict(line.split("==") for name in bundles for line in extras[name])
 
     assert pinned == dict(PINS)
 

@@ -75,6 +75,7 @@ plan = Planned(run=run, rows=PLANNED_ROWS, changed=changed, is_intended=is_inten
 tokenizer = AutoTokenizer.from_pretrained(args.model)
 tokenizer("")  # removes truncation and padding that the tokenizer's own file may set
 
+
 # -----------------------------------------------------------------------------
 # What is done with each row
 
