@@ -51,9 +51,8 @@ class ModelFacts:
     its index that a folder lacks, empty where it has none of them. `misfit` is the first size of a
     folder's weights that does not fit its config.json. `wrapper` is the multimodal class that it
     names; other fields then describe the language model, at `text_prefix` of what is loaded.
-    `vision` is the tower of an image-text model, None for any other. `tensor_shape` stands in for
-    `shape` in the plan of a model that no table describes: it comes from the names and sides of the
-    tensors.
+    `vision` is the tower of an image-text model, None for any other. `tensor_shape`, from names and
+    sides of tensors, stands in for `shape` in the plan of a model that no table describes.
     """
 
     id: str

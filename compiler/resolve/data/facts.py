@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -405,17 +405,7 @@ def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
         delimiter=report.files[0].delimiter,
         files=found.names,
         columns=report.columns,
-        form=roles.form,
-        messages=roles.messages,
-        prompt=roles.prompt,
-        completion=roles.completion,
-        instruction=roles.instruction,
-        input=roles.input,
-        output=roles.output,
-        text=roles.text,
-        tools=roles.tools,
-        chosen=roles.chosen,
-        rejected=roles.rejected,
+        **asdict(roles),
         rows=scan.rows,
         sampled_rows=len(scan.examples) if scan.sampled else scan.rows,
         usable_rows=min(kept, limit_rows(spec.data, source, streamed=streamed) or kept),
@@ -437,8 +427,6 @@ def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
         rewards=measure_rewards(
             spec, scan.examples, folder=folder, tools=find_tools(spec, folder=folder)
         ),
-        label=roles.label,
-        score=roles.score,
         documents=count_documents(scan.examples) if compares_texts(spec.objective.type) else 0,
         feedback=_feedback(scan) if roles.label is not None else None,
         languages=find_languages(scan.examples),
@@ -447,7 +435,6 @@ def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
         streamed_rows=whole if streamed else None,
         absent_tokens=() if streamed or scan.sampled else _find_absent(spec, scan),
         contents=report.contents,
-        images=roles.images,
         pictures=report.pictures,
         limited_lengths=report.limited_lengths,
         labels=_labels(spec, scan),
