@@ -19,8 +19,8 @@ from benchmarks.learning import (
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 
 #: Proven on real data elsewhere: GSM8K in test_gsm8k.py and benchmarks/distillation.py, banking77
-#: in test_scores.py and test_embed.py.
-ELSEWHERE = {"sft", "distill", "classification", "embed"}
+#: in test_scores.py, test_embed.py and test_rerank.py.
+ELSEWHERE = {"sft", "distill", "classification", "embed", "rerank"}
 
 
 @pytest.fixture(scope="module")

@@ -87,7 +87,7 @@ def test_answers_are_those_of_each_prompt_alone(model: Any) -> None:
         eos_token_id=2,
         all_special_ids=[2],
         batch_decode=lambda written, **_: [
-            " ".join(str(token) for token in row.tolist() if token != 2) for row in written
+            " ".join(str(token) for token in row if token != 2) for row in written
         ],
     )
     rows = [{"prompt_ids": ids, "labels": [7]} for ids in list_ids()]

@@ -77,9 +77,9 @@ def test_every_template_is_reached() -> None:
     objectives = {f"objectives/{objective.script}.j2" for objective in OBJECTIVES.values()}
     scripts = {f"{artifact.name}.j2" for artifact in ARTIFACTS if artifact.template}
     by_source = {"sources/mixture.j2", "sources/stream.j2"}
-    by_output = {f"{script}_scores.py.j2" for script in ("ask", "evaluate")} | {
-        f"{script}_vectors.py.j2" for script in ("ask", "evaluate", "export")
-    }
+    outputs = ("scores", "vectors", "relevance")
+    by_output = {f"{script}_{kind}.py.j2" for script in ("ask", "evaluate") for kind in outputs}
+    by_output |= {"export_texts.py.j2"}
 
     assert named | objectives | scripts | by_source | by_output == set(TEMPLATES)
 

@@ -1,6 +1,7 @@
 """Yes-or-no questions: the planner answers, and the draft does not change."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -33,8 +34,12 @@ def ask(session: Session, question: str) -> list[str]:
         ("would an H100 be better?", "Either works. With hardware.gpu = H100-SXM5-80GB: fits "),
     ],
 )
-def test_the_planner_answers(session: Session, question: str, answer: str) -> None:
-    """The reply has the figures of both plans, and notes nothing."""
+def test_the_planner_answers(
+    session: Session, question: str, answer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reply has the figures of both plans, and notes nothing; the disk has room."""
+    free = SimpleNamespace(free=10**12)
+    monkeypatch.setattr("ftc.compiler.resolve.hardware.psutil.disk_usage", lambda _: free)
     session.reply(EVERYTHING)
     told = ask(session, question)
     assert told[0].startswith(answer)

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,11 @@ def test_the_workflow(call: Call, spec_file: Path) -> None:
     done = subprocess.run(
         ["bash", "-euc", compare["run"]],
         cwd=top,
-        env={**os.environ, **compare["env"]},
+        env={
+            **os.environ,
+            **compare["env"],
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        },
         capture_output=True,
         text=True,
         check=False,
