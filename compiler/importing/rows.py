@@ -7,6 +7,7 @@ from typing import Any, Final
 from ftc.compiler.importing.entry import Entry
 from ftc.compiler.importing.tables import find_value
 from ftc.compiler.importing.work import Work
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.spec.admission import admits
 
 _ROLES: Final = (
@@ -23,7 +24,9 @@ _FORMS: Final = {
 }  # fmt: skip
 _GROUP: Final = re.compile(r"\[(\d+)\]")
 _MOST_HELD_OUT: Final = 0.5
-_PAIRED: Final = frozenset({"dpo", "orpo", "reward"})
+_PAIRED: Final = frozenset(
+    name for name, each in OBJECTIVES.items() if each.forms == ("preference",)
+)
 
 
 def derive_rows(work: Work, registry: Mapping[str, Any]) -> None:

@@ -104,6 +104,25 @@ def test_a_cell_that_is_no_python_is_listed(tmp_path: Path) -> None:
     assert {each.key: each.reason for each in result.imported.keys}["cell 2"] == "unparsed"
 
 
+@pytest.mark.parametrize(
+    ("text", "beta"),
+    [
+        (AXOLOTL + "rl: simpo\nrl_beta: 2.0\nsimpo_gamma: 1.0\n", 2.0),
+        (
+            "model_name_or_path: a/b\nstage: dpo\ntemplate: llama3\ndataset: pairs\n"
+            "pref_loss: simpo\npref_beta: 2.5\nsimpo_gamma: 1.0\n",
+            2.5,
+        ),
+    ],
+)
+def test_simpo_has_its_margin(tmp_path: Path, text: str, beta: float) -> None:
+    """As axolotl and LLaMA-Factory name it."""
+    found = fields(read(tmp_path, text))
+    assert found["/objective/type"] == "simpo"
+    assert found["/objective/beta"] == beta
+    assert found["/objective/margin"] == 1.0
+
+
 def test_a_secret_is_not_shown(tmp_path: Path) -> None:
     """It is listed without its letters."""
     token = "hf_" + "a" * 34
