@@ -94,7 +94,8 @@ def _read_losses(work: Work) -> None:
     value = entry.value
     word = value[0] if isinstance(value, list) and len(value) == 1 else value
     objective = work.fields.get(_TYPE)
-    if (word in ("orpo", "simpo") and work.entry("@stage") is not None) or (objective == "cpo" and word == "simpo"):
+    staged = word in ("orpo", "simpo") and work.entry("@stage") is not None
+    if staged or (objective == "cpo" and word == "simpo"):
         work.put(entry, _TYPE, word)
     elif objective == "grpo":
         work.put(entry, "/objective/policy_loss", word, "carried")

@@ -109,8 +109,10 @@ def test_a_cell_that_is_no_python_is_listed(tmp_path: Path) -> None:
     [
         (AXOLOTL + "rl: simpo\nrl_beta: 2.0\nsimpo_gamma: 1.0\n", 2.0),
         (
-            "model_name_or_path: a/b\nstage: dpo\ntemplate: llama3\ndataset: pairs\n"
-            "pref_loss: simpo\npref_beta: 2.5\nsimpo_gamma: 1.0\n",
+            (
+                "model_name_or_path: a/b\nstage: dpo\ntemplate: llama3\ndataset: pairs\n"
+                "pref_loss: simpo\npref_beta: 2.5\nsimpo_gamma: 1.0\n"
+            ),
             2.5,
         ),
     ],
