@@ -15,8 +15,8 @@ FOREIGN: Final = make_explanation(
 REFUSED: Final = make_explanation(
     "FTC091",
     "foreign-training",
-    "A key of the imported file asks for a training that ftc does not do, such as training on "
-    "images, an objective that ftc does not have, or training quantized weights.",
+    "A key of the imported file asks for a training that `ftc import` does not carry over: on "
+    "images or audio, with an objective that ftc does not have, or of quantized weights.",
     "Without this key, the spec would describe another training than the file does.",
     "rl: gdpo",
     "the tool that the file is for; or a copy of the file without the key",
