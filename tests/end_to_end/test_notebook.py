@@ -1,6 +1,7 @@
 """The notebook of a bundle runs headless, from its first cell to a GGUF file that answers."""
 
 import re
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -64,6 +65,8 @@ def test_the_notebook_runs_to_an_answer(
     monkeypatch.setenv("FTC_LLAMA_CPP_SDIST", str(sdist))
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "jupyter"))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    python = Path(sys.executable).parent  # the one that its cells call
+    monkeypatch.setenv("PATH", f"{python}{os.pathsep}{os.environ['PATH']}")
     client = nbclient.NotebookClient(
         notebook, timeout=600, resources={"metadata": {"path": str(bundle)}}
     )
