@@ -1,7 +1,7 @@
 """The notebook of a bundle runs headless, from its first cell to a GGUF file that answers."""
 
-import re
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
