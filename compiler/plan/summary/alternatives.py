@@ -80,6 +80,7 @@ def _together(
     spec: Spec, facts: KnownFacts, plan: Plan, plan_again: PlanAgain
 ) -> tuple[Alternative, ...]:
     """Return changes that fit together, as few and as small as possible, more hardware last."""
+    plans: dict[str, Plan] = {}  # edits that change nothing lead to the same spec again
 
     def attempt(chosen: Sequence[tuple[Edit, int]]) -> tuple[tuple[Change, ...], Plan] | None:
         """Make the changes one after the other; None where the plan with them does not fit."""
@@ -89,7 +90,8 @@ def _together(
             if changes := edit(now, known, plan):
                 change = changes[min(place, len(changes) - 1) if place >= 0 else -1]
                 now, known, made = change.spec, change.facts, (*made, change)
-        tried = plan_again(now, known)
+        key = str([change.fix for change in made])
+        tried = plans[key] = plans.get(key) or plan_again(now, known)
         return (made, tried) if works(now, known, tried) else None
 
     # the last of each is the strongest of its kind: the shortest rows, the most GPUs

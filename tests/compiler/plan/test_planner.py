@@ -204,17 +204,25 @@ def test_an_unknown_architecture_is_planned_all_the_same(build_known: BuildKnown
     assert 0.7 < plan.memory.allocated_bytes / usual.memory.allocated_bytes < 1.5
 
 
+def relative_seconds(start: float) -> float:
+    """Return the processor time since a start, as a quiet core would have taken it."""
+    end = time.process_time()
+    sum(number * number for number in range(2_000_000))  # about 0.12 s on a quiet core
+    return (end - start) / max(1.0, (time.process_time() - end) / 0.12)
+
+
 def test_a_plan_takes_under_fifty_milliseconds(build_known: BuildKnown) -> None:
-    """The best of twenty, with alternatives to look for; of its own processor time."""
+    """With alternatives to look for: the best of twenty, on a core as fast as a quiet one."""
     small = {"/facts/hardware/memory_bytes": 4 * 2**30, "/facts/hardware/count": 4}
     spec, facts = build_known({"/spec/method/type": "full", **small})
     assert make_plan(spec, facts).memory.fits is False
-    best = 1.0
-    for _ in range(20):
+
+    def seconds() -> float:
         start = time.process_time()
         make_plan(spec, facts)
-        best = min(best, time.process_time() - start)
-    assert best < 0.05
+        return relative_seconds(start)
+
+    assert min(seconds() for _ in range(20)) < 0.05
 
 
 def test_sixty_gpus_by_four_methods_take_under_three_seconds(build_known: BuildKnown) -> None:
@@ -234,9 +242,7 @@ def test_sixty_gpus_by_four_methods_take_under_three_seconds(build_known: BuildK
         start = time.process_time()
         for (spec, facts), device in product(methods, devices):
             plans.append(make_plan(spec, on_device(facts, device)))
-        end = time.process_time()
-        sum(number * number for number in range(2_000_000))  # about 0.12 s on a quiet core
-        return (end - start) / max(1.0, (time.process_time() - end) / 0.12)
+        return relative_seconds(start)
 
     assert any(seconds() < 3 for _ in range(3))
     assert {plan.memory.fits for plan in plans} == {True, False}
