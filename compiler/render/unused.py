@@ -9,7 +9,7 @@ script, so no condition is written twice.
 import ast
 import re
 from collections.abc import Iterator
-from typing import Final, TypeGuard
+from typing import Final
 
 _WIDTH = 100
 #: Begins the name of a value or reason that a bundle does not have. It is an invisible letter,
@@ -64,8 +64,7 @@ def _remove_arguments(text: str) -> str:
 def _find_empty(node: ast.AST, undefined: set[str]) -> Iterator[ast.keyword | ast.expr]:
     """Yield the innermost named arguments that read one of the names, and undefined words."""
     for child in ast.iter_child_nodes(node):
-        value = child.value if isinstance(child, ast.keyword) else child
-        if isinstance(value, ast.expr) and _is_given(node, child) and _is_undefined(value):
+        if isinstance(child, ast.keyword | ast.expr) and _is_left_out(node, child):
             yield child
             continue
         inside = list(_find_empty(child, undefined))
@@ -76,11 +75,10 @@ def _find_empty(node: ast.AST, undefined: set[str]) -> Iterator[ast.keyword | as
                 yield child
 
 
-def _is_given(node: ast.AST, child: ast.AST) -> TypeGuard[ast.keyword | ast.expr]:
-    """Return whether a node is an argument of a call, or an item of a list."""
-    if isinstance(node, ast.Call):
-        return child is not node.func
-    return isinstance(node, ast.List) and isinstance(child, ast.expr)
+def _is_left_out(node: ast.AST, child: ast.keyword | ast.expr) -> bool:
+    """Return whether a child is an argument or an item of a list, and is undefined."""
+    given = child is not node.func if isinstance(node, ast.Call) else isinstance(node, ast.List)
+    return given and _is_undefined(child.value if isinstance(child, ast.keyword) else child)
 
 
 def _list_expressions(node: ast.AST) -> Iterator[ast.expr]:
