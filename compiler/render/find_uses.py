@@ -210,6 +210,8 @@ def _objective_uses(source: BundleSource) -> dict[str, bool]:
         ),
         "referred": decided.reference is not None,
         "rewards": decided.beta is not None and not samples(spec),
+        "odds": decided.beta is not None and decided.reference is None,
+        "feedback": facts.data.form == "feedback",
         "margin": decided.margin is not None,
         "whole_answers": spec.objective.type == "cpo",
         "unpadded": facts.tokenizer.pad is None,

@@ -94,6 +94,8 @@ class Uses:
     rewards: bool
     margin: bool
     whole_answers: bool
+    odds: bool
+    feedback: bool
     unpadded: bool
     best_by_margin: bool
     # generated answers

@@ -135,7 +135,6 @@ train_rows = Dataset.from_file("run/data/train.arrow")  # read from the disk, st
 validation_rows = Dataset.from_file("run/data/validation.arrow")
 options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 images = ImageReader(source, DATA, rule=IMAGE_RULE, **options)
-tokenizer = images.processor.tokenizer
 model = AutoModelForImageTextToText.from_pretrained(
     source,
     dtype=LOAD_DTYPE,
