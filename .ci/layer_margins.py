@@ -87,7 +87,7 @@ OWN_SIZES = {
         "ffn_hidden_size": 1024,
         "expert_ffn_hidden_size": 256,
         "zero_expert_num": 4,
-    },  # fmt: skip
+    },
     "mamba2": {"num_heads": 16, "head_dim": 64},
 }
 
