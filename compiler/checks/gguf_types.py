@@ -92,8 +92,7 @@ def importance_from_few_tokens(case: Case) -> Iterator[Problem]:
 
 @rule("FTC662", "too-few-bits-for-a-small-model", "warning", reads=("model",))
 def too_few_bits_for_a_small_model(case: Case) -> Iterator[Problem]:
-    """What it is: A type below three bits per weight is requested for a small model, or one near
-    two bits for a model of medium size.
+    """What it is: A type has too few bits per weight for the size of the model.
 
     Why it matters: Large models tolerate such types; small ones lose what they learned. For the
     same file size, a larger type of a smaller model loses less. For Llama 3 8B, llama.cpp published

@@ -1,4 +1,4 @@
-"""The rules about options of a chat template and reasoning (FTC177 to FTC179, FTC289, FTC291 to FTC294)."""
+"""The rules about options of chat templates, and reasoning (FTC177 to 179, 289, 291 to 294)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
