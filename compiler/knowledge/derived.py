@@ -60,7 +60,7 @@ _REWRITTEN: Final = frozenset(
         *("afmoe", "cohere2_moe", "deepseek_v2", "deepseek_v3", "deepseek_v32", "dots1"),
         *("ernie4_5_moe", "exaone_moe", "glm4_moe", "glm4_moe_lite", "glm_moe_dsa"),
         *("hunyuan_v1_moe", "mellum", "minimax_m2", "mixtral", "olmoe", "qwen3_moe"),
-        *("qwen3_next", "solar_open"),
+        *("qwen3_next", "solar_open", "beam", "flex_olmo", "longcat_flash", "minimax"),
     }
 )
 _OF_EXPERTS: Final = frozenset({"gate", "gate_proj", "up_proj", "down_proj"})
