@@ -41,8 +41,8 @@ def fit(samples: Sequence[tuple[Mapping[str, Any], int]], keys: Sequence[str]) -
             return _spell([(found, term)])
     whole = [t for t in terms if not t[1] and len(t[0]) <= _MOST_FACTORS]
     quotients = [t for t in singles if len(t[1]) == 1 and len(t[0]) == _MOST_FACTORS]
-    found = _sum(values, columns, whole, _MOST_TERMS)
-    return found or _sum(values, columns, whole + quotients, 2)
+    text = _sum(values, columns, whole, _MOST_TERMS)
+    return text or _sum(values, columns, whole + quotients, 2)
 
 
 def _sum(values: Sequence[int], columns: _Columns, whole: Sequence[_Term], most: int) -> str | None:
