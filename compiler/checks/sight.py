@@ -36,21 +36,30 @@ def images_out_of_reach(case: Case) -> Iterator[Problem]:
         yield problem("/data/source")
 
 
-@rule("FTC191", "adapter-on-the-tower", "error", reads=("data",), fix_safety="unsafe")
-def adapter_on_the_tower(case: Case) -> Iterator[Problem]:
-    """What it is: `method.parts` names more than the language model, and the method is no full one.
+@rule("FTC191", "part-without-weights", "error", reads=("model", "data"), fix_safety="unsafe")
+def part_without_weights(case: Case) -> Iterator[Problem]:
+    """What it is: `method.parts` names a part of which this method trains nothing.
 
-    Why it matters: The scripts train the projector and the tower only with all their weights. An
-    adapter changes the language model alone, which is enough for most tasks.
+    Why it matters: LoRA adapts linear modules. Gemma 3's projector has none: it is a single matrix,
+    which PEFT adapts only without dropout and DoRA. `freeze` trains the last layers of the language
+    model, and the layers before them, the projector and the tower stay as they are.
 
-    Example: {"method": {"type": "lora", "parts": ["language_model", "projector"]}}
+    Example: {"model": "google/gemma-3-4b-it", "method": {"type": "lora", "parts":
+    ["language_model", "projector"]}}
 
-    Use instead: {"method": {"type": "full", "parts": ["language_model", "projector"]}}
+    Use instead: {"model": "google/gemma-3-4b-it", "method": {"type": "full", "parts":
+    ["language_model", "projector"]}}
     """
-    method = case.spec.method
-    if case.data.pictures is not None and len(method.parts) > 1 and method.type != "full":
-        fix = (put("/method/parts", ["language_model"]),)
-        yield problem("/method/parts", fix=fix, method=method.type)
+    method, vision = case.spec.method, case.model.vision
+    if case.data.pictures is None or vision is None or method.type == "full":
+        return
+    seeing = [part for part in method.parts if part != "language_model"]
+    frozen = [p for p in seeing if method.type == "freeze" or not vision.tower.modules(p)]
+    for part in frozen:
+        rest = [other for other in method.parts if other not in frozen]
+        message = "freeze" if method.type == "freeze" else ""
+        fix = (put("/method/parts", rest),)
+        yield problem("/method/parts", message=message, fix=fix, part=part, name=case.model.id)
 
 
 @rule("FTC692", "projector-refused", "error", reads=("model", "data"), fix_safety="unsafe")

@@ -217,10 +217,9 @@ def _read(
     unseen = UnseenImages(columns=unassigned, folder=found.paths[0].parent)
     if seeing is not None and found.format == "parquet":
         rows = chain.from_iterable(store_rows(part, roles, file=n) for n, part in enumerate(parts))
-    rows = unseen.watch(rows)
     large = sum(file.size_bytes for file in whole) > LARGE_BYTES
     scan = scan_rows(
-        rows,
+        unseen.watch(rows),
         roles,
         spec.data.cleaning,
         sample=large,

@@ -12,9 +12,7 @@ from ftc.compiler.resolve.rows.roles import IMAGE_NAMES, usual_name
 from ftc.runtime.images import find_inside
 
 #: How files of images begin.
-_BEGINNINGS: Final = (
-    *(b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"BM", b"II*\0", b"MM\0*"),
-)
+_BEGINNINGS: Final = (*(b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"BM", b"II*\0", b"MM\0*"),)
 #: How texts that encode an image begin: data URLs, and PNG and JPEG in base64.
 _ENCODED: Final = ("data:image/", "iVBORw0KGgo", "/9j/")
 _ENDINGS: Final = (

@@ -206,7 +206,8 @@ def test_images_that_training_leaves_out_are_counted(
     rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
     for row in rows:
         row[column] = row.pop("image")
-        row |= {"chosen": row["answer"], "rejected": "no."} if objective == "dpo" else {}
+        if objective == "dpo":
+            row.update(chosen=row["answer"], rejected="no.")
     rows[0][column] = None
     write_rows(folder / "rows.jsonl", rows)
     said = {"name": "x", "model": model, "data": "rows.jsonl", "objective": objective}
