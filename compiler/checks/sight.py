@@ -6,6 +6,7 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.spec.sources import list_sources
 
 #: Why no GGUF of a tower of this kind reads images with the pinned llama.cpp, as it was tried.
 _REFUSED: Final[Mapping[str, str]] = {
@@ -20,20 +21,24 @@ def images_out_of_reach(case: Case) -> Iterator[Problem]:
     """What it is: The scripts cannot open the images where they are.
 
     Why it matters: Training opens each image when a batch needs it: as a file below the folder of
-    the data file, or as `prepare.py` kept it from a parquet file or an address. Images on the Hub,
-    in streamed data and of several data sets are not kept.
+    its data file, or as `prepare.py` kept it from a parquet file or an address. Of a data set on
+    the Hub only the files of rows are downloaded, so its images must be bytes in parquet. Of
+    streamed data no file is kept, and the sizes of images that nobody has read cannot be planned.
 
-    Example: {"data": {"sources": [{"source": "photos.jsonl"}, {"source": "scans.jsonl"}]}}
+    Example: {"data": {"source": "owner/photos", "streaming": true, "max_rows": 5000}}
 
-    Use instead: {"data": {"source": "photos-and-scans.jsonl"}}
+    Use instead: {"data": {"source": "owner/photos", "max_rows": 5000}}
     """
-    data = case.data
-    if data.pictures is None:
-        return
-    if data.sources:
-        yield problem("/data/sources", message="sources")
-    elif data.origin == "hub" or data.streamed_rows is not None:
-        yield problem("/data/source")
+    parts = case.data.sources or (case.data,)
+    for source, data in zip(list_sources(case.spec.data), parts, strict=False):
+        pictures = data.pictures
+        if pictures is None:
+            continue
+        files = pictures.images - pictures.stored - pictures.urls
+        if data.streamed_rows is not None:
+            yield problem(source.at("streaming"), message="streamed", name=source.source)
+        elif data.origin == "hub" and files:
+            yield problem(source.at("source"), help="hub", name=source.source, images=files)
 
 
 @rule("FTC191", "part-without-weights", "error", reads=("model", "data"), fix_safety="unsafe")
