@@ -31,14 +31,11 @@ def images_out_of_reach(case: Case) -> Iterator[Problem]:
     """
     parts = case.data.sources or (case.data,)
     for source, data in zip(list_sources(case.spec.data), parts, strict=False):
-        pictures = data.pictures
-        if pictures is None:
-            continue
-        files = pictures.images - pictures.stored - pictures.urls
-        if data.streamed_rows is not None:
+        missing = data.faults.get("image_missing", 0)
+        if data.pictures is not None and data.streamed_rows is not None:
             yield problem(source.at("streaming"), message="streamed", name=source.source)
-        elif data.origin == "hub" and files:
-            yield problem(source.at("source"), help="hub", name=source.source, images=files)
+        elif data.origin == "hub" and missing:
+            yield problem(source.at("source"), help="hub", name=source.source, rows=missing)
 
 
 @rule("FTC191", "part-without-weights", "error", reads=("model", "data"), fix_safety="unsafe")
