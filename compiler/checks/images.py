@@ -87,7 +87,9 @@ def images_without_a_chat_template(case: Case) -> Iterator[Problem]:
 def objective_without_images(case: Case) -> Iterator[Problem]:
     """What it is: The rows have images, and the objective trains on texts alone.
 
-    Why it matters: Only supervised fine-tuning gives the images of rows to the model.
+    Why it matters: Only supervised fine-tuning gives the images of rows to the model. Of the other
+    trainers of the pinned TRL, `DPOTrainer` reads images too, but it then tokenizes each row while
+    it trains, and computes no reference beforehand: the run would not be the one that was planned.
 
     Example: {"data": "photos.jsonl", "objective": "dpo"}
 
