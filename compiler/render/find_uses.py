@@ -85,6 +85,7 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
         "wrapped": wrapper is not None and wrapper.loads == "image-text",
         "frozen_tower": spec.method.type == "full" and keeps_tower(source),
         "trains_tower": sees(source) and len(spec.method.parts) > 1,
+        "tower_gradients": "vision_tower" in spec.method.parts,
         "fetches_images": sees(source) and spec.data.allow_download,
         "number_words": _reads_number_words(source),
         "vision": sees(source),

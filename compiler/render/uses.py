@@ -39,6 +39,7 @@ class Uses:
     frozen_tower: bool
     vision: bool
     trains_tower: bool
+    tower_gradients: bool
     fetches_images: bool
     number_words: bool
     projector: bool

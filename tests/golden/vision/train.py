@@ -22,6 +22,7 @@ from runtime.image_batches import ImageReader
 from runtime.run import Run
 from runtime.steps import order_rows
 from runtime.tracking import open_tracker
+from runtime.trainer_parts import pass_gradients_to_text
 from runtime.training import TrainingSession
 from runtime.validation_loss import average_loss
 from runtime.verdict import end_if_worse
@@ -142,6 +143,7 @@ model = AutoModelForImageTextToText.from_pretrained(
     use_safetensors=True,
     **options,
 )
+pass_gradients_to_text(model)
 adapter = LoraConfig(
     task_type="CAUSAL_LM",
     target_modules=LORA_TARGETS,
