@@ -12,6 +12,7 @@ from ftc.compiler.render.extras import Extra
 from ftc.compiler.resolve.content.rewards import RewardFileError, read_functions, read_schema
 from ftc.compiler.resolve.facts import KnownFacts
 from ftc.compiler.resolve.model.chain import RESULT
+from ftc.compiler.resolve.regression import KINDS
 from ftc.compiler.write.lock import LOCK_NAME
 from ftc.spec.document import Document
 from ftc.spec.finding import EnvironmentFailure
@@ -86,6 +87,12 @@ def bundle_source(
         written["objective"] = {**written["objective"], "tools": TOOLS_NAME}
     if teacher_path is not None:
         written["objective"] = _with_teacher(written["objective"], spec, teacher_path)
+    compared = tuple(
+        None if file is None else _from_bundle(file.path, document.folder, folder)
+        for file in facts.data.regression
+    )
+    if compared:
+        written["training"] = relocate_checks(written["training"], compared)
     return BundleSource(
         spec=spec,
         written=written,
@@ -100,7 +107,17 @@ def bundle_source(
         data_paths=data_paths,
         extras=extras,
         teacher_path=teacher_path,
+        compared_paths=compared,
     )
+
+
+def relocate_checks(training: Mapping[str, Any], paths: Sequence[str | None]) -> dict[str, Any]:
+    """Return a section whose regression checks have other paths, those of None as they are."""
+    checks = [
+        {key: path if path and key in KINDS else value for key, value in check.items()}
+        for check, path in zip(training["evaluation"]["regression"], paths, strict=True)
+    ]
+    return {**training, "evaluation": {**training["evaluation"], "regression": checks}}
 
 
 def relocate_sources(written: Mapping[str, Any], paths: Sequence[str | None]) -> list[Any]:

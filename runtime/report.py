@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import events, metrics, stages, versions
+from . import events, metrics, overlap, regression, stages, versions
 from . import markdown_page as page
 from .files import write_lines
 from .run import Run
@@ -169,10 +169,30 @@ def _describe_test(results: Results) -> Lines:
     lines += [INTERVALS, ""]
     if "sources" in judged:
         lines += ["## Loss per source", "", *page.by_source(judged["sources"])]
+    if "run/evaluate/regression.json" in results.records["evaluate"].read["outputs"]:
+        lines += _describe_kept(results.read("evaluate/regression.json")["checks"])
     if labels := results.read_rows("labels.jsonl"):
         lines += ["## Labels, the worst first", ""]
         lines += page.by_label(labels, SHOWN_LABELS, "run/evaluate/labels.jsonl")
     return lines
+
+
+def _describe_kept(checks: Sequence[Numbers]) -> Lines:
+    """Return what the model lost of what it was not trained for, and what it had been taught."""
+    titles = ["file", "measure", "questions", "before training", "trained"]
+    titles += ["lost", "95 % interval", "at most", "verdict"]
+    cells = [list(map(page.escape, regression.cells(check))) for check in checks]
+    lines = ["## What it was not trained for", "", *page.table(titles, cells)]
+    explained = (
+        "A check fails if even the smaller end of the interval is above what may be lost. Of a text"
+        " the questions are stretches of it, and the loss is the rise of the perplexity."
+    )
+    found = [f"{page.escape(c['file'])}: {overlap.describe(c['overlap'])}." for c in checks]
+    rule = (
+        f"A question is in a training row if they share {overlap.WORDS} words in a row, or all of a"
+        f" shorter question of at least {overlap.LEAST_WORDS} words."
+    )
+    return [*lines, explained, "", *(f"- {line}" for line in found), "", rule, ""]
 
 
 def _describe_chance(judged: Numbers) -> Lines:

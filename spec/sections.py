@@ -74,6 +74,7 @@ PreferenceLoss = Literal[
 MethodType = Literal["full", "freeze", "lora", "qlora"]
 Part = Literal["embeddings", "head"]
 ModelPart = Literal["language_model", "projector", "vision_tower"]
+RegressionMetric = Literal["exact_match", "numeric_match"]
 GgufType = Literal[
     "F16",
     "BF16",
@@ -582,6 +583,25 @@ class Method:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RegressionCheck:
+    """Regression check.
+
+    One check: exactly one of `prompts` (JSON Lines with `prompt` and `answer`), `text` (a plain
+    text, judged by its perplexity) and `task` (a task file of EleutherAI's evaluation harness).
+    Paths are relative to the spec, and paths in a task file to that file. `max_drop` is the largest
+    loss that passes: 0.02 is two points of a score, or a perplexity that is 2 % higher. `metric`
+    and `answer_tokens` say how answers to `prompts` are compared, and how long they may be.
+    """
+
+    prompts: str | None = None
+    text: str | None = None
+    task: str | None = None
+    max_drop: float = 0.02
+    metric: RegressionMetric = "exact_match"
+    answer_tokens: int = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
     """How often the validation split is evaluated, and how the result is measured."""
 
@@ -613,6 +633,12 @@ class Evaluation:
     harness: tuple[str, ...] = ()
     """Tasks of EleutherAI's evaluation harness. A separate script, harness.py, runs them on the
     trained model.
+    """
+    regression: tuple[RegressionCheck, ...] = ()
+    """What the trained model must not lose. evaluate.py compares it with the model before training
+    on each of these files. It fails if a loss is beyond its bound, and the noise does not explain
+    it: the end of the 95 % interval that is nearer to no loss must be within the bound (paired
+    bootstrap over the questions, or over stretches of the text).
     """
 
 

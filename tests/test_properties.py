@@ -193,6 +193,7 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "training.evaluation.best_by": ("metric", {}),
     "training.evaluation.allow_worse": (True, {}),
     "training.evaluation.harness": (["arc_easy"], {}),
+    "training.evaluation.regression": ([{"prompts": "sums.jsonl"}], {}),
     "training.evaluation.answered_rows": (3, {"training.evaluation.best_by": "metric"}),
     "training.evaluation.samples": (2, {}),
     "training.keep_checkpoints": (5, {}),
@@ -260,6 +261,8 @@ def write_folder(folder: Path) -> Path:
     rows = [f"where is parcel {n}?,{'lost' if n % 3 else 'late'},{n}" for n in range(120)]
     rows += [rows[0], f"on {mojibake} el paquet?,lost,1", f"{'long ' * 30}?,late,2"]
     table = "\n".join(["prompt,completion,more", *rows]) + "\n"
+    sums = [{"prompt": f"{n} plus 1?", "answer": str(n + 1)} for n in range(6)]
+    (folder / "sums.jsonl").write_text("\n".join(map(json.dumps, sums)) + "\n")
     (folder / "tickets.csv").write_text(table, encoding="utf-8")
     (folder / "tickets-2.csv").write_text(table.replace("parcel", "box"), encoding="utf-8")
     tasks = [f"answer {n},parcel {n},sent {n},x {n}" for n in range(60)]

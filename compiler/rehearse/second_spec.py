@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ftc.compiler.plan.objective.sampling import find_rewards, rewarded
 from ftc.compiler.plan.plan import Plan
-from ftc.compiler.relocation import relocate_sources
+from ftc.compiler.relocation import relocate_checks, relocate_sources
 from ftc.compiler.resolve.facts import DataFacts
 from ftc.spec.document import Document
 from ftc.spec.normal import lengthen
@@ -28,6 +28,7 @@ _COMPARED: Final = "F16"
 _TRIED: Final = 4  # answers to a prompt
 _TRIED_TOKENS: Final = 16
 _MOST_REWARDS: Final = 16
+_ANY_DROP: Final = 10  # the largest bound of a regression check
 #: About a third of the texts that an untrained model writes end with one of these.
 _SOMETIMES: Final = r"[a-m]\W*$"
 #: Limits that an untrained model cannot meet, because it finds many words about as likely. The
@@ -61,6 +62,12 @@ def make_second_spec(
     if "method" in second:
         second["method"] = _method(second["method"], spec, plan)
     second["training"] = _training(second.get("training", {}), spec, plan)
+    if data.regression:
+        paths = [
+            None if file is None else _seen_from(document.folder / file.path, folder)
+            for file in data.regression
+        ]
+        second["training"] = _compared(relocate_checks(second["training"], paths))
     if spec.objective.type == "distill":
         second["objective"] = _distilled(document, spec, plan)
     if rewarded(spec):
@@ -202,6 +209,13 @@ def _training(written: Mapping[str, Any], spec: Spec, plan: Plan) -> dict[str, A
         "evaluation": evaluation,
     }
     return training
+
+
+def _compared(training: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the section with checks that pass: a random model has nothing to lose."""
+    evaluation = training["evaluation"]
+    checks = [{**check, "max_drop": _ANY_DROP} for check in evaluation["regression"]]
+    return {**training, "evaluation": {**evaluation, "regression": checks}}
 
 
 def _seen_from(path: Path, folder: Path) -> str:

@@ -25,6 +25,7 @@ from ftc.compiler.render.trainer import schedule_reasons, trainer_settings
 from ftc.compiler.render.uses import Uses
 from ftc.compiler.render.values import Comment, Literal, Word
 from ftc.compiler.resolve.facts import DataFacts
+from ftc.compiler.resolve.regression import list_kinds
 from ftc.runtime.image_tokens import limit_pixels, make_rule, to_settings
 
 _DTYPES: Final = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
@@ -180,6 +181,7 @@ def _spec_values(source: BundleSource) -> dict[str, Any]:
         "encoding": data.encoding,
         **reward_values(source),
         **_teacher_values(source),
+        "regression": _list_checks(source),
         "labels": tuple(label.name for label in data.labels),
         "pair_loss": spec.objective.type,
         "system": spec.data.system,
@@ -197,6 +199,26 @@ def _spec_values(source: BundleSource) -> dict[str, Any]:
             *((".adapter",) if spec.export.adapter else ()),
         ),
     }
+
+
+def _list_checks(source: BundleSource) -> tuple[dict[str, Any], ...]:
+    """Return the regression checks with the paths and hashes of their files."""
+    checks = []
+    files = source.facts.data.regression
+    written = source.spec.training.evaluation.regression
+    for check, file, path in zip(written, files, source.compared_paths, strict=True):
+        (kind,) = list_kinds(check)
+        asked = {"metric": check.metric, "answer_tokens": check.answer_tokens}
+        checks.append(
+            {
+                "kind": kind,
+                "path": path,
+                "sha256": "" if file is None else file.sha256,
+                "max_drop": check.max_drop,
+                **(asked if kind == "prompts" else {}),
+            }
+        )
+    return tuple(checks)
 
 
 def _teacher_values(source: BundleSource) -> dict[str, Any]:

@@ -374,6 +374,8 @@ def _metric_uses(source: BundleSource) -> dict[str, bool]:
         "answered": answered and test,
         "answered_gguf": answered and test and not sees(source),
         "harness": decided.harness is not None,
+        "regression": bool(source.compared_paths),
+        "regression_tasks": any(check.task for check in spec.training.evaluation.regression),
         "best_by_metric": (
             answered and _is_best_by_metric(decided) and validation and not rewarded(spec)
         ),

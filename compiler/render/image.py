@@ -85,6 +85,6 @@ def _base_image(uses: Uses) -> str:
 
 def _find_levels(source: BundleSource) -> int:
     """Return how many folders above the bundle its data and model begin, at least one."""
-    paths = (source.data_path, source.model_path, *source.data_paths)
+    paths = (source.data_path, source.model_path, *source.data_paths, *source.compared_paths)
     ups = [path.split("/").count("..") for path in paths if path is not None]
     return max([1, *ups])

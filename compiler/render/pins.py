@@ -47,7 +47,7 @@ _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "llama-cpp-python": lambda uses: uses.converted,
     "gguf": lambda uses: uses.converted,
     "sentence-transformers": lambda uses: uses.texts,
-    "lm-eval": lambda uses: uses.harness,
+    "lm-eval": lambda uses: uses.harness or uses.regression_tasks,
     # with pillow, which it needs; transformers' processors of images use both
     "torchvision": lambda uses: uses.vision,
     "num2words": lambda uses: uses.number_words,
@@ -59,7 +59,7 @@ _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "trackio": lambda uses: uses.trackio,
     "vllm": lambda uses: uses.vllm,
     # of lm-eval: pip rejects the metadata of other versions one by one
-    "pytablewriter": lambda uses: uses.harness,
+    "pytablewriter": lambda uses: uses.harness or uses.regression_tasks,
     "rouge-score": lambda uses: uses.rouge_l and (uses.answered or uses.best_by_metric),
     "sacrebleu": lambda uses: uses.chrf and (uses.answered or uses.best_by_metric),
 }

@@ -20,7 +20,8 @@ class BundleSource:
     on the Hub.
     `data_paths` has one path per source of a mixture; `data_path` is then None. `chat_template`,
     `reward_functions` and `tool_functions` (Python files) and `answer_schema` (a JSON Schema) are
-    the texts of the files that the spec names, or None. `extras` are the files that were asked for.
+    the texts of the files that the spec names, or None. `compared_paths` has one path per check of
+    regressions. `extras` are the files that were asked for.
     """
 
     spec: Spec
@@ -36,6 +37,7 @@ class BundleSource:
     data_paths: tuple[str | None, ...] = ()
     extras: frozenset[Extra] = frozenset()
     teacher_path: str | None = None
+    compared_paths: tuple[str | None, ...] = ()
 
 
 def sees(source: BundleSource) -> bool:

@@ -187,6 +187,8 @@ class Uses:
     answered: bool
     answered_gguf: bool
     harness: bool
+    regression: bool
+    regression_tasks: bool
     best_by_metric: bool
     counted: bool
     samples: bool

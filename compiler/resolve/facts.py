@@ -11,6 +11,7 @@ from typing import Literal
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.resolve.content_facts import Contents
 from ftc.compiler.resolve.image_facts import Pictures, VisionFacts
+from ftc.compiler.resolve.regression_facts import RegressionFile
 from ftc.compiler.resolve.template_facts import OllamaFacts, ReasoningFacts, Unwritten
 from ftc.compiler.resolve.tool_facts import ToolFacts
 from ftc.runtime.round_trip import RoundTrip
@@ -346,6 +347,9 @@ class DataFacts:
     `sources` holds the facts of each source of a mixture, in the order of the spec; it is empty for
     the facts of one. What is said of the whole then adds them up, `lengths` by the rows that each
     has in an epoch, and a role's column is called as the role is.
+
+    `regression` has an entry for each regression check, in the order of the spec; it is None for
+    a check without exactly one file.
     """
 
     source: str
@@ -405,6 +409,7 @@ class DataFacts:
     round_trip: RoundTrip | None = None
     contents: Contents = field(default_factory=Contents)
     sources: "tuple[DataFacts, ...]" = ()
+    regression: tuple[RegressionFile | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -96,6 +96,10 @@ def section_hashes(spec: Spec) -> Mapping[str, str]:
         data["rewards"] = spec.objective.rewards
         if spec.objective.tools is not None:
             data["tools"] = spec.objective.tools
+    if compared := spec.training.evaluation.regression:
+        data["regression"] = [
+            (check.prompts, check.text, check.task, check.metric) for check in compared
+        ]
     parts: dict[str, Any] = {
         "model": model,
         "tokenizer": tokenizer,
@@ -227,11 +231,17 @@ class Resolver:
 
 
 def stamp(spec: Spec, folder: Path) -> str:
-    """Return what tells data files that changed from those that were read: sizes and times."""
+    """Return what tells files that changed from those that were read: sizes and times."""
     stamps = []
-    for source in list_sources(spec.data):
+    compared = (
+        path
+        for check in spec.training.evaluation.regression
+        for path in (check.prompts, check.text, check.task)
+        if path is not None
+    )
+    for name in (*(source.source for source in list_sources(spec.data)), *compared):
         try:
-            found = (folder / source.source).stat()
+            found = (folder / name).stat()
         except (OSError, ValueError):
             continue
         stamps.append(f"{found.st_size} {found.st_mtime_ns}")

@@ -73,6 +73,7 @@ from ftc.compiler.resolve.facts import (
 )
 from ftc.compiler.resolve.image_facts import Pictures
 from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
+from ftc.compiler.resolve.regression import look_at_files
 from ftc.compiler.resolve.rows.example import Example
 from ftc.compiler.resolve.rows.reader import Row, UnreadableError, find_other_kind, read_table
 from ftc.compiler.resolve.rows.roles import Roles, Unassigned, assign_roles
@@ -139,6 +140,21 @@ def resolve_data(
     folder: Path,
     tokenizer: TokenizerFacts | Unknown,
     model: ModelFacts | Unknown | None = None,
+) -> DataFacts | Unknown:
+    """Return the facts of the data, and those of the files that the result is compared on."""
+    found = _resolve_sources(spec, folder=folder, tokenizer=tokenizer, model=model)
+    if isinstance(found, Unknown):
+        return found
+    compared = known_or_none(lambda: look_at_files(spec, found, folder=folder))
+    return replace(found, regression=compared) if compared else found
+
+
+def _resolve_sources(
+    spec: Spec,
+    *,
+    folder: Path,
+    tokenizer: TokenizerFacts | Unknown,
+    model: ModelFacts | Unknown | None,
 ) -> DataFacts | Unknown:
     """Return the data's facts; lengths are estimates where the tokenizer is not at hand.
 

@@ -33,6 +33,11 @@ _SEEING: Mapping[str, Any] = json.loads(
     (Path(__file__).parents[2] / "checks" / "FTC190.json").read_text(encoding="utf-8")
 )["silent"][1]["edits"]
 
+#: A file that the trained model is compared with the base on.
+_COMPARED: Mapping[str, Any] = json.loads(
+    (Path(__file__).parents[2] / "checks" / "FTC598.json").read_text(encoding="utf-8")
+)["silent"][0]["edits"]
+
 #: What few bundles pass, beside the variants that other tests render.
 RARE: tuple[Mapping[str, Any], ...] = (
     {**CHAT, "/facts/data/calls": True, "/facts/model/origin": "hub"},
@@ -46,6 +51,7 @@ RARE: tuple[Mapping[str, Any], ...] = (
     },
     {"/spec/method/type": "qlora", "/spec/method/quant_storage": "bf16"},
     {"/spec/training/evaluation/harness": ["hellaswag"]},
+    _COMPARED,
     {"/spec/method/experts": True, "/facts/model/architecture": "MixtralForCausalLM"},
     {"/spec/method/init": "pissa"},
     {"/spec/objective/type": "distill", **TEACHER},

@@ -65,6 +65,7 @@ def make_source(build_known: BuildKnown, edits: Mapping[str, Any]) -> BundleSour
         data_path="../tickets.csv",
         model_path=None,
         chat_template=None,
+        compared_paths=tuple(f"../{file.path}" for file in facts.data.regression if file),
     )
 
 
