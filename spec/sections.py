@@ -443,6 +443,11 @@ class Objective:
     """How many times the model may call tools in one answer (`objective.tools`). After the last
     result it writes on without executing further calls.
     """
+    tool_seconds: int = 60
+    """How many seconds one call of a tool may take (`objective.tools`). A longer call is ended, and
+    the model reads an error message in place of a result. A function in C that never returns to
+    Python cannot be ended.
+    """
     vllm: Vllm = "off"
     """Whether vLLM generates the answers (`grpo` and `rloo`). `off`: transformers generates them.
     `colocate`: vLLM runs in the training processes, with a second copy of the weights while it

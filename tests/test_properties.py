@@ -132,6 +132,7 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "objective.policy_loss": ("dr_grpo", TRIED),
     "objective.tools": ("tools.py", CALLING),
     "objective.max_tool_calling_iterations": (2, {**CALLING, "objective.tools": "tools.py"}),
+    "objective.tool_seconds": (5, {**CALLING, "objective.tools": "tools.py"}),
     "objective.vllm": ("colocate", TRIED),
     "objective.loss": ("ipo", PAIRS),
     "objective.beta": (0.3, PAIRS),

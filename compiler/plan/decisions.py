@@ -210,6 +210,7 @@ def _objective(frame: Frame) -> dict[str, Any]:
         "temperature": sampling.temperature,
         "policy_loss": sampling.loss,
         "tool_rounds": sampling.tool_rounds,
+        "tool_seconds": sampling.tool_seconds,
         "teacher_quantization": frame.teaching.quantization,
         "teacher_rows": frame.teaching.rows,
         "pooling": vectors.pooling,

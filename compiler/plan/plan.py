@@ -115,6 +115,7 @@ class Decisions:
     temperature: Decision[float] | None
     policy_loss: Decision[PolicyLoss] | None
     tool_rounds: Decision[int] | None
+    tool_seconds: Decision[int] | None
     teacher_quantization: Decision[TeacherQuantization] | None
     teacher_bytes: Decision[int] | None
     teacher_rows: Decision[int] | None
