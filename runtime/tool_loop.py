@@ -16,7 +16,7 @@ from trl.chat_template_utils import (
 )
 
 from . import answers
-from .offered_tools import Tool
+from .offered_tools import Tool, read_tools
 from .reasoning import split
 from .rewards import Reward
 
@@ -111,6 +111,11 @@ def read_texts(chats: Sequence[Sequence[Message]]) -> list[str]:
         split(str(last["content"]))[1].strip() if last["role"] == "assistant" else ""
         for last in lasts
     ]
+
+
+def offer(module: Any, rewards: Sequence[Reward], seconds: float) -> dict[str, Any]:
+    """Return what TRL's trainer gets of the tools of a module, and of rewards beside them."""
+    return {"tools": read_tools(module, seconds), "reward_funcs": give_texts(rewards)}
 
 
 def give_texts(rewards: Sequence[Reward]) -> list[Reward]:

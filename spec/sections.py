@@ -503,6 +503,12 @@ class Objective:
     """By what the cosine of two vectors is multiplied before it enters the loss (`embed` only). It
     is 1 over the temperature that papers give.
     """
+    wrong_texts: int | Auto = "auto"
+    """How many texts that do not belong to the query are drawn for each row of pairs alone
+    (`rerank` only): half of them near in words, the others any. The loss gives right texts this
+    weight, so that both kinds count alike. auto takes 3, as `mine_hard_negatives` of
+    sentence-transformers does. Each of them is another pair that the model reads.
+    """
     query_prompt: str | None = None
     """The text that is put before each query, as in `query: ` for E5 (`embed` only). null takes the
     model's own, if `config_sentence_transformers.json` has one.

@@ -144,6 +144,7 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "objective.undesirable_weight": (1.2, VERDICTS),
     "objective.pooling": ("mean", VECTORS),
     "objective.similarity_scale": (50, VECTORS),
+    "objective.wrong_texts": (5, {"objective.type": "rerank"}),
     "objective.query_prompt": ("query: ", VECTORS),
     "objective.document_prompt": ("passage: ", VECTORS),
     "method.type": ("full", {}),

@@ -121,6 +121,7 @@ class Decisions:
     teacher_rows: Decision[int] | None
     pooling: Decision[Pooling] | None
     similarity_scale: Decision[float] | None
+    wrong_texts: Decision[int] | None
     query_prompt: Decision[str | None] | None
     document_prompt: Decision[str | None] | None
     vllm: Decision[Vllm] | None

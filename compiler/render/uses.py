@@ -163,6 +163,7 @@ class Uses:
     pooling_said: bool
     triplets: bool
     scored_pairs: bool
+    drawn_texts: bool
     # the launcher
     nodes: bool
     every_node: bool

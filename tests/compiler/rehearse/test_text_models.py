@@ -1,7 +1,7 @@
 """The rehearsal of embedding models and rerankers: small encoders, and what stands beside them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,7 @@ def test_an_encoder_has_a_miniature(name: str) -> None:
     assert found.layers >= config.get("global_attn_every_n_layers", 2)
 
 
-def write_modules(place: Path, modules: list[Mapping[str, str]]) -> None:
+def write_modules(place: Path, modules: Sequence[Mapping[str, str]]) -> None:
     """Write a folder as sentence-transformers publishes one."""
     (place / "1_Pooling").mkdir(parents=True)
     (place / "modules.json").write_text(json.dumps(modules))

@@ -57,6 +57,7 @@ REWARDS = [  # in the order of the weights
     rewards.numeric,
 ]
 TOOL_ROUNDS = 3  # set by `objective.max_tool_calling_iterations` in the spec
+TOOL_SECONDS = 60  # the default of `objective.tool_seconds`
 EVALUATED_ROWS = 40  # all 40 validation rows, which are fewer than the spec asks for
 ANSWER_TOKENS = 384  # set by `objective.answer_tokens` in the spec
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
@@ -172,11 +173,12 @@ adapter = LoraConfig(
 # Trainer
 
 best = BestByReward(session)
+tools = offered_tools.read_tools(tool_functions, TOOL_SECONDS)
 validation_rows = validation_rows.select(range(EVALUATED_ROWS))
 upstream.set_prompts_of_calls(GRPOTrainer, train_rows, validation_rows)
 trainer = GRPOTrainer(
     reward_funcs=tool_loop.give_texts(REWARDS),
-    tools=offered_tools.read_tools(tool_functions),
+    tools=tools,
     model=model,
     args=config,
     train_dataset=session.choose(train_rows),
