@@ -17,7 +17,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import GRPOConfig, GRPOTrainer
 
 import tool_functions
-from runtime import offered_tools, rewards, tool_loop, upstream
+from runtime import rewards, tool_loop, upstream
 from runtime.adapters import find_fault
 from runtime.best_by_reward import BestByReward
 from runtime.flat_rewards import REWARD_CURVES, FlatRewards
@@ -173,12 +173,10 @@ adapter = LoraConfig(
 # Trainer
 
 best = BestByReward(session)
-tools = offered_tools.read_tools(tool_functions, TOOL_SECONDS)
 validation_rows = validation_rows.select(range(EVALUATED_ROWS))
 upstream.set_prompts_of_calls(GRPOTrainer, train_rows, validation_rows)
 trainer = GRPOTrainer(
-    reward_funcs=tool_loop.give_texts(REWARDS),
-    tools=tools,
+    **tool_loop.offer(tool_functions, REWARDS, TOOL_SECONDS),
     model=model,
     args=config,
     train_dataset=session.choose(train_rows),
