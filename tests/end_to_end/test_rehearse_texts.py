@@ -31,8 +31,8 @@ POOLED: Final = [
 def write_inputs(folder: Path, kind: str, shared: Path, sdist: Path) -> None:
     """Write the config and the tokenizer of an encoder without its weights, and pairs of texts."""
     model = folder / kind
-    writer = [sys.executable, "-m", "tests.end_to_end.build_encoders", sdist, f"{kind}={model}"]
-    written = run(*writer, cwd=Path.cwd())
+    script = "tests.end_to_end.build_encoders"
+    written = run(sys.executable, "-m", script, sdist, f"{kind}={model}", cwd=Path.cwd())
     assert written.code == 0, written.said
     (model / "model.safetensors").unlink()
     write_json(model / "config.json", {**read_json(model / "config.json"), **SIZES})
