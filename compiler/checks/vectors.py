@@ -208,7 +208,7 @@ def head_lost_in_gguf(case: Case) -> Iterator[Problem]:
         yield problem("/export/types", message=lost, fix=fix, architecture=scoring_class(name))
 
 
-@rule("FTC598", "wrong-texts-not-drawn", "warning", reads=("data",))
+@rule("FTC544", "wrong-texts-not-drawn", "warning", reads=("data",))
 def wrong_texts_not_drawn(case: Case) -> Iterator[Problem]:
     """What it is: `objective.wrong_texts` is set, and the rows have wrong texts or scores already.
 
