@@ -1,6 +1,6 @@
 """Pairs of a query and a text: those that a reranker learns from, and those that it ranks.
 
-A row with one text has no wrong one. Half of those that are added are near in words, since a
+A row with one text has no wrong ones. Half of those that are drawn are near in words, since a
 reranker is given what a search has found.
 """
 
@@ -63,24 +63,31 @@ class Listed:
         return measured | retrieval.measure(part, table[ranked])
 
 
-def pair_up(
-    run: Run, rows: Mapping[str, Sequence[Any]], *, seed: int, others: Sequence[str] = ()
-) -> dict[str, list[Any]]:
-    """Return the pairs of a table's columns, with the label of each.
-
-    A triplet is two pairs, and so is a row with one text: with one that does not belong to its
-    query, of this table or of `others`. Ends the stage where there is none.
-    """
+def pair_up(rows: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    """Return the pairs of a table's columns, with the label of each; a triplet is two pairs."""
     queries, texts = list(rows["anchor"]), list(rows["positive"])
     if "score" in rows:
         return _make_table(queries, texts, [float(score) for score in rows["score"]])
-    if "negative" in rows:
-        wrong = list(rows["negative"])
-    else:
-        wrong = _draw_wrong(run, queries, texts, list(dict.fromkeys([*texts, *others])), seed)
-    both = [text for pair in zip(texts, wrong, strict=True) for text in pair]
-    twice = [query for query in queries for _ in range(2)]
-    return _make_table(twice, both, [1.0, 0.0] * len(queries))
+    return _join(queries, texts, [[text] for text in rows["negative"]])
+
+
+def draw_pairs(
+    run: Run,
+    rows: Mapping[str, Sequence[Any]],
+    *,
+    seed: int,
+    wrong_texts: int,
+    others: Sequence[str] = (),
+) -> dict[str, list[Any]]:
+    """Return the pairs of rows with one text, each followed by so many with a wrong text.
+
+    Wrong texts do not belong to the query; they are of this table or of `others`, and repeated if
+    there are fewer. Ends the stage where there is none.
+    """
+    queries, texts = list(rows["anchor"]), list(rows["positive"])
+    documents = list(dict.fromkeys([*texts, *others]))
+    wrong = _draw_wrong(run, queries, texts, documents, seed=seed, many=wrong_texts)
+    return _join(queries, texts, wrong)
 
 
 def list_candidates(rows: Sequence[Mapping[str, Any]]) -> Listed:
@@ -118,14 +125,32 @@ def list_pairs(rows: Sequence[Mapping[str, Any]]) -> list[Pair]:
     return list(dict.fromkeys(found))
 
 
+def _join(
+    queries: Sequence[str], texts: Sequence[str], wrong: Sequence[Sequence[str]]
+) -> dict[str, list[Any]]:
+    """Return each right pair with the wrong pairs of its row after it."""
+    pairs = [
+        (query, text, float(place == 0))
+        for query, right, others in zip(queries, texts, wrong, strict=True)
+        for place, text in enumerate((right, *others))
+    ]
+    return _make_table(*(list(column) for column in zip(*pairs, strict=True)))
+
+
 def _make_table(queries: list[str], texts: list[str], labels: list[float]) -> dict[str, list[Any]]:
     return {"query": queries, "text": texts, "label": labels}
 
 
 def _draw_wrong(
-    run: Run, queries: Sequence[str], texts: Sequence[str], documents: Sequence[str], seed: int
-) -> list[str]:
-    """Return a text that does not belong, per row: by turns any one, and the nearest of some."""
+    run: Run,
+    queries: Sequence[str],
+    texts: Sequence[str],
+    documents: Sequence[str],
+    *,
+    seed: int,
+    many: int,
+) -> list[list[str]]:
+    """Return texts that do not belong, per row: the nearest of some, and any others."""
     right: dict[str, set[str]] = {}
     for query, text in zip(queries, texts, strict=True):
         right.setdefault(query, set()).add(text)
@@ -134,14 +159,16 @@ def _draw_wrong(
     rarity = {word: log(1 + len(documents) / count) for word, count in counts.items()}
     generator, found = random.Random(seed), []  # noqa: S311 - no secret
     for place, query in enumerate(queries):
-        drawn = generator.sample(documents, min(len(documents), _DRAWN))
+        drawn = generator.sample(documents, min(len(documents), many * _DRAWN))
         wrong = [text for text in drawn if text not in right[query]]
         wrong = wrong or [text for text in documents if text not in right[query]]
         if not wrong:
             run.stop(f"all texts of the data belong to {query!r}: there is no wrong one to learn")
-        asked = set(retrieval.words_of(query)) if place % 2 else set()
-        near = [sum(rarity[word] for word in sorted(asked & held[text])) for text in wrong]
-        found.append(wrong[near.index(max(near))])
+        asked, near = set(retrieval.words_of(query)), (many + place % 2) // 2
+        shared = {text: sum(rarity[word] for word in sorted(asked & held[text])) for text in wrong}
+        nearest = sorted(wrong, key=shared.__getitem__, reverse=True)[:near]
+        chosen = [*nearest, *(text for text in wrong if text not in nearest)]
+        found.append((chosen * many)[:many])
     return found
 
 

@@ -120,12 +120,25 @@ def write(run: Run, llm: Any, ids: Sequence[int], most: int) -> Iterator[int]:
         yield ids[0]
 
 
-def answer(run: Run, llm: Any, ids: Sequence[int], most: int) -> str:
-    """Return the most likely text after a prompt, up to the token that ends it."""
+def write_turn(run: Run, llm: Any, ids: Sequence[int], most: int) -> list[int]:
+    """Return the most likely tokens after a prompt, up to the one that ends them."""
     said = []
     for token in write(run, llm, ids, most):
-        if llama_cpp.llama_vocab_is_eog(llm._model.vocab, token):  # noqa: SLF001 - no public name
-            break
         said.append(token)
+        if is_end(llm, token):
+            break
+    return said
+
+
+def is_end(llm: Any, token: int) -> bool:
+    """Return whether a token ends an answer."""
+    return bool(llama_cpp.llama_vocab_is_eog(llm._model.vocab, token))  # noqa: SLF001 - no public name
+
+
+def answer(run: Run, llm: Any, ids: Sequence[int], most: int) -> str:
+    """Return the most likely text after a prompt, up to the token that ends it."""
+    said = write_turn(run, llm, ids, most)
+    if said and is_end(llm, said[-1]):
+        said.pop()
     text: bytes = llm.detokenize(said, prev_tokens=list(ids))
     return text.decode(errors="replace").strip()

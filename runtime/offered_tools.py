@@ -3,9 +3,12 @@
 `tool_loop` has what calls them.
 """
 
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from inspect import isfunction
+from time import monotonic
 from typing import Any
 
 from transformers.utils.chat_template_utils import get_json_schema
@@ -13,13 +16,17 @@ from transformers.utils.chat_template_utils import get_json_schema
 Tool = Callable[..., str]
 
 
-def read_tools(module: Any) -> list[Tool]:
+class _TooLong(BaseException):
+    """Ends a call; no `except Exception` of a tool catches it."""
+
+
+def read_tools(module: Any, seconds: float | None = None) -> list[Tool]:
     """Return the public functions that a module defines, in their order.
 
-    Each returns text, as chat templates want it.
+    Each returns text, as chat templates want it, and raises TimeoutError after some seconds.
     """
     return [
-        _return_text(value)
+        _return_text(value, seconds)
         for name, value in vars(module).items()
         if isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
     ]
@@ -50,9 +57,37 @@ def find_fault(tokenizer: Any) -> str | None:
     return None
 
 
-def _return_text(function: Callable[..., Any]) -> Tool:
+def _return_text(function: Callable[..., Any], seconds: float | None) -> Tool:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> str:
-        return str(function(*args, **kwargs))
+        if seconds is None:
+            return str(function(*args, **kwargs))
+        try:
+            with _end_after(seconds):
+                return str(function(*args, **kwargs))
+        except _TooLong:
+            raise TimeoutError(f"no result after {seconds:g} seconds") from None
 
     return call
+
+
+@contextmanager
+def _end_after(seconds: float) -> Iterator[None]:
+    """Raise _TooLong in this block after some seconds: in the main thread, which calls tools.
+
+    A timer that runs already is set again afterwards, with the time that it has left.
+    """
+
+    def end(*_: object) -> None:
+        raise _TooLong
+
+    began, handler = monotonic(), signal.signal(signal.SIGALRM, end)
+    left, again = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+        if left:
+            rest = max(left - (monotonic() - began), 1e-3)  # 0 would stop it
+            signal.setitimer(signal.ITIMER_REAL, rest, again)

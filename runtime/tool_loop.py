@@ -16,7 +16,7 @@ from trl.chat_template_utils import (
 )
 
 from . import answers
-from .offered_tools import Tool
+from .offered_tools import Tool, read_tools
 from .reasoning import split
 from .rewards import Reward
 
@@ -24,6 +24,7 @@ Message = dict[str, Any]
 Rows = Sequence[Mapping[str, Any]]
 Write = Callable[[Any, Any, Rows, int], list[str]]
 Tokens = list[int]
+Generate = Callable[[Sequence[Tokens]], list[Tokens]]
 ASKED: Message = {"role": "user", "content": "?"}  # before the call whose result is rendered
 
 
@@ -36,7 +37,26 @@ def converse(
     tools: Sequence[Tool],
     rounds: int,
 ) -> list[list[Message]]:
-    """Return the messages that answer the prompt of each row: of the model, and of tools.
+    """Return the messages that answer the prompt of each row: of the model, and of tools."""
+    ends = answers.find_ends(model, tokenizer, rows)
+
+    def generate(prompts: Sequence[Tokens]) -> list[Tokens]:
+        return answers.generate(model, tokenizer, prompts, answer_tokens, ends)
+
+    prompts = [row["prompt_ids"] for row in rows]
+    return exchange(tokenizer, prompts, generate, answer_tokens, tools=tools, rounds=rounds)
+
+
+def exchange(
+    tokenizer: Any,
+    prompts: Sequence[Tokens],
+    generate: Generate,
+    answer_tokens: int,
+    *,
+    tools: Sequence[Tool],
+    rounds: int,
+) -> list[list[Message]]:
+    """Return the messages that answer each prompt; `generate` continues prompts.
 
     Calls, results and text have at most `answer_tokens` tokens together. A result that does not fit
     is left out, and the answer ends with its call, as in training.
@@ -45,9 +65,7 @@ def converse(
     stable = is_chat_template_prefix_preserving(tokenizer)
     template = None if stable else get_training_chat_template(tokenizer)
     functions = {tool.__name__: tool for tool in tools}
-    ends = answers.find_ends(model, tokenizer, rows)
-    prompts = [row["prompt_ids"] for row in rows]
-    written = answers.generate(model, tokenizer, prompts, answer_tokens, ends)
+    written = generate(prompts)
     chats = [
         [parse_response(tokenizer, ids, prefix=prompt, tools=list(tools))]
         for prompt, ids in zip(prompts, written, strict=True)
@@ -65,7 +83,7 @@ def converse(
         if not waiting:
             break
         begun = [prompts[place] + written[place] for place in waiting]
-        found = answers.generate(model, tokenizer, begun, answer_tokens, ends)
+        found = generate(begun)
         for place, prefix, ids in zip(waiting, begun, found, strict=True):
             kept = ids[: answer_tokens - len(written[place])]
             written[place] = written[place] + kept
@@ -93,6 +111,11 @@ def read_texts(chats: Sequence[Sequence[Message]]) -> list[str]:
         split(str(last["content"]))[1].strip() if last["role"] == "assistant" else ""
         for last in lasts
     ]
+
+
+def offer(module: Any, rewards: Sequence[Reward], seconds: float) -> dict[str, Any]:
+    """Return what TRL's trainer gets of the tools of a module, and of rewards beside them."""
+    return {"tools": read_tools(module, seconds), "reward_funcs": give_texts(rewards)}
 
 
 def give_texts(rewards: Sequence[Reward]) -> list[Reward]:

@@ -444,6 +444,11 @@ class Objective:
     """How many times the model may call tools in one answer (`objective.tools`). After the last
     result it writes on without executing further calls.
     """
+    tool_seconds: int = 60
+    """How many seconds one call of a tool may take (`objective.tools`). A longer call is ended, and
+    the model reads an error message in place of a result. A function in C that never returns to
+    Python cannot be ended.
+    """
     vllm: Vllm = "off"
     """Whether vLLM generates the answers (`grpo` and `rloo`). `off`: transformers generates them.
     `colocate`: vLLM runs in the training processes, with a second copy of the weights while it
@@ -498,6 +503,12 @@ class Objective:
     similarity_scale: float = 20.0
     """By what the cosine of two vectors is multiplied before it enters the loss (`embed` only). It
     is 1 over the temperature that papers give.
+    """
+    wrong_texts: int | Auto = "auto"
+    """How many texts that do not belong to the query are drawn for each row of pairs alone
+    (`rerank` only): half of them near in words, the others any. The loss gives right texts this
+    weight, so that both kinds count alike. auto takes 3, as `mine_hard_negatives` of
+    sentence-transformers does. Each of them is another pair that the model reads.
     """
     query_prompt: str | None = None
     """The text that is put before each query, as in `query: ` for E5 (`embed` only). null takes the

@@ -7,9 +7,11 @@ what follows from tables alone.
 
 import ast
 import re
+import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -59,11 +61,26 @@ def test_example_compiles_to_its_golden(name: str, *, update_golden: bool) -> No
     assert set(held) == set(files)
 
 
+@contextmanager
+def make_model(example: Path) -> Iterator[None]:
+    """Keep the model of an example for a moment, if it has a script that makes one."""
+    script, model = example / "make_model.py", example / "model"
+    if not script.is_file() or model.exists():
+        yield
+        return
+    subprocess.run([sys.executable, script], check=True)
+    try:
+        yield
+    finally:
+        shutil.rmtree(model)
+
+
 def update(name: str) -> None:
     """Resolve the facts of an example again, and write its golden."""
     golden = GOLDEN / name
     golden.mkdir(exist_ok=True)
-    outcome = resolve_golden(name)
+    with make_model(ROOT / "examples" / name):
+        outcome = resolve_golden(name)
     assert outcome.lock is not None
     (golden / LOCK_NAME).write_text(dump_facts(outcome.lock), encoding="utf-8")
     compile_golden.cache_clear()

@@ -11,6 +11,7 @@ from ftc.compiler.plan.objective.sampling import CALL_TOKENS, calls_tools
 from ftc.spec.message import Message
 
 _TOOLS: Final = "/objective/tools"
+_LIMITS: Final = ("max_tool_calling_iterations", "tool_seconds")
 
 
 @rule("FTC556", "unusable-tools", "error", reads=("data",))
@@ -96,18 +97,21 @@ def answers_without_room_for_calls(case: Case) -> Iterator[Problem]:
         yield problem(pointer, fix=fix, tokens=tokens, least=CALL_TOKENS)
 
 
-@rule("FTC597", "rounds-of-calls-without-tools", "warning")
-def rounds_of_calls_without_tools(case: Case) -> Iterator[Problem]:
-    """What it is: `objective.max_tool_calling_iterations` is set, and there are no tools.
+@rule("FTC597", "limit-of-calls-without-tools", "warning")
+def limit_of_calls_without_tools(case: Case) -> Iterator[Problem]:
+    """What it is: The spec limits the rounds or the seconds of calls, and there are no tools.
 
-    Why it matters: It counts rounds of calls, and without `objective.tools` nothing can be called.
+    Why it matters: Without `objective.tools` nothing can be called.
 
     Example: {"objective": {"type": "grpo", "max_tool_calling_iterations": 2}}
 
     Use instead: {"objective": {"type": "grpo", "tools": "tools.py",
      "max_tool_calling_iterations": 2}}
     """
-    pointer = "/objective/max_tool_calling_iterations"
     objective = case.spec.objective
-    if objective.type == "grpo" and objective.tools is None and pointer in case.spec.said:
-        yield problem(pointer, fix=({"op": "remove", "path": pointer},))
+    if objective.type != "grpo" or objective.tools is not None:
+        return
+    for field in _LIMITS:
+        pointer = f"/objective/{field}"
+        if pointer in case.spec.said:
+            yield problem(pointer, fix=({"op": "remove", "path": pointer},), field=field)

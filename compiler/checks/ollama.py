@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.architecture import is_convertible
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.ollama_templates import is_sayable
 
 
@@ -67,10 +68,8 @@ def system_unsayable_in_modelfile(case: Case) -> Iterator[Problem]:
 
     Use instead: {"data": {"source": "a.csv", "system": "Be brief. And polite."}}
     """
-    system, export = case.spec.data.system, case.spec.export
-    if not (export.types or export.adapter) or system is None or case.data.form == "text":
-        return
-    if not is_sayable(system):
+    system = case.spec.data.system
+    if system is not None and _is_asked(case) and not is_sayable(system):
         yield problem("/data/system")
 
 
@@ -118,18 +117,22 @@ def template_unseen(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "./Qwen2.5-7B-Instruct", "export": ["Q4_K_M"]}
     """
-    tokenizer, export = case.tokenizer, case.spec.export
-    unseen = not tokenizer.exact and tokenizer.template_sha256 is None
-    if unseen and (export.types or export.adapter) and case.data.form != "text":
+    tokenizer = case.tokenizer
+    if _is_asked(case) and not tokenizer.exact and tokenizer.template_sha256 is None:
         yield problem("/model/id")
+
+
+def _is_asked(case: Case) -> bool:
+    """Return whether Ollama is to render a chat template around questions to the result."""
+    export = case.spec.export
+    is_plain = OBJECTIVES[case.spec.objective.type].plain or case.data.form == "text"
+    return bool(export.types or export.adapter) and not is_plain
 
 
 def _obstacle(case: Case) -> str | None:
     """Return what keeps Ollama from rendering as training does; None where nothing is exported."""
-    export, ollama = case.spec.export, case.tokenizer.ollama
-    if not (export.types or export.adapter) or case.data.form == "text" or ollama is None:
-        return None
-    return ollama.obstacle
+    ollama = case.tokenizer.ollama
+    return None if ollama is None or not _is_asked(case) else ollama.obstacle
 
 
 def _pointer(case: Case) -> str:

@@ -45,7 +45,7 @@ def family_never_rehearsed(case: Case) -> Iterator[Problem]:
     Use instead: {"model": "Qwen/Qwen2.5-7B-Instruct", "export": ["Q4_K_M"]}
     """
     name = case.model.architecture
-    writes = not compares_texts(case.spec.objective.type)  # no rehearsal compares vectors
+    writes = not compares_texts(case.spec.objective.type)  # the table is of models that write
     known = find_rehearsed(name) is not None
     if writes and case.spec.export.types and is_convertible(name) and not known:
         yield problem("/export/types", name=name)

@@ -1,4 +1,4 @@
-"""The rules about embedding models and rerankers (FTC249, FTC571 to FTC576, FTC578, FTC579)."""
+"""The rules about embedding models and rerankers (FTC249, FTC571 to FTC576, FTC578, 579, 598)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator, Mapping
@@ -206,3 +206,20 @@ def head_lost_in_gguf(case: Case) -> Iterator[Problem]:
         lost = "pooler" if name == "BertModel" else ""
         fix = (put("/export/types", []),)
         yield problem("/export/types", message=lost, fix=fix, architecture=scoring_class(name))
+
+
+@rule("FTC544", "wrong-texts-not-drawn", "warning", reads=("data",))
+def wrong_texts_not_drawn(case: Case) -> Iterator[Problem]:
+    """What it is: `objective.wrong_texts` is set, and the rows have wrong texts or scores already.
+
+    Why it matters: Wrong texts are drawn for rows that have a right text alone. Triplets and scored
+    pairs are learned as they are.
+
+    Example: {"objective": {"type": "rerank", "wrong_texts": 5}, "data": "scored-pairs.csv"}
+
+    Use instead: {"objective": "rerank", "data": "scored-pairs.csv"}
+    """
+    pointer = "/objective/wrong_texts"
+    is_drawn = case.data.form == "prompt_completion"
+    if gives_relevance(case.spec.objective.type) and pointer in case.spec.said and not is_drawn:
+        yield problem(pointer, fix=({"op": "remove", "path": pointer},))

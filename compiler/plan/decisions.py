@@ -21,7 +21,7 @@ from ftc.compiler.plan.objective.sampling import (
     decide_sampling,
 )
 from ftc.compiler.plan.objective.teaching import decide_teacher_bytes
-from ftc.compiler.plan.objective.vectors import decide_vectors
+from ftc.compiler.plan.objective.vectors import decide_vectors, decide_wrong_texts
 from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.plan.schedule.learning_rate import decide_curve, decide_learning_rate, decide_loop
 from ftc.compiler.plan.schedule.steps import Timetable
@@ -210,10 +210,12 @@ def _objective(frame: Frame) -> dict[str, Any]:
         "temperature": sampling.temperature,
         "policy_loss": sampling.loss,
         "tool_rounds": sampling.tool_rounds,
+        "tool_seconds": sampling.tool_seconds,
         "teacher_quantization": frame.teaching.quantization,
         "teacher_rows": frame.teaching.rows,
         "pooling": vectors.pooling,
         "similarity_scale": vectors.scale,
+        "wrong_texts": decide_wrong_texts(spec, data),
         "query_prompt": vectors.query_prompt,
         "document_prompt": vectors.document_prompt,
     }

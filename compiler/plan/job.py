@@ -1,7 +1,7 @@
 """One process of a run: everything that its memory depends on."""
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.knowledge.objectives import OBJECTIVES
@@ -25,7 +25,6 @@ Optimizer = Literal[
 Reference = Literal["none", "copy", "adapter_off", "precomputed"]
 
 # Objectives that compare two texts of a row: they are one batch of twice the rows.
-PAIRED: Final = frozenset(name for name, each in OBJECTIVES.items() if each.sequences == 2)  # noqa: PLR2004 - a pair
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +89,7 @@ class Job:
     objective: ObjectiveType = "sft"
     reference: Reference = "none"
     smoothed: bool = False
+    pairs: int | None = None
     answer_tokens: int = 0
     tool_rounds: int = 0
     teacher: Teacher | None = None
@@ -104,9 +104,14 @@ class Job:
     stack: Stack = PINNED
 
     @property
+    def row_sequences(self) -> int:
+        """Sequences of one row that go through the model at once, such as both of a pair."""
+        return self.pairs or OBJECTIVES[self.objective].sequences
+
+    @property
     def sequences(self) -> int:
-        """Sequences of one micro-batch: both of a pair go through the model at once."""
-        return self.micro * (2 if self.objective in PAIRED else 1)
+        """Sequences of one micro-batch."""
+        return self.micro * self.row_sequences
 
     @property
     def tokens(self) -> int:

@@ -115,11 +115,13 @@ class Decisions:
     temperature: Decision[float] | None
     policy_loss: Decision[PolicyLoss] | None
     tool_rounds: Decision[int] | None
+    tool_seconds: Decision[int] | None
     teacher_quantization: Decision[TeacherQuantization] | None
     teacher_bytes: Decision[int] | None
     teacher_rows: Decision[int] | None
     pooling: Decision[Pooling] | None
     similarity_scale: Decision[float] | None
+    wrong_texts: Decision[int] | None
     query_prompt: Decision[str | None] | None
     document_prompt: Decision[str | None] | None
     vllm: Decision[Vllm] | None

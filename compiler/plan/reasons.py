@@ -91,6 +91,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "text",
     "pooling.causal": "where the model has no modules.json: only the last token has seen all "
     "others",
+    "wrong_texts.usual": "as many as sentence-transformers' `mine_hard_negatives` takes per query",
     "metric.classes": "it gives each of {labels} labels the same weight, however rare",
     "best_by.classes": "the metric of a classification, which costs nothing extra at an evaluation",
     "rewards.numeric": "{share} of the answers in the data contain a number; the last one is "

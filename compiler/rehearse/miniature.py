@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from ftc.compiler.knowledge.architecture import Shape, read_shape
 from ftc.compiler.knowledge.derived import derived_table
+from ftc.compiler.knowledge.encoders import is_encoder, read_encoder
 from ftc.compiler.knowledge.wrappers import find_wrapper
 from ftc.compiler.rehearse.derived_miniature import shrink_derived
 from ftc.compiler.rehearse.heads import (
@@ -28,6 +29,9 @@ _PERIODS: Final[Mapping[str, int]] = {
     "smollm3": 4,
     "gemma3_text": 6,
 }
+_INTERVALS: Final = (
+    *("sliding_window_pattern", "no_rope_layer_interval", "global_attn_every_n_layers"),
+)
 _LONGEST_PERIOD: Final = 8
 _OLD_NAMES: Final = frozenset({"gpt2", "gpt_bigcode", "gptj"})
 _OWN_KEY_HEADS: Final = _OLD_NAMES | {"gpt_neo", "gpt_neox", "bloom", "falcon"}
@@ -46,7 +50,7 @@ def shrink(config: Mapping[str, Any]) -> dict[str, Any] | None:
     wrapper = find_wrapper(config)
     if wrapper is not None:
         return shrink_wrapper(config, wrapper, shrink)
-    shape = read_shape(config)
+    shape = read_shape(config) or read_encoder(config, scores=True)
     if shape is None:
         return None
     if shape.architecture in derived_table():
@@ -74,7 +78,7 @@ def shrink(config: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _layers(shape: Shape, config: Mapping[str, Any]) -> int:
     """Return the number of layers: one full period of the pattern, and at least two."""
-    said = (config.get("sliding_window_pattern"), config.get("no_rope_layer_interval"))
+    said = (config.get(name) for name in _INTERVALS)
     periods = [n for n in said if isinstance(n, int)]
     periods += [_period(config[key]) for key in _patterns(config)]
     longest = max([LAYERS, *periods, _PERIODS.get(shape.model_type, 1)])
@@ -110,7 +114,7 @@ def _named(shape: Shape, config: Mapping[str, Any], heads: Heads, layers: int) -
         _name(config, *_layer_names(shape.model_type)): layers,
         _name(config, *_head_names(shape.model_type)): heads.heads,
     }
-    if shape.model_type not in _OWN_KEY_HEADS:
+    if shape.model_type not in _OWN_KEY_HEADS and not is_encoder(shape.architecture):
         sizes["num_key_value_heads"] = heads.kv_heads
     if heads.explicit:
         sizes["head_dim"] = heads.head_dim

@@ -9,8 +9,10 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Final
 
+from ftc.compiler.knowledge.encoders import read_encoder
 from ftc.compiler.rehearse.miniature import shrink
 from ftc.compiler.rehearse.stage import StageFailed
+from ftc.compiler.rehearse.text_modules import copy_modules
 from ftc.compiler.resolve.facts import ModelFacts
 from ftc.compiler.resolve.model.folder import located_folder
 from ftc.compiler.resolve.model.tokenizer_files import SENTENCEPIECE_FILE, TOKENIZER_FILE
@@ -60,8 +62,14 @@ def make_miniature(
         raise StageFailed(f"ftc has no formula for the sizes of `{name}`")
     folder.mkdir(parents=True)
     copy_small_files(place, folder)
+    copy_modules(place, folder, width=_read(small, _HIDDEN_KEYS))
     (folder / CONFIG_FILE).write_text(json.dumps(small, indent=2) + "\n", encoding="utf-8")
-    options = [*(["--trust"] if trusted else []), *(["--teacher"] if teaches else [])]
+    chosen = {
+        "--trust": trusted,
+        "--teacher": teaches,
+        "--encoder": read_encoder(config, scores=True) is not None,
+    }
+    options = [option for option, is_chosen in chosen.items() if is_chosen]
     said = run_script("build_model.py", [folder, *options], log)
     return f"{said.strip().splitlines()[-1]}, {_sizes(small)}"
 
@@ -97,10 +105,12 @@ def copy_small_files(place: Path, folder: Path) -> None:
 
 
 def _sizes(config: Mapping[str, Any]) -> str:
+    return f"{_read(config, _LAYER_KEYS)} layers, {_read(config, _HIDDEN_KEYS)} wide"
+
+
+def _read(config: Mapping[str, Any], keys: tuple[str, ...]) -> int:
     config = config.get("text_config") or config
-    layers = next(config[key] for key in _LAYER_KEYS if key in config)
-    hidden = next(config[key] for key in _HIDDEN_KEYS if key in config)
-    return f"{layers} layers, {hidden} wide"
+    return next(int(config[key]) for key in keys if key in config)
 
 
 _LAYER_KEYS: Final = ("num_hidden_layers", "n_layer", "num_layers")

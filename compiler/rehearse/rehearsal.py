@@ -33,11 +33,18 @@ from ftc.spec.sections import Spec
 
 #: How far the 16-bit GGUF may differ from the merged model: mean nats per token.
 MOST_DIVERGENCE: Final = 0.001
+#: ... and one minus the least cosine of a vector, or the largest difference of a score.
+MOST_TURN: Final = 0.0001
+MOST_DIFFERENCE: Final = 0.001
 _RUNS: Final = ("torch", "transformers", "trl", "peft", "accelerate", "datasets", "matplotlib")
 _OF_TORCH: Final = ("adamw", "adafactor", "sgd")  # the others are from bitsandbytes
 _CONVERTS: Final = ("llama_cpp", "gguf")
+_COMPARES: Final = ("sentence_transformers",)
 _MEBI: Final = 2**20
 _QUESTION_LETTERS: Final = 400
+_ASKED_TEXTS: Final = 3
+#: What an evaluation may have measured, in the order in which it is told.
+_MEASURES: Final = {"loss": "loss", "ndcg_at_10": "nDCG@10", "spearman": "Spearman's correlation"}
 
 
 def rehearse(source: str, *, keep: Path | None, tell: Tell) -> Rehearsal:
@@ -88,11 +95,6 @@ def _run(outcome: Outcome, course: Course) -> None:
         outcome.document, spec=spec, plan=outcome.plan, data=facts.data, folder=course.folder
     )
     with course.stage("miniature") as result:
-        if compares_texts(spec.objective.type):
-            raise StageFailed(
-                "a rehearsal of an embedding model or a reranker is not supported: compile the spec"
-                " with a small model and `data.max_rows`, and start its run.sh"
-            )
         trusted = spec.model.trust_remote_code
         sizes = make_miniature(place, course.folder / "model", course.log, trusted=trusted)
         if taught is not None:
@@ -122,7 +124,8 @@ def _write_bundle(path: Path, course: Course) -> None:
 
 
 def _need_packages(spec: Spec, outcome: Outcome) -> None:
-    needed = (*_RUNS, *(_CONVERTS if spec.export.types or spec.export.adapter else ()))
+    texts = _COMPARES if compares_texts(spec.objective.type) else ()
+    needed = (*_RUNS, *texts, *(_CONVERTS if spec.export.types or spec.export.adapter else ()))
     if outcome.plan is not None and outcome.plan.decisions.sharding.value.startswith("zero"):
         needed = (*needed, "deepspeed")
     in_4_bits = spec.method.type == "qlora" or spec.objective.teacher.quantization == "nf4"
@@ -173,7 +176,8 @@ def _marks(spec: Spec, course: Course) -> Iterator[Mark]:
         yield done("evaluate")
     if spec.export.types:
         yield said("convert", "\nconverted: ")
-        yield written("tokens", "run/quantize/tokens.json")
+        if not compares_texts(spec.objective.type):  # their texts are compared with their vectors
+            yield written("tokens", "run/quantize/tokens.json")
         yield done("quantize")
     if spec.export.adapter:
         yield done("adapter")
@@ -189,17 +193,30 @@ def _read_stages(bundle: Path) -> list[str]:
 def _compare(course: Course) -> None:
     """Compare what the export measured of the 16-bit GGUF with the largest effect of rounding."""
     with course.stage("compare") as result:
-        found = _qualities(course.bundle)["F16"]
-        words = (
-            f"F16: KL {found['divergence']:.1e} nats per token,"
-            f" the same next token {found['agreement']:.1%}"
-        )
-        if found["divergence"] >= MOST_DIVERGENCE:
+        words, off, most = _measure(_qualities(course.bundle)["F16"])
+        if off >= most:
             raise StageFailed(
                 f"the F16 GGUF differs from the merged model: {words}; rounding alone stays"
-                f" below {MOST_DIVERGENCE} nats"
+                f" below {most}"
             )
         result(words)
+
+
+def _measure(found: Mapping[str, Any]) -> tuple[str, float, float]:
+    """Return in words how far a file is from the model, as a number, and what rounding explains."""
+    if "cosine" in found:
+        off = 1 - found["cosine"]
+        words = f"F16: a cosine of {found['cosine']:.6f} or more on {found['texts']:,} texts"
+        return words, off, MOST_TURN
+    if "difference" in found:
+        off = found["difference"]
+        words = f"F16: scores within {off:.1e} on {found['pairs']:,} pairs"
+        return words, off, MOST_DIFFERENCE
+    words = (
+        f"F16: KL {found['divergence']:.1e} nats per token,"
+        f" the same next token {found['agreement']:.1%}"
+    )
+    return words, found["divergence"], MOST_DIVERGENCE
 
 
 def _qualities(bundle: Path) -> dict[str, Any]:
@@ -210,10 +227,8 @@ def _qualities(bundle: Path) -> dict[str, Any]:
 
 def _ask(spec: Spec, course: Course) -> None:
     """Ask the result a question from the data; a reward model scores an answer."""
-    row = json.loads(_rows(course.bundle / "run").read_text(encoding="utf-8").splitlines()[0])
-    asked = [turn["content"] for turn in row.get("messages", ()) if turn["role"] == "user"]
-    question = (asked or [str(row.get("prompt") or "Hello")])[0][:_QUESTION_LETTERS]
-    words = [question, str(row["answer"])] if spec.objective.type == "reward" else [question]
+    lines = _rows(course.bundle / "run").read_text(encoding="utf-8").splitlines()
+    words = _choose_words(spec, [json.loads(line) for line in lines])
     with course.stage("answer") as result:
         answered = subprocess.run(
             [sys.executable, "ask.py", "--", *words],
@@ -232,6 +247,17 @@ def _ask(spec: Spec, course: Course) -> None:
         result(f"{len(answered.stdout.strip())} characters, from an untrained model")
 
 
+def _choose_words(spec: Spec, rows: list[Mapping[str, Any]]) -> list[str]:
+    """Return what `ask.py` is asked: a question, and the texts that it compares, if it does."""
+    row = rows[0]
+    if compares_texts(spec.objective.type):
+        texts = list(dict.fromkeys(row["positive"] for row in rows))
+        return [text[:_QUESTION_LETTERS] for text in (row["anchor"], *texts[:_ASKED_TEXTS])]
+    asked = [turn["content"] for turn in row.get("messages", ()) if turn["role"] == "user"]
+    question = (asked or [str(row.get("prompt") or "Hello")])[0][:_QUESTION_LETTERS]
+    return [question, str(row["answer"])] if spec.objective.type == "reward" else [question]
+
+
 def _rows(run: Path) -> Path:
     """Return the test split's rows, or the training split's if nothing is held out."""
     for name in ("test", "train"):
@@ -243,9 +269,9 @@ def _rows(run: Path) -> Path:
 
 def _count_rows(bundle: Path) -> str:
     report = json.loads((bundle / "run" / "data" / "report.json").read_text(encoding="utf-8"))
-    tried = report["round_trip"]["rows"]
     counts = ", ".join(f"{count} rows in {name}" for name, count in report["splits"].items())
-    return f"{counts}; {tried} of them encoded and decoded"
+    tried = report["round_trip"].get("rows")  # none where rows stay texts
+    return counts if tried is None else f"{counts}; {tried} of them encoded and decoded"
 
 
 def _result(stage: str, bundle: Path) -> str:
@@ -256,13 +282,14 @@ def _result(stage: str, bundle: Path) -> str:
         return f"resumed from its checkpoint and trained to step {curve['train'][-1][0]}"
     if stage == "evaluate":
         report = json.loads((run / "evaluate" / "report.json").read_text(encoding="utf-8"))
-        return f"loss {report['loss']:.2f} on {report['rows']} rows (an untrained model)"
+        name = next(name for name in _MEASURES if name in report)
+        return f"{_MEASURES[name]} {report[name]:.2f} on {report['rows']} rows (an untrained model)"
     if stage == "tokens":
         found = json.loads((run / "quantize" / "tokens.json").read_text(encoding="utf-8"))
         return _say_compared(found)
     if stage == "quantize":
         return ", ".join(
-            f"{kind} {found['bytes'] / _MEBI:,.1f} MiB, KL {found['divergence']:.1e}"
+            f"{kind} {found['bytes'] / _MEBI:,.1f} MiB, {_say_quality(found)}"
             for kind, found in _qualities(bundle).items()
         )
     if stage == "adapter":
@@ -273,6 +300,14 @@ def _result(stage: str, bundle: Path) -> str:
     if stage == "modelfile":
         return _say_modelfile(run)
     return ""
+
+
+def _say_quality(found: Mapping[str, Any]) -> str:
+    if "cosine" in found:
+        return f"cosine {found['cosine']:.6f}"
+    if "difference" in found:
+        return f"scores within {found['difference']:.1e}"
+    return f"KL {found['divergence']:.1e}"
 
 
 def _say_compared(found: Mapping[str, Any]) -> str:

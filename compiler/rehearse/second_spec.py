@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any, Final
 
+from ftc.compiler.knowledge.objectives import compares_texts
 from ftc.compiler.plan.objective.sampling import find_rewards, rewarded
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.relocation import relocate_checks, relocate_sources
@@ -84,11 +85,9 @@ def make_second_spec(
             second["distribution"]["offload"] = plan.decisions.offload.value
     if spec.export.types:
         others = [kind for kind in spec.export.types if kind != _COMPARED]
-        second["export"] = {
-            **second["export"],
-            "types": [_COMPARED, *others],
-            "verify": dict(_VERIFY),
-        }
+        second["export"] = {**second["export"], "types": [_COMPARED, *others]}
+        if not compares_texts(spec.objective.type):
+            second["export"]["verify"] = dict(_VERIFY)
     return second
 
 

@@ -360,6 +360,7 @@ def _text_uses(source: BundleSource) -> dict[str, bool]:
         "pooling_said": source.spec.objective.pooling != "auto",
         "triplets": texts and form == "preference",
         "scored_pairs": form == "scored",
+        "drawn_texts": source.plan.decisions.wrong_texts is not None,
     }
 
 

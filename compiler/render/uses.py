@@ -166,6 +166,7 @@ class Uses:
     pooling_said: bool
     triplets: bool
     scored_pairs: bool
+    drawn_texts: bool
     # the launcher
     nodes: bool
     every_node: bool

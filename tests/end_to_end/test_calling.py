@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from ftc.runtime.ask_calls import answer
 from ftc.runtime.offered_tools import read_tools
 from ftc.runtime.tool_loop import converse, make_writer
 from tests.end_to_end.caller import TOOLS, ask, build_caller
@@ -136,12 +137,29 @@ def test_evaluation_calls_tools_as_training_does(called: Called) -> None:
     )
 
 
+@pytest.mark.prove
+def test_a_question_is_answered_with_tools(
+    called: Called, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The prompt declares them, a call is executed, and its result is told beside the answer."""
+    module = ModuleType("tools")
+    exec(TOOLS, vars(module))  # noqa: S102 - the test's own text
+    folder = called.bundle / "run/train/model"
+    turns = [{"role": "user", "content": ask(1)}]
+
+    assert answer(folder, turns, 64, tools=read_tools(module, 10), rounds=2) == "pink"
+    assert "look_up: code pink\n" in capsys.readouterr().err
+
+
 @pytest.mark.prove_all
 def test_the_report_counts_looked_up_answers(called: Called) -> None:
-    """Evaluate.py lets both models call, and rewards them as training did."""
+    """Evaluate.py lets both models call, and rewards them as training did; ask.py calls, too."""
     for command in (("export.py", "--merge"), ("evaluate.py",)):
         ended = run(sys.executable, *command, cwd=called.bundle)
         assert ended.code == 0, ended.said
     report = read_json(called.bundle / "run/evaluate/report.json")
 
     assert report["reward"] > report["base"]["reward"]
+    asked = run(sys.executable, "ask.py", ask(1), cwd=called.bundle)
+    assert (asked.code, asked.out) == (0, "pink\n"), asked.said
+    assert "look_up: code pink" in asked.err

@@ -27,9 +27,12 @@ class Stage:
         raise Stopped(said)
 
 
-def pair_up(rows: dict[str, list[Any]], **options: Any) -> dict[str, list[Any]]:
-    """Return the pairs of some columns."""
-    return candidates.pair_up(Stage(), rows, seed=7, **options)  # type: ignore[arg-type]
+def draw(
+    rows: dict[str, list[Any]], *, wrong_texts: int = 1, others: list[str] | None = None
+) -> dict[str, list[Any]]:
+    """Return the pairs of some columns, with wrong ones."""
+    run: Any = Stage()
+    return candidates.draw_pairs(run, rows, seed=7, wrong_texts=wrong_texts, others=others or [])
 
 
 def list_rows(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
@@ -39,9 +42,9 @@ def list_rows(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
 
 def test_a_row_becomes_a_right_and_a_wrong_pair() -> None:
     """The wrong text is one of another query, and the same each time."""
-    made = pair_up(PAIRS)
+    made = draw(PAIRS)
 
-    assert made == pair_up(PAIRS)
+    assert made == draw(PAIRS)
     assert made["query"] == [query for query in PAIRS["anchor"] for _ in range(2)]
     assert made["text"][::2] == PAIRS["positive"]
     assert made["label"] == [1.0, 0.0] * 4
@@ -57,7 +60,22 @@ def test_every_second_wrong_text_is_near_in_words() -> None:
         "positive": ["it is at the depot", "it was sent"],
     }
     others = ["a parcel of my own", "nothing", "something", "where it is"]
-    assert pair_up(columns, others=others)["text"][3] == "a parcel of my own"
+    assert draw(columns, others=others)["text"][3] == "a parcel of my own"
+
+
+def test_several_wrong_texts_are_half_near_ones() -> None:
+    """They are different as long as there are enough, and repeated otherwise."""
+    columns: dict[str, list[Any]] = {"anchor": ["a red card"], "positive": ["right"]}
+    near = ["red card", "card red a"]
+    made = draw(columns, wrong_texts=4, others=[*near, *(f"thing {n}" for n in range(60))])
+    assert made["query"] == ["a red card"] * 5
+    assert made["label"] == [1.0, 0.0, 0.0, 0.0, 0.0]
+    assert made["text"][0] == "right"
+    assert set(made["text"][1:3]) == set(near)
+    assert len(set(made["text"])) == 5
+    few = draw(columns, wrong_texts=3, others=["one", "two"])["text"][1:]
+    assert set(few) == {"one", "two"}
+    assert len(few) == 3
 
 
 def test_triplets_and_scores_are_learned_as_they_are() -> None:
@@ -65,16 +83,24 @@ def test_triplets_and_scores_are_learned_as_they_are() -> None:
     triplets: dict[str, list[Any]] = {"anchor": ["q"], "positive": ["right"], "negative": ["wrong"]}
     scored: dict[str, list[Any]] = {"anchor": ["q"] * 2, "positive": ["a", "b"], "score": [0.25, 1]}
 
-    assert pair_up(triplets) == {"query": ["q", "q"], "text": ["right", "wrong"], "label": [1, 0]}
-    assert pair_up(scored) == {"query": ["q", "q"], "text": ["a", "b"], "label": [0.25, 1.0]}
+    assert candidates.pair_up(triplets) == {
+        "query": ["q", "q"],
+        "text": ["right", "wrong"],
+        "label": [1, 0],
+    }
+    assert candidates.pair_up(scored) == {
+        "query": ["q", "q"],
+        "text": ["a", "b"],
+        "label": [0.25, 1.0],
+    }
 
 
 def test_without_a_wrong_text_the_stage_ends() -> None:
     """A split whose rows all have one text takes wrong ones of another split."""
     alone: dict[str, list[Any]] = {"anchor": ["one", "two"], "positive": ["same", "same"]}
     with pytest.raises(Stopped, match="no wrong one"):
-        pair_up(alone)
-    assert pair_up(alone, others=["another"])["text"] == ["same", "another"] * 2
+        draw(alone)
+    assert draw(alone, others=["another"])["text"] == ["same", "another"] * 2
 
 
 def test_what_words_find_is_ranked_with_what_is_right() -> None:

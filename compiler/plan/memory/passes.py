@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.knowledge.objectives import OBJECTIVES
-from ftc.compiler.plan.job import PAIRED, Job
+from ftc.compiler.plan.job import Job
 from ftc.compiler.resolve.facts import DataFacts
 from ftc.spec.sections import ObjectiveType, Spec
 
@@ -57,11 +57,6 @@ NEEDS: Final[Mapping[ObjectiveType, Needs]] = {
 }
 
 
-def sequences_of(objective: ObjectiveType) -> int:
-    """Return how many sequences of one row of the data go through the model together."""
-    return 2 if objective in PAIRED else 1
-
-
 def reference_bytes(job: Job) -> int:
     """Return the bytes of a frozen copy of the model, in the dtype that the model is loaded in.
 
@@ -96,6 +91,7 @@ def teaching(job: Job) -> Job | None:
         frozen_bytes=None,
         answer_tokens=0,
         objective="sft",
+        pairs=None,
         teacher=None,
     )
 

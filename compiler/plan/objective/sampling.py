@@ -23,6 +23,7 @@ _FINAL_TOKENS: Final = 32  # of a reference that is a final answer without its r
 _REASONING_TOKENS: Final = 256  # reasoning about such a question takes 150 to 300
 CALL_TOKENS: Final = 64  # of a short call, its short result and the markers around them
 _ROUNDS: Final = "/objective/max_tool_calling_iterations"
+_SECONDS: Final = "/objective/tool_seconds"
 _MANY_PROMPTS: Final = 2000
 _NUMBERED_SHARE: Final = 0.9
 
@@ -37,6 +38,7 @@ class Sampling:
     loss: Decision[PolicyLoss] | None = None
     beta: Decision[float] | None = None
     tool_rounds: Decision[int] | None = None
+    tool_seconds: Decision[int] | None = None
 
 
 def samples(spec: Spec) -> bool:
@@ -86,6 +88,7 @@ def decide_sampling(spec: Spec, data: DataFacts) -> Sampling:
         tool_rounds=keep(spec, _ROUNDS, objective.max_tool_calling_iterations)
         if calls_tools(spec)
         else None,
+        tool_seconds=keep(spec, _SECONDS, objective.tool_seconds) if calls_tools(spec) else None,
     )
 
 

@@ -15,7 +15,6 @@ from ftc.compiler.plan.memory.host import checkpoint_bytes
 from ftc.compiler.plan.memory.passes import (
     blind_passes,
     reference_passes,
-    sequences_of,
     teaching,
 )
 from ftc.compiler.plan.plan import Cost, Time
@@ -88,9 +87,7 @@ def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
     seen = job.eval_micro or job.micro
     batches = work.evaluations * math.ceil(work.evaluation_rows / (seen * job.world))
     seen_tokens = (
-        seen
-        * sequences_of(job.objective)
-        * padded_tokens(work.lengths, seen, work.max_length_tokens)
+        seen * job.row_sequences * padded_tokens(work.lengths, seen, work.max_length_tokens)
     )
     evaluation = batches * (1 + blind_passes(job)) * forward_seconds(job, hardware, seen_tokens)
     evaluation += batches * teacher_seconds(job, hardware, seen_tokens)
@@ -255,7 +252,7 @@ def judging_seconds(job: Job, hardware: HardwareFacts, judged: Judged) -> float:
         answer_tokens=judged.answer_tokens if judged.answered_rows else 0,
         length_tokens=max(job.length_tokens, judged.answer_tokens + 1),
     )
-    tokens = judged.rows * sequences_of(job.objective) * judged.row_tokens
+    tokens = judged.rows * job.row_sequences * judged.row_tokens
     batch = min(_BATCH_TOKENS, _BATCH_ROWS * judged.row_tokens)
     reading = math.ceil(tokens / batch) * forward_seconds(asked, alone, batch)
     reading += math.ceil(tokens / batch) * teacher_seconds(asked, alone, batch)

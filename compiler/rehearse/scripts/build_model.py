@@ -1,11 +1,12 @@
 """Make the weights of a miniature from its config: random, but so that every part is heard.
 
-python build_model.py FOLDER [--trust] [--teacher]
+python build_model.py FOLDER [--trust] [--teacher] [--encoder]
 
 Run in a process of its own, by the interpreter that has transformers. FOLDER holds the config and
 the tokenizer; the weights are written beside them. The same config gives the same bytes. --trust
 lets the code run that the folder brings, as `model.trust_remote_code` of a spec does. --teacher
-gives the same config other weights, from which a student can learn.
+gives the same config other weights, from which a student can learn. --encoder makes the class that
+the config names, which has no head over the vocabulary.
 """
 
 import sys
@@ -13,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from transformers import (
     MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING,
     AutoConfig,
+    AutoModel,
     AutoModelForCausalLM,
     AutoModelForImageTextToText,
     AutoTokenizer,
@@ -44,8 +47,13 @@ for section in (config, config.get_text_config()):
     section.initializer_range = SPREAD
 wrapped = type(config) in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
 kind: Any = AutoModelForImageTextToText if wrapped else AutoModelForCausalLM
+encodes = "--encoder" in sys.argv
 torch.manual_seed(SEED + ("--teacher" in sys.argv))
-model = kind.from_config(config, trust_remote_code=trusted)
+if encodes:
+    named = config.architectures
+    model = getattr(transformers, named[0])(config) if named else AutoModel.from_config(config)
+else:
+    model = kind.from_config(config, trust_remote_code=trusted)
 with torch.no_grad():
     for parameter in model.parameters():
         if parameter.dim() == 1:
@@ -55,6 +63,10 @@ with torch.no_grad():
     for module in model.modules():
         if getattr(module, "scaling", None) == 1.0 and hasattr(module, "k_norm"):
             module.k_norm.weight *= module.k_norm.weight.numel() ** -0.5
+
+
+def balance_head() -> None:
+    """Make tokens without text unlikely, and the logits as wide as LOGIT_SPREAD says."""
     markers = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
     markers |= {
         number for number in range(len(tokenizer)) if not str(tokenizer.decode(number)).strip()
@@ -66,6 +78,11 @@ with torch.no_grad():
     words = [number for number in range(min(len(head), len(tokenizer))) if number not in markers]
     ids = torch.tensor([words[:: max(1, len(words) // HEARD_TOKENS)][:HEARD_TOKENS]])
     head *= LOGIT_SPREAD / model.eval()(ids).logits[..., words].std()
+
+
+if not encodes:
+    with torch.no_grad():
+        balance_head()
 model.save_pretrained(folder)
 (folder / "config.json").write_text(written, encoding="utf-8")  # as the real one is written
 print(f"{sum(p.numel() for p in model.parameters()):,} parameters")

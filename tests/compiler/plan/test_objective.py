@@ -11,7 +11,7 @@ from ftc.compiler.knowledge.models import all_models
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.activations import cache_bytes
-from ftc.compiler.plan.memory.passes import NEEDS, blind_passes, scored_shape, sequences_of
+from ftc.compiler.plan.memory.passes import NEEDS, blind_passes, scored_shape
 from ftc.compiler.plan.memory.peak import measure
 from ftc.compiler.plan.memory.phases import parts_of_phases, phases
 from ftc.compiler.plan.software import LIGER
@@ -76,10 +76,17 @@ def a100() -> HardwareFacts:
 
 
 def test_the_table_agrees_with_what_the_language_knows() -> None:
-    """As many sequences of a row, and the same kind of head."""
+    """The same kind of head."""
     for name, entry in OBJECTIVES.items():
-        assert entry.sequences == sequences_of(name), name
         assert (entry.head == "tokens") == (NEEDS[name].head != "scores"), name
+
+
+def test_a_reranker_reads_each_pair_of_a_row() -> None:
+    """A row of scores is one pair, and one with three drawn texts is four."""
+    scored, drawn = (phases(lora(objective="rerank", micro=4 // n, pairs=n)) for n in (1, 4))
+    triplet = phases(lora(objective="rerank", micro=2, pairs=2))
+    assert scored == drawn == triplet
+    assert phases(lora(objective="rerank", micro=4, pairs=4)) != drawn
 
 
 def test_a_pair_is_two_rows() -> None:

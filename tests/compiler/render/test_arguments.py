@@ -58,6 +58,7 @@ RARE: tuple[Mapping[str, Any], ...] = (
     _SEEING,
     {"/spec/model/new_tokens": ["<a>"]},
     {"/spec/objective/type": "grpo", "/spec/objective/tools": "tools.py"},
+    {"/spec/objective/type": "rerank", "/facts/data/form": "prompt_completion"},
     {
         "/spec/data/cleaning/overlong": "truncate",
         "/spec/objective/type": "dpo",

@@ -17,7 +17,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import GRPOConfig, GRPOTrainer
 
 import tool_functions
-from runtime import offered_tools, rewards, tool_loop, upstream
+from runtime import rewards, tool_loop, upstream
 from runtime.adapters import find_fault
 from runtime.best_by_reward import BestByReward
 from runtime.flat_rewards import REWARD_CURVES, FlatRewards
@@ -57,6 +57,7 @@ REWARDS = [  # in the order of the weights
     rewards.numeric,
 ]
 TOOL_ROUNDS = 3  # set by `objective.max_tool_calling_iterations` in the spec
+TOOL_SECONDS = 60  # the default of `objective.tool_seconds`
 EVALUATED_ROWS = 40  # all 40 validation rows, which are fewer than the spec asks for
 ANSWER_TOKENS = 384  # set by `objective.answer_tokens` in the spec
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
@@ -175,8 +176,7 @@ best = BestByReward(session)
 validation_rows = validation_rows.select(range(EVALUATED_ROWS))
 upstream.set_prompts_of_calls(GRPOTrainer, train_rows, validation_rows)
 trainer = GRPOTrainer(
-    reward_funcs=tool_loop.give_texts(REWARDS),
-    tools=offered_tools.read_tools(tool_functions),
+    **tool_loop.offer(tool_functions, REWARDS, TOOL_SECONDS),
     model=model,
     args=config,
     train_dataset=session.choose(train_rows),
