@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 
 DECADE = 10  # a loss that spans more than this factor is drawn on a logarithmic axis
 INK = "#010203"  # stands for the colour of the page's text
-SVG_SETTINGS = {"svg.hashsalt": "ftc", "svg.fonttype": "none"}
 
 
 def draw_curve(
@@ -57,7 +56,7 @@ def to_svg(figure: Figure) -> str:
     """
     stream = io.StringIO()
     nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
-    with mpl.rc_context(SVG_SETTINGS):
+    with mpl.rc_context({"svg.hashsalt": "ftc", "svg.fonttype": "none"}):
         figure.savefig(stream, format="svg", transparent=True, metadata=nothing)
     text = stream.getvalue()
     text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)

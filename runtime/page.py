@@ -196,7 +196,7 @@ def pictures(rows: Sequence[Mapping[str, Any]], folder: str) -> Parts:
     if not rows:
         return []
     titles = "images", "end of the prompt", "right answer", "trained model"
-    cells = [
+    cells: list[list[Cell]] = [
         [
             tuple(f"{folder}/{name}" for name in row["pictures"]),
             shorten(row["prompt"], end=True),

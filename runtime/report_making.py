@@ -122,6 +122,12 @@ def _read_constants(script: Path) -> dict[str, Any]:
 
 
 def list_settings(results: Results) -> Parts:
+    """Return what the training was set to."""
+    table = page.table(("setting", "value"), list(read_settings(results).items()))
+    return [page.Heading(text="Settings"), *table]
+
+
+def read_settings(results: Results) -> dict[str, str]:
     """Return what the training was set to: the constants of train.py as they are now."""
     settings, decided = _read_constants(results.run.bundle / "train.py"), results.decided
     size = decided.get("micro_batch"), decided.get("accumulation")
@@ -131,7 +137,7 @@ def list_settings(results: Results) -> Parts:
     shown = {
         "base model": settings.get("MODEL") or _name(results.spec.get("model"), "id"),
         "data": _name(results.spec.get("data"), "source"),
-        "method": _name_method(decided),
+        "method": name_method(decided),
         "precision": decided["precision"],
     }
     if size[0] and size[1]:
@@ -142,8 +148,7 @@ def list_settings(results: Results) -> Parts:
         )
     constants = {name.lower().replace("_", " "): settings.get(name) for name in SETTINGS}
     shown |= {name: value for name, value in constants.items() if value is not None}
-    cells = [(name, page.shorten(str(value), SHOWN_LETTERS)) for name, value in shown.items()]
-    return [page.Heading(text="Settings"), *page.table(("setting", "value"), cells)]
+    return {name: page.shorten(str(value), SHOWN_LETTERS) for name, value in shown.items()}
 
 
 def _name(section: Any, key: str) -> str:
@@ -156,7 +161,8 @@ def _name(section: Any, key: str) -> str:
     return str(section)
 
 
-def _name_method(decided: Numbers) -> str:
+def name_method(decided: Numbers) -> str:
+    """Return what was trained, in words."""
     if decided.get("trained_layers"):
         return "some layers, the others frozen"
     if not decided.get("lora_rank"):

@@ -199,3 +199,4 @@ class Uses:
     adapter: bool
     finished: bool
     converted: bool
+    published: bool
