@@ -15,6 +15,7 @@ from .results import Results, read_results
 from .run import Run
 
 FIGURES = {"curve.png": "curve.png", "quality.png": "quantize/quality.png"}
+LEFT_OUT = {"README.md", "training_args.bin"}  # a library's card, a pickle with local paths
 PLACES = re.compile(r"^(# FROM|FROM|ADAPTER) \./run/(?:quantize|projector)/", re.MULTILINE)
 
 
@@ -64,10 +65,10 @@ def prepare(job: Job) -> dict[str, Path]:
 
 def push(job: Job, files: Mapping[str, Path]) -> None:
     """Upload the files in one commit; the repository is created if it does not exist."""
+    from httpx2 import HTTPError  # noqa: PLC0415 - what huggingface_hub raises
     from huggingface_hub import CommitOperationAdd, HfApi  # noqa: PLC0415 - slow
     from huggingface_hub.errors import (  # noqa: PLC0415
         HfHubHTTPError,
-        HTTPError,
         LocalTokenNotFoundError,
     )
 
@@ -97,7 +98,7 @@ def push(job: Job, files: Mapping[str, Path]) -> None:
 def _require(results: Results) -> None:
     """End the stage if a stage has not run, is of an earlier training, or found a fault."""
     run, train = results.run, results.records.get("train")
-    for name in results.plan["stages"]:
+    for name in results.stages:
         record = results.records.get(name)
         if record is None or train is None:
             run.stop(f"stage `{name}` is not done: start ./run.sh first")
@@ -135,7 +136,7 @@ def _list_files(job: Job, results: Results, folder: Path) -> dict[str, Path]:
 
 
 def _list_folder(folder: Path, prefix: str) -> dict[str, Path]:
-    """Return the files of a model's folder; a card that a library wrote is left out."""
+    """Return the files of a model's folder, without what libraries add that is no part of it."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     named = {path.relative_to(folder).as_posix(): path for path in paths}
-    return {f"{prefix}{name}": path for name, path in named.items() if name != "README.md"}
+    return {f"{prefix}{name}": path for name, path in named.items() if name not in LEFT_OUT}

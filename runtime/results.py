@@ -21,6 +21,7 @@ class Results:
     decided: Numbers  # the values of the plan's decisions
     plan: Numbers
     lock: Numbers
+    stages: tuple[str, ...]  # of the plan
     is_complete: bool  # the last stage of the plan is among the records
 
     def read(self, name: str) -> Any:
@@ -71,6 +72,7 @@ def read_results(run: Run) -> Results:
         decided=decided,
         plan=plan,
         lock=lock,
+        stages=tuple(names),
         is_complete=names[-1] in records,
     )
 

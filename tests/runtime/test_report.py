@@ -148,7 +148,7 @@ def write_bundle(folder: Path, *, stages: tuple[str, ...] = STAGES, **spec: Any)
     plan = {"name": "tickets", "stages": [*STAGES, "report"], "seconds": seconds}
     write_json(folder / "plan.json", plan)
     write_json(folder / "spec.json", {"model": "org/base", "data": "tickets.csv", **spec})
-    decisions = {name: {"value": value} for name, value in DECIDED.items()}
+    decisions = {name: {"value": value, "source": "spec"} for name, value in DECIDED.items()}
     lock = {"ftc": "1.2.3", "spec_sha256": "5" * 64, "decisions": decisions, "facts": FACTS}
     write_json(folder / "ftc.lock.json", lock)
     for script in ("prepare", "train", "export", "evaluate"):
