@@ -6,15 +6,13 @@ It has no row of the data: they may be private.
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import page, report_making, report_results
 from .page import Parts
+from .publication import Job
 from .report_files import describe_files
 from .results import Results
-
-if TYPE_CHECKING:
-    from .publishing import Job
 
 LOCAL = {"base model", "data", "teacher"}  # settings that may be paths of this machine
 SENTENCE_CLASSES = {"text-ranking": "CrossEncoder", "sentence-similarity": "SentenceTransformer"}
@@ -25,7 +23,7 @@ def write_front_matter(card: Mapping[str, Any]) -> list[str]:
     return ["---", *(f"{name}: {json.dumps(value)}" for name, value in card.items()), "---", ""]
 
 
-def write_card(job: "Job", results: Results, files: Mapping[str, Path]) -> Parts:
+def write_card(job: Job, results: Results, files: Mapping[str, Path]) -> Parts:
     """Return the card; `files` are those of the repository."""
     parts: Parts = [page.Heading(text=job.name, level=1)]
     base = job.base or "a base model that is not on the Hub"
@@ -48,7 +46,7 @@ def write_card(job: "Job", results: Results, files: Mapping[str, Path]) -> Parts
     return parts + report_making.list_hashes(results)
 
 
-def _say_use(job: "Job", results: Results, files: Mapping[str, Path]) -> Parts:
+def _say_use(job: Job, results: Results, files: Mapping[str, Path]) -> Parts:
     parts: Parts = [page.Heading(text="How to run it")]
     parts += [page.Code(text=text, language="python") for text in _say_python(job)]
     if "Modelfile" in files:
@@ -64,7 +62,7 @@ def _say_use(job: "Job", results: Results, files: Mapping[str, Path]) -> Parts:
     return parts
 
 
-def _say_python(job: "Job") -> Iterator[str]:
+def _say_python(job: Job) -> Iterator[str]:
     """Yield how the weights at the root of the repository are loaded."""
     if not {"adapter", "merged"} & set(job.what):
         return
@@ -78,7 +76,7 @@ def _say_python(job: "Job") -> Iterator[str]:
     yield f"from transformers import pipeline{needs}\n\nmodel = {call}"
 
 
-def _describe_data(job: "Job", results: Results) -> Parts:
+def _describe_data(job: Job, results: Results) -> Parts:
     parts = report_making.describe_data(results)
     names = ", ".join(job.data_names)
     licence = job.data_licence or "not stated"
@@ -86,7 +84,7 @@ def _describe_data(job: "Job", results: Results) -> Parts:
     return [*parts[:1], said, *parts[1:]]
 
 
-def _describe_licences(job: "Job") -> Parts:
+def _describe_licences(job: Job) -> Parts:
     rows = [
         ("this model", job.licence),
         ("its base", job.base_licence or "not stated"),

@@ -4,41 +4,17 @@ The token is read by huggingface_hub and is never printed or written.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from . import markdown_page, model_card
 from .files import write_lines
+from .publication import Job
 from .results import Results, read_results
-from .run import Run
 
 FIGURES = {"curve.png": "curve.png", "quality.png": "quantize/quality.png"}
 LEFT_OUT = {"README.md", "training_args.bin"}  # a library's card, a pickle with local paths
 PLACES = re.compile(r"^(# FROM|FROM|ADAPTER) \./run/(?:quantize|projector)/", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """What is published where, and what the card says that no stage measures.
-
-    `what` has some of `adapter`, `merged` and `gguf`. `card` is the metadata of the card. `base` is
-    the id of the base on the Hub, None for a folder.
-    """
-
-    run: Run
-    repository: str
-    private: bool
-    what: Sequence[str]
-    name: str
-    card: Mapping[str, Any]
-    licence: str
-    base: str | None
-    base_licence: str | None
-    data_names: Sequence[str]
-    data_licence: str | None
-    objective: str
 
 
 def prepare(job: Job) -> dict[str, Path]:

@@ -11,6 +11,7 @@ import yaml
 
 from ftc.runtime import publishing
 from ftc.runtime.files import write_json
+from ftc.runtime.publication import Job
 from ftc.runtime.run import Run
 from tests.compiler.resolve.local_hub import serve
 from tests.runtime.test_report import finish, report_of, write_bundle
@@ -26,9 +27,9 @@ publishing.push(job, publishing.prepare(job))
 """
 
 
-def job_of(folder: Path) -> publishing.Job:
+def job_of(folder: Path) -> Job:
     """Return what publishes the merged weights and the GGUF files of a bundle."""
-    return publishing.Job(
+    return Job(
         run=Run(folder, stage="publish"),
         repository="acme/tickets",
         private=True,
