@@ -19,13 +19,14 @@ def has_adapter(spec: Spec) -> bool:
 
 def _derive(spec: Spec, model: ModelFacts) -> tuple[tuple[Published, ...], Because]:
     """Return the adapter where others have its base, else the merged weights."""
-    chosen: Published = "merged"
     if not has_adapter(spec):
-        key = "published.all_weights"
-    elif model.path is not None:
-        key = "published.local_base"
-    else:
-        chosen, key = "adapter", "published.adapter"
+        if spec.export.types:
+            return ("merged", "gguf"), Because(key="published.all_weights.gguf")
+        return ("merged",), Because(key="published.all_weights")
+    if model.path is not None:
+        if spec.export.types:
+            return ("merged", "gguf"), Because(key="published.local_base.gguf")
+        return ("merged",), Because(key="published.local_base")
     if spec.export.types:
-        return (chosen, "gguf"), Because(key=f"{key}.gguf")
-    return (chosen,), Because(key=key)
+        return ("adapter", "gguf"), Because(key="published.adapter.gguf")
+    return ("adapter",), Because(key="published.adapter")
