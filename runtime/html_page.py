@@ -20,7 +20,7 @@ h2 { border-bottom: 1px solid var(--line); font-size: 1.3rem; margin: 2.2rem 0 .
 p.headline { border-left: .3rem solid var(--mark); font-size: 1.25rem; padding-left: .8rem; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .93rem; font-variant-numeric: tabular-nums; }
-th, td { border: 1px solid var(--line); overflow-wrap: anywhere; padding: .3rem .6rem;
+th, td { border: 1px solid var(--line); overflow-wrap: break-word; padding: .3rem .6rem;
   text-align: left; vertical-align: top; }
 th { background: var(--band); }
 .number { overflow-wrap: normal; text-align: right; }
