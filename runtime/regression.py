@@ -165,6 +165,21 @@ def cells(entry: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def describe(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what evaluate/regression.json holds: the checks, and the texts of the report."""
+    rule = (
+        f"A question is in a training row if they share {overlap.WORDS} words in a row, or all of a"
+        f" shorter question of at least {overlap.LEAST_WORDS} words."
+    )
+    return {
+        "version": 1,
+        "checks": list(entries),
+        "rows": [cells(entry) for entry in entries],
+        "overlaps": [f"{each['file']}: {overlap.describe(each['overlap'])}." for each in entries],
+        "rule": rule,
+    }
+
+
 def ensure_kept(run: Run) -> None:
     """End the stage if a check failed; the evaluation and its report stay as they are."""
     entries = json.loads((run.folder / REPORT).read_text(encoding="utf-8"))["checks"]

@@ -108,6 +108,7 @@ GgufType = Literal[
 ]
 Tracker = Literal["tensorboard", "wandb", "mlflow", "trackio", "none"]
 Launcher = Literal["local", "slurm", "kubernetes", "skypilot"]
+Published = Literal["adapter", "merged", "gguf"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -933,6 +934,35 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Publish:
+    """Publish.
+
+    Where publish.py uploads the result on the Hub: the name of a repository, or an object with all
+    settings. Nothing is uploaded before `python publish.py --push`.
+    """
+
+    repo: str | None = None
+    """The repository on the Hub, as `owner/name`. publish.py creates it if it does not exist."""
+    what: tuple[Published, ...] | Auto = "auto"
+    """What is uploaded beside the model card: the adapter, the merged weights, the GGUF files. With
+    `auto`, the adapter of a base on the Hub or else the merged weights, and the GGUF files if there
+    are any.
+    """
+    private: bool = True
+    """Whether publish.py creates the repository as a private one. An existing repository stays as
+    it is.
+    """
+    licence: str | None = None
+    """The licence of the result, by its identifier on the Hub or by its own name. publish.py needs
+    one.
+    """
+    data_licence: str | None = None
+    """The licence of the training data, for the model card. With null, the card says that it is not
+    stated.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
     """The specification of one fine-tune.
 
@@ -953,6 +983,7 @@ class Spec:
     export: Export = Export()
     tracking: Tracking = Tracking()
     launch: Launch = Launch()
+    publish: Publish = Publish()
     allow: tuple[str, ...] = ()
     """The codes of the warnings that this spec accepts."""
     said: frozenset[str]

@@ -60,6 +60,7 @@ SLURM = {"launch.type": "slurm"}
 SKY = {"launch.type": "skypilot"}
 KUBERNETES = {"launch.type": "kubernetes", "launch.image": "train:1", "launch.volume": "work"}
 ONE_FILE = {"export.types": ["Q8_0"]}
+PUBLISHED = {"publish.repo": "acme/triage", "publish.licence": "mit"}
 ONE_OF_SEVERAL = {"data.source": None, "data.sources": ["tickets.csv"]}
 TWO_COLUMNS = {"data.form": "prompt_completion"}
 PAIRS = {"data.source": "pairs.csv", "objective.type": "dpo"}
@@ -227,6 +228,11 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "tracking.type": ("none", {}),
     "tracking.project": ("support", {"tracking.type": "wandb"}),
     "tracking.run": ("first", {"tracking.type": "mlflow"}),
+    "publish.repo": ("acme/triage", {}),
+    "publish.what": (["adapter"], PUBLISHED),
+    "publish.private": (False, PUBLISHED),
+    "publish.licence": ("apache-2.0", PUBLISHED),
+    "publish.data_licence": ("cc0-1.0", PUBLISHED),
     "export.types": (["Q8_0"], {}),
     "export.adapter": (True, {}),
     "export.verify.max_divergence": (0.5, ONE_FILE),

@@ -203,8 +203,13 @@ def non_commercial_licence(case: Case) -> Iterator[Problem]:
     Use instead: {"model": "Qwen/Qwen2.5-1.5B-Instruct"}
     """
     licence = case.model.licence
-    if licence is not None and _NON_COMMERCIAL.search(licence):
+    if licence is not None and is_non_commercial(licence):
         yield problem("/model/id", name=case.model.id, licence=licence)
+
+
+def is_non_commercial(licence: str) -> bool:
+    """Tell whether the name of a licence says that it excludes commercial use."""
+    return _NON_COMMERCIAL.search(licence) is not None
 
 
 def _is_unknown_type(model: ModelFacts) -> bool:

@@ -23,6 +23,7 @@ from ftc.compiler.plan.objective.sampling import (
 from ftc.compiler.plan.objective.teaching import decide_teacher_bytes
 from ftc.compiler.plan.objective.vectors import decide_vectors, decide_wrong_texts
 from ftc.compiler.plan.plan import Decisions
+from ftc.compiler.plan.publishing import decide_published
 from ftc.compiler.plan.schedule.learning_rate import decide_curve, decide_learning_rate, decide_loop
 from ftc.compiler.plan.schedule.steps import Timetable
 from ftc.compiler.plan.search.layout import Layout
@@ -89,6 +90,7 @@ def gather_decisions(decided: Decided) -> Decisions:
         teacher_bytes=decide_teacher_bytes(decided.job),
         **_engine(decided),
         **_evaluation(frame, metric),
+        published=decide_published(spec, facts.model),
         **{name: _held(frame.adapter, field) for name, field in _OF_ADAPTER.items()},
         **{name: _held(verification, field) for name, field in _OF_VERIFICATION.items()},
         trained_layers=_held(frame.freezing, "layers"),

@@ -19,6 +19,7 @@ from ftc.spec.sections import (
     Pooling,
     Precision,
     PreferenceLoss,
+    Published,
     Quantization,
     QuantStorage,
     Reference,
@@ -131,6 +132,7 @@ class Decisions:
     answered_rows: Decision[int] | None
     judged_rows: Decision[int]
     harness: Decision[tuple[str, ...]] | None
+    published: Decision[tuple[Published, ...]] | None
     answer_tokens: Decision[int]
     lora_rank: Decision[int] | None
     lora_alpha: Decision[int] | None

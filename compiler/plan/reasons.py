@@ -371,6 +371,14 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "storage.bytes": "bitsandbytes packs two weights into a byte",
     "storage.divided": "packed into {precision}, because FSDP shards only the type that it "
     "computes in",
+    "published.all_weights": "all weights were trained",
+    "published.all_weights.gguf": "all weights were trained, and the GGUF files run without Python",
+    "published.local_base": "others do not have the base of the adapter",
+    "published.local_base.gguf": "others do not have the base of the adapter, and the GGUF "
+    "files run without Python",
+    "published.adapter": "the adapter is small, and its base is on the Hub",
+    "published.adapter.gguf": "the adapter is small, its base is on the Hub, and the GGUF "
+    "files run without Python",
     "quantization.nf4": "16 levels, spaced for normally distributed weights (QLoRA)",
 }
 

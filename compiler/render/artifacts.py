@@ -166,6 +166,11 @@ ARTIFACTS: Final = (
         lambda uses: uses.harness,
     ),
     _script("export.py", "merges, converts to GGUF, quantizes and verifies", template=_exporter),
+    _script(
+        "publish.py",
+        "writes a model card and uploads the result to the Hub; run.sh does not call it",
+        lambda uses: uses.published,
+    ),
     _script("ask.py", "asks the result one question", template=_by_output("ask")),
     Artifact(
         name="accelerate.yaml",

@@ -18,6 +18,7 @@ from ftc.compiler.render.arguments import listed_words, passed_words
 from ftc.compiler.render.forms import form_words, list_readers
 from ftc.compiler.render.launch import job_options, launch_words
 from ftc.compiler.render.method import method_values
+from ftc.compiler.render.publishing import publishing_values
 from ftc.compiler.render.rewards import reward_values
 from ftc.compiler.render.source import BundleSource, find_context_tokens, sees
 from ftc.compiler.render.sources import source_values
@@ -182,6 +183,7 @@ def _spec_values(source: BundleSource) -> dict[str, Any]:
         **reward_values(source),
         **_teacher_values(source),
         "regression": _list_checks(source),
+        **publishing_values(source),
         "labels": tuple(label.name for label in data.labels),
         "pair_loss": spec.objective.type,
         "system": spec.data.system,

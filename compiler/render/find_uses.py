@@ -403,6 +403,7 @@ def _export_uses(source: BundleSource) -> dict[str, bool]:
         "adapter": spec.export.adapter,
         "finished": _is_finished(source),
         "converted": converted,
+        "published": source.plan.decisions.published is not None,
     }
 
 

@@ -205,3 +205,4 @@ class Uses:
     adapter: bool
     finished: bool
     converted: bool
+    published: bool

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ import numpy as np
 import pytest
 from markdown_it import MarkdownIt
 
-from ftc.runtime import events, label_metrics, metrics, source_losses
-from ftc.runtime import markdown_page as page
+from ftc.runtime import curve, events, label_metrics, metrics, page, source_losses
 from ftc.runtime.files import write_json, write_rows
+from ftc.runtime.html_page import to_html
+from ftc.runtime.markdown_page import to_markdown
 from ftc.runtime.report import write_report
 from ftc.runtime.run import Run
 
@@ -37,7 +39,7 @@ def test_what_others_wrote_stays_text() -> None:
     """A prompt with markup, HTML, links and pipes is one cell of letters."""
     rows = [{"prompt": HOSTILE, "answer": "a|b", "said": HOSTILE * 20}]
     columns = {"prompt": "prompt", "answer": "right", "said": "trained"}
-    (titles, cells) = cells_of(page.samples("Wrong answers", rows, columns, 4))
+    (titles, cells) = cells_of(to_markdown(page.samples("Wrong answers", rows, columns, 4)))
 
     assert titles == ["prompt", "right", "trained"]
     assert cells[0] == " ".join(HOSTILE.split())
@@ -54,7 +56,8 @@ def test_of_a_long_prompt_the_end_is_shown() -> None:
 
 def test_titles_have_columns_of_their_own() -> None:
     """A long title widens its column; nothing runs together."""
-    lines = page.table(("file", "perplexity", "numeric match"), [("a", "1.0", "2.0")])
+    table = page.table(("file", "perplexity", "numeric match"), [("a", "1.0", "2.0")])
+    lines = to_markdown(table)
 
     assert cells_of(lines) == [["file", "perplexity", "numeric match"], ["a", "1.0", "2.0"]]
     assert len({len(line) for line in lines[:-1]}) == 1
@@ -66,7 +69,7 @@ def test_the_worst_labels_are_shown_and_the_rest_named() -> None:
         {"label": f"label {n}", "precision": None, "recall": 0.5, "f1": n / 100, "support": 3}
         for n in range(100)
     ]
-    lines = page.by_label(labels, 15, "labels.jsonl")
+    lines = to_markdown(page.by_label(labels, 15, "labels.jsonl"))
 
     assert len(cells_of(lines)) == 16
     assert cells_of(lines)[1] == ["label 0", "-", "50.0%", "0.0%", "3"]
@@ -78,8 +81,8 @@ def test_a_loss_of_many_decades_is_drawn_logarithmically(last: float, scale: str
     """Not a reward, and not where a logarithm does not exist; the saved step is marked."""
     points = {"training": [[1, 4.0], [2, last]], "validation": [[0, 4.0], [2, last]]}
     words: dict[str, Any] = {"title": "Loss during training", "unit": "loss per token", "kept": 2}
-    (axes,) = page.draw_curve(points, **words, is_loss=True).axes
-    (reward,) = page.draw_curve(points, **words, is_loss=False).axes
+    (axes,) = curve.draw_curve(points, **words, is_loss=True).axes
+    (reward,) = curve.draw_curve(points, **words, is_loss=False).axes
 
     assert axes.get_yscale() == scale
     assert reward.get_yscale() == "linear"
@@ -102,10 +105,23 @@ CURVE = {
     "stopped_early": "training stops early, at step 2 of 9",
     "metric": "loss",
     "higher": False,
+    "peak_bytes": 2**30,
+    "planned_bytes": 2**31,
+}
+FACTS = {
+    "model": {"config_sha256": "c" * 64, "revision": "e" * 40},
+    "data": {"sha256": "d" * 64, "revision": None, "sources": []},
+}
+PREPARED = {
+    "rows_read": 90,
+    "rows_used": 80,
+    "changes": {"duplicate": 7, "blank": 3},
+    "splits": {"train": 70, "test": 10},
 }
 ENTRY = {
     "file": "model-Q8_0.gguf",
     "bytes": 2**20,
+    "predicted_bytes": 2**21,
     "tokens": 99,
     "divergence": 0.001,
     "agreement": 0.99,
@@ -128,10 +144,13 @@ ENTRY = {
 
 def write_bundle(folder: Path, *, stages: tuple[str, ...] = STAGES, **spec: Any) -> Path:
     """Write a bundle whose stages of these names are finished; each was trained for 2 s."""
-    write_json(folder / "plan.json", {"stages": [*STAGES, "report"]})
+    seconds = {"low": 1.0, "total": 2.0, "high": 3.0}
+    plan = {"name": "tickets", "stages": [*STAGES, "report"], "seconds": seconds}
+    write_json(folder / "plan.json", plan)
     write_json(folder / "spec.json", {"model": "org/base", "data": "tickets.csv", **spec})
-    decisions = {name: {"value": value} for name, value in DECIDED.items()}
-    write_json(folder / "ftc.lock.json", {"ftc": "1.2.3", "decisions": decisions})
+    decisions = {name: {"value": value, "source": "spec"} for name, value in DECIDED.items()}
+    lock = {"ftc": "1.2.3", "spec_sha256": "5" * 64, "decisions": decisions, "facts": FACTS}
+    write_json(folder / "ftc.lock.json", lock)
     for script in ("prepare", "train", "export", "evaluate"):
         text = "LADDER = [[4, 2]]\nLEARNING_RATE = 0.0002\nSEED = 7\n" if script == "train" else ""
         (folder / f"{script}.py").write_text(text, encoding="utf-8")
@@ -159,6 +178,7 @@ def finish(folder: Path, stage: str) -> None:
 def write_prepared(run: Path) -> list[Path]:
     """Write the rows."""
     write_rows(run / "data" / "train.jsonl", [{"answer": "sent"}])
+    write_json(run / "data" / "report.json", PREPARED)
     return [run / "data"]
 
 
@@ -239,7 +259,7 @@ def test_numbers_of_one_table_are_of_the_same_rows(tmp_path: Path) -> None:
     rows = cells_of(text.splitlines())
 
     (tested,) = (row for row in rows if row[0] == "accuracy")
-    answered, close, _ = (row for row in rows if row[0] == "model-Q8_0.gguf")
+    answered, close, _, planned = (row for row in rows if row[0] == "model-Q8_0.gguf")
     assert tested[1] == "80"
     assert tested[2] == "0.0%"
     assert tested[-1] == "better"
@@ -249,6 +269,7 @@ def test_numbers_of_one_table_are_of_the_same_rows(tmp_path: Path) -> None:
     assert answered[5:] == ["5.0%", "8.0%", "95.0%"]
     assert close[2:6] == ["0.0010", "0.0200", "99.0%", "97.0%"]
     assert close[-2:] == ["1.0833", "1.1100"]
+    assert planned[1:] == ["2.0 MiB", "1.0 MiB"]
     assert "The trained model is better than the model before training" in text
     assert (tmp_path / "run/curve.png").read_bytes().startswith(b"\x89PNG")
 
@@ -379,13 +400,13 @@ def test_the_curve_names_its_unit(
 ) -> None:
     """Objectives that compare answers have a loss per row."""
     drawn: list[dict[str, Any]] = []
-    draw = page.draw_curve
+    draw = curve.draw_curve
 
     def record(points: Any, **words: Any) -> Any:
         drawn.append(words)
         return draw(points, **words)
 
-    monkeypatch.setattr(page, "draw_curve", record)
+    monkeypatch.setattr(curve, "draw_curve", record)
     write_report(make_run(write_bundle(tmp_path, objective=objective), "quantize"))
 
     assert drawn[0]["unit"].startswith(unit)
@@ -405,3 +426,102 @@ def test_it_is_printed_once_everything_is_done(
 
     assert early == "the report is in run/report.md\n"
     assert "| in all" in capsys.readouterr().out
+
+
+# -----------------------------------------------------------------------------
+# The report as one file
+
+
+class Reader(HTMLParser):
+    """Reads a page: its text, its cells, the tags that are open, and what it would load."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+        self.cells: list[str] = []
+        self.loads: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Open a tag."""
+        self.seen.add(tag)
+        if tag not in {"meta", "img"}:
+            self.open.append(tag)
+        if tag in {"td", "th"}:
+            self.cells.append("")
+        named = {name: value or "" for name, value in attrs}
+        self.loads += [named[name] for name in ("src", "href", "xlink:href") if name in named]
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Open and close a tag."""
+        self.handle_starttag(tag, attrs)
+        if tag not in {"meta", "img"}:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        """Close the tag that was opened last."""
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        """Add text to the cell that is open."""
+        if {"td", "th"} & set(self.open):
+            self.cells[-1] += data
+
+
+def read_page(text: str) -> Reader:
+    """Return what a page holds; every tag is closed."""
+    reader = Reader()
+    reader.feed(text)
+    reader.close()
+    assert reader.open == []
+    return reader
+
+
+def test_both_reports_have_the_same_cells(tmp_path: Path) -> None:
+    """The HTML is the same parts, a curve that is drawn in the page, and nothing to load."""
+    cells = cells_of(report_of(write_bundle(tmp_path), "quantize").splitlines())
+    text = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    page_read = read_page(text)
+
+    assert page_read.cells == [cell for row in cells for cell in row]
+    assert "svg" in page_read.seen
+    assert [place for place in page_read.loads if not place.startswith("#")] == []
+    assert {"script", "link", "iframe"} & page_read.seen == set()
+    assert "currentColor" in text
+    assert curve.INK not in text
+    assert "prefers-color-scheme: dark" in text
+
+
+def test_the_same_run_gives_the_same_page(tmp_path: Path) -> None:
+    """The figure has no date and no random name."""
+    write_bundle(tmp_path)
+    pages = []
+    for _ in range(2):
+        report_of(tmp_path, "quantize")
+        pages.append((tmp_path / "run" / "report.html").read_bytes())
+
+    assert pages[0] == pages[1]
+
+
+def test_rows_that_were_dropped_and_hashes_are_listed(tmp_path: Path) -> None:
+    """What cleaning left out, the plan beside the measured peak, and what was trained on."""
+    rows = cells_of(report_of(write_bundle(tmp_path), "quantize").splitlines())
+    said = {row[0]: row[1:] for row in rows}
+
+    assert (said["read"], said["duplicate"], said["used"]) == (["90"], ["7"], ["80"])
+    assert said["peak memory of one process"] == ["2.00 GiB", "1.00 GiB"]
+    assert said["training"] == ["1 s to 3 s", "2 s"]
+    assert said["the data"] == ["d" * 64]
+    assert said["revision of the base"] == ["e" * 40]
+    assert "revision of the data" not in said
+
+
+def test_images_are_part_of_the_page(tmp_path: Path) -> None:
+    """A page of one file holds the pictures of the samples."""
+    (tmp_path / "one.png").write_bytes(b"a picture")
+    parts = page.table(("images", "text"), [(("one.png",), HOSTILE)], left=2)
+    found = read_page(to_html(parts, title=HOSTILE, folder=tmp_path))
+
+    assert found.loads == ["data:image/png;base64,YSBwaWN0dXJl"]
+    assert found.cells[-1] == " ".join(HOSTILE.split())
+    assert "script" not in found.seen

@@ -3,9 +3,11 @@
 It answers `/api/{models,datasets}/{id}[/revision/{revision}]`, the file lists under
 `/api/{models,datasets}/{id}/tree/{revision}[/{folder}]` and, with the headers that
 huggingface_hub relies on (ETag, X-Repo-Commit, X-Error-Code), `/{id}/resolve/{revision}/{file}`,
-whole or the part that a `Range` asks for.
+whole or the part that a `Range` asks for. Uploads are those by LFS: `/api/repos/create`,
+`/api/validate-yaml`, `preupload`, the LFS batch, `PUT` of each large file, and `commit`.
 """
 
+import base64
 import hashlib
 import json
 import threading
@@ -36,11 +38,17 @@ class LocalHub:
     served_bytes: int = 0
     requests: list[str] = field(default_factory=list)
     tokens: set[str] = field(default_factory=set)
+    stored: dict[str, bytes] = field(default_factory=dict)
 
     def add(self, name: str, files: Mapping[str, bytes], **info: Any) -> None:
         """Publish a repository; `info` is what its page says beside the files."""
         self.files[name] = dict(files)
         self.info[name] = info
+
+
+def is_large(path: str) -> bool:
+    """Tell whether the Hub stores a file by LFS."""
+    return path.endswith((".gguf", ".safetensors", ".png"))
 
 
 @contextmanager
@@ -77,6 +85,70 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer with headers and body."""
         self.answer(body=True)
+
+    def do_PUT(self) -> None:
+        """Keep the content of a large file, by its SHA-256."""
+        data = self.rfile.read(int(self.headers["content-length"]))
+        self.served.requests.append(f"PUT {self.path.strip('/')}")
+        self.served.stored[hashlib.sha256(data).hexdigest()] = data
+        self.send(200, b"", {}, body=True)
+
+    def do_POST(self) -> None:
+        """Take part in an upload; without a token nothing may be written."""
+        data = self.rfile.read(int(self.headers.get("content-length") or 0))
+        path = unquote(urlsplit(self.path).path).strip("/")
+        self.served.requests.append(f"POST {path}")
+        token = self.headers.get("authorization")
+        self.served.tokens.add(token or "")
+        if self.served.failing or not token:
+            self.send(self.served.failing or 401, b"{}", {}, body=True)
+            return
+        if path.endswith("/commit/main"):
+            said: Any = self.commit(
+                f"models/{path.split('/', 2)[2].partition('/commit/')[0]}", data
+            )
+        elif path.endswith("/preupload/main"):
+            said = {
+                "files": [
+                    {
+                        "path": each["path"],
+                        "uploadMode": "lfs" if is_large(each["path"]) else "regular",
+                        "shouldIgnore": False,
+                    }
+                    for each in json.loads(data)["files"]
+                ]
+            }
+        elif path.endswith("/objects/batch"):
+            said = {
+                "transfer": "basic",
+                "objects": list(map(self.offer, json.loads(data)["objects"])),
+            }
+        elif path == "api/repos/create":
+            read = json.loads(data)
+            name = f"{read['organization']}/{read['name']}"
+            self.served.files.setdefault(f"models/{name}", {})
+            self.served.info[f"models/{name}"] = {"visibility": read.get("visibility")}
+            said = {"url": f"{self.served.endpoint}/{name}"}
+        else:
+            said = {"errors": [], "warnings": []}
+        self.send(200, json.dumps(said).encode(), {"Content-Type": "application/json"}, body=True)
+
+    def offer(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        """Return where a large file is to be put."""
+        place = f"{self.served.endpoint}/lfs/{wanted['oid']}"
+        return {**wanted, "actions": {"upload": {"href": place}}}
+
+    def commit(self, name: str, data: bytes) -> dict[str, Any]:
+        """Add the files of a commit to a repository."""
+        for line in data.splitlines():
+            read = json.loads(line)
+            value = read["value"]
+            if read["key"] == "file":
+                self.served.files[name][value["path"]] = base64.b64decode(value["content"])
+            elif read["key"] == "lfsFile":
+                self.served.files[name][value["path"]] = self.served.stored[value["oid"]]
+        place = f"{self.served.endpoint}/{name.removeprefix('models/')}/commit/{COMMIT}"
+        return {"success": True, "commitUrl": place, "commitOid": COMMIT}
 
     def answer(self, *, body: bool) -> None:
         """Sort a request by its path."""
