@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import answers, exact_match, judging, metrics, numeric_match, overlap
+from . import answers, exact_match, judging, metrics, numeric_match, overlap, regression
+from .files import write_json
 from .regression import Check, Scores
 from .run import Run
 
@@ -128,9 +129,27 @@ def list_texts(doc: Mapping[str, Any]) -> str:
     return "\n".join(value for value in doc.values() if isinstance(value, str))
 
 
-def find_overlap(run: Run, tokenizer: Any, found: Sequence[Scores]) -> list[dict[str, Any]]:
-    """Return for each check how many of its questions are in rows of the training split."""
-    return [overlap.measure(each["texts"], read_training_texts(run, tokenizer)) for each in found]
+def compare_kept(
+    run: Run,
+    tokenizer: Any,
+    checks: Sequence[Check],
+    before: Sequence[Scores],
+    after: Sequence[Scores],
+) -> Path:
+    """Judge and print each check, with how many of its questions are in training rows.
+
+    Returns the file that was written, run/evaluate/regression.json.
+    """
+    judged = regression.judge(checks, before, after)
+    overlaps = [
+        overlap.measure(each["texts"], read_training_texts(run, tokenizer)) for each in after
+    ]
+    entries = [each | {"overlap": found} for each, found in zip(judged, overlaps, strict=True)]
+    for line in regression.lines(entries):
+        run.say(line)
+    path = run.folder / regression.REPORT
+    write_json(path, regression.describe(entries))
+    return path
 
 
 def read_training_texts(run: Run, tokenizer: Any) -> Iterator[str]:
