@@ -11,7 +11,7 @@ from ftc.compiler.plan.decisions import Decided, gather_decisions
 from ftc.compiler.plan.gguf.size import predict_bytes
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.host import disk_bytes, host_ram_bytes
-from ftc.compiler.plan.memory.passes import count_labels, scored_shape
+from ftc.compiler.plan.memory.passes import count_labels, scored_shape, sequences_of
 from ftc.compiler.plan.memory.peak import measure, shape_of
 from ftc.compiler.plan.method.adapter import decide_adapter, decide_freezing
 from ftc.compiler.plan.method.precision import decide_attention, decide_precision
@@ -266,7 +266,9 @@ def _costs(
         ladder=lines,
         rungs=measure_rungs(frame, job, lines),
         trainable_parameters=job.trainable,
-        tokens_per_step=max(1, round(decisions.global_batch.value * row_tokens)),
+        tokens_per_step=max(
+            1, round(decisions.global_batch.value * sequences_of(job.objective) * row_tokens)
+        ),
         time_seconds=time.total_seconds if time is not None else None,
         disk_bytes=disk_bytes(frame.spec, job, exports, validated=validated),
         host_ram_bytes=host_ram_bytes(job, memory.device_bytes),

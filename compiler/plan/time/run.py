@@ -111,6 +111,7 @@ def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
     judging = judging_seconds(job, hardware, work.judged) if work.judged else 0.0
     total = work.steps * step + evaluation + saving + loading + judging
     low, high = _spread(job, work.evaluated.lengths)
+    learned = work.rows_per_step * sequences_of(job.objective) * work.trained.lengths.mean
     return Time(
         total_seconds=round(total, 1),
         low_seconds=round(total * low, 1),
@@ -120,7 +121,7 @@ def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
         saving_seconds=round(saving, 1),
         loading_seconds=round(loading, 1),
         judging_seconds=round(judging, 1),
-        tokens_per_second=round(work.rows_per_step * work.trained.lengths.mean / step, 1),
+        tokens_per_second=round(learned / step, 1),
     )
 
 
