@@ -1,12 +1,15 @@
 """How a value of a spec is shown in a message: short, on one line, in backticks."""
 
 import json
-from typing import Any
+import re
+from typing import Any, Final
 
 from ftc.spec.message import Message
 
 _LONGEST = 60
 _SHORT_PREFIX = 400
+_LARGE: Final = 1e6
+_EXPONENT: Final = re.compile(r"e\+0*")
 
 
 def quote(value: Any) -> str | Message:
@@ -17,6 +20,8 @@ def quote(value: Any) -> str | Message:
         return Message("phrase.object")
     elif isinstance(value, list):
         return Message("phrase.list")
+    elif isinstance(value, float) and abs(value) >= _LARGE and float(f"{value:g}") == value:
+        text = _EXPONENT.sub("e", f"{value:g}")  # 1e9, where json has 1000000000.0
     else:
         text = json.dumps(value)
     return f"`{shown(text)}`"

@@ -34,11 +34,17 @@ _GIBI = 1024**3
 _BILLION = 1e9
 _HOUR = 3600
 _MAIN_LANGUAGE = 0.1
+_SHOWS_MORE = "--hardware shows the method, the memory and the time of each"
 _REASONS = {
     "largest": "the largest that trains within a day",
     "another_maker": "the largest of another maker",
     "quickest": "the quickest of a billion parameters or more",
     "free_licence": "the largest under a free licence of a maker not above",
+}
+# What is known of a time without hardware: smaller models are quicker.
+_UNPLANNED = {
+    "largest": "the largest that one GPU of 48 GB can train",
+    "quickest": "the smallest of a billion parameters or more",
 }
 
 
@@ -94,12 +100,13 @@ def command(
         abilities = {each.model.id: find_abilities(wish, each.model) for each in found}
     else:
         found = tuple(each for each in list_models(wish) if everything or not each.lacks)
+    planned = wish.hardware is not None
     if report == "json":
         models = [_data(each, reasons, abilities.get(each.model.id, ())) for each in found]
         click.echo(dump({"version": VERSION, "models": models}))
     else:
-        click.echo("\n".join(_table(found, reasons)))
-        if wish.hardware is not None:
+        click.echo("\n".join(_table(found, reasons, planned=planned)))
+        if planned:
             click.echo("".join(_ability_lines(abilities, wish.data.lengths)), nl=False)
 
 
@@ -218,18 +225,26 @@ def _data(
     }
 
 
-def _table(found: tuple[Candidate, ...], reasons: Mapping[str, str]) -> Iterator[str]:
+def _table(
+    found: tuple[Candidate, ...], reasons: Mapping[str, str], *, planned: bool
+) -> Iterator[str]:
+    """Yield a head and a line for each model; without hardware nothing of it is `planned`."""
     if not found:
         yield "no model of the table has all of that; --all shows what each lacks"
         return
     width = max(len(each.model.id) for each in found)
-    yield (
-        f"{'model':{width}}  {'size':>6}  {'context':>7}  {'method':6}"
-        f"  {'memory':>9}  {'time':>7}  licence"
-    )
+    costs = _columns("method", "memory", "time") if planned else ""
+    yield f"{'model':{width}}  {'size':>6}  {'context':>7}{costs}  licence"
     for each in found:
         reason = reasons.get(each.model.id)
-        yield _row(each, width) + (f"  ({_REASONS[reason]})" if reason else "")
+        said = {**_REASONS, **({} if planned else _UNPLANNED)}[reason] if reason else ""
+        yield _row(each, width, planned=planned) + (f"  ({said})" if said else "")
+    if not planned:
+        yield _SHOWS_MORE
+
+
+def _columns(method: str, memory: str, time: str) -> str:
+    return f"  {method:6}  {memory:>9}  {time:>7}"
 
 
 def _cost(plan: Plan | None) -> tuple[str, str]:
@@ -247,13 +262,10 @@ def _size(parameters: int) -> str:
     )
 
 
-def _row(candidate: Candidate, width: int) -> str:
+def _row(candidate: Candidate, width: int, *, planned: bool) -> str:
     model = candidate.model
-    memory, hours = _cost(candidate.plan)
+    costs = _columns(candidate.method or "", *_cost(candidate.plan)) if planned else ""
     licence = f"{model.licence}, gated" if model.gated else model.licence
     lacks = f"  (lacks: {', '.join(candidate.lacks)})" if candidate.lacks else ""
     size = _size(model.shape.parameters)
-    return (
-        f"{model.id:{width}}  {size:>6}  {model.context_tokens:>7,}  {candidate.method or '':6}"
-        f"  {memory:>9}  {hours:>7}  {licence}{lacks}"
-    )
+    return f"{model.id:{width}}  {size:>6}  {model.context_tokens:>7,}{costs}  {licence}{lacks}"

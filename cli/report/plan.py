@@ -16,6 +16,7 @@ from ftc.report.json_output import VERSION, list_findings
 
 _WIDEST: Final = 24
 _MOST_GPUS: Final = 6
+_ENGINE: Final = "the gain in speed by vLLM is not planned"
 
 
 def plan_data(outcome: Outcome) -> Mapping[str, Any]:
@@ -127,14 +128,25 @@ def _costs(plan: Plan) -> Iterator[str]:
     rows = {
         "trained": f"{plan.trainable_parameters:,} parameters",
         "each step": f"{plan.tokens_per_step:,} tokens on average",
-        "time": "unknown for this hardware" if plan.time is None else _say_time(plan.time),
-        **({} if plan.cost is None else {"cost": _say_cost(plan.cost)}),
+        **_times(plan),
         "host memory": say_bytes(plan.host_ram_bytes),
         "disk": say_bytes(plan.disk_bytes),
         "exports": ", ".join(exports) or "none",
     }
     for label, text in rows.items():
         yield f"  {label:<16} {text}"
+
+
+def _times(plan: Plan) -> Mapping[str, str]:
+    """Return how long the run takes and what that costs; nothing of a run that does not fit."""
+    if plan.memory.fits is False:
+        return {}
+    if plan.time is None:
+        return {"time": "unknown for this hardware"}
+    engine = plan.decisions.vllm
+    faster = "" if engine is None or engine.value == "off" else f"; {_ENGINE}"
+    cost = {} if plan.cost is None else {"cost": _say_cost(plan.cost)}
+    return {"time": f"{_say_time(plan.time)}{faster}", **cost}
 
 
 def _say_cost(cost: Cost) -> str:

@@ -25,7 +25,7 @@ from ftc.compiler.plan.objective.sampling import (
 )
 from ftc.compiler.plan.objective.teaching import decide_teaching
 from ftc.compiler.plan.plan import Decisions, Plan
-from ftc.compiler.plan.schedule.steps import count_saves, decide_timetable, estimate_pace
+from ftc.compiler.plan.schedule.steps import Pace, count_saves, decide_timetable
 from ftc.compiler.plan.search.layout import (
     Layout,
     decide_eval_batch,
@@ -41,16 +41,24 @@ from ftc.compiler.plan.search.padding import (
 from ftc.compiler.plan.search.space import Frame, decide_world, measure_rungs
 from ftc.compiler.plan.sight import see
 from ftc.compiler.plan.splits import (
+    decide_answer_tokens,
+    decide_answered_rows,
+    decide_metric,
     decide_splits,
 )
 from ftc.compiler.plan.summary.alternatives import find_alternatives, fitting_gpus
 from ftc.compiler.plan.summary.context_parallel import count_context_gpus
 from ftc.compiler.plan.time.run import (
+    Evaluated,
     Judged,
     Work,
     count_evaluations,
     estimate_cost,
     estimate_time,
+    evaluation_seconds,
+    pass_tokens,
+    saving_seconds,
+    step_seconds,
 )
 from ftc.compiler.plan.vision import choose_limit
 from ftc.compiler.resolve.facts import KnownFacts
@@ -163,6 +171,7 @@ def plan_once(spec: Spec, facts: KnownFacts, *, exports: Mapping[str, int] | Non
     if rewarded(spec):  # no more answers at a time than a step tries
         validation = min(validation, frame.batch.decision.value)
     eval_batch = decide_eval_batch(job, facts.hardware, frame.lengths, rows=validation)
+    job = replace(job, eval_micro=eval_batch.value)
     timetable = decide_timetable(
         spec,
         facts.model,
@@ -172,14 +181,7 @@ def plan_once(spec: Spec, facts: KnownFacts, *, exports: Mapping[str, int] | Non
         accumulation=frame.batch.rows_per_process // micro,
         world=frame.world.value,
         validated=splits.validation.value > 0,
-        pace=estimate_pace(
-            facts.hardware,
-            splits,
-            parameters=frame.shape.parameters,
-            trainable=frame.trainable,
-            row_tokens=frame.pieces * frame.lengths.mean,
-            adapts=frame.adapter is not None,
-        ),
+        pace=_find_pace(frame, job),
     )
     decisions = gather_decisions(
         Decided(
@@ -191,7 +193,38 @@ def plan_once(spec: Spec, facts: KnownFacts, *, exports: Mapping[str, int] | Non
             eval_batch=eval_batch,
         )
     )
-    return _costs(frame, replace(job, eval_micro=eval_batch.value), layout, decisions, exports)
+    return _costs(frame, job, layout, decisions, exports)
+
+
+def _find_pace(frame: Frame, job: Job) -> Pace | None:
+    """Return the pace of a GPU; None for a CPU, where checkpoints cost little beside training."""
+    hardware, step = frame.facts.hardware, frame.batch.decision.value
+    if hardware.kind == "cpu":
+        return None
+    tokens = pass_tokens(frame.arrangement, micro=job.micro, world=job.world, step=step)
+    evaluation = evaluation_seconds(job, hardware, _evaluated(frame))
+    return Pace(
+        step_seconds=step_seconds(job, hardware, tokens),
+        evaluation_seconds=evaluation + saving_seconds(job),
+    )
+
+
+def _evaluated(frame: Frame) -> Evaluated:
+    """Return the work of one evaluation on the validation split."""
+    spec, data, splits = frame.spec, frame.facts.data, frame.splits
+    chosen = decide_answered_rows(spec, splits)
+    answered = 0 if chosen is None else chosen.value
+    if rewarded(spec):
+        rows = frame.arrangement
+        return Evaluated(rows=answered, lengths=rows.lengths, max_length_tokens=rows.length_tokens)
+    shown = min(spec.training.evaluation.samples, splits.validation.value)
+    return Evaluated(
+        rows=round(splits.validation.value * frame.pieces),
+        lengths=frame.lengths,
+        max_length_tokens=frame.max_length.value,
+        written_rows=answered + shown,
+        answer_tokens=decide_answer_tokens(data, decide_metric(spec, data).value).value,
+    )
 
 
 def _costs(
@@ -214,7 +247,7 @@ def _costs(
         rows_per_step=decisions.global_batch.value,
         trained=frame.arrangement,
         evaluations=2 + count_evaluations(steps, decisions.eval_steps.value),
-        evaluation_rows=round(decisions.validation_rows.value * frame.pieces),
+        evaluated=_evaluated(frame),
         saves=count_saves(
             steps,
             save_steps=decisions.save_steps.value,
@@ -223,8 +256,6 @@ def _costs(
         ),
         referred_rows=min(decisions.train_rows.value, steps * decisions.global_batch.value)
         + decisions.validation_rows.value,
-        lengths=frame.lengths,
-        max_length_tokens=frame.max_length.value,
         judged=_judged(frame, decisions),
     )
     time = estimate_time(job, frame.facts.hardware, work)
@@ -235,7 +266,9 @@ def _costs(
         ladder=lines,
         rungs=measure_rungs(frame, job, lines),
         trainable_parameters=job.trainable,
-        tokens_per_step=max(1, round(decisions.global_batch.value * row_tokens)),
+        tokens_per_step=max(
+            1, round(decisions.global_batch.value * job.row_sequences * row_tokens)
+        ),
         time_seconds=time.total_seconds if time is not None else None,
         disk_bytes=disk_bytes(frame.spec, job, exports, validated=validated),
         host_ram_bytes=host_ram_bytes(job, memory.device_bytes),

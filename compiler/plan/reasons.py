@@ -133,6 +133,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "with size^0.4; this model has {parameters}",
     "epochs.sampling_few": "{rows} prompts are few; every epoch samples new answers to them",
     "epochs.sampling": "{rows} prompts; one epoch samples several answers to each of them",
+    "epochs.sampling_one": "{rows} prompts; one epoch samples one answer to each of them",
     "best_by.reward": "the mean reward of answers to the validation rows, because the loss of "
     "sampled answers does not measure quality",
     "metric.numeric_reward": "the reward of the most likely answers to rows that are not used in "

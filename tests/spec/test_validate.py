@@ -17,6 +17,7 @@ from ftc.spec.json_reader import read_json
 from ftc.spec.message import Message
 from ftc.spec.normal import normalise, said
 from ftc.spec.pointer import split
+from ftc.spec.quote import quote
 from ftc.spec.schema import fields, read_planned, read_schema
 from ftc.spec.sections import Spec
 from ftc.spec.validate import locate, validate
@@ -369,3 +370,20 @@ def test_a_value_that_nothing_reads_is_an_error() -> None:
     found = validate(document_of(said))
     assert not isinstance(found, Spec)
     assert [each.code for each in found] == ["FTC050"]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (1.5, "`1.5`"),
+        (2.0, "`2.0`"),
+        (1e9, "`1e9`"),
+        (-3e20, "`-3e20`"),
+        (123456789.0, "`123456789.0`"),
+        (10**9, "`1000000000`"),
+    ],
+)
+def test_a_large_number_is_shown_as_it_is_written(value: float, shown: str) -> None:
+    """With an exponent where no digit is lost; the text is JSON of the same number."""
+    assert quote(value) == shown
+    assert json.loads(shown.strip("`")) == value

@@ -214,12 +214,16 @@ def sampling_rate(spec: Spec, model: ModelFacts) -> tuple[float, Because]:
     return rate, Because(key="learning_rate.sampling_adapter", values=values)
 
 
-def sampling_epochs(prompts: int) -> tuple[float, Because]:
-    """Return the epochs: a few prompts are used several times, each time with new answers."""
+def sampling_epochs(spec: Spec, prompts: int) -> tuple[float, Because]:
+    """Return the epochs: a few prompts are used several times, each time with new answers.
+
+    An epoch has several answers to each prompt where they are rewarded, and else one.
+    """
     values = {"rows": prompts}
     if prompts < _MANY_PROMPTS:
         return 3.0, Because(key="epochs.sampling_few", values=values)
-    return 1.0, Because(key="epochs.sampling", values=values)
+    key = "epochs.sampling" if rewarded(spec) else "epochs.sampling_one"
+    return 1.0, Because(key=key, values=values)
 
 
 def _rewards(spec: Spec, data: DataFacts) -> Decision[tuple[str, ...]]:

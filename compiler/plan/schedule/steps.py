@@ -2,13 +2,11 @@
 
 import math
 from dataclasses import dataclass
-from typing import Final
 
 from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
 from ftc.compiler.plan.objective.comparison import PAIRING
 from ftc.compiler.plan.objective.sampling import samples, sampling_epochs
-from ftc.compiler.plan.splits import Splits
-from ftc.compiler.resolve.facts import HardwareFacts, ModelFacts
+from ftc.compiler.resolve.facts import ModelFacts
 from ftc.spec.sections import Spec
 
 EVALUATIONS = 10
@@ -17,11 +15,6 @@ _MOST_SHARE = 0.25  # of the time of training, for evaluations and their checkpo
 _FREE_SECONDS = 60.0  # that they may take in any run
 _FEW_PAIRS = 10_000
 FROM_SCRATCH_PARAMETERS = 20_000_000  # a model this small learns the task from scratch
-_RATE_SHARE: Final = 0.4  # of the data sheet's rate that a training reaches
-_NOMINAL_TFLOPS: Final = 100.0
-_DISK_BYTES_PER_SECOND: Final = 1e9
-_STATE_BYTES: Final = 12  # an fp32 weight and two moments
-_WHOLE_OPERATIONS, _ADAPTER_OPERATIONS, _SEEN_OPERATIONS = 6, 4, 2  # per weight and token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +30,9 @@ class Timetable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How long an epoch takes, and an evaluation with the checkpoint that it may save."""
+    """How long a step takes, and an evaluation with the checkpoint that it may save."""
 
-    epoch_seconds: float
+    step_seconds: float
     evaluation_seconds: float
 
 
@@ -58,8 +51,8 @@ def decide_timetable(
     """Derive the schedule of a run from its rows and batch.
 
     `batch_rows` are the training rows as batches count them: fewer where several are packed in one.
-    `validated` says whether rows are held out that evaluations read. `pace` is None where it is not
-    known how long anything takes.
+    `validated` says whether rows are held out that evaluations read. `pace` is None where
+    evaluations and checkpoints are not limited by their time.
     """
     per_epoch = steps_per_epoch(batch_rows, micro=micro, accumulation=accumulation, world=world)
     epochs = _epochs(spec, model, train_rows, per_epoch)
@@ -108,7 +101,7 @@ def _epochs(spec: Spec, model: ModelFacts, train_rows: int, per_epoch: int) -> D
             key = "epochs.comparing_few" if few else "epochs.comparing"
             return (2.0 if few else 1.0), Because(key=key, values=values)
         if samples(spec):
-            return sampling_epochs(train_rows)
+            return sampling_epochs(spec, train_rows)
         if spec.objective.type == "cpt":
             return 1.0, Because(key="epochs.text")
         if model.parameters < FROM_SCRATCH_PARAMETERS:
@@ -153,7 +146,7 @@ def _eval_steps(spec: Spec, total: int, per_epoch: int, pace: Pace | None) -> De
         tenth = max(1, math.ceil(total / EVALUATIONS))
         usual = min(tenth, per_epoch)
         steps = min(total, max(usual, _STEPS_BETWEEN))
-        affordable = _affordable(spec, total, per_epoch, pace)
+        affordable = _affordable(spec, total, pace)
         if affordable < math.ceil(total / steps):
             values = {"evaluations": affordable, "share": _MOST_SHARE}
             return math.ceil(total / affordable), Because(key="eval_steps.costly", values=values)
@@ -169,7 +162,7 @@ def _eval_steps(spec: Spec, total: int, per_epoch: int, pace: Pace | None) -> De
     )
 
 
-def _affordable(spec: Spec, total: int, per_epoch: int, pace: Pace | None) -> int:
+def _affordable(spec: Spec, total: int, pace: Pace | None) -> int:
     """Return how many evaluations take a minute, or no more than a share of the time of training.
 
     There is one at least, and as many as early stopping waits for, and one more.
@@ -177,30 +170,5 @@ def _affordable(spec: Spec, total: int, per_epoch: int, pace: Pace | None) -> in
     if pace is None or pace.evaluation_seconds <= 0:
         return total
     least = min(total, (spec.training.early_stopping or 0) + 1)
-    seconds = max(_FREE_SECONDS, _MOST_SHARE * total / per_epoch * pace.epoch_seconds)
+    seconds = max(_FREE_SECONDS, _MOST_SHARE * total * pace.step_seconds)
     return max(least, int(seconds / pace.evaluation_seconds))
-
-
-def estimate_pace(
-    hardware: HardwareFacts,
-    splits: Splits,
-    *,
-    parameters: int,
-    trainable: int,
-    row_tokens: float,
-    adapts: bool,
-) -> Pace | None:
-    """Return the pace of a GPU; None for a CPU, where checkpoints cost little beside training.
-
-    `row_tokens` is the mean length of a data row; `adapts` says whether an adapter is trained.
-    """
-    if hardware.kind == "cpu":
-        return None
-    rate = hardware.world * (hardware.bf16_tflops or _NOMINAL_TFLOPS) * 1e12 * _RATE_SHARE
-    row = parameters * row_tokens / rate
-    learning = _ADAPTER_OPERATIONS if adapts else _WHOLE_OPERATIONS
-    saving = trainable * _STATE_BYTES / _DISK_BYTES_PER_SECOND
-    return Pace(
-        epoch_seconds=learning * splits.train.value * row,
-        evaluation_seconds=_SEEN_OPERATIONS * splits.validation.value * row + saving,
-    )

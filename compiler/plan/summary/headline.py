@@ -34,9 +34,14 @@ class Bar:
 
 
 def headline(name: str, plan: Plan) -> str:
-    """Return the line that says whether it fits, at what peak, in how many hours, at what cost."""
+    """Return the line that says whether it fits, at what peak, in how many hours, at what cost.
+
+    What does not fit takes no time and costs nothing.
+    """
     verdict = {True: "fits", False: "does not fit", None: "may fit"}[plan.memory.fits]
     steps = plan.decisions.total_steps.value
+    if plan.memory.fits is False:
+        return f"{name} {verdict}: {_peak(plan.memory)}; {steps:,} steps"
     time = "" if plan.time_seconds is None else f", about {say_seconds(plan.time_seconds)}"
     cost = "" if plan.cost is None else f", cost {say_cost(plan.cost.total)}"
     return f"{name} {verdict}: {_peak(plan.memory)}; {steps:,} steps{time}{cost}"

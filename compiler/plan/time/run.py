@@ -27,7 +27,7 @@ from ftc.compiler.plan.time.roofline import (
 )
 from ftc.compiler.resolve.facts import HardwareFacts, Lengths
 
-_BATCH_TOKENS, _BATCH_ROWS = 4096, 16  # of evaluate.py
+_BATCH_TOKENS, _BATCH_ROWS = 4096, 16  # of evaluate.py and runtime/answers.py
 _WEIGHT_BYTES: Final = 2  # a merged model is saved in 16 bits
 _IMPORT_SECONDS: Final = 10.0
 # Seconds measured over seconds predicted, least and most, on the rates that the roofline was
@@ -54,24 +54,39 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluated:
+    """What one evaluation of a run does.
+
+    The loss of `rows` is computed; they have `lengths`, and at most `max_length_tokens`. Under GRPO
+    and RLOO they are prompts, and the processes divide the generation of their answers.
+    `written_rows` are answered by every process (`runtime/answers.py`), with `answer_tokens` at
+    most.
+    """
+
+    rows: int
+    lengths: Lengths
+    max_length_tokens: int
+    written_rows: int = 0
+    answer_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
     """What a run has to do: optimizer steps, evaluations and checkpoints.
 
     `evaluations` include the one before the first step and the one of the best checkpoint.
-    `referred_rows` are the rows whose reference is computed once before training. `lengths` are
-    those of evaluated rows, which have at most `max_length_tokens`. `trained` is how the rows of a
-    step are arranged. `judged` is what is evaluated on the test split, None without one.
+    `referred_rows` are the rows whose reference is computed once before training. `trained` is how
+    the rows of a step are arranged. `judged` is what is evaluated on the test split, None without
+    one.
     """
 
     steps: int
     rows_per_step: int
     trained: Arrangement
     evaluations: int
-    evaluation_rows: int
+    evaluated: Evaluated
     saves: int
     referred_rows: int = 0
-    lengths: Lengths
-    max_length_tokens: int
     judged: Judged | None = None
 
 
@@ -84,15 +99,8 @@ def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
         return None
     tokens = pass_tokens(work.trained, micro=job.micro, world=job.world, step=work.rows_per_step)
     step = step_seconds(job, hardware, tokens)
-    seen = job.eval_micro or job.micro
-    batches = work.evaluations * math.ceil(work.evaluation_rows / (seen * job.world))
-    seen_tokens = (
-        seen * job.row_sequences * padded_tokens(work.lengths, seen, work.max_length_tokens)
-    )
-    evaluation = batches * (1 + blind_passes(job)) * forward_seconds(job, hardware, seen_tokens)
-    evaluation += batches * teacher_seconds(job, hardware, seen_tokens)
-    evaluation *= time_factor(hardware)
-    saving = work.saves * checkpoint_bytes(job) / _DISK_BYTES_PER_SECOND
+    evaluation = work.evaluations * evaluation_seconds(job, hardware, work.evaluated)
+    saving = work.saves * saving_seconds(job)
     loading = job.shape.parameters * job.load_bytes / _DISK_BYTES_PER_SECOND + _START_SECONDS
     loading += _reading_seconds(job)
     if job.reference == "precomputed":
@@ -101,7 +109,8 @@ def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
         loading += asking * time_factor(hardware)
     judging = judging_seconds(job, hardware, work.judged) if work.judged else 0.0
     total = work.steps * step + evaluation + saving + loading + judging
-    low, high = _spread(job, work.lengths)
+    low, high = _spread(job, work.evaluated.lengths)
+    learned = work.rows_per_step * job.row_sequences * work.trained.lengths.mean
     return Time(
         total_seconds=round(total, 1),
         low_seconds=round(total * low, 1),
@@ -111,7 +120,7 @@ def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
         saving_seconds=round(saving, 1),
         loading_seconds=round(loading, 1),
         judging_seconds=round(judging, 1),
-        tokens_per_second=round(work.rows_per_step * work.trained.lengths.mean / step, 1),
+        tokens_per_second=round(learned / step, 1),
     )
 
 
@@ -141,6 +150,36 @@ def step_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
     micro += teacher_seconds(job, hardware, job.sequences * tokens)
     step = micro * job.accumulation + step_overhead_seconds(job, hardware, micro)
     return (step + generation_seconds(job, hardware)) * time_factor(hardware)
+
+
+def evaluation_seconds(job: Job, hardware: HardwareFacts, evaluated: Evaluated) -> float:
+    """Return the seconds of one evaluation: its passes and the answers that it generates."""
+    seen = job.eval_micro or job.micro
+    batches = math.ceil(evaluated.rows / (seen * job.world))
+    tokens = (
+        seen
+        * job.row_sequences
+        * padded_tokens(evaluated.lengths, seen, evaluated.max_length_tokens)
+    )
+    batch = (1 + blind_passes(job)) * forward_seconds(job, hardware, tokens)
+    batch += teacher_seconds(job, hardware, tokens)
+    # TRL 1.16 generates the answers to each batch of an evaluation by themselves
+    batch += generation_seconds(replace(job, micro=seen, accumulation=1), hardware)
+    writing = replace(
+        job,
+        micro=_BATCH_ROWS,
+        accumulation=1,
+        answer_tokens=evaluated.answer_tokens,
+        length_tokens=max(job.length_tokens, evaluated.answer_tokens + 1),
+    )
+    written = math.ceil(evaluated.written_rows / _BATCH_ROWS)
+    seconds = batches * batch + written * generation_seconds(writing, hardware)
+    return seconds * time_factor(hardware)
+
+
+def saving_seconds(job: Job) -> float:
+    """Return the seconds of writing one checkpoint."""
+    return checkpoint_bytes(job) / _DISK_BYTES_PER_SECOND
 
 
 def teacher_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:

@@ -1,11 +1,13 @@
 """Where the data is: a file beside the spec, or the files of a Hub data set in the cache."""
 
+import re
 import stat
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.data import findings as data_faults
@@ -36,6 +38,9 @@ from ftc.compiler.resolve.rows.table import FORMATS
 from ftc.spec.finding import Finding
 from ftc.spec.sections import FileFormat, Spec
 from ftc.spec.sources import WholeSource
+
+_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_FIRST_CHARACTERS: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,11 +222,16 @@ def _no_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> Findi
 
 
 def _missing_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> Finding:
+    if _ADDRESS.match(source.source):
+        return explanations.NO_FILE.finding(
+            message="address", help="address", pointer=source.at("source"), name=source.source
+        )
+    suffixes = {*FORMATS, *([path.suffix.lower()] if source.format != "auto" else [])}
     try:
-        beside = sorted(item.name for item in path.parent.iterdir() if item.is_file())
+        beside = sorted(item for item in path.parent.iterdir() if item.suffix.lower() in suffixes)
+        near = get_close_matches(path.name, [item.name for item in beside if _has_rows(item)], n=1)
     except OSError:
-        beside = []
-    near = get_close_matches(path.name, beside, n=1)
+        near = []
     name = relative(path.with_name(near[0]), folder=folder) if near else None
     return explanations.NO_FILE.finding(
         help="near" if name else "",
@@ -230,6 +240,15 @@ def _missing_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> 
         name=source.source,
         near=name or "",
     )
+
+
+def _has_rows(path: Path) -> bool:
+    """Tell whether a file may be data: an object of JSON is more likely a spec or a plan."""
+    if path.suffix.lower() != ".json":
+        return path.is_file()
+    with suppress(OSError), path.open(encoding="utf-8", errors="replace") as file:
+        return file.read(_FIRST_CHARACTERS).lstrip("\ufeff \t\r\n").startswith("[")
+    return False
 
 
 def _rename(spec: Spec, source: WholeSource, name: str) -> tuple[Mapping[str, Any], ...]:

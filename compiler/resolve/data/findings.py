@@ -149,6 +149,10 @@ def empty(source: WholeSource, kind: FileFormat, rows: int) -> Finding:
 
 def unusable(source: WholeSource, scan: Scan) -> Finding:
     """Say what is wrong with the rows, the commonest reasons first."""
+    if not scan.rows:
+        return explanations.NO_ROWS.finding(
+            message="none", help="none", pointer=source.at("source"), name=source.source
+        )
     faults = Counter({**scan.faults, "blank": scan.blank})
     often = [(fault, rows) for fault, rows in faults.most_common(_MOST_REASONS) if rows]
     reasons = tuple(

@@ -45,6 +45,15 @@ def test_without_hardware_nothing_is_planned(listed: Callable[..., list[dict[str
     assert {each["device_bytes"] for each in models} == {None}
 
 
+def test_without_hardware_no_column_is_empty(call: Call) -> None:
+    """The short list claims no time, and says which option shows it."""
+    head, *rows, last = call("models", "--short").out.splitlines()
+    assert head.split() == ["model", "size", "context", "licence"]
+    assert rows[0].endswith("(the largest that one GPU of 48 GB can train)")
+    assert not any("day" in row or "quickest" in row for row in rows)
+    assert last.startswith("--hardware shows ")
+
+
 def test_what_does_not_fit_is_left_out(listed: Callable[..., list[dict[str, Any]]]) -> None:
     """Unless --all asks for it, with what it lacks."""
     fitting = {each["id"] for each in listed("--hardware", "RTX 4090")}

@@ -78,10 +78,20 @@ def test_what_does_not_fit(call: Call, spec_file: Path, validate: Validate) -> N
     result = call("plan", spec_file, *big)
     assert result.code == 1
     assert result.out.startswith("triage does not fit: peak ")
+    assert "about" not in result.out.splitlines()[0]
+    assert "\n  time  " not in result.out
     assert "error[FTC4" in result.err
     data = json.loads(call("plan", spec_file, "--format", "json", *big).out)
     validate(data)
     assert data["memory"]["per_gpu"]["fits"] is False
+
+
+def test_the_time_says_what_it_leaves_out(call: Call) -> None:
+    """Answers are planned as fast as transformers generates them, with vLLM too."""
+    example = Path(__file__).parents[3] / "examples" / "grpo-vllm" / "spec.json"
+    faster = "the gain in speed by vLLM is not planned"
+    assert faster in call("plan", example).out
+    assert faster not in call("plan", example, "--set", "objective.vllm=off").out
 
 
 def test_a_price_gives_a_cost(call: Call, spec_file: Path, validate: Validate) -> None:

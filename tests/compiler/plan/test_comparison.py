@@ -151,3 +151,14 @@ def test_a_precomputed_reference_costs_one_pass_and_saves_many(build_known: Buil
     assert times[0].loading_seconds > times[1].loading_seconds
     assert times[0].training_seconds < times[1].training_seconds
     assert times[0].total_seconds < times[1].total_seconds
+
+
+def test_both_texts_of_a_pair_are_counted(build_known: BuildKnown) -> None:
+    """In the tokens of a step, and in those of a second."""
+    global_batch = {"/spec/training/global_batch": 16}
+    pairs = plan_of(build_known, {**DPO, **global_batch})
+    rows = plan_of(build_known, {**KTO, **global_batch})
+    assert pairs.tokens_per_step == pytest.approx(2 * rows.tokens_per_step, abs=1)
+    assert pairs.time is not None
+    per_step = pairs.time.training_seconds / pairs.decisions.total_steps.value
+    assert pairs.time.tokens_per_second * per_step == pytest.approx(pairs.tokens_per_step, rel=0.01)

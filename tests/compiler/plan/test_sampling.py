@@ -190,3 +190,17 @@ def test_calls_of_tools_have_room_and_memory(build: Build) -> None:
     assert called.time is not None
     assert short.time is not None
     assert called.time.training_seconds > short.time.training_seconds
+
+
+def test_an_evaluation_generates_its_answers(build: Build) -> None:
+    """More answers take longer, and longer answers too."""
+    usual = {"training__evaluation__every_steps": 10, "training__max_steps": 100}
+
+    def seconds(**edits: Any) -> float:
+        time = plan(build, **usual, **edits).time
+        assert time is not None
+        return time.evaluation_seconds
+
+    every = seconds()
+    assert seconds(objective__answer_tokens=1600) > 3 * every
+    assert seconds(training__evaluation__answered_rows=1) < every

@@ -76,3 +76,35 @@ def test_evaluations_of_short_runs(build_known: BuildKnown) -> None:
     assert make_plan(*build_known(patient)).decisions.eval_steps.value == 5
     asked = {**whole, "/spec/training/max_steps": 5, "/spec/training/evaluation/every_steps": 1}
     assert make_plan(*build_known(asked)).decisions.eval_steps.value == 1
+
+
+@pytest.mark.parametrize("gpus", [1, 8])
+def test_evaluations_are_as_many_as_their_planned_time_allows(
+    build_known: BuildKnown, gpus: int
+) -> None:
+    """The plan's own times show that one more would take over a quarter of those of training."""
+    edits = {"/spec/method/type": "full", "/facts/hardware/count": gpus}
+    plan = make_plan(*build_known(edits))
+    decided, time = plan.decisions, plan.time
+    assert time is not None
+    assert decided.eval_steps.because.key == "eval_steps.costly"
+    count = math.ceil(decided.total_steps.value / decided.eval_steps.value)
+    each = time.evaluation_seconds / (2 + count) + time.saving_seconds / count
+    limit = max(60.0, time.training_seconds / 4)
+    assert count * each <= limit or count == 1
+    said = dict(decided.eval_steps.because.values)["evaluations"]
+    assert isinstance(said, int)
+    assert (said + 1) * each > limit
+
+
+def test_answers_that_an_evaluation_writes_take_time(build_known: BuildKnown) -> None:
+    """To choose the best checkpoint by a metric, or to be read: in batches of 16."""
+
+    def seconds(field: str = "every_steps", value: object = 100) -> float:
+        every = {"/spec/training/evaluation/every_steps": 100}
+        plan = make_plan(*build_known({**every, f"/spec/training/evaluation/{field}": value}))
+        assert plan.time is not None
+        return plan.time.evaluation_seconds
+
+    assert seconds() < seconds("samples", 3) == seconds("samples", 16)
+    assert seconds("best_by", "metric") > seconds("samples", 16)

@@ -101,3 +101,9 @@ def test_settings_of_a_distillation(build: Build) -> None:
     assert not {"rewards", "num_generations", "reference"} & decided.keys()
     steps, batch = decided["total_steps"].value, decided["global_batch"].value
     assert steps <= decided["epochs"].value * decided["train_rows"].value / batch
+
+
+def test_an_epoch_has_one_answer_to_each_prompt(build: Build) -> None:
+    """Several are for rewards, which compare them."""
+    epochs = plan(build).decisions.epochs
+    assert epochs.because.key == "epochs.sampling_one"

@@ -312,6 +312,37 @@ def test_a_missing_file_is_suggested(make_spec: Any, tmp_path: Path) -> None:
     assert unknown(make_spec(data="./folder"), tmp_path).code == "FTC200"
 
 
+def test_only_a_file_of_rows_is_suggested(make_spec: Any, tmp_path: Path) -> None:
+    """A spec, a plan and a folder are no data, however near their names are."""
+    (tmp_path / "ticket.json").write_text(' {"name": "x", "data": "tickets.json"}', "utf-8")
+    (tmp_path / "tickets.yml").write_text("name: x", encoding="utf-8")
+    (tmp_path / "tickets2.json").mkdir()
+    (tmp_path / "tickets.jsonl").mkdir()
+    finding = unknown(make_spec(data="tickets.json"), tmp_path)
+    assert (finding.code, finding.fix) == ("FTC200", ())
+    assert "did you mean" not in finding.help
+    (tmp_path / "my_tickets.json").write_text('\n[{"text": "a"}]', encoding="utf-8")
+    found = unknown(make_spec(data="tickets.json"), tmp_path)
+    assert found.fix == ({"op": "replace", "path": "/data", "value": "my_tickets.json"},)
+
+
+@pytest.mark.parametrize("address", ["https://x.y/rows.jsonl", "s3://b/rows.csv", "gs://b/rows"])
+def test_an_address_is_no_file(make_spec: Any, tmp_path: Path, address: str) -> None:
+    """Nothing is downloaded from it, and the finding says so."""
+    finding = unknown(make_spec(data=address), tmp_path)
+    assert finding.code == "FTC200"
+    assert "is an address" in finding.message
+    assert finding.help.startswith("download the file")
+
+
+def test_a_header_alone_has_no_rows(make_spec: Any, tmp_path: Path) -> None:
+    """The message is whole, although no row has a fault."""
+    (tmp_path / "header.csv").write_text("text,label\n", encoding="utf-8")
+    finding = unknown(make_spec(data="header.csv"), tmp_path)
+    assert finding.code == "FTC204"
+    assert finding.message == "`header.csv` names its columns but has no rows"
+
+
 def test_the_format_that_the_spec_says(make_spec: Any, tmp_path: Path) -> None:
     """An extension that tells nothing, or the wrong thing, is overruled."""
     (tmp_path / "rows.txt").write_text('{"text": "a"}\n', encoding="utf-8")
