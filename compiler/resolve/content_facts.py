@@ -71,6 +71,9 @@ class Contents:
     kind. `numbered_rows` have an answer that ends with its number, `refused_rows` one that begins
     by declining; prompts and answers that end with a question mark are `asking_prompts` and
     `asking_answers`. `reasoned_rows` have reasoning before an answer.
+
+    `review` has the numbers of a few rows to look at, counted from 1, by reason: a fault or damage
+    of the row, a kind of what it holds, or its length. Of a mixture each source has its own.
     """
 
     looked_rows: int = 0
@@ -91,3 +94,4 @@ class Contents:
     asking_prompts: int = 0
     asking_answers: int = 0
     reasoned_rows: int = 0
+    review: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
