@@ -301,7 +301,7 @@ def _show_splits(splits: Mapping[str, Any] | None) -> Parts:
 def _show_lengths(lengths: Mapping[str, Any]) -> Parts:
     cells = [
         (part, *(f"{lengths[part][mark]:,}" if mark in lengths[part] else "-" for mark in _MARKS))
-        for part in ("row", "prompt", "answer")
+        for part in (("row", "prompt", "answer") if lengths["prompt"]["max"] else ("row",))
     ]
     parts = table(("of a", *_MARKS), cells)
     if lengths["estimate"]:
