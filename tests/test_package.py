@@ -60,7 +60,7 @@ def test_every_folder_of_modules_is_a_package() -> None:
         assert package in listed, f"add {package} to pyproject.toml"
 
 
-@pytest.mark.parametrize("command", ["check", "plan", "compile"])
+@pytest.mark.parametrize("command", ["check", "compile", "data", "plan"])
 def test_nothing_that_trains_is_imported(bad_spec: Path, command: str) -> None:
     """Not by name, and not through a library."""
     code = (

@@ -12,6 +12,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "new": "Write a starter spec from flags, without questions.",
     "import": "Turn a config of another trainer into a spec.",
     "check": "Report everything that is wrong with a spec.",
+    "data": "Describe the rows of a spec: lengths, labels, copies, personal data.",
     "plan": "Show the memory, batch, time and disk of a run, and alternatives.",
     "compile": "Write the bundle: plain scripts that run without ftc.",
     "sweep": "Write one bundle for each combination of values, and scripts that run them.",

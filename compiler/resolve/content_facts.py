@@ -72,6 +72,9 @@ class Contents:
     by declining; prompts and answers that end with a question mark are `asking_prompts` and
     `asking_answers`. `reasoned_rows` have reasoning before an answer. `unseen_images` are columns
     without a role, each with its rows that hold an image; these are of all rows.
+
+    `review` has the numbers of a few rows to look at, counted from 1, by reason: a fault or damage
+    of the row, a kind of what it holds, or its length. Of a mixture each source has its own.
     """
 
     looked_rows: int = 0
@@ -93,3 +96,4 @@ class Contents:
     asking_answers: int = 0
     reasoned_rows: int = 0
     unseen_images: Mapping[str, int] = field(default_factory=dict)
+    review: Mapping[str, tuple[int, ...]] = field(default_factory=dict)

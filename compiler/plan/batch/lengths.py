@@ -8,11 +8,11 @@ from itertools import accumulate
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.decision import Because, Decision, decide
+from ftc.compiler.resolve.data.lengths import OUTLIER
 from ftc.compiler.resolve.facts import DataFacts, Lengths, ModelFacts
 from ftc.spec.sections import Spec
 
 _PIECE_TOKENS = 2048  # a piece of a long text; longer ones teach longer dependencies, at a price
-_OUTLIER = 2.0  # a longest row beyond twice the 99th percentile is an outlier, not the data
 _WINDOW = 1000  # rows that are packed at a time
 
 
@@ -29,7 +29,7 @@ def decide_max_length(spec: Spec, model: ModelFacts, data: DataFacts) -> Decisio
         if OBJECTIVES[spec.objective.type].splits:
             value = min(round_up(lengths.max), model.context_tokens, _PIECE_TOKENS)
             return value, Because(key="max_length.pieces", values={"max": lengths.max})
-        keep = lengths.max if lengths.max <= _OUTLIER * lengths.p99 else lengths.p99
+        keep = lengths.max if lengths.max <= OUTLIER * lengths.p99 else lengths.p99
         value = min(round_up(keep), model.context_tokens)
         key = "max_length.longest" if keep == lengths.max else "max_length.p99"
         if value < keep:

@@ -1,7 +1,7 @@
-"""Secrets and personal data in rows: kinds and numbers of rows, never the text itself."""
+"""Secrets and personal data in rows: their kinds and the rows, never the text itself."""
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -72,36 +72,37 @@ _MOST_ROWS: Final = 2000
 _MOST_CHARS: Final = 20_000
 
 
-def count_secrets(examples: Sequence[Example]) -> Mapping[str, int]:
-    """Return in how many rows each kind of secret stands."""
-    rows: Counter[str] = Counter()
-    for example in examples:
+def find_secrets(examples: Sequence[Example]) -> Mapping[str, tuple[int, ...]]:
+    """Return the places of the examples in which each kind of secret stands."""
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for place, example in enumerate(examples):
         text = _text(example)
         kinds = {
             kind for kind, sign, pattern in _SECRETS if sign in text and _has_secret(pattern, text)
         }
-        if kinds:
-            rows.update(kinds)
-    return dict(sorted(rows.items()))
+        for kind in kinds:
+            places[kind].append(place)
+    return {kind: tuple(found) for kind, found in sorted(places.items())}
 
 
-def count_personal(examples: Sequence[Example]) -> tuple[Mapping[str, int], int]:
-    """Return in how many rows each kind of personal data stands, and how many were looked at."""
-    some = examples[:: max(1, -(-len(examples) // _MOST_ROWS))]
-    rows: Counter[str] = Counter()
+def find_personal(examples: Sequence[Example]) -> tuple[Mapping[str, tuple[int, ...]], int]:
+    """Return where each kind of personal data stands, and how many examples were looked at."""
+    some = range(0, len(examples), max(1, -(-len(examples) // _MOST_ROWS)))
+    places: defaultdict[str, list[int]] = defaultdict(list)
     shaped = 0
-    for example in some:
-        text = _text(example)
-        rows["email"] += "@" in text and _has_email(text)
+    for place in some:
+        text = _text(examples[place])
+        kinds = {"email": "@" in text and _has_email(text)}
         if _LONG_NUMBER.search(text):
-            rows["phone"] += _has_phone(text)
             cards = _list_cards(text)
-            rows["card"] += any(map(_passes_luhn, cards))
             shaped += bool(cards)
-            rows["iban"] += _has_iban(text)
-    if 2 * rows["card"] <= shaped:  # one in ten numbers of any kind has the check digit
-        del rows["card"]
-    return {kind: n for kind, n in sorted(rows.items()) if n}, len(some)
+            card = any(map(_passes_luhn, cards))
+            kinds |= {"phone": _has_phone(text), "card": card, "iban": _has_iban(text)}
+        for kind in (kind for kind, holds in kinds.items() if holds):
+            places[kind].append(place)
+    if 2 * len(places["card"]) <= shaped:  # one in ten numbers of any kind has the check digit
+        del places["card"]
+    return {kind: tuple(found) for kind, found in sorted(places.items())}, len(some)
 
 
 def _text(example: Example) -> str:

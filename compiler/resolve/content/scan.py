@@ -3,7 +3,7 @@
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import chain
 from typing import Any, Final
@@ -19,7 +19,7 @@ from ftc.compiler.resolve.content.answer_kinds import (
 from ftc.compiler.resolve.content.leaks import count_beginnings, count_echoes, find_leak
 from ftc.compiler.resolve.content.markers import KnownMarkers, find_markers
 from ftc.compiler.resolve.content.near_duplicates import PromptCount
-from ftc.compiler.resolve.content.private import count_personal, count_secrets
+from ftc.compiler.resolve.content.private import find_personal, find_secrets
 from ftc.compiler.resolve.content.tool_use import find_tool_use, has_unmatched_result
 from ftc.compiler.resolve.content_facts import Contents, Leak, Markers, ToolUse
 from ftc.compiler.resolve.facts import Label, OpenAnswers
@@ -49,6 +49,8 @@ _NUMBERS: Final = (
 _COUNTS: Final = ("missing_answers", "missing_prompts", "secrets", "personal", "unseen_images")
 #: Examples kept of a large file, drawn with a fixed seed.
 SAMPLE_ROWS: Final = 20_000
+#: Rows whose numbers are kept for each reason to look at them.
+MARKED_ROWS: Final = 5
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,7 +61,7 @@ class Scan:
     this one's own. `numbers` are those of the examples' rows, counted from 1; `faults` counts
     malformed rows and `damage` damaged ones, by kind; `unmatched` have results of unknown calls.
     `refusal` is what the chat template says where it refuses all rows; `strange_roles` are the
-    names of unknown ones.
+    names of unknown ones. `marked` has the numbers of the first rows with each fault or damage.
     """
 
     rows: int = 0
@@ -83,6 +85,13 @@ class Scan:
     strange_roles: Counter[str] = field(default_factory=Counter)
     contradicting: int = 0
     unmatched: int = 0
+    marked: dict[str, list[int]] = field(default_factory=dict)
+
+    def mark(self, reason: str) -> None:
+        """Keep the number of this row, if it is one of the first with the reason."""
+        rows = self.marked.setdefault(reason, [])
+        if len(rows) < MARKED_ROWS:
+            rows.append(self.rows)
 
     @property
     def malformed(self) -> int:
@@ -96,7 +105,14 @@ def look_into(
     """Return what the examples of a source hold; `sampled`: answers are sampled in training."""
     step = max(1, -(-len(scan.examples) // _MOST_ROWS))
     examples = [example.texts for example in scan.examples[::step]]
-    personal, personal_looked = count_personal(examples)
+    numbers = scan.numbers[::step]
+    secrets = find_secrets(examples)
+    personal, personal_looked = find_personal(examples)
+    review = {reason: tuple(rows) for reason, rows in scan.marked.items()}
+    review |= {
+        kind: tuple(sorted(numbers[place] for place in places)[:MARKED_ROWS])
+        for kind, places in (*secrets.items(), *personal.items())
+    }
     asking_prompts, asking_answers = count_questions(examples)
     return Contents(
         looked_rows=len(examples),
@@ -108,8 +124,8 @@ def look_into(
         echo_rows=count_echoes(examples),
         begun_rows=count_beginnings(examples),
         contradicting_rows=scan.contradicting,
-        secrets=count_secrets(examples),
-        personal=personal,
+        secrets={kind: len(places) for kind, places in secrets.items()},
+        personal={kind: len(places) for kind, places in personal.items()},
         personal_looked_rows=personal_looked,
         numbered_rows=count_final_numbers(examples),
         refused_rows=count_refusals(examples),
@@ -117,11 +133,12 @@ def look_into(
         asking_prompts=asking_prompts,
         asking_answers=asking_answers,
         reasoned_rows=sum(example.reasons for example in examples),
+        review=review,
     )
 
 
 def add_contents(parts: Sequence[Contents]) -> Contents:
-    """Return what several sources hold together."""
+    """Return what several sources hold together; the rows to look at stay with each source."""
     added: dict[str, Any] = {name: sum(getattr(p, name) for p in parts) for name in _NUMBERS}
     added |= {name: _add([getattr(part, name) for part in parts]) for name in _COUNTS}
     return Contents(
@@ -226,13 +243,18 @@ def scan_rows(
         if isinstance(example, Example):
             if example.damage:
                 scan.damage.update(example.damage)
-            known = scan.prompts.is_known(example)
+            counted = held.conflicting, held.contradicting
+            known = held.is_known(example)
             scan.duplicates += known
+            for reason in _list_reasons(example, held, known=known, counted=counted):
+                scan.mark(reason)
             if not (known and cleaning.drop_duplicates):
                 _keep(scan, example, pick if sample else None)
                 if any(role == "tool" for role, _ in example.turns):
                     scan.unmatched += has_unmatched_result(row, column=roles.messages)
-        elif example == "blank":
+            continue
+        scan.mark(example)
+        if example == "blank":
             scan.blank += 1
         else:
             scan.faults[example] += 1
@@ -242,6 +264,19 @@ def scan_rows(
     scan.conflicting = held.conflicting - before[1]
     scan.contradicting = held.contradicting - before[2]
     return scan
+
+
+def _list_reasons(
+    example: Example, held: PromptCount, *, known: bool, counted: tuple[int, int]
+) -> Iterator[str]:
+    """Yield why a row that can be read is to be looked at; `counted` is what `held` said before."""
+    yield from example.damage
+    if known:
+        yield "duplicate"
+    if held.conflicting > counted[0]:
+        yield "conflicting"
+    if held.contradicting > counted[1]:
+        yield "contradicting"
 
 
 def _find_strange_roles(row: Row) -> set[str]:

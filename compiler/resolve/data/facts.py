@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -29,7 +29,7 @@ from ftc.compiler.resolve.content.markers import (
 )
 from ftc.compiler.resolve.content.near_duplicates import PromptCount, find_twins
 from ftc.compiler.resolve.content.rewards import measure_rewards
-from ftc.compiler.resolve.content.scan import Scan, look_into, scan_rows
+from ftc.compiler.resolve.content.scan import MARKED_ROWS, Scan, look_into, scan_rows
 from ftc.compiler.resolve.content.tool_functions import find_tools
 from ftc.compiler.resolve.content_facts import Contents
 from ftc.compiler.resolve.data import findings as data_faults
@@ -45,6 +45,7 @@ from ftc.compiler.resolve.data.images import (
     store_rows,
 )
 from ftc.compiler.resolve.data.lengths import (
+    OUTLIER,
     Count,
     Pair,
     count_answers,
@@ -247,7 +248,8 @@ def _read(
         twins = pool.submit(find_twins, *leave_out_images(scan.examples, scan.numbers))
         lengths = measure(scan) if scan.kept else None
     if not scan.examples and scan.duplicates:  # of an earlier source's rows
-        lengths = _NO_LENGTHS, None, None, Contents(), (None, ())
+        review = {reason: tuple(numbers) for reason, numbers in scan.marked.items()}
+        lengths = _NO_LENGTHS, None, None, Contents(review=review), (None, ())
     if lengths is None:
         return Unknown(finding=data_faults.unusable(source, scan))
     return _Report(
@@ -341,12 +343,31 @@ def _measure(
         name, labelled = known.loaded_class, _classifies(spec)
         tried = try_round_trip(scan.examples, loaded, name, labelled=labelled)
     add_up = partial(summarise, estimate=loaded is None)
+    lengths = add_up(counted)
+    unlike = _find_unlike(scan, pairs, lengths.p99)
+    contents = replace(contents, review={**contents.review, **unlike})
     seen: tuple[Pictures | None, tuple[Lengths, ...]] = (pictures, ())
     if pictures is not None and rule is not None and not preferences:
         limits = list_limits(rule, spec.data.images.max_pixels)
         sizes, limited = measure_limits(scan.examples, pairs, limits, loaded, add_up)
         seen = replace(pictures, sizes=sizes), limited
-    return add_up(counted), preferences, tried, contents, seen
+    return lengths, preferences, tried, contents, seen
+
+
+def _find_unlike(
+    scan: Scan, pairs: Sequence[Pair | None], p99: int
+) -> Mapping[str, tuple[int, ...]]:
+    """Return the rows that the template refuses, and the longest of those far beyond the others."""
+    each = max(1, len(pairs) // max(1, len(scan.examples)))  # two where answers are compared
+    refused = {place // each: None for place, pair in enumerate(pairs) if pair is None}
+    tokens = {place: pair[0] for place, pair in enumerate(pairs) if pair is not None}
+    far = sorted((p for p, n in tokens.items() if n > OUTLIER * p99), key=lambda p: -tokens[p])
+    found = {"refused": refused, "long": dict.fromkeys(place // each for place in far)}
+    return {
+        reason: tuple(scan.numbers[place] for place in list(places)[:MARKED_ROWS])
+        for reason, places in found.items()
+        if places
+    }
 
 
 def _choose_count(

@@ -28,6 +28,8 @@ Pair = tuple[int, int]
 #: Tokens that a template's markers add to a turn, where the template is not known.
 _MARKER_TOKENS: Final = 5
 _BATCH_ROWS: Final = 2000
+#: A longest row beyond so many times the 99th percentile is an outlier, not the data.
+OUTLIER: Final = 2.0
 Count = Callable[[Sequence[Example]], Iterable[Pair | None]]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from ftc.compiler.resolve.content.leaks import find_leak
 from ftc.compiler.resolve.content.markers import KnownMarkers, find_markers
-from ftc.compiler.resolve.content.private import count_personal, count_secrets
+from ftc.compiler.resolve.content.private import find_personal, find_secrets
 from ftc.compiler.resolve.facts import Label
 from ftc.compiler.resolve.rows.example import Example
 from tests.compiler.resolve.conftest import MakeSpec
@@ -32,7 +32,7 @@ def rows(*texts: str) -> list[Example]:
 )
 def test_personal_data_has_a_kind(text: str, kind: str) -> None:
     """Cards by Luhn's digit, accounts by ISO 7064."""
-    assert count_personal(rows(text)) == ({kind: 1}, 1)
+    assert find_personal(rows(text)) == ({kind: (0,)}, 1)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_personal_data_has_a_kind(text: str, kind: str) -> None:
 )
 def test_what_is_no_personal_data(text: str) -> None:
     """Numbers of orders, of manuals and of versions."""
-    assert count_personal(rows(text)) == ({}, 1)
+    assert find_personal(rows(text)) == ({}, 1)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_what_is_no_personal_data(text: str) -> None:
 )
 def test_secrets_have_a_kind(text: str, kind: str) -> None:
     """Of the forms that services give them."""
-    assert count_secrets(rows(text, "none here")) == {kind: 1}
+    assert find_secrets(rows(text, "none here")) == {kind: (0,)}
 
 
 def test_placeholders_are_no_secrets() -> None:
@@ -74,7 +74,7 @@ def test_placeholders_are_no_secrets() -> None:
         "AKIAIOSFODNN7EXAMPLE",
     )
 
-    assert count_secrets(rows(*texts)) == {}
+    assert find_secrets(rows(*texts)) == {}
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ def test_hostile_texts_take_no_longer(text: str) -> None:
     find_leak(examples, labels, sampled=True)
     find_leak(examples, (), sampled=True)
     find_markers(examples, KnownMarkers())
-    count_personal(examples)
-    count_secrets(examples)
+    find_personal(examples)
+    find_secrets(examples)
 
     assert time.process_time() - began < 4
 

@@ -1,0 +1,39 @@
+"""`ftc data`: what the rows of a spec are, before anything is trained on them."""
+
+import click
+
+from ftc.commands import COMMANDS
+from ftc.commands.options import FAILED, make_subject, spec_argument, tell_findings
+from ftc.compiler.pipeline import check
+from ftc.report.data import data_html, data_text, describe_data, list_data_findings
+from ftc.report.json_output import dump
+
+
+@click.command(name="data", short_help=COMMANDS["data"])
+@spec_argument
+@click.option(
+    "--format",
+    "report",
+    type=click.Choice(["text", "json", "html"]),
+    default="text",
+    show_default=True,
+    help="How to print it; text is Markdown, html a file of its own.",
+)
+@click.pass_context
+def command(context: click.Context, *, source: str, report: str) -> None:
+    """Describe the rows of a spec: lengths, labels, copies, personal data.
+
+    SPEC is a file in JSON or YAML, or - for standard input. Findings about anything else than the
+    data are left to `ftc check`. No text of a row is printed but its label.
+    """
+    outcome = check(source)
+    described = describe_data(outcome)
+    findings = list_data_findings(outcome)
+    if report == "json":
+        click.echo(dump(described))
+    else:
+        if "rows" in described:
+            click.echo((data_html if report == "html" else data_text)(described))
+        tell_findings(findings, make_subject(source, outcome.document))
+    if any(finding.severity == "error" for finding in findings):
+        context.exit(FAILED)
