@@ -43,6 +43,8 @@ _USING: Final = re.compile(rf"\b{any_of(_HEDGES['using'])}(?!\w)")
 _COMPARED: Final = re.compile(rf"\b{any_of(_HEDGES['compared'])}\b")
 _EITHER: Final = re.compile(rf"^[\s,]*{any_of(_HEDGES['either'])}\b")
 _REVISED: Final = re.compile(rf"(?:^|[\s,.;:]){any_of(_HEDGES['revise'])}(?=$|[\s,.;:])")
+#: What begins a part of its own: "zero3, and if needed ...", "the bucket so that ... if ...".
+_APART: Final = re.compile(rf"[\s,]{any_of(_HEDGES['apart'])}\b")
 #: Fields whose own words say "if" or "more": stopping when there is no improvement, file lists.
 _OWN_CONDITION: Final = frozenset({"/training/early_stopping"})
 _TYPES: Final = "/export/types"
@@ -97,7 +99,9 @@ def _doubted(folded: str, bare: str, change: Change, start: int) -> Said:
 def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -> bool:
     sentence = bare[slice(*_around(_SENTENCE_END, bare, start, end))]
     clause = bare[slice(*_around(_CLAUSE_END, bare, start, end))]
-    if change.pointer not in _OWN_CONDITION and _CONDITION.search(sentence):
+    if change.pointer not in _OWN_CONDITION and _depends(
+        sentence, start - _around(_SENTENCE_END, bare, start, end)[0]
+    ):
         return True
     if _TOLD.search(clause) or _GUESS.search(clause):
         return True
@@ -125,6 +129,17 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
         return True
     inside = change.pointer != "/data/max_length" and _MORE_INSIDE.search(folded[start:end])
     return bool(_FURTHER.match(after) or inside)
+
+
+def _depends(sentence: str, place: int) -> bool:
+    """Return whether a condition of the sentence applies to what stands at a place in it.
+
+    A condition after the place applies unless "and", "but" or a purpose stands between them.
+    """
+    for match in _CONDITION.finditer(sentence):
+        if match.start() < place or not _APART.search(sentence[place : match.end()]):
+            return True
+    return False
 
 
 def _around(ends: re.Pattern[str], text: str, start: int, end: int) -> tuple[int, int]:

@@ -56,9 +56,9 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
         return
     if found and more:
         found = sorted([*found, *_find_floats(message, found[0][0])])
-    general = [(m.start(), m.end(), message.denied(m.start())) for m in message.take(_ANY_GGUF)]
-    if general or _removes_bits(message, have):
+    if _ANY_GGUF.search(message.folded) or _removes_bits(message, have):
         found = sorted([*found, *_find_bits(message)])
+    general = [(m.start(), m.end(), message.denied(m.start())) for m in message.take(_ANY_GGUF)]
     if not found and not general:
         return
     places = [*(each[:2] for each in found), *(each[:2] for each in general)]

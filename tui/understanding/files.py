@@ -38,7 +38,8 @@ _TRACKER: Final = re.compile(
     r"\b(?:wandb|w&b|weights (?:and|&) biases|ml ?flow|trackio|tensor ?board)\b"
 )
 _PROJECT: Final = re.compile(
-    rf"\b(?:project(?:e|o)?)(?: (?:called|named|anomenat|llamado))?:? "
+    r"\b(?:project(?:e|o)?|proyecto|experiment(?:o)?)"
+    r"(?: (?:called|named|name|is|anomenat|llamado|es diu|se llama))*:? "
     rf"{QUOTES}?(?P<name>[a-z0-9][\w-]*){QUOTES}?(?=\s*(?:$|[.,;!]))"
 )
 #: The end of a quotation; an apostrophe inside a word does not end it.

@@ -121,8 +121,8 @@ _IN_PLACE: Final = re.compile(
 )
 #: A number that revises the one before it: "rank 32, sorry, 64".
 REVISION: Final = re.compile(
-    rf"[\s,.;:\u2026-]*(?:\bno\b[\s,]*)?\b{any_of(WORDS['revise'])}\b[\s,:]*(?P<number>{NUMBER}(?:\s*%)?)"
-    r"(?=\s*(?:$|[.,;!?]))"
+    rf"[\s,.;:\u2026-]*(?:\bno\b[\s,]*)?\b{any_of(WORDS['revise'])}\b[\s,:]*"
+    rf"(?:to |at |al? )?(?P<number>{NUMBER}(?:\s*%)?)(?=\s*(?:$|[.,;!?]))"
 )
 _WARMUP_STEPS: Final = "/training/warmup"
 _WARMING: Final = re.compile(

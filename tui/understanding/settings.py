@@ -23,6 +23,7 @@ _VALUE: Final = r"(?P<value>[\w.+-]+%?)(?![\w/])"
 _ON: Final = frozenset({"true", "on", "yes", "si", "activat", "activado"})
 _OFF: Final = frozenset({"false", "off", "no", "none", "desactivat", "desactivado"})
 
+
 def read_settings(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
     """Yield the fields that are named, with a value that the schema accepts.
 

@@ -7,7 +7,7 @@ value may be follows from the field's schema: a number, one of its words, on or 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -35,7 +35,9 @@ _NAMED: Final = re.compile(
     rf"{_SAID}[{_QUOTES}]?(?P<value>[a-z0-9./~][\w.:/@+-]*\w|[a-z0-9])[{_QUOTES}]?"
     r"(?=\s*(?:$|[.,;!)\n]|\b(?:and|i|y|with|amb|con|on|for|so|to|per|para|en)\b))"
 )
-_NUMBER_AFTER: Final = re.compile(rf"{_SAID}(?P<value>{NUMBER}\s*%?)(?P<unit>\s*(?:days?|dies|dias?)\b)?")
+_NUMBER_AFTER: Final = re.compile(
+    rf"{_SAID}(?P<value>{NUMBER}\s*%?)(?P<unit>\s*(?:days?|dies|dias?)\b)?"
+)
 _NUMBER_BEFORE: Final = re.compile(rf"(?<![\w.,-])(?P<value>{NUMBER}\s*%?){_LINK}$")
 _ON: Final = frozenset({"true", "on", "yes", "si", "activat", "activado", "enabled"})
 _OFF: Final = frozenset({"false", "off", "no", "none", "desactivat", "desactivado", "disabled"})
@@ -45,7 +47,9 @@ _ITEM: Final = r"[`\"'\u201c]?(?:<[^>\s]+>|\[[^\]\s]+\]|[\w./+-]*\w)[`\"'\u201d]
 _AND: Final = r"\s*(?:,|\b(?:and|i|y)\b|\+)\s*"
 _ITEMS: Final = re.compile(rf"{_SAID}(?P<value>{_ITEM}(?:(?:{_AND})+{_ITEM})*)")
 _ITEMS_BEFORE: Final = re.compile(rf"(?P<value>{_ITEM}(?:(?:{_AND})+{_ITEM})*){_LINK}$")
-_WORDS_BETWEEN: Final = r"(?:\s+[\w']+){0,3}?"
+_WORDS_BETWEEN: Final = r"(?:\s+(?!and\b|i\b|y\b|but\b|pero\b)[\w']+){0,6}?"
+_THE: Final = r"the |el |la |els |les |los |las "
+_NEAR: Final = 80
 _LAUNCH: Final = "/launch/"
 _HOURS: Final = "/launch/hours"
 _HOURS_A_DAY: Final = 24
@@ -83,9 +87,12 @@ class _Spoken:
 
 def spoken_names() -> Mapping[str, str]:
     """Return the pattern of each field's name in three languages, if it means nothing else."""
-    return {
-        pointer: any_of(entry) for pointer, entry in _SPOKEN.items() if not entry.get("vague")
-    }
+    return {pointer: any_of(entry) for pointer, entry in _SPOKEN.items() if not entry.get("vague")}
+
+
+def vague_names() -> frozenset[str]:
+    """Return the fields whose names also mean other things."""
+    return frozenset(pointer for pointer, entry in _SPOKEN.items() if entry.get("vague"))
 
 
 def read_spoken(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
@@ -118,7 +125,9 @@ def find_mentions(message: Message) -> Sequence[Mention]:
     )
     kept: list[Mention] = []
     for each in found:
-        if not any(other.start < each.end and each.start < other.end for other in kept):
+        inside = (each.start < other.end and other.start < each.end for other in kept)
+        same = any((each.start, each.end) == (other.start, other.end) for other in kept)
+        if same or not any(inside):
             kept.append(each)
     return kept
 
@@ -185,20 +194,43 @@ def _may_launch(spoken: _Spoken, message: Message, draft: Mapping[str, Any]) -> 
 
 
 def _word(spoken: _Spoken, mention: Mention, message: Message) -> _Found | None:
-    """Return one of the field's own words after its name, or before it."""
+    """Return one of the field's own words beside its name: the nearest, after it or before it."""
     between = "" if spoken.vague else _WORDS_BETWEEN
-    listed = "array" in spoken.kinds
+    start = max(message.folded.rfind("\x00", 0, mention.start) + 1, mention.start - _NEAR)
+    before = message.folded[start : mention.start]
+    near: list[tuple[int, _Found]] = []
     for value, said in spoken.words.items():
-        after = _compiled(rf"(?:{_SAID}|{between}\s+)(?:{said})(?!\w)")
-        before = _compiled(rf"(?<!\w)(?:{said})(?:{between}{_LINK})$")
+        after = _compiled(rf"(?:{_SAID}|{between}\s+)(?P<said>{said})(?!\w)")
         if match := after.match(message.folded, mention.end):
-            return _Found(value=[value] if listed else value, start=mention.start, end=match.end())
-        start = max(message.folded.rfind("\x00", 0, mention.start) + 1, mention.start - 60)
-        if match := before.search(message.folded[start : mention.start]):
-            return _Found(
-                value=[value] if listed else value, start=start + match.start(), end=mention.end
-            )
-    return None
+            gap = match.start("said") - mention.end
+            near.append((gap, _Found(value=value, start=mention.start, end=match.end())))
+        ahead = _compiled(rf"(?<!\w)(?P<said>{said})(?:{between}{_LINK})$")
+        for match in ahead.finditer(before):
+            place = start + match.start()
+            gap = mention.start - start - match.end("said")
+            near.append((gap, _Found(value=value, start=place, end=mention.end)))
+    if not near:
+        return None
+    found = min(near, key=lambda pair: pair[0])[1]
+    return _joined(spoken, found, message) if "array" in spoken.kinds else _as_kind(spoken, found)
+
+
+def _as_kind(spoken: _Spoken, found: _Found) -> _Found:
+    """Return the value of a switch that is named by its own words."""
+    if found.value in ("true", "false") and "boolean" in spoken.kinds:
+        return replace(found, value=found.value == "true")
+    return found
+
+
+def _joined(spoken: _Spoken, found: _Found, message: Message) -> _Found:
+    """Return the list of a value and of those that "and" joins to it."""
+    values, end = [found.value], found.end
+    for value, said in spoken.words.items():
+        match = _compiled(rf"{_AND}(?:{_THE})?(?:{said})(?!\w)").match(message.folded, end)
+        if match is not None and value not in values:
+            values.append(value)
+            end = match.end()
+    return replace(found, value=values, end=end)
 
 
 @cache
@@ -210,21 +242,30 @@ def _number(
     spoken: _Spoken, mention: Mention, message: Message, mentions: Sequence[Mention]
 ) -> _Found | None:
     """Return the number after a name, or before it unless it belongs to another name."""
-    if match := _NUMBER_AFTER.match(message.folded, mention.end):
+    ahead = _ahead(mention, message, mentions)
+    match = _NUMBER_AFTER.match(message.folded, mention.end)
+    if match and not (ahead and message.folded[mention.end : match.start("value")].isspace()):
         value = _amount(match["value"])
         if value is not None and match["unit"] and spoken.field.pointer == _HOURS:
             return _Found(value=value * _HOURS_A_DAY, start=mention.start, end=match.end())
         if value is not None:
             return _Found(value=value, start=mention.start, end=match.end("value"))
+    if ahead is None or (spoken.vague and not spoken.field.pointer.startswith(_LAUNCH)):
+        return None
+    value = _amount(ahead["value"])
+    return None if value is None else _Found(value=value, start=ahead.start(), end=mention.end)
+
+
+def _ahead(mention: Mention, message: Message, mentions: Sequence[Mention]) -> re.Match[str] | None:
+    """Return the number before a name, unless it is the value of the name before it."""
     match = _NUMBER_BEFORE.search(message.folded[: mention.start])
-    if match is None or spoken.vague:
+    if match is None:
         return None
     for other in mentions:
         between = message.folded[other.end : match.start()]
         if other.end <= match.start() and re.fullmatch(_SAID, between):
             return None
-    value = _amount(match["value"])
-    return None if value is None else _Found(value=value, start=match.start(), end=mention.end)
+    return match
 
 
 def _amount(text: str) -> int | float | None:
