@@ -62,6 +62,10 @@ _LONGEST: Final = 1000
 _LONGEST_QUOTED: Final = 8000
 #: A text of more lines was not written as a message: rows, a log, a script.
 _MOST_LINES: Final = 20
+#: A line of a training's log: "step 30 loss 2.8 lr 0.002".
+_LOGGED: Final = re.compile(
+    r"^[^\n]*\b(?:step|epoch|iter(?:ation)?)\b[^\n]*\bloss\b\s*[:=]?\s*\d[^\n]*$", re.MULTILINE
+)
 _LORA: Final = re.compile(r"(?i)lora\b")
 _DPO: Final = re.compile(r"(?i)dpo\b")
 _UNSURE: Final = "unsure"
@@ -96,6 +100,7 @@ def read(
     _strike_correction(message)
     texts = list(read_texts(message))
     message.cross_out(_LONGEST, len(text))
+    list(message.take(_LOGGED) if "\n" in text else ())  # crosses them out
     about = take_question(message)
     said = settle_text([*texts, *_read_fields(message, draft, planned, names)])
     said += _implied(said, draft)
