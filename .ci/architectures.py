@@ -17,12 +17,11 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from math import prod
 from pathlib import Path
 from typing import Any
 
 import transformers
-from builds import Build, Combo, Family, Sides, layer_key
+from builds import Build, Combo, Family, Sides, family_of, kind_flags, layer_key, placed
 from fitting import fit
 
 from ftc.compiler.knowledge.derived import read_entry
@@ -42,7 +41,8 @@ SKIPPED = re.compile(
     r"use_cache|output_.*|return_dict|attn_temperature_tuning|floor_scale|layer_.*_offset|"
     r".*_layer_(period|offset|interval|step|start_index|end_index)|.*_layer_step|"
     r"first_k_dense_replace|num_dense_layers|decoder_sparse_step|.*every_n_layers|"
-    r".*sliding_window_pattern|no_rope_layer_interval|num_hidden_layers|.*mtp.*|index_topk"
+    r".*sliding_window_pattern|no_rope_layer_interval|num_hidden_layers|.*mtp.*|index_topk|"
+    r"num_kv_shared_layers"
 )
 #: Fields of every configuration, about its use.
 UNRELATED = {
@@ -51,19 +51,32 @@ UNRELATED = {
 }
 
 
+def _skips(family: Family, key: str) -> bool:
+    """Tell whether a key is left as the base has it."""
+    fixed = {*family.said.get("fixed", ()), *kind_flags(family.said)}
+    return key in fixed or SKIPPED.fullmatch(key) is not None
+
+
 def study(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entry of a class; SystemExit names what stands in the way."""
     cls = transformers.CONFIG_MAPPING[said["type"]]
-    family = Family(name=name, said=said, aliases=dict(cls.attribute_map))
-    family.base = _base(family, cls)
-    base = family.build(family.base)
-    if base is None:
-        raise SystemExit(f"{name}: the base does not build")
-    keys = _keys(family, family.base)
-    family.builds = [base, *_variations(family, keys)]
-    conditions, requires = _conditions(family, base)
-    entry = _fitted(family, base, keys, conditions)
-    entry["requires"] = requires | said.get("requires", {})
+    family = family_of(name, said)
+    first = _base(family, cls)
+    keys = _keys(family, first)
+    conditions: dict[tuple[str, Combo | None], list[str]] = {}
+    requires: dict[str, Any] = {}
+    for given in _bases(family, first):
+        family.base = given
+        base = family.build(family.base)
+        if base is None:
+            raise SystemExit(f"{name}: the base does not build")
+        family.builds += [base, *_variations(family, keys)]
+        found, needed = _conditions(family, base)
+        conditions, requires = found | conditions, needed | requires
+    family.base = first
+    entry = _fitted(family, family.builds[0], keys, conditions)
+    fixed = {key: [family.base[key]] for key in said.get("fixed", ())}
+    entry["requires"] = requires | said.get("requires", {}) | fixed
     if "packs" in said:
         entry["packs"] = said["packs"]
     entry |= _absences(family, keys)
@@ -76,9 +89,16 @@ def study(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
     return entry
 
 
+def _bases(family: Family, first: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the base with each value of the flags that choose kinds of layers."""
+    flags = sorted(kind_flags(family.said))
+    for values in itertools.product((False, True), repeat=len(flags)):
+        yield {**first, **dict(zip(flags, values, strict=True))}
+
+
 def _keys(family: Family, base: Mapping[str, Any]) -> list[str]:
     """Return the numbers that sizes may follow from; of layers only where no list has one each."""
-    keys = [k for k, v in base.items() if type(v) is int and not SKIPPED.fullmatch(k)]
+    keys = [k for k, v in base.items() if type(v) is int and not _skips(family, k)]
     listed = any(isinstance(value, list) for value in base.values())
     return keys if listed else [*keys, layer_key(family.aliases)]
 
@@ -137,7 +157,7 @@ def _variations(family: Family, keys: Sequence[str]) -> Iterator[Build]:
 def _singles(family: Family, given: Mapping[str, Any]) -> Iterator[Build]:
     """Build with each of the keys multiplied."""
     for key, value in given.items():
-        if type(value) is int and value and not SKIPPED.fullmatch(key):
+        if type(value) is int and value and not _skips(family, key):
             for times in (2, 3):
                 if (built := family.build({**given, key: value * times})) is not None:
                     yield built
@@ -150,8 +170,9 @@ def _conditions(
     conditions: dict[tuple[str, Combo | None], list[str]] = {k: [] for k in base.tensors()}
     requires: dict[str, Any] = {}
     here = base.tensors()
+    layers = layer_key(family.aliases)
     for key, value in family.base.items():
-        if SKIPPED.fullmatch(key) or type(value) not in (bool, int):
+        if key == layers or _skips(family, key) or type(value) not in (bool, int):
             continue
         others = [not value] if type(value) is bool else [None, 0]
         if value == 0 and type(value) is int:
@@ -260,7 +281,9 @@ def _fitted(
         layer += _joined(name, {c: fits[name, c] for c in combos if (name, c) in fits}, combos)
     return {
         "model_type": family.said["type"],
-        "aliases": _useful(family.aliases) | dict(family.said.get("aliases", {})),
+        "aliases": _useful(family.aliases)
+        | dict(family.said.get("aliases", {}))
+        | {place: key for key, place in family.said.get("nested", {}).items()},
         "mixer": family.said.get("mixer", [{"form": "all", "kind": "full_attention"}]),
         "mlp": family.said.get("mlp", [{"form": "all", "kind": "dense"}]),
         "stack": base.stack,
@@ -328,6 +351,7 @@ def _absences(family: Family, keys: Sequence[str]) -> dict[str, Any]:
         if type(said.get(key)) is int:
             missing.setdefault(key, said[key])
     missing |= extra
+    null |= {key: rule for key, rule in extra.items() if isinstance(rule, str)}
     layers = layer_key(family.aliases)
     for key in family.said.get("rounded", {}).values():
         missing.setdefault(key, said[key])
@@ -392,7 +416,7 @@ def check(
     """Compare counts of five configurations that took no part in the fit, and return them."""
     chance = random.Random(family_name)  # noqa: S311 - nothing secret
     cls = transformers.CONFIG_MAPPING[said["type"]]
-    family = Family(name=family_name, said=said, aliases=dict(cls.attribute_map))
+    family = family_of(family_name, said)
     base = _base(family, cls)
     keys = _keys(family, base)
     flags = [k for k, v in base.items() if type(v) is bool and k not in entry["requires"]]
@@ -410,12 +434,11 @@ def check(
         built = family.build(given)
         if built is None:
             continue
-        kinds = family.kinds(given)
-        want = sum(prod(s) for s in built.outside.values())
-        want += sum(prod(by[kind]) for by in built.inside.values() for kind in kinds if kind in by)
-        named = {"architectures": [family_name], "model_type": said["type"], **given}
+        want = built.parameters
+        config = placed(said, given)
+        named = {"architectures": [family_name], "model_type": said["type"], **config}
         done.append({"config": named, "parameters": want})
-        shape = read_entry(family_name, entry, given)
+        shape = read_entry(family_name, entry, config)
         if shape is None or shape.parameters != want:
             wrong.append(f"{shape and shape.parameters} for {want}: {given}")
     return done, wrong

@@ -28,6 +28,7 @@ class Build:
     stack: str
     embedding: str
     head: str
+    parameters: int
 
     def tensors(self) -> dict[tuple[str, Combo | None], Sides]:
         """Return all tensors by name and kind of layer (None outside the layers)."""
@@ -54,14 +55,16 @@ class Family:
         try:
             with torch.device("meta"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                config = transformers.AutoConfig.for_model(self.said["type"], **given)
+                config = transformers.AutoConfig.for_model(
+                    self.said["type"], **placed(self.said, given)
+                )
                 model = transformers.AutoModelForCausalLM.from_config(config)
         except Exception:  # noqa: BLE001 - each validator has its own
             return None
         if type(model).__name__ != self.name:
             raise SystemExit(f"{self.name}: {self.said['type']} builds {type(model).__name__}")
         kinds = self.kinds(given)
-        linears = {n for n, m in model.named_modules() if isinstance(m, torch.nn.Linear)}
+        linears = {n for n, m in model.named_modules() if is_linear(m)}
         return _sorted(dict(given), model, linears, kinds)
 
     def kinds(self, given: Mapping[str, Any]) -> list[Combo]:
@@ -84,6 +87,37 @@ class Family:
         return list(zip(*pair, strict=True))
 
 
+def placed(said: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return keys as a `config.json` has them: some classes keep a few in a part of it."""
+    places = said.get("nested", {})
+    config = {key: value for key, value in given.items() if key not in places}
+    for key, place in places.items():
+        if key in given:
+            part, _, inner = place.partition(".")
+            config[part] = {**config.get(part, {}), inner: given[key]}
+    return config
+
+
+def is_linear(module: torch.nn.Module) -> bool:
+    """Tell whether an adapter fits: a class with its own product of the weight needs another."""
+    linear = torch.nn.Linear
+    return isinstance(module, linear) and type(module).forward is linear.forward
+
+
+def family_of(name: str, said: Mapping[str, Any]) -> Family:
+    """Return a class under study, with other names of its keys."""
+    aliases = dict(transformers.CONFIG_MAPPING[said["type"]].attribute_map)
+    if "layers" in said:
+        aliases["num_hidden_layers"] = said["layers"]
+    return Family(name=name, said=said, aliases=aliases)
+
+
+def kind_flags(said: Mapping[str, Any]) -> set[str]:
+    """Return the flags on which it depends how kinds of layers are read."""
+    forms = (*said.get("mixer", ()), *said.get("mlp", ()))
+    return {form["if"] for form in forms if "if" in form}
+
+
 def layer_key(aliases: Mapping[str, str]) -> str:
     """Return the key of a configuration that counts its layers."""
     return aliases.get("num_hidden_layers", "num_hidden_layers")
@@ -91,27 +125,47 @@ def layer_key(aliases: Mapping[str, str]) -> str:
 
 def _sorted(given: dict[str, Any], model: Any, linears: set[str], kinds: Sequence[Combo]) -> Build:
     """Group a model's parameters by their place in a layer and the kind of that layer."""
-    outside, inside, named, stacks = {}, {}, set(), set()
+    outside: dict[str, Sides] = {}
+    inside: dict[str, dict[Combo, Sides]] = {}
+    named: set[str] = set()
+    held: dict[int, set[str]] = {layer: set() for layer in range(len(kinds))}
+    stack = find_stack(model)
     for name, tensor in model.named_parameters():
         match = IN_LAYER.fullmatch(name)
-        if match is None:
+        if match is None or match["stack"] != stack:
             outside[name] = tuple(tensor.shape)
             continue
-        stacks.add(match["stack"])
         kind = kinds[int(match["layer"])]
+        held[int(match["layer"])].add(match["name"])
         known = inside.setdefault(match["name"], {}).setdefault(kind, tuple(tensor.shape))
         if known != tuple(tensor.shape):
             raise SystemExit(f"{type(model).__name__}: {name} differs within {kind}")
         module = name.rpartition(".")[0]
         if module in linears:
             named.add(match["name"].rpartition(".")[0])
-    names = {id(p): n for n, p in model.named_parameters()}
+    for kind, names in zip(kinds, held.values(), strict=True):
+        if names != held[kinds.index(kind)]:
+            some = min(names ^ held[kinds.index(kind)])
+            raise SystemExit(f"{type(model).__name__}: only some layers of {kind} have {some}")
+    paths = {id(p): n for n, p in model.named_parameters()}
     output = model.get_output_embeddings()
-    embedding = names[id(model.get_input_embeddings().weight)]
+    embedding = paths[id(model.get_input_embeddings().weight)]
     head = next((n + ".weight" for n, m in model.named_modules() if m is output), "")
-    if len(stacks) != 1:
-        raise SystemExit(f"{type(model).__name__}: stacks {stacks}")
     return Build(
         given=given, outside=outside, inside=inside, linears=named,
-        stack=stacks.pop().rstrip("."), embedding=embedding, head=head,
+        stack=stack.rstrip("."), embedding=embedding, head=head,
+        parameters=sum(p.numel() for p in model.parameters()),
     )  # fmt: skip
+
+
+def find_stack(model: Any) -> str:
+    """Return the path of the layers, which no other numbered list is as long as."""
+    numbers: dict[str, set[str]] = {}
+    for name, _ in model.named_parameters():
+        if match := IN_LAYER.fullmatch(name):
+            numbers.setdefault(match["stack"], set()).add(match["layer"])
+    longest = max(map(len, numbers.values()), default=0)
+    stacks = [stack for stack, layers in numbers.items() if len(layers) == longest]
+    if len(stacks) != 1:
+        raise SystemExit(f"{type(model).__name__}: stacks {stacks}")
+    return stacks[0]

@@ -15,6 +15,9 @@ _MOST_FACTORS = 2
 _MOST_PARTS = 8
 _MOST_TIMES = 64
 
+_Term = tuple[tuple[str, ...], tuple[str, ...]]
+_Columns = Mapping[_Term, Sequence[Fraction]]
+
 
 def fit(samples: Sequence[tuple[Mapping[str, Any], int]], keys: Sequence[str]) -> str | None:
     """Return the shortest sum of products of keys that gives every sample's side."""
@@ -25,7 +28,7 @@ def fit(samples: Sequence[tuple[Mapping[str, Any], int]], keys: Sequence[str]) -
     first = samples[0][0]
     moved = [k for k in usable if _moves(samples, k, first)] or usable
     products = [c for n in (1, 2, 3) for c in itertools.combinations(moved, n)]
-    terms = [(p, ()) for p in products]
+    terms: list[_Term] = [(p, ()) for p in (*products, *((key, key) for key in moved))]
     terms += [
         (tuple(k for k in p if k != d) or (), (d,)) for p in products if len(p) > 1 for d in p
     ]
@@ -37,9 +40,16 @@ def fit(samples: Sequence[tuple[Mapping[str, Any], int]], keys: Sequence[str]) -
         if len(ratio) == 1 and _plain(found := ratio.pop()):
             return _spell([(found, term)])
     whole = [t for t in terms if not t[1] and len(t[0]) <= _MOST_FACTORS]
+    quotients = [t for t in singles if len(t[1]) == 1 and len(t[0]) == _MOST_FACTORS]
+    text = _sum(values, columns, whole, _MOST_TERMS)
+    return text or _sum(values, columns, whole + quotients, 2)
+
+
+def _sum(values: Sequence[int], columns: _Columns, whole: Sequence[_Term], most: int) -> str | None:
+    """Return the shortest sum of these terms, so many at most, that gives every sample's side."""
     wanted = np.array(values, dtype=float)
     matrix = {t: np.array([float(x) for x in columns[t]]) for t in whole}
-    for count in range(2, _MOST_TERMS + 1):
+    for count in range(2, most + 1):
         if count == _MOST_TERMS:
             whole = whole[:16]
         for chosen in itertools.combinations(whole, count):
@@ -79,7 +89,7 @@ def _plain(value: Fraction) -> bool:
     return value.denominator <= _MOST_PARTS and 0 < abs(value.numerator) <= _MOST_TIMES
 
 
-def _spell(terms: Sequence[tuple[Fraction, tuple[tuple[str, ...], tuple[str, ...]]]]) -> str:
+def _spell(terms: Sequence[tuple[Fraction, _Term]]) -> str:
     """Spell a sum as `2*a*b+c*d/e`."""
     words = []
     for factor, (above, below) in terms:

@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 import transformers
+from builds import placed
 
 from ftc.compiler.knowledge.derived import derived_table, read_entry
 from ftc.compiler.plan.memory import activations
@@ -81,28 +82,32 @@ SIZES = {
 OWN_SIZES = {
     "mamba": {"intermediate_size": 1024},
     "falcon_mamba": {"intermediate_size": 1024},
+    "longcat_flash": {
+        "head_dim": 32,
+        "ffn_hidden_size": 1024,
+        "expert_ffn_hidden_size": 256,
+        "zero_expert_num": 4,
+    },
     "mamba2": {"num_heads": 16, "head_dim": 64},
-    "deepseek_v2": {"num_key_value_heads": 8},
-    "deepseek_v3": {"num_key_value_heads": 8},
-    "deepseek_v32": {"num_key_value_heads": 8},
-    "dots3_note_text": {"num_key_value_heads": 8},
-    "glm4_moe_lite": {"num_key_value_heads": 8},
-    "glm_moe_dsa": {"num_key_value_heads": 8},
-    "kimi_linear": {"num_key_value_heads": 8},
-    "minicpm3": {"num_key_value_heads": 8},
-    "youtu": {"num_key_value_heads": 8},
 }
+
+
+def miniature(said: Any) -> dict[str, Any]:
+    """Return the keys of a small model of a class of the file of bases."""
+    names = {each.name for each in fields(transformers.CONFIG_MAPPING[said["type"]])}
+    given = dict(said.get("base", {})) | {k: v for k, v in SIZES.items() if k in names}
+    if "kv_lora_rank" in names:  # every head has its own part of the latent keys
+        given["num_key_value_heads"] = given["num_attention_heads"]
+    given |= OWN_SIZES.get(said["type"], {})
+    given.setdefault(said.get("layers", "num_hidden_layers"), 6)
+    return placed(said, given)
 
 
 def trace(name: str, said: Any) -> tuple[float, float]:
     """Return the margins of a class with trained and with frozen weights."""
-    cls = transformers.CONFIG_MAPPING[said["type"]]
-    names = {each.name for each in fields(cls)}
-    given = dict(said.get("base", {})) | {k: v for k, v in SIZES.items() if k in names}
-    given |= OWN_SIZES.get(said["type"], {})
-    given.setdefault("num_hidden_layers", 6)
+    given = miniature(said)
     config = transformers.AutoConfig.for_model(said["type"], **given)
-    config.pad_token_id = None
+    config.pad_token_id = 0  # one in the small vocabulary
     shape = read_entry(name, derived_table()[name], given)
     if shape is None:
         raise ValueError("the table does not read this miniature")

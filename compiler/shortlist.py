@@ -9,7 +9,8 @@ from typing import Final, Literal
 from msgspec import convert
 
 from ftc.compiler.checks.registry import run_checks
-from ftc.compiler.knowledge.models import Model, all_models
+from ftc.compiler.knowledge.models import KINDS, Model, all_models, shape_for
+from ftc.compiler.knowledge.objectives import OBJECTIVES, Head, compares_texts
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import plan_once
 from ftc.compiler.plan.summary.alternatives import works
@@ -34,7 +35,7 @@ _RECENT: Final = (
 )  # fmt: skip
 
 Reason = Literal["largest", "another_maker", "quickest", "free_licence"]
-Lack = Literal["languages", "context", "licence", "gguf", "16_bit_weights", "memory"]
+Lack = Literal["objective", "languages", "context", "licence", "gguf", "16_bit_weights", "memory"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +100,13 @@ class Ability:
 
 
 def list_models(wish: Wish, models: Iterable[Model] | None = None) -> tuple[Candidate, ...]:
-    """Return every model with what it would take, those that lack nothing first, by id."""
-    found = [_judge(wish, model) for model in (all_models() if models is None else models)]
+    """Return every model with what it would take, those that lack nothing first, by id.
+
+    Without `models`, those are left out that are made for another output than the objective's.
+    """
+    if models is None:
+        models = [each for each in all_models() if each.kind in KINDS[_head(wish)]]
+    found = [_judge(wish, model) for model in models]
     return tuple(sorted(found, key=lambda each: (len(each.lacks), each.model.id.casefold())))
 
 
@@ -133,17 +139,18 @@ def _list_proposed(wish: Wish) -> list[Model]:
     Older ones are taken where only some are allowed and none of them is recent.
     """
     most = wish.most_parameters or sys.maxsize
+    kind = "instruct" if "instruct" in KINDS[_head(wish)] else KINDS[_head(wish)][0]
     found = [
         each
         for each in all_models()
-        if each.kind == "instruct"
+        if each.kind == kind
         and each.wrapper is None
         and each.shape.parameters <= most
         and (wish.allowed is None or each.id in wish.allowed)
         and not any(_lacks(wish, each))
     ]
     recent = [each for each in found if each.id.partition("/")[2].startswith(_RECENT)]
-    return found if wish.allowed is not None and not recent else recent
+    return found if kind != "instruct" or (wish.allowed is not None and not recent) else recent
 
 
 def _choose_sound(
@@ -170,9 +177,10 @@ def _is_rejected(wish: Wish, candidate: Candidate) -> bool:
 
 def find_abilities(wish: Wish, model: Model) -> tuple[Ability, ...]:
     """Return what each method takes on the hardware of the wish; nothing without hardware."""
-    if wish.hardware is None:
+    if wish.hardware is None or shape_for(model, _head(wish)) is None:
         return ()
-    return tuple(_ability(wish, wish.hardware, model, method) for method in _ALL_METHODS)
+    methods = [method for method in _ALL_METHODS if _is_trained(wish, method)]
+    return tuple(_ability(wish, wish.hardware, model, method) for method in methods)
 
 
 def _ability(wish: Wish, hardware: HardwareFacts, model: Model, method: MethodType) -> Ability:
@@ -204,13 +212,26 @@ def _next_larger(judged: Iterable[Candidate], largest: Candidate) -> Candidate |
 
 def _judge(wish: Wish, model: Model) -> Candidate:
     lacks = list(_lacks(wish, model))
+    if "objective" in lacks:
+        return Candidate(model=model, method=None, plan=None, lacks=tuple(lacks))
     method, plan = _first_that_fits(wish, model)
     if wish.hardware is not None and method is None:
         lacks.append("memory")
     return Candidate(model=model, method=method, plan=plan, lacks=tuple(lacks))
 
 
+def _head(wish: Wish) -> Head:
+    return OBJECTIVES[wish.spec.objective.type].head
+
+
+def _is_trained(wish: Wish, method: MethodType) -> bool:
+    """Whether the scripts of the objective have the method."""
+    return method != "qlora" or not compares_texts(wish.spec.objective.type)
+
+
 def _lacks(wish: Wish, model: Model) -> Iterator[Lack]:
+    if shape_for(model, _head(wish)) is None:
+        yield "objective"
     if any(language not in model.languages for language in wish.languages):
         yield "languages"
     if wish.context_tokens is not None and model.context_tokens < wish.context_tokens:
@@ -227,7 +248,7 @@ def _first_that_fits(wish: Wish, model: Model) -> tuple[MethodType | None, Plan 
     if wish.hardware is None:
         return None, None
     plan = None
-    for method in wish.methods:
+    for method in (each for each in wish.methods if _is_trained(wish, each)):
         plan, fits = _plan(wish, wish.hardware, model, method)
         if fits:
             return method, plan
@@ -238,7 +259,7 @@ def _with_model(
     wish: Wish, model: Model, method: MethodType, hardware: HardwareFacts
 ) -> tuple[Spec, KnownFacts]:
     """Return the wish's spec with a model and a method, and the facts of the table."""
-    facts = facts_from_table(model, model.id)
+    facts = facts_from_table(model, model.id, head=_head(wish))
     known = KnownFacts(
         model=facts, tokenizer=assume_tokenizer(facts), data=wish.data, hardware=hardware
     )

@@ -46,7 +46,7 @@ def measure_likelier(found: Found, rows: Rows) -> dict[str, Measured]:
     return {"desirable_likelier": told_apart(likely, [row["label"] for row in rows])}
 
 
-def measure_rewards(after: Found, before: Found, rows: Rows, beta: float) -> dict[str, Measured]:
+def measure_rewards(after: Found, before: Found, beta: float, rows: Rows) -> dict[str, Measured]:
     """Return the rewards of KTO: `beta` times how much likelier training made an answer."""
     pairs = zip(before["nats"], after["nats"], strict=True)
     rewards = [beta * (old - new) for old, new in pairs]

@@ -36,12 +36,14 @@ def read_images(
     folder: Path,
     store: Path,
     rule: Rule,
+    root: Path | None = None,
     download: bool = False,
     images: str | None = None,
     **columns: str,
 ) -> Turns | Fault:
     """Return the turns of a row and, as the first one, its images, which are below `folder`.
 
+    References are relative to `root`, a folder above, or else to `folder` itself.
     Those that are bytes of the row are kept in `store`; so are those behind addresses, if
     `download` allows that. `read` returns the turns without images; the other arguments are
     columns. No text may contain a placeholder of `rule`.
@@ -50,17 +52,23 @@ def read_images(
     return read_with_images(
         replace_bytes(row, columns=held, refer=partial(keep_bytes, store=store)),
         read=partial(read, **columns),
-        look=partial(_look, folder=folder, store=store, download=download),
+        look=partial(_look, folder=folder, root=root or folder, store=store, download=download),
         conversations=tuple(columns.values()),
         images=images,
         reserved=reserved_texts(rule),
     )
 
 
-def _look(reference: Reference, *, folder: Path, store: Path, download: bool) -> Reference | Fault:
+def _look(
+    reference: Reference, *, folder: Path, root: Path, store: Path, download: bool
+) -> Reference | Fault:
     found = looker(folder, allow_download=download)(reference)
-    is_address = isinstance(found, dict) and "url" in found
-    return keep_download(reference, store=store) if is_address else found
+    if isinstance(found, str):
+        return found
+    if "url" in found:
+        return keep_download(reference, store=store)
+    place = folder.resolve().relative_to(root.resolve())
+    return {**found, "path": (place / found["path"]).as_posix()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ which a whole group of rows of a parquet file would have to be read.
 import json
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from http.client import HTTPException
 from pathlib import Path
@@ -53,6 +53,11 @@ def keep_download(reference: Reference, *, store: Path) -> Reference | Fault:
 def find_store(data: Path) -> Path:
     """Return the folder of images that are kept; `data` is run/data."""
     return data / FOLDER
+
+
+def find_root(paths: Iterable[Path]) -> Path:
+    """Return the folder that all of these files are in or below."""
+    return Path(os.path.commonpath([path.resolve().parent for path in paths]))
 
 
 def note_folder(data: Path, folder: Path) -> Path:

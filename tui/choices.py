@@ -188,13 +188,16 @@ def _models(
     if not picks and wish.allowed is not None:  # what was wished counts more than the data
         wish = replace(wish, languages=model_wish.languages, most_parameters=None)
         picks = observer.shortlist(wish)
-    for pick in sorted(picks, key=partial(_patience, wish)):
+    ordered = sorted(picks, key=partial(_patience, wish))
+    by_time = ordered != list(picks)
+    for pick in ordered:
         name, method = pick.candidate.model.id, pick.candidate.method
         changes = [Change(pointer="/model/id", value=name, words=name)]
         if method == "qlora" and said is None:
             changes.append(Change(pointer="/method/type", value=method, words=name))
         plan = pick.candidate.plan
-        yield Option(label=name, changes=tuple(changes), plan=plan, told=tuple(_told(pick)))
+        reason = "soonest" if by_time and pick is ordered[0] else pick.reason
+        yield Option(label=name, changes=tuple(changes), plan=plan, told=tuple(_told(pick, reason)))
 
 
 def _patience(wish: Wish, pick: Pick) -> float:
@@ -205,13 +208,13 @@ def _patience(wish: Wish, pick: Pick) -> float:
     return max(0.0, plan.time_seconds - _SHORT_SECONDS)
 
 
-def _told(pick: Pick) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _told(pick: Pick, reason: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the method of a model, why it is offered, and when a larger one would fit."""
     method = pick.candidate.method
     if method is not None:
         yield "model.method", {"method": method}
-    reason = "largest_known" if pick.reason == "largest" and method is None else pick.reason
-    yield f"model.reason.{reason}", {}
+    known = "largest_known" if reason == "largest" and method is None else reason
+    yield f"model.reason.{known}", {}
     larger = pick.larger
     if larger is not None and larger.plan is not None:
         needed = larger.plan.memory.device_bytes

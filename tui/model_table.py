@@ -43,7 +43,7 @@ def _cells(option: Option, model: Model, voice: Voice) -> list[str]:
     time = "" if plan is None or plan.time_seconds is None else voice.duration(plan.time_seconds)
     memory = "" if plan is None else voice.size(plan.memory.device_bytes)
     return [
-        f"{voice.show(round(parameters / _BILLION, 1))}B",
+        _size(parameters, voice),
         "*" * sum(parameters >= least for least in _CLASSES),
         time or "?",
         model.licence + (" (!)" if model.gated else ""),
@@ -61,3 +61,9 @@ def _languages(model: Model) -> str:
 
 def _rank(code: str) -> int:
     return _OWN.index(code) if code in _OWN else len(_OWN)
+
+
+def _size(parameters: int, voice: Voice) -> str:
+    if parameters < _BILLION / 10:
+        return f"{round(parameters / 1e6)}M"
+    return f"{voice.show(round(parameters / _BILLION, 1))}B"

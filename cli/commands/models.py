@@ -8,7 +8,8 @@ import click
 
 from ftc.commands import COMMANDS
 from ftc.commands.options import format_option
-from ftc.compiler.knowledge.models import Model, all_models
+from ftc.compiler.knowledge.models import KINDS, Model, all_models
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.resolve.facts import Lengths, Unknown
 from ftc.compiler.resolve.hardware import has_kernels
@@ -43,6 +44,7 @@ _REASONS = {
 
 @click.command(name="models", short_help=COMMANDS["models"])
 @click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--objective", help="The objective, such as embed; by default that of NAME, or sft.")
 @click.option("--hardware", help='The hardware for training, such as "2x A100-80GB".')
 @click.option("--data", help="The training data: a file or a Hub data set.")
 @click.option(
@@ -58,6 +60,7 @@ _REASONS = {
 def command(
     *,
     names: tuple[str, ...],
+    objective: str | None,
     hardware: str | None,
     data: str | None,
     languages: tuple[str, ...],
@@ -76,7 +79,10 @@ def command(
     """
     if names and short:
         raise click.UsageError("--short chooses among all models: leave NAME out.")
-    wish = _wish(hardware, data, languages, licence, gguf=gguf)
+    named = _named(names) if names else ()
+    spec = _spec(objective or _objective_of(named), hardware, data)
+    unsaid = {name for name, said in (("data", data), ("hardware", hardware)) if said is None}
+    wish = _wish(spec, unsaid, languages, licence, gguf=gguf)
     abilities: Mapping[str, tuple[Ability, ...]] = {}
     reasons: Mapping[str, str] = {}
     if short:
@@ -84,7 +90,7 @@ def command(
         found = tuple(pick.candidate for pick in picks)
         reasons = {pick.candidate.model.id: pick.reason for pick in picks}
     elif names:
-        found = list_models(wish, _named(names))
+        found = list_models(wish, named)
         abilities = {each.model.id: find_abilities(wish, each.model) for each in found}
     else:
         found = tuple(each for each in list_models(wish) if everything or not each.lacks)
@@ -128,17 +134,15 @@ def _ability_lines(abilities: Mapping[str, tuple[Ability, ...]], lengths: Length
 
 
 def _wish(
-    hardware: str | None,
-    data: str | None,
+    spec: Spec,
+    unsaid: set[str],
     languages: tuple[str, ...],
     licence: str | None,
     *,
     gguf: bool,
 ) -> Wish:
-    spec = _spec(hardware, data)
-    unsaid = {"model", "tokenizer"}
-    unsaid |= {name for name, said in (("data", data), ("hardware", hardware)) if said is None}
-    facts = Resolver().resolve(spec, folder=Path(), unsaid=unsaid)
+    """Return what is asked for; `unsaid` are sections of the spec that only stand in."""
+    facts = Resolver().resolve(spec, folder=Path(), unsaid={"model", "tokenizer", *unsaid})
     for fact in (facts.data, facts.hardware):
         if isinstance(fact, Unknown) and fact is not NOT_SAID:
             raise EnvironmentFailure(message=fact.finding.problem, help=fact.finding.remedy)
@@ -161,9 +165,19 @@ def _wish(
     )
 
 
-def _spec(hardware: str | None, data: str | None) -> Spec:
+def _objective_of(named: tuple[Model, ...]) -> str:
+    """Return the objective that all named models are made for; sft where they differ."""
+    kinds = {model.kind for model in named}
+    for objective in ("embed", "rerank"):
+        if kinds and kinds <= set(KINDS[OBJECTIVES[objective].head]):
+            return objective
+    return "sft"
+
+
+def _spec(objective: str, hardware: str | None, data: str | None) -> Spec:
     """Return a spec that says what was said, and stands in for the rest."""
     said: dict[str, Any] = {"name": "models", "model": "any/model", "data": data or "any"}
+    said["objective"] = objective
     if hardware is not None:
         said["hardware"] = hardware
     document = Document(name="", folder=Path(), text="", data=said, positions={})
@@ -225,12 +239,20 @@ def _cost(plan: Plan | None) -> tuple[str, str]:
     return memory, hours
 
 
+def _size(parameters: int) -> str:
+    return (
+        f"{parameters / _BILLION:.1f}B"
+        if parameters >= _BILLION / 10
+        else f"{parameters / 1e6:.0f}M"
+    )
+
+
 def _row(candidate: Candidate, width: int) -> str:
     model = candidate.model
     memory, hours = _cost(candidate.plan)
     licence = f"{model.licence}, gated" if model.gated else model.licence
     lacks = f"  (lacks: {', '.join(candidate.lacks)})" if candidate.lacks else ""
-    size = f"{model.shape.parameters / _BILLION:.1f}B"
+    size = _size(model.shape.parameters)
     return (
         f"{model.id:{width}}  {size:>6}  {model.context_tokens:>7,}  {candidate.method or '':6}"
         f"  {memory:>9}  {hours:>7}  {licence}{lacks}"

@@ -1,4 +1,4 @@
-"""The rules about images and the parts of a model that see (FTC180 to FTC189, FTC279, FTC299)."""
+"""The rules about images and the parts that see (FTC180 to FTC189, FTC192, FTC279, FTC299)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.resolve.rows.roles import FORMS_OF_IMAGES
 from ftc.runtime.image_tokens import limit_pixels, make_rule
+from ftc.spec.sources import list_sources
 
 
 @rule("FTC180", "images-with-a-text-model", "error", reads=("model", "data"))
@@ -85,7 +87,9 @@ def images_without_a_chat_template(case: Case) -> Iterator[Problem]:
 def objective_without_images(case: Case) -> Iterator[Problem]:
     """What it is: The rows have images, and the objective trains on texts alone.
 
-    Why it matters: Only supervised fine-tuning gives the images of rows to the model.
+    Why it matters: Only supervised fine-tuning gives the images of rows to the model. Of the other
+    trainers of the pinned TRL, `DPOTrainer` reads images too, but it then tokenizes each row while
+    it trains, and computes no reference beforehand: the run would not be the one that was planned.
 
     Example: {"data": "photos.jsonl", "objective": "dpo"}
 
@@ -206,6 +210,36 @@ def images_from_the_network(case: Case) -> Iterator[Problem]:
         yield problem("/data/source", rows=refused)
     elif allowed:
         yield problem("/data/allow_download", message="unused", help="unused")
+
+
+@rule("FTC192", "images-left-out", "warning", reads=("model", "data"))
+def images_left_out(case: Case) -> Iterator[Problem]:
+    """What it is: A column holds images, and training uses the texts of its rows alone.
+
+    Why it matters: Questions about an image have no answer without it. The model would learn to
+    guess. Where the texts are complete without the images, allow this warning.
+
+    Example: {"model": "Qwen/Qwen3-0.6B", "data": "photos.jsonl"}
+
+    Use instead: {"model": "Qwen/Qwen3-VL-2B-Instruct", "data": "photos.jsonl"}
+    """
+    model, objective = case.model, case.spec.objective.type
+    parts = zip(list_sources(case.spec.data), case.data.sources or (case.data,), strict=False)
+    for source, data in parts:
+        instead = ""
+        if model.vision is not None and data.images is not None:
+            instead = "second"
+        elif model.vision is not None:
+            is_read = objective == "sft" and data.form in FORMS_OF_IMAGES
+            instead = "column" if is_read else "form"
+        for column, rows in data.contents.unseen_images.items():
+            yield problem(
+                source.at("source"),
+                help=instead,
+                column=column,
+                rows=rows,
+                other=data.images or "",
+            )
 
 
 @rule("FTC279", "videos", "error", reads=("data",))

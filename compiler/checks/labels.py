@@ -118,6 +118,25 @@ def contradicting_labels(case: Case) -> Iterator[Problem]:
         yield problem("/data/source", count=data.conflicting_rows)
 
 
+@rule("FTC288", "several-answers-to-a-prompt", "info", reads=("data",))
+def several_answers_to_a_prompt(case: Case) -> Iterator[Problem]:
+    """What it is: The same prompt has different answers, in free text, in different rows.
+
+    Why it matters: The model learns a mixture of the answers. That is intended where several good
+    answers were sampled for each prompt. Where the rows were written by people who disagree, or
+    come from versions of one data set, the model learns to be unsure.
+
+    Example: {"data": "two-versions-of-the-answers.jsonl"}
+
+    Use instead: {"data": "one-answer-per-question.jsonl"}
+    """
+    data = case.data
+    share = data.conflicting_rows / max(1, data.usable_rows)
+    learns = case.spec.objective.type == "sft" and not data.labels
+    if learns and data.conflicting_rows >= _CONFLICT_ROWS and share >= _CONFLICT_SHARE:
+        yield problem("/data/source", count=data.conflicting_rows)
+
+
 @rule("FTC243", "labels-spelt-two-ways", "warning", reads=("data",))
 def labels_spelt_two_ways(case: Case) -> Iterator[Problem]:
     """What it is: Two labels differ only in capital letters or in what separates their words.

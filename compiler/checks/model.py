@@ -11,7 +11,7 @@ from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.causal_types import has_causal_class
 from ftc.compiler.plan.memory.activations import wide_margin
 from ftc.compiler.plan.memory.peak import shape_of
-from ftc.compiler.plan.method.adapter import ALL_LINEAR, hit
+from ftc.compiler.plan.method.adapter import ALL_LINEAR, attention_modules, hit
 from ftc.compiler.resolve.facts import ModelFacts
 from ftc.compiler.resolve.model.weights import number_free
 
@@ -218,14 +218,19 @@ def targets_match_nothing(case: Case) -> Iterator[Problem]:
     """What it is: A LoRA target is not a linear module of this architecture.
 
     Why it matters: PEFT stops if no target matches. If other targets match, it silently leaves this
-    one untrained.
+    one untrained. `attention` needs modules that are known to belong to attention: a state space
+    has none, and the modules of a class that is in no table are read from its weights.
 
     Example: {"method": {"type": "lora", "targets": ["q_poj", "v_proj"]}}
 
     Use instead: {"method": {"type": "lora", "targets": ["q_proj", "v_proj"]}}
     """
     targets, shape = case.spec.method.targets, case.model.shape
-    if case.spec.method.type not in _ADAPTERS or not isinstance(targets, tuple):
+    if case.spec.method.type not in _ADAPTERS:
+        return
+    if targets == "attention" and case.spec.method.target_pattern is None:
+        yield from _without_attention(case)
+    if not isinstance(targets, tuple):
         return
     names = _last_names(case.model.modules or ()) if shape is None else tuple(shape.linear_shapes)
     taken = set(targets)
@@ -248,6 +253,21 @@ def targets_match_nothing(case: Case) -> Iterator[Problem]:
             near=near[0] if near else "",
             names=names,
         )
+
+
+def _without_attention(case: Case) -> Iterator[Problem]:
+    """Report a model none of whose modules are known to be those of attention."""
+    shape = case.model.shape or case.model.tensor_shape
+    if shape is not None and attention_modules(shape):
+        return
+    names = tuple(shape.linear_shapes) if shape is not None else ()
+    yield problem(
+        "/method/targets",
+        message="attention",
+        help="attention" if names else "nameless",
+        architecture=case.model.architecture,
+        names=names,
+    )
 
 
 def _has(model: ModelFacts, target: str) -> bool:

@@ -1,4 +1,4 @@
-"""The rules about options of a chat template and reasoning (FTC177 to FTC179, FTC291 to FTC294)."""
+"""The rules about options of chat templates, and reasoning (FTC177 to 179, 289, 291 to 294)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
@@ -154,6 +154,24 @@ def reasoning_dropped_by_template(case: Case) -> Iterator[Problem]:
         sft = case.spec.objective.type == "sft"
         fix = (put("/data/reasoning", "strip"),) if sft else ()
         yield problem("/data/source", fix=fix, rows=reasoned)
+
+
+@rule("FTC289", "reasoning-before-an-unread-template", "info", reads=("tokenizer", "data"))
+def reasoning_before_an_unread_template(case: Case) -> Iterator[Problem]:
+    """What it is: Rows have reasoning before their answers, and the chat template was not read.
+
+    Why it matters: Some templates keep reasoning, some leave it out, and some begin every answer
+    with it. The tokenizer's files were not at hand, so that it is not known which one this is.
+
+    Example: {"model": "Qwen/Qwen3-8B", "data": "chats-with-reasoning.jsonl"}
+
+    Use instead: {"model": "./Qwen3-8B", "data": "chats-with-reasoning.jsonl"}
+    """
+    facts = case.tokenizer
+    _, reasoned = _count(case)
+    if facts.exact or facts.reasoning is not None or not reasoned or not _learns(case):
+        return
+    yield problem("/data/source", rows=reasoned)
 
 
 @rule(

@@ -6,6 +6,7 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.spec.sources import list_sources
 
 #: Why no GGUF of a tower of this kind reads images with the pinned llama.cpp, as it was tried.
 _REFUSED: Final[Mapping[str, str]] = {
@@ -20,37 +21,47 @@ def images_out_of_reach(case: Case) -> Iterator[Problem]:
     """What it is: The scripts cannot open the images where they are.
 
     Why it matters: Training opens each image when a batch needs it: as a file below the folder of
-    the data file, or as `prepare.py` kept it from a parquet file or an address. Images on the Hub,
-    in streamed data and of several data sets are not kept.
+    its data file, or as `prepare.py` kept it from a parquet file or an address. Of a data set on
+    the Hub only the files of rows are downloaded, so its images must be bytes in parquet. Of
+    streamed data no file is kept, and the sizes of images that nobody has read cannot be planned.
 
-    Example: {"data": {"sources": [{"source": "photos.jsonl"}, {"source": "scans.jsonl"}]}}
+    Example: {"data": {"source": "owner/photos", "streaming": true, "max_rows": 5000}}
 
-    Use instead: {"data": {"source": "photos-and-scans.jsonl"}}
+    Use instead: {"data": {"source": "owner/photos", "max_rows": 5000}}
     """
-    data = case.data
-    if data.pictures is None:
+    parts = case.data.sources or (case.data,)
+    for source, data in zip(list_sources(case.spec.data), parts, strict=False):
+        missing = data.faults.get("image_missing", 0)
+        if data.pictures is not None and data.streamed_rows is not None:
+            yield problem(source.at("streaming"), message="streamed", name=source.source)
+        elif data.origin == "hub" and missing:
+            yield problem(source.at("source"), help="hub", name=source.source, rows=missing)
+
+
+@rule("FTC191", "part-without-weights", "error", reads=("model", "data"), fix_safety="unsafe")
+def part_without_weights(case: Case) -> Iterator[Problem]:
+    """What it is: `method.parts` names a part of which this method trains nothing.
+
+    Why it matters: LoRA adapts linear modules. Gemma 3's projector has none: it is a single matrix,
+    which PEFT adapts only without dropout and DoRA. `freeze` trains the last layers of the language
+    model, and the layers before them, the projector and the tower stay as they are.
+
+    Example: {"model": "google/gemma-3-4b-it", "method": {"type": "lora", "parts":
+    ["language_model", "projector"]}}
+
+    Use instead: {"model": "google/gemma-3-4b-it", "method": {"type": "full", "parts":
+    ["language_model", "projector"]}}
+    """
+    method, vision = case.spec.method, case.model.vision
+    if case.data.pictures is None or vision is None or method.type == "full":
         return
-    if data.sources:
-        yield problem("/data/sources", message="sources")
-    elif data.origin == "hub" or data.streamed_rows is not None:
-        yield problem("/data/source")
-
-
-@rule("FTC191", "adapter-on-the-tower", "error", reads=("data",), fix_safety="unsafe")
-def adapter_on_the_tower(case: Case) -> Iterator[Problem]:
-    """What it is: `method.parts` names more than the language model, and the method is no full one.
-
-    Why it matters: The scripts train the projector and the tower only with all their weights. An
-    adapter changes the language model alone, which is enough for most tasks.
-
-    Example: {"method": {"type": "lora", "parts": ["language_model", "projector"]}}
-
-    Use instead: {"method": {"type": "full", "parts": ["language_model", "projector"]}}
-    """
-    method = case.spec.method
-    if case.data.pictures is not None and len(method.parts) > 1 and method.type != "full":
-        fix = (put("/method/parts", ["language_model"]),)
-        yield problem("/method/parts", fix=fix, method=method.type)
+    seeing = [part for part in method.parts if part != "language_model"]
+    frozen = [p for p in seeing if method.type == "freeze" or not vision.tower.modules(p)]
+    for part in frozen:
+        rest = [other for other in method.parts if other not in frozen]
+        message = "freeze" if method.type == "freeze" else ""
+        fix = (put("/method/parts", rest),)
+        yield problem("/method/parts", message=message, fix=fix, part=part, name=case.model.id)
 
 
 @rule("FTC692", "projector-refused", "error", reads=("model", "data"), fix_safety="unsafe")

@@ -22,10 +22,12 @@ from ftc.compiler.knowledge.shape import RECURRENT, LayerKind, LinearShape, Shap
 
 __all__ = [
     "CHOSEN_EXPERTS",
+    "EXPERTS",
     "Entry",
     "Named",
     "derived_table",
     "is_bypassed",
+    "is_end_to_end",
     "is_recurrent",
     "is_redirected",
     "linear_keys",
@@ -37,6 +39,12 @@ _CONTEXT: Final = ("max_position_embeddings", "model_max_length", "max_seq_len")
 #: The keys that say how many experts a token has.
 CHOSEN_EXPERTS: Final = (
     *("num_experts_per_tok", "moe_k", "moe_topk", "num_experts_per_token", "top_k_experts"),
+    *("moe_top_k", "num_selected_experts"),
+)
+#: The keys that say how many experts a layer has.
+EXPERTS: Final = (
+    *("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"),
+    *("num_moe_experts", "n_experts"),
 )
 _GATES: Final = ("gate_proj", "gate_up_proj", "w3", "input_linear")
 _STATE_SPACES: Final = frozenset(
@@ -52,7 +60,7 @@ _REWRITTEN: Final = frozenset(
         *("afmoe", "cohere2_moe", "deepseek_v2", "deepseek_v3", "deepseek_v32", "dots1"),
         *("ernie4_5_moe", "exaone_moe", "glm4_moe", "glm4_moe_lite", "glm_moe_dsa"),
         *("hunyuan_v1_moe", "mellum", "minimax_m2", "mixtral", "olmoe", "qwen3_moe"),
-        *("qwen3_next", "solar_open"),
+        *("qwen3_next", "solar_open", "beam", "flex_olmo", "longcat_flash", "minimax"),
     }
 )
 _OF_EXPERTS: Final = frozenset({"gate", "gate_proj", "up_proj", "down_proj"})
@@ -113,12 +121,8 @@ class _Config:
     def _said(self, key: str) -> tuple[object, bool]:
         """Return what the file says of a key, under any of its names, and whether it does."""
         for path in self._paths(key):
-            where: object = self.data
-            for part in path:
-                if not isinstance(where, Mapping) or part not in where:
-                    break
-                where = where[part]
-            else:
+            where, is_said = _look(self.data, path)
+            if is_said:
                 return where, True
         return None, False
 
@@ -136,10 +140,7 @@ class _Config:
     def path(self, key: str) -> tuple[str, ...]:
         """Return where the file says a key, or the key itself if it does not."""
         for path in self._paths(key):
-            where: object = self.data
-            for part in path:
-                where = where.get(part) if isinstance(where, Mapping) else None
-            if where is not None:
+            if _look(self.data, path)[0] is not None:
                 return path
         return (key,)
 
@@ -175,9 +176,18 @@ class _Config:
 
     def sides(self, text: str) -> tuple[int, ...] | None:
         """Return the sides of a tensor, or None if one is not a positive integer."""
-        found = [evaluate(side, self.value) for side in text.split(" x ")]
+        found = [evaluate(side, lambda key: _single(self.value(key))) for side in text.split(" x ")]
         sides = tuple(side for side in found if side is not None)
         return sides if len(sides) == len(found) else None
+
+
+def _look(data: object, path: Sequence[str]) -> tuple[object, bool]:
+    """Return what is at a path of keys, where `*` is the first, and whether there is anything."""
+    for part in path:
+        if not isinstance(data, Mapping) or not data or part not in (*data, "*"):
+            return None, False
+        data = next(iter(data.values())) if part == "*" else data[part]
+    return data, True
 
 
 def _single(value: object) -> object:
@@ -320,7 +330,7 @@ def _shape(
     embedding = sum(prod(s) for n, s in outside.items() if "embed" in n or n == entry["embedding"])
     each = {kind: sum(map(prod, tensors.values())) for kind, tensors in layers.items()}
     heads = read.size("num_attention_heads") or 1
-    experts = _experts(layers)
+    experts = _experts(read, layers)
     shapes = _linears(entry, layers, counts)
     plain = len(counts) == 1 and kinds[0][0] in _PLAIN
     return Shape(
@@ -369,14 +379,19 @@ def _layer_kinds(
     keys = linear_keys(entry)
     return tuple(
         LayerKind(
-            mixer=kind[0],
-            mlp="sparse" if _expert_parameters(entry, tensors) else kind[1],
+            mixer=_plainly(kind[0]),
+            mlp="sparse" if _expert_parameters(entry, tensors) else _plainly(kind[1]),
             count=counts[kind],
             parameters=each[kind],
             linears=tuple(keys[module] for module in _present(entry, tensors)),
         )
         for kind, tensors in layers.items()
     )
+
+
+def _plainly(kind: str) -> str:
+    """Return a kind without the word that tells it from others of its name."""
+    return kind.partition("+")[0]
 
 
 def _linears(
@@ -410,18 +425,34 @@ def _weight(tensors: _Tensors, module: str) -> tuple[int, int]:
     return rows, columns
 
 
-def _experts(layers: Mapping[tuple[str, str], _Tensors]) -> tuple[int, int]:
-    """Return how many experts a layer has and how wide one is, from their fused last projection."""
+def _experts(read: _Config, layers: Mapping[tuple[str, str], _Tensors]) -> tuple[int, int]:
+    """Return how many experts a layer has and how wide one is, from their fused last projection.
+
+    Where the experts lie end to end in a matrix, both are read from the config.
+    """
     for tensors in layers.values():
         for name, sides in tensors.items():
-            if _is_fused(name, sides) and ("down_proj" in name or "output_linear" in name):
-                return sides[0], sides[2]
+            if _is_fused(name, sides):
+                if len(sides) == _MATRIX_SIDES:
+                    return read.size(*EXPERTS) or 0, read.size("intermediate_size") or 0
+                if "down_proj" in name or "output_linear" in name:
+                    return sides[0], sides[2]
     return 0, 0
 
 
 def _is_fused(name: str, sides: Sequence[int]) -> bool:
-    """Tell whether a tensor has the weights of all experts."""
+    """Tell whether a tensor has the weights of all experts: stacked, or end to end in a matrix."""
+    if len(sides) == _MATRIX_SIDES:
+        return is_end_to_end(name)
     return len(sides) > _MATRIX_SIDES and ("expert" in name or "_linear" in name)
+
+
+def is_end_to_end(name: str) -> bool:
+    """Tell whether a matrix has all experts under each other (`DbrxExpertGLU`).
+
+    It is a parameter of its own, as the weight of a linear module has that word in its name.
+    """
+    return "expert" in name and not name.endswith((".weight", "bias", "scale"))
 
 
 def _expert_parameters(entry: Entry, tensors: _Tensors) -> int:

@@ -13,10 +13,23 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from ftc.compiler.knowledge.architecture import count_tensors, make_shape
+from ftc.compiler.knowledge.architecture import count_tensors, make_shape, read_shape
+from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.knowledge.shape import Shape
 
 _PATH: Final = files("ftc.compiler.knowledge") / "encoders.json"
+
+
+def read_headed(config: Mapping[str, object], head: Head) -> Shape | None:
+    """Return the shape of what is loaded for an objective's output; None if no table has the class.
+
+    For `vectors` an encoder will do, and a causal model is loaded without its head. `relevance` is
+    the one score of an encoder.
+    """
+    shape = read_shape(config)
+    if shape is None and head in ("vectors", "relevance"):
+        return read_encoder(config, scores=head == "relevance")
+    return headless(shape) if shape is not None and head == "vectors" else shape
 
 
 def read_encoder(config: Mapping[str, object], *, scores: bool = False) -> Shape | None:

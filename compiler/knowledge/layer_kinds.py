@@ -2,7 +2,8 @@
 
 How kinds alternate is in the configuration code of transformers, not in the tensors. The forms here
 are those that the classes of the table use; a form that finds none of its keys leaves the choice to
-the next one.
+the next one, as does one whose `if` is not set. A kind with other tensors than the rest of its name
+has a word after a plus sign: `dense+shared`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +26,8 @@ _OLD_NAMES: Final = {
 def read_kinds(forms: Sequence[Form], read: Read, layers: int) -> tuple[str, ...] | None:
     """Return the kind of each layer by the first form whose keys are there; None if none fits."""
     for form in forms:
+        if "if" in form and not read(form["if"]):
+            continue
         kinds = _FORMS[form["form"]](form, read, layers)
         if kinds is not None:
             return kinds if len(kinds) == layers and all(kinds) else None
@@ -60,10 +63,20 @@ def _first(form: Form, read: Read, layers: int) -> tuple[str, ...] | None:
     return None if count is None else tuple(yes if n < count else no for n in range(layers))
 
 
+def _last(form: Form, read: Read, layers: int) -> tuple[str, ...] | None:
+    """Return one kind for the last layers, as many as the key says, and another for the rest."""
+    count = _integer(read, form["key"])
+    if count is None:
+        return None
+    yes, no = form["kinds"]
+    return tuple(yes if n >= layers - count else no for n in range(layers))
+
+
 def _period(form: Form, read: Read, layers: int) -> tuple[str, ...] | None:
     """Return a kind for every layer n with (n + shift) % period == offset, and another elsewhere.
 
-    `from` and `to` limit the first kind to the layers from one to the other, both included.
+    `from` and `to` limit the first kind to the layers from one to the other, both included; the
+    layers of `and` have it besides.
     """
     period = _integer(read, form["period"])
     offset = _integer(read, form.get("offset", 0))
@@ -77,7 +90,10 @@ def _period(form: Form, read: Read, layers: int) -> tuple[str, ...] | None:
     skipped = without if isinstance(without, list) else ()
     yes, no = form["kinds"]
     return tuple(
-        yes if (n + shift) % period == offset and start <= n <= last and n not in skipped else no
+        yes
+        if ((n + shift) % period == offset and start <= n <= last and n not in skipped)
+        or n in form.get("and", ())
+        else no
         for n in range(layers)
     )
 
@@ -105,6 +121,7 @@ _FORMS: Final[Mapping[str, Callable[[Form, Read, int], tuple[str, ...] | None]]]
     "list": _list,
     "pattern": _pattern,
     "first": _first,
+    "last": _last,
     "period": _period,
     "members": _members,
 }

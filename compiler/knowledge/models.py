@@ -5,19 +5,40 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from ftc.compiler.knowledge.architecture import Shape, read_quantization, read_shape
+from ftc.compiler.knowledge.architecture import Shape, read_quantization
+from ftc.compiler.knowledge.encoders import read_headed
+from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.knowledge.wrappers import Wrapper, find_wrapper, text_config
 
-__all__ = ["Model", "all_models", "find_model"]
+__all__ = ["KINDS", "Kind", "Model", "all_models", "find_model", "shape_for"]
+
+Kind = Literal["base", "instruct", "encoder", "embedding", "reranker"]
+#: The kinds of models that are trained for an output.
+KINDS: Final[Mapping[Head, tuple[Kind, ...]]] = {
+    "tokens": ("base", "instruct"),
+    "scores": ("base", "instruct"),
+    "vectors": ("embedding", "encoder"),
+    "relevance": ("reranker", "encoder"),
+}
+#: The output that the published count of a kind's parameters includes the head of.
+_HEADS: Final[Mapping[Kind, Head]] = {
+    "base": "tokens",
+    "instruct": "tokens",
+    "encoder": "vectors",
+    "embedding": "vectors",
+    "reranker": "relevance",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
     """One model of the Hugging Face Hub, as described by its repository.
 
-    `config` holds the keys of its `config.json` that its `Shape` is computed from. `gated`: the
+    `config` holds the keys of its `config.json` that its `Shape` is computed from. `kind`: base and
+    instruct models predict tokens, an encoder was trained on masked tokens, an embedding model
+    gives vectors, a reranker one score; `shape` has the head of its kind. `gated`: the
     terms must be accepted before a download. `languages` are ISO 639-1 codes, coarse.
     `chat_template` names the format of its chat template ("none" for a plain base model).
     `tokenizer` is a family of `tokenizers.json`. `vocab_tokens` counts the tokenizer's tokens,
@@ -32,7 +53,7 @@ class Model:
     id: str
     licence: str
     gated: bool
-    kind: Literal["base", "instruct"]
+    kind: Kind
     languages: tuple[str, ...]
     context_tokens: int
     chat_template: str
@@ -54,6 +75,13 @@ def find_model(name: str) -> Model | None:
     return _model(facts) if facts is not None else None
 
 
+def shape_for(model: Model, head: Head) -> Shape | None:
+    """Return the shape with another head; None where its class has no such head."""
+    if model.wrapper is not None or _HEADS[model.kind] == head:
+        return model.shape
+    return read_headed(model.config, head)
+
+
 @cache
 def all_models() -> tuple[Model, ...]:
     """Return every model of the table, sorted by id."""
@@ -70,7 +98,8 @@ def _model(facts: dict[str, Any]) -> Model:
     """Return one entry of the table; raises ValueError for a broken entry."""
     config = facts["config"]
     wrapper = find_wrapper(config)
-    shape = read_shape(config if wrapper is None else text_config(config, wrapper) or {})
+    text = config if wrapper is None else text_config(config, wrapper) or {}
+    shape = read_headed(text, _HEADS[facts["kind"]])
     if shape is None:
         raise ValueError(f"models.json: no architecture reads {facts['id']}")
     if wrapper is not None and wrapper.keeps_tower:

@@ -9,29 +9,36 @@ __all__ = ["has_router_loss", "stops_at_router_loss"]
 _CLASSES: Final = frozenset(
     {
         "Ernie4_5_MoeForCausalLM",
+        "FlexOlmoForCausalLM",
+        "FlintForCausalLM",
         "GptOssForCausalLM",
         "HYV3ForCausalLM",
         "JambaForCausalLM",
         "LagunaForCausalLM",
         "MellumForCausalLM",
+        "MiniMaxForCausalLM",
         "MiniMaxM2ForCausalLM",
+        "MiniMaxM3VLForCausalLM",
         "MixtralForCausalLM",
         "OlmoeForCausalLM",
         "Qwen2MoeForCausalLM",
         "Qwen3MoeForCausalLM",
         "Qwen3NextForCausalLM",
         "Qwen3_5MoeForCausalLM",
+        "Qwen4ExpForCausalLM",
     }
 )
 #: Classes without it whose configuration has a weight for the loss by default, so that TRL asks for
 #: the loss even of their dense models.
 _BY_DEFAULT: Final = frozenset(
     {
+        "DeepseekV4ForCausalLM",
         "GraniteMoeForCausalLM",
         "GraniteMoeHybridForCausalLM",
         "GraniteMoeSWAForCausalLM",
         "GraniteMoeSharedForCausalLM",
         "Llama4ForCausalLM",
+        "PhimoeForCausalLM",
     }
 )
 

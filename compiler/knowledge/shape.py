@@ -16,13 +16,14 @@ class LinearShape:
 
     Where layers of several kinds have modules of the same name and of different sizes, the sides
     are the largest ones, and `sides` is the sum of both sides over all of the modules; otherwise it
-    is None.
+    is None. `path` is the module's name in its layer where no table has it.
     """
 
     in_features: int
     out_features: int
     count: int
     sides: int | None = None
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,11 +5,14 @@ classes of the pinned transformers.
 """
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final, Literal
+
+from ftc.spec.sections import ModelPart
 
 Kind = Literal[
     "clip", "idefics3", "pixtral", "qwen2_5_vl", "qwen2_vl", "qwen3_5", "qwen3_vl", "siglip"
@@ -68,6 +71,23 @@ class Tower:
         merging = ((joined, self.hidden, 1),) if self.merge > 1 else ()
         return (*merging, (self.hidden, self.out, 1), (self.out, self.out, 1))
 
+    def modules(self, part: ModelPart) -> Mapping[str, tuple[str, ...]]:
+        """Return the names of the linear modules of a part, by where transformers has them.
+
+        `*` stands for the number of a layer. Names may be among them that this tower lacks.
+        """
+        if part == "language_model" or not self._has_linears(part):
+            return {}
+        found: Mapping[str, list[str]] = _table()[self.kind]["modules"][part]
+        return {
+            path: tuple(names)
+            for path, names in found.items()
+            if self.deepstack or "deepstack" not in path
+        }
+
+    def _has_linears(self, part: ModelPart) -> bool:
+        return bool(self.linears if part == "vision_tower" else self.projector_linears)
+
 
 def read_tower(config: Mapping[str, Any], *, hidden: int) -> Tower | None:
     """Return the tower of an image-text model's `config.json`; None for one that is not known.
@@ -85,6 +105,20 @@ def read_tower(config: Mapping[str, Any], *, hidden: int) -> Tower | None:
     if any(type(size) is not int or size < 0 for size in sizes.values()):
         return None
     return _FORMS[_table()[kind]["tower"]](kind, sizes, config)
+
+
+def adapted_modules(tower: Tower, parts: Sequence[ModelPart]) -> dict[str, tuple[str, ...]]:
+    """Return the linear modules of parts that see, as `Tower.modules` does."""
+    return {path: names for part in parts for path, names in tower.modules(part).items()}
+
+
+def name_patterns(modules: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return a regular expression of the full names of linear modules for each of their places."""
+    found = []
+    for path, names in modules.items():
+        place = r"\d+".join(map(re.escape, path.split("*")))
+        found.append(place + r"\.(?:" + "|".join(map(re.escape, names)) + ")")
+    return found
 
 
 def _kind_named(name: object) -> Any:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from ftc.compiler.knowledge.shape import Shape
 from ftc.compiler.knowledge.towers import Tower
 from ftc.compiler.resolve.facts import KnownFacts
-from ftc.spec.sections import Spec
+from ftc.spec.sections import ModelPart, Spec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,10 +28,12 @@ class Sight:
     row_tokens: int
 
 
-def make_sight(spec: Spec, facts: KnownFacts, *, rank: int | None) -> Sight | None:
+def make_sight(
+    spec: Spec, facts: KnownFacts, *, rank: int | None, dora: bool = False
+) -> Sight | None:
     """Return what the tower sees under the first of the limits; None for rows without images.
 
-    `rank` is that of adapters, None where weights are trained in full.
+    `rank` is that of adapters, which may be of DoRA; None where weights are trained in full.
     """
     vision, pictures = facts.model.vision, facts.data.pictures
     if vision is None or pictures is None or not pictures.sizes:
@@ -43,7 +45,7 @@ def make_sight(spec: Spec, facts: KnownFacts, *, rank: int | None) -> Sight | No
         trains_tower=tower,
         trains_projector=projector,
         adapts=rank is not None,
-        trainable=_count(vision.tower, trains_tower=tower, projector=projector, rank=rank),
+        trainable=sum(_count(vision.tower, part, rank=rank, dora=dora) for part in parts),
         row_patches=size.row_patches_max,
         mean_patches=size.row_patches_mean,
         picture_patches=size.picture_patches_max,
@@ -60,15 +62,14 @@ def see(shape: Shape, facts: KnownFacts) -> Shape:
     return replace(shape, frozen_parameters=tower.parameters + tower.projector_parameters)
 
 
-def _count(tower: Tower, *, trains_tower: bool, projector: bool, rank: int | None) -> int:
-    """Count the trained weights of tower and projector, or those of their adapters."""
-    found = 0
-    for trained, whole, linears in (
-        (trains_tower, tower.parameters, tower.linears),
-        (projector, tower.projector_parameters, tower.projector_linears),
-    ):
-        if trained and rank is None:
-            found += whole
-        elif trained and rank is not None:
-            found += rank * sum(count * (inner + outer) for inner, outer, count in linears)
-    return found
+def _count(tower: Tower, part: ModelPart, *, rank: int | None, dora: bool) -> int:
+    """Count the trained weights of a part that sees, or those of its adapters."""
+    whole, linears = {
+        "language_model": (0, ()),
+        "projector": (tower.projector_parameters, tower.projector_linears),
+        "vision_tower": (tower.parameters, tower.linears),
+    }[part]
+    if rank is None:
+        return whole
+    magnitudes = sum(outer * count for _, outer, count in linears) if dora else 0
+    return rank * sum(count * (inner + outer) for inner, outer, count in linears) + magnitudes

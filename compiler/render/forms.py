@@ -14,6 +14,8 @@ def form_words(uses: Uses) -> dict[str, Word]:
     if uses.texts:
         kind = "relevance" if uses.relevance else "vector"
         words |= {"merging": f"{kind}_merging", "judging": f"{kind}_files"}
+    if uses.rewards:
+        words |= _name_preference_measures(uses)
     if uses.pairs:
         words |= {"count_pair": f"count_{whole}pair", "whole": str(uses.reward_model)}
     if uses.compared and uses.truncate:
@@ -32,6 +34,15 @@ def list_readers(uses: Uses) -> list[tuple[Word, Word]]:
         "prompt_completion": "read_answer" if uses.form_pairs else None,
     }
     return [(Word(form), Word(name)) for form, name in readers.items() if name is not None]
+
+
+def _name_preference_measures(uses: Uses) -> dict[str, str]:
+    """Return the module that measures preferences, and its function that reads no other model."""
+    if not uses.pairs:
+        return {"preference_module": "feedback", "measure_preferences": "measure_likelier"}
+    own = "measure_totals" if uses.whole_answers else "measure_odds"
+    measure = "measure_likelier" if uses.referred else own
+    return {"preference_module": "preferences", "measure_preferences": measure}
 
 
 def _name_reader(uses: Uses) -> str:

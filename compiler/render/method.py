@@ -12,6 +12,7 @@ from typing import Any, Final
 from ftc.compiler.knowledge.module_names import ModuleNames, find_module_names
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.score_heads import SCORE_HEAD
+from ftc.compiler.knowledge.towers import adapted_modules, name_patterns
 from ftc.compiler.knowledge.wrappers import wrapper_named
 from ftc.compiler.plan.memory.peak import shape_of
 from ftc.compiler.plan.method.adapter import (
@@ -57,6 +58,7 @@ def method_values(source: BundleSource) -> Mapping[str, Any]:
     names = _find_names(source)
     if names is not None and keeps_tower(source) and decided.lora_targets is not None:
         targets = _path_pattern(source, names, decided.lora_targets.value)
+        targets = "|".join([targets, *name_patterns(_adapted(source))])
     return {
         "lora_targets": targets,
         "lora_init": decided.lora_init.value if decided.lora_init else True,
@@ -75,12 +77,23 @@ def _names(source: BundleSource, names: ModuleNames) -> dict[str, Any]:
     if spec.method.type == "full":  # beside a tower: everything in the language model
         inside, parts = [f"{names.layers.rpartition('.')[0]}."], [names.head]
         inside += _seeing_names(source)
+    trained = (*inside, *(f"{part}." for part in parts))
+    if spec.method.type in ("lora", "qlora"):
+        trained = (f"{names.layers}.", *(path.partition("*")[0] for path in _adapted(source)))
     return {
         "also_train": tuple(name.rpartition(".")[2] for name in parts),
-        "trained_names": (*inside, *(f"{part}." for part in parts)),
+        "trained_names": trained,
         "expert_targets": names.experts,
         "token_tables": token_tables(source),
     }
+
+
+def _adapted(source: BundleSource) -> dict[str, tuple[str, ...]]:
+    """Return the linear modules of the parts that see, by their places."""
+    vision = source.facts.model.vision
+    if vision is None or not sees(source):
+        return {}
+    return adapted_modules(vision.tower, source.spec.method.parts)
 
 
 def keeps_tower(source: BundleSource) -> bool:

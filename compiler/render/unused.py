@@ -1,8 +1,9 @@
-"""Removes the imports and constants that a rendered script does not use, and empty arguments.
+"""Removes what a rendered script does not use: names that nothing reads, and what has no value.
 
-A template has all imports, constants and keyword arguments that some bundle needs. An argument is
-left out if its constant has no value in this bundle. Which imports and constants a bundle needs
-then follows from the rest of its script, so no condition is written twice.
+A template has all imports, constants, functions, variables, arguments and calls that some bundle
+needs. An argument is left out if its constant or its word has no value in this bundle, and a call
+if its function is a word without one. What else a bundle needs then follows from the rest of its
+script, so no condition is written twice.
 """
 
 import ast
@@ -11,19 +12,18 @@ from collections.abc import Iterator
 from typing import Final
 
 _WIDTH = 100
-_CONSTANT: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 #: Begins the name of a value or reason that a bundle does not have. It is an invisible letter,
 #: which no other token that a template prints may contain.
 UNDEFINED: Final = "\u115f"
 
 
 def remove_unused(text: str) -> str:
-    """Return Python source without imports and constants whose names it never reads.
+    """Return Python source without the names at its top level that it never reads.
 
-    A constant is a name in capitals that is assigned once, at the top level. A statement that is
-    kept whole is unchanged; an import of which names are removed is written on one line, or with
-    one name per line if it is too long. A keyword argument that takes an undefined constant is
-    removed first: the callee has a default.
+    These are imports, functions, and variables that are assigned alone. A statement that is kept
+    whole is unchanged; an import of which names are removed is written on one line, or with one
+    name per line if it is too long. What an undefined word or constant is given to goes first: the
+    callee has a default for an argument, and a call of an undefined word is a whole statement.
 
     Raises ValueError if the script needs a value that is undefined.
     """
@@ -37,7 +37,7 @@ def remove_unused(text: str) -> str:
 
 
 def _remove_arguments(text: str) -> str:
-    """Return the source without the keyword arguments that take an undefined constant."""
+    """Return the source without arguments and items of lists that are undefined."""
     tree = ast.parse(text)
     undefined = {
         target.id
@@ -50,41 +50,69 @@ def _remove_arguments(text: str) -> str:
     }
     lines = text.split("\n")
     found = _find_empty(tree, undefined)
-    for keyword in sorted(found, key=lambda k: (k.lineno, k.col_offset), reverse=True):
-        start, end = keyword.lineno - 1, keyword.end_lineno or keyword.lineno
+    for node in sorted(found, key=lambda n: (n.lineno, n.col_offset), reverse=True):
+        start, end = node.lineno - 1, node.end_lineno or node.lineno
         code = lines[start].encode()
-        before, after = code[: keyword.col_offset].decode(), code[keyword.end_col_offset :].decode()
+        before, after = code[: node.col_offset].decode(), code[node.end_col_offset :].decode()
+        if before.endswith(("(", "[")):
+            after = after.removeprefix(", ")
         kept = [before.removesuffix(", ") + after] if before.strip() else []
         lines[start:end] = kept
     return "\n".join(lines)
 
 
-def _find_empty(node: ast.AST, undefined: set[str]) -> Iterator[ast.keyword]:
-    """Yield the innermost keyword arguments that read one of the names."""
+def _find_empty(node: ast.AST, undefined: set[str]) -> Iterator[ast.keyword | ast.expr]:
+    """Yield the innermost named arguments that read one of the names, and undefined words."""
     for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.keyword | ast.expr) and _is_left_out(node, child):
+            yield child
+            continue
         inside = list(_find_empty(child, undefined))
         yield from inside
-        names = {name.id for name in ast.walk(child) if isinstance(name, ast.Name)}
-        lacking = names & undefined or any(name.startswith(UNDEFINED) for name in names)
-        if isinstance(child, ast.keyword) and not inside and lacking:
-            yield child
+        if isinstance(child, ast.keyword) and not inside:
+            names = {name.id for name in ast.walk(child) if isinstance(name, ast.Name)}
+            if names & undefined or any(map(_is_undefined, _list_expressions(child))):
+                yield child
+
+
+def _is_left_out(node: ast.AST, child: ast.keyword | ast.expr) -> bool:
+    """Return whether a child is an argument or an item of a list, and is undefined."""
+    given = child is not node.func if isinstance(node, ast.Call) else isinstance(node, ast.List)
+    return given and _is_undefined(child.value if isinstance(child, ast.keyword) else child)
+
+
+def _list_expressions(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield every expression inside a node."""
+    return (inner for inner in ast.walk(node) if isinstance(inner, ast.expr))
+
+
+def _is_undefined(node: ast.expr) -> bool:
+    """Return whether an expression is an undefined word, or a call of one."""
+    match node:
+        case ast.Starred(value=inner) | ast.Call(func=inner):
+            return _is_undefined(inner)
+        case ast.Attribute(value=inner, attr=name):
+            return name.startswith(UNDEFINED) or _is_undefined(inner)
+        case ast.Name(id=name):
+            return name.startswith(UNDEFINED)
+    return False
 
 
 def _remove(text: str) -> list[str | None]:
     """Return the lines, with None for each that is removed."""
     tree = ast.parse(text)
-    read = {
-        node.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-    }
     lines: list[str | None] = list(text.split("\n"))
+    read = {name for statement in tree.body for name in _list_read(statement)}
     for statement in tree.body:
-        if isinstance(statement, ast.Assign) and not _is_read(statement, read):
+        name = _find_bound(statement)
+        if name is not None and name not in read:
             lines[statement.lineno - 1 : statement.end_lineno] = [None] * _height(statement)
+    loaded = _list_loaded(tree)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            kept = [alias for alias in node.names if _bound(alias) in read]
+        if isinstance(node, ast.Expr) and _is_undefined(node.value):
+            lines[node.lineno - 1 : node.end_lineno] = [None] * _height(node)
+        elif isinstance(node, ast.Import | ast.ImportFrom) and lines[node.lineno - 1] is not None:
+            kept = [alias for alias in node.names if _bound(alias) in loaded]
             if len(kept) < len(node.names) or node.end_lineno != node.lineno:
                 comment = _comment(lines[(node.end_lineno or node.lineno) - 1] or "")
                 written = _write(node, kept, comment) if kept else None
@@ -93,10 +121,27 @@ def _remove(text: str) -> list[str | None]:
     return lines
 
 
-def _is_read(node: ast.Assign, read: set[str]) -> bool:
-    """Return whether a name is read, or is not that of a constant."""
-    names = [name.id for name in node.targets if isinstance(name, ast.Name)]
-    return len(names) != 1 or not _CONSTANT.fullmatch(names[0]) or names[0] in read
+def _list_loaded(node: ast.AST) -> set[str]:
+    """Return the names that a node reads."""
+    names = (inner for inner in ast.walk(node) if isinstance(inner, ast.Name))
+    return {name.id for name in names if isinstance(name.ctx, ast.Load)}
+
+
+def _list_read(statement: ast.stmt) -> set[str]:
+    """Return the names that a statement reads, for more than to bind the same name again."""
+    return _list_loaded(statement) - {_find_bound(statement) or ""}
+
+
+def _find_bound(statement: ast.stmt) -> str | None:
+    """Return the only name that a statement binds, or None if it does anything else."""
+    match statement:
+        case (
+            ast.FunctionDef(name=name)
+            | ast.Assign(targets=[ast.Name(id=name)])
+            | ast.AugAssign(target=ast.Name(id=name))
+        ):
+            return name
+    return None
 
 
 def _height(node: ast.stmt) -> int:
@@ -129,11 +174,20 @@ def _write(node: ast.Import | ast.ImportFrom, names: list[ast.alias], comment: s
 
 
 def _join(lines: list[str | None]) -> Iterator[str]:
-    """Yield the lines that are left; a removed group takes its blank line with it."""
-    before, removed = "", False
+    """Yield the lines that are left.
+
+    Of the blank lines around a removed group the most stay; one, if no function is beside it.
+    """
+    blanks, most, last = 0, -1, ""
     for line in lines:
         if line is None:
-            removed = True
-        elif not (removed and not line and not before):
+            most, blanks = max(most, blanks), 0
+        elif not line:
+            blanks += 1
+        else:
+            apart = line.startswith(("def ", "@")) or last.startswith(" ")
+            left = max(most, blanks) if most < 0 or apart else min(1, max(most, blanks))
+            yield from [""] * left * bool(last)
             yield line
-            before, removed = line, False
+            blanks, most, last = 0, -1, line
+    yield from [""] * max(most, blanks)

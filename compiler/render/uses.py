@@ -39,6 +39,7 @@ class Uses:
     frozen_tower: bool
     vision: bool
     trains_tower: bool
+    tower_gradients: bool
     fetches_images: bool
     number_words: bool
     projector: bool
@@ -94,6 +95,8 @@ class Uses:
     rewards: bool
     margin: bool
     whole_answers: bool
+    odds: bool
+    feedback: bool
     unpadded: bool
     best_by_margin: bool
     # generated answers

@@ -70,7 +70,8 @@ class Contents:
     prompt and its answers with the opposite preference. `secrets` and `personal` count rows by
     kind. `numbered_rows` have an answer that ends with its number, `refused_rows` one that begins
     by declining; prompts and answers that end with a question mark are `asking_prompts` and
-    `asking_answers`. `reasoned_rows` have reasoning before an answer.
+    `asking_answers`. `reasoned_rows` have reasoning before an answer. `unseen_images` are columns
+    without a role, each with its rows that hold an image; these are of all rows.
     """
 
     looked_rows: int = 0
@@ -91,3 +92,4 @@ class Contents:
     asking_prompts: int = 0
     asking_answers: int = 0
     reasoned_rows: int = 0
+    unseen_images: Mapping[str, int] = field(default_factory=dict)

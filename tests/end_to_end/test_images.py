@@ -1,19 +1,36 @@
 """Image-text models learn to name drawn shapes, are merged, converted, and answer in llama.cpp."""
 
 import json
+import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import gguf
 import pyarrow as pa
 import pytest
+import torch
+from PIL import Image
 from pyarrow import parquet
 
-from tests.end_to_end.process import ROOT, Ended, compile_spec, read_json, read_rows, run
+from ftc.runtime.image_store import find_images
+from ftc.runtime.safetensors_files import read_weights
+from tests.compiler.resolve.local_hub import serve
+from tests.compiler.seeing import write_rows
+from tests.end_to_end.process import (
+    ROOT,
+    Ended,
+    compile_spec,
+    read_json,
+    read_rows,
+    run,
+    write_json,
+)
 
 DRAW: Final = ROOT / "examples" / "vision" / "draw.py"
 HERE: Final = Path(__file__).parent
+SEEING: Final = ("projector", "vision_tower")
 CHANCE: Final = 1 / 36  # six shapes in six colours
 VERIFY: Final = {
     "max_divergence": 0.05,
@@ -37,12 +54,8 @@ def make_bundle(
     rows = spec.pop("rows")
     drawn = run(sys.executable, DRAW, "--rows", str(rows), "--out", folder, cwd=folder)
     assert drawn.code == 0, drawn.said
-    script, shapes = HERE / "build_seeing.py", folder / "shapes.jsonl"
-    extra = {**vision, "PYTHONPATH": f"{vision['PYTHONPATH']}:{ROOT}"}
-    built = run(
-        sys.executable, script, family, folder / "base", shapes, sdist, cwd=folder, extra=extra
-    )
-    assert built.code == 0, built.said
+    shapes = folder / "shapes.jsonl"
+    build_base(folder, family, shapes, sdist, vision)
     source = write_parquet(shapes) if is_stored else shapes
     data = {"source": source.name, "splits": {"test": 0.05, "validation": 0.05}}
     return compile_spec(
@@ -56,6 +69,18 @@ def make_bundle(
             **spec,
         },
     )
+
+
+def build_base(
+    folder: Path, family: str, shapes: Path, sdist: Path, vision: Mapping[str, str]
+) -> None:
+    """Build the miniature of a family in `folder`/base."""
+    script = HERE / "build_seeing.py"
+    extra = {**vision, "PYTHONPATH": f"{vision['PYTHONPATH']}:{ROOT}"}
+    built = run(
+        sys.executable, script, family, folder / "base", shapes, sdist, cwd=folder, extra=extra
+    )
+    assert built.code == 0, built.said
 
 
 def start(bundle: Path, vision: Mapping[str, str], *command: str | Path) -> Ended:
@@ -91,7 +116,7 @@ def check_learned(
         vision,
         is_stored=is_stored,
         rows=1200,
-        method={"type": "full", "parts": ["language_model", "projector", "vision_tower"]},
+        method={"type": "full", "parts": ["language_model", *SEEING]},
         training={
             "max_steps": 150,
             "global_batch": 16,
@@ -139,3 +164,106 @@ def test_a_model_learns_to_name_shapes(
 def test_another_family_learns_too(tmp_path: Path, sdist: Path, vision: Mapping[str, str]) -> None:
     """A Qwen2.5-VL, whose images have a token for each part, from pictures inside the data."""
     check_learned(tmp_path, sdist, vision, "qwen2_5_vl", is_stored=True)
+
+
+@pytest.mark.prove_all
+def test_adapters_of_every_part_are_resumed_and_merged(
+    tmp_path: Path, sdist: Path, vision: Mapping[str, str]
+) -> None:
+    """LoRA on a Qwen2.5-VL: a stopped run ends in the same bits, and its GGUF file sees as it."""
+    bundle = make_bundle(
+        tmp_path,
+        "qwen2_5_vl",
+        sdist,
+        vision,
+        is_stored=False,
+        rows=600,
+        method={"type": "lora", "rank": 16, "parts": ["language_model", *SEEING]},
+        training={
+            "max_steps": 60,
+            "global_batch": 16,
+            "learning_rate": 0.003,
+            "gradient_checkpointing": True,
+            "evaluation": {"allow_worse": True},
+        },
+    )
+    start(bundle, vision, "prepare.py")
+    other = Path(shutil.copytree(bundle, bundle.with_name("other")))
+    (bundle / "run/stop").touch()
+    stopped = run(sys.executable, "train.py", cwd=bundle, extra=vision)
+    assert "stopped by a signal at step 1 of 60" in stopped.out + stopped.err, stopped.said
+    for folder in (bundle, other):
+        start(folder, vision, "train.py")
+    for script in (["export.py", "--merge"], ["evaluate.py"], ["export.py"]):
+        start(bundle, vision, *script)
+
+    adapter = "run/train/model/adapter_model.safetensors"
+    assert (bundle / adapter).read_bytes() == (other / adapter).read_bytes()
+    old, new = (read_weights(folder) for folder in (tmp_path / "base", bundle / "run/merged"))
+    changed = {name for name in old.entries if not torch.equal(old.read(name), new.read(name))}
+    linears = {"model.": 2 * 7, "visual.blocks.": 4 * 5, "visual.merger.": 2}
+    assert len(changed) == sum(linears.values())
+    for begins, count in linears.items():
+        assert sum(name.startswith(begins) for name in changed) == count
+    assert read_json(bundle / "run/projector/report.json")["cosine"] > 0.999
+    converted = read_tensor(bundle / "run/projector/seer-mmproj.gguf", "v.blk.0.attn_out.weight")
+    name = "visual.blocks.0.attn.proj.weight"
+    assert torch.allclose(converted, new.read(name).float(), atol=1e-4)
+    assert not torch.allclose(converted, old.read(name).float(), atol=1e-4)
+
+
+def read_tensor(path: Path, name: str) -> Any:
+    """Return a tensor of a GGUF file."""
+    (found,) = (tensor for tensor in gguf.GGUFReader(path).tensors if tensor.name == name)
+    return torch.tensor(found.data).float()
+
+
+@pytest.mark.prove
+def test_images_of_several_data_sets(
+    tmp_path: Path, sdist: Path, vision: Mapping[str, str]
+) -> None:
+    """Files of two folders and parquet on the Hub: every reference opens the row's own picture."""
+    files, stored = tmp_path / "files", tmp_path / "stored"
+    for folder in (files, stored):
+        drawn = run(sys.executable, DRAW, "--rows", "60", "--out", folder, cwd=tmp_path)
+        assert drawn.code == 0, drawn.said
+    rows = read_rows(files / "shapes.jsonl")
+    write_rows(files / "shapes.jsonl", rows[:30])
+    more = {"question": "And in this one?", "image": "0059.png", "answer": rows[59]["answer"]}
+    write_rows(files / "pictures/more.jsonl", [more])
+    held = write_parquet(stored / "shapes.jsonl").read_bytes()
+    build_base(tmp_path, "qwen2_5_vl", files / "shapes.jsonl", sdist, vision)
+    spec = {
+        "name": "mixed",
+        "model": "./base",
+        "data": {
+            "sources": ["files/shapes.jsonl", "files/pictures/more.jsonl", "acme/shapes"],
+            "cleaning": {"drop_duplicates": False},
+        },
+        "hardware": "cpu",
+        "method": "lora",
+    }
+    write_json(tmp_path / "spec.json", spec)
+    with serve() as hub:
+        hub.add("datasets/acme/shapes", {"train.parquet": held, "README.md": b"# shapes"})
+        online = {
+            "HF_ENDPOINT": hub.endpoint,
+            "HF_HOME": str(tmp_path / "home"),
+            "HF_HUB_OFFLINE": "0",
+            "HF_HUB_DISABLE_XET": "1",
+        }
+        compiled = run("ftc", "compile", "spec.json", cwd=tmp_path, extra=online)
+        assert compiled.code == 0, compiled.said
+        bundle = tmp_path / "mixed"
+        start(bundle, {**vision, **online}, "prepare.py")
+
+    data = bundle / "run/data"
+    splits = ("train", "validation", "test")
+    records = [row for name in splits for row in read_rows(data / f"{name}.jsonl")]
+    opened, found = find_images(data), [json.loads(row["images"])[0] for row in records]
+    assert len(found) == 30 + 1 + 60
+    assert sum("stored" in reference for reference in found) == 60
+    assert {opened(reference).size for reference in found} == {opened(found[0]).size}
+    (alone,) = (one for one in found if one.get("path", "").endswith("0059.png"))
+    with Image.open(files / "pictures/0059.png") as picture:
+        assert opened(alone).tobytes() == picture.convert("RGB").tobytes()

@@ -56,7 +56,7 @@ def test_rewards_of_kto_compare_all_rows() -> None:
     rows = [{"label": True}, {"label": False}, {"label": False}]
     after = {"nats": [1.0, 5.0, 1.0], "tokens": [1, 1, 1]}
     before = {"nats": [3.0, 3.0, 4.0], "tokens": [1, 1, 1]}
-    found = feedback.measure_rewards(after, before, rows, 1.0)
+    found = feedback.measure_rewards(after, before, 1.0, rows)
 
     assert found["chosen_reward"].value == 2.0
     assert found["rejected_reward"].value == 0.5

@@ -16,7 +16,7 @@ os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # read once, when ORPO i
 
 import trl.trainer.utils
 from peft import PeftModel
-from transformers import AutoModelForCausalLM, Trainer
+from transformers import AutoModelForCausalLM, AutoModelForImageTextToText, Trainer
 from trl.experimental.cpo import CPOTrainer
 from trl.experimental.orpo import ORPOTrainer
 from trl.trainer.distillation_trainer import DistillationTrainer
@@ -26,6 +26,7 @@ from trl.trainer.kto_trainer import KTOTrainer
 from trl.trainer.rloo_trainer import RLOOTrainer
 
 from ftc.runtime import trainer_parts, upstream
+from tests.compiler.plan.trace_tower import make_config, make_images
 
 
 def source(part: Any) -> str:
@@ -177,3 +178,21 @@ def test_the_head_scores_learned_tokens_only(model: Path, monkeypatch: pytest.Mo
     assert scored == [3 * 19, 5 + 5 + 3]
     assert less == pytest.approx(loss, rel=1e-6)
     assert torch.allclose(same, gradient, rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_frozen_tower_gets_no_backward_pass(*, kept: bool) -> None:
+    """With recomputing, transformers gives it one, and the text's embedding keeps its own."""
+    config = make_config("gemma3", layers=1)
+    model: Any = AutoModelForImageTextToText.from_config(config)  # type: ignore[no-untyped-call]
+    model.requires_grad_(requires_grad=False)
+    if kept:
+        trainer_parts.pass_gradients_to_text(model)
+    model.train().activation_checkpointing_enable({"use_reentrant": False})
+    images, _, _ = make_images("gemma3", 4)
+
+    seen = model.model.get_image_features(**images).pooler_output
+    embedded = model.get_input_embeddings()(torch.tensor([[1, 2]]))
+
+    assert seen.requires_grad is not kept
+    assert embedded.requires_grad

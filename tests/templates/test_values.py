@@ -97,3 +97,14 @@ def test_the_passages_are_the_blocks_of_the_readme() -> None:
     blocks = re.findall(r"\{% block (\w+)", TEMPLATES["README.md.j2"])
 
     assert blocks == list(PASSAGES)
+
+
+def test_templates_stay_few_and_short() -> None:
+    """A choice is made once, in a table; a condition of a template is the exception."""
+    text = "".join(TEMPLATES.values())
+    conditions = re.findall(r"\{%[-+]?\s*(?:el)?if\b|\{\{[^}]*\bif\b", text)
+    shared = [name for name in TEMPLATES if not name.startswith("objectives/")]
+
+    assert len(conditions) <= 240
+    assert len(text.splitlines()) <= 3_200
+    assert len(shared) <= 24

@@ -72,6 +72,15 @@ def test_each_model_says_why_it_is_there(session: Session, language: str) -> Non
     assert larger["model"] in why[0]
 
 
+def test_a_slow_machine_is_offered_the_quickest_model_first(session: Session) -> None:
+    """On a CPU the order is by time, and the first reason says so."""
+    options = list(offered(session, f"{answers(session)}, no gpu").values())
+    seconds = [option.plan.time_seconds or 0.0 for option in options if option.plan is not None]
+    assert seconds[0] == min(seconds) < max(seconds)
+    assert session.voice.say("model.reason.soonest") in session.consequence(options[0])
+    assert session.voice.say("model.reason.quickest") not in session.consequence(options[0])
+
+
 def test_without_hardware_nothing_is_said_to_train_in_a_day(session: Session) -> None:
     """The first model is the largest of all, and its reason says what to set first."""
     session.reply("tickets.csv")

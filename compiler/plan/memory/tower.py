@@ -4,11 +4,11 @@ The coefficients are those of the classes in the pinned transformers, under SDPA
 test of this module traces every tensor of their forward passes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ftc.compiler.knowledge.towers import Kind, Tower
+from ftc.compiler.knowledge.towers import Kind, Linear, Tower
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.sight import Sight
 
@@ -48,64 +48,86 @@ class Terms:
 class Passes:
     """What a tower has allocated: in attention and in the MLP of a layer, and what it keeps.
 
-    `layer` is kept for the backward pass of one layer, `rest` outside the layers.
+    `layer` is kept for the backward pass of one layer, `rest` outside the layers. Of these bytes
+    `freed` is what a layer does not keep where adapters are trained in place of its weights, and
+    `adapted` is then kept outside the layers; the adapters' own come on top.
     """
 
     attention: Terms
     mlp: Terms
     layer: Terms
     rest: Terms
+    freed: Terms
+    adapted: Terms
 
 
 _LAYERED: Final = Terms(wide=16, inner=4, heads=4, one=8)
+_LAYERED_FREED: Final = Terms(wide=4, inner=2)
+_BLOCKS_FREED: Final = Terms(wide=6, inner=2)
 _PASSES: Final[Mapping[Kind, Passes]] = {
     "clip": Passes(
         attention=Terms(wide=14),
         mlp=Terms(wide=8, inner=6),
         layer=Terms(wide=16, inner=6, heads=4, one=8),
         rest=Terms(wide=6, values=2, out=4, one=4),
+        freed=_LAYERED_FREED,
+        adapted=Terms(wide=-3, out=2, one=-4),
     ),
     "idefics3": Passes(
         attention=Terms(wide=14, values=14 / 3),
         mlp=Terms(wide=8, inner=4, values=14 / 3),
         layer=_LAYERED,
         rest=Terms(wide=4, values=2, one=12),
+        freed=_LAYERED_FREED,
+        adapted=Terms(wide=-3),
     ),
     "pixtral": Passes(
         attention=Terms(wide=22, head=6, one=16),
         mlp=Terms(wide=10, inner=6, head=4, one=16),
         layer=Terms(wide=24, inner=8, heads=4, one=8),
         rest=Terms(wide=14.5, head=4, values=2, out=4, one=8),
+        freed=Terms(wide=8, inner=2),
+        adapted=Terms(wide=-3, head=4, out=2),
     ),
     "qwen2_5_vl": Passes(
         attention=Terms(wide=34, head=8, values=2, one=18),
         mlp=Terms(wide=6, inner=6, head=8, values=2, one=18),
         layer=Terms(wide=30, inner=8, heads=4, one=8),
         rest=Terms(wide=12, head=8, values=2, one=8),
+        freed=Terms(wide=10, inner=2),
+        adapted=Terms(wide=1, head=8, one=2),
     ),
     "qwen2_vl": Passes(
         attention=Terms(wide=34, head=8, values=2, one=16),
         mlp=Terms(wide=6, inner=6, head=8, values=2, one=16),
         layer=Terms(wide=22, inner=6, heads=4, one=8),
         rest=Terms(wide=8, head=8, values=2, one=4),
+        freed=_BLOCKS_FREED,
+        adapted=Terms(wide=1, head=8),
     ),
     "qwen3_5": Passes(
         attention=Terms(wide=38, head=8, values=2, one=64),
         mlp=Terms(wide=10, inner=4, head=8, values=2, one=64),
         layer=Terms(wide=22, inner=4, heads=4, one=8),
         rest=Terms(wide=8, head=8, values=2, one=52),
+        freed=_BLOCKS_FREED,
+        adapted=Terms(wide=1, head=8),
     ),
     "qwen3_vl": Passes(
         attention=Terms(wide=38, head=8, values=2, one=64),
         mlp=Terms(wide=10, inner=4, head=8, values=2, one=64),
         layer=Terms(wide=22, inner=4, heads=4, one=8),
         rest=Terms(wide=14, head=8, values=2, one=52),
+        freed=_BLOCKS_FREED,
+        adapted=Terms(wide=3, head=8, one=1),
     ),
     "siglip": Passes(
         attention=Terms(wide=14),
         mlp=Terms(wide=8, inner=4),
         layer=_LAYERED,
         rest=Terms(wide=6.5, values=2, one=5),
+        freed=_LAYERED_FREED,
+        adapted=Terms(one=1),
     ),
 }
 #: Pixtral compares the patches of a batch under one mask, in 16 bits.
@@ -151,13 +173,14 @@ def kept_bytes(job: Job) -> int:
     sight = job.sight
     if sight is None or not (sight.trains_tower or sight.trains_projector):
         return 0
-    tower = sight.tower
-    passes = _PASSES[tower.kind]
-    each = passes.rest.of(tower)
+    tower, passes = sight.tower, _PASSES[sight.tower.kind]
+    each = (passes.adapted if sight.adapts else passes.rest).of(tower) * _width(job)
+    if sight.trains_projector and sight.adapts:
+        each = max(0, each) + _adapter_bytes(job, tower.projector_linears) / tower.merge**2
     if sight.trains_tower:
-        layer = _HALF * tower.hidden if job.checkpointing else passes.layer.of(tower)
-        each += tower.layers * layer
-    return round(job.sequences * sight.row_patches * each * _width(job))
+        recomputed = _HALF * tower.hidden * _width(job)
+        each += tower.layers * (recomputed if job.checkpointing else _layer_bytes(job, sight))
+    return round(job.sequences * sight.row_patches * max(0, each))
 
 
 def recomputed_bytes(job: Job) -> int:
@@ -165,8 +188,28 @@ def recomputed_bytes(job: Job) -> int:
     sight = job.sight
     if sight is None or not sight.trains_tower or not job.checkpointing:
         return 0
-    layer = _PASSES[sight.tower.kind].layer.of(sight.tower)
-    return round(job.sequences * sight.row_patches * layer * _width(job))
+    return round(job.sequences * sight.row_patches * _layer_bytes(job, sight))
+
+
+def _layer_bytes(job: Job, sight: Sight) -> float:
+    """Return what a layer of a trained tower keeps for each patch, with that of its adapters."""
+    tower, passes = sight.tower, _PASSES[sight.tower.kind]
+    kept = passes.layer.of(tower) * _width(job)
+    if not sight.adapts:
+        return kept
+    own = _adapter_bytes(job, tower.linears) / max(1, tower.layers)
+    return kept - passes.freed.of(tower) * _width(job) + own
+
+
+def _adapter_bytes(job: Job, linears: Sequence[Linear]) -> int:
+    """Return what adapters of linear modules keep for each token, as those of other layers do."""
+    wide = max(job.stack.adapter_input_bytes, job.compute_bytes)
+    masked = wide + (1 if job.dropout else 0)
+    outputs = 2 * job.compute_bytes if job.dora else 0
+    return sum(
+        count * (inner * masked + outer * outputs + job.rank * wide)
+        for inner, outer, count in linears
+    )
 
 
 def feature_bytes(job: Job) -> int:

@@ -21,6 +21,11 @@ _ATTENTION = (
     "c_attn", "Wqkv", "attn", "self_attn", "attention", "q_a_proj", "q_b_proj",
     "kv_a_proj_with_mqa", "kv_b_proj",
 )  # fmt: skip
+#: Blocks called attention, and what projects queries, keys and values in blocks of other names.
+_IN_ATTENTION = re.compile(
+    r"(?:^|\.)(?:\w*(?:attn|attention)\.|(?:[qkvo]_proj|w[qkvo]|w?qkv\w*|query|key|value)$)",
+    re.IGNORECASE,
+)
 _TEXT_RANK = 64
 _SMALL_PARAMETERS = 1_000_000_000
 
@@ -214,8 +219,12 @@ def linear_modules(shape: Shape) -> tuple[str, ...]:
 
 
 def attention_modules(shape: Shape) -> tuple[str, ...]:
-    """Return the linear modules of the attention blocks."""
-    return tuple(name for name in linear_modules(shape) if name.split(".")[0] in _ATTENTION)
+    """Return the linear modules of the attention blocks, told by where they are in a layer."""
+    names = find_module_names(shape.architecture)
+    paths = {name: linear.path for name, linear in shape.linear_shapes.items()}
+    if names is not None:
+        paths |= names.linears
+    return tuple(name for name in linear_modules(shape) if _IN_ATTENTION.search(paths[name]))
 
 
 def _targets(spec: Spec, shape: Shape) -> Decision[tuple[str, ...]]:
@@ -227,9 +236,11 @@ def _targets(spec: Spec, shape: Shape) -> Decision[tuple[str, ...]]:
         return derived(found, "lora_targets.pattern", modules=len(found))
     if isinstance(written, tuple):
         return keep(spec, "/method/targets", written)
-    if not shape.linear_shapes or find_module_names(shape.architecture) is None:
+    attention = attention_modules(shape) if written == "attention" else ()
+    is_known = shape.linear_shapes and find_module_names(shape.architecture) is not None
+    if not attention and not is_known:
         return derived((ALL_LINEAR,), "lora_targets.unknown", architecture=shape.architecture)
-    names = (attention_modules(shape) if written == "attention" else ()) or linear_modules(shape)
+    names = attention or linear_modules(shape)
     names = tuple(name for name in names if not is_bypassed(shape.architecture, name))
     left = tuple(name for name in names if is_redirected(shape.model_type, name))
     names = tuple(name for name in names if name not in left)

@@ -144,7 +144,10 @@ class Frame:
     def sight(self) -> Sight | None:
         """What the tower sees of images; None without any."""
         return make_sight(
-            self.spec, self.facts, rank=self.adapter.rank.value if self.adapter else None
+            self.spec,
+            self.facts,
+            rank=self.adapter.rank.value if self.adapter else None,
+            dora=self.adapter is not None and self.spec.method.dora,
         )
 
     def frozen_layers(self, *, checkpointing: Recomputing) -> int:

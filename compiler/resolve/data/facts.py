@@ -59,6 +59,7 @@ from ftc.compiler.resolve.data.lengths import (
 )
 from ftc.compiler.resolve.data.mixture import find_mixed_forms, mix_facts
 from ftc.compiler.resolve.data.stream import count_rows
+from ftc.compiler.resolve.data.unseen_images import UnseenImages
 from ftc.compiler.resolve.facts import (
     DataFacts,
     Feedback,
@@ -212,11 +213,13 @@ def _read(
         return Unknown(finding=data_faults.ambiguous(source, twice[0]))
     if seeing is None and source.columns.images is None:
         roles = replace(roles, images=None)  # a column that this model has no use for
+    unassigned = [name for name in columns if name not in roles.columns()]
+    unseen = UnseenImages(columns=unassigned, folder=found.paths[0].parent)
     if seeing is not None and found.format == "parquet":
         rows = chain.from_iterable(store_rows(part, roles, file=n) for n, part in enumerate(parts))
     large = sum(file.size_bytes for file in whole) > LARGE_BYTES
     scan = scan_rows(
-        rows,
+        unseen.watch(rows),
         roles,
         spec.data.cleaning,
         sample=large,
@@ -241,7 +244,7 @@ def _read(
         lengths=lengths[0],
         preferences=lengths[1],
         round_trip=lengths[2],
-        contents=lengths[3],
+        contents=replace(lengths[3], unseen_images=dict(sorted(unseen.rows.items()))),
         twins=twins.result(),
         pictures=lengths[4][0],
         limited_lengths=lengths[4][1],

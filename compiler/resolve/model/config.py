@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from ftc.compiler.knowledge.architecture import Shape, read_quantization, read_shape
-from ftc.compiler.knowledge.encoders import headless, read_encoder
+from ftc.compiler.knowledge.architecture import Shape, read_quantization
+from ftc.compiler.knowledge.encoders import read_headed
 from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.knowledge.wrappers import find_wrapper, text_config
 from ftc.compiler.resolve import explanations
@@ -102,15 +102,11 @@ def dtype_named(name: object) -> Dtype | None:
 def _config(
     data: Mapping[str, Any], sha256: str, name: str, *, head: Head = "tokens"
 ) -> Config | Finding:
-    shape = read_shape(data)
-    if shape is None and head in ("vectors", "relevance"):
-        shape = read_encoder(data, scores=head == "relevance")
-    elif shape is not None and head == "vectors":
-        shape = headless(shape)
+    shape = read_headed(data, head)
     model_type = data.get("model_type")
     architecture = _architecture(data, shape)
     if architecture is None:
-        return _not_causal(data, name)
+        return not_causal(data, name)
     rows = shape.vocab if shape is not None else data.get("vocab_size")
     if type(rows) is not int or rows <= 0:
         return _broken(name, "no_vocab_size")
@@ -182,7 +178,8 @@ def _broken(name: str, fault: str) -> Finding:
     return explanations.BROKEN_CONFIG.finding(message=fault, pointer=_POINTER, name=name)
 
 
-def _not_causal(data: Mapping[str, Any], name: str) -> Finding:
+def not_causal(data: Mapping[str, Any], name: str) -> Finding:
+    """Return the finding for a config whose class does not do what the objective needs."""
     names = data.get("architectures")
     if isinstance(names, list) and names and isinstance(names[0], str):
         kind, what = "wrapper" if isinstance(data.get("text_config"), dict) else "", names[0]

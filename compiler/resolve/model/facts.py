@@ -10,8 +10,8 @@ from typing import Final
 
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.knowledge.converter import wanted_keys
-from ftc.compiler.knowledge.models import Model, find_model
-from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.models import Model, find_model, shape_for
+from ftc.compiler.knowledge.objectives import OBJECTIVES, Head
 from ftc.compiler.resolve.facts import ModelFacts, Unknown
 from ftc.compiler.resolve.hub.client import Repository, Trouble, fetch_sides
 from ftc.compiler.resolve.image_facts import VisionFacts
@@ -19,7 +19,14 @@ from ftc.compiler.resolve.licence import read_licence
 from ftc.compiler.resolve.local_paths import relative
 from ftc.compiler.resolve.model import findings as model_faults
 from ftc.compiler.resolve.model.chain import find_first_run, promised_model
-from ftc.compiler.resolve.model.config import Config, Dtype, dtype_named, gguf_finding, read_config
+from ftc.compiler.resolve.model.config import (
+    Config,
+    Dtype,
+    dtype_named,
+    gguf_finding,
+    not_causal,
+    read_config,
+)
 from ftc.compiler.resolve.model.folder import ModelFolder, find_model_folder, find_pointers
 from ftc.compiler.resolve.model.misfit import find_misfit
 from ftc.compiler.resolve.model.tensor_shape import read_tensors
@@ -51,7 +58,10 @@ def _resolve(spec: Spec, folder: Path) -> ModelFacts | Unknown:
     if isinstance(found, Trouble):
         entry = find_model(name)
         if entry is not None and found.passes:
-            return facts_from_table(entry, name)
+            head = OBJECTIVES[spec.objective.type].head
+            if shape_for(entry, head) is None:
+                return Unknown(finding=not_causal(entry.config, name))
+            return facts_from_table(entry, name, head=head)
         return Unknown(finding=model_faults.explain(spec, found))
     if (
         found.origin == "folder"
@@ -127,10 +137,15 @@ def _from_files(
     )
 
 
-def facts_from_table(entry: Model, name: str) -> ModelFacts:
-    """Return the facts that ftc carries, without a revision: the run takes the newest."""
+def facts_from_table(entry: Model, name: str, *, head: Head = "tokens") -> ModelFacts:
+    """Return the facts that ftc carries, without a revision: the run takes the newest.
+
+    Raises ValueError where the model's class does not have the head.
+    """
     text = json.dumps(entry.config, sort_keys=True)
-    shape, wrapper = entry.shape, entry.wrapper
+    shape, wrapper = shape_for(entry, head), entry.wrapper
+    if shape is None:
+        raise ValueError(f"{name} has no head for {head}")
     return ModelFacts(
         id=name,
         origin="table",

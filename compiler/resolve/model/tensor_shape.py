@@ -1,7 +1,7 @@
 """The shape of a model that no table describes, from the names and sides of its tensors.
 
-The largest numbered stack is that of the layers. Sizes that no tensor says, such as the number of
-heads, are read from the keys of `config.json` that most classes use.
+The largest numbered stack is that of the layers, with its equals. Sizes that no tensor says, such
+as the number of heads, are read from the keys of `config.json` that most classes use.
 """
 
 import re
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, Final
 
-from ftc.compiler.knowledge.derived import CHOSEN_EXPERTS
+from ftc.compiler.knowledge.derived import CHOSEN_EXPERTS, EXPERTS, is_end_to_end
 from ftc.compiler.knowledge.shape import LayerKind, LinearShape, Shape
 from ftc.compiler.resolve.model.config import Config
 
@@ -94,10 +94,10 @@ def read_tensors(config: Config, tensors: Tensors) -> Shape | None:
 
     None where the tensors have no layers, or no token table with the rows that the config says.
     """
-    stack, layers = _find_layers(tensors, _number(config.data, _LAYERS))
+    stacks, layers = _find_layers(_split_experts(config, tensors), _number(config.data, _LAYERS))
     if not layers:
         return None
-    outside = {n: s for n, s in tensors.items() if not n.startswith(f"{stack}.")}
+    outside = {n: s for n, s in tensors.items() if not n.startswith(stacks)}
     tables = [n for n, s in outside.items() if _is_table(s, config.embedding_rows)]
     embedding = next((n for n in tables if "head" not in n and "output" not in n), None)
     if embedding is None:
@@ -145,10 +145,25 @@ def read_tensors(config: Config, tensors: Tensors) -> Shape | None:
     )
 
 
-def _find_layers(tensors: Tensors, said: int | None) -> tuple[str, Sequence[_Layer]]:
-    """Return the name of the largest numbered stack, and its layers in order.
+def _split_experts(config: Config, tensors: Tensors) -> Tensors:
+    """Return the tensors with a side for the experts where these lie under each other."""
+    experts = _number(config.data, EXPERTS)
+    if experts is None:
+        return tensors
 
-    Layers beyond the number in the config predict further tokens, and transformers drops them.
+    def split(name: str, sides: tuple[int, ...]) -> tuple[int, ...]:
+        if len(sides) != _MATRIX or not is_end_to_end(name) or sides[0] % experts:
+            return sides
+        return (experts, sides[0] // experts, sides[1])
+
+    return {name: split(name, sides) for name, sides in tensors.items()}
+
+
+def _find_layers(tensors: Tensors, said: int | None) -> tuple[tuple[str, ...], Sequence[_Layer]]:
+    """Return what the names of the layers' tensors begin with, and the layers in order.
+
+    They are the largest numbered stack and any others that are equal to it. Layers beyond the
+    number in the config predict further tokens, and transformers drops them.
     """
     stacks: dict[str, dict[int, dict[str, tuple[int, ...]]]] = defaultdict(
         lambda: defaultdict(dict)
@@ -157,14 +172,15 @@ def _find_layers(tensors: Tensors, said: int | None) -> tuple[str, Sequence[_Lay
         if match := _NUMBERED.fullmatch(name):
             stacks[match["stack"]][int(match["number"])][match["rest"]] = sides
     if not stacks:
-        return "", ()
+        return (), ()
 
     def parameters(stack: str) -> int:
         return sum(prod(sides) for layer in stacks[stack].values() for sides in layer.values())
 
-    name = max(sorted(stacks), key=parameters)
-    numbers = sorted(stacks[name])[:said]
-    return name, [_layer(stacks[name][number]) for number in numbers]
+    largest = stacks[max(sorted(stacks), key=parameters)]
+    names = [name for name in sorted(stacks) if stacks[name] == largest]
+    layers = [_layer(largest[number]) for number in sorted(largest)[:said]]
+    return tuple(f"{name}." for name in names), layers * len(names)
 
 
 def _layer(tensors: Tensors) -> _Layer:
@@ -234,6 +250,7 @@ def _linear_shapes(
             out_features=max(rows for rows, _ in pairs),
             count=sum(counts[kind] for kind in places),
             sides=total if len(set(pairs)) > 1 else None,
+            path=module,
         )
     return found
 

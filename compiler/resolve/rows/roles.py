@@ -33,7 +33,8 @@ _DOCUMENTS: Final = (
 )
 _CONVERSATIONS: Final = ("messages", "conversations", "conversation", "chat", "dialogue")
 _VERDICTS: Final = (*("label", "desirable", "feedback", "rating", "thumbs_up", "thumb", "verdict"),)
-_IMAGES: Final = ("images", "image", "image_path", "img", "picture")
+#: The usual names of a column of images.
+IMAGE_NAMES: Final = ("images", "image", "image_path", "img", "picture")
 #: Names that public data sets use, in lower case; several rows of a form are tried in order.
 #: Names in other languages are in `knowledge/column_names.json`.
 _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
@@ -42,7 +43,7 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
         {
             "messages": _CONVERSATIONS,
             "tools": ("tools", "functions"),
-            "images": _IMAGES,
+            "images": IMAGE_NAMES,
         },
     ),
     (
@@ -51,7 +52,7 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
             "instruction": ("instruction",),
             "output": ("output", "response", "completion", "answer"),
             "input": ("input", "context"),
-            "images": _IMAGES,
+            "images": IMAGE_NAMES,
         },
     ),
     (
@@ -62,7 +63,7 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
                 *("completion", "response", "answer", "assistant", "output", "reply"),
                 *("target", "solution", "ground_truth"),
             ),
-            "images": _IMAGES,
+            "images": IMAGE_NAMES,
         },
     ),
     (
@@ -73,7 +74,7 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
                 *("query", "question", "prompt", "input", "title"),
             ),
             "completion": ("label", "category", "intent", "class", "sentiment", "topic", "target"),
-            "images": _IMAGES,
+            "images": IMAGE_NAMES,
         },
     ),
     ("text", {"text": ("text", "content", "document")}),
@@ -98,6 +99,9 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
     # a conversation that ends with the answer brings its own prompt
     ("feedback", {"completion": _CONVERSATIONS, "label": _VERDICTS}),
 )
+
+#: The forms whose rows may have images.
+FORMS_OF_IMAGES: Final = frozenset(form for form, usual in _USUAL if "images" in usual)
 
 #: The names of texts that are compared as vectors; tried before the others, for such an objective.
 _OF_VECTORS: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (

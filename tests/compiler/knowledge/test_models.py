@@ -3,12 +3,13 @@
 import json
 import re
 from importlib.resources import files
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from ftc.compiler.knowledge.architecture import is_convertible
-from ftc.compiler.knowledge.models import Model, all_models, find_model
+from ftc.compiler.knowledge.models import KINDS, Kind, Model, all_models, find_model, shape_for
+from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.knowledge.tokenizers import tokenizer_families
 from ftc.compiler.resolve.model.facts import facts_from_table
 
@@ -50,7 +51,7 @@ def test_entries_are_closed() -> None:
         assert REQUIRED.keys() <= entry.keys() <= kinds.keys(), entry["id"]
         assert all(type(value) is kinds[key] for key, value in entry.items()), entry["id"]
         assert entry["chat_template"] in TEMPLATES
-        assert entry["kind"] in {"base", "instruct"}
+        assert entry["kind"] in get_args(Kind)
         assert all(re.fullmatch("[a-z]{2}", language) for language in entry["languages"])
 
 
@@ -104,6 +105,29 @@ def test_towers_have_what_is_beside_the_language_model() -> None:
         assert tower.parameters + tower.projector_parameters == beside, model.id
         assert vision.rule, model.id
         assert vision.token_id is not None, model.id
+
+
+@pytest.mark.parametrize("head", get_args(Head))
+def test_every_output_has_models(head: Head) -> None:
+    """Each model of a kind that is trained for an output has a shape with its head."""
+    found = [model for model in MODELS if model.kind in KINDS[head]]
+    assert len(found) >= 10
+    assert all(shape_for(model, head) for model in found)
+
+
+def test_the_shape_follows_the_head() -> None:
+    """An encoder predicts no tokens; a causal model without its head has fewer parameters."""
+    bert, qwen = find_model("BAAI/bge-small-en-v1.5"), find_model("Qwen/Qwen3-Embedding-8B")
+    assert bert is not None
+    assert qwen is not None
+    assert shape_for(bert, "tokens") is None
+    with pytest.raises(ValueError, match="no head"):
+        facts_from_table(bert, bert.id)
+    score, tokens = shape_for(bert, "relevance"), shape_for(qwen, "tokens")
+    assert score is not None
+    assert tokens is not None
+    assert score.parameters == bert.shape.parameters + score.hidden + 1
+    assert tokens.parameters == qwen.shape.parameters + 151_665 * 4096
 
 
 def test_find_model() -> None:

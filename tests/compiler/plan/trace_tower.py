@@ -5,11 +5,16 @@ import weakref
 from typing import Any, Final
 
 import torch
+from peft import LoraConfig, get_peft_model
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 from transformers import AutoConfig, AutoModelForImageTextToText
 
+from ftc.compiler.knowledge.towers import adapted_modules, name_patterns, read_tower
+
 WIDE, HEADS, OUT, PATCH, SIDE = 128, 4, 96, 14, 112
+DROPOUT: Final = 0.05
+PARTS: Final = ("projector", "vision_tower")
 SIZES: Final = {
     "hidden_size": WIDE, "intermediate_size": 4 * WIDE, "num_attention_heads": HEADS,
     "patch_size": PATCH, "image_size": SIDE,
@@ -86,10 +91,37 @@ def make_images(name: str, side: int) -> tuple[dict[str, Any], int, int]:
     return {"pixel_values": torch.ones(side, 3, SIDE, SIDE)}, side * each, each
 
 
-def trace(name: str, *, layers: int, side: int, trained: bool) -> tuple[int, int, dict[str, Any]]:
+class FusedDropout(torch.nn.Module):
+    """Dropout as on a GPU, where the mask has one byte for each number; a CPU's has two."""
+
+    def forward(self, numbers: torch.Tensor) -> torch.Tensor:
+        """Return the numbers, some of them zero."""
+        return torch.native_dropout(numbers, DROPOUT, train=True)[0]
+
+
+def adapt(model: Any, config: Any, *, rank: int) -> Any:
+    """Return the model with adapters of tower and projector, in the type of its weights."""
+    tower = read_tower(config.to_dict(), hidden=OUT)
+    assert tower is not None
+    adapter = LoraConfig(
+        target_modules="|".join(name_patterns(adapted_modules(tower, PARTS))),
+        r=rank,
+        lora_dropout=DROPOUT,
+    )
+    adapted: Any = get_peft_model(model, adapter, autocast_adapter_dtype=False).base_model.model
+    for module in adapted.modules():
+        if hasattr(module, "lora_dropout"):
+            module.lora_dropout["default"] = FusedDropout()
+    return adapted
+
+
+def trace(
+    name: str, *, layers: int, side: int, trained: bool, rank: int = 0
+) -> tuple[int, int, dict[str, Any]]:
     """Return the bytes at the peak of a frozen tower's pass, or those that a trained one keeps.
 
-    Also returned are the patches of the row and the config.
+    With a `rank` adapters are trained in place of the weights. Also returned are the patches of the
+    row and the config.
     """
     warnings.filterwarnings("ignore")
     torch.manual_seed(0)
@@ -100,6 +132,8 @@ def trace(name: str, *, layers: int, side: int, trained: bool) -> tuple[int, int
     model.train()
     for path, parameter in model.named_parameters():
         parameter.requires_grad_(trained and any(part in path for part in SEEN))
+    if rank:
+        model = adapt(model, config, rank=rank)
     images, patches, _ = make_images(name, side)
     tensors = (*model.parameters(), *model.buffers(), *images.values())
     own = {tensor.untyped_storage().data_ptr() for tensor in tensors}

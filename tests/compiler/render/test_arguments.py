@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.render.context import make_context
 from ftc.compiler.render.find_uses import find_uses
-from ftc.spec.sections import ObjectiveType
+from ftc.compiler.render.source import BundleSource
+from ftc.spec.sections import ObjectiveType, Source
 from tests.compiler.conftest import BuildKnown
 from tests.compiler.render.test_bundle import CHAT, VARIANTS
 from tests.compiler.render.test_settings import CASES, make_source
@@ -55,7 +57,29 @@ RARE: tuple[Mapping[str, Any], ...] = (
         "/spec/objective/type": "dpo",
         "/facts/data/form": "preference",
     },
+    {"/spec/objective/type": "embed", "/spec/objective/pooling": "mean", **_form_of("embed")},
+    {"/spec/data/template_options": {"style": "plain"}},
+    {"/spec/export/types": ["IQ2_XS"]},
+    {"/spec/method/type": "freeze", "/spec/method/layers": 1},
+    {
+        "/spec/objective/type": "grpo",
+        "/spec/objective/vllm": "colocate",
+        "/spec/objective/rewards": [{"regex": "[a-z]"}, {"json_schema": "answer.json"}],
+    },
 )
+
+
+def mix(source: BundleSource) -> BundleSource:
+    """Return the source with a mixture, of which each part gives only some rows."""
+    facts, spec = source.facts, source.spec
+    parts = (Source(source="tickets.csv", max_rows=9),) * 2
+    return replace(
+        source,
+        spec=replace(spec, data=replace(spec.data, sources=parts)),
+        facts=replace(facts, data=replace(facts.data, sources=(facts.data,) * 2)),
+        data_paths=("../tickets.csv",) * 2,
+        data_path=None,
+    )
 
 
 def test_every_argument_is_passed_by_some_bundle(build_known: BuildKnown) -> None:
@@ -64,8 +88,10 @@ def test_every_argument_is_passed_by_some_bundle(build_known: BuildKnown) -> Non
     text = "".join(path.read_text(encoding="utf-8") for path in root.rglob("*.j2"))
     words = set(re.findall(r"\{\{ word\.(\w+) \}\}", text))
     values = set(re.findall(r"\{\{ value\.(\w+) \}\}", text))
-    for edits in [*VARIANTS.values(), *CASES.values(), *RARE]:
-        source = make_source(build_known, edits)
+    made = [
+        make_source(build_known, edits) for edits in (*VARIANTS.values(), *CASES.values(), *RARE)
+    ]
+    for source in [*made, mix(made[0])]:
         context = make_context(source, find_uses(source))
         words -= set(context["word"])
         values -= set(context["value"])

@@ -19,12 +19,18 @@ from ftc.compiler.render.unused import remove_unused
             "from a import b  # noqa: E402 - slow\n\nb()\n",
         ),
         (
-            "def f():\n    from a import b, c\n    from d import e\n\n    return c\n",
-            "def f():\n    from a import c\n\n    return c\n",
+            "def f():\n    from a import b, c\n    from d import e\n\n    return c\n\n\nf()\n",
+            "def f():\n    from a import c\n\n    return c\n\n\nf()\n",
         ),
-        ('"""Doc."""\n\nimport a\n\nx = "a"\n', '"""Doc."""\n\nx = "a"\n'),
+        ('"""Doc."""\n\nimport a\n\nprint("a")\n', '"""Doc."""\n\nprint("a")\n'),
         ("A = 1\nB = [\n    2,\n]  # why\nprint(A)\n", "A = 1\nprint(A)\n"),
         ("import a\n\nB = a.b\nC = B\nprint()\n", "print()\n"),
+        (
+            "a = 1\n\n\ndef f():\n    import b\n\n    return b\n\n\nprint(a)\n",
+            "a = 1\n\nprint(a)\n",
+        ),
+        ("a = f(\n    1\n)\na = a.b  # why\na |= {}\nprint()\n", "print()\n"),
+        ("a, b = f()\nc.d = 1\ne[0] = 1\n", "a, b = f()\nc.d = 1\ne[0] = 1\n"),
     ],
 )
 def test_names_that_are_never_read_are_removed(written: str, kept: str) -> None:
@@ -55,6 +61,13 @@ def test_many_names_are_written_one_per_line() -> None:
         ("f(g=partial(h, rank=A))\n", "f(g=partial(h))\n"),
         ("f(x, is_new=\u115fswitch)\n", "f(x)\n"),
         ('f("é", rank=A)\n', 'f("é")\n'),
+        ("f(x, **\u115foptions)\n", "f(x)\n"),
+        ("f(x, \u115fword, y)\n", "f(x, y)\n"),
+        ("f(\u115fword, y)\n", "f(y)\n"),
+        ("f([\n    x,\n    *\u115fwords(1),\n    a.\u115fword(2),\n])\n", "f([\n    x,\n])\n"),
+        ("f(x)\n\u115fcall(\n    1, rank=A\n)  # why\ng()\n", "f(x)\ng()\n"),
+        ("if x:\n    f()\n    a.\u115fcall()\n", "if x:\n    f()\n"),
+        ("f(x, **a.\u115fcall())\n", "f(x)\n"),
     ],
 )
 def test_an_argument_without_a_value_is_left_out(written: str, kept: str) -> None:

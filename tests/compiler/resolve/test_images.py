@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -191,3 +192,49 @@ def test_a_photo_is_counted_upright(folder: Path) -> None:
     upright = data_of(folder, images={"max_pixels": 50_000}).pictures
     Image.new("RGB", (100, 1000)).save(folder / "images" / "0.jpg")
     assert upright == data_of(folder, images={"max_pixels": 50_000}).pictures
+
+
+@pytest.mark.parametrize(
+    ("column", "model", "objective"),
+    [("image", "./text", "sft"), ("image", "./model", "dpo"), ("photo", "./model", "sft")],
+)
+def test_images_that_training_leaves_out_are_counted(
+    folder: Path, column: str, model: str, objective: str
+) -> None:
+    """By a text model, by an objective of texts, and in a column that nothing names."""
+    make_text_model(folder)
+    rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
+    for row in rows:
+        row[column] = row.pop("image")
+        if objective == "dpo":
+            row.update(chosen=row["answer"], rejected="no.")
+    rows[0][column] = None
+    write_rows(folder / "rows.jsonl", rows)
+    said = {"name": "x", "model": model, "data": "rows.jsonl", "objective": objective}
+    found = Resolver().resolve(to_spec({**said, "hardware": "1x A100-80GB"}), folder=folder).data
+    assert isinstance(found, DataFacts)
+    assert (found.images, found.pictures) == (None, None)
+    assert found.contents.unseen_images == {column: 3}
+
+
+def test_texts_about_images_are_no_images(folder: Path) -> None:
+    """Words in a column of this name, and names of files that are not there in another."""
+    make_text_model(folder)
+    rows = [
+        {"question": f"which is it, {n}?", "answer": f"{n}.", "image": "a cat", "seal": "a.png"}
+        for n in range(4)
+    ]
+    write_rows(folder / "rows.jsonl", rows)
+    said = {"name": "x", "model": "./text", "data": "rows.jsonl", "hardware": "1x A100-80GB"}
+    found = Resolver().resolve(to_spec(said), folder=folder).data
+    assert isinstance(found, DataFacts)
+    assert found.contents.unseen_images == {}
+
+
+def make_text_model(folder: Path) -> None:
+    """Write the language model of the folder's model by itself to `text`."""
+    shutil.copytree(folder / "model", folder / "text")
+    path = folder / "text" / "config.json"
+    config = json.loads(path.read_text())["text_config"]
+    config |= {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2"}
+    path.write_text(json.dumps(config))

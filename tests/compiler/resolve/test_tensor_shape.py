@@ -3,12 +3,14 @@
 import json
 import struct
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ftc.compiler.plan.memory.peak import shape_of
+from ftc.compiler.plan.method.adapter import attention_modules
 from ftc.compiler.resolve.facts import ModelFacts
 from ftc.compiler.resolve.model.config import Config
 from ftc.compiler.resolve.model.facts import resolve_model
@@ -119,6 +121,41 @@ def test_experts(*, fused: bool) -> None:
     assert shape.order == (0, 1)
     assert shape.linear_shapes["q_proj"].count == 2
     assert shape.linear_shapes["down_proj"].count == 1
+
+
+def test_experts_under_each_other() -> None:
+    """A matrix of all experts is no dense module: the config says how many it holds (Dbrx)."""
+    tensors = {**OUTSIDE, **make_sparse(0, fused=True)}
+    del tensors["net.blocks.0.mlp.experts.gate_up_proj"]
+    for name in ("w1", "v1", "w2"):
+        tensors[f"net.blocks.0.mlp.experts.{name}"] = (3 * 6, HIDDEN)
+    del tensors["net.blocks.0.mlp.experts.down_proj"]
+    config = make_config(ffn_config={"moe_num_experts": 3, "moe_top_k": 2})
+    shape = read_tensors(config, tensors)
+    assert shape is not None
+    assert (shape.experts, shape.expert_intermediate, shape.experts_per_token) == (3, 6, 2)
+    assert shape.expert_parameters == 3 * (3 * 6 * HIDDEN) + 3 * HIDDEN
+    assert set(shape.linear_shapes) == {"q_proj", "k_proj", "v_proj", "o_proj"}
+
+
+def test_two_equal_stacks() -> None:
+    """Layers in two lists count as one list after the other."""
+    first = make_dense(0) | make_dense(1)
+    second = {name.replace("net.blocks", "net.more"): sides for name, sides in first.items()}
+    shape = read_tensors(make_config(), {**OUTSIDE, **first, **second})
+    assert shape is not None
+    assert (shape.layers, shape.linear_shapes["q_proj"].count) == (4, 4)
+    assert shape.parameters == sum(map(prod, ({**OUTSIDE, **first, **second}).values()))
+
+
+def test_attention_by_the_place_of_a_module() -> None:
+    """`targets: "attention"` finds the modules of attention blocks, and none in a state space."""
+    shape = read_tensors(make_config(), {**OUTSIDE, **make_state(0), **make_dense(1)})
+    assert shape is not None
+    assert attention_modules(shape) == ("q_proj", "k_proj", "v_proj", "o_proj")
+    shape = read_tensors(make_config(), {**OUTSIDE, **make_state(0)})
+    assert shape is not None
+    assert attention_modules(shape) == ()
 
 
 def test_a_state_space() -> None:

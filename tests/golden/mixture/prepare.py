@@ -103,7 +103,6 @@ options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 tokenizer = AutoTokenizer.from_pretrained(args.model, **options)
 tokenizer("")  # removes truncation and padding that the tokenizer's own file may set
 
-
 # -----------------------------------------------------------------------------
 # What is done with each row
 

@@ -45,9 +45,8 @@ test_file = HERE / "run/data/test.jsonl"
 is_result = args.model.resolve() == MERGED.resolve()
 if not (args.model / "config.json").is_file():
     run.stop(f"{args.model} contains no model: run the stages before this one (see run.sh)")
-if is_result and not (args.base / "config.json").is_file():
-    run.stop(f"{args.base} has no config.json: give the model before training with --base")
 if is_result:
+    run.need_model(args.base, option="--base")
     run.begin()
     for stage in ("prepare", "train", "merge"):
         run.check_current(stage)
@@ -71,7 +70,7 @@ sequences = [(row["input_ids"], row["labels"]) for row in rows]
 
 
 def examine(source, dtype, **options):
-    """Return the loss of each row, and the answers of a model."""
+    """Return what a model makes of the rows, by name."""
     model = judging.load(source, dtype=dtype, attention=ATTENTION, device=DEVICE, **options)
     nats, tokens = judging.measure_loss(model, sequences, pad)
     found = {"dtype": model.dtype, "nats": nats, "tokens": tokens}

@@ -75,7 +75,6 @@ plan = Planned(run=run, rows=PLANNED_ROWS, changed=changed, is_intended=is_inten
 tokenizer = AutoTokenizer.from_pretrained(args.model)
 tokenizer("")  # removes truncation and padding that the tokenizer's own file may set
 
-
 # -----------------------------------------------------------------------------
 # What is done with each row
 
@@ -120,14 +119,7 @@ splits = divide(records, SHARES, seed=SEED, stratify=True, by_source=False)
 write_splits(OUT, records, splits)
 saved = find_file(args.model)
 round_trip = check(run, tokenizer, saved, records, seed=SEED)
-tables = write_report(
-    OUT,
-    rows,
-    records,
-    splits,
-    round_trip=round_trip,
-    count_labels=True,
-)
+tables = write_report(OUT, rows, records, splits, round_trip=round_trip, count_labels=True)
 run.say(tables)
 for name in ("train", *SHARES):
     run.ensure(splits[name], f"the split {name} has rows")

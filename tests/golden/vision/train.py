@@ -22,6 +22,7 @@ from runtime.image_batches import ImageReader
 from runtime.run import Run
 from runtime.steps import order_rows
 from runtime.tracking import open_tracker
+from runtime.trainer_parts import pass_gradients_to_text
 from runtime.training import TrainingSession
 from runtime.validation_loss import average_loss
 from runtime.verdict import end_if_worse
@@ -135,7 +136,6 @@ train_rows = Dataset.from_file("run/data/train.arrow")  # read from the disk, st
 validation_rows = Dataset.from_file("run/data/validation.arrow")
 options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 images = ImageReader(source, DATA, rule=IMAGE_RULE, **options)
-tokenizer = images.processor.tokenizer
 model = AutoModelForImageTextToText.from_pretrained(
     source,
     dtype=LOAD_DTYPE,
@@ -143,6 +143,7 @@ model = AutoModelForImageTextToText.from_pretrained(
     use_safetensors=True,
     **options,
 )
+pass_gradients_to_text(model)
 adapter = LoraConfig(
     task_type="CAUSAL_LM",
     target_modules=LORA_TARGETS,
