@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from ftc.tui.understanding.lexicon import NUMBER, any_of
-from ftc.tui.understanding.message import fold
+from ftc.tui.understanding.message import find_words, fold
 from ftc.tui.understanding.reading import Change, Choice
 
 _HEDGES: Final[Mapping[str, Any]] = json.loads(
@@ -42,7 +42,7 @@ _MORE_INSIDE: Final = re.compile(r"\b(?:more|extra|mes|mas)\b")
 _USING: Final = re.compile(rf"\b{any_of(_HEDGES['using'])}(?!\w)")
 _COMPARED: Final = re.compile(rf"\b{any_of(_HEDGES['compared'])}\b")
 _EITHER: Final = re.compile(rf"^[\s,]*{any_of(_HEDGES['either'])}\b")
-_REVISED: Final = re.compile(rf"(?:^|[\s,.;:]){any_of(_HEDGES['revise'])}(?=$|[\s,.;:])")
+REVISED: Final = re.compile(rf"(?:^|[\s,.;:]){any_of(_HEDGES['revise'])}(?=$|[\s,.;:])")
 #: What begins a part of its own: "zero3, and if needed ...", "the bucket so that ... if ...".
 _APART: Final = re.compile(rf"[\s,]{any_of(_HEDGES['apart'])}\b")
 #: Fields whose own words say "if" or "more": stopping when there is no improvement, file lists.
@@ -77,8 +77,8 @@ def settle(text: str, said: Sequence[Said]) -> list[Said]:
 
 def _place(text: str, each: Said) -> int:
     """Return where the words stand; parts joined by commas stand where the first does."""
-    place = text.find(each.words)
-    return place if place >= 0 else text.find(each.words.split(", ")[0])
+    place = find_words(text, each.words)
+    return place if place >= 0 else find_words(text, each.words.split(", ")[0])
 
 
 def _without(folded: str, places: Sequence[tuple[int, int]]) -> str:
@@ -158,7 +158,7 @@ def _one_of(folded: str, text: str, first: Said, second: Said) -> Said:
     either = _EITHER.match(between) is not None
     if not either and isinstance(first, Change) != isinstance(second, Change):
         return first if isinstance(first, Change) else second
-    if not either and isinstance(second, Change) and _REVISED.search(between):
+    if not either and isinstance(second, Change) and REVISED.search(between):
         return second
     values = [*_values(first), *(each for each in _values(second) if each not in _values(first))]
     words = first.words if first.words == second.words else f"{first.words}, {second.words}"

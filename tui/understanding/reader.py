@@ -16,7 +16,7 @@ from ftc.tui.understanding.instances import read_instances
 from ftc.tui.understanding.layers import read_layers
 from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.limits import read_limit
-from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.message import Message, find_words
 from ftc.tui.understanding.model_wishes import read_model_wishes
 from ftc.tui.understanding.models import read_models
 from ftc.tui.understanding.named import read_named
@@ -35,6 +35,7 @@ from ftc.tui.understanding.reading import (
 )
 from ftc.tui.understanding.relative import read_relative
 from ftc.tui.understanding.requests import read_request
+from ftc.tui.understanding.retracted import drop_retracted
 from ftc.tui.understanding.sentences import is_about_later, split_sentences
 from ftc.tui.understanding.settings import read_settings
 from ftc.tui.understanding.words import read_words
@@ -109,7 +110,7 @@ def read(
         told, about = _outside_questions(text, said)
         if about is None and not told and _only_asks(text):
             about = text.strip()
-    told = settle(text, told)
+    told = settle(text, drop_retracted(text, told))
     doubtful = [each for each in told if isinstance(each, Change) and is_doubtful(each)]
     changes = {
         each.pointer: each for each in told if isinstance(each, Change) and each not in doubtful
@@ -205,7 +206,7 @@ def _outside_questions(
     told: list[Change | Choice] = []
     about = None
     for each in said:
-        place = text.find(each.words)
+        place = find_words(text, each.words)
         inside = [one for one in asking if one.start <= place < one.end]
         if not inside:
             told.append(each)
