@@ -110,7 +110,7 @@ _SHARES: Final[Mapping[str, float]] = {
 #: "a fifth for testing": a share, unless it is an ordinal ("a third GPU").
 _SHARED: Final = re.compile(
     rf"(?<![\w-])(?:an?|one|una?|la)[ ](?P<share>{_alternatives(_SHARES)})"
-    r"(?=[ ](?:for|as|held|kept|per|para|com|como)\b|\s*$|[,.;](?:\s|$))"
+    r"(?=[ ](?:for|as|of|del?|held|kept|per|para|com|como)\b|\s*$|[,.;](?:\s|$))"
 )
 _PERCENT: Final = re.compile(r"(?<=\d) ?(?:per ?cent|por ciento|percent)\b")
 
