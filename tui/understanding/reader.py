@@ -12,6 +12,7 @@ from ftc.tui.understanding.doubt import is_doubtful
 from ftc.tui.understanding.exports import read_exports
 from ftc.tui.understanding.files import read_files, read_texts, take_known_files
 from ftc.tui.understanding.hardware import read_hardware
+from ftc.tui.understanding.hinted import find_hinted
 from ftc.tui.understanding.instances import read_instances
 from ftc.tui.understanding.layers import read_layers
 from ftc.tui.understanding.lexicon import WORDS, any_of
@@ -111,6 +112,8 @@ def read(
         if about is None and not told and _only_asks(text):
             about = text.strip()
     told = settle(text, drop_retracted(text, told))
+    if not said and about is None and (hinted := find_hinted(message, text)) is not None:
+        told.append(hinted)
     doubtful = [each for each in told if isinstance(each, Change) and is_doubtful(each)]
     changes = {
         each.pointer: each for each in told if isinstance(each, Change) and each not in doubtful

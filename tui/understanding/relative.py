@@ -35,7 +35,7 @@ _FACTOR: Final = rf"(?:{_TIMES}|{_SHARE_OF}|{_SAME}|{_NAMED_FACTORS})"
 _THE: Final = r"(?:(?:the|of|that of|a|as|del?|dels|la|el|els|les|los|las|than|que)\s+|l')*"
 _LINKS: Final = r"[\s:=,]+(?!and\b|i\b|y\b)(?:[\w']+\s+){0,2}?"
 #: Between two names: "alpha at twice the rank".
-_TO_OTHER: Final = re.compile(rf"{_LINKS}(?:\s*){_FACTOR}\s+{_THE}")
+_TO_OTHER: Final = re.compile(rf"[\s:=]+(?!and\b|i\b|y\b)(?:[\w']+\s+){{0,2}}?{_FACTOR}\s+{_THE}")
 _NOW: Final = any_of(WORDS["what_it_is"])
 #: After a name: "the learning rate, a fifth of what it is".
 _OF_ITSELF: Final = re.compile(
