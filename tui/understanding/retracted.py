@@ -52,7 +52,7 @@ def _left_fields(text: str) -> Iterator[tuple[str | None, int]]:
     for match in _KEPT_IT.finditer(message.folded):
         place = message.folded[: match.start()]
         revised = [each.end() for each in REVISED.finditer(place)]
-        if revised and not place[revised[-1] - 1 :].strip(" ,.;:"):
+        if revised and not place[revised[-1] :].strip(" ,.;:"):
             yield None, message.origin[match.start()][0]
 
 
