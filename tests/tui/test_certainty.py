@@ -52,6 +52,7 @@ def test_a_doubtful_value_is_asked_about(text: str, pointer: str) -> None:
         ("1.5 dollars per half hour", {"/hardware/price_per_hour": 3}),
         ("mig euro cada mitja hora", {"/hardware/price_per_hour": 1}),
         ("an A100, the 80 GB one", {"/hardware/gpu": "A100-SXM4-80GB"}),
+        ("els repetits, deixa'ls", {"/data/cleaning/drop_duplicates": False}),
         ("an A100, 2 epochs", {"/hardware/gpu": "A100-SXM4-40GB", "/training/epochs": 2}),
         ("call it my-bot and use rank 8", {"/name": "my-bot", "/method/rank": 8}),
         ("call it salt and pepper", {"/name": "salt-and-pepper"}),
@@ -89,3 +90,18 @@ def test_a_value_may_be_relative(text: str, sets: dict[str, float]) -> None:
     }
     found = {each.pointer: each.value for each in read(text, DRAFT, planned).changes}
     assert found == pytest.approx(sets)
+
+
+@pytest.mark.parametrize(
+    ("text", "types"),
+    [
+        ("the 8-bit one too", ["Q4_K_M", "Q8_0"]),
+        ("afegeix el de 8 bits", ["Q4_K_M", "Q8_0"]),
+        ("quita el Q4_K_M", []),
+        ("also load the model in 8 bits", None),
+    ],
+)
+def test_the_list_of_types_is_changed(text: str, types: list[str] | None) -> None:
+    """Types are added to those of the draft, or removed from them."""
+    found = read(text, {**DRAFT, "export": {"types": ["Q4_K_M"]}}).changes
+    assert {each.pointer: each.value for each in found}.get("/export/types") == types

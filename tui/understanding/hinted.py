@@ -22,8 +22,13 @@ _SHORTEST: Final = 6
 _MOST_FIELDS: Final = 4
 _WORD: Final = re.compile(r"[a-z]+")
 _MARKS: Final = re.compile(r"\\.|\(\?[:!=<]*|[^a-z]+")
+#: What people do with a field, and common words: no part of a field's name.
 _SHARED: Final = frozenset(
-    fold(word) for part in ("mute", "talk") for words in WORDS[part].values() for word in words
+    word
+    for part in ("acts", "hint", "kept", "more", "mute", "put", "remove", "talk")
+    for words in WORDS[part].values()
+    for said in words
+    for word in _MARKS.sub(" ", fold(said)).split()
 )
 _CHANGES: Final = re.compile(rf"\b{any_of(WORDS['hint'])}(?!\w)")
 
