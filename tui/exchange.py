@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ftc.tui.dialogue import Question
@@ -17,8 +18,11 @@ def describe(session: Session, text: str, before: Draft, lines: Sequence[Line]) 
     """Return the record of a message: `before` is the draft before it, `lines` ftc's reply.
 
     Positions are characters of `text`, the end excluded. Words that ask for what the draft already
-    has are unused, because they change nothing.
+    has are unused, because they change nothing. So is a goal beside changes.
     """
+    intent, reading = _intent(session, before), session.reading
+    if intent == "change":
+        reading = replace(reading, used=())
     said = session.reading.changes or session.taken or find_differences(before, session.draft)
     changes = [each for each in said if before.get(each.pointer) != session.draft.get(each.pointer)]
     return {
@@ -32,8 +36,8 @@ def describe(session: Session, text: str, before: Draft, lines: Sequence[Line]) 
             for change, spans in find_spans(changes, text)
         ],
         "asked": list(_asked(session, text)),
-        "unused": [list(span) for span in find_unused(session.reading, changes, text)],
-        "intent": _intent(session, before),
+        "unused": [list(span) for span in find_unused(reading, changes, text)],
+        "intent": intent,
         "reply": "\n".join(line.text for line in lines),
     }
 

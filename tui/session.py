@@ -189,7 +189,7 @@ class Session(Conversation):
             return [*noted, *(answer or handle(self, reading.request))]
         if reading.paste is not None:
             return self._take_paste(reading, reading.paste)
-        if self.goal is None and (found := find_goal(reading.rest)):
+        if self.goal is None and self.situation.plan is None and (found := find_goal(reading.rest)):
             self.goal = found[0]
             reading = self.reading = replace(reading, used=(found[1],))
             reading = self.reading = with_objective(reading, found[0], self.draft)

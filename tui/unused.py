@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ftc.tui.understanding.lexicon import WORDS
-from ftc.tui.understanding.message import fold
+from ftc.tui.understanding.message import find_words, fold
 from ftc.tui.understanding.reading import Change, Reading
 
 Span = tuple[int, int]
@@ -52,8 +52,8 @@ def name_unused(reading: Reading, changes: Sequence[Change], text: str) -> tuple
 
 def find_places(text: str, words: str) -> list[Span]:
     """Return where words stand in a text; parts that are joined by commas may stand apart."""
-    place = text.find(words) if words else -1
+    place = find_words(text, words) if words else -1
     if place >= 0:
         return [(place, place + len(words))]
-    found = ((text.find(part), part) for part in words.split(", ") if part)
+    found = ((find_words(text, part), part) for part in words.split(", ") if part)
     return [(at, at + len(part)) for at, part in found if at >= 0]

@@ -5,6 +5,7 @@ a question may be about (`ask`); `before` holds earlier messages.
 """
 
 import json
+import re
 import shutil
 from collections import Counter
 from collections.abc import Mapping
@@ -37,7 +38,7 @@ MISSING: Final[Mapping[str, tuple[str, ...]]] = {
     "base without name": ("name",),
     "base without name and model": ("name", "model"),
 }
-LEAST_RIGHT: Final = 0.85
+LEAST_RIGHT: Final = 0.88
 
 pytestmark = pytest.mark.prove
 
@@ -69,9 +70,22 @@ def judge(entry: Mapping[str, Any], before: Draft, record: Mapping[str, Any]) ->
     return "missed" if got.keys() <= known else "wrong"
 
 
+def silent_words(text: str, record: Mapping[str, Any]) -> list[str]:
+    """Return the words of a change that stand in no part of the record."""
+    if record["intent"] not in ("change", "unknown"):
+        return []
+    told = [*record["applied"], *record["asked"]]
+    spans = [*record["unused"], *(span for each in told for span in each["words"])]
+    return [
+        match[0]
+        for match in re.finditer(r"\w+", text)
+        if not any(start < match.end() and match.start() < end for start, end in spans)
+    ]
+
+
 @pytest.mark.parametrize("half", ["known", "held out"])
 def test_most_utterances_are_understood(observer: Observer, half: str) -> None:
-    """Most are right, none changes another field, none asks two questions."""
+    """Most are right; none changes another field, asks twice or drops a word silently."""
     scores: Counter[str] = Counter()
     wrong = []
     entries = [entry for entry in TABLE if entry["half"] == half]
@@ -87,6 +101,7 @@ def test_most_utterances_are_understood(observer: Observer, half: str) -> None:
         lines = session.reply(entry["say"])
         record = describe(session, entry["say"], before, lines)
         assert len(record["asked"]) <= 1
+        assert not silent_words(entry["say"], record), entry["say"]
         score = judge(entry, before, record)
         scores[score] += 1
         if score == "wrong":

@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from ftc.tui.understanding.lexicon import NUMBER, any_of
-from ftc.tui.understanding.message import fold
+from ftc.tui.understanding.message import find_words, fold
 from ftc.tui.understanding.reading import Change, Choice
 
 _HEDGES: Final[Mapping[str, Any]] = json.loads(
@@ -42,7 +42,9 @@ _MORE_INSIDE: Final = re.compile(r"\b(?:more|extra|mes|mas)\b")
 _USING: Final = re.compile(rf"\b{any_of(_HEDGES['using'])}(?!\w)")
 _COMPARED: Final = re.compile(rf"\b{any_of(_HEDGES['compared'])}\b")
 _EITHER: Final = re.compile(rf"^[\s,]*{any_of(_HEDGES['either'])}\b")
-_REVISED: Final = re.compile(rf"(?:^|[\s,.;:]){any_of(_HEDGES['revise'])}(?=$|[\s,.;:])")
+REVISED: Final = re.compile(rf"(?:^|[\s,.;:]){any_of(_HEDGES['revise'])}(?=$|[\s,.;:])")
+#: What begins a part of its own: "zero3, and if needed ...", "the bucket so that ... if ...".
+_APART: Final = re.compile(rf"[\s,]{any_of(_HEDGES['apart'])}\b")
 #: Fields whose own words say "if" or "more": stopping when there is no improvement, file lists.
 _OWN_CONDITION: Final = frozenset({"/training/early_stopping"})
 _TYPES: Final = "/export/types"
@@ -75,8 +77,8 @@ def settle(text: str, said: Sequence[Said]) -> list[Said]:
 
 def _place(text: str, each: Said) -> int:
     """Return where the words stand; parts joined by commas stand where the first does."""
-    place = text.find(each.words)
-    return place if place >= 0 else text.find(each.words.split(", ")[0])
+    place = find_words(text, each.words)
+    return place if place >= 0 else find_words(text, each.words.split(", ")[0])
 
 
 def _without(folded: str, places: Sequence[tuple[int, int]]) -> str:
@@ -97,7 +99,9 @@ def _doubted(folded: str, bare: str, change: Change, start: int) -> Said:
 def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -> bool:
     sentence = bare[slice(*_around(_SENTENCE_END, bare, start, end))]
     clause = bare[slice(*_around(_CLAUSE_END, bare, start, end))]
-    if change.pointer not in _OWN_CONDITION and _CONDITION.search(sentence):
+    if change.pointer not in _OWN_CONDITION and _depends(
+        sentence, start - _around(_SENTENCE_END, bare, start, end)[0]
+    ):
         return True
     if _TOLD.search(clause) or _GUESS.search(clause):
         return True
@@ -127,6 +131,17 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     return bool(_FURTHER.match(after) or inside)
 
 
+def _depends(sentence: str, place: int) -> bool:
+    """Return whether a condition of the sentence applies to what stands at a place in it.
+
+    A condition after the place applies unless "and", "but" or a purpose stands between them.
+    """
+    for match in _CONDITION.finditer(sentence):
+        if match.start() < place or not _APART.search(sentence[place : match.end()]):
+            return True
+    return False
+
+
 def _around(ends: re.Pattern[str], text: str, start: int, end: int) -> tuple[int, int]:
     """Return the part of a text around a range, between two ends."""
     first = max((match.end() for match in ends.finditer(text, 0, start)), default=0)
@@ -143,7 +158,7 @@ def _one_of(folded: str, text: str, first: Said, second: Said) -> Said:
     either = _EITHER.match(between) is not None
     if not either and isinstance(first, Change) != isinstance(second, Change):
         return first if isinstance(first, Change) else second
-    if not either and isinstance(second, Change) and _REVISED.search(between):
+    if not either and isinstance(second, Change) and REVISED.search(between):
         return second
     values = [*_values(first), *(each for each in _values(second) if each not in _values(first))]
     words = first.words if first.words == second.words else f"{first.words}, {second.words}"

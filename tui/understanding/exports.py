@@ -33,6 +33,11 @@ _BITS: Final = re.compile(
 _ADAPTER: Final = re.compile(rf"\b(?:the |l'|el )?{any_of(WORDS['adapter_gguf'])}\b")
 _FLOATS: Final = re.compile(r"\bb?f16\b")
 _MORE: Final = re.compile(rf"\b{any_of(WORDS['more'])}\b")
+#: "also load it in 4 bits" is about training.
+_TRAINS: Final = re.compile(
+    r"\b(?:train\w*|load\w*|base|q?lora|optimi[sz]er|adam\w*|optimitzador|optimizador|teacher|prof\w*"
+    r"|model[eo]?|entren\w+|carreg\w+|carg\w+)\b"
+)
 #: "no export", "sense exportar": no file at all.
 _NO_EXPORT: Final = re.compile(rf"\b{any_of(WORDS['no_export'])}(?!\w)")
 _USUAL: Final = "Q4_K_M"
@@ -56,9 +61,13 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
         return
     if found and more:
         found = sorted([*found, *_find_floats(message, found[0][0])])
-    general = [(m.start(), m.end(), message.denied(m.start())) for m in message.take(_ANY_GGUF)]
-    if general or _removes_bits(message, have):
+    if (
+        _ANY_GGUF.search(message.folded)
+        or _removes_bits(message, have)
+        or _adds_bits(message, have)
+    ):
         found = sorted([*found, *_find_bits(message)])
+    general = [(m.start(), m.end(), message.denied(m.start())) for m in message.take(_ANY_GGUF)]
     if not found and not general:
         return
     places = [*(each[:2] for each in found), *(each[:2] for each in general)]
@@ -109,6 +118,15 @@ def _removes_bits(message: Message, have: Sequence[str]) -> bool:
     if match is None or not message.denied(match.start()):
         return False
     return any(WORDS["bits"][width] in have for width in re.findall(_WIDTH, match["all"]))
+
+
+def _adds_bits(message: Message, have: Sequence[str]) -> bool:
+    """Return whether a clause adds a width to the types of the draft: "the 8-bit one too"."""
+    match = _BITS.search(message.folded)
+    if match is None or not have:
+        return False
+    clause = message.clause(*match.span())
+    return _MORE.search(clause) is not None and _TRAINS.search(clause) is None
 
 
 def _left(found: Sequence[_Found], have: Sequence[str], *, more: bool) -> list[str]:

@@ -38,14 +38,19 @@ _TRACKER: Final = re.compile(
     r"\b(?:wandb|w&b|weights (?:and|&) biases|ml ?flow|trackio|tensor ?board)\b"
 )
 _PROJECT: Final = re.compile(
-    rf"\b(?:project(?:e|o)?)(?: (?:called|named|anomenat|llamado))?:? "
+    r"\b(?:project(?:e|o)?|proyecto|experiment(?:o)?)"
+    r"(?: (?:called|named|name|is|anomenat|llamado|es diu|se llama))*:? "
     rf"{QUOTES}?(?P<name>[a-z0-9][\w-]*){QUOTES}?(?=\s*(?:$|[.,;!]))"
 )
 #: The end of a quotation; an apostrophe inside a word does not end it.
 _CLOSING: Final = {"\u201c": "\u201d", "\u00ab": "\u00bb", "'": r"'(?!\w)"}
+_AND: Final = r"(?=\s+(?:and|then|i|y)\s"
+#: A name ends with its sentence, or before "and use ..."; one with a hyphen before any "and".
 _NAME: Final = re.compile(
-    rf"\b{any_of(WORDS['called'])}\s*:?\s*"
-    rf"{QUOTES}?(?P<name>[a-z0-9][a-z0-9 _-]*[a-z0-9]|[a-z0-9]){QUOTES}?(?=\s*(?:$|[.,;!]))"
+    rf"\b{any_of(WORDS['called'])}\s*:?\s*{QUOTES}?(?P<name>"
+    rf"[a-z0-9]+(?:[_-][a-z0-9]+)+{_AND})"
+    rf"|[a-z0-9][\w -]{{0,60}}?{_AND}+(?:{any_of(WORDS['put'])}|{any_of(WORDS['acts'])})\b)"
+    rf"|(?:[a-z0-9][\w -]*\w|[a-z0-9])(?={QUOTES}?\s*(?:$|[.,;!]))){QUOTES}?"
 )
 _NO_LABEL: Final = re.compile(
     r"(?:after|as|like|what|whatever|something|com|como|algo|(?:\S+ ){3})"

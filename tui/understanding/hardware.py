@@ -63,6 +63,12 @@ _WITH_MEMORY: Final = re.compile(
     r"^\s*(?:\(|with|of|de|amb|con)?\s*(?P<size>\d+) ?(?:gi?b|gigas?|gigues|gigs?)\b"
     r"(?! (?:of |de )?ram)"
 )
+#: What follows a name and says which of its cards: "an A100, the 80 GB one", "una H100, la PCIe".
+_WHICH: Final = re.compile(
+    r"[\s,(]+(?:(?:the|la|el|one|las|los|de|with|con|amb|version|versio|in|en)\s+|l'|d'){0,4}"
+    r"(?P<which>(?P<size>\d+)(?: ?(?:gi?b|gigas?|gigs?|gigues|g))?|pcie|sxm\d?|nvl)\b"
+    r"(?! ?(?:bits?|%|epoch|epoca|epoque|step|hour|hor|row|fil))(?: (?:one|version|versio|gb)\b)?"
+)
 _MOST_OFFERS: Final = 4
 _ROUNDING: Final = 4
 _RECENT: Final = (7, 5)
@@ -96,9 +102,10 @@ def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
     written = message.folded
     yield from _read_parts(message)
     named = False
-    for start, end, found in _names(message):
+    for start, first_end, found in _names(message):
         named = True
-        name = _same_card(found, message.folded[start:end], draft)
+        name, end = _which(found, message.folded, start, first_end)
+        name = _same_card(name, message.folded[start:end], draft)
         near = max(0, start - _LONGEST_COUNT)
         before = _COUNT_BEFORE.search(message.folded[near:start])
         after = _COUNT_AFTER.search(message.folded[end:])
@@ -171,6 +178,21 @@ def _read_unnamed(message: Message) -> Iterator[Change | Choice]:
         values = tuple(each.name for each in fitting if each.compute_capability >= _RECENT)
         words = message.words(*match.span())
         yield Choice(pointer="/hardware/gpu", values=values[-_MOST_OFFERS:], words=words)
+
+
+def _which(name: str, folded: str, start: int, end: int) -> tuple[str, int]:
+    """Return the card that the words after a name pick of those with its chip, and the end."""
+    match = _WHICH.match(folded, end)
+    if match is None:
+        return name, end
+    which = f"{match['size']}gb" if match["size"] else match["which"]
+    said = " ".join(map(_singular, re.split(r"[^a-z0-9.]+", folded[start:end])))
+    found = find_accelerator(f"{said} {which}")
+    if found is None or not any(
+        part.startswith(which) for part in fold(found.accelerator.name).split("-")
+    ):
+        return name, end
+    return found.accelerator.name, match.end()
 
 
 def _same_card(name: str, said: str, draft: Mapping[str, Any]) -> str:

@@ -41,6 +41,21 @@ def fold(text: str) -> str:
     )
 
 
+def find_words(text: str, words: str) -> int:
+    """Return where words stand in a text as whole words, else where they stand at all, or -1."""
+    first = place = text.find(words)
+    while place >= 0:
+        end = place + len(words)
+        if not _is_inside_word(text, place) and not _is_inside_word(text, end):
+            return place
+        place = text.find(words, place + 1)
+    return first
+
+
+def _is_inside_word(text: str, place: int) -> bool:
+    return 0 < place < len(text) and text[place - 1].isalnum() and text[place].isalnum()
+
+
 @dataclass(slots=True)
 class Message:
     """A user's message; each reader crosses out what it takes, and later readers do not see it.

@@ -40,6 +40,16 @@ _BARE_SIZE: Final = re.compile(
 )
 #: Spanish says "se llama" for "is called".
 _IS_CALLED: Final = re.compile(r"\b(?:se|me|te|lo|la) $")
+_PROGRAM: Final = re.compile(r"llama\.?cpp\b")
+#: The model whose answers are learned: "distil from ...", "teacher: ...".
+_TEACHER_BEFORE: Final = re.compile(
+    r"(?:\bdest?il\S*(?: \w+){0,2}? (?:from|of|del?|d'un)|\b(?:teacher|professor|profesor|profe)"
+    r"(?: model| sera| es| is)*\s*[:=]?)(?: (?:the|a|an|el|la|un|una))?\s*$"
+)
+_TEACHER_AFTER: Final = re.compile(
+    r"\s*(?:as|is|com a|como|es|de)(?: (?:the|a|el|un))? (?:teacher|professor|profe(?:sor)?)\b"
+)
+_TEACHER: Final = "/objective/teacher/id"
 _BASE_BEFORE: Final = re.compile(r"\bbase (?:(?:model|version) )?(?:of |de |del )?(?:the )?$")
 _BASE_AFTER: Final = re.compile(r"\s*[(,]?\s*(?:the )?base\b")
 #: The words that start a model's name, and the word of the table they stand for.
@@ -87,16 +97,24 @@ def read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change |
         start, end, models, exact = found
         words = message.words(start, end)
         denied = message.denied(start, end)
+        pointer = _taught_by(message, start, end)
         message.cross_out(start, end)
         if denied:
             continue
         if len(models) == 1 and exact:
-            yield Change(pointer=_POINTER, value=models[0].id, words=words)
+            yield Change(pointer=pointer, value=models[0].id, words=words)
         else:
             values = tuple(model.id for model in models[:_MOST_CHOICES])
-            yield Choice(pointer=_POINTER, values=values, words=words)
+            yield Choice(pointer=pointer, values=values, words=words)
     if not named:
         yield from _read_size(message, draft)
+
+
+def _taught_by(message: Message, start: int, end: int) -> str:
+    """Return the field of a model: the teacher's if the words beside it say so."""
+    before = _TEACHER_BEFORE.search(message.folded[:start])
+    after = _TEACHER_AFTER.match(message.folded, end)
+    return _TEACHER if before or after else _POINTER
 
 
 def _read_size(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
@@ -168,6 +186,8 @@ def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | N
     parts = [(m.start(), m.end(), m[0]) for m in _PART.finditer(message.folded)]
     for index, (start, _, word) in enumerate(parts):
         if word not in _FAMILIES or (start and message.folded[start - 1].isalpha()):
+            continue
+        if word == "llama" and _PROGRAM.match(message.folded, start):
             continue
         if word == "llama" and _IS_CALLED.search(message.folded[:start]):
             continue

@@ -8,22 +8,10 @@ from typing import Final
 from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.reading import Change, Choice
-from ftc.tui.understanding.settings import spoken_names
+from ftc.tui.understanding.spoken import spoken_names
 
 #: Words that mean too many things to be a field's name on their own.
-_VAGUE: Final = frozenset(
-    {
-        *("/data/max_rows", "/launch/image", "/launch/account", "/launch/container"),
-        *(
-            "/launch/hours",
-            "/launch/secret",
-            "/launch/volume",
-            "/launch/partition",
-            "/model/revision",
-        ),
-        *("/tracking/run", "/data/subset", "/distribution/strategy", "/hardware/disk_gib"),
-    }
-)
+_VAGUE: Final = frozenset({"/data/max_rows", "/hardware/disk_gib", "/distribution/strategy"})
 
 #: Words that give a field back to ftc: "remove the alpha", "the default rank".
 _REMOVED: Final = re.compile(rf"(?:^|(?<=[\s,.;:\x00])){any_of(WORDS['remove'])}\b[\s]*(?:\S+ )?$")

@@ -101,12 +101,23 @@ _HALVES: Final = re.compile(
     rf"|(?:(?P<after>\d+|an?|{_PHRASE})[ ])?(?P<unit>{_TIMED})[ ]{_AND_HALF}"
     rf"|(?:half an?|half|mitja|mig|media|medio)[ ](?P<half>{_TIMED}))\b"
 )
+_SHARES: Final[Mapping[str, float]] = {
+    "half": 50, "third": 33.3333, "quarter": 25, "fifth": 20, "sixth": 16.6667, "eighth": 12.5,
+    "terc": 33.3333, "quart": 25, "cinque": 20, "quinta part": 20, "cinquena part": 20,
+    "tercio": 33.3333, "cuarto": 25, "quinto": 20, "quinta parte": 20, "tercera part": 33.3333,
+    "tercera parte": 33.3333, "quarta part": 25, "cuarta parte": 25,
+}  # fmt: skip
+#: "a fifth for testing": a share, unless it is an ordinal ("a third GPU").
+_SHARED: Final = re.compile(
+    rf"(?<![\w-])(?:an?|one|una?|la)[ ](?P<share>{_alternatives(_SHARES)})"
+    r"(?=[ ](?:for|as|of|del?|held|kept|per|para|com|como)\b|\s*$|[,.;](?:\s|$))"
+)
 _PERCENT: Final = re.compile(r"(?<=\d) ?(?:per ?cent|por ciento|percent)\b")
 
 
 def find_numerals(folded: str) -> Iterator[Numeral]:
     """Yield the phrases of a folded text that digits replace, from left to right."""
-    halves = list(_find_halves(folded))
+    halves = [*_find_halves(folded), *_find_shares(folded)]
     found = [*halves]
     for match in _NUMERAL.finditer(folded):
         digits = _digits(match)
@@ -114,6 +125,13 @@ def find_numerals(folded: str) -> Iterator[Numeral]:
             continue
         found.append(Numeral(start=match.start(), end=match.end(), digits=digits))
     yield from sorted(found, key=lambda numeral: numeral.start)
+
+
+def _find_shares(folded: str) -> Iterator[Numeral]:
+    """Yield "a fifth" as "20%"."""
+    for match in _SHARED.finditer(folded):
+        digits = f"{_SHARES[match['share']]:g}%"
+        yield Numeral(start=match.start(), end=match.end(), digits=digits)
 
 
 def _find_halves(folded: str) -> Iterator[Numeral]:

@@ -77,12 +77,19 @@ _STOPS: Final = re.compile(
     rf"(?:[^.;\n]{{0,12}}?\b(?P<times>{NUMBER})(?: (?:times|eval\w*|avalua\w*|cops|veces))"
     r"(?: in a row| seguid[eao]s)?)?"
 )
+_HALF_A: Final = r"half an?|mig|medio"
+#: "per half hour" is folded to "per 0.5 hour".
+_AN_HOUR: Final = (
+    r" ?(?:/ ?|(?:(?:per|an?|por|cada|each|every|la|al?)\b ?|l')+)(?P<part{0}>\d*\.?\d+ )?"
+    r"(?:hours?|hr|h|hor[ae]s?)\b"
+)
 _PRICE: Final = re.compile(
-    r"(?:[$\u20ac\u00a3] ?(?P<price>\d+(?:[.,]\d+)?)|(?P<after>\d+(?:[.,]\d+)?) ?"
+    r"(?:[$\u20ac\u00a3] ?(?P<price>\d+(?:[.,]\d+)?)"
+    rf"|(?<![\w.,])(?P<after>{_HALF_A}|{NUMBER}) ?"
     r"(?:[$\u20ac\u00a3]|euros?|eur|dollars?|dolars?|dolares|usd|bucks|(?P<cents>cents?|centims|centimos)))"
-    r" ?(?:/ ?|per |an? |por |la |l'|al? )(?:hour|hr|h|hora)\b"
-    r"|(?<![\w.,])(?:at|a|por|for|@) ?(?P<bare>\d+(?:[.,]\d+)?) ?(?:/ ?|per |an |por |la |l'|a l')"
-    r"(?:hour|hr|h|hora)\b"
+    + _AN_HOUR.format(1)
+    + r"|(?<![\w.,])(?:at|a|por|for|@) ?(?P<bare>\d+(?:[.,]\d+)?)"
+    + _AN_HOUR.format(2)
 )
 _ROWS: Final = "/data/max_rows"
 #: "I have 300 examples" states a number; it sets no limit.
@@ -121,8 +128,8 @@ _IN_PLACE: Final = re.compile(
 )
 #: A number that revises the one before it: "rank 32, sorry, 64".
 REVISION: Final = re.compile(
-    rf"[\s,.;:\u2026-]*(?:\bno\b[\s,]*)?\b{any_of(WORDS['revise'])}\b[\s,:]*(?P<number>{NUMBER}(?:\s*%)?)"
-    r"(?=\s*(?:$|[.,;!?]))"
+    rf"[\s,.;:\u2026-]*(?:\bno\b[\s,]*)?\b{any_of(WORDS['revise'])}\b[\s,:]*"
+    rf"(?:to |at |al? )?(?P<number>{NUMBER}(?:\s*%)?)(?=\s*(?:$|[.,;!?]))"
 )
 _WARMUP_STEPS: Final = "/training/warmup"
 _WARMING: Final = re.compile(
@@ -280,9 +287,11 @@ def _read_cuts(message: Message) -> Iterator[Change]:
 def read_prices(message: Message) -> Iterator[Change]:
     """Yield the price of the machine: "$2 an hour", "1,5 euros l'hora", "80 centimos la hora"."""
     for match in message.take(_PRICE):
-        price = read_number(match["price"] or match["after"] or match["bare"])
-        if price is not None:
-            price = price / 100 if match["cents"] else price
+        said = match["price"] or match["after"] or match["bare"]
+        price = 0.5 if re.fullmatch(_HALF_A, said) else read_number(said)
+        hours = float(match["part1"] or match["part2"] or 1)
+        if price is not None and hours > 0:
+            price = round(price / hours / (100 if match["cents"] else 1), 6)
             words = message.words(*match.span())
             yield Change(pointer="/hardware/price_per_hour", value=as_written(price), words=words)
 

@@ -12,11 +12,12 @@ from ftc.tui.understanding.doubt import is_doubtful
 from ftc.tui.understanding.exports import read_exports
 from ftc.tui.understanding.files import read_files, read_texts, take_known_files
 from ftc.tui.understanding.hardware import read_hardware
+from ftc.tui.understanding.hinted import find_hinted
 from ftc.tui.understanding.instances import read_instances
 from ftc.tui.understanding.layers import read_layers
 from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.limits import read_limit
-from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.message import Message, find_words
 from ftc.tui.understanding.model_wishes import read_model_wishes
 from ftc.tui.understanding.models import read_models
 from ftc.tui.understanding.named import read_named
@@ -35,6 +36,7 @@ from ftc.tui.understanding.reading import (
 )
 from ftc.tui.understanding.relative import read_relative
 from ftc.tui.understanding.requests import read_request
+from ftc.tui.understanding.retracted import drop_retracted
 from ftc.tui.understanding.sentences import is_about_later, split_sentences
 from ftc.tui.understanding.settings import read_settings
 from ftc.tui.understanding.words import read_words
@@ -62,6 +64,10 @@ _LONGEST: Final = 1000
 _LONGEST_QUOTED: Final = 8000
 #: A text of more lines was not written as a message: rows, a log, a script.
 _MOST_LINES: Final = 20
+#: A line of a training's log: "step 30 loss 2.8 lr 0.002".
+_LOGGED: Final = re.compile(
+    r"^[^\n]*\b(?:step|epoch|iter(?:ation)?)\b[^\n]*\bloss\b\s*[:=]?\s*\d[^\n]*$", re.MULTILINE
+)
 _LORA: Final = re.compile(r"(?i)lora\b")
 _DPO: Final = re.compile(r"(?i)dpo\b")
 _UNSURE: Final = "unsure"
@@ -96,6 +102,7 @@ def read(
     _strike_correction(message)
     texts = list(read_texts(message))
     message.cross_out(_LONGEST, len(text))
+    list(message.take(_LOGGED) if "\n" in text else ())  # crosses them out
     about = take_question(message)
     said = settle_text([*texts, *_read_fields(message, draft, planned, names)])
     said += _implied(said, draft)
@@ -104,7 +111,9 @@ def read(
         told, about = _outside_questions(text, said)
         if about is None and not told and _only_asks(text):
             about = text.strip()
-    told = settle(text, told)
+    told = settle(text, drop_retracted(text, told))
+    if not said and about is None and (hinted := find_hinted(message, text)) is not None:
+        told.append(hinted)
     doubtful = [each for each in told if isinstance(each, Change) and is_doubtful(each)]
     changes = {
         each.pointer: each for each in told if isinstance(each, Change) and each not in doubtful
@@ -200,7 +209,7 @@ def _outside_questions(
     told: list[Change | Choice] = []
     about = None
     for each in said:
-        place = text.find(each.words)
+        place = find_words(text, each.words)
         inside = [one for one in asking if one.start <= place < one.end]
         if not inside:
             told.append(each)

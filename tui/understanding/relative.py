@@ -1,48 +1,152 @@
-"""Changes relative to the present value: "half the learning rate", "el doble de rango"."""
+"""Changes relative to a value: "half the learning rate", "alpha twice the rank", "el doble"."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, Final
 
-from ftc.tui.understanding.lexicon import WORDS, any_of
+from ftc.spec.expectation import types_of
+from ftc.spec.schema import branches, fields
+from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.message import Message
-from ftc.tui.understanding.numbers import as_written
+from ftc.tui.understanding.numbers import as_written, read_number
+from ftc.tui.understanding.quantities import read_quantities
 from ftc.tui.understanding.reading import Change, Choice, value_at
+from ftc.tui.understanding.spoken import Mention, find_mentions, spoken_names
 
 _FACTORS: Final = tuple(
     (float(factor), any_of(words)) for factor, words in WORDS["factors"].items()
 )
 _ROWS: Final = "/data/max_rows"
 _BETWEEN: Final = r"(?:[ ]+(?!and\b|but\b|i\b|y\b|pero\b)[\w']+){0,3}?[ ]+"
-_PATTERNS: Final = tuple(
-    (pointer, factor, re.compile(rf"\b(?:{said}{_BETWEEN}{name}|{name}{_BETWEEN}{said})\b"))
-    for pointer, name in (
-        *((pointer, any_of(words)) for pointer, words in WORDS["quantities"].items()),
-        ("/hardware/count", r"(?:gpus|cards|targetes|tarjetas)"),
-        (_ROWS, r"(?:rows|data|examples|files|dades|exemples|filas|datos|ejemplos)"),
-    )
-    for factor, said in _FACTORS
-    if pointer != _ROWS or factor < 1
+_OTHERS: Final = (
+    ("/hardware/count", r"(?:gpus|cards|targetes|tarjetas)"),
+    (_ROWS, r"(?:rows|data|examples|files|dades|exemples|filas|datos|ejemplos)"),
 )
-_ANY: Final = re.compile(rf"\b(?:{'|'.join(said for _, said in _FACTORS)})\b")
+_TIMES: Final = (
+    rf"(?:(?P<times>{NUMBER}) (?:times|cops|vegades|veces)"
+    rf"(?: (?:as \w+ as|(?:bigger|higher|larger|greater|more|mes|mas)(?: \w+)?"
+    r"(?: (?:than|que))?))?)"
+)
+_SHARE_OF: Final = rf"(?:(?P<share>{NUMBER}\s*%) (?:of|del?|dels?|de la))"
+_SAME: Final = rf"(?P<same>{any_of(WORDS['same'])})"
+_NAMED_FACTORS: Final = "|".join(f"(?P<f{n}>{said})" for n, (_, said) in enumerate(_FACTORS))
+_FACTOR: Final = rf"(?:{_TIMES}|{_SHARE_OF}|{_SAME}|{_NAMED_FACTORS})"
+_THE: Final = r"(?:(?:the|of|that of|a|as|del?|dels|la|el|els|les|los|las|than|que)\s+|l')*"
+_LINKS: Final = r"[\s:=,]+(?!and\b|i\b|y\b)(?:[\w']+\s+){0,2}?"
+#: Between two names: "alpha at twice the rank".
+_TO_OTHER: Final = re.compile(rf"[\s:=]+(?!and\b|i\b|y\b)(?:[\w']+\s+){{0,2}}?{_FACTOR}\s+{_THE}")
+_NOW: Final = any_of(WORDS["what_it_is"])
+#: After a name: "the learning rate, a fifth of what it is".
+_OF_ITSELF: Final = re.compile(
+    rf"{_LINKS}{_FACTOR}(?:\s+{_THE}{_NOW}(?!\w)|(?P<alone>)(?=\s*(?:$|[.,;])))"
+)
+#: After a name, of the field before it: "rank 64 and alpha twice that".
+_OF_THAT: Final = re.compile(
+    rf"{_LINKS}{_FACTOR}\s+(?:d'|de )?(?:that|this|it|aixo|allo|aquest|eso|ese|este)\b"
+)
+_ANY: Final = re.compile(rf"\b(?:{_FACTOR})(?!\w)")
 _SMALLEST_COUNT: Final = 1
 
 
 def read_relative(
     message: Message, draft: Mapping[str, Any], planned: Mapping[str, Any]
 ) -> Iterator[Change | Choice]:
-    """Yield the present value times the factor; a question where there is no present value."""
+    """Yield the present value times the factor; a question where there is no present value.
+
+    The factor may also be of another field, with its value in the message if it has one there.
+    """
     if not _ANY.search(message.folded):
         return
-    for pointer, factor, pattern in _PATTERNS:
+    mentions = _numeric_mentions(message)
+    yield from _read_pairs(message, mentions, draft, planned)
+    for pointer, factor, pattern in _patterns(frozenset(each.pointer for each in mentions)):
         for match in message.take(pattern):
-            words = message.words(*match.span())
-            now = value_at(draft, pointer)
-            now = planned.get(pointer) if now is None else now
-            if isinstance(now, bool) or not isinstance(now, int | float):
-                yield Choice(pointer=pointer, values=(), words=words)
-                continue
-            value = now * factor
-            if isinstance(now, int):
-                value = max(_SMALLEST_COUNT, round(value))
-            yield Change(pointer=pointer, value=as_written(float(f"{value:.6g}")), words=words)
+            now = _present(pointer, draft, planned)
+            yield _scaled(pointer, now, factor, message.words(*match.span()))
+
+
+def _read_pairs(
+    message: Message,
+    mentions: Sequence[Mention],
+    draft: Mapping[str, Any],
+    planned: Mapping[str, Any],
+) -> Iterator[Change | Choice]:
+    """Yield "A twice the B" and "A, a fifth of what it is"."""
+    for index, each in enumerate(mentions):
+        match = _OF_ITSELF.match(message.folded, each.end)
+        if match is not None and match["alone"] is not None and match["same"]:
+            continue
+        end, other = (match.end(), each.pointer) if match else (0, "")
+        if match is None and index and (match := _OF_THAT.match(message.folded, each.end)):
+            end, other = match.end(), mentions[index - 1].pointer
+        if match is None and index + 1 < len(mentions):
+            following = mentions[index + 1]
+            match = _TO_OTHER.fullmatch(message.folded, each.end, following.start)
+            end, other = following.end, following.pointer
+        if match is None or "\x00" in message.folded[each.start : end]:
+            continue
+        before = Message(message.words(0, each.start))
+        said = {
+            one.pointer: one.value for one in read_quantities(before) if isinstance(one, Change)
+        }
+        words = message.words(each.start, end)
+        now = said.get(other, _present(other, draft, planned))
+        message.cross_out(each.start, end)
+        yield _scaled(each.pointer, now, _factor(match), words)
+
+
+def _factor(match: re.Match[str]) -> float:
+    named = match.groupdict()
+    if named["times"] is not None:
+        return read_number(named["times"]) or 1.0
+    if named["share"] is not None:
+        return (read_number(named["share"].rstrip("% ")) or 100.0) / 100
+    return next((factor for n, (factor, _) in enumerate(_FACTORS) if named[f"f{n}"]), 1.0)
+
+
+def _present(pointer: str, draft: Mapping[str, Any], planned: Mapping[str, Any]) -> Any:
+    now = value_at(draft, pointer)
+    return planned.get(pointer) if now is None else now
+
+
+def _scaled(pointer: str, now: Any, factor: float, words: str) -> Change | Choice:
+    if isinstance(now, bool) or not isinstance(now, int | float):
+        return Choice(pointer=pointer, values=(), words=words)
+    value = now * factor
+    if isinstance(now, int):
+        value = max(_SMALLEST_COUNT, round(value))
+    return Change(pointer=pointer, value=as_written(float(f"{value:.6g}")), words=words)
+
+
+def _numeric_mentions(message: Message) -> Sequence[Mention]:
+    """Return the names of numeric fields, in the order of the message."""
+    found = (each for each in find_mentions(message) if each.pointer in _numeric())
+    return sorted(found, key=lambda each: each.start)
+
+
+@cache
+def _numeric() -> frozenset[str]:
+    return frozenset(
+        field.pointer
+        for field in fields()
+        if any({"number", "integer"} & {*types_of(branch)} for branch in branches(field.schema))
+    )
+
+
+@cache
+def _names() -> Mapping[str, str]:
+    quantities = {at: any_of(words) for at, words in WORDS["quantities"].items()}
+    return {**spoken_names(), **quantities}
+
+
+@cache
+def _patterns(named: frozenset[str]) -> tuple[tuple[str, float, re.Pattern[str]], ...]:
+    """Return the patterns of "half the dropout" for the fields that a message names."""
+    names = [*((at, name) for at, name in _names().items() if at in named), *_OTHERS]
+    return tuple(
+        (pointer, factor, re.compile(rf"\b(?:{said}{_BETWEEN}{name}|{name}{_BETWEEN}{said})\b"))
+        for pointer, name in names
+        for factor, said in _FACTORS
+        if pointer != _ROWS or factor < 1
+    )

@@ -1,0 +1,67 @@
+"""Fields that a message only hints at: a part of their name, in a message of which nothing is read.
+
+"The learning a bit slower" has no field's whole name. Its word "learning" is part of the names of
+few fields; ftc asks about the likeliest, and sets nothing.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import cache
+from typing import Final
+
+from ftc.tui.understanding.lexicon import WORDS, any_of
+from ftc.tui.understanding.message import Message, fold
+from ftc.tui.understanding.reading import Choice
+from ftc.tui.understanding.sentences import is_question
+from ftc.tui.understanding.spoken import spoken_names
+
+#: A shorter word is part of too many others.
+_SHORTEST: Final = 6
+#: Words of more fields than these hint at none.
+_MOST_FIELDS: Final = 4
+_WORD: Final = re.compile(r"[a-z]+")
+_MARKS: Final = re.compile(r"\\.|\(\?[:!=<]*|[^a-z]+")
+#: What people do with a field, and common words: no part of a field's name.
+_SHARED: Final = frozenset(
+    word
+    for part in ("acts", "hint", "kept", "more", "mute", "put", "remove", "talk")
+    for words in WORDS[part].values()
+    for said in words
+    for word in _MARKS.sub(" ", fold(said)).split()
+)
+_CHANGES: Final = re.compile(rf"\b{any_of(WORDS['hint'])}(?!\w)")
+
+
+def find_hinted(message: Message, text: str) -> Choice | None:
+    """Return a question about the field whose name the words are nearest to, if one is nearest.
+
+    The words must also ask for a change: "lower", "més lent", "la mitad".
+    """
+    if is_question(text) or not _CHANGES.search(message.folded):
+        return None
+    scores: dict[str, float] = defaultdict(float)
+    first: dict[str, str] = {}
+    for match in _WORD.finditer(message.folded):
+        for pointer in _fields_of().get(match[0], ()):
+            scores[pointer] += 1
+            first.setdefault(pointer, message.words(*match.span()))
+    for pointer in scores:  # of two fields, the one with a reader of its own is usually meant
+        scores[pointer] += 0.5 if pointer in WORDS["quantities"] else 0
+    likeliest = sorted(scores.items(), key=lambda pair: -pair[1])[:2]
+    if not likeliest or (len(likeliest) > 1 and likeliest[0][1] == likeliest[1][1]):
+        return None
+    pointer = likeliest[0][0]
+    return Choice(pointer=pointer, values=(), words=first[pointer])
+
+
+@cache
+def _fields_of() -> Mapping[str, frozenset[str]]:
+    """Return the fields of each long word that few fields have in their names."""
+    found: dict[str, set[str]] = defaultdict(set)
+    names = {at: any_of(words) for at, words in WORDS["quantities"].items()}
+    for pointer, pattern in (*names.items(), *spoken_names().items()):
+        for word in _MARKS.sub(" ", pattern).split():
+            if len(word) >= _SHORTEST and word not in _SHARED:
+                found[word].add(pointer)
+    return {word: frozenset(at) for word, at in found.items() if len(at) <= _MOST_FIELDS}

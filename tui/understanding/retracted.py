@@ -1,0 +1,64 @@
+"""Values that a later part of the message takes back: "seed 1234 ... no wait, leave the seed"."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from ftc.tui.understanding.certainty import REVISED
+from ftc.tui.understanding.lexicon import WORDS, any_of
+from ftc.tui.understanding.message import Message, find_words, fold
+from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.spoken import find_mentions
+
+_COLUMNS: Final = "/data/columns/"
+_KEPT: Final = re.compile(rf"\b{any_of(WORDS['kept'])}(?!\w)")
+_KEPT_BEFORE: Final = re.compile(
+    rf"\b{any_of(WORDS['kept'])}\s+(?:(?:the|el|la|els|les|los|las)\s+)?$"
+)
+_KEPT_IT: Final = re.compile(
+    rf"\b{any_of(WORDS['kept'])}(?:\s+(?:it|that|them|ho|lo|la)|-(?:ho|la|lo|les|los)|l[oa]s?)?"
+    rf"(?:\s+{any_of(WORDS['as_is'])})?\s*(?:[.,;!?]|$)"
+)
+_ENDS: Final = re.compile(rf"\s*(?:$|[.,;:!?]|{any_of(WORDS['as_is'])}\b)")
+_AGAIN: Final = r"[\s,.]*(?:(?:the|la|el)\s+)?(?:columna?\s+)?"
+
+_Said = Sequence[Change | Choice]
+
+
+def drop_retracted(text: str, said: _Said) -> list[Change | Choice]:
+    """Return what was said without what the message takes back further on.
+
+    That is a field that it then leaves as it is, and a column that it then gives another role.
+    """
+    folded = fold(text)
+    left = [*_left_fields(text)] if _KEPT.search(folded) else []
+    kept: list[Change | Choice] = []
+    for each in said:
+        end = find_words(text, each.words) + len(each.words)
+        if any(pointer in (None, each.pointer) and end <= at for pointer, at in left):
+            continue
+        if not (isinstance(each, Change) and _has_other_role(folded, each, end)):
+            kept.append(each)
+    return kept
+
+
+def _left_fields(text: str) -> Iterator[tuple[str | None, int]]:
+    """Yield each field that is left as it is, with its place; None is whatever stands before."""
+    message = Message(text)
+    for mention in find_mentions(message):
+        before = message.folded[: mention.start]
+        if _KEPT_BEFORE.search(before) and _ENDS.match(message.folded, mention.end):
+            yield mention.pointer, message.origin[mention.start][0]
+    for match in _KEPT_IT.finditer(message.folded):
+        place = message.folded[: match.start()]
+        revised = [each.end() for each in REVISED.finditer(place)]
+        if revised and not place[revised[-1] :].strip(" ,.;:"):
+            yield None, message.origin[match.start()][0]
+
+
+def _has_other_role(folded: str, change: Change, end: int) -> bool:
+    """Return whether the text names a column again after words that revise."""
+    if not change.pointer.startswith(_COLUMNS) or not isinstance(change.value, str):
+        return False
+    again = re.compile(rf"{_AGAIN}{re.escape(fold(change.value))}(?!\w)")
+    return any(again.match(folded, match.end()) for match in REVISED.finditer(folded, end))

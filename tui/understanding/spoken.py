@@ -1,0 +1,339 @@
+"""Fields by their names in speech: "pooling mean", "0.7 as the temperature", "no streaming".
+
+`names.json` has the names of each field in three languages, and the words for its values. What a
+value may be follows from the field's schema: a number, one of its words, on or off, a text, a list.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from ftc.spec.admission import admits
+from ftc.spec.expectation import types_of
+from ftc.spec.schema import Field, branches, fields
+from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
+from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.numbers import as_written, read_number
+from ftc.tui.understanding.reading import Change
+
+_SPOKEN: Final[Mapping[str, Any]] = json.loads(
+    (files("ftc.tui.understanding") / "names.json").read_text(encoding="utf-8")
+)
+_LINKS: Final = any_of(WORDS["links"])
+_SAID: Final = rf"(?:\s*(?:=|:|->)\s*|\s+(?:{_LINKS}\s+)*)"
+_LINK: Final = rf"(?:\s*-\s*|\s+(?:{_LINKS}\s+)*)"
+_QUOTES: Final = "\"'\u201c\u201d\u00ab\u00bb`"
+_QUOTED: Final = re.compile(
+    rf"{_SAID}(?:[\"\u201c\u201d](?P<a>[^\"\u201c\u201d]+)[\"\u201c\u201d]|\u00ab(?P<b>[^\u00bb]+)\u00bb"
+    r"|`(?P<c>[^`]+)`|'(?P<d>[^'\n]+)'(?!\w))"
+)
+_NAMED: Final = re.compile(
+    rf"{_SAID}[{_QUOTES}]?(?P<value>[a-z0-9./~][\w.:/@+-]*\w|[a-z0-9])[{_QUOTES}]?"
+    r"(?=\s*(?:$|[.,;!)\n]|\b(?:and|i|y|with|amb|con|on|for|so|to|per|para|en)\b))"
+)
+_NUMBER_AFTER: Final = re.compile(
+    rf"{_SAID}(?P<value>{NUMBER}\s*%?)(?P<unit>\s*(?:days?|dies|dias?)\b)?"
+)
+_NUMBER_BEFORE: Final = re.compile(rf"(?<![\w.,-])(?P<value>{NUMBER}\s*%?){_LINK}$")
+_ON: Final = frozenset({"true", "on", "yes", "si", "activat", "activado", "enabled"})
+_OFF: Final = frozenset({"false", "off", "no", "none", "desactivat", "desactivado", "disabled"})
+_SWITCH: Final = re.compile(rf"{_SAID}(?P<value>{'|'.join(sorted(_ON | _OFF))})(?!\w)")
+_ACTIVATED: Final = re.compile(rf"\b{any_of(WORDS['activate'])}\s+(?:the |el |la )?$")
+_ITEM: Final = r"[`\"'\u201c]?(?:<[^>\s]+>|\[[^\]\s]+\]|[\w./+-]*\w)[`\"'\u201d]?"
+_AND: Final = r"\s*(?:,|\b(?:and|i|y)\b|\+)\s*"
+_ITEMS: Final = re.compile(rf"{_SAID}(?P<value>{_ITEM}(?:(?:{_AND})+{_ITEM})*)")
+_ITEMS_BEFORE: Final = re.compile(rf"(?P<value>{_ITEM}(?:(?:{_AND})+{_ITEM})*){_LINK}$")
+_WORDS_BETWEEN: Final = r"(?:\s+(?!and\b|i\b|y\b|but\b|pero\b)[\w']+){0,6}?"
+_THE: Final = r"the |el |la |els |les |los |las "
+_NEAR: Final = 80
+_LAUNCH: Final = "/launch/"
+_HOURS: Final = "/launch/hours"
+_HOURS_A_DAY: Final = 24
+#: A name that says by itself what it is: with a sign, a digit or a separator.
+_TELLING: Final = re.compile(r"[\d_:/.@<\[-]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mention:
+    """The name of a field in a message."""
+
+    pointer: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """A value with the range of its words, the name included."""
+
+    value: Any
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Spoken:
+    """A field of `names.json`: its kinds of values, and the words for those of a fixed set."""
+
+    field: Field
+    kinds: frozenset[str]
+    vague: bool
+    words: Mapping[str, str]
+
+
+def spoken_names() -> Mapping[str, str]:
+    """Return the pattern of each field's name in three languages, if it means nothing else."""
+    return {pointer: any_of(entry) for pointer, entry in _SPOKEN.items() if not entry.get("vague")}
+
+
+def vague_names() -> frozenset[str]:
+    """Return the fields whose names also mean other things."""
+    return frozenset(pointer for pointer, entry in _SPOKEN.items() if entry.get("vague"))
+
+
+def read_spoken(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
+    """Yield the fields that are named with a value that the schema accepts, the longest name first.
+
+    A text without a sign is taken only for a field that applies to the draft or to the message.
+    """
+    mentions = find_mentions(message)
+    for mention in mentions:
+        spoken = _table().get(mention.pointer)
+        if spoken is None or "\x00" in message.folded[mention.start : mention.end]:
+            continue
+        found = _value(spoken, mention, message, draft, mentions)
+        if found is None or not admits(mention.pointer, found.value):
+            continue
+        words = message.words(found.start, found.end)
+        message.cross_out(found.start, found.end)
+        yield Change(pointer=mention.pointer, value=found.value, words=words)
+
+
+def find_mentions(message: Message) -> Sequence[Mention]:
+    """Return the names of fields in a message, the longest first; none lies inside another."""
+    found = sorted(
+        (
+            Mention(pointer=pointer, start=match.start(), end=match.end())
+            for pointer, pattern in _patterns()
+            for match in pattern.finditer(message.folded)
+        ),
+        key=lambda each: (each.start - each.end, each.start),
+    )
+    kept: list[Mention] = []
+    for each in found:
+        inside = (each.start < other.end and other.start < each.end for other in kept)
+        same = any((each.start, each.end) == (other.start, other.end) for other in kept)
+        if same or not any(inside):
+            kept.append(each)
+    return kept
+
+
+@cache
+def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Return the names of all fields; those of `quantities` have their own reader."""
+    named = [*((at, any_of(words)) for at, words in WORDS["quantities"].items())]
+    named += [(at, any_of(entry)) for at, entry in _SPOKEN.items()]
+    return tuple((at, re.compile(rf"(?<![\w-]){name}(?![\w-])")) for at, name in named)
+
+
+@cache
+def _table() -> Mapping[str, _Spoken]:
+    known = {field.pointer: field for field in fields()}
+    return {pointer: _make(known[pointer], entry) for pointer, entry in _SPOKEN.items()}
+
+
+def _make(field: Field, entry: Mapping[str, Any]) -> _Spoken:
+    kinds = frozenset(kind for branch in branches(field.schema) for kind in types_of(branch))
+    words = {
+        str(choice): str(choice).replace("_", "[ _-]?")
+        for branch in (*branches(field.schema), *_items(field.schema))
+        for choice in branch.get("enum", ())
+    }
+    for value, said in entry.get("values", {}).items():
+        words[value] = f"{words[value]}|{any_of(said)}" if value in words else any_of(said)
+    return _Spoken(field=field, kinds=kinds, vague=bool(entry.get("vague")), words=words)
+
+
+def _items(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for branch in branches(schema):
+        if "items" in branch:
+            yield from branches(branch["items"])
+
+
+def _value(
+    spoken: _Spoken,
+    mention: Mention,
+    message: Message,
+    draft: Mapping[str, Any],
+    mentions: Sequence[Mention],
+) -> _Found | None:
+    """Return the value beside a name, or None."""
+    found = _word(spoken, mention, message)
+    if found is None and spoken.kinds & {"number", "integer"}:
+        found = _number(spoken, mention, message, mentions)
+        if found is not None and not _may_launch(spoken, message, draft):
+            return None
+    if found is None and "array" in spoken.kinds and not spoken.words:
+        found = _list(mention, message)
+    if found is None and "string" in spoken.kinds and not spoken.words:
+        found = _text(spoken, mention, message, draft)
+    if found is not None and message.denied(found.start, found.end):
+        found = None
+    if found is None and "boolean" in spoken.kinds:
+        found = _switch(spoken, mention, message)
+    return found
+
+
+def _may_launch(spoken: _Spoken, message: Message, draft: Mapping[str, Any]) -> bool:
+    """Return whether a number may belong to the launcher: "4 hours" is said of many things."""
+    return not spoken.field.pointer.startswith(_LAUNCH) or _applies(spoken.field, message, draft)
+
+
+def _word(spoken: _Spoken, mention: Mention, message: Message) -> _Found | None:
+    """Return one of the field's own words beside its name: the nearest, after it or before it."""
+    between = "" if spoken.vague else _WORDS_BETWEEN
+    start = max(message.folded.rfind("\x00", 0, mention.start) + 1, mention.start - _NEAR)
+    before = message.folded[start : mention.start]
+    near: list[tuple[int, _Found]] = []
+    for value, said in spoken.words.items():
+        after = _compiled(rf"(?:{_SAID}|{between}\s+)(?P<said>{said})(?!\w)")
+        if match := after.match(message.folded, mention.end):
+            gap = match.start("said") - mention.end
+            near.append((gap, _Found(value=value, start=mention.start, end=match.end())))
+        ahead = _compiled(rf"(?<!\w)(?P<said>{said})(?:{between}{_LINK})$")
+        for match in ahead.finditer(before):
+            place = start + match.start()
+            gap = mention.start - start - match.end("said")
+            near.append((gap, _Found(value=value, start=place, end=mention.end)))
+    if not near:
+        return None
+    found = min(near, key=lambda pair: pair[0])[1]
+    return _joined(spoken, found, message) if "array" in spoken.kinds else _as_kind(spoken, found)
+
+
+def _as_kind(spoken: _Spoken, found: _Found) -> _Found:
+    """Return the value of a switch that is named by its own words."""
+    if found.value in ("true", "false") and "boolean" in spoken.kinds:
+        return replace(found, value=found.value == "true")
+    return found
+
+
+def _joined(spoken: _Spoken, found: _Found, message: Message) -> _Found:
+    """Return the list of a value and of those that "and" joins to it."""
+    values, end = [found.value], found.end
+    for value, said in spoken.words.items():
+        match = _compiled(rf"{_AND}(?:{_THE})?(?:{said})(?!\w)").match(message.folded, end)
+        if match is not None and value not in values:
+            values.append(value)
+            end = match.end()
+    return replace(found, value=values, end=end)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+def _number(
+    spoken: _Spoken, mention: Mention, message: Message, mentions: Sequence[Mention]
+) -> _Found | None:
+    """Return the number after a name, or before it unless it belongs to another name."""
+    ahead = _ahead(mention, message, mentions)
+    match = _NUMBER_AFTER.match(message.folded, mention.end)
+    if match and not (ahead and message.folded[mention.end : match.start("value")].isspace()):
+        value = _amount(match["value"])
+        if value is not None and match["unit"] and spoken.field.pointer == _HOURS:
+            return _Found(value=value * _HOURS_A_DAY, start=mention.start, end=match.end())
+        if value is not None:
+            return _Found(value=value, start=mention.start, end=match.end("value"))
+    if ahead is None or (spoken.vague and not spoken.field.pointer.startswith(_LAUNCH)):
+        return None
+    value = _amount(ahead["value"])
+    return None if value is None else _Found(value=value, start=ahead.start(), end=mention.end)
+
+
+def _ahead(mention: Mention, message: Message, mentions: Sequence[Mention]) -> re.Match[str] | None:
+    """Return the number before a name, unless it is the value of the name before it."""
+    match = _NUMBER_BEFORE.search(message.folded[: mention.start])
+    if match is None:
+        return None
+    for other in mentions:
+        between = message.folded[other.end : match.start()]
+        if other.end <= match.start() and re.fullmatch(_SAID, between):
+            return None
+    return match
+
+
+def _amount(text: str) -> int | float | None:
+    text = text.strip()
+    number = read_number(text.rstrip("% "), kilo=1000)
+    if number is None:
+        return None
+    return as_written(round(number / 100, 8) if text.endswith("%") else number)
+
+
+def _list(mention: Mention, message: Message) -> _Found | None:
+    """Return the items after a name: each tells by a sign in it that it is no ordinary word."""
+    match = _ITEMS.match(message.folded, mention.end)
+    place = match.span("value") if match else (0, 0)
+    items = _told(message, *place)
+    if match is not None and items:
+        return _Found(value=items, start=mention.start, end=match.end())
+    before = _ITEMS_BEFORE.search(message.folded[: mention.start])
+    if before is not None and (items := _told(message, *before.span("value"))):
+        return _Found(value=items, start=before.start(), end=mention.end)
+    return None
+
+
+def _told(message: Message, start: int, end: int) -> list[str]:
+    written = [
+        each.strip(f"{_QUOTES} ") for each in re.split(_AND, message.words(start, end)) if each
+    ]
+    items = [each for each in written if each]
+    return items if items and all(map(_TELLING.search, items)) else []
+
+
+def _text(
+    spoken: _Spoken, mention: Mention, message: Message, draft: Mapping[str, Any]
+) -> _Found | None:
+    """Return the text after a name: in quotes, or one word that is no ordinary speech."""
+    if match := _QUOTED.match(message.folded, mention.end):
+        group = next(name for name in "abcd" if match[name] is not None)
+        start, end = match.span(group)
+        written = message.written[message.origin[start][0] : message.origin[end - 1][1]]
+        return _Found(value=written, start=mention.start, end=match.end())
+    match = _NAMED.match(message.folded, mention.end)
+    if match is None:
+        return None
+    written = message.words(*match.span("value")).strip(_QUOTES)
+    signed = re.search(rf"[=:{_QUOTES}]", message.folded[mention.end : match.start("value")])
+    if not (signed or _TELLING.search(written) or _applies(spoken.field, message, draft)):
+        return None
+    return _Found(value=written, start=mention.start, end=match.end())
+
+
+def _switch(spoken: _Spoken, mention: Mention, message: Message) -> _Found | None:
+    """Return whether a field is switched on or off; its name alone switches it on."""
+    if match := _SWITCH.match(message.folded, mention.end):
+        return _Found(value=match["value"] in _ON, start=mention.start, end=match.end())
+    place = {"start": mention.start, "end": mention.end}
+    if message.denied(mention.start, mention.end):
+        return _Found(value=False, **place)
+    if spoken.vague and not _ACTIVATED.search(message.folded[: mention.start]):
+        return None
+    return _Found(value=True, **place)
+
+
+def _applies(field: Field, message: Message, draft: Mapping[str, Any]) -> bool:
+    """Return whether the draft or the message has a value that the field depends on."""
+    for pointer, values in field.schema.get("x-when", {}).items():
+        section, key = pointer[1:].split("/")
+        said = any(re.search(rf"\b{value}\b", message.written.lower()) for value in values)
+        inner = draft.get(section)
+        if not said and not (isinstance(inner, Mapping) and inner.get(key) in values):
+            return False
+    return "x-when" in field.schema
