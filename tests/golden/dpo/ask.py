@@ -30,7 +30,7 @@ for stage in ("prepare", "train", "merge", "quantize"):
     run.check_current(stage)
 run.check_outputs(path)
 
-from runtime import gguf_file  # noqa: E402 - imports llama.cpp, which is slow
+from runtime import gguf_file  # noqa: E402 - slow imports
 from runtime.gguf_prompt import tokenize  # noqa: E402
 
 messages = [{"role": "user", "content": args.question.strip()}]

@@ -48,9 +48,8 @@ SCHEDULE = "cosine"  # the default of `training.schedule`
 WARMUP_STEPS = 1  # 3 % of 6 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
-# 1 evaluation: more, each with its checkpoint, would take over 25 % of the time of training
-EVAL_STEPS = 6
-SAVE_STEPS = 6  # a checkpoint at each evaluation, so that the best one is kept
+EVAL_STEPS = 5  # 2 evaluations in 6 steps: a few steps change the model little
+SAVE_STEPS = 5  # a checkpoint at each evaluation, so that the best one is kept
 KEEP_CHECKPOINTS = 2  # the default of `training.keep_checkpoints`
 SEED = 42  # the default of `training.seed`
 PLANNED_BYTES = 16327843738  # the plan's peak of one process, in the phase: layer backward

@@ -131,8 +131,9 @@ model = relevance.load(
 )
 tokenizer = model.tokenizer
 drawing = {"seed": SEED, "wrong_texts": WRONG_TEXTS}
-drawn = candidates.draw_pairs(run, validation_rows[:], others=train_rows["positive"], **drawing)
-validation_rows = Dataset.from_dict(drawn)
+validation_rows = Dataset.from_dict(
+    candidates.draw_pairs(run, validation_rows[:], others=train_rows["positive"], **drawing)
+)
 train_rows = Dataset.from_dict(candidates.draw_pairs(run, train_rows[:], **drawing))
 
 # -----------------------------------------------------------------------------
