@@ -12,8 +12,8 @@ from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.resolve.content_facts import Contents
 from ftc.compiler.resolve.image_facts import Pictures, VisionFacts
 from ftc.compiler.resolve.regression_facts import RegressionFile
+from ftc.compiler.resolve.reward_facts import RewardFacts
 from ftc.compiler.resolve.template_facts import OllamaFacts, ReasoningFacts, Unwritten
-from ftc.compiler.resolve.tool_facts import ToolFacts
 from ftc.runtime.round_trip import RoundTrip
 from ftc.spec.finding import Finding
 from ftc.spec.sections import FileFormat, Form
@@ -265,52 +265,6 @@ class Feedback:
 
     desirable_rows: int
     undesirable_rows: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RewardFunction:
-    """A reward function in a user's file, and the arguments that it needs.
-
-    `takes_others` says whether it has a `**kwargs`, `by_name` that all can be given by their names.
-    """
-
-    name: str
-    needs: tuple[str, ...]
-    takes_others: bool
-    by_name: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RewardFault:
-    """Why a reward cannot be computed: `place` is its number in the spec's list, from 0.
-
-    `key` and `values` are those of a sentence of `spec/messages`.
-    """
-
-    place: int
-    key: str
-    values: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RewardFacts:
-    """What the rewards give for the data's own answers; `rows` of them were tried.
-
-    `numbered_rows` hold a number; `matched_rows` has an entry for each regular expression, in the
-    order of the spec; `valid_rows` are JSON of the schema, None without one. `always_matched` and
-    `empty_matched` say, in the same order, whether one matches any text, and the empty one.
-    `tools` may be called in the answers; None without a file of them.
-    """
-
-    rows: int
-    numbered_rows: int
-    matched_rows: tuple[int, ...] = ()
-    always_matched: tuple[bool, ...] = ()
-    empty_matched: tuple[bool, ...] = ()
-    valid_rows: int | None = None
-    functions: tuple[RewardFunction, ...] = ()
-    faults: tuple[RewardFault, ...] = ()
-    tools: ToolFacts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

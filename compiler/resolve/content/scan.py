@@ -93,6 +93,10 @@ class Scan:
         if len(rows) < MARKED_ROWS:
             rows.append(self.rows)
 
+    def review(self) -> dict[str, tuple[int, ...]]:
+        """Return the numbers that were kept, by reason."""
+        return {reason: tuple(rows) for reason, rows in self.marked.items()}
+
     @property
     def malformed(self) -> int:
         """Count the rows that are not valid examples, without blank rows."""
@@ -108,8 +112,7 @@ def look_into(
     numbers = scan.numbers[::step]
     secrets = find_secrets(examples)
     personal, personal_looked = find_personal(examples)
-    review = {reason: tuple(rows) for reason, rows in scan.marked.items()}
-    review |= {
+    review = scan.review() | {
         kind: tuple(sorted(numbers[place] for place in places)[:MARKED_ROWS])
         for kind, places in (*secrets.items(), *personal.items())
     }

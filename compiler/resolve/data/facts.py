@@ -219,8 +219,7 @@ def _read(
     if isinstance(whole, Unknown):
         return whole
     columns, parts = _open(whole)
-    rows = chain.from_iterable(parts)
-    forms = OBJECTIVES[spec.objective.type].forms
+    rows, forms = chain.from_iterable(parts), OBJECTIVES[spec.objective.type].forms
     roles = assign_roles(columns, named=source.columns, form=source.form, forms=forms)
     if isinstance(roles, Unassigned):
         if not columns:
@@ -248,8 +247,7 @@ def _read(
         twins = pool.submit(find_twins, *leave_out_images(scan.examples, scan.numbers))
         lengths = measure(scan) if scan.kept else None
     if not scan.examples and scan.duplicates:  # of an earlier source's rows
-        review = {reason: tuple(numbers) for reason, numbers in scan.marked.items()}
-        lengths = _NO_LENGTHS, None, None, Contents(review=review), (None, ())
+        lengths = _NO_LENGTHS, None, None, Contents(review=scan.review()), (None, ())
     if lengths is None:
         return Unknown(finding=data_faults.unusable(source, scan))
     return _Report(
