@@ -23,7 +23,7 @@ from typing import Final, Literal
 
 from benchmarks.tape import replay
 from ftc.compiler.knowledge.architecture import Shape, count_adapter_parameters
-from ftc.compiler.knowledge.models import all_models
+from ftc.compiler.knowledge.models import KINDS, all_models
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.peak import bound_bytes, scattered_bytes
 from ftc.compiler.plan.memory.phases import phases
@@ -63,7 +63,8 @@ class Replay:
 
 def planned_jobs(method: Method, *, every: int = EVERY) -> Iterator[Job]:
     """Yield runs of a method on one GPU, in bf16."""
-    shapes = [model.shape for model in all_models() if model.shape and model.shape.linear_shapes]
+    causal = [model.shape for model in all_models() if model.kind in KINDS["tokens"]]
+    shapes = [shape for shape in causal if shape.linear_shapes]
     options = product(shapes[::every], (True, False), (1, 8), (512, 2048))
     for shape, checkpointing, micro, length in options:
         yield make_job(method, shape, checkpointing=checkpointing, micro=micro, length=length)

@@ -62,6 +62,7 @@ def test_the_trainer_takes_the_settings(built: Mapping[str, Any], name: str) -> 
     micro_batch, accumulation = values["micro_batch"], values["accumulation"]
     if "pooling" in values:  # the loss divides a step's rows into passes
         micro_batch, accumulation = micro_batch * accumulation, 1
+    micro_batch *= 1 + values.get("wrong_texts", 0)  # each row is a right pair and its wrong ones
 
     assert settings["micro_batch"] == micro_batch
     assert settings["accumulation"] == accumulation

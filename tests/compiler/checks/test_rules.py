@@ -169,10 +169,10 @@ def test_a_fix_leads_to_silence(build: Build, code: str, case: Mapping[str, Any]
 
 
 # What decides which model comes out; the rest is how fast, in how much memory, and for how long
-# what is kept.
+# what is kept. How often a run is evaluated follows from the time that it takes.
 OF_TRAINING = (
     "precision", "global_batch", "train_rows", "validation_rows",
-    "test_rows", "epochs", "total_steps", "eval_steps", "patience", "learning_rate", "schedule",
+    "test_rows", "epochs", "total_steps", "patience", "learning_rate", "schedule",
     "warmup_steps", "weight_decay", "max_grad_norm", "metric", "seed", "lora_rank", "lora_alpha",
     "lora_dropout", "lora_targets", "quantization", "double_quantization",
 )  # fmt: skip
