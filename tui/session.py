@@ -31,6 +31,7 @@ from ftc.tui.request_handlers import handle, save_at
 from ftc.tui.spoken import find_spoken
 from ftc.tui.topic_answers import answer_question
 from ftc.tui.topics import find_topic
+from ftc.tui.understanding.hinted import find_wished
 from ftc.tui.understanding.model_wishes import meets
 from ftc.tui.understanding.quantities import takes_by_order
 from ftc.tui.understanding.reader import WORDS_ALONE, read
@@ -49,6 +50,8 @@ from ftc.tui.unused import name_unused
 from ftc.tui.voice import Language, Voice
 
 _MOST_KEYS: Final = 40
+#: The longest text in which words may hint at a field.
+_LONGEST_WISH: Final = 600
 _FILE: Final = re.compile(r"[^\s\"'`,;:()]+\.(?:csv|jsonl|json)\b")
 
 
@@ -156,6 +159,9 @@ class Session(Conversation):
                 return self._take(reading, text, sure=understander.sure)
             if understander.sure and (aside := self._aside(text)) is not None:
                 return aside
+        if (near := self._wished(text)) is not None:
+            self.reading = Reading(choices=(near,))
+            return self._ask_choice(near)
         excuses = [each.excuse for each in self.understanders if isinstance(each, ModelReader)]
         told = [self.line(excuse) for excuse in excuses if excuse]
         return [*told, self.line("not_understood", text=text), *self.ask()]
@@ -173,14 +179,21 @@ class Session(Conversation):
         if answer is not None:
             return answer
         near = ask_near(text) or ask_suggested(text, self._asked_field())
+        found = find_goal(text)
+        if near is None and found is not None and self.situation.plan is not None:
+            near = self._wished(text)
         if near is not None:
             self.reading = Reading(choices=(near,))
             return self._ask_choice(near)
-        found = find_goal(text)
         if found is None:
             return None
         self.reading = Reading(used=(found[1],))
         return settle_goal(self, found[0])
+
+    def _wished(self, text: str) -> Choice | None:
+        """Return the question that plain words hint at, once a model or data is named."""
+        begun = self.draft.has("/model/id") or self.draft.has("/data/source")
+        return find_wished(text[:_LONGEST_WISH]) if begun else None
 
     def _take(self, reading: Reading, text: str, *, sure: bool) -> list[Line]:
         if reading.request is not None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from ftc.tui.understanding.hinted import find_wished
 from ftc.tui.understanding.reader import read
 
 DRAFT = {"model": {"id": "Qwen/Qwen2.5-7B-Instruct"}, "data": {"source": "tickets.csv"}}
@@ -105,3 +106,23 @@ def test_the_list_of_types_is_changed(text: str, types: list[str] | None) -> Non
     """Types are added to those of the draft, or removed from them."""
     found = read(text, {**DRAFT, "export": {"types": ["Q4_K_M"]}}).changes
     assert {each.pointer: each.value for each in found}.get("/export/types") == types
+
+
+@pytest.mark.parametrize(
+    ("text", "pointer"),
+    [
+        ("the fraud ones are super rare", "/objective/class_weights"),
+        ("un fichero m\u00e1s ligero, por favor", "/export/types"),
+        ("que vagi mica en mica", "/training/learning_rate"),
+        ("mejor que cambie poquito a poco", "/training/learning_rate"),
+    ],
+)
+def test_a_plain_wish_hints_at_a_field(text: str, pointer: str) -> None:
+    """It names no field: nothing is read, and the field is asked about."""
+    reading = read(text, DRAFT)
+    found = find_wished(text)
+    assert reading.changes == ()
+    assert found is not None
+    assert found.pointer == pointer
+    assert found.values == ()
+    assert find_wished("the weather is nice") is None

@@ -1,14 +1,17 @@
-"""Fields that a message only hints at: a part of their name, in a message of which nothing is read.
+"""Fields that a message only hints at, where nothing of it is read: ftc asks, and sets nothing.
 
-"The learning a bit slower" has no field's whole name. Its word "learning" is part of the names of
-few fields; ftc asks about the likeliest, and sets nothing.
+"The fraud rows are rare" names no field: `hints.json` has what people say of a field without its
+name. "The learning a bit slower" has no field's whole name. Its word "learning" is part of the
+names of few fields; the likeliest is meant.
 """
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
-from typing import Final
+from importlib.resources import files
+from typing import Any, Final
 
 from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
@@ -31,6 +34,38 @@ _SHARED: Final = frozenset(
     for word in _MARKS.sub(" ", fold(said)).split()
 )
 _CHANGES: Final = re.compile(rf"\b{any_of(WORDS['hint'])}(?!\w)")
+
+_HINTS: Final[Mapping[str, Any]] = json.loads(
+    (files("ftc.tui.understanding") / "hints.json").read_text(encoding="utf-8")
+)
+
+
+def find_wished(text: str) -> Choice | None:
+    """Return a question about the field of which the message says most without its name."""
+    if is_question(text):
+        return None
+    message = Message(text)
+    found = {
+        pointer: [match.span() for match in pattern.finditer(message.folded)]
+        for pointer, pattern in _hints()
+    }
+    said = {
+        pointer: sum(end - start for start, end in spans)
+        for pointer, spans in found.items()
+        if spans
+    }
+    if not said:
+        return None
+    pointer = max(said, key=lambda each: said[each])
+    return Choice(pointer=pointer, values=(), words=message.words(*found[pointer][0]))
+
+
+@cache
+def _hints() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple(
+        (pointer, re.compile(rf"(?<![\w-]){any_of(words)}(?!\w)"))
+        for pointer, words in _HINTS.items()
+    )
 
 
 def find_hinted(message: Message, text: str) -> Choice | None:
