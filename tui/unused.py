@@ -44,10 +44,15 @@ def name_unused(reading: Reading, changes: Sequence[Change], text: str) -> tuple
     for start, end in find_unused(reading, changes, text):
         part = text[start:end]
         words = [match.span() for match in _WORD.finditer(part)]
-        telling = [span for span in words if fold(part[slice(*span)]).strip(".'") not in _MUTE]
+        telling = [span for span in words if is_telling(part[slice(*span)])]
         if telling:
             parts.append(part[telling[0][0] : telling[-1][1]])
     return tuple(parts)
+
+
+def is_telling(word: str) -> bool:
+    """Return whether a word says more than an article, a courtesy or a verb such as "use"."""
+    return fold(word).strip(".'") not in _MUTE
 
 
 def find_places(text: str, words: str) -> list[Span]:

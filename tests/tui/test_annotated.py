@@ -18,6 +18,7 @@ from ftc.tui.draft import Draft, read_draft
 from ftc.tui.exchange import describe
 from ftc.tui.session import Session
 from ftc.tui.situation import Observer
+from ftc.tui.unused import is_telling
 from ftc.tui.voice import Voice
 from tests.end_to_end.process import QUICKSTART
 
@@ -71,15 +72,16 @@ def judge(entry: Mapping[str, Any], before: Draft, record: Mapping[str, Any]) ->
 
 
 def silent_words(text: str, record: Mapping[str, Any]) -> list[str]:
-    """Return the words of a change that stand in no part of the record."""
+    """Return the telling words of a change that stand in no part of the record."""
     if record["intent"] not in ("change", "unknown"):
         return []
     told = [*record["applied"], *record["asked"]]
     spans = [*record["unused"], *(span for each in told for span in each["words"])]
     return [
         match[0]
-        for match in re.finditer(r"\w+", text)
-        if not any(start < match.end() and match.start() < end for start, end in spans)
+        for match in re.finditer(r"[^\s,;:!?()\"¿¡«»]+", text)
+        if is_telling(match[0])
+        and not any(start < match.end() and match.start() < end for start, end in spans)
     ]
 
 
