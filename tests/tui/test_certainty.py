@@ -126,3 +126,18 @@ def test_a_plain_wish_hints_at_a_field(text: str, pointer: str) -> None:
     assert found.pointer == pointer
     assert found.values == ()
     assert find_wished("the weather is nice") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "sets"),
+    [
+        ("the small model that can chat", {}),
+        ("my rows are chats", {"/data/form": "chat"}),
+        ("rank 8 is the sweet spot", {"/method/rank": 8}),
+        ("kl 0.02", {"/objective/beta": 0.02}),
+        ("max kl divergence 0.1", {"/export/verify/max_divergence": 0.1}),
+    ],
+)
+def test_a_word_is_read_with_its_neighbours(text: str, sets: dict[str, Any]) -> None:
+    """A word that names a field or a value elsewhere sets nothing beside other words."""
+    assert {each.pointer: each.value for each in read(text, DRAFT).changes} == sets
