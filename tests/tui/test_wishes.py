@@ -151,10 +151,15 @@ def test_a_goal_beside_a_file_counts(folder: Path) -> None:
         ("I want to teach it my style", "en"),
         ("llama 3.1 8b qlora 2x3090", None),
         ("que no sea china", None),
+        ("Hola, tengo un fichero de tickets y busco un modelo en un portátil", "es"),
+        ("no cal que avaluïs res", "ca"),
+        ("fes servir gsm8k_train.jsonl i un Qwen3 de 8B en dues 3090", "ca"),
+        ("pon el learning rate a la mitad y no toques los epochs", "es"),
+        ("train_rows.jsonl", None),
     ],
 )
 def test_the_language_of_a_message(text: str, language: str | None) -> None:
-    """Two words of one language alone tell it."""
+    """Two function words or spellings of one language tell it; terms in English do not."""
     assert find_spoken(text) == language
 
 
