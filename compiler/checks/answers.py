@@ -1,17 +1,55 @@
-"""The rules about what kind of answers rows have (FTC296 to FTC298)."""
+"""The rules about what kind of answers rows have (FTC295 to FTC298)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.resolve.facts import DataFacts
 from ftc.compiler.resolve.rows.roles import are_swapped
+from ftc.spec.sources import list_sources
 
 _FEWEST_ROWS = 20
 _REFUSED_SHARE = 0.5
 _ASKING_SHARE = 0.6
 _ASKED_SHARE = 0.1
+
+
+@rule("FTC295", "needed-column-left-out", "warning", reads=("data",), fix_safety="unsafe")
+def needed_column_left_out(case: Case) -> Iterator[Problem]:
+    """What it is: Training leaves out a column that the answers of its rows rest on.
+
+    Why it matters: An answer from a passage cannot be learned without the passage: the model learns
+    to make facts up. The words of the answers are in this column and not in that of another row, or
+    its name says so. Without a column of verdicts, answers that were judged bad are learned too.
+
+    Example: {"data": {"source": "passages-questions-answers.jsonl",
+     "columns": {"prompt": "question", "completion": "answer"}}}
+
+    Use instead: {"data": {"source": "passages-questions-answers.jsonl",
+     "columns": {"instruction": "question", "input": "context", "output": "answer"}}}
+    """
+    about = OBJECTIVES[case.spec.objective.type]
+    if about.rewards or about.head != "tokens":
+        return
+    parts = zip(list_sources(case.spec.data), case.data.sources or (case.data,), strict=False)
+    for source, data in parts:
+        for column, rows in data.contents.needed_columns.items():
+            if column == source.columns.input:
+                continue
+            fix = () if data is not case.data else read_before(data, column)
+            yield problem(
+                source.at("source"),
+                help="" if fix else "other",
+                fix=fix,
+                column=column,
+                rows=rows,
+                prompt=data.prompt or "",
+                completion=data.completion or "",
+            )
+        for column, rows in data.contents.bad_rows.items():
+            yield problem(source.at("source"), message="bad", help="bad", column=column, rows=rows)
 
 
 @rule("FTC296", "answers-that-refuse", "warning", reads=("data",))
@@ -80,6 +118,14 @@ def prompt_and_answer_swapped(case: Case) -> Iterator[Problem]:
         asked=data.contents.asking_prompts,
         rows=data.contents.looked_rows,
     )
+
+
+def read_before(data: DataFacts, column: str) -> tuple[dict[str, object], ...]:
+    """Return the fix that puts a column behind the question, where that has a column alone."""
+    if data.form != "prompt_completion" or data.prompt is None or data.images is not None:
+        return ()
+    columns = {"instruction": data.prompt, "input": column, "output": data.completion}
+    return (dict(put("/data/columns", columns)),)
 
 
 def swap_columns(data: DataFacts) -> tuple[dict[str, object], ...]:

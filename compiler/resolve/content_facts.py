@@ -71,7 +71,9 @@ class Contents:
     kind. `numbered_rows` have an answer that ends with its number, `refused_rows` one that begins
     by declining; prompts and answers that end with a question mark are `asking_prompts` and
     `asking_answers`. `reasoned_rows` have reasoning before an answer. `unseen_images` are columns
-    without a role, each with its rows that hold an image; these are of all rows.
+    without a role, each with its rows that hold an image; these are of all rows. `needed_columns`
+    are those without a role that answers rest on, and `bad_rows` counts by column the rows that
+    one of verdicts calls bad; both are of the first rows.
 
     `review` has the numbers of a few rows to look at, counted from 1, by reason: a fault or damage
     of the row, a kind of what it holds, or its length. Of a mixture each source has its own.
@@ -96,4 +98,6 @@ class Contents:
     asking_answers: int = 0
     reasoned_rows: int = 0
     unseen_images: Mapping[str, int] = field(default_factory=dict)
+    needed_columns: Mapping[str, int] = field(default_factory=dict)
+    bad_rows: Mapping[str, int] = field(default_factory=dict)
     review: Mapping[str, tuple[int, ...]] = field(default_factory=dict)

@@ -236,6 +236,7 @@ NO_COLUMN: Final = _page(
 NO_ROLES: Final = _page(
     "FTC206",
     "unrecognised-columns",
+    fix_safety="unsafe",
     what="The columns do not show which is the prompt, the answer, the conversation or the text.",
     why="A wrong guess would teach the model the wrong thing.",
     example='{"data": "export.csv"}',

@@ -46,7 +46,10 @@ _NUMBERS: Final = (
     "numbered_rows", "refused_rows", "asking_prompts", "asking_answers",
     "reasoned_rows",
 )  # fmt: skip
-_COUNTS: Final = ("missing_answers", "missing_prompts", "secrets", "personal", "unseen_images")
+_COUNTS: Final = (
+    "missing_answers", "missing_prompts", "secrets", "personal", "unseen_images",
+    "needed_columns", "bad_rows",
+)  # fmt: skip
 #: Examples kept of a large file, drawn with a fixed seed.
 SAMPLE_ROWS: Final = 20_000
 #: Rows whose numbers are kept for each reason to look at them.

@@ -10,10 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from ftc.compiler.knowledge.default_systems import default_system
-from ftc.compiler.knowledge.models import find_model
-from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts, gives_relevance
-from ftc.compiler.knowledge.tokenizers import chars_per_token
+from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
 from ftc.compiler.resolve.content.answer_kinds import (
     MOST_CLASSES,
     MOST_LABELS,
@@ -35,7 +32,6 @@ from ftc.compiler.resolve.content_facts import Contents
 from ftc.compiler.resolve.data import findings as data_faults
 from ftc.compiler.resolve.data.files import DataFiles, find_data_files
 from ftc.compiler.resolve.data.images import (
-    ImageCount,
     Seeing,
     describe_pictures,
     find_seeing,
@@ -49,17 +45,13 @@ from ftc.compiler.resolve.data.lengths import (
     Count,
     Pair,
     count_answers,
-    count_lengths,
-    count_longest,
-    count_scored,
-    estimate_lengths,
-    estimate_longest,
-    estimate_scored,
     find_refusal,
     summarise,
 )
 from ftc.compiler.resolve.data.mixture import find_mixed_forms, mix_facts
 from ftc.compiler.resolve.data.stream import count_rows
+from ftc.compiler.resolve.data.token_counts import choose_count
+from ftc.compiler.resolve.data.unread_columns import UnreadColumns
 from ftc.compiler.resolve.data.unseen_images import UnseenImages
 from ftc.compiler.resolve.facts import (
     DataFacts,
@@ -73,14 +65,13 @@ from ftc.compiler.resolve.facts import (
     Unknown,
 )
 from ftc.compiler.resolve.image_facts import Pictures
-from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
 from ftc.compiler.resolve.regression import look_at_files
 from ftc.compiler.resolve.rows.example import Example
+from ftc.compiler.resolve.rows.guess import guess_columns
 from ftc.compiler.resolve.rows.reader import Row, UnreadableError, find_other_kind, read_table
 from ftc.compiler.resolve.rows.roles import Roles, Unassigned, assign_roles
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
 from ftc.compiler.resolve.tokenizer.facts import reload_tokenizer
-from ftc.runtime.image_tokens import Rule
 from ftc.runtime.round_trip import RoundTrip
 from ftc.spec.finding import Finding
 from ftc.spec.salvage import known_or_none
@@ -89,10 +80,6 @@ from ftc.spec.sources import WholeSource, is_mixture, limit_rows, list_sources
 
 #: Above this size the lengths of a sample stand for all.
 LARGE_BYTES: Final = 64 * 1024 * 1024
-#: Share of letters beyond ASCII from which text is not taken for English.
-_FOREIGN_SHARE: Final = 0.01
-
-
 #: The lengths of a source whose rows are all copies of another source's.
 _NO_LENGTHS: Final = Lengths(
     estimate=False,
@@ -224,18 +211,21 @@ def _read(
     if isinstance(roles, Unassigned):
         if not columns:
             return Unknown(finding=data_faults.empty(source, found.format, sum(1 for _ in rows)))
-        return Unknown(finding=data_faults.unassigned(source, roles, columns, spec.objective.type))
+        guess = guess_columns(columns, rows)
+        fault = data_faults.unassigned(source, roles, columns, spec.objective.type, guess)
+        return Unknown(finding=fault)
     if twice := [column for column in roles.columns() if columns.count(column) > 1]:
         return Unknown(finding=data_faults.ambiguous(source, twice[0]))
     if seeing is None and source.columns.images is None:
         roles = replace(roles, images=None)  # a column that this model has no use for
     unassigned = [name for name in columns if name not in roles.columns()]
     unseen = UnseenImages(columns=unassigned, folder=found.paths[0].parent)
+    unread = UnreadColumns(columns=unassigned, roles=roles)
     if seeing is not None and found.format == "parquet":
         rows = chain.from_iterable(store_rows(part, roles, file=n) for n, part in enumerate(parts))
     large = sum(file.size_bytes for file in whole) > LARGE_BYTES
     scan = scan_rows(
-        unseen.watch(rows),
+        unread.watch(unseen.watch(rows)),
         roles,
         spec.data.cleaning,
         sample=large,
@@ -260,7 +250,12 @@ def _read(
         lengths=lengths[0],
         preferences=lengths[1],
         round_trip=lengths[2],
-        contents=replace(lengths[3], unseen_images=dict(sorted(unseen.rows.items()))),
+        contents=replace(
+            lengths[3],
+            unseen_images=dict(sorted(unseen.rows.items())),
+            needed_columns=unread.find_needed(),
+            bad_rows=unread.find_bad(),
+        ),
         twins=twins.result(),
         pictures=lengths[4][0],
         limited_lengths=lengths[4][1],
@@ -316,7 +311,7 @@ def _measure(
     if loaded is not None:
         offered = tuple(map(json.loads, schemas))
         loaded = replace(loaded, reads_parts=rule is not None, offered=offered)
-    count = _choose_count(spec, scan, known=known, loaded=loaded, rule=rule, schemas=schemas)
+    count = choose_count(spec, scan, known=known, loaded=loaded, rule=rule, schemas=schemas)
     if loaded is None:
         looked_up = known_or_none(lambda: look_up_markers(spec.model.id, spec.model.new_tokens))
         markers = looked_up or KnownMarkers()
@@ -368,37 +363,6 @@ def _find_unlike(
     }
 
 
-def _choose_count(
-    spec: Spec,
-    scan: Scan,
-    *,
-    known: TokenizerFacts | None,
-    loaded: LoadedTokenizer | None,
-    rule: Rule | None,
-    schemas: Sequence[str],
-) -> Count:
-    """Return what counts or estimates the tokens of rows, for the objective of the spec."""
-    system, joined = spec.data.system, gives_relevance(spec.objective.type)
-    if loaded is not None and known is not None:
-        if _classifies(spec):
-            return partial(count_scored, tokenizer=loaded)
-        if compares_texts(spec.objective.type):
-            return partial(count_longest, tokenizer=loaded, joined=joined)
-        system = None if known.accepts_system is False else system
-        return partial(count_lengths, tokenizer=loaded, system=system, rule=rule)
-    ratio = _ratio(scan, known)
-    if _classifies(spec):
-        return partial(estimate_scored, chars_per_token=ratio)
-    if compares_texts(spec.objective.type):
-        return partial(estimate_longest, chars_per_token=ratio, joined=joined)
-    system = system or known_or_none(lambda: _template_system(spec))
-    system = "\n".join([*filter(None, [system]), *schemas]) or None
-    count = partial(estimate_lengths, chars_per_token=ratio, system=system)
-    if rule is None:
-        return count
-    return partial(count, count_images=ImageCount(rule=rule, tokenizer=None).of)
-
-
 def _record(
     count: Count, pairs: list[Pair | None], examples: Sequence[Example]
 ) -> Iterator[Pair | None]:
@@ -406,24 +370,6 @@ def _record(
     for pair in count(examples):
         pairs.append(pair)
         yield pair
-
-
-def _template_system(spec: Spec) -> str | None:
-    """Return what the chat template of a known tuned model writes where a row has no system."""
-    entry = find_model(spec.model.id)
-    own = spec.model.chat_template is not None
-    return None if own or entry is None or entry.kind == "base" else default_system(entry.id)
-
-
-def _ratio(scan: Scan, tokenizer: TokenizerFacts | None) -> float:
-    """Return characters per token, lower for text with many letters beyond ASCII."""
-    texts = [text for example in scan.examples[:1000] for _, text in example.turns]
-    total = sum(map(len, texts))
-    ascii_only = sum(len(text.encode("ascii", "ignore")) for text in texts)
-    english = total - ascii_only <= _FOREIGN_SHARE * total
-    family = tokenizer.family if tokenizer is not None else ""
-    ratio = chars_per_token(family, english=english)
-    return min(ratio, tokenizer.chars_per_token) if tokenizer is not None else ratio
 
 
 def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:

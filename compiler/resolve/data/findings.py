@@ -6,14 +6,15 @@ from dataclasses import fields
 from difflib import SequenceMatcher
 from typing import Final
 
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.content.scan import Scan
 from ftc.compiler.resolve.local_paths import LfsPointer
 from ftc.compiler.resolve.rows.reader import PACKED, FileKind
-from ftc.compiler.resolve.rows.roles import Unassigned
+from ftc.compiler.resolve.rows.roles import Unassigned, assign_roles
 from ftc.spec.finding import Finding
 from ftc.spec.message import Message, reason_of
-from ftc.spec.sections import Columns, FileFormat
+from ftc.spec.sections import Columns, FileFormat, ObjectiveType
 from ftc.spec.sources import WholeSource
 
 _MOST_REASONS: Final = 3
@@ -34,38 +35,73 @@ def no_reader(source: WholeSource, error: ImportError | None = None) -> Finding:
 
 
 def unassigned(
-    source: WholeSource, why: Unassigned, columns: Sequence[str], objective: str
+    source: WholeSource,
+    why: Unassigned,
+    columns: Sequence[str],
+    objective: ObjectiveType,
+    guess: tuple[str, str] | None,
 ) -> Finding:
-    """Say which column is missing, or that nothing shows which column is what."""
+    """Say which column is missing, or that nothing shows which column is what.
+
+    `guess` names the columns that seem to hold prompts and answers.
+    """
     listed = tuple(columns[:20])
     if why.problem == "missing":
-        named = {role: getattr(source.columns, role) for role in _ROLES}
-        near = _find_near(
-            {role: named[role] for role in why.roles},
-            [column for column in columns if column not in named.values()],
-        )
-        return explanations.NO_COLUMN.finding(
-            help="near" if near else "",
-            pointer=source.at("columns", why.roles[0]),
-            fix=tuple(
-                {"op": "replace", "path": source.at("columns", role), "value": column}
-                for role, column in near.items()
-            ),
-            name=source.source,
-            missing=[named[role] for role in why.roles],
-            near=list(near.values()),
-            columns=listed,
-        )
+        return _name_missing(source, why, columns)
+    help_, fix, meant = "all", (), None
+    unnamed = source.columns == Columns()
+    if why.form is None and unnamed:
+        meant = find_objective(columns)
+    if meant is not None:
+        help_, fix = "meant", ({"op": "add", "path": "/objective/type", "value": meant},)
+    elif why.roles:
+        help_ = "" if why.form is not None else "form"
+    elif guess is not None and unnamed and "prompt_completion" in OBJECTIVES[objective].forms:
+        named = {"prompt": guess[0], "completion": guess[1]}
+        help_, fix = "guess", ({"op": "add", "path": source.at("columns"), "value": named},)
     return explanations.NO_ROLES.finding(
         message="form" if why.form is not None else "objective" if why.roles else "",
-        help="all" if not why.roles else "" if why.form is not None else "form",
+        help=help_,
         pointer=source.at("form" if why.form is not None else "source"),
+        fix=fix,
         name=source.source,
         columns=listed,
         form=why.form or "",
         roles=why.roles,
         objective=objective,
+        meant=meant or "",
+        prompt=guess[0] if guess else "",
+        completion=guess[1] if guess else "",
     )
+
+
+def _name_missing(source: WholeSource, why: Unassigned, columns: Sequence[str]) -> Finding:
+    """Say which columns of the spec the file lacks, and which others have nearly their names."""
+    named = {role: getattr(source.columns, role) for role in _ROLES}
+    near = _find_near(
+        {role: named[role] for role in why.roles},
+        [column for column in columns if column not in named.values()],
+    )
+    return explanations.NO_COLUMN.finding(
+        help="near" if near else "",
+        pointer=source.at("columns", why.roles[0]),
+        fix=tuple(
+            {"op": "replace", "path": source.at("columns", role), "value": column}
+            for role, column in near.items()
+        ),
+        name=source.source,
+        missing=[named[role] for role in why.roles],
+        near=list(near.values()),
+        columns=tuple(columns[:20]),
+    )
+
+
+def find_objective(columns: Sequence[str]) -> ObjectiveType | None:
+    """Return the first objective that trains on rows with these columns, by their usual names."""
+    found = assign_roles(columns, named=Columns(), form="auto")
+    if isinstance(found, Unassigned):
+        return None
+    return next(name for name, about in OBJECTIVES.items() if found.form in about.forms)
 
 
 def _find_near(missing: Mapping[str, str], free: Sequence[str]) -> dict[str, str]:

@@ -100,6 +100,19 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
     ("feedback", {"completion": _CONVERSATIONS, "label": _VERDICTS}),
 )
 
+#: Names of columns that hold answers, or explain them.
+_ANSWERS: Final = frozenset(
+    name
+    for form, usual in _USUAL
+    for role, names in usual.items()
+    if role in ("completion", "output", "chosen", "rejected", "label") and form != "feedback"
+    for name in names
+    if name not in _CONVERSATIONS
+) | {
+    *("explanation", "rationale", "reasoning", "reason", "cot", "chain_of_thought", "thought"),
+    *("analysis", "step", "feedback", "critique", "raw", "translation", "summary"),
+}
+
 #: The forms whose rows may have images.
 FORMS_OF_IMAGES: Final = frozenset(form for form, usual in _USUAL if "images" in usual)
 
@@ -229,6 +242,16 @@ def are_swapped(prompt: str, completion: str) -> bool:
     usual = next(usual for form, usual in _USUAL if form == "prompt_completion")
     asked, said = set(usual["prompt"]), set(usual["completion"])
     return usual_name(prompt) in said and usual_name(completion) in asked
+
+
+def is_answer_name(name: str) -> bool:
+    """Tell whether a usual name is one of answers, or of what explains or repeats them."""
+    return name in _ANSWERS or name.removesuffix("s") in _ANSWERS
+
+
+def is_verdict_name(column: str) -> bool:
+    """Tell whether a column is called as those are that say if an answer is good."""
+    return usual_name(column) in _VERDICTS
 
 
 def usual_name(column: str) -> str:

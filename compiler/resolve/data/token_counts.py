@@ -1,0 +1,78 @@
+"""What counts the tokens of rows: the model's own tokenizer, or an estimate by characters."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from ftc.compiler.knowledge.default_systems import default_system
+from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.knowledge.objectives import compares_texts, gives_relevance
+from ftc.compiler.knowledge.tokenizers import chars_per_token
+from ftc.compiler.resolve.content.scan import Scan
+from ftc.compiler.resolve.data.images import ImageCount
+from ftc.compiler.resolve.data.lengths import (
+    Count,
+    count_lengths,
+    count_longest,
+    count_scored,
+    estimate_lengths,
+    estimate_longest,
+    estimate_scored,
+)
+from ftc.compiler.resolve.facts import TokenizerFacts
+from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
+from ftc.runtime.image_tokens import Rule
+from ftc.spec.salvage import known_or_none
+from ftc.spec.sections import Spec
+
+#: Share of letters beyond ASCII from which text is not taken for English.
+_FOREIGN_SHARE: Final = 0.01
+
+
+def choose_count(
+    spec: Spec,
+    scan: Scan,
+    *,
+    known: TokenizerFacts | None,
+    loaded: LoadedTokenizer | None,
+    rule: Rule | None,
+    schemas: Sequence[str],
+) -> Count:
+    """Return what counts or estimates the tokens of rows, for the objective of the spec."""
+    system, joined = spec.data.system, gives_relevance(spec.objective.type)
+    if loaded is not None and known is not None:
+        if spec.objective.type == "classification":
+            return partial(count_scored, tokenizer=loaded)
+        if compares_texts(spec.objective.type):
+            return partial(count_longest, tokenizer=loaded, joined=joined)
+        system = None if known.accepts_system is False else system
+        return partial(count_lengths, tokenizer=loaded, system=system, rule=rule)
+    ratio = _ratio(scan, known)
+    if spec.objective.type == "classification":
+        return partial(estimate_scored, chars_per_token=ratio)
+    if compares_texts(spec.objective.type):
+        return partial(estimate_longest, chars_per_token=ratio, joined=joined)
+    system = system or known_or_none(lambda: _template_system(spec))
+    system = "\n".join([*filter(None, [system]), *schemas]) or None
+    count = partial(estimate_lengths, chars_per_token=ratio, system=system)
+    if rule is None:
+        return count
+    return partial(count, count_images=ImageCount(rule=rule, tokenizer=None).of)
+
+
+def _template_system(spec: Spec) -> str | None:
+    """Return what the chat template of a known tuned model writes where a row has no system."""
+    entry = find_model(spec.model.id)
+    own = spec.model.chat_template is not None
+    return None if own or entry is None or entry.kind == "base" else default_system(entry.id)
+
+
+def _ratio(scan: Scan, tokenizer: TokenizerFacts | None) -> float:
+    """Return characters per token, lower for text with many letters beyond ASCII."""
+    texts = [text for example in scan.examples[:1000] for _, text in example.turns]
+    total = sum(map(len, texts))
+    ascii_only = sum(len(text.encode("ascii", "ignore")) for text in texts)
+    english = total - ascii_only <= _FOREIGN_SHARE * total
+    family = tokenizer.family if tokenizer is not None else ""
+    ratio = chars_per_token(family, english=english)
+    return min(ratio, tokenizer.chars_per_token) if tokenizer is not None else ratio

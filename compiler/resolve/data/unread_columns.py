@@ -1,0 +1,131 @@
+"""Columns that training leaves out although the answers of their rows rest on them.
+
+A column is needed if its text has the words that an answer adds to its prompt, and the text of
+another row has them less often; or if its name says that it belongs before the question. A column
+that has the prompt as well is a copy of the whole row, and one named as answers are explains them.
+A column of verdicts is needed too: without it, answers that were judged bad are learned.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Final
+
+from ftc.compiler.resolve.rows.reader import Row
+from ftc.compiler.resolve.rows.roles import Roles, is_answer_name, is_verdict_name, usual_name
+from ftc.runtime.compared_rows import VERDICTS
+from ftc.runtime.text_rows import read_cell
+
+_ROWS: Final = 1000  # enough for a share
+_CHARS: Final = 8000
+_FEWEST_ROWS: Final = 20
+#: A word of more answers than this share tells nothing about one of them.
+_COMMON_SHARE: Final = 0.2
+#: How much more often the row's own text has the words of its answer than another row's.
+_LEAST_LEAD: Final = 0.25
+_COPY_SHARE: Final = 0.9  # of the words of a prompt, in a column that repeats the row
+_FILLED_SHARE: Final = 0.5
+_FEWEST_BAD: Final = 0.02  # share of rows
+_WORD: Final = re.compile(r"\w{2,}")
+#: What a question is asked about, by the usual names.
+_BEFORE: Final = frozenset(
+    {
+        *("context", "contexts", "passage", "evidence", "background", "knowledge", "history"),
+        *("system", "system_prompt", "schema"),
+    }
+)
+
+_Words = frozenset[str]
+
+
+@dataclass(slots=True, kw_only=True)
+class UnreadColumns:
+    """Looks at the columns without a role in the first rows; `roles` are those of the others."""
+
+    columns: Sequence[str]
+    roles: Roles
+    _rows: list[Mapping[str, str]] = field(default_factory=list)
+
+    def watch(self, rows: Iterator[Row | None]) -> Iterator[Row | None]:
+        """Yield the rows as they are, and keep the texts of the first ones."""
+        kept = (*self.columns, *self.roles.columns())
+        for row in rows:
+            if row and self.columns and len(self._rows) < _ROWS:
+                self._rows.append({name: _read_text(row.get(name)) for name in kept})
+            yield row
+
+    def find_needed(self) -> dict[str, int]:
+        """Return the columns that answers rest on, each with the number of rows that have text."""
+        found = {name: sum(bool(row[name]) for row in self._rows) for name in self.columns}
+        return {
+            name: rows
+            for name, rows in found.items()
+            if rows >= _FILLED_SHARE * len(self._rows) and rows and self._is_needed(name)
+        }
+
+    def find_bad(self) -> dict[str, int]:
+        """Return the columns of verdicts, each with the number of rows that are judged bad."""
+        found: dict[str, int] = {}
+        for name in filter(is_verdict_name, self.columns):
+            said = Counter(VERDICTS.get(row[name].lower()) for row in self._rows if row[name])
+            if said.keys() == {"true", "false"} and said["false"] >= _FEWEST_BAD * said.total():
+                found[name] = said["false"]
+        return found
+
+    def _is_needed(self, name: str) -> bool:
+        asked, said = self.roles.prompt or self.roles.instruction, self._answer
+        usual = usual_name(name)
+        if asked is None or said is None:
+            return usual in _BEFORE
+        rows = [row for row in self._rows if row[name] and row[said]]
+        prompts = [_split(row[asked]) for row in rows]
+        texts = [_split(row[name]) for row in rows]
+        if _share(prompts, texts) >= _COPY_SHARE or is_answer_name(usual):
+            return False
+        if usual in _BEFORE:
+            return True
+        added = _drop_common(
+            [_split(row[said]) - own for row, own in zip(rows, prompts, strict=True)]
+        )
+        told = [(words, text) for words, text in zip(added, texts, strict=True) if words]
+        if len(told) < _FEWEST_ROWS:
+            return False
+        words, own = zip(*told, strict=True)
+        return _share(words, own) - _share(words, _take_others(own)) >= _LEAST_LEAD
+
+    @property
+    def _answer(self) -> str | None:
+        return self.roles.completion or self.roles.output
+
+
+def _read_text(cell: Any) -> str:
+    return (read_cell(cell) or "").strip()[:_CHARS]
+
+
+def _split(text: str) -> _Words:
+    return frozenset(_WORD.findall(text.casefold()))
+
+
+def _drop_common(answers: Sequence[_Words]) -> list[_Words]:
+    """Return the words without those that many of the answers have."""
+    counts = Counter(word for words in answers for word in words)
+    most = max(1.0, _COMMON_SHARE * len(answers))
+    return [frozenset(word for word in words if counts[word] <= most) for words in answers]
+
+
+def _share(wanted: Sequence[_Words], texts: Sequence[_Words]) -> float:
+    """Return the mean share of the wanted words that the texts have, of those that want any."""
+    shares = [len(w & text) / len(w) for w, text in zip(wanted, texts, strict=True) if w]
+    return sum(shares) / len(shares) if shares else 0.0
+
+
+def _take_others(texts: Sequence[_Words]) -> list[_Words]:
+    """Return for each text the last different one before it; the first has the one that follows."""
+    others: list[_Words] = []
+    different: _Words = next((text for text in texts if text != texts[0]), frozenset())
+    for before, text in pairwise((texts[0], *texts)):
+        different = before if before != text else different
+        others.append(different)
+    return others

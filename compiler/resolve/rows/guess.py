@@ -1,0 +1,48 @@
+"""A guess at the columns of prompts and answers from what they hold, to propose it to the user."""
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from ftc.compiler.resolve.rows.reader import Row
+from ftc.runtime.text_rows import read_cell
+
+_ROWS = 200
+_FILLED_SHARE = 0.9
+_FEWEST_WORDS = 3.0  # of a text, on average
+_MOST_LABELS = 50
+_LABEL_SHARE = 0.2  # distinct labels, of the rows
+_LABEL_CHARS = 40
+
+
+def guess_columns(columns: Sequence[str], rows: Iterable[Row | None]) -> tuple[str, str] | None:
+    """Return the columns of prompt and answer, or None if the first rows leave a choice.
+
+    Two columns of texts are a prompt and its answer, in their order; one column of texts is the
+    prompt of the only column of labels.
+    """
+    seen = [row for row in islice(rows, _ROWS) if row]
+    cells = {name: [(read_cell(row.get(name)) or "").strip() for row in seen] for name in columns}
+    filled = {
+        name: texts
+        for name, texts in cells.items()
+        if texts and sum(map(bool, texts)) >= _FILLED_SHARE * len(texts)
+    }
+    written = [name for name, texts in filled.items() if _are_texts(texts)]
+    labels = [name for name, texts in filled.items() if _are_labels(texts)]
+    match written, labels:
+        case [prompt, answer], _:
+            return prompt, answer
+        case [prompt], [label]:
+            return prompt, label
+    return None
+
+
+def _are_texts(texts: Sequence[str]) -> bool:
+    words = sum(len(text.split()) for text in texts) / len(texts)
+    return words >= _FEWEST_WORDS and not _are_labels(texts)
+
+
+def _are_labels(texts: Sequence[str]) -> bool:
+    distinct = set(texts)
+    few = 1 < len(distinct) <= min(_MOST_LABELS, _LABEL_SHARE * len(texts))
+    return few and max(map(len, distinct)) <= _LABEL_CHARS

@@ -1,0 +1,133 @@
+"""Columns that training leaves out although the answers of their rows rest on them."""
+
+import random
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from ftc.compiler.resolve.data.unread_columns import UnreadColumns
+from ftc.compiler.resolve.rows.roles import Roles, assign_roles
+from ftc.spec.sections import Columns
+
+ROWS = 60
+#: Words of which no two rows share many.
+WORDS = [f"{a}{b}" for a in ("bar", "lim", "tor", "sen", "kal", "mir") for b in "aeiou" * 3]
+
+Row = Mapping[str, object]
+
+
+def look(make: Callable[[int, random.Random], Row]) -> UnreadColumns:
+    """Return what was seen in rows that `make` gives by number."""
+    draw = random.Random(7)  # noqa: S311 - test data
+    rows = [make(number, draw) for number in range(ROWS)]
+    columns = tuple(rows[0])
+    roles = assign_roles(columns, named=Columns(), form="auto", forms=("chat", "prompt_completion"))
+    assert isinstance(roles, Roles)
+    seen = UnreadColumns(
+        columns=[name for name in columns if name not in roles.columns()], roles=roles
+    )
+    assert list(seen.watch(iter(rows))) == rows
+    return seen
+
+
+def say(draw: random.Random, words: int) -> str:
+    """Return a text of drawn words and a number."""
+    drawn = (draw.choice(WORDS) + str(draw.randrange(40)) for _ in range(words))
+    return " ".join(drawn)
+
+
+def with_passage(number: int, draw: random.Random) -> Row:
+    """Return a question about a passage, with an answer from it, as in SQuAD."""
+    passage = say(draw, 50)
+    answer = " ".join(passage.split()[10:14])
+    return {
+        "title": "t",
+        "blatt": passage,
+        "question": f"what is said in {number}?",
+        "answer": answer,
+    }
+
+
+def with_tables(number: int, draw: random.Random) -> Row:
+    """Return a question in words with a query, and the tables it reads."""
+    table, column = say(draw, 1), say(draw, 1)
+    return {
+        "question": f"how many rows are there with more than {number}?",
+        "ddl": f"CREATE TABLE {table} ({column} INTEGER)",
+        "answer": f"SELECT COUNT(*) FROM {table} WHERE {column} > {number}",  # noqa: S608 - never run
+    }
+
+
+@pytest.mark.parametrize(("make", "column"), [(with_passage, "blatt"), (with_tables, "ddl")])
+def test_a_column_with_the_words_of_the_answers_is_needed(
+    make: Callable[[int, random.Random], Row], column: str
+) -> None:
+    """Its name tells nothing; a column of metadata beside it is left out rightly."""
+    seen = look(make)
+    assert seen.find_needed() == {column: ROWS}
+    assert seen.find_bad() == {}
+
+
+def test_passages_that_several_questions_share_are_needed() -> None:
+    """The last different passage is compared, not that of the row before."""
+    passages = [say(random.Random(n), 50) for n in range(ROWS // 5)]  # noqa: S311 - test data
+
+    def make(number: int, _draw: random.Random) -> Row:
+        passage = passages[number // 5]
+        words = passage.split()[number % 5 * 8 :][:4]
+        return {"blatt": passage, "question": f"what is {number}?", "answer": " ".join(words)}
+
+    assert look(make).find_needed() == {"blatt": ROWS}
+
+
+def test_a_name_tells_too() -> None:
+    """A context is needed for answers in other words; a column that is mostly empty is not."""
+
+    def make(number: int, draw: random.Random) -> Row:
+        texts = {"question": say(draw, 8), "answer": say(draw, 8)}
+        return {**texts, "context": say(draw, 30), "history": "" if number % 3 else say(draw, 9)}
+
+    assert look(make).find_needed() == {"context": ROWS}
+
+
+def test_a_system_prompt_beside_messages_is_needed() -> None:
+    """Conversations have no column of answers, so that only the name tells."""
+
+    def make(_number: int, draw: random.Random) -> Row:
+        turns = [("user", say(draw, 8)), ("assistant", say(draw, 8))]
+        messages = [{"role": role, "content": text} for role, text in turns]
+        return {"messages": messages, "system": "Answer briefly.", "origin": say(draw, 3)}
+
+    assert look(make).find_needed() == {"system": ROWS}
+
+
+def test_copies_explanations_and_metadata_are_not_needed() -> None:
+    """A copy has the prompt too, an explanation comes after the question, metadata fits any row."""
+
+    def make(number: int, draw: random.Random) -> Row:
+        asked, answer = say(draw, 9), say(draw, 5)
+        return {
+            "prompt": asked,
+            "completion": answer,
+            "text": f"### Question: {asked} ### Answer: {answer}",
+            "explanation": f"It is {answer}, because {say(draw, 9)}",
+            "id": str(number),
+            "source": "a forum of people who answer each other's questions",
+            "notes": say(draw, 12),
+        }
+
+    assert look(make).find_needed() == {}
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "bad"),
+    [((True, False), ROWS // 2), (("good", "bad"), ROWS // 2), ((1, 1), 0), ((4, 5), 0)],
+)
+def test_answers_that_are_judged_bad_are_counted(verdicts: tuple[object, object], bad: int) -> None:
+    """Only verdicts of both kinds; stars are none."""
+
+    def make(number: int, draw: random.Random) -> Row:
+        texts = {"prompt": say(draw, 9), "completion": say(draw, 5)}
+        return {**texts, "rating": verdicts[number % 2]}
+
+    assert look(make).find_bad() == ({"rating": bad} if bad else {})
