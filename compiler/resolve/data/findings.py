@@ -48,7 +48,8 @@ def unassigned(
     listed = tuple(columns[:20])
     if why.problem == "missing":
         return _name_missing(source, why, columns)
-    help_, fix, meant = "all", (), None
+    help_, meant = "all", None
+    fix: tuple[Mapping[str, object], ...] = ()
     unnamed = source.columns == Columns()
     if why.form is None and unnamed:
         meant = find_objective(columns)
