@@ -206,16 +206,12 @@ def _read(
     if isinstance(whole, Unknown):
         return whole
     columns, parts = _open(whole)
-    rows, forms = chain.from_iterable(parts), OBJECTIVES[spec.objective.type].forms
-    roles = assign_roles(columns, named=source.columns, form=source.form, forms=forms)
-    if isinstance(roles, Unassigned):
-        if not columns:
-            return Unknown(finding=data_faults.empty(source, found.format, sum(1 for _ in rows)))
-        guess = guess_columns(columns, rows)
-        fault = data_faults.unassigned(source, roles, columns, spec.objective.type, guess)
-        return Unknown(finding=fault)
-    if twice := [column for column in roles.columns() if columns.count(column) > 1]:
-        return Unknown(finding=data_faults.ambiguous(source, twice[0]))
+    rows = chain.from_iterable(parts)
+    if not columns:
+        return Unknown(finding=data_faults.empty(source, found.format, sum(1 for _ in rows)))
+    roles = _find_roles(spec, source, columns, rows)
+    if isinstance(roles, Unknown):
+        return roles
     if seeing is None and source.columns.images is None:
         roles = replace(roles, images=None)  # a column that this model has no use for
     unassigned = [name for name in columns if name not in roles.columns()]
@@ -260,6 +256,23 @@ def _read(
         pictures=lengths[4][0],
         limited_lengths=lengths[4][1],
     )
+
+
+def _find_roles(
+    spec: Spec, source: WholeSource, columns: tuple[str, ...], rows: Iterator[Row | None]
+) -> Roles | Unknown:
+    """Return the column of each role, or what is wrong with the columns; `rows` help to guess."""
+    objective = spec.objective.type
+    roles = assign_roles(
+        columns, named=source.columns, form=source.form, forms=OBJECTIVES[objective].forms
+    )
+    if isinstance(roles, Unassigned):
+        guess = guess_columns(columns, rows)
+        fault = data_faults.unassigned(source, roles, columns, objective, guess)
+        return Unknown(finding=fault)
+    if twice := [column for column in roles.columns() if columns.count(column) > 1]:
+        return Unknown(finding=data_faults.ambiguous(source, twice[0]))
+    return roles
 
 
 def _inspect(source: WholeSource, found: DataFiles) -> list[TableFile] | Unknown:

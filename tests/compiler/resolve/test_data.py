@@ -235,46 +235,6 @@ def test_labels_are_a_closed_set_only_with_rows_enough(make_spec: Any, tmp_path:
         assert known(make_spec(), tmp_path).labels == ()
 
 
-def test_missing_columns_are_suggested(make_spec: Any, tmp_path: Path) -> None:
-    """A misspelt column gets the nearest one as a fix; unknown columns are listed."""
-    (tmp_path / "data.csv").write_text("Mesage,Team\na,b\n", encoding="utf-8")
-    columns = {"prompt": "message", "completion": "Team"}
-    finding = unknown(make_spec(data={"source": "data.csv", "columns": columns}), tmp_path)
-    assert (finding.code, finding.pointer) == ("FTC205", "/data/columns/prompt")
-    patch = {"op": "replace", "path": "/data/columns/prompt", "value": "Mesage"}
-    assert finding.fix == (patch,)
-    finding = unknown(make_spec(), tmp_path)
-    assert finding.code == "FTC206"
-    assert "`Mesage`, `Team`" in finding.message
-    finding = unknown(make_spec(data={"source": "data.csv", "form": "chat"}), tmp_path)
-    assert finding.code == "FTC206"
-    assert "`messages`" in finding.help
-
-
-@pytest.mark.parametrize(
-    ("prompt", "completion", "fixed"),
-    [
-        ("txt", "intent", {"prompt": "text"}),
-        ("intent", "txt", {"completion": "text"}),
-        ("txt", "categry", {"prompt": "text", "completion": "category"}),
-        ("txt", "text", {}),
-        ("txt", "texts", {"completion": "text"}),
-    ],
-)
-def test_no_column_is_suggested_for_two_roles(
-    make_spec: Any, tmp_path: Path, prompt: str, completion: str, fixed: dict[str, str]
-) -> None:
-    """Every missing column is named at once, and each column goes to one role."""
-    (tmp_path / "data.csv").write_text("text,category\na,b\n", encoding="utf-8")
-    columns = {"prompt": prompt, "completion": completion}
-    finding = unknown(make_spec(data={"source": "data.csv", "columns": columns}), tmp_path)
-    assert finding.code == "FTC205"
-    for name in {prompt, completion} - {"text"}:
-        assert f"`{name}`" in finding.message
-    found = {patch["path"].rsplit("/")[-1]: patch["value"] for patch in finding.fix}
-    assert found == fixed
-
-
 @pytest.mark.parametrize(
     ("name", "content", "code"),
     [
@@ -458,26 +418,6 @@ def test_files_without_columns(
     (tmp_path / name).write_text(text)
     finding = unknown(make_spec(data=name), tmp_path)
     assert (finding.code, says in finding.message) == ("FTC204", True), finding.message
-
-
-def test_a_lacking_column_is_named_for_the_objective(make_spec: Any, tmp_path: Path) -> None:
-    """Pairs lack `rejected`; nobody needs a completion."""
-    (tmp_path / "pairs.csv").write_text("prompt,chosen\na,b\n")
-    finding = unknown(make_spec(data="pairs.csv", objective={"type": "dpo"}), tmp_path)
-    assert finding.code == "FTC206"
-    assert finding.message.startswith("`dpo` needs the columns `rejected`, and `pairs.csv` has")
-    assert "completion" not in finding.help
-
-
-def test_a_needed_column_that_is_there_twice(make_spec: Any, tmp_path: Path) -> None:
-    """Either might be meant, so neither is taken; a column that nothing reads may be double."""
-    path = tmp_path / "data.csv"
-    path.write_text("prompt,completion,completion\n" + "a,b,c\n" * 3)
-    finding = unknown(make_spec(), tmp_path)
-    assert finding.code == "FTC212"
-    assert "`completion`" in finding.message
-    path.write_text("prompt,completion,id,id\n" + "a,b,c,d\n" * 3)
-    assert known(make_spec(), tmp_path).completion == "completion"
 
 
 def test_what_is_no_regular_file(make_spec: Any, tmp_path: Path) -> None:

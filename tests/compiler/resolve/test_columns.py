@@ -1,0 +1,123 @@
+"""Columns that are missing, doubled, or not recognised, and what is proposed for them."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ftc.compiler.resolve.rows.guess import guess_columns
+from ftc.spec.finding import Finding
+from tests.compiler.resolve.resolving import known, unknown
+
+COUNT = 40
+TEXTS = [f"the {n}th message that somebody wrote" for n in range(COUNT)]
+REPLIES = [f"the {n}th reply that somebody got" for n in range(COUNT)]
+SPAM = [str(n % 2) for n in range(COUNT)]
+DAYS = [f"2026-01-{n % 28 + 1:02}T10:{n:02}" for n in range(COUNT)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "guess"),
+    [
+        ({"when": DAYS, "customer": TEXTS, "agent": REPLIES}, ("customer", "agent")),
+        ({"when": DAYS, "tweet": TEXTS, "is_spam": SPAM}, ("tweet", "is_spam")),
+        ({"tweet": TEXTS, "is_spam": SPAM, "is_rude": SPAM}, None),
+        ({"a": TEXTS, "b": REPLIES, "c": [f"{text}!" for text in TEXTS]}, None),
+        ({"a": TEXTS, "b": ["", *["a reply of words"] * (COUNT // 2)] + [""] * COUNT}, None),
+        ({"when": DAYS, "is_spam": SPAM}, None),
+        ({}, None),
+    ],
+)
+def test_columns_are_guessed_from_what_they_hold(
+    columns: dict[str, list[str]], guess: tuple[str, str] | None
+) -> None:
+    """A guess needs two columns of texts, or one and one of labels."""
+    rows = [
+        dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=False)
+    ]
+    assert guess_columns(list(columns), rows) == guess
+
+
+def find(make_spec: Any, folder: Path, header: str, cells: Iterable[tuple[str, ...]]) -> Finding:
+    """Write a file and return the finding about its columns."""
+    lines = [header, *(",".join(row) for row in cells)]
+    (folder / "data.csv").write_text("\n".join(lines), encoding="utf-8")
+    return unknown(make_spec(), folder)
+
+
+def test_guessed_columns_are_proposed_with_a_fix(make_spec: Any, tmp_path: Path) -> None:
+    """A guess is never applied as a safe fix."""
+    finding = find(make_spec, tmp_path, "tweet,is_spam", zip(TEXTS, SPAM, strict=True))
+    assert (finding.code, finding.fix_safety) == ("FTC206", "unsafe")
+    value = {"prompt": "tweet", "completion": "is_spam"}
+    assert finding.fix == ({"op": "add", "path": "/data/columns", "value": value},)
+    assert '"prompt": "tweet"' in finding.help
+
+
+def test_columns_of_another_objective_name_it(make_spec: Any, tmp_path: Path) -> None:
+    """Pairs of answers are for `dpo`."""
+    rows = zip(TEXTS, REPLIES, SPAM, strict=True)
+    finding = find(make_spec, tmp_path, "question,chosen,rejected", rows)
+    assert finding.fix == ({"op": "add", "path": "/objective/type", "value": "dpo"},)
+    assert "set `objective` to `dpo`" in finding.help
+
+
+def test_missing_columns_are_suggested(make_spec: Any, tmp_path: Path) -> None:
+    """A misspelt column gets the nearest one as a fix; unknown columns are listed."""
+    (tmp_path / "data.csv").write_text("Mesage,Team\na,b\n", encoding="utf-8")
+    columns = {"prompt": "message", "completion": "Team"}
+    finding = unknown(make_spec(data={"source": "data.csv", "columns": columns}), tmp_path)
+    assert (finding.code, finding.pointer) == ("FTC205", "/data/columns/prompt")
+    patch = {"op": "replace", "path": "/data/columns/prompt", "value": "Mesage"}
+    assert finding.fix == (patch,)
+    finding = unknown(make_spec(), tmp_path)
+    assert finding.code == "FTC206"
+    assert "`Mesage`, `Team`" in finding.message
+    finding = unknown(make_spec(data={"source": "data.csv", "form": "chat"}), tmp_path)
+    assert finding.code == "FTC206"
+    assert "`messages`" in finding.help
+
+
+@pytest.mark.parametrize(
+    ("prompt", "completion", "fixed"),
+    [
+        ("txt", "intent", {"prompt": "text"}),
+        ("intent", "txt", {"completion": "text"}),
+        ("txt", "categry", {"prompt": "text", "completion": "category"}),
+        ("txt", "text", {}),
+        ("txt", "texts", {"completion": "text"}),
+    ],
+)
+def test_no_column_is_suggested_for_two_roles(
+    make_spec: Any, tmp_path: Path, prompt: str, completion: str, fixed: dict[str, str]
+) -> None:
+    """Every missing column is named at once, and each column goes to one role."""
+    (tmp_path / "data.csv").write_text("text,category\na,b\n", encoding="utf-8")
+    columns = {"prompt": prompt, "completion": completion}
+    finding = unknown(make_spec(data={"source": "data.csv", "columns": columns}), tmp_path)
+    assert finding.code == "FTC205"
+    for name in {prompt, completion} - {"text"}:
+        assert f"`{name}`" in finding.message
+    found = {patch["path"].rsplit("/")[-1]: patch["value"] for patch in finding.fix}
+    assert found == fixed
+
+
+def test_a_lacking_column_is_named_for_the_objective(make_spec: Any, tmp_path: Path) -> None:
+    """Pairs lack `rejected`; nobody needs a completion."""
+    (tmp_path / "pairs.csv").write_text("prompt,chosen\na,b\n")
+    finding = unknown(make_spec(data="pairs.csv", objective={"type": "dpo"}), tmp_path)
+    assert finding.code == "FTC206"
+    assert finding.message.startswith("`dpo` needs the columns `rejected`, and `pairs.csv` has")
+    assert "completion" not in finding.help
+
+
+def test_a_needed_column_that_is_there_twice(make_spec: Any, tmp_path: Path) -> None:
+    """Either might be meant, so neither is taken; a column that nothing reads may be double."""
+    path = tmp_path / "data.csv"
+    path.write_text("prompt,completion,completion\n" + "a,b,c\n" * 3)
+    finding = unknown(make_spec(), tmp_path)
+    assert finding.code == "FTC212"
+    assert "`completion`" in finding.message
+    path.write_text("prompt,completion,id,id\n" + "a,b,c,d\n" * 3)
+    assert known(make_spec(), tmp_path).completion == "completion"
