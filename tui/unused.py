@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from ftc.tui.understanding.lexicon import WORDS
-from ftc.tui.understanding.message import find_words, fold
+from ftc.tui.understanding.message import Span, find_places, fold
 from ftc.tui.understanding.reading import Change, Reading
 
-Span = tuple[int, int]
 _WORD: Final = re.compile(r"[^\s,;:!?()\"\u00bf\u00a1\u00ab\u00bb]+")
 _MUTE: Final = frozenset(word for words in WORDS["mute"].values() for word in words)
 
@@ -53,12 +52,3 @@ def name_unused(reading: Reading, changes: Sequence[Change], text: str) -> tuple
 def is_telling(word: str) -> bool:
     """Return whether a word says more than an article, a courtesy or a verb such as "use"."""
     return fold(word).strip(".'") not in _MUTE
-
-
-def find_places(text: str, words: str) -> list[Span]:
-    """Return where words stand in a text; parts that are joined by commas may stand apart."""
-    place = find_words(text, words) if words else -1
-    if place >= 0:
-        return [(place, place + len(words))]
-    found = ((find_words(text, part), part) for part in words.split(", ") if part)
-    return [(at, at + len(part)) for at, part in found if at >= 0]

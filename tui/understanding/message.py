@@ -34,6 +34,10 @@ _CORRECTS: Final = re.compile(
 _RESPELT: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'"})
 
 
+#: A range of a message as it was written, its end excluded.
+Span = tuple[int, int]
+
+
 def fold(text: str) -> str:
     """Return lowercase letters without accents, one for each character of `text`."""
     return "".join(
@@ -50,6 +54,15 @@ def find_words(text: str, words: str) -> int:
             return place
         place = text.find(words, place + 1)
     return first
+
+
+def find_places(text: str, words: str) -> list[Span]:
+    """Return where words stand in a text; parts that are joined by commas may stand apart."""
+    place = find_words(text, words) if words else -1
+    if place >= 0:
+        return [(place, place + len(words))]
+    found = ((find_words(text, part), part) for part in words.split(", ") if part)
+    return [(at, at + len(part)) for at, part in found if at >= 0]
 
 
 def _is_inside_word(text: str, place: int) -> bool:

@@ -26,7 +26,7 @@ def read_named(message: Message) -> Iterator[Change | Choice]:
 
     A field that the words remove, or leave at its default, is given back to ftc.
     """
-    for pointer, pattern in _patterns():
+    for pointer, pattern in field_names():
         match = pattern.search(message.folded)
         if match is None or message.is_read_around(*match.span()):
             continue
@@ -51,7 +51,8 @@ def _removed_from(message: Message, match: re.Match[str]) -> int | None:
 
 
 @cache
-def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+def field_names() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Return the patterns of the names of each field, the longest ones first."""
     kept: dict[str, str] = {}
     for pointer, words in (*WORDS["quantities"].items(), *WORDS["named"].items()):
         kept[pointer] = "|".join(filter(None, (kept.get(pointer), any_of(words))))

@@ -16,8 +16,9 @@ from ftc.tui.understanding.hinted import find_hinted
 from ftc.tui.understanding.instances import read_instances
 from ftc.tui.understanding.layers import read_layers
 from ftc.tui.understanding.lexicon import WORDS, any_of
+from ftc.tui.understanding.licence import find_unlicensed
 from ftc.tui.understanding.limits import read_limit
-from ftc.tui.understanding.message import Message, find_words
+from ftc.tui.understanding.message import Message, find_places, find_words
 from ftc.tui.understanding.model_wishes import read_model_wishes
 from ftc.tui.understanding.models import read_models
 from ftc.tui.understanding.named import read_named
@@ -114,6 +115,7 @@ def read(
     told = settle(text, drop_retracted(text, told))
     if not said and about is None and (hinted := find_hinted(message, text)) is not None:
         told.append(hinted)
+    told = _ask_unlicensed(text, told)
     doubtful = [each for each in told if isinstance(each, Change) and is_doubtful(each)]
     changes = {
         each.pointer: each for each in told if isinstance(each, Change) and each not in doubtful
@@ -133,6 +135,24 @@ def read(
         ),
         rest=message.rest(),
     )
+
+
+def _ask_unlicensed(text: str, told: Sequence[Change | Choice]) -> list[Change | Choice]:
+    """Return what was told, with a question in place of each value that no request sets."""
+    spans = [span for each in told for span in find_places(text, each.words)]
+    changes = [each for each in told if isinstance(each, Change)]
+    unlicensed = find_unlicensed(text, changes, spans)
+    return [
+        Choice(
+            pointer=each.pointer,
+            values=() if each.value is None else (each.value,),
+            words=each.words,
+            why=_UNSURE,
+        )
+        if isinstance(each, Change) and each.pointer in unlicensed
+        else each
+        for each in told
+    ]
 
 
 def _request(about: str | None, limit: tuple[Limit, str] | None) -> Request | None:

@@ -1,0 +1,106 @@
+"""Licence: whether the words around a value make it a request.
+
+People also report ("my friend uses QLoRA", "it crashed at epoch 2"), quote, hope and complain, in
+more ways than a list has. A value is therefore set only if every other word of its clause belongs
+to a request: grammar, a verb of wanting or setting, a thing of the trade, or, for hardware, words
+of owning. A value beside any other word is asked about.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from ftc.tui.understanding.lexicon import NUMBER_WORDS
+from ftc.tui.understanding.message import Span, find_places, fold
+from ftc.tui.understanding.named import field_names
+from ftc.tui.understanding.reading import Change
+
+#: Not the English "I", which people also write small.
+_CATALAN_AND: Final = (
+    r"i(?!'|\s+(?:am|can|could|do|don't|got|had|have|like|need|think|tried|use|used|wanna|want|was"
+    r"|will|would)\b)"
+)
+_CLAUSE_END: Final = re.compile(
+    r"[!?;,\n()]|\.(?=\s|$)|\s[-\u2013\u2014]\s"
+    r"|\b(?:but|pero|sino|because|since|porque|pues|perque|ja que|ya que|puesto que)\b"
+    rf"|\b(?:and|then|{_CATALAN_AND}|y|e|luego|llavors)\b"
+)
+_AND: Final = re.compile(rf"\b(?:and|{_CATALAN_AND}|y|e)$")
+_WORD: Final = re.compile(r"[a-z]+(?:['-][a-z]+)*")
+#: Elided articles and pronouns before a word, and pronouns and plurals behind it.
+_ELIDED: Final = re.compile(
+    r"^(?:d|l|s|m|n|t)'|(?:-(?:ho|hi|ne|la|lo|les|los|me|li)|'(?:l|n|ls|m))$"
+)
+_ENDING: Final = re.compile(r"(?<=[a-z]{3})(?:l[aeo]s?|me|s|es)$")
+#: Fields that descriptions of rows and goals set, in any words, and those of quoted texts.
+_DESCRIBED: Final = (
+    *("/data/source", "/data/sources", "/data/columns", "/data/form", "/data/system"),
+    *("/objective/type", "/objective/teacher", "/name"),
+)
+#: A model is named beside anything that it should learn: only the words before it are looked at.
+_MODEL: Final = "/model/id"
+
+
+def find_unlicensed(text: str, changes: Sequence[Change], spans: Sequence[Span]) -> set[str]:
+    """Return the pointers of changes whose clauses hold words that no request has.
+
+    `spans` are the ranges of all words of the message that had an effect, whose own words tell
+    nothing against a value.
+    """
+    bare = _without(fold(text), spans)
+    for pointer, pattern in field_names():
+        if pointer.startswith(_DESCRIBED):
+            continue
+        bare = pattern.sub(lambda match: "_" * len(match[0]), bare)
+    return {
+        change.pointer
+        for change in changes
+        if not change.pointer.startswith(_DESCRIBED) and _has_foreign(bare, change, text)
+    }
+
+
+def _has_foreign(bare: str, change: Change, text: str) -> bool:
+    places = find_places(text, change.words)
+    if not places:
+        return False
+    start, end = places[0]
+    first = _begin(bare, start)
+    last = _CLAUSE_END.search(bare, end)
+    stop = start if change.pointer == _MODEL else last.start() if last else len(bare)
+    words = _WORD.findall(bare[first:stop])
+    if not words and (joined := _AND.search(bare[:first])):  # "and zero2" ends another clause
+        words = _WORD.findall(bare[_begin(bare, joined.start()) : first])
+    known = _read_known(is_hardware=change.pointer.startswith("/hardware/"))
+    return any(known.isdisjoint(_bare_forms(word)) for word in words)
+
+
+def _begin(bare: str, place: int) -> int:
+    return max((match.end() for match in _CLAUSE_END.finditer(bare, 0, place)), default=0)
+
+
+def _bare_forms(word: str) -> set[str]:
+    """Return a word with and without what is joined to it: `l'entrena`, `entrenalo`, `files`."""
+    whole = _ELIDED.sub("", word)
+    return {word, whole, _ENDING.sub("", whole), *whole.split("-")}
+
+
+def _without(folded: str, spans: Iterable[Span]) -> str:
+    for start, end in spans:
+        folded = f"{folded[:start]}{'_' * (end - start)}{folded[end:]}"
+    return folded
+
+
+@cache
+def _read_known(*, is_hardware: bool) -> frozenset[str]:
+    """Return the words of requests, in all languages, since people mix them."""
+    text = (files("ftc.tui.understanding") / "licence.json").read_text(encoding="utf-8")
+    lists: Mapping[str, Mapping[str, str]] = json.loads(text)
+    kinds = ("grammar", "request", "thing", *(("machine",) if is_hardware else ()))
+    numbers = {fold(part) for name in NUMBER_WORDS for part in name.split()}
+    said = {
+        fold(word) for kind in kinds for words in lists[kind].values() for word in words.split()
+    }
+    return frozenset(numbers | said)
