@@ -42,10 +42,12 @@ JSON: """
 class ModelReader:
     """Reads messages with a model; `stop` or the time limit ends a reading early.
 
-    `excuse` is the catalogue key of the reason why the last reading failed, empty if it did not.
+    `name` marks its proposals. `excuse` is the catalogue key of the reason why the last reading
+    failed, empty if it did not.
     """
 
     llm: Any
+    name: str
     patience_seconds: float = _PATIENCE_SECONDS
     stop: Event = field(default_factory=Event)
     excuse: str = ""
@@ -131,7 +133,7 @@ def load_model(path: Path) -> ModelReader:
             message=f"`{path}` is no GGUF file that llama.cpp can open",
             help="download it again, or leave --llm out",
         ) from error
-    return ModelReader(llm=llm)
+    return ModelReader(llm=llm, name=path.name)
 
 
 @cache
