@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from ftc.tui.exchange import describe
 from ftc.tui.line import Line
 from ftc.tui.served_model import Agent, Limits, Server
 from ftc.tui.session import Session
-from ftc.tui.situation import Observer
+from ftc.tui.situation import Observer, Situation
 from ftc.tui.voice import LANGUAGES, Language, Voice
 from tests.tui import model_server as server
 
@@ -174,6 +174,50 @@ def test_rows_leave_only_if_the_user_allows_it(folder: Path) -> None:
     assert talk.agent is not None
     assert not talk.agent.sees_rows
     assert talk.agent.history == ()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "reads"),
+    [
+        ("/data/source", "other.csv", True),
+        ("/model/id", "somebody/secret-word", True),
+        ("/model/id", "Qwen/Qwen2.5-1.5B-Instruct", False),
+        ("/hardware/gpu", "H100-SXM5-80GB", False),
+        ("/export/types", ["Q8_0"], False),
+        ("/method/type", "qlora", False),
+    ],
+)
+def test_a_model_makes_ftc_read_nothing(
+    folder: Path, field: str, value: object, *, reads: bool
+) -> None:
+    """A file or a repository is looked up when the user accepts it, and not before."""
+    (folder / "other.csv").write_text((folder / "tickets.csv").read_text())
+    arguments = json.dumps({"changes": [{"field": field, "value": value}]})
+    tries = server.calls_whole(("what_if", arguments))
+    with server.serve(tries, server.calls_whole(("propose_changes", arguments))) as script:
+        talk = converse(folder, script)
+        talk.reply(BEGUN)
+        looked: list[Draft] = []
+        watched = _Watched(look_at=talk.observer.look, looked=looked, folder=folder)
+        talk.observer = watched  # type: ignore[assignment]
+        lines = talk.reply(NONSENSE)
+        result = json.loads(script.asked[1]["messages"][-1]["content"])
+    assert ("error" in result) == reads
+    assert (looked == []) == reads
+    assert lines[-1].kind == "proposal"
+
+
+@dataclass(slots=True, kw_only=True)
+class _Watched:
+    """An observer that notes which drafts it looks at."""
+
+    look_at: Callable[..., Situation]
+    looked: list[Draft]
+    folder: Path
+
+    def look(self, draft: Draft, *, offers: bool = True) -> Situation:
+        self.looked.append(draft)
+        return self.look_at(draft, offers=offers)
 
 
 def test_a_message_that_is_understood_is_not_sent(folder: Path) -> None:

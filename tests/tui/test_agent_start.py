@@ -193,6 +193,7 @@ def test_for_a_program(folder: Path) -> None:
     assert third["proposed"] is None
 
 
+@pytest.mark.prove
 def test_on_the_screen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The model's words and its proposal have a mark of their own; a stop ends its turn."""
     from tests.tui.stage import LARGE, play, say, seen  # noqa: PLC0415 - Textual is slow
@@ -214,6 +215,7 @@ def test_on_the_screen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert app.session.draft.get("/training/epochs") == 2
 
 
+@pytest.mark.prove
 def test_the_command_with_a_key(folder: Path) -> None:
     """A process of its own: the key is in no output and in no saved file."""
     state = folder.parent / "state"

@@ -7,6 +7,7 @@ from typing import Final
 
 from ftc.tui.agent.address import shorten
 from ftc.tui.agent.finder import Finder
+from ftc.tui.agent.tools import reads_nothing
 from ftc.tui.agent.turn import Turn, take_turn
 from ftc.tui.agent.wire import list_models
 from ftc.tui.conversation import Conversation
@@ -128,10 +129,12 @@ def _show(conversation: Conversation, before: Agent, turn: Turn) -> Iterator[Lin
     if not turn.changes:
         yield from conversation.ask()
         return
-    plan = conversation.observer.look(conversation.draft.changed(turn.changes), offers=False).plan
-    if plan is not None:
-        what = conversation.listed(turn.changes)
-        yield conversation.line("with_it", what=what, plan=conversation.outlook(plan))
+    if reads_nothing(turn.changes):
+        after = conversation.draft.changed(turn.changes)
+        plan = conversation.observer.look(after, offers=False).plan
+        if plan is not None:
+            what = conversation.listed(turn.changes)
+            yield conversation.line("with_it", what=what, plan=conversation.outlook(plan))
     conversation.proposal = turn.changes
     yield tell_proposal(conversation, turn.changes, model)
 

@@ -7,18 +7,19 @@ user allowed it.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from ftc.compiler.knowledge.accelerators import find_accelerator
 from ftc.compiler.knowledge.models import Model, all_models, find_model
 from ftc.compiler.plan.plan import Plan
 from ftc.spec.document import Document
 from ftc.spec.finding import Finding
-from ftc.spec.schema import Field, fields
+from ftc.spec.schema import Field, branches, fields
 from ftc.spec.validate import validate
 from ftc.tui.conversation import Conversation
 from ftc.tui.dialogue import Question
@@ -30,11 +31,14 @@ from ftc.tui.served_model import Agent
 from ftc.tui.situation import Situation
 from ftc.tui.understanding.reading import Change
 
+PROPOSE: Final = "propose_changes"
+_WHAT_IF: Final = "what_if"
 _MOST_CHANGES: Final = 12
 _MOST_MODELS: Final = 12
 _MOST_FINDINGS: Final = 12
 _LONGEST_TEXT: Final = 1200
 _MODEL: Final = "/model/id"
+_GPU: Final = "/hardware/gpu"
 #: The decisions of a plan that a model is told; the others are numbers of no choice.
 _DECISIONS: Final = (
     "max_length", "packing", "micro_batch", "accumulation", "global_batch", "epochs", "total_steps",
@@ -111,6 +115,34 @@ def read_changes(conversation: Conversation, arguments: Mapping[str, Any]) -> tu
     return changes
 
 
+def reads_nothing(changes: Iterable[Change]) -> bool:
+    """Return whether planning the changes opens no file and asks the Hub for no new name.
+
+    A model could otherwise learn what is on the machine, or send words to the Hub, without the
+    user.
+    """
+    return all(_is_closed(each.pointer, each.value) for each in changes)
+
+
+def _is_closed(pointer: str, value: Any) -> bool:
+    if isinstance(value, list):
+        return all(_is_closed(pointer, each) for each in value)
+    if not isinstance(value, str) or value in _words(pointer):
+        return True
+    if pointer == _GPU:
+        return find_accelerator(value) is not None
+    return pointer == _MODEL and find_model(value) is not None
+
+
+@cache
+def _words(pointer: str) -> frozenset[str]:
+    """Return the words of a field that has a fixed set of them."""
+    schema = next(each.schema for each in fields() if each.pointer == pointer)
+    leaves = [leaf for branch in branches(schema) for leaf in (branch, branch.get("items", {}))]
+    words = [word for leaf in leaves for word in (*leaf.get("enum", ()), leaf.get("const"))]
+    return frozenset(word for word in words if isinstance(word, str))
+
+
 def _plan(conversation: Conversation, agent: Agent, arguments: Mapping[str, Any]) -> Any:
     del arguments
     return _told(conversation.situation, sees_rows=agent.sees_rows)
@@ -118,6 +150,8 @@ def _plan(conversation: Conversation, agent: Agent, arguments: Mapping[str, Any]
 
 def _what_if(conversation: Conversation, agent: Agent, arguments: Mapping[str, Any]) -> Any:
     changes = read_changes(conversation, arguments)
+    if not reads_nothing(changes):
+        raise WrongCallError("what_if takes no file, repository or text: propose such a change")
     tried = conversation.observer.look(conversation.draft.changed(changes), offers=False)
     return _told(tried, sees_rows=agent.sees_rows)
 
@@ -248,8 +282,12 @@ def settable() -> tuple[str, ...]:
 
 
 @cache
-def _changes_schema() -> Mapping[str, Any]:
-    """Return the schema of changes; ftc validates the values, whose schemas fill 24 KB."""
+def _changes_schema(*, named: bool = True) -> Mapping[str, Any]:
+    """Return the schema of changes; ftc validates the values, whose schemas fill 34 KB.
+
+    It is part of a prompt: without `named`, it does not list the fields a second time.
+    """
+    field = {"enum": list(settable())} if named else {"description": f"as in {PROPOSE}"}
     return _object(
         changes={
             "type": "array",
@@ -258,7 +296,7 @@ def _changes_schema() -> Mapping[str, Any]:
             "items": {
                 "type": "object",
                 "properties": {
-                    "field": {"enum": list(settable())},
+                    "field": field,
                     "value": {"type": ["string", "number", "boolean", "array", "null"]},
                 },
                 "required": ["field", "value"],
@@ -277,7 +315,6 @@ def _object(*, optional: bool = False, **properties: Mapping[str, Any]) -> Mappi
     }
 
 
-PROPOSE: Final = "propose_changes"
 TOOLS: Final = (
     Tool(
         name=PROPOSE,
@@ -293,7 +330,7 @@ TOOLS: Final = (
         answer=_plan,
     ),
     Tool(
-        name="what_if",
+        name=_WHAT_IF,
         description="The memory, time and findings with other values; nothing changes.",
         parameters=_changes_schema(),
         answer=_what_if,
@@ -324,13 +361,14 @@ NAMES: Final = tuple(tool.name for tool in TOOLS)
 
 def declare() -> list[Mapping[str, Any]]:
     """Return the tools as a request lists them."""
+    shown = {_WHAT_IF: _changes_schema(named=False)}
     return [
         {
             "type": "function",
             "function": {
                 "name": tool.name,
                 "description": tool.description,
-                "parameters": tool.parameters,
+                "parameters": shown.get(tool.name, tool.parameters),
             },
         }
         for tool in TOOLS
@@ -341,10 +379,11 @@ def declare() -> list[Mapping[str, Any]]:
 def action_schema() -> Mapping[str, Any]:
     """Return the schema of one action, for a model that is constrained to JSON.
 
-    Changes are constrained to the fields' own schemas: a grammar is not part of the prompt.
+    Changes are constrained to the fields' own schemas: a grammar is not part of the prompt. The
+    text has no limit here: llama.cpp's grammar for one of 2,000 letters ended its server.
     """
-    own = {PROPOSE: answer_schema(), "what_if": answer_schema()}
-    text = {"type": "string", "maxLength": 2000}
+    own = {PROPOSE: answer_schema(), _WHAT_IF: answer_schema()}
+    text = {"type": "string"}
     actions = {tool.name: own.get(tool.name, tool.parameters) for tool in TOOLS}
     return {
         "anyOf": [
