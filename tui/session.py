@@ -163,7 +163,7 @@ class Session(Conversation):
             if not reading.empty:
                 self.reading = reading
                 by = understander.name if isinstance(understander, ModelReader) else ""
-                return self._take(reading, text, by=by)
+                return self._take(reading, text, sure=understander.sure, by=by)
             if understander.sure and (aside := self._aside(text)) is not None:
                 return aside
         if (near := self._wished(text)) is not None:
@@ -204,7 +204,7 @@ class Session(Conversation):
         begun = self.draft.has("/model/id") or self.draft.has("/data/source")
         return find_wished(text[:_LONGEST_WISH]) if begun else None
 
-    def _take(self, reading: Reading, text: str, *, by: str) -> list[Line]:
+    def _take(self, reading: Reading, text: str, *, sure: bool, by: str) -> list[Line]:
         if reading.request is not None:
             noted = self.change(reading.changes) if reading.changes else []
             answer = answer_question(self, text, reading.request)
@@ -215,9 +215,11 @@ class Session(Conversation):
             self.goal = found[0]
             reading = self.reading = replace(reading, used=(found[1],))
             reading = self.reading = with_objective(reading, found[0], self.draft)
-        if by:
+        if not sure:
             self.proposal = reading.changes
-            return [tell_proposal(self, reading.changes, by)]
+            what = self.compared(reading.changes)
+            own = self.line("proposal", "proposal", what=what)
+            return [tell_proposal(self, reading.changes, by) if by else own]
         refused = [self._refuse(change) for change in reading.refused]
         lines = self.apply(reading.changes) if reading.changes else []
         lines = [*self._remarks(reading), *lines]
