@@ -363,6 +363,14 @@ FAILURES: dict[str, tuple[server.Answer, str]] = {
         server.sends(b'data: {"choices": [{"delta": {"tool_calls": [3]}}]}\n\n'),
         "is not the protocol",
     ),
+    "other text": (
+        server.sends(b'data: {"choices": [{"delta": {"content": ["a"]}}]}\n\n'),
+        "is not the protocol",
+    ),
+    "other refusal": (
+        server.sends(b'data: {"choices": [{"delta": {"refusal": {"a": 1}}}]}\n\n'),
+        "is not the protocol",
+    ),
     "nested": (server.sends(b"data: " + b"[" * 3000 + b"\n\n"), "is not the protocol"),
     "refusal": (
         server.events(server.chunk({"refusal": "I cannot help."}), server.chunk({}, "stop")),

@@ -86,6 +86,17 @@ STARTS: dict[str, tuple[dict[str, Any], str | None, str]] = {
     "key": ({"listing": server.fails(401, {"error": "who?"})}, None, "wants a key"),
     "html": ({"listing": server.sends(b"<html>", "text/html")}, "a", "is not the protocol"),
     "other JSON": ({"listing": server.sends(b'{"a": 1}', server.JSON)}, "a", "is not the protocol"),
+    "data of another kind": (
+        {"listing": server.sends(b'{"data": 5}', server.JSON)},
+        "a",
+        "is not the protocol",
+    ),
+    "other entries": (
+        {"listing": server.sends(b'{"data": [{"id": 5}, 7]}', server.JSON)},
+        None,
+        "has 0 models",
+    ),
+    "null": ({"listing": server.sends(b'{"data": null}', server.JSON)}, None, "has 0 models"),
     "no list": ({"listing": server.fails(404, {})}, None, "HTTP status 404"),
 }
 

@@ -76,11 +76,11 @@ def gather(chunks: Iterable[Mapping[str, Any]], *, address: str, most_letters: i
 
 def _add(got: _Gathered, choice: Mapping[str, Any]) -> None:
     delta = choice.get("delta") or choice.get("message") or {}
-    text = delta.get("content") or ""
-    got.text.append(text)
+    text, refusal = delta.get("content") or "", delta.get("refusal") or ""
+    got.text.append("" + text)  # raises TypeError for another kind of value
     got.letters += len(text)
-    if delta.get("refusal"):
-        got.refusal.append(delta["refusal"])
+    if refusal:
+        got.refusal.append("" + refusal)
     for part in delta.get("tool_calls") or ():
         _add_call(got, part)
     got.finish = choice.get("finish_reason") or got.finish
@@ -89,7 +89,7 @@ def _add(got: _Gathered, choice: Mapping[str, Any]) -> None:
 def _add_call(got: _Gathered, part: Mapping[str, Any]) -> None:
     """Add a fragment of a call; a new id at an old index is another call, as Ollama writes."""
     function = part.get("function") or {}
-    index, known = part.get("index", len(got.calls)), part.get("id") or ""
+    index, known = part.get("index", len(got.calls)), "" + (part.get("id") or "")
     at = got.places.get(index)
     if at is None or (known and got.calls[at]["id"] not in ("", known)):
         got.places[index] = at = len(got.calls)

@@ -41,10 +41,10 @@ def list_models(server: Server, *, seconds: float) -> tuple[str, ...]:
     limits = Limits(seconds=seconds, silent_seconds=seconds)
     lines = _exchange(server, "/models", None, limits, lambda: False)
     found = _decode("".join(lines))
-    entries = found.get("data")
-    names = [each.get("id") for each in entries or () if isinstance(each, dict)]
-    if not isinstance(entries, list | None) or "data" not in found:
+    entries = found.get("data", False)  # null where Ollama has no models
+    if not isinstance(entries, list | None):
         raise ModelError("agent.garbage", address=server.url)
+    names = [each.get("id") for each in entries or () if isinstance(each, dict)]
     return tuple(clean(name) for name in names if isinstance(name, str) and name)
 
 
