@@ -234,6 +234,8 @@ class Assistant(App[None]):
         for reader in self.session.understanders:
             if isinstance(reader, ModelReader):
                 reader.stop.set()
+        if self.session.agent is not None:
+            self.session.agent.brake.pull()
         self.waiting.clear()
         if self.workers.cancel_group(self, "reply"):
             self.query_one(Transcript).add((self.session.line("cancelled"),))

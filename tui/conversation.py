@@ -22,6 +22,7 @@ from ftc.tui.goals import Goal
 from ftc.tui.limits import is_over, tell_limit
 from ftc.tui.line import Kind, Line
 from ftc.tui.model_table import tabulate
+from ftc.tui.served_model import Agent
 from ftc.tui.situation import Observer, Situation
 from ftc.tui.translation import tell_with_help
 from ftc.tui.understanding.reading import Change, Limit, ModelWish
@@ -38,7 +39,8 @@ class Conversation:
     is the file that waits for a yes to be written although the draft has errors. `goal` is None
     while nobody has said it; then the data shows what the model learns. `lacks_data`: the user said
     that there are no data yet. `model_wish` limits the models on offer, `limit` the time and the
-    money of the run. `tabled` is the table that was shown last.
+    money of the run. `tabled` is the table that was shown last. `agent` is the language model on a
+    server, None without one.
     """
 
     observer: Observer
@@ -58,6 +60,7 @@ class Conversation:
     tabled: tuple[Line, ...] = ()
     spec: Path | None = None
     finished: Finished | None = None
+    agent: Agent | None = None
     ended: bool = False
 
     def apply(self, changes: tuple[Change, ...], *, chosen: bool = False) -> list[Line]:

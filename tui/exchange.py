@@ -36,10 +36,23 @@ def describe(session: Session, text: str, before: Draft, lines: Sequence[Line]) 
             for change, spans in find_spans(changes, text)
         ],
         "asked": list(_asked(session, text)),
+        "proposed": _proposed(session, lines),
         "unused": [list(span) for span in find_unused(reading, changes, text)],
         "intent": intent,
         "reply": "\n".join(line.text for line in lines),
     }
+
+
+def _proposed(session: Session, lines: Sequence[Line]) -> Mapping[str, Any] | None:
+    """Return the changes that wait for a yes, and who proposes them: "ftc" or a model's name."""
+    line = next((line for line in lines if line.kind == "proposal"), None)
+    if line is None or not session.proposal:
+        return None
+    changes = [
+        {"pointer": each.pointer, "old": session.draft.get(each.pointer), "new": each.value}
+        for each in session.proposal
+    ]
+    return {"by": line.by or "ftc", "changes": changes}
 
 
 def _asked(session: Session, text: str) -> Iterator[Mapping[str, Any]]:

@@ -67,7 +67,7 @@ def _data(facts: DataFacts, folder: Path, voice: Voice) -> Iterator[str]:
         yield "  " + voice.say("look.sampled", rows=facts.sampled_rows)
     if facts.streamed_rows is not None:
         yield "  " + voice.say("look.streamed", rows=facts.rows, all=facts.streamed_rows)
-    for number, row in enumerate(_first_rows(facts, folder), start=1):
+    for number, row in enumerate(first_rows(facts, folder), start=1):
         yield _cut("  " + voice.say("look.row", number=number, row=row))
     spoken = [code for code, share in facts.languages.items() if share >= _MAIN_LANGUAGE]
     if spoken:
@@ -78,7 +78,7 @@ def _data(facts: DataFacts, folder: Path, voice: Voice) -> Iterator[str]:
         yield voice.say("look.labels", count=len(names), labels=shown)
 
 
-def _first_rows(facts: DataFacts, folder: Path) -> Iterator[str]:
+def first_rows(facts: DataFacts, folder: Path) -> Iterator[str]:
     """Yield the first rows of a local file as text."""
     too_large = facts.format == "json" and facts.size_bytes > _LARGEST_JSON_BYTES
     if facts.origin != "file" or too_large:

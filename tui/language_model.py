@@ -29,7 +29,7 @@ _CONTEXT_TOKENS: Final = 8192
 _MOST_TOKENS: Final = 600
 _LEAST_TOKENS: Final = 64
 _PATIENCE_SECONDS: Final = 60.0
-_KEPT: Final = ("type", "enum", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+_KEPT: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _PROMPT: Final = """\
 You fill in a form about fine-tuning a language model. Return only what the message says.
 Fields: {fields}
@@ -42,10 +42,12 @@ JSON: """
 class ModelReader:
     """Reads messages with a model; `stop` or the time limit ends a reading early.
 
-    `excuse` is the catalogue key of the reason why the last reading failed, empty if it did not.
+    `name` marks its proposals. `excuse` is the catalogue key of the reason why the last reading
+    failed, empty if it did not.
     """
 
     llm: Any
+    name: str
     patience_seconds: float = _PATIENCE_SECONDS
     stop: Event = field(default_factory=Event)
     excuse: str = ""
@@ -131,7 +133,7 @@ def load_model(path: Path) -> ModelReader:
             message=f"`{path}` is no GGUF file that llama.cpp can open",
             help="download it again, or leave --llm out",
         ) from error
-    return ModelReader(llm=llm)
+    return ModelReader(llm=llm, name=path.name)
 
 
 @cache
@@ -180,7 +182,9 @@ def _leaf(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
         return {"const": schema["const"]}
     if "enum" in schema:
         return {"enum": list(schema["enum"])}
-    kind = schema.get("type")
+    kinds = schema.get("type")
+    named = [each for each in kinds if each != "null"] if isinstance(kinds, list) else [kinds]
+    kind = named[0] if len(named) == 1 else None
     if kind == "array":
         items = _leaf(schema["items"])
         return (
@@ -189,7 +193,7 @@ def _leaf(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
     if kind == "string":
         return {"type": "string", "maxLength": _LONGEST_TEXT}
     if kind in ("integer", "number", "boolean"):
-        return {key: schema[key] for key in _KEPT if key in schema}
+        return {"type": kind} | {key: schema[key] for key in _KEPT if key in schema}
     return None
 
 

@@ -12,10 +12,12 @@ Row = tuple[str, str, str]
 class Line:
     """A text by `you` or `ftc`; `kind` tells a front end how to show it.
 
-    `card` holds the rows of a message's card, for a front end that shows them one by one.
+    `card` holds the rows of a message's card, for a front end that shows them one by one. `by`
+    names the language model that wrote the text or made the proposal; it is empty for ftc's own.
     """
 
     who: Literal["ftc", "you"]
     text: str
     kind: Kind = "said"
     card: tuple[Row, ...] = ()
+    by: str = ""

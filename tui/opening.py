@@ -5,6 +5,7 @@ from pathlib import Path
 from ftc.spec.finding import EnvironmentFailure
 from ftc.spec.load import load_document
 from ftc.spec.message import Message
+from ftc.tui.agent.address import Wanted, open_agent
 from ftc.tui.draft import Draft, read_draft
 from ftc.tui.language_model import load_model
 from ftc.tui.saved_state import find_kept
@@ -16,18 +17,20 @@ from ftc.tui.voice import Voice, find_language
 
 
 def make_session(
-    folder: Path, *, language: str | None, spec: Path | None, model: Path | None = None
+    folder: Path, *, language: str | None, spec: Path | None, model: Wanted | None = None
 ) -> Session:
     """Return a session that has not started; `spec` is an existing spec to change.
 
-    `model` is a GGUF file of a language model, for messages that the word reader does not
-    understand. Raises EnvironmentFailure if the spec cannot be read.
+    `model` is a language model, for messages that the word reader does not understand. Raises
+    EnvironmentFailure if the spec or the model cannot be read, or its server does not answer.
     """
+    model = model or Wanted()
     observer = Observer(folder=folder)
     voice = Voice(language=find_language(language))
     understanders: tuple[Understander, ...] = (WORDS_ALONE,)
-    if model is not None:
-        understanders = (WORDS_ALONE, load_model(model))
+    if model.file is not None:
+        understanders = (WORDS_ALONE, load_model(model.file))
+    agent = open_agent(model)
     if spec is not None:
         draft = _read(spec)
         own = spec if spec.suffix == ".json" else None
@@ -37,6 +40,7 @@ def make_session(
             draft=draft,
             spec=own,
             understanders=understanders,
+            agent=agent,
             follows=language is None,
         )
     kept = find_kept(folder)
@@ -46,6 +50,7 @@ def make_session(
         voice=voice,
         kept=draft_kept,
         understanders=understanders,
+        agent=agent,
         follows=language is None,
     )
 

@@ -1,4 +1,4 @@
-"""State saved between starts: the last draft and transcript of each folder, and the theme."""
+"""State saved between starts: drafts and transcripts of folders, the theme, and servers offered."""
 
 import hashlib
 import json
@@ -12,6 +12,7 @@ from ftc.tui.line import Line
 
 _VERSION: Final = 1
 _THEME: Final = "theme"
+_OFFERED: Final = "offered-servers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +81,24 @@ def find_theme() -> str | None:
         return (_place() / _THEME).read_text(encoding="utf-8").strip()
     except (OSError, ValueError):
         return None
+
+
+def keep_offered(address: str) -> None:
+    """Save that the server at an address was offered: it is not offered again."""
+    path = _place() / _OFFERED
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.write_text("\n".join([*find_offered(), address]), encoding="utf-8")
+    except OSError:
+        return
+
+
+def find_offered() -> tuple[str, ...]:
+    """Return the addresses of the servers that were offered."""
+    try:
+        return tuple((_place() / _OFFERED).read_text(encoding="utf-8").splitlines())
+    except (OSError, ValueError):
+        return ()
 
 
 def _path(folder: Path) -> Path:

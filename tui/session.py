@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from ftc.compiler.knowledge.models import find_model
 from ftc.spec.schema import branches, fields
+from ftc.tui.agent.finder import Finder
+from ftc.tui.agent.hook import consult, disclose, hear, offer_server, tell_proposal
 from ftc.tui.answers import understand
 from ftc.tui.card import make_card
 from ftc.tui.choices import plan_options
@@ -60,7 +62,8 @@ class Session(Conversation):
     """A conversation with its messages. `reply` may be slow, because it reads files and the Hub.
 
     If it `follows` the user, it answers in the language of the first message, and later in that of
-    two messages in a row. `spoken` is that of the last message whose words show it.
+    two messages in a row. `spoken` is that of the last message whose words show it. `finder` looks
+    for a language model on this machine to offer.
     """
 
     understanders: tuple[Understander, ...] = (WORDS_ALONE,)
@@ -70,15 +73,15 @@ class Session(Conversation):
     taken: tuple[Change, ...] = ()
     follows: bool = False
     spoken: Language | None = None
+    finder: Finder | None = None
 
     def start(self) -> tuple[Line, ...]:
         """Greet, and ask the first question, or offer to continue with a saved draft."""
         self.look()
         if self.kept is not None:
-            return self._say(
-                [self.line("greeting"), self.line("go_on", spec=draft_text(self.kept))]
-            )
-        return self._say([self.line("greeting"), *self.ask()])
+            go_on = self.line("go_on", spec=draft_text(self.kept))
+            return self._say([self.line("greeting"), *disclose(self), go_on])
+        return self._say([self.line("greeting"), *disclose(self), *self.ask()])
 
     def fork(self) -> "Session":
         """Return a copy for a reply in the background; this session does not change."""
@@ -92,7 +95,8 @@ class Session(Conversation):
         self.reading, self.taken = Reading(), ()
         before = self.draft
         switched = [*self._follow(text)] if self.follows else []
-        lines = [*switched, *self._answer(text.strip())]
+        offered = offer_server(self, self.finder)
+        lines = [*switched, *offered, *self._answer(text.strip())]
         if self.draft != before and self.reading.changes:
             lines = list(self._with_card(text, before, lines))
         return self._say(lines)
@@ -143,6 +147,8 @@ class Session(Conversation):
         if self.proposal and (decided := self._decide(text)) is not None:
             return decided
         self.proposal, self.writes = (), None
+        if (heard := hear(self, text, self.finder)) is not None:
+            return heard
         if (option := self._offered(text)) is not None:
             self.taken = option.changes
             return take_option(self, option)
@@ -156,12 +162,15 @@ class Session(Conversation):
                 reading = understander.read(text, self.draft.data)
             if not reading.empty:
                 self.reading = reading
-                return self._take(reading, text, sure=understander.sure)
+                by = understander.name if isinstance(understander, ModelReader) else ""
+                return self._take(reading, text, sure=understander.sure, by=by)
             if understander.sure and (aside := self._aside(text)) is not None:
                 return aside
         if (near := self._wished(text)) is not None:
             self.reading = Reading(choices=(near,))
             return self._ask_choice(near)
+        if self.agent is not None:
+            return consult(self, text)
         excuses = [each.excuse for each in self.understanders if isinstance(each, ModelReader)]
         told = [self.line(excuse) for excuse in excuses if excuse]
         return [*told, self.line("not_understood", text=text), *self.ask()]
@@ -195,7 +204,7 @@ class Session(Conversation):
         begun = self.draft.has("/model/id") or self.draft.has("/data/source")
         return find_wished(text[:_LONGEST_WISH]) if begun else None
 
-    def _take(self, reading: Reading, text: str, *, sure: bool) -> list[Line]:
+    def _take(self, reading: Reading, text: str, *, sure: bool, by: str) -> list[Line]:
         if reading.request is not None:
             noted = self.change(reading.changes) if reading.changes else []
             answer = answer_question(self, text, reading.request)
@@ -208,7 +217,9 @@ class Session(Conversation):
             reading = self.reading = with_objective(reading, found[0], self.draft)
         if not sure:
             self.proposal = reading.changes
-            return [self.line("proposal", "proposal", what=self.compared(reading.changes))]
+            what = self.compared(reading.changes)
+            own = self.line("proposal", "proposal", what=what)
+            return [tell_proposal(self, reading.changes, by) if by else own]
         refused = [self._refuse(change) for change in reading.refused]
         lines = self.apply(reading.changes) if reading.changes else []
         lines = [*self._remarks(reading), *lines]

@@ -9,6 +9,8 @@ import click
 
 from ftc.commands import COMMANDS
 from ftc.commands.options import can_draw
+from ftc.tui.agent.address import Wanted
+from ftc.tui.agent.finder import Finder
 from ftc.tui.opening import make_session
 from ftc.tui.orphan import end_with_parent
 from ftc.tui.plain import converse, converse_in_json
@@ -29,9 +31,18 @@ from ftc.tui.voice import LANGUAGES
 @click.option("--lang", type=click.Choice(LANGUAGES), help="Language: English, Catalan or Spanish.")
 @click.option(
     "--llm",
-    type=click.Path(path_type=Path),
-    help="A GGUF file of a language model that interprets messages which the assistant does not "
-    "understand: it proposes changes, which you confirm. Needs llama-cpp-python.",
+    metavar="FILE|URL|none",
+    help="A language model for messages that the assistant does not understand: it answers and "
+    "proposes changes, which you confirm. FILE is a GGUF file (needs llama-cpp-python). URL is an "
+    "OpenAI-compatible server, such as http://localhost:11434/v1; your message and the settings "
+    "are sent to it. Without --llm, a server that runs on this machine is offered once; none looks "
+    "for no server.",
+)
+@click.option("--llm-model", metavar="NAME", help="The model on the server, if it has several.")
+@click.option(
+    "--llm-key",
+    metavar="VARIABLE",
+    help="The environment variable with the server's key (default: FTC_LLM_KEY, if it is set).",
 )
 @click.option(
     "--serve", "served", is_flag=True, help="Open the assistant in a browser on this machine."
@@ -45,7 +56,9 @@ def command(
     plain: bool,
     output: str,
     lang: str | None,
-    llm: Path | None,
+    llm: str | None,
+    llm_model: str | None,
+    llm_key: str | None,
     served: bool,
     port: int | None,
 ) -> None:
@@ -57,12 +70,17 @@ def command(
         raise click.UsageError("--port goes with --serve.")
     if output == "json" and not plain:
         raise click.UsageError("--format json goes with --plain.")
+    wanted = Wanted(source=llm, name=llm_model, key_variable=llm_key)
+    if (llm_model or llm_key) and not wanted.is_address:
+        raise click.UsageError("--llm-model and --llm-key go with an address in --llm.")
     if served:
         if plain:
             raise click.UsageError("--plain and --serve are two ways: take one.")
-        _serve(port or 0, _again(spec, lang, llm))
+        _serve(port or 0, _again(spec, lang, wanted))
         return
-    session = make_session(Path(), language=lang, spec=spec, model=llm)
+    session = make_session(Path(), language=lang, spec=spec, model=wanted)
+    if llm is None and output == "text":
+        session.finder = Finder()
     if plain or not can_draw():
         talk = converse_in_json if output == "json" else converse
         try:
@@ -77,11 +95,13 @@ def command(
     Assistant(session).run()
 
 
-def _again(spec: Path | None, lang: str | None, llm: Path | None) -> str:
+def _again(spec: Path | None, lang: str | None, wanted: Wanted) -> str:
     """Return the command that starts the same conversation, in the shell's words."""
     words = [sys.executable, "-m", "ftc", "chat"]
     words += ["--lang", lang] if lang else []
-    words += ["--llm", str(llm)] if llm else []
+    words += ["--llm", wanted.source] if wanted.source else []
+    words += ["--llm-model", wanted.name] if wanted.name else []
+    words += ["--llm-key", wanted.key_variable] if wanted.key_variable else []
     return shlex.join([*words, *(["--", str(spec)] if spec else [])])
 
 

@@ -66,6 +66,7 @@ def test_whatever_it_says_is_a_valid_change(
         least = [Change(pointer=each, value=said, words=said) for each, said in needed.items()]
         to_spec(written(Draft().changed([*least, *proposed])))
         assert "Apply it?" in talk.transcript[-1].text
+        assert talk.transcript[-1].by == "16384.gguf"
         assert (
             f"{proposed[0].pointer[1:].replace('/', '.')}: \u2013 \u2192 "
             in talk.transcript[-1].text

@@ -41,4 +41,6 @@ class Transcript(VerticalScroll):
             more = self.voice.say("more_lines", count=len(rows) - _FIRST_LINES)
             text = "\n".join([*rows[:_FIRST_LINES], more])
         mark = "> " if line.who == "you" else ""
-        return Static(mark + text, markup=False, classes=f"line {line.who} {line.kind}")
+        model = " model" if line.by else ""
+        classes = f"line {line.who} {line.kind}{model}"
+        return Static(mark + text, markup=False, classes=classes)
