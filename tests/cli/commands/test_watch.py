@@ -87,7 +87,10 @@ def test_a_pipe_is_told_what_happens_until_the_run_ends(tmp_path: Path) -> None:
     assert process.returncode == 0
     assert first == "triage: train, step 0 of 100 (0%)\n"
     assert "step 1 of 100: training loss 1.5000\n" in rest
-    assert rest.endswith("triage: train failed with exit code 1: no space\n")
+    assert rest.endswith(
+        "triage: train failed with exit code 1: no space\n"
+        "Correct the cause, then start ./run.sh again: finished stages are skipped.\n"
+    )
     assert (first + rest).isascii()
     assert "\x1b" not in rest
 
