@@ -4,8 +4,10 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain, zip_longest
 from typing import Final
 
+from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 from textual import on, work
@@ -158,7 +160,8 @@ class WatchScreen(Screen[None]):
         self.query_one("#stages", Static).update(_stages(run, self.voice))
         progress = self.query_one("#progress", Static)
         progress.update(Content(say_progress(run, progress.size.width)))
-        facts = _lay_out(find_facts(run, self.voice), wide=self.has_class("-wide"))
+        told, wide = find_facts(run, self.voice), self.has_class("-wide")
+        facts = _lay_out(told, self.size.width - 2, wide=wide)
         self.query_one("#facts", Static).update(facts)
         self.query_one(CurvePane).show(run)
         self._warn(*find_alerts(run, self.voice), advice=say_advice(run, self.voice))
@@ -240,14 +243,31 @@ def _stages(run: Run, voice: Voice) -> Content:
     )
 
 
-def _lay_out(facts: Sequence[Fact], *, wide: bool) -> Table:
-    """Return names and values in columns; beside the curve a value has a line for each part."""
+def _lay_out(facts: Sequence[Fact], columns: int, *, wide: bool) -> Table:
+    """Return names and values in a table; beside the curve a value has a line for each part.
+
+    Below the curve, where lines are few, two facts share a line if so many columns hold them.
+    """
     table = Table.grid(padding=(0, 2, 0, 0))
-    for fact in facts:
-        value = re.sub(r"[:,] (?=[a-z0-9])", "\n", fact.value)
-        parts = [value, fact.planned] if fact.planned else [value]
-        table.add_row(Text(fact.name), Text("\n".join(parts) if wide else fact.text))
+    if wide:
+        for fact in facts:
+            value = re.sub(r"[:,] (?=[a-z0-9])", "\n", fact.value)
+            parts = [value, fact.planned] if fact.planned else [value]
+            table.add_row(Text(fact.name), Text("\n".join(parts)))
+        return table
+    half = (len(facts) + 1) // 2
+    needed = sum(_width(part) for part in (facts[:half], facts[half:]))
+    rows = half if needed <= columns else len(facts)
+    for pair in zip_longest(facts[:rows], facts[rows:]):
+        cells = ((Text(fact.name), Text(fact.text)) for fact in pair if fact is not None)
+        table.add_row(*chain.from_iterable(cells))
     return table
+
+
+def _width(facts: Sequence[Fact]) -> int:
+    """Return the columns of names and values, each with a gap."""
+    names = max((cell_len(fact.name) for fact in facts), default=0)
+    return names + max((cell_len(fact.text) for fact in facts), default=0) + 4
 
 
 def _look_at(watched: Sequence[Watched], clock: Callable[[], float]) -> tuple[Run, ...]:
