@@ -2,20 +2,23 @@
 
 import json
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from ftc.compiler.pipeline import compile_bundle, write
+from ftc.compiler.render.extras import Extra
 from ftc.spec.finding import EnvironmentFailure, Finding
 from ftc.spec.message import Message, reason_of
 from ftc.tui.chain import free_path
 from ftc.tui.draft import Draft, written
 from ftc.tui.next_steps import NextSteps, find_next_steps
-from ftc.tui.voice import Voice
+from ftc.tui.voice import Language, Voice
 
 SPEC_NAME: Final = "spec.json"
 README_NAME: Final = "README.md"
+_READMES: Final[Mapping[Language, Extra]] = {"ca": "readme_ca", "es": "readme_es"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +65,16 @@ def save(draft: Draft, path: Path) -> None:
 def finish(draft: Draft, path: Path) -> Finished:
     """Write the spec and its bundle; raises EnvironmentFailure if that fails."""
     save(draft, path)
-    outcome = compile_bundle(str(path))
+    return _compile(path)
+
+
+def add_readme(finished: Finished, language: Language) -> Finished:
+    """Write the bundle again, with a README in a language; raises EnvironmentFailure."""
+    return _compile(finished.spec, _READMES[language])
+
+
+def _compile(path: Path, *extras: Extra) -> Finished:
+    outcome = compile_bundle(str(path), extras=dict.fromkeys(extras, True))
     if outcome.failed:
         return Finished(spec=path, bundle=None, findings=outcome.findings)
     write(outcome)

@@ -14,9 +14,9 @@ from textual.widgets.option_list import Option as Row
 
 from ftc.spec.finding import EnvironmentFailure
 from ftc.tui.background import run_in_background
-from ftc.tui.finish import Finished, say_next
+from ftc.tui.finish import Finished, add_readme, say_next
 from ftc.tui.launching import REHEARSAL_NAME, find_missing, start_rehearsal, start_run
-from ftc.tui.translation import tell_failure
+from ftc.tui.translation import tell, tell_failure
 from ftc.tui.voice import Voice
 from ftc.tui.watch.run import Watched
 from ftc.tui.watch.screen import WatchScreen
@@ -27,7 +27,7 @@ _MOST_LETTERS = 200_000
 _FIRST = "README.md"
 _MOST_NAMES: Final = 4
 #: The buttons and their keys.
-_DOES: Final = {"run": "r", "rehearse": "e", "watch": "w"}
+_DOES: Final = {"run": "r", "rehearse": "e", "watch": "w", "readme": "l"}
 
 
 class BundleScreen(ModalScreen[None]):
@@ -62,6 +62,7 @@ class BundleScreen(ModalScreen[None]):
         rows.highlighted = names.index(_FIRST) if _FIRST in names else 0
         rows.focus()
         self.query_one("#does-run", Button).disabled = not self._is_local
+        self.query_one("#does-readme", Button).display = self.voice.language != "en"
         self._tell("")
 
     @property
@@ -132,6 +133,26 @@ class BundleScreen(ModalScreen[None]):
             self._tell(tell_failure(failure, self.voice))
             return
         self.app.push_screen(LogScreen(bundle / REHEARSAL_NAME, pid, self.voice))
+
+    @work(exclusive=True, group="does")
+    async def action_readme_bundle(self) -> None:
+        """Add a README in the language of the conversation, and show it."""
+        language = self.voice.language
+        if language == "en" or self.finished.bundle is None:
+            return
+        try:
+            finished = await run_in_background(partial(add_readme, self.finished, language))
+        except EnvironmentFailure as failure:
+            self._tell(tell_failure(failure, self.voice))
+            return
+        if finished.bundle is None:
+            self._tell("\n".join(tell(finding, self.voice) for finding in finished.findings))
+            return
+        self.finished = finished
+        rows = self.query_one("#files", OptionList)
+        rows.clear_options()
+        rows.add_options(Row(name) for name in finished.files)
+        rows.highlighted = finished.files.index(f"README.{language}.md")
 
     def action_watch_bundle(self) -> None:
         """Open the screen of `ftc watch` on the bundle."""
