@@ -14,7 +14,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import Screen
+from textual.screen import ModalScreen
 from textual.widgets import Footer, OptionList, Static
 from textual.widgets.option_list import Option as Row
 
@@ -68,7 +68,7 @@ _KEYS: Final = (
 )
 
 
-class WatchScreen(Screen[None]):
+class WatchScreen(ModalScreen[None]):
     """Reads the files of the runs once a second, in the background; leaving touches no run."""
 
     CSS_PATH = "watch.tcss"

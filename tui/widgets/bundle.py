@@ -109,7 +109,9 @@ class BundleScreen(ModalScreen[None]):
             missing = await run_in_background(partial(find_missing, bundle))
             if run.state != "running" and not missing:
                 pid = await run_in_background(partial(start_run, bundle))
-                self._tell(say("bundle.started", pid=str(pid)))
+                told = say("bundle.started", pid=str(pid))
+                self._tell(told)
+                self.app.notify(told)  # on the screen that opens: the first stage takes a moment
         except EnvironmentFailure as failure:
             self._tell(tell_failure(failure, self.voice))
             return
