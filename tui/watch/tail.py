@@ -2,13 +2,17 @@
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 #: Where `ftc` writes what a run prints that it started.
 OUTPUT_NAME: Final = "run/output.log"
-#: Slurm's log of the job, and the launchers' logs of each process.
-_OTHERS: Final = ("slurm-*.log", "run/logs/**/*.log")
+#: The fullest first: everything that was printed, Slurm's log of the job, the launchers' logs of
+#: each process, and what the stages said themselves.
+_LOGS: Final = (OUTPUT_NAME, "slurm-*.log", "run/logs/**/*.log", "run/stages.log")
+#: Logs that are written to at the same time differ by less.
+_SAME_SECONDS: Final = 60.0
 _MOST_FILES: Final = 200
 #: More lines than any screen shows end in so many bytes.
 _END_BYTES: Final = 2**16
@@ -17,10 +21,14 @@ _ESCAPES: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|
 
 
 def read_output(bundle: Path, most: int) -> tuple[str, ...]:
-    """Return at most so many last lines of the log that was written last; none without a log."""
-    found = [path for path in _list_logs(bundle) if path.is_file()]
-    newest = max(found, key=_written, default=None)
-    return () if newest is None else read_tail(newest, most)
+    """Return at most so many last lines of the log that was written last; none without a log.
+
+    Of several that are being written, it is the fullest.
+    """
+    found = [(path, _written(path)) for path in _list_logs(bundle)]
+    newest = max((written for _, written in found), default=0.0)
+    chosen = next((path for path, at in found if newest - at < _SAME_SECONDS), None)
+    return () if chosen is None else read_tail(chosen, most)
 
 
 def read_tail(path: Path, most: int) -> tuple[str, ...]:
@@ -44,12 +52,10 @@ def read_tail(path: Path, most: int) -> tuple[str, ...]:
 
 
 def _list_logs(bundle: Path) -> Iterator[Path]:
-    yield bundle / OUTPUT_NAME
-    for pattern in _OTHERS:
-        for number, path in enumerate(bundle.glob(pattern)):
-            if number == _MOST_FILES:
-                break
-            yield path
+    """Yield the logs of a run, the fullest kind first, and of a kind the newest first."""
+    for pattern in _LOGS:
+        paths = [path for path in islice(bundle.glob(pattern), _MOST_FILES) if path.is_file()]
+        yield from sorted(paths, key=_written, reverse=True)
 
 
 def _written(path: Path) -> float:

@@ -45,13 +45,14 @@ def test_any_bytes_give_printable_lines(data: bytes, most: int, tmp_path_factory
 
 
 def test_the_log_that_was_written_last_is_read(tmp_path: Path) -> None:
-    """Of ftc's own, Slurm's and those of each process; none without a log."""
+    """Of logs that are written at the same time, the fullest; none without a log."""
     assert read_output(tmp_path, 3) == ()
-    names = (OUTPUT_NAME, "slurm-7.log", "run/logs/attempt_0/1/stdout.log")
+    names = (OUTPUT_NAME, "slurm-7.log", "run/logs/attempt_0/1/stdout.log", "run/stages.log")
     for age, name in enumerate(names):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"{name}\n")
-        os.utime(tmp_path / name, (1000 - age, 1000 - age))
+        os.utime(tmp_path / name, (1000 + age, 1000 + age))
     assert read_output(tmp_path, 3) == (OUTPUT_NAME,)
-    os.utime(tmp_path / names[2], (2000, 2000))
-    assert read_output(tmp_path, 3) == (names[2],)
+    for name in reversed(names):
+        os.utime(tmp_path / name, (3000, 3000))
+        assert read_output(tmp_path, 3) == (name,)
