@@ -37,7 +37,7 @@ def command(bundles: tuple[Path, ...], *, plain: bool, once: bool, report: str) 
     + -     zoom in and out; the arrows move the part that is shown
     o       show the printed lines in place of the curve
     q       leave
-    """
+    """  # noqa: D301 - click reads the escape
     if report == "json":
         runs = tuple(Watched(bundle).look(time.time()) for bundle in bundles)
         click.echo(dump(runs_data(runs)))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.color import Color
 
 from ftc.tui.watch.app import Watch
 from ftc.tui.watch.curve import CurvePane
@@ -111,6 +112,31 @@ def test_words_stand_out(tmp_path: Path) -> None:
                 assert faint(app) == [], theme
 
     play(make("several", tmp_path), part, LARGE)
+
+
+def test_a_severity_has_its_own_mark_and_colour(tmp_path: Path) -> None:
+    """In light and dark at 120x36: failure in the theme's colour of errors, letters the same."""
+    (bundle,) = make("failed", tmp_path / "b")
+    bundle.log(60, 26, loss=None)
+    shown = set()
+
+    async def part(app: Any, pilot: Any) -> None:
+        for theme in ("textual-light", "textual-dark"):
+            app.theme = theme
+            await pilot.pause(0.1)
+            shown.add(seen(app))
+            wanted = Color.parse(app.theme_variables["text-error"]).rgb
+            marks = [
+                tuple(segment.style.color.get_truecolor())
+                for strip in app.screen._compositor.render_strips()
+                for segment in strip
+                if "✗" in segment.text and segment.style and segment.style.color
+            ]
+            assert marks == [wanted, wanted], theme  # the stage's, and the alert's
+
+    play([bundle], part, (120, 36))
+    (letters,) = shown
+    assert "✗ the loss is not a number at step 26" in letters
 
 
 def test_words_stand_out_without_colours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
