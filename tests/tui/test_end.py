@@ -59,6 +59,7 @@ async def wait_for(app: Assistant, pilot: Any, text: str) -> None:
             await pilot.pause(0.05)
 
 
+@pytest.mark.prove
 def test_the_end_in_catalan_offers_a_readme_and_a_rehearsal(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
