@@ -13,7 +13,7 @@ import pytest
 from ftc.spec.finding import EnvironmentFailure
 from ftc.tui.launching import find_missing, start_run
 from ftc.tui.next_steps import find_next_steps
-from tests.test_golden import GOLDEN
+from tests.golden_bundles import GOLDEN
 
 _PATIENCE_SECONDS = 30.0
 

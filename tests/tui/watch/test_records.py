@@ -111,4 +111,5 @@ def test_records_are_thinned_from_the_old_end() -> None:
     assert len(kept) <= MOST_RECORDS
     assert kept[-1000:] == records[-1000:]
     assert records[1] in kept
-    assert len(thin([{"step": 1, "eval_loss": 1.0}] * 3 * MOST_RECORDS)) <= MOST_RECORDS
+    evaluations: list[Record] = [{"step": 1, "eval_loss": 1.0}] * (3 * MOST_RECORDS)
+    assert len(thin(evaluations)) <= MOST_RECORDS
