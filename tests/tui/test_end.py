@@ -19,6 +19,7 @@ from tests.tui.stage import LARGE, play, say, seen, settle
 EVERYTHING = "llama 3.1 8b on my 4090, tickets.csv, I need a q4 gguf for ollama"
 
 
+@pytest.mark.prove
 def test_the_end_starts_the_run_and_watches_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

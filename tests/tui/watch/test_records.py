@@ -4,6 +4,8 @@ import json
 import os
 from pathlib import Path
 
+import pytest
+
 from ftc.tui.watch.records import MOST_RECORDS, Mark, Record, read_object, read_records, thin
 
 
@@ -72,6 +74,7 @@ def test_what_is_no_file_has_no_records(tmp_path: Path) -> None:
     assert read_object(tmp_path / "pipe") is None
 
 
+@pytest.mark.prove
 def test_a_long_log_is_sampled_and_no_event_of_it_is_lost(tmp_path: Path) -> None:
     """Three hundred thousand lines: the ends, every start and every evaluation are there."""
     path = tmp_path / "log.jsonl"
