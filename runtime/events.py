@@ -1,5 +1,7 @@
 """Logs events for `ftc watch`: run/stages.jsonl for stages, run/train/log.jsonl for training.
 
+What the stages print is also in run/stages.log.
+
 Losing an event only affects `ftc watch`, so errors of the disk are ignored. Standard library only.
 """
 
@@ -26,6 +28,12 @@ def append(path: Path, **record: Any) -> None:
                 file.seek(-1, os.SEEK_END)
                 line = line if file.read() == b"\n" else b"\n" + line
             file.write(line)  # in this mode always at the end
+
+
+def append_text(path: Path, text: str) -> None:
+    """Append a text as a line."""
+    with suppress(OSError), path.open("a", encoding="utf-8", errors="replace") as file:
+        file.write(f"{text}\n")
 
 
 def read(path: Path) -> list[dict[str, Any]]:

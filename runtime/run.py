@@ -56,9 +56,10 @@ class Run:
     # Messages
 
     def say(self, text: str) -> None:
-        """Print a line, by the first process only; it is not buffered."""
+        """Print a line, by the first process only, and log it; it is not buffered."""
         if self.rank == 0:
             print(text, flush=True)
+            events.append_text(self.folder / "stages.log", text)
 
     def stop(self, sentence: str) -> NoReturn:
         """End this stage with exit code 1 and a sentence: what is wrong and what to do."""

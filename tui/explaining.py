@@ -6,13 +6,13 @@ from typing import Final
 
 from ftc.compiler.checks.registry import EXPLANATIONS as CHECKS
 from ftc.compiler.knowledge.glossary import find_entry
+from ftc.compiler.plan.translated_reasons import sentence_in
 from ftc.compiler.resolve.explanations import EXPLANATIONS as RESOLVE
 from ftc.spec.explanation import Explanation
 from ftc.spec.explanations import EXPLANATIONS as SPEC
 from ftc.spec.schema import Field, fields
 from ftc.tui.conversation import Conversation
 from ftc.tui.line import Line
-from ftc.tui.translation import give_reason
 from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.reader import read
 
@@ -84,7 +84,7 @@ def tell_reason(conversation: Conversation, about: str) -> Iterator[Line]:
     wanted = values | {fold(about), fold(about).replace(" ", "_")}
     for name, decision in plan.decisions.items().items():
         if wanted & {name, fold(str(decision.value))} - {"true", "false"}:
-            because = give_reason(decision.because, conversation.voice)
+            because = sentence_in(conversation.voice.language, decision.because)
             value = conversation.voice.show(decision.value)
             yield conversation.line("plan_chose", name=name, value=value, because=because)
             return

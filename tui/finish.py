@@ -1,26 +1,37 @@
 """The end of a conversation: writes the spec and compiles the bundle."""
 
 import json
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from ftc.compiler.pipeline import compile_bundle, write
+from ftc.compiler.render.extras import Extra
 from ftc.spec.finding import EnvironmentFailure, Finding
 from ftc.spec.message import Message, reason_of
 from ftc.tui.chain import free_path
 from ftc.tui.draft import Draft, written
+from ftc.tui.next_steps import NextSteps, find_next_steps
+from ftc.tui.voice import Language, Voice
 
 SPEC_NAME: Final = "spec.json"
+README_NAME: Final = "README.md"
+_READMES: Final[Mapping[Language, Extra]] = {"ca": "readme_ca", "es": "readme_es"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """The files written. If `findings` has errors, there is a spec but no bundle."""
+    """The files written, and what comes next.
+
+    If `findings` has errors, there is a spec but no bundle, and nothing comes next.
+    """
 
     spec: Path
     bundle: Path | None
     files: tuple[str, ...] = ()
+    steps: NextSteps | None = None
     findings: tuple[Finding, ...] = ()
 
 
@@ -54,9 +65,45 @@ def save(draft: Draft, path: Path) -> None:
 def finish(draft: Draft, path: Path) -> Finished:
     """Write the spec and its bundle; raises EnvironmentFailure if that fails."""
     save(draft, path)
-    outcome = compile_bundle(str(path))
+    return _compile(path)
+
+
+def add_readme(finished: Finished, language: Language) -> Finished:
+    """Write the bundle again, with a README in a language; raises EnvironmentFailure."""
+    return _compile(finished.spec, _READMES[language])
+
+
+def _compile(path: Path, *extras: Extra) -> Finished:
+    outcome = compile_bundle(str(path), extras=dict.fromkeys(extras, True))
     if outcome.failed:
         return Finished(spec=path, bundle=None, findings=outcome.findings)
     write(outcome)
     names = tuple(sorted(file.name for file in outcome.files))
-    return Finished(spec=path, bundle=outcome.folder, files=names, findings=outcome.findings)
+    readme = next((file.text for file in outcome.files if file.name == README_NAME), None)
+    launcher = outcome.spec.launch.type if outcome.spec else "local"
+    return Finished(
+        spec=path,
+        bundle=outcome.folder,
+        files=names,
+        findings=outcome.findings,
+        steps=find_next_steps(readme or "", launcher),
+    )
+
+
+def say_next(finished: Finished, voice: Voice) -> str:
+    """Return the commands that come next, one a line; "" without a bundle."""
+    steps, bundle = finished.steps, finished.bundle
+    if steps is None or bundle is None:
+        return ""
+    parts = [voice.say("next", bundle=_in_shell(bundle), start=steps.start)]
+    if steps.install:
+        install = "\n".join(f"  {line}" for line in steps.install)
+        parts.append(voice.say("next.install", install=install))
+    spec = _in_shell(finished.spec)
+    parts.append(voice.say("next.others", spec=spec, bundle=_in_shell(bundle)))
+    return "\n".join(parts)
+
+
+def _in_shell(path: Path) -> str:
+    """Return a path as one word of a shell."""
+    return shlex.quote(str(path))

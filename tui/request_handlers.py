@@ -12,7 +12,7 @@ from ftc.tui.conversation import Conversation, draft_text
 from ftc.tui.dialogue import GOAL, Done, Question, next_step
 from ftc.tui.draft import Draft, find_differences, read_draft
 from ftc.tui.explaining import explain
-from ftc.tui.finish import finish, save, spec_path
+from ftc.tui.finish import finish, save, say_next, spec_path
 from ftc.tui.goal_dialogue import take_option
 from ftc.tui.judgement import judge
 from ftc.tui.line import Line
@@ -151,7 +151,7 @@ def _compile(conversation: Conversation, about: str) -> list[Line]:
     tree = "\n".join(f"  {name}" for name in finished.files)
     warnings = [_told(conversation, finding) for finding in finished.findings]
     compiled = conversation.line("compiled", spec=path, bundle=finished.bundle, files=tree)
-    return [*warnings, compiled, conversation.line("next", bundle=finished.bundle)]
+    return [*warnings, compiled, Line(who="ftc", text=say_next(finished, conversation.voice))]
 
 
 def _save(conversation: Conversation, about: str) -> list[Line]:

@@ -1,18 +1,8 @@
-"""Translation: findings, failures and reasons of decisions in the assistant's language."""
+"""Translation: findings and failures in the assistant's language."""
 
-import json
-from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
-from typing import Final
-
-from ftc.compiler.plan.decision import Because
-from ftc.compiler.plan.reasons import fill, sentence, shown_values
 from ftc.spec.finding import EnvironmentFailure, Finding
 from ftc.spec.message import Message
-from ftc.tui.voice import Language, Voice
-
-_RESPELT: Final = str.maketrans(",.", ".,")
+from ftc.tui.voice import Voice
 
 
 def tell(finding: Finding, voice: Voice) -> str:
@@ -35,26 +25,3 @@ def tell_failure(failure: EnvironmentFailure, voice: Voice) -> str:
         part.render(voice.language) if isinstance(part, Message) else part
         for part in (failure.problem, failure.remedy)
     )
-
-
-def give_reason(because: Because, voice: Voice) -> str:
-    """Return a decision's reason as one line without a final period."""
-    if voice.language == "en":
-        return sentence(because)
-    shown = {
-        name: text.translate(_RESPELT) if _is_number(because.values[name]) else text
-        for name, text in shown_values(because).items()
-    }
-    return fill(read_reasons()[because.key][voice.language], because, shown)
-
-
-@cache
-def read_reasons() -> Mapping[str, Mapping[Language, str]]:
-    """Return the sentences of decisions' reasons by key."""
-    path = files("ftc.tui") / "catalogue" / "reasons.json"
-    catalogue: Mapping[str, Mapping[Language, str]] = json.loads(path.read_text(encoding="utf-8"))
-    return catalogue
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -18,7 +18,7 @@ from ftc.commands.options import (
     tell_findings,
 )
 from ftc.compiler.pipeline import STAGES, Outcome, compile_bundle, drift, write
-from ftc.compiler.render.extras import FILES, Extra
+from ftc.compiler.render.extras import Extra
 from ftc.compiler.write.bundle import Written
 from ftc.compiler.write.conflict import Conflict
 from ftc.compiler.write.disk import typed
@@ -28,6 +28,7 @@ from ftc.fix_patches import write_fixes
 from ftc.report.json_output import VERSION, dump, list_findings
 from ftc.spec.sections import Launcher
 
+_READMES: Final[Mapping[Extra, str]] = {"readme_ca": "ca", "readme_es": "es"}
 _MARKS = {"created": "+", "replaced": "~", "removed": "-", "unchanged": " "}
 
 
@@ -54,6 +55,13 @@ _MARKS = {"created": "+", "replaced": "~", "removed": "-", "unchanged": " "}
     help="Add or remove a Dockerfile of the locked packages and a devcontainer.",
 )
 @click.option(
+    "--readme",
+    "readmes",
+    type=click.Choice(("ca", "es", "none")),
+    multiple=True,
+    help="Add a README in Catalan or Spanish beside the English one, or remove both.",
+)
+@click.option(
     "--workflow",
     metavar="URL@COMMIT",
     help="Also write a GitHub workflow that runs `ftc compile --check`, with ftc from this git "
@@ -78,6 +86,7 @@ def command(
     force: bool,
     notebook: bool | None,
     container: bool | None,
+    readmes: tuple[str, ...],
     workflow: str | None,
     calibrate: Path | None,
     stop_after: str | None,
@@ -87,11 +96,13 @@ def command(
 
     SPEC is a file in JSON or YAML, or - for standard input.
     """
-    asked = (notebook, container, workflow) != (None, None, None)
+    asked = (notebook, container, workflow, readmes) != (None, None, None, ())
     if checks and (locked or update or force or stop_after or calibrate or asked):
         raise click.UsageError("--check is always locked and writes nothing: give it alone.")
     if workflow is not None and (source == "-" or stop_after not in {None, "write"}):
         raise click.UsageError("--workflow needs a spec in a file, and a bundle that is written.")
+    if "none" in readmes and len(readmes) > 1:
+        raise click.UsageError("--readme none removes both: give it alone.")
     if locked and update:
         raise click.UsageError("--locked and --update contradict each other.")
     if locked and calibrate:
@@ -107,7 +118,7 @@ def command(
             update=update,
             stop_after=stop_after,
             calibrate=calibrate,
-            extras=_wanted(notebook=notebook, image=container),
+            extras=_wanted(notebook, container, readmes),
         )
         _tell(source, outcome, report=report)
         if not outcome.failed and stop_after in {None, "write"}:
@@ -133,9 +144,14 @@ def _add_workflow(source: str, outcome: Outcome, address: str) -> None:
     click.echo(f"wrote {typed(path)}", err=True)
 
 
-def _wanted(**asked: bool | None) -> dict[Extra, bool]:
+def _wanted(
+    notebook: bool | None, container: bool | None, readmes: tuple[str, ...]
+) -> dict[Extra, bool]:
     """Return the files on request that are wanted or not; the others stay as they were."""
-    return {extra: said for extra in FILES if (said := asked[extra]) is not None}
+    asked: dict[Extra, bool | None] = {"notebook": notebook, "image": container}
+    for extra, language in _READMES.items():
+        asked[extra] = True if language in readmes else False if "none" in readmes else None
+    return {extra: said for extra, said in asked.items() if said is not None}
 
 
 def _check(source: str, output: Path | None, *, report: str) -> bool:

@@ -26,10 +26,18 @@ from ftc.tui.watch.run import Watched
 def command(bundles: tuple[Path, ...], *, plain: bool, once: bool, report: str) -> None:
     """Show a running or finished run, from the files that it writes.
 
-    It shows stage, step, loss, speed, memory and time left beside the plan. BUNDLE is a folder with
-    a run.sh; several can be given. Only files are read: to watch a run on another machine, call
-    this there over ssh. Closing it does not affect the run.
-    """
+    It shows stage, step, loss, speed, memory and time left beside the plan, the load of NVIDIA GPUs
+    on this machine, and the last lines that the run printed. BUNDLE is a folder with a run.sh;
+    several can be given. To watch a run on another machine, call this there over ssh. Closing it
+    does not affect the run.
+
+    \b
+    s       smooth the curve more, or not at all
+    a h n   show all steps, the last half, or the last 100
+    + -     zoom in and out; the arrows move the part that is shown
+    o       show the printed lines in place of the curve
+    q       leave
+    """  # noqa: D301 - click reads the escape
     if report == "json":
         runs = tuple(Watched(bundle).look(time.time()) for bundle in bundles)
         click.echo(dump(runs_data(runs)))

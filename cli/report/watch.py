@@ -5,8 +5,10 @@ from typing import Any
 
 from ftc.report.json_output import VERSION
 from ftc.tui.watch.alerts import find_alerts
+from ftc.tui.watch.gpus import GpuLoad
 from ftc.tui.watch.run import Run
 from ftc.tui.watch.stages import Stage
+from ftc.tui.watch.words import say_advice
 
 
 def runs_data(runs: tuple[Run, ...]) -> Mapping[str, Any]:
@@ -41,7 +43,19 @@ def _run_data(run: Run) -> Mapping[str, Any]:
             "low_seconds": expected.low_seconds,
             "high_seconds": expected.high_seconds,
         },
-        "warnings": list(find_alerts(run)),
+        "warnings": [alert.text for alert in find_alerts(run)],
+        "advice": say_advice(run) or None,
+        "gpus": [_gpu_data(gpu) for gpu in run.gpus],
+        "output": list(run.output),
+    }
+
+
+def _gpu_data(gpu: GpuLoad) -> Mapping[str, Any]:
+    return {
+        "index": gpu.index,
+        "percent": gpu.percent,
+        "used_bytes": gpu.used_bytes,
+        "total_bytes": gpu.total_bytes,
     }
 
 

@@ -99,6 +99,22 @@ ARTIFACTS: Final = (
         absent=list_absent,
     ),
     Artifact(
+        name="README.ca.md",
+        language="markdown",
+        about="the main parts of this page in Catalan",
+        template=lambda _: "README.ca.md.j2",
+        absent=list_absent,
+        when=lambda uses: uses.readme_ca,
+    ),
+    Artifact(
+        name="README.es.md",
+        language="markdown",
+        about="the main parts of this page in Spanish",
+        template=lambda _: "README.es.md.j2",
+        absent=list_absent,
+        when=lambda uses: uses.readme_es,
+    ),
+    Artifact(
         name=".gitignore",
         language="text",
         about="keeps the run folder and GGUF files out of git",

@@ -15,6 +15,7 @@ from ftc.compiler.render.environment import (
 )
 from ftc.compiler.render.file import RenderedFile
 from ftc.compiler.render.find_uses import find_uses
+from ftc.compiler.render.localized_readme import localized_context
 from ftc.compiler.render.readme import readme_context
 from ftc.compiler.render.runtime_modules import carry_modules
 from ftc.compiler.render.source import BundleSource
@@ -40,6 +41,8 @@ def render_bundle(source: BundleSource) -> tuple[RenderedFile, ...]:
     tracker = [f"tracking_{source.spec.tracking.type}"] if uses.tracked else []
     modules = carry_modules(scripts.values(), tracker)
     context |= readme_context(source, artifacts, modules)
+    if uses.readme_ca or uses.readme_es:
+        context |= localized_context(source)
     rest = {
         artifact.name: _render(artifact, source, uses, context)
         for artifact in artifacts

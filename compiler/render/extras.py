@@ -3,10 +3,15 @@
 from collections.abc import Collection, Mapping
 from typing import Final, Literal
 
-Extra = Literal["notebook", "image"]
+Extra = Literal["notebook", "image", "readme_ca", "readme_es"]
 
 #: The file by which a bundle is known to have each.
-FILES: Final[Mapping[Extra, str]] = {"image": "Dockerfile", "notebook": "notebook.ipynb"}
+FILES: Final[Mapping[Extra, str]] = {
+    "image": "Dockerfile",
+    "notebook": "notebook.ipynb",
+    "readme_ca": "README.ca.md",
+    "readme_es": "README.es.md",
+}
 
 
 def find_extras(asked: Mapping[Extra, bool], before: Collection[str]) -> frozenset[Extra]:

@@ -300,6 +300,8 @@ def _launch_uses(source: BundleSource) -> dict[str, bool]:
         "container": slurm and launch.container is not None,
         "notebook": "notebook" in source.extras,
         "image": "image" in source.extras,
+        "readme_ca": "readme_ca" in source.extras,
+        "readme_es": "readme_es" in source.extras,
     }
 
 

@@ -178,6 +178,8 @@ class Uses:
     # on request
     notebook: bool
     image: bool
+    readme_ca: bool
+    readme_es: bool
     # tracking
     tracked: bool
     tensorboard: bool

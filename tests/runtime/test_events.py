@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ftc.runtime import events
+from ftc.runtime.run import Run
 
 
 def test_an_event_is_a_line_with_its_time(tmp_path: Path) -> None:
@@ -65,3 +66,18 @@ def test_only_objects_are_events(tmp_path: Path) -> None:
     log.write_bytes(b'1\n[]\n\xff\n\n{"step": 1}\n')
 
     assert events.read(log) == [{"step": 1}]
+
+
+def test_what_a_stage_says_is_logged_as_it_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Line by line, by the first process; without a folder it is printed alone."""
+    run = Run(tmp_path, stage="train")
+    run.say("too early")
+    run.folder.mkdir()
+    run.say("step 1: é")
+    monkeypatch.setenv("RANK", "1")
+    Run(tmp_path, stage="train").say("unheard")
+
+    assert (run.folder / "stages.log").read_bytes() == "step 1: é\n".encode()
+    assert capsys.readouterr().out.startswith("too early\nstep 1: é\n")

@@ -13,6 +13,7 @@ from ftc.compiler.checks.registry import run_checks
 from ftc.compiler.plan.decision import Because
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.plan.reasons import CATALOGUE
+from ftc.compiler.plan.translated_reasons import read_reasons, sentence_in
 from ftc.compiler.resolve.facts import known
 from ftc.spec.finding import EnvironmentFailure, Finding
 from ftc.spec.load import load_document
@@ -20,7 +21,7 @@ from ftc.spec.message import Message, Value
 from ftc.spec.schema import fields
 from ftc.spec.validate import validate
 from ftc.tui.session import Session
-from ftc.tui.translation import give_reason, read_reasons, tell, tell_failure, tell_with_help
+from ftc.tui.translation import tell, tell_failure, tell_with_help
 from ftc.tui.voice import Language, Voice, read_catalogue
 from tests.compiler.conftest import build_case
 
@@ -173,8 +174,8 @@ def test_what_became_of_the_bundle_is_said() -> None:
 def test_reasons_are_given_with_their_numbers() -> None:
     """The same values as in English, written as the language writes them."""
     because = Because(key="rows.share", values={"share": 0.125, "rows": 12_000})
-    assert give_reason(because, Voice()) == "12.5 % of 12,000 usable rows"
-    assert give_reason(because, CATALAN) == "12,5 % de 12.000 files útils"
+    assert sentence_in("en", because) == "12.5 % of 12,000 usable rows"
+    assert sentence_in("ca", because) == "12,5 % de 12.000 files útils"
 
 
 def test_a_conversation_in_catalan_says_its_findings_in_catalan(session: Session) -> None:

@@ -25,12 +25,14 @@ Cells = Mapping[tuple[int, int], str]
 class Chart:
     """`rows` are letters from the top, without the labels; `marked` are where points stand.
 
-    `labels` stand left of the rows, `foot` below them; `logarithmic` is how the rows are spaced.
+    `traced` are where the line is; the other letters are its raw points. `labels` stand left of the
+    rows, `foot` below them; `logarithmic` is how the rows are spaced.
     """
 
     labels: tuple[str, ...]
     rows: tuple[str, ...]
     marked: frozenset[tuple[int, int]]
+    traced: frozenset[tuple[int, int]]
     foot: str
     logarithmic: bool
 
@@ -45,16 +47,23 @@ class Chart:
 
 
 def draw(
-    line: Curve, points: Curve, *, columns: int, rows: int, plain: bool, word: str = "step"
+    line: Curve,
+    points: Curve,
+    *,
+    columns: int,
+    rows: int,
+    plain: bool,
+    word: str = "step",
+    raw: Curve = (),
 ) -> Chart | None:
     """Return a line and points on one scale, in so many letters; None where there is no room.
 
-    `word` is that for a step, below the axis. A column shows the mean of its values, so ten
-    thousand take no longer to look at than ten. What spans more than a decade above zero is drawn
-    by its logarithm.
+    `raw` is what the line smooths, drawn behind it; `word` is that for a step, below the axis. A
+    column shows the mean of its values, so ten thousand take no longer to look at than ten. What
+    spans more than a decade above zero is drawn by its logarithm.
     """
     width = columns - MARGIN
-    both = (*line, *points)
+    both = (*line, *points, *raw)
     if width < _LEAST_COLUMNS or rows < 2 or not both:  # noqa: PLR2004 - a top and a bottom
         return None
     first, last = min(step for step, _ in both), max(step for step, _ in both)
@@ -69,9 +78,10 @@ def draw(
         rows=rows,
         logarithmic=logarithmic,
     )
-    cells = _plain_cells(frame, line) if plain else _dotted_cells(frame, line)
+    behind = _plain_cells(frame, raw, ".") if plain else _dotted_cells(frame, raw)
+    cells = _plain_cells(frame, line, "*") if plain else _dotted_cells(frame, line)
     marks = {frame.cell(step, value): "o" if plain else "●" for step, value in points}
-    drawn = {**cells, **marks}
+    drawn = {**behind, **cells, **marks}
     half = (rows - 1) // 2
     middle = math.sqrt(low * high) if logarithmic else (low + high) / 2
     labels = {0: high, rows - 1: low, half: middle if rows > 4 else None}  # noqa: PLR2004
@@ -81,6 +91,7 @@ def draw(
             "".join(drawn.get((row, column), " ") for column in range(width)) for row in range(rows)
         ),
         marked=frozenset(marks),
+        traced=frozenset(cells) - frozenset(marks),
         foot=_foot(first, last, width, word),
         logarithmic=logarithmic,
     )
@@ -113,8 +124,8 @@ class _Frame:
         return self.place(step, value, across=1, down=1)
 
 
-def _plain_cells(frame: _Frame, line: Curve) -> Cells:
-    return dict.fromkeys(_trace(frame, line, across=1, down=1), "*")
+def _plain_cells(frame: _Frame, line: Curve, letter: str) -> Cells:
+    return dict.fromkeys(_trace(frame, line, across=1, down=1), letter)
 
 
 def _dotted_cells(frame: _Frame, line: Curve) -> Cells:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from ftc.tui.voice import Voice
-from ftc.tui.watch.alerts import find_alerts
+from ftc.tui.watch.alerts import Alert, find_alerts
 from ftc.tui.watch.chart import draw
 from ftc.tui.watch.run import Run, Watched
 from ftc.tui.watch.stages import Stage
@@ -16,12 +16,14 @@ from ftc.tui.watch.words import (
     headline,
     respell,
     say,
+    say_advice,
     say_stages,
     say_time,
 )
 
 _WAIT_SECONDS: Final = 2.0
 _ROWS: Final = 10
+_OUTPUT_LINES: Final = 5
 
 
 def follow(
@@ -72,8 +74,12 @@ def report_run(run: Run, *, columns: int, plain: bool, voice: Voice = ENGLISH) -
         mark = "o" if plain else "●"
         yield f"  {say(voice, 'curve', name=say(voice, name), mark=mark, scale=scale)}"
         yield from (f"  {line}" for line in chart.lines)
-    alerts = find_alerts(run, voice)
-    yield from (f"  {say(voice, 'warning', what=sentence)}" for sentence in alerts)
+    yield from (f"  {say_alert(alert, voice)}" for alert in find_alerts(run, voice))
+    if advice := say_advice(run, voice):
+        yield f"  {advice}"
+    if run.output:
+        yield f"  {say(voice, 'output')}"
+        yield from (f"    {line}" for line in run.output[-_OUTPUT_LINES:])
 
 
 def tell_news(before: Run, now: Run, *, named: bool, voice: Voice = ENGLISH) -> Iterator[str]:
@@ -102,12 +108,19 @@ def _news(before: Run, now: Run, voice: Voice) -> Iterator[str]:
     for stage in now.stages:
         if ways.get(stage.name) != stage.status and stage.status in ("running", "done"):
             yield _change_of(stage, voice)
-    known_alerts = {alert.split(":")[0] for alert in find_alerts(before, voice)}
+    known_alerts = {alert.text.split(":")[0] for alert in find_alerts(before, voice)}
     for alert in find_alerts(now, voice):
-        if alert.split(":")[0] not in known_alerts:
-            yield say(voice, "warning", what=alert)
+        if alert.text.split(":")[0] not in known_alerts:
+            yield say_alert(alert, voice)
     if now.state != before.state:
         yield headline(now, voice)
+        if advice := say_advice(now, voice):
+            yield advice
+
+
+def say_alert(alert: Alert, voice: Voice) -> str:
+    """Return an alert as a line that begins with its severity."""
+    return f"{voice.say(f'severity.{alert.severity}')}: {alert.text}"
 
 
 def _point(run: Run, step: int, what: str, voice: Voice) -> str:

@@ -2,15 +2,23 @@
 
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
-#: Of a log, at one reading: what a run of weeks writes is more than a screen needs.
+#: An object is read whole, so a larger file is none.
 _MOST_BYTES: Final = 64 * 2**20
+_BLOCK_BYTES: Final = 2**20
+#: About so many bytes of a longer log are parsed: a screen has far fewer columns than lines.
+_PARSED_BYTES: Final = 4 * 2**20
+#: A line that differs from its neighbours: a start, an evaluation, a warning, a loss that is null.
+_TELLING: Final = re.compile(rb'"event"|"eval_|"warning"|"stopped_early"|null')
 #: What is not a whole line is a line that is being written, unless it is longer than any line.
 _MOST_LINE_BYTES: Final = 2**16
+#: More records than these are thinned.
+MOST_RECORDS: Final = 40_000
 
 Record = Mapping[str, Any]
 
@@ -39,7 +47,8 @@ class Reading:
 def read_records(path: Path, since: Mark) -> Reading:
     """Return what was appended to a file since; a half-written last line is left for later.
 
-    A file that is not there has no records. Raises OSError where it is there and cannot be read.
+    Of a long addition a sample of the lines is parsed, and every line with an event. A file that is
+    not there has no records. Raises OSError where it is there and cannot be read.
     """
     try:
         if not path.is_file():  # opening a pipe would wait for its writer
@@ -48,22 +57,83 @@ def read_records(path: Path, since: Mark) -> Reading:
             status = os.fstat(file.fileno())
             gone = status.st_ino != since.inode or status.st_size < since.offset
             start = 0 if gone else since.offset
-            file.seek(max(start, status.st_size - _MOST_BYTES))
-            data = file.read(_MOST_BYTES)
-            end = file.tell()
+            file.seek(start)
+            lines = _Lines(file, start, status.st_size)
+            records, damaged = _sample(lines, max(1, (status.st_size - start) // _PARSED_BYTES))
     except (FileNotFoundError, NotADirectoryError):
         return Reading(afresh=since != Mark())
-    whole, newline, rest = data.rpartition(b"\n")
-    if not newline and len(rest) < _MOST_LINE_BYTES:
-        whole = b""
-    parsed = [_parse(line) for line in whole.split(b"\n") if line.strip()]
-    records = tuple(record for record in parsed if record is not None)
     return Reading(
-        records=records,
-        mark=Mark(inode=status.st_ino, offset=end - len(rest)),
+        records=tuple(records),
+        mark=Mark(inode=status.st_ino, offset=lines.offset),
         afresh=gone,
-        damaged=len(parsed) - len(records),
+        damaged=damaged + lines.overlong,
     )
+
+
+class _Lines:
+    """The whole lines of a file up to a byte; `offset` is where the last of them ended."""
+
+    def __init__(self, file: IO[bytes], start: int, end: int) -> None:
+        self.offset = start
+        self.overlong = 0
+        self._file = file
+        self._end = end
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield lines without their ends; a line that is too long for one is counted instead."""
+        rest, at, skips = b"", self.offset, False
+        while block := self._file.read(min(_BLOCK_BYTES, self._end - at)):
+            at += len(block)
+            *lines, rest = (rest + block).split(b"\n")
+            for line in lines:
+                if not skips:
+                    yield line
+                skips = False
+            if len(rest) > _MOST_LINE_BYTES:
+                self.overlong += not skips
+                rest, skips = b"", True
+            self.offset = at - len(rest)
+
+
+def _sample(lines: Iterable[bytes], every: int) -> tuple[list[Record], int]:
+    """Return the records of every n-th line and of each telling one, and the damaged lines."""
+    records: list[Record] = []
+    damaged = 0
+    for number, line in enumerate(lines):
+        if number % every and not _TELLING.search(line):
+            continue
+        record = _parse(line) if line.strip() else {}
+        if record is None:
+            damaged += 1
+        elif record:
+            records.append(record)
+        if len(records) > 2 * MOST_RECORDS:
+            records = thin(records)
+    return thin(records), damaged
+
+
+def thin(records: list[Record]) -> list[Record]:
+    """Return at most MOST_RECORDS: the newer half as it is, and of the older what tells most."""
+    while len(records) > MOST_RECORDS:
+        older, newer = records[: -MOST_RECORDS // 2], records[-MOST_RECORDS // 2 :]
+        told = [record for record in older if is_telling(record)]
+        if len(told) <= MOST_RECORDS // 4:
+            kept = [each for at, each in enumerate(older) if at % 2 == 0 or is_telling(each)]
+        else:
+            kept = older[::2]
+        records = [*kept, *newer]
+    return records
+
+
+def is_telling(record: Record) -> bool:
+    """Return whether a record differs from those beside it, as _TELLING does for its line."""
+    return any(
+        value is None or name in _TELLING_NAMES or name.startswith("eval_")
+        for name, value in record.items()
+    )
+
+
+_TELLING_NAMES: Final = frozenset({"event", "warning", "stopped_early"})
 
 
 def read_object(path: Path) -> Record | None:

@@ -1,20 +1,25 @@
 """The present state of a run, read from the files of its bundle."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
 from ftc.spec.finding import EnvironmentFailure
 from ftc.tui.watch.expectation import PLAN_NAME, Expectation, read_expectation
-from ftc.tui.watch.records import Mark, Record, read_object, read_records
+from ftc.tui.watch.gpus import GpuLoad, read_loads
+from ftc.tui.watch.records import Mark, Record, read_object, read_records, thin
 from ftc.tui.watch.stages import Stage, read_stages
+from ftc.tui.watch.tail import read_output
 from ftc.tui.watch.training import Training, read_training
 
 STAGES_NAME: Final = "run/stages.jsonl"
 LOG_NAME: Final = "run/train/log.jsonl"
 #: No stage runs between two stages, while Python starts.
 _BETWEEN_SECONDS: Final = 20.0
+_GPU_SECONDS: Final = 3.0
+_OUTPUT_LINES: Final = 100
 
 State = Literal["waiting", "running", "stopped", "failed", "gone", "done"]
 
@@ -24,6 +29,7 @@ class Run:
     """`evaluation` maps the measurements of the last evaluation to their values, without `eval_`.
 
     `now` is when this was read, in seconds since 1970; `left_seconds` is of training, by its pace.
+    `gpus` are those of this machine, while a stage runs on it; `output` is what was printed last.
     """
 
     folder: Path
@@ -36,6 +42,8 @@ class Run:
     evaluation: Mapping[str, float] = field(default_factory=dict)
     evaluated_step: int | None = None
     damaged: int = 0
+    gpus: tuple[GpuLoad, ...] = ()
+    output: tuple[str, ...] = ()
 
     @property
     def current(self) -> Stage | None:
@@ -58,6 +66,12 @@ class Run:
         return pace * max(0, total - self.training.step)
 
     @property
+    def is_here(self) -> bool:
+        """Whether a stage runs, and on this machine."""
+        current = self.current
+        return current is not None and current.status == "running" and not current.elsewhere
+
+    @property
     def is_training(self) -> bool:
         """Whether the stage that runs is the training."""
         current = self.current
@@ -72,6 +86,8 @@ class Watched:
         self._stages = _Log(folder / STAGES_NAME)
         self._training = _Log(folder / LOG_NAME)
         self._read: Training | None = None
+        self._loads: tuple[GpuLoad, ...] = ()
+        self._asked = -math.inf
 
     def look(self, now: float) -> Run:
         """Return the state of the run; raises EnvironmentFailure if there is no bundle."""
@@ -82,7 +98,7 @@ class Watched:
         self._stages.read()
         if self._training.read() or self._read is None:
             self._read = read_training(self._training.records, expected.tokens_per_step)
-        return make_run(
+        run = make_run(
             folder=self.folder,
             expected=expected,
             stages=read_stages(self._stages.records, expected.stages, now),
@@ -90,6 +106,14 @@ class Watched:
             damaged=self._stages.damaged + self._training.damaged,
             now=now,
         )
+        gpus = self._ask_gpus(now) if run.is_here else ()
+        return replace(run, gpus=gpus, output=read_output(self.folder, _OUTPUT_LINES))
+
+    def _ask_gpus(self, now: float) -> tuple[GpuLoad, ...]:
+        """Return the load of the GPUs, which is asked for less often than files are read."""
+        if now - self._asked >= _GPU_SECONDS:
+            self._loads, self._asked = read_loads(), now
+        return self._loads
 
 
 class _Log:
@@ -112,7 +136,7 @@ class _Log:
             ) from error
         if reading.afresh:
             self.records, self.damaged = [], 0
-        self.records += reading.records
+        self.records = thin([*self.records, *reading.records])
         self.damaged += reading.damaged
         self._mark = reading.mark
         return reading.afresh or bool(reading.records)

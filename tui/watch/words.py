@@ -1,16 +1,18 @@
 """A run in words: the same lines for the screen, a pipe and a screen reader."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from ftc.compiler.plan.summary.headline import say_bytes, say_seconds
+from ftc.runtime.exit_codes import DIVERGED, HUNG, OUT_OF_MEMORY, PREEMPTED, WORSE
 from ftc.tui.voice import Voice
+from ftc.tui.watch.gpus import GpuLoad
 from ftc.tui.watch.run import Run, State
 from ftc.tui.watch.stages import Stage, Status
 
-_MARKS: Final[Mapping[Status, str]] = {
+MARKS: Final[Mapping[Status, str]] = {
     "waiting": "·",
     "running": "▶",
     "done": "✓",
@@ -106,14 +108,30 @@ def _say_end(state: State, current: Stage, voice: Voice) -> str:
     return say(voice, "stopped", stage=current.name, code=code, why=rest)
 
 
+def say_advice(run: Run, voice: Voice = ENGLISH) -> str:
+    """Return what to do now that a run has ended; "" while it runs, or before it does."""
+    current = run.current
+    if current is None or run.state in ("waiting", "running"):
+        return ""
+    if run.state == "done":
+        has_report = (run.folder / REPORT_NAME).is_file()
+        return say(voice, "do.done", report=REPORT_NAME) if has_report else ""
+    if current.code in _ADVISED:
+        return say(voice, f"do.{current.code}")
+    if run.state == "failed":
+        return say(voice, "do.failed")
+    return say(voice, "do.stopped") if current.sentence else ""
+
+
 def say_stages(run: Run, *, plain: bool, voice: Voice = ENGLISH) -> str:
     """Return all stages in one line, each with a mark for its state, and its time."""
-    marks = _PLAIN_MARKS if plain else _MARKS
-    return "  ".join(
-        f"{marks[stage.status]} {stage.name}"
-        + (f" {say_time(voice, stage.seconds)}" if stage.seconds is not None else "")
-        for stage in run.stages
-    )
+    marks = _PLAIN_MARKS if plain else MARKS
+    return "  ".join(f"{marks[stage.status]} {say_stage(stage, voice)}" for stage in run.stages)
+
+
+def say_stage(stage: Stage, voice: Voice) -> str:
+    """Return the name of a stage, and its time."""
+    return stage.name if stage.seconds is None else f"{stage.name} {say_time(voice, stage.seconds)}"
 
 
 def find_facts(run: Run, voice: Voice = ENGLISH) -> tuple[Fact, ...]:
@@ -168,11 +186,33 @@ def _resources(run: Run, voice: Voice) -> Iterator[Fact]:
     if held is not None:
         told = say(voice, "planned", value=say_size(voice, planned)) if planned else ""
         yield Fact(name=say(voice, "memory"), value=say_size(voice, held), planned=told)
+    yield from _gpus(run.gpus, voice)
     left = run.left_seconds
     if left is not None:
         value, planned_left = say_time(voice, left), _plan_left(run, voice)
         yield Fact(name=say(voice, "time_left"), value=value, planned=planned_left)
         yield Fact(name=say(voice, "ends"), value=_say_moment(run.now, left))
+
+
+def _gpus(gpus: Sequence[GpuLoad], voice: Voice) -> Iterator[Fact]:
+    """Yield a line for each GPU, or of many GPUs one with the least and the most of them."""
+    groups = [[gpu] for gpu in gpus] if len(gpus) <= _MOST_GPUS else [list(gpus)]
+    for group in groups:
+        loads = [gpu.percent for gpu in group if gpu.percent is not None]
+        used = [gpu.used_bytes for gpu in group if gpu.used_bytes is not None]
+        total = max((gpu.total_bytes or 0 for gpu in group), default=0)
+        parts = []
+        if loads:
+            low, high = min(loads), max(loads)
+            both = f"{low}" if low == high else say(voice, "span", low=low, high=high)
+            parts.append(say(voice, "gpu_busy", percent=both))
+        if used and total:
+            value = say_size(voice, max(used))
+            parts.append(say(voice, "of", value=value, total=say_size(voice, total)))
+        first, last = group[0].index, group[-1].index
+        name = f"GPU {first}" if first == last else f"GPU {first}-{last}"
+        if parts:
+            yield Fact(name=name, value=", ".join(parts))
 
 
 def _plan_left(run: Run, voice: Voice) -> str:
@@ -220,6 +260,10 @@ def say_progress(run: Run, columns: int) -> str:
 
 
 _MOST_MEASUREMENTS: Final = 4
+_MOST_GPUS: Final = 2
+REPORT_NAME: Final = "run/report.html"
+#: The exit codes of the scripts that have an advice of their own: runtime/exit_codes.py.
+_ADVISED: Final = frozenset({PREEMPTED, OUT_OF_MEMORY, DIVERGED, HUNG, WORSE})
 #: The curves of a training: the name in the catalogue, the measurement, its format.
 _MEASURED: Final = (
     ("training_loss", "loss", ".4f"),

@@ -1,26 +1,42 @@
-"""The written bundle: a list of its files, and the selected file beside it."""
+"""The written bundle: a list of its files, the selected file, and what can be done next."""
 
-from typing import ClassVar
+import time
+from functools import partial
+from typing import ClassVar, Final
 
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.screen import ModalScreen
-from textual.widgets import OptionList, Static, TextArea
+from textual.widgets import Button, OptionList, Static, TextArea
 from textual.widgets.option_list import Option as Row
 
-from ftc.tui.finish import Finished
+from ftc.spec.finding import EnvironmentFailure
+from ftc.tui.background import run_in_background
+from ftc.tui.finish import Finished, add_readme, say_next
+from ftc.tui.launching import REHEARSAL_NAME, find_missing, start_rehearsal, start_run
+from ftc.tui.translation import tell, tell_failure
 from ftc.tui.voice import Voice
+from ftc.tui.watch.run import Watched
+from ftc.tui.watch.screen import WatchScreen
+from ftc.tui.widgets.log import LogScreen
 
 _LANGUAGES = {".py": "python", ".json": "json", ".yaml": "yaml", ".md": "markdown", ".sh": "bash"}
 _MOST_LETTERS = 200_000
 _FIRST = "README.md"
+_MOST_NAMES: Final = 4
+#: The buttons and their keys.
+_DOES: Final = {"run": "r", "rehearse": "e", "watch": "w", "readme": "l"}
 
 
 class BundleScreen(ModalScreen[None]):
-    """A read-only viewer of the files."""
+    """A read-only viewer of the files, with buttons that start the run and follow it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "OK")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss", "OK"),
+        *(Binding(key, f"{name}_bundle", name) for name, key in _DOES.items()),
+    ]
 
     def __init__(self, finished: Finished, voice: Voice) -> None:
         super().__init__()
@@ -28,20 +44,31 @@ class BundleScreen(ModalScreen[None]):
         self.voice = voice
 
     def compose(self) -> ComposeResult:
-        """Lay out the list and the viewer, with the next command above them."""
-        bundle = self.finished.bundle
+        """Lay out the list and the viewer, with the next commands above them."""
         say = self.voice.say
-        told = f"{say('next', bundle=bundle)}\n{say('help.leave')}"
+        told = f"{say_next(self.finished, self.voice)}\n{say('help.leave')}"
         yield Static(told, id="next", markup=False)
+        with Horizontal(id="does"):
+            for name, key in _DOES.items():
+                yield Button(f"{say(f'bundle.{name}')} ({key})", id=f"does-{name}", compact=True)
+        yield Static("", id="told", markup=False)
         with Horizontal():
             yield OptionList(*(Row(name) for name in self.finished.files), id="files")
             yield TextArea("", read_only=True, show_line_numbers=True, id="file")
 
     def on_mount(self) -> None:
-        """Show the README first."""
+        """Show the README first; a run that another program starts has no button."""
         rows, names = self.query_one("#files", OptionList), self.finished.files
         rows.highlighted = names.index(_FIRST) if _FIRST in names else 0
         rows.focus()
+        self.query_one("#does-run", Button).disabled = not self._is_local
+        self.query_one("#does-readme", Button).display = self.voice.language != "en"
+        self._tell("")
+
+    @property
+    def _is_local(self) -> bool:
+        steps = self.finished.steps
+        return steps is not None and steps.is_local
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Show the file under the cursor."""
@@ -56,3 +83,88 @@ class BundleScreen(ModalScreen[None]):
             viewer.text = str(error)
         wanted = _LANGUAGES.get(path.suffix)
         viewer.language = wanted if wanted in viewer.available_languages else None
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        event.stop()
+        name = (event.button.id or "").removeprefix("does-")
+        getattr(self, f"action_{name}_bundle")()
+
+    def _tell(self, text: str) -> None:
+        """Show one line about what was done, or why it was not."""
+        told = self.query_one("#told", Static)
+        told.update(text)
+        told.display = bool(text)
+
+    @work(exclusive=True, group="does")
+    async def action_run_bundle(self) -> None:
+        """Start the run unless it is running already or lacks packages, and watch it."""
+        bundle = self.finished.bundle
+        if bundle is None or not self._is_local:
+            return
+        say = self.voice.say
+        self._tell(say("bundle.looking"))
+        try:
+            run = await run_in_background(partial(Watched(bundle).look, time.time()))
+            missing = await run_in_background(partial(find_missing, bundle))
+            if run.state != "running" and not missing:
+                pid = await run_in_background(partial(start_run, bundle))
+                told = say("bundle.started", pid=str(pid))
+                self._tell(told)
+                self.app.notify(told)  # on the screen that opens: the first stage takes a moment
+        except EnvironmentFailure as failure:
+            self._tell(tell_failure(failure, self.voice))
+            return
+        if run.state == "running":
+            self._tell(say("bundle.running"))
+        elif missing:
+            names = ", ".join(missing[:_MOST_NAMES]) + (", ..." if missing[_MOST_NAMES:] else "")
+            self._tell(say("bundle.missing", count=len(missing), names=names))
+            return
+        self.action_watch_bundle()
+
+    @work(exclusive=True, group="does")
+    async def action_rehearse_bundle(self) -> None:
+        """Start a rehearsal, and show what it prints."""
+        bundle = self.finished.bundle
+        if bundle is None:
+            return
+        try:
+            pid = await run_in_background(partial(start_rehearsal, self.finished.spec, bundle))
+        except EnvironmentFailure as failure:
+            self._tell(tell_failure(failure, self.voice))
+            return
+        self.app.push_screen(LogScreen(bundle / REHEARSAL_NAME, pid, self.voice))
+
+    @work(exclusive=True, group="does")
+    async def action_readme_bundle(self) -> None:
+        """Add a README in the language of the conversation, and show it."""
+        language = self.voice.language
+        if language == "en" or self.finished.bundle is None:
+            return
+        try:
+            finished = await run_in_background(partial(add_readme, self.finished, language))
+        except EnvironmentFailure as failure:
+            self._tell(tell_failure(failure, self.voice))
+            return
+        if finished.bundle is None:
+            self._tell("\n".join(tell(finding, self.voice) for finding in finished.findings))
+            return
+        self.finished = finished
+        rows = self.query_one("#files", OptionList)
+        rows.clear_options()
+        rows.add_options(Row(name) for name in finished.files)
+        rows.highlighted = finished.files.index(f"README.{language}.md")
+
+    def action_watch_bundle(self) -> None:
+        """Open the screen of `ftc watch` on the bundle."""
+        bundle = self.finished.bundle
+        if bundle is None:
+            return
+        watched = Watched(bundle)
+        try:
+            run = watched.look(time.time())
+        except EnvironmentFailure as failure:
+            self._tell(tell_failure(failure, self.voice))
+            return
+        self.app.push_screen(WatchScreen([watched], [run], voice=self.voice))

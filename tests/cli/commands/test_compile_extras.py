@@ -38,6 +38,32 @@ def test_what_was_asked_for_stays(call: Call, spec_file: Path) -> None:
     assert not (bundle / "notebook.ipynb").exists()
 
 
+def test_a_readme_in_another_language(
+    call: Call, spec_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On request, under any locale the same bytes, with every decision and every command."""
+    bundle = spec_file.parent / "triage"
+    assert call("compile", spec_file, "--readme", "ca", "--readme", "es").code == 0
+    written = {path.name: path.read_bytes() for path in bundle.glob("*.md")}
+    assert set(written) == {"README.md", "README.ca.md", "README.es.md"}
+    english = written["README.md"].decode()
+    for name, word in (("README.ca.md", "Cada decisió"), ("README.es.md", "Cada decisión")):
+        text = written[name].decode()
+        assert f"## {word}\n" in text
+        assert text.count("\n| ") > 30
+        block = english.split("```\n")[1].split("./run.sh")[0]
+        assert block in text
+        assert "../" not in text
+        assert str(bundle) not in text
+    monkeypatch.setenv("LC_ALL", "es_ES.UTF-8")
+    assert call("compile", spec_file, "--check").code == 0
+    assert call("compile", spec_file).code == 0
+    assert {path.name: path.read_bytes() for path in bundle.glob("*.md")} == written
+    assert call("compile", spec_file, "--readme", "none", "--readme", "ca").code == 2
+    assert call("compile", spec_file, "--readme", "none").code == 0
+    assert {path.name for path in bundle.glob("*.md")} == {"README.md"}
+
+
 def test_nothing_of_a_spec_is_code_of_a_notebook(call: Call, spec_file: Path) -> None:
     """Two specs with other names, data and models have the same code cells."""
     code = []

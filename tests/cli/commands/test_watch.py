@@ -32,6 +32,8 @@ def test_json_keeps_its_promise(call: Call, tmp_path: Path) -> None:
     first, second = data["runs"]
     assert (first["state"], first["stage"], first["curves"]) == ("waiting", None, {})
     assert (second["state"], second["stage"], second["step"]) == ("failed", "train", 30)
+    assert (first["advice"], first["gpus"], first["output"]) == (None, [], [])
+    assert second["advice"].startswith("Correct the cause")
     assert second["stages"][1] == {
         "name": "train",
         "status": "failed",
@@ -50,6 +52,7 @@ def test_lines_say_what_the_screen_says(call: Call, tmp_path: Path) -> None:
     bundle = begin(tmp_path / "b")
     bundle.train_to(30)
     bundle.note("train", "stopped", 61, code=75, sentence="told to stop")
+    (bundle.folder / "run/stages.log").write_bytes(b"a line \xff\nthe last line\n")
     result = call("watch", "--once", bundle.folder, Bundle(tmp_path / "other", name="next").folder)
 
     assert (result.code, result.err) == (0, "")
@@ -57,6 +60,8 @@ def test_lines_say_what_the_screen_says(call: Call, tmp_path: Path) -> None:
     assert lines[0] == "triage: train was stopped with exit code 75: told to stop"
     assert "  memory         13.0 GiB (planned 14.0 GiB)" in lines
     assert sum("⠤" in line or "⠒" in line for line in lines) > 2
+    assert "  Start ./run.sh again: it resumes from the last checkpoint." in lines
+    assert lines[lines.index("  output") + 1 :][:2] == ["    a line \ufffd", "    the last line"]
     assert "next: not started: ./run.sh starts it" in lines
 
 
@@ -87,7 +92,10 @@ def test_a_pipe_is_told_what_happens_until_the_run_ends(tmp_path: Path) -> None:
     assert process.returncode == 0
     assert first == "triage: train, step 0 of 100 (0%)\n"
     assert "step 1 of 100: training loss 1.5000\n" in rest
-    assert rest.endswith("triage: train failed with exit code 1: no space\n")
+    assert rest.endswith(
+        "triage: train failed with exit code 1: no space\n"
+        "Correct the cause, then start ./run.sh again: finished stages are skipped.\n"
+    )
     assert (first + rest).isascii()
     assert "\x1b" not in rest
 

@@ -4,7 +4,9 @@ import json
 import os
 from pathlib import Path
 
-from ftc.tui.watch.records import Mark, read_object, read_records
+import pytest
+
+from ftc.tui.watch.records import MOST_RECORDS, Mark, Record, read_object, read_records, thin
 
 
 def test_what_was_added_is_read_once(tmp_path: Path) -> None:
@@ -70,3 +72,47 @@ def test_what_is_no_file_has_no_records(tmp_path: Path) -> None:
     assert read_records(tmp_path / "pipe", Mark()).records == ()
     assert read_records(tmp_path, Mark()).records == ()
     assert read_object(tmp_path / "pipe") is None
+
+
+@pytest.mark.prove
+def test_a_long_log_is_sampled_and_no_event_of_it_is_lost(tmp_path: Path) -> None:
+    """Three hundred thousand lines: the ends, every start and every evaluation are there."""
+    path = tmp_path / "log.jsonl"
+    with path.open("w") as file:
+        for step in range(300_000):
+            file.write(f'{{"time": {step}.5, "step": {step}, "loss": 1.5, "epoch": 0.25}}\n')
+            if step % 10_000 == 0:
+                file.write(f'{{"time": {step}.5, "step": {step}, "eval_loss": 1.0}}\n')
+        file.write('{"step": 300000, "event": "began"}\n')
+    reading = read_records(path, Mark())
+
+    assert len(reading.records) < MOST_RECORDS
+    assert reading.damaged == 0
+    assert reading.records[0]["step"] == 0
+    assert reading.records[-1]["event"] == "began"
+    assert sum("eval_loss" in record for record in reading.records) == 30
+    assert read_records(path, reading.mark).records == ()
+
+
+def test_a_line_longer_than_any_line_is_passed_over(tmp_path: Path) -> None:
+    """It is counted once, and what follows it is read."""
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(b'{"step": 1}\n' + b"x" * 5_000_000 + b'\n{"step": 2}\n{"st')
+    reading = read_records(path, Mark())
+
+    assert [record["step"] for record in reading.records] == [1, 2]
+    assert reading.damaged == 1
+    assert reading.mark.offset == path.stat().st_size - len('{"st')
+
+
+def test_records_are_thinned_from_the_old_end() -> None:
+    """The newest stay, and so does what tells of an event."""
+    records: list[Record] = [{"step": step} for step in range(3 * MOST_RECORDS)]
+    records[1] = {"step": 1, "event": "began"}
+    kept = thin(records)
+
+    assert len(kept) <= MOST_RECORDS
+    assert kept[-1000:] == records[-1000:]
+    assert records[1] in kept
+    evaluations: list[Record] = [{"step": 1, "eval_loss": 1.0}] * (3 * MOST_RECORDS)
+    assert len(thin(evaluations)) <= MOST_RECORDS

@@ -21,6 +21,11 @@ def look(bundle: Bundle, at: float) -> Run:
     return Watched(bundle.folder).look(BEGAN + at)
 
 
+def alerts(run: Run) -> tuple[str, ...]:
+    """Return the sentences of a run's alerts."""
+    return tuple(alert.text for alert in find_alerts(run))
+
+
 def facts(run: Run) -> dict[str, str]:
     """Return the lines of a run by their names."""
     return {fact.name: fact.text for fact in find_facts(run)}
@@ -38,7 +43,7 @@ def test_a_run_that_has_not_begun(tmp_path: Path) -> None:
         "planned memory": "14.0 GiB of 24.0 GiB",
         "planned time": "3 min to 4 min",
     }
-    assert find_alerts(run) == ()
+    assert alerts(run) == ()
 
 
 def test_a_run_that_trains(tmp_path: Path) -> None:
@@ -58,7 +63,7 @@ def test_a_run_that_trains(tmp_path: Path) -> None:
         "training ends": "03:36",
         "evaluation": "step 40: loss 1.7000",
     }
-    assert find_alerts(run) == ()
+    assert alerts(run) == ()
 
 
 def test_the_best_evaluation_is_said_where_it_is_not_the_last(tmp_path: Path) -> None:
@@ -167,9 +172,7 @@ def test_a_run_on_another_machine_is_believed(tmp_path: Path) -> None:
     run = look(bundle, 5)
 
     assert run.state == "running"
-    assert find_alerts(run) == (
-        "prepare runs on node-7, so its process cannot be checked from here",
-    )
+    assert alerts(run) == ("prepare runs on node-7, so its process cannot be checked from here",)
 
 
 def test_a_resumed_run_shows_the_newest_of_each_step(tmp_path: Path) -> None:
@@ -186,7 +189,7 @@ def test_a_resumed_run_shows_the_newest_of_each_step(tmp_path: Path) -> None:
     assert run.training.step == 33
     assert (loss[30], loss[31], max(loss)) == (1.7, 9.0, 33)
     assert run.training.pace_seconds == 5.0
-    assert find_alerts(run) == (
+    assert alerts(run) == (
         "the micro-batch is 4 rows, planned 8, because memory ran out",
         "training was started 2 times, each time from the last checkpoint",
     )
@@ -247,7 +250,7 @@ def test_what_is_wrong_is_said(tmp_path: Path, name: str) -> None:
     for step, record in enumerate(more, start=41):
         bundle.log(2.0 * step, step, **record)
 
-    assert find_alerts(look(bundle, at)) == (said,)
+    assert alerts(look(bundle, at)) == (said,)
 
 
 def test_a_damaged_log_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
@@ -265,7 +268,7 @@ def test_a_damaged_log_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     run = look(bundle, 6)
 
     assert run.training.step == 2
-    assert "1 line of the logs is damaged and ignored" in find_alerts(run)
+    assert "1 line of the logs is damaged and ignored" in alerts(run)
 
 
 def test_what_a_file_says_cannot_move_the_cursor(tmp_path: Path) -> None:
@@ -315,7 +318,7 @@ def test_the_best_reward_is_the_highest(tmp_path: Path) -> None:
         assert facts(run)["best"] == "step 20: reward 0.6000"
         assert facts(run)["evaluation"].startswith("step 50: reward 0.3000")
         assert "the validation reward fell 3 times in a row: best was 0.6000 at step 20" in (
-            find_alerts(run)
+            alerts(run)
         )
 
 
@@ -357,8 +360,8 @@ def test_a_warning_of_training_stays_until_rewards_differ(tmp_path: Path) -> Non
     bundle.log(5, 10, warning=again)
     third = look(bundle, 6)
 
-    assert find_alerts(second) == (told,)
+    assert alerts(second) == (told,)
     assert list(tell_news(first, second, named=False)) == [f"warning: {told}"]
     assert f"warning: {again}" in tell_news(second, third, named=False)
     bundle.log(7, 15, reward=0.1, frac_reward_zero_std=0.75)
-    assert find_alerts(look(bundle, 8)) == ()
+    assert alerts(look(bundle, 8)) == ()

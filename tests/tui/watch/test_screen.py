@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.color import Color
 
 from ftc.tui.watch.app import Watch
 from ftc.tui.watch.curve import CurvePane
@@ -113,6 +114,31 @@ def test_words_stand_out(tmp_path: Path) -> None:
     play(make("several", tmp_path), part, LARGE)
 
 
+def test_a_severity_has_its_own_mark_and_colour(tmp_path: Path) -> None:
+    """In light and dark at 120x36: failure in the theme's colour of errors, letters the same."""
+    (bundle,) = make("failed", tmp_path / "b")
+    bundle.log(60, 26, loss=None)
+    shown = set()
+
+    async def part(app: Any, pilot: Any) -> None:
+        for theme in ("textual-light", "textual-dark"):
+            app.theme = theme
+            await pilot.pause(0.1)
+            shown.add(seen(app))
+            wanted = Color.parse(app.theme_variables["text-error"]).rgb
+            marks = [
+                tuple(segment.style.color.get_truecolor())
+                for strip in app.screen._compositor.render_strips()
+                for segment in strip
+                if "✗" in segment.text and segment.style and segment.style.color
+            ]
+            assert marks == [wanted, wanted], theme  # the stage's, and the alert's
+
+    play([bundle], part, (120, 36))
+    (letters,) = shown
+    assert "✗ the loss is not a number at step 26" in letters
+
+
 def test_words_stand_out_without_colours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """NO_COLOR changes no letter."""
     monkeypatch.setenv("NO_COLOR", "1")
@@ -160,11 +186,56 @@ def test_the_arrows_choose_a_run(tmp_path: Path) -> None:
     async def part(app: Any, pilot: Any) -> None:
         await pilot.press("down")
         await pilot.pause()
-        assert app.runs[app.shown].state == "failed"
+        assert app.screen.runs[app.screen.shown].state == "failed"
         assert seen(app).count("post-condition failed") == 2
-        assert app.query_one("#state").has_class("failed")
+        assert app.screen.query_one("#state").has_class("failed")
 
     play(make("several", tmp_path), part)
+
+
+def test_keys_zoom_smooth_and_show_the_output(tmp_path: Path) -> None:
+    """Each at once, and the first screen comes back."""
+    (bundle,) = make("training", tmp_path / "b")
+    bundle.append("run/output.log", "".join(f"printed {n}\n" for n in range(90)))
+
+    async def part(app: Any, pilot: Any) -> None:
+        first = seen(app)
+        assert "printed 88\n printed 89" in first
+        assert "printed 87" not in first
+        for key, shown, hidden in (
+            ("s", "smoothed by 0.9", "0.6"),
+            ("h", "step 20", "step 1 "),
+            ("left", "step 15", "40│"),
+            ("plus", "step 25", "step 15"),
+            ("n", "step 1 ", "step 25"),
+            ("o", "printed 75", "loss of training"),
+            ("o", "loss of training", "printed 75"),
+        ):
+            await pilot.press(key)
+            await pilot.pause(0.1)
+            assert shown in seen(app), key
+            assert hidden not in seen(app), key
+        for key in ("a", "s", "s", "s"):
+            await pilot.press(key)
+        await pilot.pause(0.1)
+        assert seen(app) == first
+
+    play([bundle], part)
+
+
+def test_a_failed_run_says_what_to_do_and_what_it_printed(tmp_path: Path) -> None:
+    """The end of its log, which has no valid letters either, and the advice for its exit code."""
+    (bundle,) = make("failed", tmp_path / "b")
+    log = bundle.folder / "run/output.log"
+    log.write_bytes(b"\xff\x00 start\n" * 20 + b"RuntimeError: the disk is full\n")
+
+    async def part(app: Any, _: Any) -> None:
+        shown = seen(app)
+        assert "→ Correct the cause, then start ./run.sh again" in shown
+        assert "RuntimeError: the disk is full" in shown
+        assert app.screen.query_one("#alerts").display
+
+    play([bundle], part)
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c", "escape"])
@@ -188,8 +259,8 @@ def test_ten_thousand_points_stay_fluid(tmp_path: Path) -> None:
     async def part(app: Any, pilot: Any) -> None:
         await pilot.pause(1.2)
         began = time.process_time()
-        app.query_one(CurvePane).refresh()
-        app._show()
+        app.screen.query_one(CurvePane).refresh()
+        app.screen.show_run()
         await pilot.pause()
         assert time.process_time() - began < 0.6
         assert "step 10,000 of 100" in seen(app)

@@ -1,0 +1,72 @@
+"""What the READMEs in other languages show: the plan in numbers, and each decision's reason."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from ftc.compiler.knowledge.locked_packages import list_pythons
+from ftc.compiler.plan.translated_reasons import RESPELT, sentence_in
+from ftc.compiler.render.source import BundleSource
+from ftc.compiler.render.values import Markdown
+from ftc.spec.message import Language
+
+_GIB: Final = 2**30
+_MINUTE: Final = 60
+#: The word for a decision's source.
+_SOURCES: Final[Mapping[Language, Mapping[str, str]]] = {
+    "ca": {"spec": "l'especificació", "derived": "el pla", "default": "valor per defecte"},
+    "es": {"spec": "la especificación", "derived": "el plan", "default": "valor por defecto"},
+}
+
+
+def localized_context(source: BundleSource) -> dict[str, Any]:
+    """Return the numbers of the plan by name, and the decisions by language, as Markdown."""
+    return {
+        "numbers": {name: Markdown(text) for name, text in _numbers(source)},
+        "reasons": {language: list(_reasons(source, language)) for language in _SOURCES},
+    }
+
+
+def _numbers(source: BundleSource) -> Iterable[tuple[str, str]]:
+    """Yield what the plan comes to; a name or a number needs no translation."""
+    facts, plan, decided = source.facts, source.plan, source.plan.decisions
+    pythons = list_pythons()
+    yield "oldest", pythons[0]
+    yield "newest", pythons[-1]
+    yield "model", facts.model.id
+    yield "parameters", _count(facts.model.parameters)
+    yield "trained", _count(plan.trainable_parameters)
+    yield "data", ", ".join(part.source for part in facts.data.sources or (facts.data,))
+    yield "rows", _count(facts.data.usable_rows)
+    yield "hardware", f"{facts.hardware.nodes * facts.hardware.count}x {facts.hardware.name}"
+    yield "method", source.spec.method.type
+    yield "batch", _count(decided.global_batch.value)
+    yield "steps", _count(decided.total_steps.value)
+    yield "time", "?" if plan.time_seconds is None else _duration(plan.time_seconds)
+    yield "memory", _size(plan.memory.device_bytes)
+    capacity = plan.memory.capacity_bytes
+    yield "capacity", "?" if capacity is None else _size(capacity)
+    yield "disk", _size(plan.disk_bytes)
+    yield "host", _size(plan.host_ram_bytes)
+
+
+def _reasons(source: BundleSource, language: Language) -> Iterable[tuple[Markdown, ...]]:
+    """Yield the name, value, source and reason of each decision."""
+    for name, decision in source.plan.decisions.items().items():
+        value = decision.value
+        shown = ", ".join(map(str, value)) if isinstance(value, tuple | Mapping) else str(value)
+        why = sentence_in(language, decision.because)
+        cells = (name, shown, _SOURCES[language][decision.source], why)
+        yield tuple(Markdown(cell) for cell in cells)
+
+
+def _count(number: int) -> str:
+    return f"{number:,}".translate(RESPELT)
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes / _GIB:,.1f} GiB".translate(RESPELT)
+
+
+def _duration(seconds: float) -> str:
+    hours, minutes = divmod(max(1, round(seconds / _MINUTE)), _MINUTE)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
