@@ -1,0 +1,106 @@
+"""Every command on a page of the documentation runs and prints what the page shows."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import click
+import pytest
+
+from ftc.__main__ import ftc
+from tests.page_commands import (
+    Fence,
+    copy_start,
+    find_difference,
+    read_fences,
+    run_command,
+)
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+PAGES: Final = ROOT / "docs" / "pages"
+NAMES: Final = sorted(path.name for path in PAGES.glob("*.md"))
+TRANSLATED: Final = ("index.md", "first-fine-tune.md", "choosing.md", "data.md")
+LANGUAGES: Final = ("ca", "es")
+
+
+def fences(path: Path) -> list[Fence]:
+    """Return the fences of a page."""
+    return list(read_fences(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_commands_print_what_the_page_shows(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In order, in one folder; a `bash` fence succeeds, a `console` fence prints what it shows."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path.parent / "hub"))
+    monkeypatch.setenv("COLUMNS", "100")
+    text = (PAGES / name).read_text(encoding="utf-8")
+    copy_start(text, tmp_path)
+    for fence in read_fences(text):
+        if fence.file is not None:
+            place = tmp_path / fence.file
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(fence.text, encoding="utf-8")
+        for command in fence.commands if fence.needs is None else ():
+            code, lines = run_command(command.line)
+            said = "\n".join(lines)
+            if command.shown is None:
+                assert code == 0, f"{command.line}\n{said}"
+            else:
+                difference = find_difference(command.shown, lines)
+                assert difference is None, f"{command.line}\n{said}\n\nnot as shown:\n{difference}"
+
+
+def skipped_commands() -> Iterator[tuple[str, str]]:
+    """Yield every command of ftc that is not run, with its page."""
+    for path in sorted(PAGES.rglob("*.md")):
+        for fence in fences(path):
+            for command in fence.commands if fence.needs is not None else ():
+                if command.line.startswith("ftc "):
+                    yield path.name, command.line
+
+
+@pytest.mark.parametrize(("name", "line"), sorted(set(skipped_commands())))
+def test_commands_that_are_not_run_exist(name: str, line: str) -> None:
+    """Their command and every option that they name."""
+    del name
+    _, verb, *words = shlex.split(line, comments=True)
+    with click.Context(ftc) as context:
+        command = ftc.get_command(context, verb)
+    assert command is not None, verb
+    known = {option for each in command.params for option in (*each.opts, *each.secondary_opts)}
+    assert {word for word in words if re.match(r"--?[a-z]", word)} <= known
+
+
+def test_most_commands_are_run() -> None:
+    """A page marks a command that cannot run here; few are."""
+    counts = {True: 0, False: 0}
+    for name in NAMES:
+        for fence in fences(PAGES / name):
+            counts[fence.needs is None] += len(fence.commands)
+    assert counts[True] > counts[False] > 0, counts
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", TRANSLATED)
+def test_a_translation_has_the_same_commands(language: str, name: str) -> None:
+    """And the same files and output, so that they need not run again."""
+    assert fences(PAGES / language / name) == fences(PAGES / name)
+
+
+def test_a_difference_is_found() -> None:
+    """In the first line, in the last, in the middle, and where more is printed than shown."""
+    lines = ["one", "two", "three", "four"]
+    assert find_difference(("one", "...", "four"), lines) is None
+    assert find_difference(("...", "three", "..."), lines) is None
+    assert find_difference(("one", "two", "three", "four"), lines) is None
+    assert find_difference(("two", "..."), lines) == "two"
+    assert find_difference(("...", "three"), lines) == "three"
+    assert find_difference(("...", "2", "..."), lines) == "2"
+    assert find_difference(("one",), lines) == "two\nthree\nfour"
+    assert find_difference(("...", "three", "two", "..."), lines) == "three\ntwo"
