@@ -23,7 +23,7 @@ from ftc.__main__ import run
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 _FENCE: Final = re.compile(
-    r"^(?:<!-- needs: (?P<needs>.+) -->\n)?"
+    r"^(?:<!-- needs: (?P<needs>[^\n]+) -->\n)?"
     r'```(?P<language>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<body>.*?)^```$',
     re.MULTILINE | re.DOTALL,
 )

@@ -90,7 +90,11 @@ def test_most_commands_are_run() -> None:
 @pytest.mark.parametrize("name", TRANSLATED)
 def test_a_translation_has_the_same_commands(language: str, name: str) -> None:
     """And the same files and output, so that they need not run again."""
-    assert fences(PAGES / language / name) == fences(PAGES / name)
+    translated, original = (
+        [(fence.commands, fence.file, fence.text, fence.needs is None) for fence in fences(path)]
+        for path in (PAGES / language / name, PAGES / name)
+    )
+    assert translated == original
 
 
 def test_a_difference_is_found() -> None:

@@ -16,6 +16,7 @@ from typing import Final
 
 from docs.site.abilities import abilities_page
 from docs.site.commands import commands_page
+from docs.site.diagram import show_diagram
 from docs.site.entries import list_entries
 from docs.site.gallery import EXAMPLES, fill, gallery_page, list_examples
 from docs.site.links import rewrite_links, show_needs
@@ -94,12 +95,16 @@ def make_all() -> Mapping[str, str]:
 def write_sources(pages: Mapping[str, str], folder: Path) -> None:
     """Write the sources that Zensical reads into an empty folder."""
     shutil.copytree(PAGES, folder)
+    (folder / "benchmarks").mkdir()
+    for picture in (ROOT / "benchmarks").glob("*.svg"):
+        shutil.copy(picture, folder / "benchmarks")
     for name, text in pages.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     for path in folder.rglob("*.md"):
-        path.write_text(show_needs(path.read_text(encoding="utf-8")), encoding="utf-8")
+        text = show_needs(path.read_text(encoding="utf-8"), path.parent.name)
+        path.write_text(show_diagram(text), encoding="utf-8")
 
 
 def main() -> int:

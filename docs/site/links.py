@@ -9,6 +9,7 @@ from typing import Final
 _LINK: Final = re.compile(r"(?<!!)\[([^\]\n]+)\]\(([^)\s]+)\)")
 _NEED: Final = re.compile(r"^<!-- needs: (.+) -->\n", re.MULTILINE)
 _NOTHING: Final = "nothing"
+_VERBS: Final = {"ca": "Necessita", "es": "Necesita"}
 
 
 def rewrite_links(text: str, page: str, find: Callable[[str], str | None]) -> str:
@@ -31,8 +32,12 @@ def rewrite_links(text: str, page: str, find: Callable[[str], str | None]) -> st
     return _LINK.sub(replace, text)
 
 
-def show_needs(text: str) -> str:
-    """Return the text with every mark of a command's needs as a line that a reader sees."""
+def show_needs(text: str, folder: str) -> str:
+    """Return the text with every mark of a command's needs as a line that a reader sees.
+
+    The folder of a page names its language.
+    """
+    verb = _VERBS.get(folder, "Needs")
     return _NEED.sub(
-        lambda found: "" if found[1] == _NOTHING else f"*Needs {found[1]}.*\n\n", text
+        lambda found: "" if found[1] == _NOTHING else f"*{verb} {found[1]}.*\n\n", text
     )

@@ -26,7 +26,7 @@ PICTURE: Final = Path(__file__).resolve().parents[1] / "pages" / "assets" / "ass
 SAID: Final = (
     "llama 3.1 8b on my 4090, tickets.csv, I need a q4 gguf for ollama",
     "qwen 2.5 7b instead, two epochs",
-    "rank 32",
+    "lora, rank 32",
 )
 TERMINAL: Final = (112, 34)
 WIDTH: Final = 1000
