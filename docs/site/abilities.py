@@ -8,23 +8,31 @@ from click.testing import CliRunner
 
 from ftc.commands.models import command
 
-HARDWARE: Final = ("1x RTX-3060", "1x T4", "1x RTX-4090", "1x L40S", "1x A100-80GB", "8x H100-SXM5-80GB")
+HARDWARE: Final = (
+    "1x RTX-3060",
+    "1x T4",
+    "1x RTX-4090",
+    "1x L40S",
+    "1x A100-80GB",
+    "8x H100-SXM5-80GB",
+)
 _BILLION: Final = 1e9
 _GIBI: Final = 1024**3
 _INTRODUCTION: Final = """\
+---
+hide: [toc]
+---
+
 # Can I train X on Y?
 
-Each cell is a plan: the first of LoRA and QLoRA that fits, the memory that it needs on every device, and the hours for 1,000 rows of
-512 tokens, read three times. A dash means that neither fits. The machines are the columns of `ftc models --all --hardware ...`, with
-which you can ask the same for another machine, for your data or for a full fine-tune:
+Each cell is a plan: the first of LoRA and QLoRA that fits, the memory that it needs on every
+device, and the hours for 10,000 rows of 512 tokens. A dash means that neither fits.
+`ftc models --all --hardware "1x RTX-4090"` prints one of the columns; `--data` takes your own rows,
+and `ftc models NAME --hardware` adds full fine-tunes and the longest rows that each method trains
+([choosing](choosing.md#the-method)).
 
-<!-- needs: nothing -->
-```console
-$ ftc models Qwen3-8B --hardware "1x RTX-4090"
-...
-```
-
-Memory and hours are planned, not measured on these machines: see [how far ftc is tested](what-it-does.md#how-far-it-is-tested).
+Memory and hours are planned, not measured on these machines: see
+[how far ftc is tested](what-it-does.md#how-far-it-is-tested).
 
 """
 
@@ -33,11 +41,11 @@ def abilities_page() -> str:
     """Return the page: one row for each model that generates text, the largest last."""
     columns = {hardware: _list_models(hardware) for hardware in HARDWARE}
     first = columns[HARDWARE[0]]
-    lines = [f"| model | size | licence | {' | '.join(HARDWARE)} |"]
-    lines.append("| --- | ---: | --- |" + " --- |" * len(HARDWARE))
+    lines = [f"| model | size | {' | '.join(HARDWARE)} |"]
+    lines.append("| --- | ---: |" + " --- |" * len(HARDWARE))
     for name in sorted(first, key=lambda each: (first[each]["parameters"], each)):
         model = first[name]
-        cells = [f"`{name}`", f"{model['parameters'] / _BILLION:.1f}B", model["licence"]]
+        cells = [name, f"{model['parameters'] / _BILLION:.1f}B"]
         cells += [_cell(column[name]) for column in columns.values()]
         lines.append(f"| {' | '.join(cells)} |")
     return _INTRODUCTION + "\n".join(lines) + "\n"

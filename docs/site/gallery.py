@@ -21,8 +21,8 @@ _WIDTH: Final = 240
 _INTRODUCTION: Final = """\
 # Examples
 
-Each example is a folder of the repository, and each is compiled, with real facts, by ftc's tests. The plan is for the hardware of
-the example's spec. Open one for its data, its spec and what was measured.
+Each example is a folder of the repository, and ftc's tests compile each of them. The plan is for
+the hardware in the example's spec. Open one for its data, its spec and its result.
 
 | example | what it shows | planned |
 | --- | --- | --- |
@@ -97,4 +97,3 @@ def _headline(name: str) -> str:
 
 def _title(text: str) -> str:
     return text.partition("\n")[0].removeprefix("# ")
-

@@ -37,9 +37,10 @@ _COLUMNS: Final = {"prompt": "message", "completion": "intent"}
 _INTRODUCTION: Final = """\
 # What works with what
 
-A tick stands for a combination that `ftc check` accepts. Elsewhere the cell has the code of the error, which links to the reason
-and to what to use instead. The tables are made from the rules when this site is built: each cell is one check of a small spec
-for two H200. They say what ftc compiles, not what was run; [how far it is tested](what-it-does.md#how-far-it-is-tested) says that.
+A tick stands for a combination that `ftc check` accepts. Elsewhere the cell has the code of the
+error, which links to the reason and to what to use instead. The tables are made from the rules when
+this site is built: each cell is one check of a small spec for two H200. They say what ftc compiles,
+not what was run; [how far it is tested](what-it-does.md#how-far-it-is-tested) says that.
 """
 
 

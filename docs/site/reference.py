@@ -8,8 +8,9 @@ from docs.site.entries import list_entries
 _FIELDS = """\
 # The fields of a spec
 
-The first five lines that most specs need are `name`, `model`, `data`, `hardware` and `method`. ftc decides every other field,
-and says why. `ftc explain FIELD` prints the same text as this page; `ftc schema` prints the JSON Schema for editors.
+Most specs need `name`, `model`, `data`, `hardware` and `method`. ftc decides every other field, and
+says why. `ftc explain FIELD` prints the same text as this page; `ftc schema` prints the JSON Schema
+for editors.
 """
 _TERMS = """\
 # Glossary
