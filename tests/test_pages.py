@@ -22,6 +22,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 PAGES: Final = ROOT / "docs" / "pages"
 NAMES: Final = sorted(path.name for path in PAGES.glob("*.md"))
 TRANSLATED: Final = ("index.md", "first-fine-tune.md", "choosing.md", "data.md")
+FIRST: Final = "first-fine-tune.md"
 LANGUAGES: Final = ("ca", "es")
 #: What a page shows of a command that exits with another code than 0.
 FAILURES: Final = ("error[", "does not fit")
@@ -32,22 +33,20 @@ def fences(path: Path) -> list[Fence]:
     return list(read_fences(path.read_text(encoding="utf-8")))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_commands_print_what_the_page_shows(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In order, in one folder. Commands succeed, except where the page shows an error."""
-    monkeypatch.chdir(tmp_path)
+def run_page(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the commands of a page in order, in one folder, without the Hub.
+
+    They succeed, except where the page shows why not, and print what it shows.
+    """
+    monkeypatch.chdir(folder)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setenv("HF_HOME", str(tmp_path.parent / "hub"))
+    monkeypatch.setenv("HF_HOME", str(folder.parent / "hub"))
     monkeypatch.setenv("COLUMNS", "100")
     text = (PAGES / name).read_text(encoding="utf-8")
-    copy_start(text, tmp_path)
+    copy_start(text, folder)
     for fence in read_fences(text):
         if fence.file is not None:
-            place = tmp_path / fence.file
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(fence.text, encoding="utf-8")
+            (folder / fence.file).write_text(fence.text, encoding="utf-8")
         for command in fence.commands if fence.needs is None else ():
             code, lines = run_command(command.line)
             said = "\n".join(lines)
@@ -57,6 +56,20 @@ def test_commands_print_what_the_page_shows(
             if command.shown is not None:
                 difference = find_difference(command.shown, lines)
                 assert difference is None, f"{command.line}\n{said}\n\nnot as shown:\n{difference}"
+
+
+def test_the_first_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page that a new user follows, in the quick tests too."""
+    run_page(FIRST, tmp_path, monkeypatch)
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("name", [name for name in NAMES if name != FIRST])
+def test_commands_print_what_the_page_shows(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every command of every other page."""
+    run_page(name, tmp_path, monkeypatch)
 
 
 def test_every_console_shows_something() -> None:
