@@ -79,6 +79,15 @@ def test_every_console_shows_something() -> None:
             assert all(command.shown != ("...",) for command in fence.commands), name
 
 
+def test_no_command_escapes() -> None:
+    """Blocks of code are fences with a language, so that none is left out."""
+    for path in sorted(PAGES.rglob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        outside = re.sub(r"^```\w.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+        assert "```" not in outside, path
+        assert not re.search(r"^ {4}\S", outside, re.MULTILINE), path
+
+
 def skipped_commands() -> Iterator[tuple[str, str]]:
     """Yield every command of ftc that is not run, with its page."""
     for path in sorted(PAGES.rglob("*.md")):
