@@ -14,7 +14,7 @@ export TOKENIZERS_PARALLELISM := false
 # waiting threads sleep, which makes two parallel trainings four times as fast on two cores
 export OMP_WAIT_POLICY := passive
 
-.PHONY: install links sections demo quickstart-model quick test prove prove-all rehearse-all fuzz audit docs check clean
+.PHONY: install links sections demo quickstart-model quick test prove prove-all rehearse-all fuzz audit site check clean
 
 # the tests of `make quick`: folders whose tests do not train
 IN ?= tests/spec tests/compiler/plan tests/compiler/verify tests/runtime tests/templates tests/test_golden.py
@@ -59,8 +59,8 @@ fuzz: install  ## fuzz every reader for ten minutes, into benchmarks/fuzz.md
 audit: install  ## look up known vulnerabilities of the locked packages
 	$(RUN)/python .ci/audit.py
 
-docs: install  ## write docs/fields.md and docs/rules/ from the pages of `ftc explain`
-	$(RUN)/python -m pytest -q tests/test_docs.py --update-golden
+site: install  ## build the documentation site into .site/html; fails on a broken link
+	$(RUN)/python -m docs.site
 
 check: install  ## format, lint, types, import contracts
 	$(RUN)/ruff format --check .
@@ -70,5 +70,5 @@ check: install  ## format, lint, types, import contracts
 	$(RUN)/lint-imports
 
 clean:  ## remove generated files, except .venv
-	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .site build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import pytest
 
+from docs.site.rules import CODE, read_table
 from ftc.explanations import EXPLANATIONS
 from ftc.spec.schema import read_planned
-from tests.rule_pages import CODE, read_table
 
 #: The numbers of the field's checks: 87, in eighteen themes.
 NUMBERED: Final = (
@@ -52,7 +52,7 @@ def test_what_waits_is_not_there_yet(row: Mapping[str, Any]) -> None:
         pointer, _, word = name.partition(" ")
         known = planned["values"].get(pointer, ()) if word else planned["keys"]
         assert (word or pointer) in known, (
-            f"the language has `{name}` now: say in docs/rules/checks.json which finding "
+            f"the language has `{name}` now: say in docs/site/checks.json which finding "
             f"answers {row['number']}"
         )
     assert ("planned" in row) == (row["how"] == "waits")

@@ -50,8 +50,8 @@ def spec_of(**verify: float) -> dict[str, Any]:
 
 
 def documented() -> set[str]:
-    """Return the fields of an entry that docs/quality.md lists."""
-    page = (ROOT / "docs/quality.md").read_text(encoding="utf-8")
+    """Return the fields of an entry that docs/pages/quality.md lists."""
+    page = (ROOT / "docs/pages/quality.md").read_text(encoding="utf-8")
     return set(re.findall(r"^\| `(\w+)` \|", page.partition("An entry of")[2], re.MULTILINE))
 
 

@@ -1,6 +1,6 @@
 """What people hit, in eighteen themes: each spec as a victim would write it, and the finding.
 
-The letters are those of the sections of the field's issues; `docs/rules/README.md` names the
+The letters are those of the sections of the field's issues; `docs/site/checks.json` names the
 threads.
 """
 
