@@ -1,4 +1,4 @@
-"""Decides what is published: the adapter, the merged weights, the GGUF files."""
+"""Decides what is published: the adapter, the merged weights, GGUF files, folders for vLLM."""
 
 from ftc.compiler.plan.decision import Because, Decision, decide
 from ftc.compiler.resolve.facts import ModelFacts
@@ -18,15 +18,12 @@ def has_adapter(spec: Spec) -> bool:
 
 
 def _derive(spec: Spec, model: ModelFacts) -> tuple[tuple[Published, ...], Because]:
-    """Return the adapter where others have its base, else the merged weights."""
+    """Return the adapter where others have its base, else the merged weights, and all files."""
+    names: tuple[Published, ...] = ("gguf",) if spec.export.types else ()
+    names += ("vllm",) if spec.export.vllm else ()
+    ending = ".".join(("", "_".join(names))) if names else ""
     if not has_adapter(spec):
-        if spec.export.types:
-            return ("merged", "gguf"), Because(key="published.all_weights.gguf")
-        return ("merged",), Because(key="published.all_weights")
+        return ("merged", *names), Because(key=f"published.all_weights{ending}")
     if model.path is not None:
-        if spec.export.types:
-            return ("merged", "gguf"), Because(key="published.local_base.gguf")
-        return ("merged",), Because(key="published.local_base")
-    if spec.export.types:
-        return ("adapter", "gguf"), Because(key="published.adapter.gguf")
-    return ("adapter",), Because(key="published.adapter")
+        return ("merged", *names), Because(key=f"published.local_base{ending}")
+    return ("adapter", *names), Because(key=f"published.adapter{ending}")
