@@ -1,9 +1,8 @@
-"""Finds how large the inputs of each matrix get on training rows, and what rounding them costs.
+"""Finds how large the inputs of each matrix get on training rows, and rounds inputs in a model.
 
 Types that round activations with a fixed scale (FP8, NVFP4) take it from here.
 """
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -16,50 +15,44 @@ from compressed_tensors.quantization.utils import (
     generate_gparam,
 )
 
-from .compressing import Extent, find_scheme, list_matrices
+from .compressing import Extent, Extents, find_scheme, list_matrices
 
 Row = Mapping[str, Any]
-Listener = Callable[[str, Any], None]
 
 
-def measure(
-    model: Any, rows: Sequence[Row], compute: Callable[[Row], Any], kinds: Sequence[str]
-) -> tuple[dict[str, Extent], dict[str, float]]:
-    """Return the extents of each matrix, and the relative error of rounded inputs by type.
-
-    `compute(row)` runs the model on a row. The rows are read twice where a type rounds inputs: the
-    scales must be known before their cost is.
-    """
+def find_extents(
+    model: Any, rows: Sequence[Row], compute: Callable[[Row], Any]
+) -> dict[str, Extent]:
+    """Return the extents of each matrix; `compute(row)` runs the model on a row."""
     modules = list_matrices(model)
     most = dict.fromkeys(modules, 0.0)
 
-    def find_most(name: str, inputs: Any) -> None:
+    def listen(name: str, inputs: Any) -> None:
         most[name] = max(most[name], inputs.abs().max().item())
 
-    with _listen(modules, find_most):
+    with _hook(modules, listen):
         for row in rows:
             compute(row)
-    extents = {
+    return {
         name: Extent(weight=module.weight.detach().abs().max().item(), input=most[name])
         for name, module in modules.items()
     }
-    args = {kind: found for kind in kinds if (found := find_scheme(kind).input_activations)}
-    errors = {kind: [0.0] * len(modules) for kind in args}
-    sizes = [0.0] * len(modules)
-    places = {name: place for place, name in enumerate(modules)}
 
-    def find_errors(name: str, inputs: Any) -> None:
-        place, inputs = places[name], inputs.float()
-        sizes[place] += inputs.square().sum().item()
-        for kind, how in args.items():
-            lost = round_inputs(inputs, how, most[name]) - inputs
-            errors[kind][place] += lost.square().sum().item()
 
-    if args:
-        with _listen(modules, find_errors):
-            for row in rows:
-                compute(row)
-    return extents, {kind: _find_mean(lost, sizes) for kind, lost in errors.items()}
+def rounds_inputs(kind: str) -> bool:
+    """Return whether a type rounds the inputs of matrices, and not their weights alone."""
+    return find_scheme(kind).input_activations is not None
+
+
+@contextmanager
+def rounded_inputs(model: Any, kind: str, extents: Extents) -> Iterator[None]:
+    """Round the inputs of each matrix as an engine does; the weights stay as they are."""
+    args = find_scheme(kind).input_activations
+    with _hook(
+        list_matrices(model),
+        lambda name, inputs: round_inputs(inputs, args, extents[name].input),
+    ):
+        yield
 
 
 def round_inputs(inputs: Any, args: Any, most: float) -> Any:
@@ -70,16 +63,18 @@ def round_inputs(inputs: Any, args: Any, most: float) -> Any:
         return fake_quantize(inputs, scale, zero.to(scale.dtype), args)
     whole = generate_gparam(-seen, seen).reshape(1) if args.dynamic == "local" else None
     scale, zero = compute_dynamic_scales_and_zp(inputs, args, torch.nn.Module(), whole)
-    return fake_quantize(inputs, scale, zero.to(scale.dtype), args, global_scale=whole)
+    rounded = fake_quantize(inputs, scale, zero.to(scale.dtype), args, global_scale=whole)
+    return rounded.to(inputs.dtype)
 
 
 @contextmanager
-def _listen(modules: Mapping[str, Any], listener: Listener) -> Iterator[None]:
-    """Call `listener` with a module's name and its inputs whenever one of them is run."""
+def _hook(modules: Mapping[str, Any], function: Callable[[str, Any], Any]) -> Iterator[None]:
+    """Call a function with a module's name and inputs before one of them runs.
+
+    What it returns replaces the inputs, unless it is None.
+    """
     hooks = [
-        module.register_forward_pre_hook(
-            lambda _, inputs, name=name: listener(name, inputs[0].detach())
-        )
+        module.register_forward_pre_hook(lambda _, inputs, name=name: function(name, inputs[0]))
         for name, module in modules.items()
     ]
     try:
@@ -87,9 +82,3 @@ def _listen(modules: Mapping[str, Any], listener: Listener) -> Iterator[None]:
     finally:
         for hook in hooks:
             hook.remove()
-
-
-def _find_mean(lost: Sequence[float], sizes: Sequence[float]) -> float:
-    """Return the root of the mean relative error over the matrices."""
-    shares = [error / size for error, size in zip(lost, sizes, strict=True) if size]
-    return math.sqrt(sum(shares) / max(1, len(shares)))

@@ -42,11 +42,16 @@ def _describe_folders(folders: Sequence[Numbers], results: Results) -> Parts:
             str(entry["file"]),
             page.number(entry["rounding"]["error"], share=True),
             page.number(entry["rounding"]["expected"], share=True),
-            page.number(entry["input_error"], share=True),
+            page.number(entry["input_divergence"]),
         ]
         for entry in folders
     ]
-    titles = "file", "error of the worst matrix", "of its type", "error of the activations"
+    titles = (
+        "file",
+        "error of the worst matrix",
+        "of its type",
+        "cost of its activations alone, nats",
+    )
     parts += page.table(titles, cells)
     said = (
         "Each weight is rounded to the nearest value of its type; W4A16 is not GPTQ or AWQ. Each"

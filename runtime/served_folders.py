@@ -8,7 +8,7 @@ import gc
 import math
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -57,10 +57,14 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibrated:
-    """What training rows say of the matrices, and the matrices that keep 16 bits."""
+    """What training rows say of the matrices, and the matrices that keep 16 bits.
+
+    `input_divergences` are by type: what rounded inputs alone cost the trained model, in nats per
+    token, with the scales of the training rows. A type with 16-bit inputs has none.
+    """
 
     extents: compressing.Extents
-    input_errors: Mapping[str, float]  # relative, by type; none for a type with 16-bit inputs
+    input_divergences: Mapping[str, float]
     kept: list[str]
 
 
@@ -95,8 +99,7 @@ def calibrate(job: Job) -> Calibrated:
     if any(weight.is_meta for weight in model.parameters()):
         run.stop("the trained model does not fit in this machine's memory: use a larger machine")
     compute = reference.make_compute(model, job.fidelity)
-    with torch.inference_mode():
-        extents, errors = calibration.measure(model, rows, compute, job.types)
+    extents = calibration.find_extents(model, rows, compute)
     if not extents:
         run.stop("the model has no linear modules in its layers: set export.vllm to []")
     for name, extent in extents.items():
@@ -104,8 +107,20 @@ def calibrate(job: Job) -> Calibrated:
             run.stop(f"the inputs of {name} are {extent.input:g} in all training rows")
     read = sum(len(row["ids"]) for row in rows)
     run.say(f"calibrated on {read:,} tokens of {len(rows):,} training rows")
+    joined = compressing.join_extents(extents)
+    cost = {}
+    for kind in filter(calibration.rounds_inputs, job.types):
+        with calibration.rounded_inputs(model, kind, joined):
+            cost[kind] = token_comparison.compare(run, _make_reader(compute))["divergence"]
     kept = compressing.list_kept(model)
-    return Calibrated(extents=compressing.join_extents(extents), input_errors=errors, kept=kept)
+    return Calibrated(extents=joined, input_divergences=cost, kept=kept)
+
+
+def _make_reader(compute: Callable[[token_comparison.Row], Any]) -> token_comparison.Reader:
+    def read(row: token_comparison.Row) -> Iterator[Any]:
+        yield compute(row).cpu().numpy()
+
+    return read
 
 
 def _write(job: Job, calibrated: Calibrated, kind: str) -> dict[str, Any]:
@@ -158,7 +173,7 @@ def judge(job: Job, calibrated: Calibrated, folder: Path, kind: str) -> dict[str
         **found,
         "expected_divergence": expected,
         "rounding": summary,
-        "input_error": calibrated.input_errors.get(kind),
+        "input_divergence": calibrated.input_divergences.get(kind),
         "bounds": bounds,
         "fault": fault,
     }
@@ -180,11 +195,7 @@ def load(folder: Path, job: reference.Job) -> Any:
 def _compare(job: Job, folder: Path) -> dict[str, Any]:
     model = load(folder, job.fidelity)
     compute = reference.make_compute(model, job.fidelity)
-
-    def read(row: token_comparison.Row) -> Iterator[Any]:
-        yield compute(row).cpu().numpy()
-
-    found = token_comparison.compare(job.run, read)
+    found = token_comparison.compare(job.run, _make_reader(compute))
     tokenizer = AutoTokenizer.from_pretrained(folder)
     if job.scoring is None:
         found["answers"] = _answers(job, model, tokenizer)
@@ -213,16 +224,16 @@ def _find_bounds(
 ) -> tuple[float | None, dict[str, Any]]:
     """Return the divergence that a folder should have, and its bounds; None if none is measured.
 
-    Inputs and weights of a matrix are multiplied, so the errors of both add up in its product. The
-    embedding and the output head keep 16 bits.
+    The cost of rounded weights is predicted, that of rounded inputs was measured, and both add up.
+    The embedding and the output head keep 16 bits.
     """
     if "measured" not in job.bounds.values():
         return None, dict(job.bounds)
     noise, floor = reference.read_response(job.run, job.fidelity)
     weights = sum(entry["weights"] for entry in rounded)
     power = sum(entry["weights"] * entry["expected"] ** 2 for entry in rounded) / weights
-    power += calibrated.input_errors.get(kind, 0.0) ** 2
     parts = {"embedding": 0.0, "head": 0.0, "layers": math.sqrt(power)}
+    floor += calibrated.input_divergences.get(kind, 0.0)
     numbers = {name: 0.0 if number is None else number for name, number in found.items()}
     expected, measured = noise_response.derive(
         noise, parts, floor, numbers, activation_errors=(0.0, 0.0)

@@ -15,6 +15,7 @@ from .run import Run
 CHUNK_TOKENS: Final = 64  # compared at once: each has a number per word of the vocabulary
 
 Row = Mapping[str, Any]
+Reader = Callable[[Row], Iterable[Any]]
 
 
 def read_rows(run: Run) -> tuple[list[dict[str, Any]], int]:
@@ -23,7 +24,7 @@ def read_rows(run: Run) -> tuple[list[dict[str, Any]], int]:
     return noted["rows"], noted["vocabulary"]
 
 
-def compare(run: Run, read: Callable[[Row], Iterable[Any]]) -> dict[str, Any]:
+def compare(run: Run, read: Reader) -> dict[str, Any]:
     """Return how far the next tokens that `read` computes are from the noted ones.
 
     `read(row)` yields arrays of logits, of shape positions x vocabulary, for the judged positions
