@@ -208,7 +208,7 @@ def measure(merged: Path, folder: Path, kind: str, extents: Extents) -> list[dic
 
 def _read_parts(folder: Path, extents: Extents) -> Any:
     """Return a function that yields the tensors of a module in a folder, by their own names."""
-    files = [safe_open(path, "pt") for path in list_shards(folder)]
+    files: list[Any] = [safe_open(path, "pt") for path in list_shards(folder)]
     places: dict[str, list[tuple[str, Any]]] = {}
     for file in files:
         for name in file.keys():  # noqa: SIM118 - not a mapping
