@@ -23,6 +23,8 @@ transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
 from ftc.runtime import compressing, served_folders  # noqa: E402 - they need torch
 
+pytestmark = pytest.mark.prove
+
 TYPES = ("FP8", "FP8_DYNAMIC", "W4A16", "NVFP4A16", "NVFP4")
 ROUND_INPUTS = {"FP8", "FP8_DYNAMIC", "NVFP4"}
 WORDS = 256

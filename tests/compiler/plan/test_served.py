@@ -15,6 +15,8 @@ transformers = pytest.importorskip("transformers")
 pytest.importorskip("compressed_tensors")
 from ftc.runtime import compressing  # noqa: E402 - it needs torch
 
+pytestmark = pytest.mark.prove
+
 KINDS: tuple[ServedType, ...] = get_args(ServedType)
 SIDES: dict[str, Any] = {
     "vocab_size": 512,
