@@ -256,7 +256,7 @@ def test_a_failed_folder_is_named_so(
         job,
         run=Run(bundle, stage="vllm", script="export.py"),
         types=("W4A16",),
-        bounds=job.bounds | {"max_divergence": 1e-9},
+        bounds={**job.bounds, "max_divergence": 1e-9},
     )
     with pytest.raises(SystemExit, match=r"W4A16 differs too much.*max_divergence is 1e-09"):
         served_folders.write_folders(strict, strict.run.identify(strict.merged))
