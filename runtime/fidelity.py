@@ -11,27 +11,23 @@ process for each file: then the memory of a file is known, and a crash of llama.
 
 import argparse
 import json
-import math
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
-from . import gguf_file, reference
+from . import gguf_file, reference, token_comparison
 from .converter import find_cause
 from .files import write_json
 from .run import Run
 
 TRIAL_TOKENS: Final = 32  # written to measure the speed of writing
-CHUNK_TOKENS: Final = 64  # compared at once: each has a number per word of the vocabulary
 PROMPTS: Final = 3  # tried to find out whether a file answers at all
 
 # -----------------------------------------------------------------------------
@@ -48,16 +44,13 @@ def measure(
 ) -> dict[str, Any]:
     """Return what was measured of a file in this process; what is not finite becomes None.
 
-    divergence        mean KL divergence from the trained model's next token, in nats per token
-    agreement         share of positions at which both find the same token most likely
-    logit_error       root of the mean squared difference of the logits over their own spread
-    perplexity_ratio  perplexity of the learned tokens over the trained model's
+    Beside the numbers of `token_comparison.compare` these are
+
     resident_bytes    what the file added to this process. Its weights are mapped into memory, not
                       copied: they count after they were read, and the system may drop them again
     metric_drop       metric of the trained model's answers, less that of the file's
     """
-    noted = json.loads((run.folder / "reference" / "rows.json").read_text(encoding="utf-8"))
-    rows: list[dict[str, Any]] = noted["rows"]
+    rows, _ = token_comparison.read_rows(run)
     longest = max(len(row["ids"]) for row in rows)
     scoring: Any = None
     asked: list[dict[str, Any]] = []
@@ -67,13 +60,13 @@ def measure(
         longest = max(longest, *(len(row["prompt_ids"]) for row in asked))
     if tokens_only:
         llm = gguf_file.load(run, path, longest, lora_path=lora_path, on_gpu=job.on_gpu)
-        return _keep_finite(_compare(run, llm, rows, noted["vocabulary"]))
+        return token_comparison.keep_finite(_compare(run, llm))
     before_bytes = _read_resident_bytes()
     context_tokens = longest + max(job.answer_tokens, TRIAL_TOKENS)
     llm = gguf_file.load(run, path, context_tokens, lora_path=lora_path, on_gpu=job.on_gpu)
     found = _time(run, llm, max((row["ids"] for row in rows), key=len))
     found["resident_bytes"] = _read_resident_bytes() - before_bytes
-    found |= _compare(run, llm, rows, noted["vocabulary"])
+    found |= _compare(run, llm)
     if scoring:
         found |= scoring.examine(job, asked, partial(gguf_file.answer, run, llm))
     else:
@@ -82,16 +75,19 @@ def measure(
         answers = (gguf_file.answer(run, llm, ids, job.answer_tokens) for ids in first)
         found["answers"] = any(answers)
     llm.close()
-    return _keep_finite(found)
-
-
-def _keep_finite(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: number if math.isfinite(number) else None for name, number in found.items()}
+    return token_comparison.keep_finite(found)
 
 
 def _read_resident_bytes() -> int:
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _compare(run: Run, llm: Any) -> dict[str, Any]:
+    def read(row: token_comparison.Row) -> Iterator[Any]:
+        return gguf_file.read(run, llm, row["ids"][:-1], len(row["learned"]))
+
+    return token_comparison.compare(run, read)
 
 
 def _time(run: Run, llm: Any, ids: Sequence[int]) -> dict[str, Any]:
@@ -105,50 +101,6 @@ def _time(run: Run, llm: Any, ids: Sequence[int]) -> dict[str, Any]:
     began = time.monotonic()
     writing = len(list(written)) / (time.monotonic() - began)
     return {"prompt_tokens_per_second": reading, "generation_tokens_per_second": writing}
-
-
-def _compare(run: Run, llm: Any, rows: Sequence[Mapping[str, Any]], words: int) -> dict[str, Any]:
-    """Return how far the file's next tokens are from the noted ones, of `words` logits each."""
-    logits_path = run.folder / "reference" / "logits.f16"
-    noted: Any = np.memmap(logits_path, np.float16, "r").reshape(-1, words)
-    words = min(words, llm.n_vocab())  # a converter may pad the vocabulary
-    true = np.concatenate([row["ids"][-len(row["learned"]) :] for row in rows])
-    best, trained_nats, learned = (
-        np.concatenate([row[name] for row in rows]) for name in ("best", "nats", "learned")
-    )
-    bests: list[int] = []
-    nats: list[float] = []
-    divergences: list[float] = []
-    errors: list[float] = []
-    spreads: list[float] = []
-    for row in rows:
-        for logits in gguf_file.read(run, llm, row["ids"][:-1], len(row["learned"])):
-            for part in np.split(logits, range(CHUNK_TOKENS, len(logits), CHUNK_TOKENS)):
-                span = slice(len(nats), len(nats) + len(part))
-                ours, theirs = _log_softmax(part[:, :words]), _log_softmax(noted[span, :words])
-                bests.extend(ours.argmax(axis=1))
-                nats.extend(-ours[range(len(part)), true[span]])
-                divergences.extend((np.exp(theirs) * (theirs - ours)).sum(axis=1))
-                errors.extend((theirs - ours).var(axis=1))
-                spreads.extend(theirs.var(axis=1))
-    loss, trained_loss = np.mean(np.array(nats)[learned]), np.mean(trained_nats[learned])
-    return {
-        "rows": len(rows),
-        "tokens": len(nats),
-        "learned_tokens": int(learned.sum()),
-        "divergence": float(np.mean(divergences)),
-        "agreement": float(np.mean(np.array(bests) == best)),
-        "logit_error": float(np.sqrt(np.mean(errors) / np.mean(spreads))),
-        "perplexity": float(np.exp(loss)),
-        "trained_perplexity": float(np.exp(trained_loss)),
-        "perplexity_ratio": float(np.exp(loss - trained_loss)),
-    }
-
-
-def _log_softmax(logits: Any) -> Any:
-    logits = logits.astype(np.float32)
-    logits -= logits.max(axis=1, keepdims=True)
-    return logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
 
 
 # -----------------------------------------------------------------------------
@@ -182,24 +134,6 @@ def _start(run: Run, *arguments: str | Path) -> str:
     return done.stdout
 
 
-def find_fault(found: Mapping[str, Any], bounds: Mapping[str, float]) -> str | None:
-    """Return the first measure beyond its bound as a clause, or None.
-
-    A bound has the name of the spec: `max_` or `min_`, and what was measured.
-    """
-    if not found["answers"]:
-        return "it writes nothing after any prompt"
-    for name, bound in bounds.items():
-        side, measured = name.split("_", 1)
-        value = found[measured]
-        is_good = value is not None and (value <= bound if side == "max" else value >= bound)
-        if not is_good:
-            shown = "no number" if value is None else f"{value:.4g}"
-            words = measured.replace("_", " ")
-            return f"its {words} is {shown}, and export.verify.{name} is {bound:.3g}"
-    return None
-
-
 def main() -> None:
     """Do what the arguments say, in the bundle's folder."""
     parser = argparse.ArgumentParser(description="Measure how faithful a GGUF file is.")
@@ -207,7 +141,7 @@ def main() -> None:
     parser.add_argument("--lora", type=Path, help="an adapter's GGUF to lay on top")
     parser.add_argument("--tokens-only", action="store_true", help="no speed and no answers")
     args = parser.parse_args()
-    run = Run(Path.cwd(), stage="reference", script="runtime/fidelity.py")
+    run = Run(Path.cwd(), stage="reference", script=reference.SCRIPT)
     settings = run.folder / "fidelity.json"
     if not settings.is_file():
         run.stop("run/fidelity.json is missing: run export.py first")

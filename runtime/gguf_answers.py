@@ -1,4 +1,4 @@
-"""How good the answers of a GGUF file are, compared with those of the trained model.
+"""How good the answers of a quantized file are, compared with those of the trained model.
 
 Only bundles with a metric have this module, and `reference.Job` names it.
 """

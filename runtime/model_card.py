@@ -56,6 +56,10 @@ def _say_use(job: Job, results: Results, files: Mapping[str, Path]) -> Parts:
     if ggufs and "Modelfile" not in files:
         text = f"hf download {job.repository} {ggufs[0]} --local-dir ."
         parts.append(page.Code(text=text, language="sh"))
+    folders = {name.partition("/")[0] for name in files if "/" in name} - {"adapter"}
+    for folder in sorted(folders):
+        text = f"hf download {job.repository} --include '{folder}/*' --local-dir .\n"
+        parts.append(page.Code(text=f"{text}vllm serve ./{folder}", language="sh"))
     length = results.decided.get("max_length")
     if length:
         parts.append(page.Paragraph(text=f"It was trained on rows of at most {length:,} tokens."))

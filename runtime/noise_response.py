@@ -1,6 +1,6 @@
-"""Measures how noise in the weights changes this model's predictions, and derives GGUF bounds.
+"""Measures how noise in the weights changes this model's predictions, and derives bounds.
 
-Rounding weights to a GGUF type adds noise of a known size. While the trained model is in memory,
+Rounding weights to a smaller type adds noise of a known size. While the trained model is in memory,
 `measure` adds noise of several sizes to its weights and records how the next-token distributions
 change. From that, `expect` predicts the divergence of a file, and `derive` sets its bounds.
 """
@@ -179,17 +179,20 @@ def derive(
     errors: Mapping[str, float],
     floor: float,
     found: Mapping[str, Any],
+    activation_errors: tuple[float, float] = (ACTIVATION_ERROR, MOST_ACTIVATION_ERROR),
 ) -> tuple[float, dict[str, float]]:
     """Return a file's expected divergence and its bounds.
 
     `errors` are the rounding errors by part, `floor` is the divergence of the 16-bit file, and
-    `found` has the measurements of the file. How many tokens and answers were compared decides how
-    much each bound allows for chance.
+    `found` has the measurements of the file. `activation_errors` are the expected and the largest
+    relative error of the activations of all parts, by default those of llama.cpp. How many tokens
+    and answers were compared decides how much each bound allows for chance.
     """
     floor = max(0.0, floor)  # rounding can make a divergence of nothing negative
     quantized = any(errors.values())
-    expected = expect(response, errors, ACTIVATION_ERROR * quantized) + floor
-    outlying = expect(response, errors, MOST_ACTIVATION_ERROR * quantized) + floor
+    usual, largest = activation_errors
+    expected = expect(response, errors, usual * quantized) + floor
+    outlying = expect(response, errors, largest * quantized) + floor
     margin = MARGIN * (1 + CHANCES * find_uncertainty(response, found["tokens"]))
     most = max(margin * expected, outlying)
     disagreement = _scale(response, "disagreement", most)

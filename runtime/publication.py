@@ -11,8 +11,8 @@ from .run import Run
 class Job:
     """What is published where, and what the card says that no stage measures.
 
-    `what` has some of `adapter`, `merged` and `gguf`. `card` is the metadata of the card. `base` is
-    the id of the base on the Hub, None for a folder.
+    `what` has some of `adapter`, `merged`, `gguf` and `vllm`. `card` is the metadata of the card.
+    `base` is the id of the base on the Hub, None for a folder.
     """
 
     run: Run

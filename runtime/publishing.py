@@ -1,4 +1,4 @@
-"""Publishes a result on the Hub: the model card, and the adapter, the weights or the GGUF files.
+"""Publishes a result on the Hub: the model card, and the adapter, weights or quantized files.
 
 The token is read by huggingface_hub and is never printed or written.
 """
@@ -20,8 +20,8 @@ PLACES = re.compile(r"^(# FROM|FROM|ADAPTER) \./run/(?:quantize|projector)/", re
 def prepare(job: Job) -> dict[str, Path]:
     """Write the card, and return the files to upload by their names in the repository.
 
-    Ends the stage unless every stage of plan.json is done and up to date, and every GGUF file was
-    found to be faithful.
+    Ends the stage unless every stage of plan.json is done and up to date, and every quantized file
+    was found to be faithful.
     """
     results = read_results(job.run)
     _require(results)
@@ -80,8 +80,8 @@ def _require(results: Results) -> None:
             run.stop(f"stage `{name}` is not done: start ./run.sh first")
         if not set(train.read["trainings"]) <= set(record.read["trainings"]) and name != "prepare":
             run.stop(f"stage `{name}` is of an earlier training: start ./run.sh first")
-    if "quantize" in results.records:
-        for entry in results.read("quantize/quality.json")["files"]:
+    for stage in {"quantize", "vllm"} & results.records.keys():
+        for entry in results.read(f"{stage}/quality.json")["files"]:
             if entry.get("fault"):
                 run.stop(f"{entry['file']} is not faithful to the trained model: {entry['fault']}")
 
@@ -105,6 +105,9 @@ def _list_files(job: Job, results: Results, folder: Path) -> dict[str, Path]:
             said = (run.bundle / "Modelfile").read_text(encoding="utf-8")
             write_lines(folder / "Modelfile", [PLACES.sub(r"\1 ./", said).encode()])
             files["Modelfile"] = folder / "Modelfile"
+    if "vllm" in job.what:
+        for entry in results.read("vllm/quality.json")["files"]:
+            files |= _list_folder(run.folder / "vllm" / entry["file"], f"{entry['file']}/")
     for name, place in FIGURES.items():
         if (run.folder / place).is_file():
             files[name] = run.folder / place

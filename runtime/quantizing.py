@@ -13,7 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from . import fidelity, gguf_file, gguf_report, noise_response, reference, rounding, same_tokens
+from . import (
+    fidelity,
+    gguf_file,
+    gguf_report,
+    noise_response,
+    reference,
+    rounding,
+    same_tokens,
+    token_comparison,
+)
 from .converter import Converter
 from .files import is_complete, sync, write_json
 from .judged_rows import JudgedRows
@@ -121,7 +130,7 @@ def _write_types(job: Job, source: Path) -> tuple[list[dict[str, Any]], float | 
         found = fidelity.judge(run, path)
         rounded = rounding.measure(source, path, matrix if is_weighed else {})
         expected, bounds = _find_bounds(job, noise, floor, rounded, found)
-        fault = fidelity.find_fault(found, bounds)
+        fault = token_comparison.find_fault(found, bounds)
         if fault is None and job.bounds["max_divergence"] == "measured":
             fault = rounding.find_fault(rounded)
         kept = job.out / (path.name if fault is None else f"{path.stem}.failed")

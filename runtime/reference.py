@@ -1,6 +1,6 @@
-"""What the trained model finds likely on held-out rows: the reference for its GGUF files.
+"""What the trained model finds likely on held-out rows: the reference for its quantized files.
 
-`note` writes it to run/reference once. GGUF files are then measured without the trained model.
+`note` writes it to run/reference once. Files are then measured without the trained model.
 """
 
 import json
@@ -20,11 +20,13 @@ ROW_TOKENS: Final = 256  # judged of each row, from its end: the answer, and wha
 SOURCE_ERROR: Final = 0.0125
 SOURCE_ERROR_ON_GPU: Final = 0.04  # there the trained model computes in 16 bits as well
 NOT_LEARNED: Final = -100
+#: Whose source decides whether the reference is made again, whoever asks for it.
+SCRIPT: Final = "runtime/reference.py"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """How the GGUF files of a bundle are measured; run/fidelity.json for the process that does it.
+    """How quantized files are measured; run/fidelity.json for the process that does it.
 
     `rows` names the split whose rows are judged. At most `tokens` positions are judged, and answers
     have at most `answer_tokens`. On a GPU the trained model computes in 16 bits, else in fp32.
@@ -65,8 +67,8 @@ def note(run: Run, job: Job) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "rows.json").unlink(missing_ok=True)  # written last, when the logits are complete
-    model = _load(merged, job)
-    compute = _make_compute(model, job)
+    model = load(merged, job)
+    compute = make_compute(model, job)
     rows = choose_rows(run.read_rows(job.find_rows(run)), job.tokens)
     with (folder / "logits.f16").open("wb") as file:
         for row in rows:
@@ -84,14 +86,15 @@ def note(run: Run, job: Job) -> None:
     run.mark_done(identity, folder)
 
 
-def _load(merged: Path, job: Job) -> Any:
+def load(folder: Path, job: Job) -> Any:
+    """Return the model in a folder, on the GPU if the job says so, with 32 bits if not."""
     from .language_models import find_class
 
     trust = {"trust_remote_code": True} if job.custom_code else {}
     return (
-        find_class(merged, **trust)
+        find_class(folder, **trust)
         .from_pretrained(
-            merged,
+            folder,
             dtype="auto" if job.on_gpu else "float32",
             attn_implementation=job.attention,
             device_map="auto" if job.on_gpu else "cpu",  # over several GPUs if one is too small
@@ -102,7 +105,8 @@ def _load(merged: Path, job: Job) -> Any:
     )
 
 
-def _make_compute(model: Any, job: Job) -> Callable[[Mapping[str, Any]], Any]:
+def make_compute(model: Any, job: Job) -> Callable[[Mapping[str, Any]], Any]:
+    """Return a function from a row to its logits, as `load` returned the model."""
     import torch
 
     def compute(row: Mapping[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""The part of a report about the files: their sizes, and GGUF files against the trained model."""
+"""The part of a report about the files: their sizes, and how far quantized ones are off."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ Numbers = Mapping[str, Any]
 
 
 def describe_files(results: Results) -> Parts:
-    """Return the sizes of the files, and how close each GGUF file is to the trained model."""
+    """Return the sizes of the files, and how close each quantized one is to the trained model."""
     parts, merged = list[page.Part](), results.run.folder / "merged"
     sizes = {path.name: path.stat().st_size for path in merged.glob("*.safetensors")}
     if "quantize" in results.records:
@@ -23,8 +23,41 @@ def describe_files(results: Results) -> Parts:
         if all("asked_rows" in entry for entry in files):
             parts += _list_answers(files, str(results.decided["metric"]))
         parts += _choose_table(files)(files)
+    if "vllm" in results.records:
+        folders = results.read("vllm/quality.json")["files"]
+        sizes |= {entry["file"]: entry["bytes"] for entry in folders}
+        parts += _describe_folders(folders, results)
     cells = [(name, f"{size / 2**20:,.1f} MiB") for name, size in sizes.items()]
     return parts + page.table(("file", "size"), sorted(cells))
+
+
+def _describe_folders(folders: Sequence[Numbers], results: Results) -> Parts:
+    """Return the tables of the folders for vLLM, and how they were made."""
+    parts: Parts = [page.Heading(text="Folders for vLLM and SGLang against the trained model")]
+    if all("asked_rows" in entry for entry in folders):
+        parts += _list_answers(folders, str(results.decided["metric"]))
+    parts += _list_fidelity(folders)
+    cells = [
+        [
+            str(entry["file"]),
+            page.number(entry["rounding"]["error"], share=True),
+            page.number(entry["rounding"]["expected"], share=True),
+            page.number(entry["input_divergence"]),
+        ]
+        for entry in folders
+    ]
+    titles = (
+        "file",
+        "error of the worst matrix",
+        "of its type",
+        "cost of its activations alone, nats",
+    )
+    parts += page.table(titles, cells)
+    said = (
+        "Each weight is rounded to the nearest value of its type; W4A16 is not GPTQ or AWQ. Each"
+        " folder was loaded by transformers, with rounded activations where its type has them."
+    )
+    return [*parts, page.Paragraph(text=said)]
 
 
 def _list_answers(files: Sequence[Numbers], metric: str) -> Parts:

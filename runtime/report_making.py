@@ -55,8 +55,10 @@ def compare_plan(results: Results) -> Parts:
         low, high = (_say_seconds(planned[end]) for end in ("low", "high"))
         cells.append(("training", f"{low} to {high}", _say_seconds(spent)))
     sizes = [("peak memory of one process", curve["planned_bytes"], curve["peak_bytes"])]
-    if "quantize" in results.records:
-        files = results.read("quantize/quality.json")["files"]
+    for stage in ("quantize", "vllm"):
+        if stage not in results.records:
+            continue
+        files = results.read(f"{stage}/quality.json")["files"]
         listed = ((one["file"], one.get("predicted_bytes"), one["bytes"]) for one in files)
         sizes += [(name, planned, size) for name, planned, size in listed if planned is not None]
     cells += [(name, _say_bytes(planned), _say_bytes(size)) for name, planned, size in sizes]

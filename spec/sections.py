@@ -106,9 +106,10 @@ GgufType = Literal[
     "IQ1_M",
     "IQ1_S",
 ]
+ServedType = Literal["FP8", "FP8_DYNAMIC", "W4A16", "NVFP4A16", "NVFP4"]
 Tracker = Literal["tensorboard", "wandb", "mlflow", "trackio", "none"]
 Launcher = Literal["local", "slurm", "kubernetes", "skypilot"]
-Published = Literal["adapter", "merged", "gguf"]
+Published = Literal["adapter", "merged", "gguf", "vllm"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -820,7 +821,7 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verify:
-    """The maximum difference between a GGUF file and the trained 16-bit model.
+    """The maximum difference between a GGUF file or a folder for vLLM and the trained 16-bit model.
 
     If a file exceeds it, the export fails.
     """
@@ -852,9 +853,9 @@ class Verify:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Export:
-    """The GGUF files to write.
+    """The GGUF files to write, and quantized folders for vLLM.
 
-    With an empty list, the export stops after the merged 16-bit folder.
+    With none, the export stops after the merged 16-bit folder.
     """
 
     adapter: bool = False
@@ -863,6 +864,12 @@ class Export:
     """
     types: tuple[GgufType, ...] = ()
     """The GGUF files to write. With an empty list, the export stops after the merged 16-bit folder.
+    """
+    vllm: tuple[ServedType, ...] = ()
+    """Quantized safetensors folders for vLLM and SGLang, in the format of compressed-tensors.
+    Weights are rounded to the nearest value of the type: W4A16 is not GPTQ or AWQ, which lose less.
+    Embeddings, the output head and norms keep 16 bits. FP8 and NVFP4 also round activations, with
+    scales from training rows. Each folder is compared with the trained model.
     """
     verify: Verify = Verify()
 
@@ -944,9 +951,9 @@ class Publish:
     repo: str | None = None
     """The repository on the Hub, as `owner/name`. publish.py creates it if it does not exist."""
     what: tuple[Published, ...] | Auto = "auto"
-    """What is uploaded beside the model card: the adapter, the merged weights, the GGUF files. With
-    `auto`, the adapter of a base on the Hub or else the merged weights, and the GGUF files if there
-    are any.
+    """What is uploaded beside the model card: the adapter, the merged weights, the GGUF files, the
+    folders for vLLM. With `auto`, the adapter of a base on the Hub or else the merged weights, and
+    the GGUF files and the folders for vLLM if there are any.
     """
     private: bool = True
     """Whether publish.py creates the repository as a private one. An existing repository stays as

@@ -235,6 +235,7 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "publish.data_licence": ("cc0-1.0", PUBLISHED),
     "export.types": (["Q8_0"], {}),
     "export.adapter": (True, {}),
+    "export.vllm": (["FP8"], {}),
     "export.verify.max_divergence": (0.5, ONE_FILE),
     "export.verify.min_agreement": (0.5, ONE_FILE),
     "export.verify.max_perplexity_ratio": (1.5, ONE_FILE),

@@ -10,7 +10,7 @@ from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.plan.publishing import has_adapter
 from ftc.spec.sections import Publish
 
-_WITH_WEIGHTS: Final = frozenset({"merged", "gguf"})
+_WITH_WEIGHTS: Final = frozenset({"merged", "gguf", "vllm"})
 
 
 @rule("FTC693", "publish-without-licence", "error")
@@ -32,8 +32,9 @@ def publish_without_licence(case: Case) -> Iterator[Problem]:
 def publish_what_is_not_made(case: Case) -> Iterator[Problem]:
     """What it is: `publish.what` names files that this spec does not make.
 
-    Why it matters: There are no GGUF files without types in `export`, and no adapter without the
-    method lora or qlora, so `publish.py` would upload less than was asked for.
+    Why it matters: There are no GGUF files without types in `export`, no folders for vLLM without
+    types in `export.vllm`, and no adapter without the method lora or qlora, so `publish.py` would
+    upload less than was asked for.
 
     Example: {"export": [], "publish": {"repo": "acme/triage", "what": ["gguf"]}}
 
@@ -43,7 +44,8 @@ def publish_what_is_not_made(case: Case) -> Iterator[Problem]:
     if spec.publish.repo is None or what == "auto":
         return
     for index, name in enumerate(what):
-        is_made = {"gguf": bool(spec.export.types), "adapter": has_adapter(spec)}.get(name, True)
+        made = {"gguf": spec.export.types, "vllm": spec.export.vllm, "adapter": has_adapter(spec)}
+        is_made = bool(made.get(name, True))
         if not is_made:
             yield problem(f"/publish/what/{index}", message=name, help=name)
 
@@ -86,7 +88,8 @@ def publish_weights_of_restricted_base(case: Case) -> Iterator[Problem]:
 
 def _publishes_weights(case: Case) -> bool:
     """Tell whether whole weights are uploaded where the spec leaves the choice to ftc."""
-    return bool(case.spec.export.types) or not has_adapter(case.spec)
+    export = case.spec.export
+    return bool(export.types or export.vllm) or not has_adapter(case.spec)
 
 
 @rule("FTC696", "publish-to-malformed-name", "error")

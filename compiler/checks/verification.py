@@ -14,7 +14,7 @@ _SECTION = "/export/verify/"
 
 @rule("FTC650", "verification-without-files", "error")
 def verification_without_files(case: Case) -> Iterator[Problem]:
-    """What it is: A bound of `export.verify` is set, and no GGUF file is exported.
+    """What it is: A bound of `export.verify` is set, and no quantized file is exported.
 
     Why it matters: There is no file to verify: the bound would be accepted and then ignored.
 
@@ -23,7 +23,7 @@ def verification_without_files(case: Case) -> Iterator[Problem]:
     Use instead: {"export": {"types": ["Q8_0"], "verify": {"max_divergence": 0.05}}}
     """
     export = case.spec.export
-    if export.types:
+    if export.types or export.vllm:
         return
     for name, default in _defaults().items():
         if getattr(export.verify, name) == default or (name == "tokens" and export.adapter):
@@ -52,7 +52,7 @@ def metric_bound_without_metric(case: Case) -> Iterator[Problem]:
     """
     pointer = f"{_SECTION}max_metric_drop"
     export = case.spec.export
-    if export.verify.max_metric_drop != "auto" and export.types:
+    if export.verify.max_metric_drop != "auto" and (export.types or export.vllm):
         decided = case.plan.decisions
         if decided.max_metric_drop is None:
             yield problem(

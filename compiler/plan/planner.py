@@ -39,6 +39,7 @@ from ftc.compiler.plan.search.padding import (
     text_tokens,
 )
 from ftc.compiler.plan.search.space import Frame, decide_world, measure_rungs
+from ftc.compiler.plan.served import predict_served_bytes
 from ftc.compiler.plan.sight import see
 from ftc.compiler.plan.splits import (
     decide_answer_tokens,
@@ -156,7 +157,7 @@ def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
 
 
 def plan_once(spec: Spec, facts: KnownFacts, *, exports: Mapping[str, int] | None = None) -> Plan:
-    """Return the plan without its alternatives; `exports` are the GGUF files' bytes if known."""
+    """Return the plan without its alternatives; `exports` are the files' bytes if known."""
     frame, found, padding = choose_padding(make_frame(spec, facts))
     frame = replace(frame, liger=found.liger)
     layout, splits = decide_layout(frame, found), frame.splits
@@ -239,6 +240,8 @@ def _costs(
     if exports is None:
         types, tokenizer = frame.spec.export.types, frame.facts.tokenizer
         exports = {kind: predict_bytes(job.shape, tokenizer, kind) for kind in types}
+        served = frame.spec.export.vllm
+        exports |= {kind: predict_served_bytes(job.shape, kind) for kind in served}
     row_tokens = min(frame.arrangement.lengths.mean, frame.arrangement.length_tokens)
     steps = decisions.total_steps.value
     validated = decisions.validation_rows.value > 0

@@ -1,8 +1,32 @@
-"""Decides what is published: the adapter, the merged weights, the GGUF files."""
+"""Decides what is published: the adapter, the merged weights, GGUF files, folders for vLLM."""
+
+from collections.abc import Mapping
+from typing import Final
 
 from ftc.compiler.plan.decision import Because, Decision, decide
 from ftc.compiler.resolve.facts import ModelFacts
 from ftc.spec.sections import Published, Spec
+
+_Keys = Mapping[tuple[Published, ...], str]
+#: The reasons, by what is published beside the weights.
+_ALL_WEIGHTS: Final[_Keys] = {
+    (): "published.all_weights",
+    ("gguf",): "published.all_weights.gguf",
+    ("vllm",): "published.all_weights.vllm",
+    ("gguf", "vllm"): "published.all_weights.gguf_vllm",
+}
+_LOCAL_BASE: Final[_Keys] = {
+    (): "published.local_base",
+    ("gguf",): "published.local_base.gguf",
+    ("vllm",): "published.local_base.vllm",
+    ("gguf", "vllm"): "published.local_base.gguf_vllm",
+}
+_ADAPTER: Final[_Keys] = {
+    (): "published.adapter",
+    ("gguf",): "published.adapter.gguf",
+    ("vllm",): "published.adapter.vllm",
+    ("gguf", "vllm"): "published.adapter.gguf_vllm",
+}
 
 
 def decide_published(spec: Spec, model: ModelFacts) -> Decision[tuple[Published, ...]] | None:
@@ -18,15 +42,11 @@ def has_adapter(spec: Spec) -> bool:
 
 
 def _derive(spec: Spec, model: ModelFacts) -> tuple[tuple[Published, ...], Because]:
-    """Return the adapter where others have its base, else the merged weights."""
+    """Return the adapter where others have its base, else the merged weights, and all files."""
+    names: tuple[Published, ...] = ("gguf",) if spec.export.types else ()
+    names += ("vllm",) if spec.export.vllm else ()
     if not has_adapter(spec):
-        if spec.export.types:
-            return ("merged", "gguf"), Because(key="published.all_weights.gguf")
-        return ("merged",), Because(key="published.all_weights")
+        return ("merged", *names), Because(key=_ALL_WEIGHTS[names])
     if model.path is not None:
-        if spec.export.types:
-            return ("merged", "gguf"), Because(key="published.local_base.gguf")
-        return ("merged",), Because(key="published.local_base")
-    if spec.export.types:
-        return ("adapter", "gguf"), Because(key="published.adapter.gguf")
-    return ("adapter",), Because(key="published.adapter")
+        return ("merged", *names), Because(key=_LOCAL_BASE[names])
+    return ("adapter", *names), Because(key=_ADAPTER[names])

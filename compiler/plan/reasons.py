@@ -343,6 +343,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "importance.tokens": "enough to measure the mean square of a column to a few percent",
     "importance.tokens.experts": "enough for {experts} experts, because each token is sent to "
     "{used} of them",
+    "served.calibration": "a scale is the largest activation, which changes little with more",
     "lora_rank.small": "a model of only {parameters} parameters can use a higher rank",
     "lora_rank.text": "text teaches an adapter more than answers do, and low ranks learn less of "
     "it",
@@ -377,6 +378,18 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "published.local_base": "others do not have the base of the adapter",
     "published.local_base.gguf": "others do not have the base of the adapter, and the GGUF "
     "files run without Python",
+    "published.all_weights.vllm": "all weights were trained, and the folders for vLLM are served "
+    "as they are",
+    "published.local_base.vllm": "others do not have the base of the adapter, and the folders for "
+    "vLLM are served as they are",
+    "published.adapter.vllm": "the adapter is small, its base is on the Hub, and the folders for "
+    "vLLM are served as they are",
+    "published.all_weights.gguf_vllm": "all weights were trained, the GGUF files run without "
+    "Python, and the folders for vLLM are served as they are",
+    "published.local_base.gguf_vllm": "others do not have the base of the adapter, the GGUF files "
+    "run without Python, and the folders for vLLM are served as they are",
+    "published.adapter.gguf_vllm": "the adapter is small, its base is on the Hub, the GGUF files "
+    "run without Python, and the folders for vLLM are served as they are",
     "published.adapter": "the adapter is small, and its base is on the Hub",
     "published.adapter.gguf": "the adapter is small, its base is on the Hub, and the GGUF "
     "files run without Python",

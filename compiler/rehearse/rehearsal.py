@@ -39,6 +39,7 @@ MOST_DIFFERENCE: Final = 0.001
 _RUNS: Final = ("torch", "transformers", "trl", "peft", "accelerate", "datasets", "matplotlib")
 _OF_TORCH: Final = ("adamw", "adafactor", "sgd")  # the others are from bitsandbytes
 _CONVERTS: Final = ("llama_cpp", "gguf")
+_SERVES: Final = ("compressed_tensors",)
 _COMPARES: Final = ("sentence_transformers",)
 _MEBI: Final = 2**20
 _QUESTION_LETTERS: Final = 400
@@ -125,7 +126,9 @@ def _write_bundle(path: Path, course: Course) -> None:
 
 def _need_packages(spec: Spec, outcome: Outcome) -> None:
     texts = _COMPARES if compares_texts(spec.objective.type) else ()
-    needed = (*_RUNS, *texts, *(_CONVERTS if spec.export.types or spec.export.adapter else ()))
+    served = _SERVES if spec.export.vllm else ()
+    converted = _CONVERTS if spec.export.types or spec.export.adapter else ()
+    needed = (*_RUNS, *texts, *served, *converted)
     if outcome.plan is not None and outcome.plan.decisions.sharding.value.startswith("zero"):
         needed = (*needed, "deepspeed")
     in_4_bits = spec.method.type == "qlora" or spec.objective.teacher.quantization == "nf4"
@@ -183,6 +186,8 @@ def _marks(spec: Spec, course: Course) -> Iterator[Mark]:
         yield done("adapter")
     if "modelfile" in _read_stages(course.bundle):
         yield done("modelfile")
+    if spec.export.vllm:
+        yield done("vllm")
 
 
 def _read_stages(bundle: Path) -> list[str]:
@@ -291,6 +296,12 @@ def _result(stage: str, bundle: Path) -> str:
         return ", ".join(
             f"{kind} {found['bytes'] / _MEBI:,.1f} MiB, {_say_quality(found)}"
             for kind, found in _qualities(bundle).items()
+        )
+    if stage == "vllm":
+        text = (run / "vllm" / "quality.json").read_text(encoding="utf-8")
+        return ", ".join(
+            f"{found['type']} {found['bytes'] / _MEBI:,.1f} MiB, {_say_quality(found)}"
+            for found in json.loads(text)["files"]
         )
     if stage == "adapter":
         report = json.loads((run / "quantize" / "adapter.json").read_text(encoding="utf-8"))

@@ -86,8 +86,8 @@ def make_second_spec(
     if spec.export.types:
         others = [kind for kind in spec.export.types if kind != _COMPARED]
         second["export"] = {**second["export"], "types": [_COMPARED, *others]}
-        if not compares_texts(spec.objective.type):
-            second["export"]["verify"] = dict(_VERIFY)
+    if (spec.export.types or spec.export.vllm) and not compares_texts(spec.objective.type):
+        second["export"] = {**second["export"], "verify": dict(_VERIFY)}
     return second
 
 

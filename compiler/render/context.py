@@ -1,6 +1,6 @@
 """The context of the templates: values as literals, reasons as comments, choices as booleans."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from ftc.compiler.plan.gguf.verification import importance_reason, importance_to
 from ftc.compiler.plan.memory.peak import shape_of
 from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.plan.reasons import sentence
+from ftc.compiler.plan.served import CALIBRATION_TOKENS, calibration_reason
 from ftc.compiler.render.arguments import listed_words, passed_words
 from ftc.compiler.render.forms import form_words, list_readers
 from ftc.compiler.render.launch import job_options, launch_words
@@ -192,7 +193,10 @@ def _spec_values(source: BundleSource) -> dict[str, Any]:
         "new_tokens": spec.model.new_tokens,
         "split_shares": _split_shares(source),
         "types": spec.export.types,
-        "predicted_bytes": dict(source.plan.export_bytes),
+        "predicted_bytes": _sizes(source, spec.export.types),
+        "served_types": spec.export.vllm,
+        "served_bytes": _sizes(source, spec.export.vllm),
+        "calibration_tokens": CALIBRATION_TOKENS,
         "weighed_types": tuple(kind for kind in spec.export.types if wants_matrix(kind)),
         "sdist_sha256": hash_source("llama-cpp-python"),
         "importance_tokens": importance_tokens(shape_of(facts.model)),
@@ -201,6 +205,11 @@ def _spec_values(source: BundleSource) -> dict[str, Any]:
             *((".adapter",) if spec.export.adapter else ()),
         ),
     }
+
+
+def _sizes(source: BundleSource, kinds: Iterable[str]) -> dict[str, int]:
+    """Return the planned bytes of some types."""
+    return {kind: source.plan.export_bytes[kind] for kind in kinds}
 
 
 def _list_checks(source: BundleSource) -> tuple[dict[str, Any], ...]:
@@ -285,6 +294,8 @@ def _more_reasons(source: BundleSource) -> dict[str, Comment]:
             kept if is_scored else f"{kept}: llama.cpp reads it without another rounding"
         ),
         "predicted_bytes": Comment("by the types that llama.cpp gives the tensors"),
+        "served_bytes": Comment("of the weights: all but the matrices of the layers keep 16 bits"),
+        "calibration_tokens": Comment(sentence(calibration_reason())),
         "weighed_types": Comment("these lose clearly less, or are not to be had without"),
         "importance_tokens": Comment(sentence(importance_reason(shape_of(source.facts.model)))),
         "memory": Comment(f"the plan's peak of one process, in the phase: {phase}"),

@@ -405,6 +405,8 @@ def _export_uses(source: BundleSource) -> dict[str, bool]:
         "adapter": spec.export.adapter,
         "finished": _is_finished(source),
         "converted": converted,
+        "served": bool(spec.export.vllm),
+        "verified": converted or bool(spec.export.vllm),
         "published": source.plan.decisions.published is not None,
     }
 

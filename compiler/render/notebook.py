@@ -87,7 +87,7 @@ def list_stages(uses: Uses) -> list[tuple[str, str]]:
             ("Merge", "python export.py --merge"),
             ("Evaluate", "python evaluate.py"),
         ]
-    if uses.converted or not uses.test:
+    if uses.verified or not uses.test:
         stages.append(("Export", "python export.py"))
     return stages
 

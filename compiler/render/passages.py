@@ -66,6 +66,8 @@ PASSAGES: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "stage_quantize": lambda uses: uses.gguf,
     "stage_adapter": lambda uses: uses.adapter,
     "stage_modelfile": lambda uses: uses.ollama_checked,
+    "stage_vllm": lambda uses: uses.served,
+    "served": lambda uses: uses.served,
     "deepspeed_cpu": lambda uses: uses.cpu and uses.deepspeed,
     "nvme": lambda uses: uses.nvme,
     "tensorboard": lambda uses: uses.tensorboard,

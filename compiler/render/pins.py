@@ -18,6 +18,7 @@ PINS: Final[Mapping[str, str]] = {
     "deepspeed": "0.19.8",
     "llama-cpp-python": "0.3.36",
     "gguf": "0.19.0",
+    "compressed-tensors": "0.17.0",
     "sentencepiece": "0.2.3",
     "protobuf": "7.36.2",
     "sentence-transformers": "6.2.0",
@@ -46,6 +47,7 @@ _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "deepspeed": lambda uses: uses.deepspeed,
     "llama-cpp-python": lambda uses: uses.converted,
     "gguf": lambda uses: uses.converted,
+    "compressed-tensors": lambda uses: uses.served,
     "sentence-transformers": lambda uses: uses.texts,
     "lm-eval": lambda uses: uses.harness or uses.regression_tasks,
     # with pillow, which it needs; transformers' processors of images use both

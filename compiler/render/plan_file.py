@@ -65,6 +65,7 @@ def find_stages(uses: Uses) -> list[str]:
         "quantize": uses.gguf,
         "projector": uses.projector,
         "adapter": uses.adapter,
+        "vllm": uses.served,
         "modelfile": uses.ollama_checked,
     }
     return [name for name in STAGES if used.get(name, True)]

@@ -67,13 +67,14 @@ def _find_library(source: BundleSource, what: tuple[str, ...]) -> str:
         return "gguf"
     if compares_texts(source.spec.objective.type):
         return "sentence-transformers"
-    return "transformers" if "merged" in what else "peft"
+    return "peft" if "adapter" in what and "merged" not in what else "transformers"
 
 
 def _list_tags(source: BundleSource, what: tuple[str, ...]) -> list[str]:
     spec = source.spec
     tags = ["ftc", spec.objective.type, spec.method.type]
-    return [*tags, "gguf"] if "gguf" in what else tags
+    tags += ["gguf"] if "gguf" in what else []
+    return [*tags, "compressed-tensors"] if "vllm" in what else tags
 
 
 def _name_data(part: DataFacts) -> str:

@@ -85,7 +85,7 @@ def _facts(source: BundleSource) -> Iterable[tuple[str, str]]:
     yield "disk", _size(plan.disk_bytes)
     yield "memory of the host", _size(plan.host_ram_bytes)
     for kind, size in plan.export_bytes.items():
-        yield f"GGUF {kind}", _size(size)
+        yield f"{'GGUF' if kind in source.spec.export.types else 'vLLM'} {kind}", _size(size)
 
 
 def _data(part: DataFacts) -> str:

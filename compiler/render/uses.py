@@ -202,6 +202,8 @@ class Uses:
     chrf: bool
     gguf: bool
     importance: bool
+    served: bool
+    verified: bool
     adds_end: bool
     ollama_checked: bool
     adapter: bool

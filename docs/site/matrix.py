@@ -22,6 +22,7 @@ EXPORTS: Final[Mapping[str, Mapping[str, Any]]] = {
     "merged 16-bit folder": {"types": []},
     "GGUF": {"types": ["Q8_0"]},
     "GGUF of the adapter": {"types": ["Q8_0"], "adapter": True},
+    "folder for vLLM": {"vllm": ["FP8"]},
 }
 _HARDWARE: Final = {"gpu": "H200-SXM-141GB", "count": 2, "ram_gib": 2000, "disk_gib": 4000}
 _MODELS: Final = {"vectors": "Qwen/Qwen3-0.6B", "relevance": "BAAI/bge-reranker-base"}

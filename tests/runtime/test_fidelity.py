@@ -25,6 +25,7 @@ from ftc.runtime import (
     noise_response,
     quantizing,
     rounding,
+    token_comparison,
 )
 
 BOUNDS = {"max_divergence": 0.02, "min_agreement": 0.9, "max_perplexity_ratio": 1.05}
@@ -54,7 +55,7 @@ def make_row(length: int, learned: int) -> dict[str, Any]:
 
 def test_a_sound_file_has_no_fault() -> None:
     """Every measure is within its bound."""
-    assert fidelity.find_fault(FOUND, BOUNDS) is None
+    assert token_comparison.find_fault(FOUND, BOUNDS) is None
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ def test_a_sound_file_has_no_fault() -> None:
 )
 def test_the_first_fault_is_named(change: dict[str, Any], words: str) -> None:
     """With what was measured, and with the bound by its name in the spec."""
-    fault = fidelity.find_fault(FOUND | change, BOUNDS)
+    fault = token_comparison.find_fault(FOUND | change, BOUNDS)
     assert fault is not None
     assert fault.startswith(words)
 

@@ -72,13 +72,14 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
         return
     places = [*(each[:2] for each in found), *(each[:2] for each in general)]
     start, end = min(place[0] for place in places), max(place[1] for place in places)
-    types = _left(found, have, more=more)
+    types = choose_types(found, have, more=more)
     if not found:
         types = [] if general[0][2] else list(have) or [_USUAL]
     yield Change(pointer="/export/types", value=types, words=message.words(start, end))
 
 
-_Found = tuple[int, int, str, bool]
+#: Where a type is named, which one, and whether it is denied.
+Found = tuple[int, int, str, bool]
 
 
 def read_bits(text: str) -> tuple[str, ...]:
@@ -91,21 +92,21 @@ def read_bits(text: str) -> tuple[str, ...]:
     return tuple(WORDS["bits"][width] for width in re.findall(_WIDTH, found["all"]))
 
 
-def _find(message: Message) -> Iterator[_Found]:
+def _find(message: Message) -> Iterator[Found]:
     """Yield each named type with its position, and whether it is denied."""
     for pattern, kind in _TYPES:
         for match in message.take(pattern):
             yield *match.span(), kind, message.denied(match.start())
 
 
-def _find_floats(message: Message, start: int) -> Iterator[_Found]:
+def _find_floats(message: Message, start: int) -> Iterator[Found]:
     """Yield the 16-bit types that follow another type, as in "q8, and also bf16"."""
     for match in _FLOATS.finditer(message.folded, start):
         yield *match.span(), match[0].upper(), message.denied(*match.span())
         message.cross_out(*match.span())
 
 
-def _find_bits(message: Message) -> Iterator[_Found]:
+def _find_bits(message: Message) -> Iterator[Found]:
     """Yield the types that are named by their bits, if the message is about GGUF."""
     for match in message.take(_BITS):
         for width in re.findall(_WIDTH, match["all"]):
@@ -129,7 +130,8 @@ def _adds_bits(message: Message, have: Sequence[str]) -> bool:
     return _MORE.search(clause) is not None and _TRAINS.search(clause) is None
 
 
-def _left(found: Sequence[_Found], have: Sequence[str], *, more: bool) -> list[str]:
+def choose_types(found: Sequence[Found], have: Sequence[str], *, more: bool) -> list[str]:
+    """Return the new list: named types replace or extend what the draft has, denied ones go."""
     wanted = [kind for _, _, kind, denied in found if not denied]
     unwanted = {kind for _, _, kind, denied in found if denied}
     base = have if more or not wanted else ()

@@ -39,6 +39,7 @@ from ftc.tui.understanding.relative import read_relative
 from ftc.tui.understanding.requests import read_request
 from ftc.tui.understanding.retracted import drop_retracted
 from ftc.tui.understanding.sentences import is_about_later, split_sentences
+from ftc.tui.understanding.served_exports import read_served
 from ftc.tui.understanding.settings import read_settings
 from ftc.tui.understanding.words import read_words
 
@@ -179,7 +180,8 @@ def _read_fields(
     yield from read_layers(message, draft)
     yield from read_model_wishes(message, draft)
     yield from read_models(message, draft)
-    yield from read_exports(message, _types(draft))
+    yield from read_served(message, _types(draft, "vllm"))
+    yield from read_exports(message, _types(draft, "types"))
     yield from read_quantities(message)
     yield from read_hardware(message, draft)
     yield from read_words(message, draft)
@@ -280,7 +282,9 @@ def _strike_correction(message: Message) -> None:
         message.cross_out(*match.span())
 
 
-def _types(draft: Mapping[str, Any]) -> Sequence[str]:
+def _types(draft: Mapping[str, Any], name: str) -> Sequence[str]:
+    """Return a list of the draft's export, whose short form is its GGUF types."""
     export = draft.get("export")
-    types = export.get("types", ()) if isinstance(export, Mapping) else export or ()
+    short = export or () if name == "types" else ()
+    types = export.get(name, ()) if isinstance(export, Mapping) else short
     return [kind for kind in types if isinstance(kind, str)]

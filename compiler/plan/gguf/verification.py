@@ -36,7 +36,7 @@ def decide_verification(
 ) -> Verification | None:
     """Decide the bounds: the spec's; one that it leaves open is measured by the bundle."""
     tokens = keep(spec, "/export/verify/tokens", spec.export.verify.tokens)
-    if not spec.export.types:
+    if not (spec.export.types or spec.export.vllm):
         return Verification(tokens=tokens) if spec.export.adapter else None
     examined = metric != "none" and test_rows > 0
     rows = decide_judged_rows(facts.data, test_rows).value if examined else 0

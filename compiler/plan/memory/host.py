@@ -42,16 +42,16 @@ def disk_bytes(spec: Spec, job: Job, exports: Mapping[str, int], *, validated: b
     """Return the most bytes that `run/` has at any time.
 
     These are the kept checkpoints and the one that is being written, the trained model, the merged
-    16-bit folder, the 16-bit GGUF that the others are made from, and each GGUF; an adapter's in
-    fp32, and its base's in F16. Verification takes two bytes per word of the vocabulary for each
-    token that it compares. Before the GGUF files, the merge has the model twice, as transformers
-    saved it and in the base's files.
+    16-bit folder, the 16-bit GGUF that the others are made from, each GGUF, and each folder for
+    vLLM; an adapter's in fp32, and its base's in F16. Verification takes two bytes per word of the
+    vocabulary for each token that it compares. Before these files, the merge has the model twice,
+    as transformers saved it and in the base's files.
     """
     kept = max(spec.training.keep_checkpoints, 2 if validated else 1)  # the newest and the best
     checkpoints = (kept + 1) * checkpoint_bytes(job)
     trained = job.trainable * trained_bytes(job)
     merged = 2 * job.shape.parameters
-    between = 2 * job.shape.parameters if exports else 0
+    between = 2 * job.shape.parameters if spec.export.types else 0
     apart = 2 * job.shape.parameters + 4 * job.trainable if spec.export.adapter else 0
     judged = 2 * job.shape.vocab * spec.export.verify.tokens if exports or apart else 0
     after = between + sum(exports.values()) + apart + judged

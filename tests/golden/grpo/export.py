@@ -89,7 +89,7 @@ if args.merge:
     raise SystemExit
 
 # -----------------------------------------------------------------------------
-# How GGUF files are judged
+# How the results are judged
 
 tools = converter.Converter(sha256=SDIST_SHA256, checkout=args.llama_cpp)
 inputs = [converter.find_version(), *tools.list_sources(run)]
