@@ -6,11 +6,10 @@ import re
 import tempfile
 from pathlib import Path
 
-from textual.widgets import Input
-
 from ftc.tui.app import Assistant
 from ftc.tui.opening import make_session
 from ftc.tui.widgets.busy import Busy
+from ftc.tui.widgets.message import MessageInput
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "assistant.svg"
 SAID = "llama 3.1 8b on my 4090, tickets.csv, I need a q4 gguf for ollama"
@@ -21,9 +20,9 @@ ROWS = 240
 async def draw(app: Assistant) -> str:
     """Play the start of a conversation and return the screen as SVG."""
     async with app.run_test(size=SIZE) as pilot:
-        message = app.query_one("#message", Input)
+        message = app.query_one(MessageInput)
         await pilot.pause(2)
-        message.value = SAID
+        message.fill(SAID)
         await pilot.press("enter")
         await pilot.pause(1)
         while app.query_one(Busy).active:

@@ -12,7 +12,6 @@ from ftc.commands.options import can_draw
 from ftc.tui.opening import make_session
 from ftc.tui.orphan import end_with_parent
 from ftc.tui.plain import converse, converse_in_json
-from ftc.tui.saved_state import Kept, keep
 from ftc.tui.voice import LANGUAGES
 
 
@@ -65,10 +64,7 @@ def command(
     session = make_session(Path(), language=lang, spec=spec, model=llm)
     if plain or not can_draw():
         talk = converse_in_json if output == "json" else converse
-        try:
-            talk(session, sys.stdin, sys.stdout)
-        finally:
-            keep(Path(), Kept(draft=session.draft, transcript=tuple(session.transcript)))
+        talk(session, sys.stdin, sys.stdout)
         return
     from ftc.tui.app import Assistant  # noqa: PLC0415 - Textual is slow to import
 
