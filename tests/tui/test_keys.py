@@ -168,7 +168,7 @@ def test_a_click_on_an_example_fills_the_message(opening: Callable[..., Session]
     """It is not sent yet: the user may change it."""
 
     async def part(app: Assistant, pilot: Any) -> None:
-        await pilot.click(Examples, offset=(4, 0))
+        await pilot.click(Examples, offset=(4, 1))
         await pilot.pause()
         assert app.query_one(MessageInput).text == app.query_one(Examples).examples[0]
         assert not app.session.draft.data

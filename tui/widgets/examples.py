@@ -24,6 +24,10 @@ class Examples(OptionList):
         self.examples = examples
         self.border_title = voice.say("examples")
 
+    def on_mount(self) -> None:
+        """Highlight no example until one is chosen."""
+        self.highlighted = None
+
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Post which example was picked."""
         event.stop()
