@@ -141,7 +141,7 @@ def test_a_terminal_stays_alive_while_a_gigabyte_is_read(folder: Path, tmp_path:
     try:
         terminal.wait_for("What should the model learn to do?")
         terminal.type("large.jsonl")
-        terminal.wait_for("Escape stops waiting")
+        terminal.wait_for("press Escape to stop waiting")
         seconds = []
         for count in range(1, 21):
             begin = time.perf_counter()
