@@ -16,6 +16,8 @@ from ftc.tui.translation import give_reason, tell
 Source = Literal["said", "chosen", "derived", "default"]
 
 _MOST_FINDINGS: Final = 12
+#: The findings in the order in which they are shown.
+_ORDER: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 _SHOWN: Final = (
     "sharding", "precision", "quantization", "max_length", "packing", "micro_batch",
     "accumulation", "global_batch", "gradient_checkpointing", "epochs", "total_steps",
@@ -71,6 +73,7 @@ def make_view(session: Session) -> View:
     say, plan = session.voice.say, session.situation.plan
     names = ("spec", "memory", "findings")
     rows = (*_said(session), *_decided(session))
+    found = sorted(session.situation.findings, key=lambda each: _ORDER.index(each.severity))
     return View(
         titles={name: say(f"side.{name}") for name in names},
         rows=rows,
@@ -78,7 +81,7 @@ def make_view(session: Session) -> View:
         legend=", ".join(each.replace(" ", "\u00a0") for each in say("side.legend").split(", ")),
         gauge=None if plan is None else make_gauge(plan.memory),
         memory="\n".join(_memory(session)) or say("side.no_plan_yet"),
-        findings=tuple(_row(each, session) for each in session.situation.findings[:_MOST_FINDINGS]),
+        findings=tuple(_row(each, session) for each in found[:_MOST_FINDINGS]),
     )
 
 
