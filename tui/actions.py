@@ -39,6 +39,7 @@ ACTIONS: Final = (
     Action(name="unsure", key="f3", sends=True, in_footer=True),
     Action(name="show", key="f4", sends=True),
     Action(name="plan", key="f5", sends=True),
+    Action(name="fix", key="f8"),
     Action(name="undo", key="ctrl+z", sends=True, in_footer=True),
     Action(name="redo", key="ctrl+y", sends=True),
     Action(name="save", key="ctrl+s", sends=True),

@@ -1,8 +1,9 @@
 """The full-screen assistant: the conversation on the left, the spec and plan on the right."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
+from time import monotonic
 from typing import Final
 
 from textual import on, work
@@ -12,29 +13,38 @@ from textual.containers import Horizontal, Vertical
 from textual.events import Key
 from textual.screen import Screen
 from textual.theme import Theme
-from textual.widgets import Footer, Header, Input, Tab, Tabs
+from textual.widgets import Footer, Header, Tab, Tabs, TextArea
 
 from ftc.spec.finding import EnvironmentFailure
 from ftc.tui.actions import ACTIONS, Action
 from ftc.tui.background import run_in_background
 from ftc.tui.dialogue import Question
+from ftc.tui.history import History
 from ftc.tui.language_model import ModelReader
 from ftc.tui.line import Line
 from ftc.tui.saved_state import Kept, find_theme, keep, keep_theme
 from ftc.tui.session import Session
 from ftc.tui.translation import tell_failure
-from ftc.tui.view import make_offers, make_view
+from ftc.tui.view import make_buttons, make_view
 from ftc.tui.widgets.bundle import BundleScreen
 from ftc.tui.widgets.busy import Busy
+from ftc.tui.widgets.examples import Examples
+from ftc.tui.widgets.findings import Findings
 from ftc.tui.widgets.help import HelpScreen
 from ftc.tui.widgets.message import MessageInput
+from ftc.tui.widgets.names import Names
 from ftc.tui.widgets.offers import Offers
 from ftc.tui.widgets.side import Side
 from ftc.tui.widgets.transcript import Transcript
 
 _WAY_OUT: Final = "ctrl+q"
+#: Within this time a second Ctrl-C quits.
+_AGAIN_SECONDS: Final = 3.0
 #: Textual's commands that are not in the table of actions, with their catalogue keys.
 _OWN: Final = {"Theme": "palette.theme", "Screenshot": "palette.screenshot"}
+
+
+Call = Callable[[Session], tuple[Line, ...]]
 
 
 class Assistant(App[None]):
@@ -54,7 +64,8 @@ class Assistant(App[None]):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.session = session
-        self.waiting: list[str] = []
+        self.waiting: list[Call] = []
+        self.interrupted = float("-inf")
         say = session.voice.say
         # hide Textual's own quit binding from the footer, and name the palette in words of ours
         del self._bindings.key_to_bindings[_WAY_OUT]
@@ -84,9 +95,11 @@ class Assistant(App[None]):
             with Vertical(id="talk"):
                 yield Transcript(self.session.voice)
                 yield Busy(self.session.voice)
-                yield Offers(id="offers")
-                yield MessageInput(placeholder=say("input"), select_on_focus=False, id="message")
-            yield Side(id="side")
+                yield Offers()
+                yield Names(self.session.voice)
+                history = History(messages=[*self.session.sent])
+                yield MessageInput(say("input"), self.session.observer.folder, history)
+            yield Side(self.session.voice)
         yield Footer(compact=True)
 
     def on_mount(self) -> None:
@@ -95,7 +108,7 @@ class Assistant(App[None]):
         if theme in self.available_themes:
             self.theme = theme
         self.theme_changed_signal.subscribe(self, self._themed)
-        self._work(None)
+        self._work(Session.start)
 
     def _themed(self, theme: Theme) -> None:
         keep_theme(theme.name)
@@ -117,45 +130,94 @@ class Assistant(App[None]):
             prompt = self.session.voice.say("palette.search")
             self.push_screen(CommandPalette(placeholder=prompt, id="--command-palette"))
 
-    @on(Input.Submitted, "#message")
-    def _sent(self, event: Input.Submitted) -> None:
-        event.input.clear()
-        self._send(event.value)
+    @on(MessageInput.Sent)
+    def _sent(self, event: MessageInput.Sent) -> None:
+        offer = self.query_one(Offers).find(event.text.strip())
+        self._send(event.text if offer is None or self.waiting else offer.says)
 
-    @on(MessageInput.Pasted)
-    def _pasted(self, event: MessageInput.Pasted) -> None:
-        self._send(event.text)
+    @on(MessageInput.Completing)
+    def _completing(self, event: MessageInput.Completing) -> None:
+        self.query_one(Names).show(event.found, self._message.chosen)
+
+    @on(MessageInput.Left)
+    def _left(self) -> None:
+        if self.query_one(Offers).display:
+            self.query_one(Offers).focus()
+
+    @on(TextArea.Changed, "#message")
+    def _typed(self, event: TextArea.Changed) -> None:
+        self.query_one(Offers).point(event.text_area.text.strip())
+
+    @on(Names.Taken)
+    def _taken(self, event: Names.Taken) -> None:
+        self._message.take(event.index)
+
+    @on(Examples.Picked)
+    def _picked(self, event: Examples.Picked) -> None:
+        self._message.fill(event.text)
+        self._message.focus()
 
     @on(Offers.Chosen)
     def _chosen(self, event: Offers.Chosen) -> None:
-        self._send(str(event.index + 1))
+        self._send(event.offer.says)
+
+    @on(Findings.Picked)
+    def _finding(self, event: Findings.Picked) -> None:
+        if event.finding.is_fixable:
+            self._repair(event.finding.code)
+        else:
+            self._send(self.session.voice.say("finding.says", code=event.finding.code))
+
+    @property
+    def _message(self) -> MessageInput:
+        return self.query_one(MessageInput)
 
     @on(Tabs.TabActivated)
     def _switched(self, event: Tabs.TabActivated) -> None:
         is_side = event.tab.id == "tab-side"
         self.screen.set_class(is_side, "-side")
         if is_side:
-            self.query_one(Side).focus()
+            self.query_one("#rows").focus()
         else:
-            self.query_one("#message", Input).focus()
+            self._message.focus()
 
     def on_key(self, event: Key) -> None:
-        """Send typed characters to the input, wherever the focus is; arrows move to the answers."""
-        message = self.query_one("#message", Input)
+        """Send typed characters to the message, wherever the focus is."""
+        message = self.screen_stack[0].query_one(MessageInput)
         if self.screen is not message.screen or not message.display:
             return
         if event.is_printable and event.character and not message.has_focus:
             event.stop()
             message.focus()
-            message.insert_text_at_cursor(event.character)
-        elif event.key in ("up", "down") and message.has_focus and self.query_one(Offers).display:
-            event.stop()
-            self.query_one(Offers).focus()
+            message.insert(event.character)
+
+    def action_help_quit(self) -> None:
+        """Say what Ctrl-C does, and quit if it is pressed again; with a selection it copies."""
+        if monotonic() - self.interrupted < _AGAIN_SECONDS:
+            self.exit()
+            return
+        self.interrupted = monotonic()
+        self.notify(self.session.voice.say("quit.again"), timeout=_AGAIN_SECONDS)
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Copy a text, and say so."""
+        super().copy_to_clipboard(text)
+        self.notify(self.session.voice.say("copied"), timeout=_AGAIN_SECONDS)
 
     def _send(self, text: str) -> None:
+        self._ask(lambda session: session.reply(text), Line(who="you", text=text))
+
+    def _repair(self, code: str | None) -> None:
+        """Apply the fix of a finding, by default of the first that has one."""
+        fixable = (each.code for each in self.query_one(Findings).shown if each.is_fixable)
+        code = code or next(fixable, None)
+        shown = () if code is None else (self.session.asked_to_fix(code),)
+        self._ask(lambda session: session.repair(code), *shown)
+
+    def _ask(self, call: Call, *shown: Line) -> None:
         self.query_one(Tabs).active = "tab-talk"
-        self.query_one(Transcript).add((Line(who="you", text=text),))
-        self.waiting.append(text)
+        self.query_one(Transcript).add(shown)
+        self.waiting.append(call)
         self._next()
 
     def _next(self) -> None:
@@ -164,14 +226,12 @@ class Assistant(App[None]):
             self._work(self.waiting.pop(0))
 
     @work(exclusive=True, exit_on_error=False, group="reply")
-    async def _work(self, text: str | None) -> None:
+    async def _work(self, call: Call) -> None:
         """Reply on a copy of the session; a cancelled reply does not change the session."""
         self.query_one(Busy).begin()
         session = self.session.fork()
         try:
-            lines = await run_in_background(
-                session.start if text is None else partial(session.reply, text)
-            )
+            lines = await run_in_background(partial(call, session))
         except EnvironmentFailure as failure:
             text = tell_failure(failure, self.session.voice)
             self._fail(Line(who="ftc", text=text, kind="trouble"))
@@ -194,7 +254,7 @@ class Assistant(App[None]):
         self.query_one(Side).show(make_view(session))
         step = session.step
         suggested = step.suggested if isinstance(step, Question) else None
-        self.query_one(Offers).offer(make_offers(session), suggested)
+        self.query_one(Offers).offer(make_buttons(session), suggested)
         folder = session.observer.folder
         keep(folder, Kept(draft=session.draft, transcript=tuple(session.transcript)))
         if finished and session.finished is not None and session.finished.bundle is not None:
@@ -206,7 +266,7 @@ class Assistant(App[None]):
     def _idle(self) -> None:
         """Wait for a message, or answer one that is already queued."""
         self.query_one(Busy).end()
-        self.query_one("#message", Input).focus()
+        self._message.focus()
         self.call_later(self._next)
 
     def action_do(self, name: str) -> None:
@@ -224,6 +284,8 @@ class Assistant(App[None]):
                 self._cancel()
             case "next_pane":
                 self._turn()
+            case "fix":
+                self._repair(None)
             case "help":
                 self.push_screen(HelpScreen(self.session.voice))
             case "leave":

@@ -11,21 +11,27 @@ from ftc.tui.understanding.reading import Reading
 
 def make_card(reading: Reading, before: Draft, unused: Sequence[str]) -> tuple[Row, ...]:
     """Return the card's rows: the changes with their words, the open choices, the unused words."""
-    return (*_set(reading, before), *_unsure(reading), *(("unused", "", each) for each in unused))
+    left = (Row(kind="unused", what="", words=each) for each in unused)
+    return (*_set(reading, before), *_unsure(reading), *left)
 
 
 def _set(reading: Reading, before: Draft) -> Iterator[Row]:
     for change in reading.changes:
         old = before.get(change.pointer)
         if old != change.value:
-            name = change.pointer[1:].replace("/", ".")
-            told = f"{name}: {_written(old)} \u2192 {_written(change.value)}"
-            yield "set", told, change.words.replace("\n", " ")
+            yield Row(
+                kind="set",
+                what=change.pointer[1:].replace("/", "."),
+                words=change.words.replace("\n", " "),
+                before=_written(old),
+                after=_written(change.value),
+            )
 
 
 def _unsure(reading: Reading) -> Iterator[Row]:
     for choice in reading.choices:
-        yield "unsure", choice.pointer[1:].replace("/", "."), choice.words
+        what = choice.pointer[1:].replace("/", ".")
+        yield Row(kind="unsure", what=what, words=choice.words)
 
 
 def _written(value: Any) -> str:

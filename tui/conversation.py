@@ -18,9 +18,10 @@ from ftc.tui.dialogue import Done, Option, Question, Step, ask_goal, concerns, n
 from ftc.tui.draft import Draft, find_differences, written
 from ftc.tui.fact_summary import summarize_facts
 from ftc.tui.finish import Finished
+from ftc.tui.gguf_table import tabulate_types
 from ftc.tui.goals import Goal
 from ftc.tui.limits import is_over, tell_limit
-from ftc.tui.line import Kind, Line
+from ftc.tui.line import Cells, Kind, Line, lay_out
 from ftc.tui.model_table import tabulate
 from ftc.tui.served_model import Agent
 from ftc.tui.situation import Observer, Situation
@@ -28,6 +29,7 @@ from ftc.tui.translation import tell_with_help
 from ftc.tui.understanding.reading import Change, Limit, ModelWish
 from ftc.tui.voice import Voice
 
+_TYPES: Final = "/export/types"
 _LOOKED_UP: Final = frozenset({"/model/id", "/data/source", "/data/sources", "/hardware/gpu"})
 
 
@@ -156,9 +158,10 @@ class Conversation:
         if isinstance(self.step, Done):
             return []
         table = tabulate(self.step.options, self.voice)
-        told = (
-            [Line(who="ftc", text=f"{table}\n{self.voice.say('models.legend')}")] if table else []
-        )
+        told = [_tabled(table), self.line("models.legend")] if table else []
+        model = self.situation.model
+        if self.step.pointer == _TYPES and model is not None:
+            told += [_tabled(tabulate_types(model, self.voice)), self.line("types.legend")]
         data = self.situation.data
         if table and (self.goal == "classify" or (data is not None and data.labels)):
             told.append(self.line("models.for_labels"))
@@ -260,6 +263,10 @@ class Conversation:
     def line(self, key: str, kind: Kind = "said", **values: object) -> Line:
         """Return a sentence of the catalogue as a line."""
         return Line(who="ftc", text=self.voice.say(key, **values), kind=kind)
+
+
+def _tabled(cells: Cells) -> Line:
+    return Line(who="ftc", text=lay_out(cells), kind="table", cells=cells)
 
 
 def draft_text(draft: Draft) -> str:

@@ -152,9 +152,14 @@ def _asked_column(draft: Draft) -> str:
     return _ANSWER if draft.has(_PROMPT) else _PROMPT
 
 
+def find_repair(finding: Finding) -> Option | None:
+    """Return the fix of a finding as an answer; None if it has none that only sets values."""
+    return _repair(finding.fix)
+
+
 def _repairs(finding: Finding) -> tuple[Option, ...]:
     """Return the finding's fix as an answer, if it has one."""
-    repair = _repair(finding.fix)
+    repair = find_repair(finding)
     return () if repair is None else (repair,)
 
 

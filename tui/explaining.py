@@ -47,7 +47,7 @@ def tell_page(conversation: Conversation, about: str) -> Iterator[Line]:
     for explanation in explanations:
         if wanted in (explanation.code.lower(), explanation.name):
             intro = conversation.voice.say("page_of", code=explanation.code, name=explanation.name)
-            yield Line(who="ftc", text=f"{intro}\n{explanation.text.strip()}")
+            yield Line(who="ftc", text=f"{intro}\n\n{explanation.text.strip()}", kind="page")
             return
 
 

@@ -1,11 +1,35 @@
 """One line of a conversation."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
-Kind = Literal["said", "finding", "noted", "proposal", "spec", "question", "trouble", "unused"]
-#: A row of a card: "set", "unsure" or "unused"; what is set or unsure; the words behind it.
-Row = tuple[str, str, str]
+Kind = Literal[
+    "said", "finding", "noted", "proposal", "spec", "question", "trouble", "unused", "page",
+    "found", "examples", "table",
+]  # fmt: skip
+
+
+#: The rows of a table, the head first.
+Cells = tuple[tuple[str, ...], ...]
+
+
+class Row(NamedTuple):
+    """A row of a card: what is set or unsure, the words behind it, the value before and after."""
+
+    kind: Literal["set", "unsure", "unused"]
+    what: str
+    words: str
+    before: str = ""
+    after: str = ""
+
+
+def lay_out(cells: Cells) -> str:
+    """Return a table as text, with aligned columns."""
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,6 +38,8 @@ class Line:
 
     `card` holds the rows of a message's card, for a front end that shows them one by one. `by`
     names the language model that wrote the text or made the proposal; it is empty for ftc's own.
+    `cells` are those of a "table", the head first, or the texts of "examples"; `text` has them too.
+    The text of a "page" is Markdown.
     """
 
     who: Literal["ftc", "you"]
@@ -21,3 +47,4 @@ class Line:
     kind: Kind = "said"
     card: tuple[Row, ...] = ()
     by: str = ""
+    cells: Cells = ()

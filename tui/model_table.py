@@ -5,6 +5,7 @@ from typing import Final
 
 from ftc.compiler.knowledge.models import Model, find_model
 from ftc.tui.dialogue import Option
+from ftc.tui.line import Cells
 from ftc.tui.voice import Voice
 
 _BILLION: Final = 1e9
@@ -14,7 +15,7 @@ _MOST_LANGUAGES: Final = 4
 _OWN: Final = ("en", "es", "ca")
 
 
-def tabulate(options: Sequence[Option], voice: Voice) -> str:
+def tabulate(options: Sequence[Option], voice: Voice) -> Cells:
     """Return the table of the answers that name a model of the table; empty if none does."""
     found = [
         (number, option, model)
@@ -23,33 +24,26 @@ def tabulate(options: Sequence[Option], voice: Voice) -> str:
         and (model := find_model(option.label)) is not None
     ]
     if not found:
-        return ""
+        return ()
     names = ("size", "quality", "speed", "licence", "languages", "memory")
-    head = ["", *(voice.say(f"models.{name}") for name in names)]
-    rows = [
-        head,
-        *([str(number), *_cells(option, model, voice)] for number, option, model in found),
-    ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )
+    head = ("", *(voice.say(f"models.{name}") for name in names))
+    rows = ((str(number), *_cells(option, model, voice)) for number, option, model in found)
+    return (head, *rows)
 
 
-def _cells(option: Option, model: Model, voice: Voice) -> list[str]:
+def _cells(option: Option, model: Model, voice: Voice) -> tuple[str, ...]:
     parameters = model.shape.parameters
     plan = option.plan
     time = "" if plan is None or plan.time_seconds is None else voice.duration(plan.time_seconds)
     memory = "" if plan is None else voice.size(plan.memory.device_bytes)
-    return [
+    return (
         _size(parameters, voice),
         "*" * sum(parameters >= least for least in _CLASSES),
         time or "?",
         model.licence + (" (!)" if model.gated else ""),
         _languages(model),
         memory or "?",
-    ]
+    )
 
 
 def _languages(model: Model) -> str:

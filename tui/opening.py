@@ -44,11 +44,11 @@ def make_session(
             follows=language is None,
         )
     kept = find_kept(folder)
-    draft_kept = kept.draft if kept else None
     return Session(
         observer=observer,
         voice=voice,
-        kept=draft_kept,
+        kept=kept.draft if kept else None,
+        sent=kept.said if kept else (),
         understanders=understanders,
         agent=agent,
         follows=language is None,

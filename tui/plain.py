@@ -1,8 +1,10 @@
 """The assistant line by line: for a screen reader, a dumb terminal, a pipe or a program."""
 
 import json
+import os
 import queue
 import re
+import sys
 from collections.abc import Iterator
 from io import StringIO
 from threading import Thread
@@ -10,7 +12,9 @@ from typing import Final, TextIO
 
 from ftc.tui.exchange import describe
 from ftc.tui.line import Line
+from ftc.tui.saved_state import Kept, keep
 from ftc.tui.session import Session
+from ftc.tui.translation import tell
 from ftc.tui.view import make_offers
 
 #: The first line of a pasted block, up to a blank line: "{", or a key without a value.
@@ -23,14 +27,59 @@ _PASTE_SECONDS: Final = 0.05
 
 
 def converse(session: Session, asking: TextIO, telling: TextIO) -> None:
-    """Ask and read until the user finishes, quits or closes the input."""
-    _tell(session, session.start(), telling)
-    _prompt(telling)
-    for text in read_messages(asking, blank=True):
-        _tell(session, session.reply(text), telling)
+    """Ask and read until the user finishes, quits or closes the input.
+
+    The draft is saved after each reply. On a terminal, lines can be edited, and Up shows the
+    messages sent before.
+    """
+    told = _tell(session, session.start(), telling, frozenset())
+    edited = edit_lines(session.sent, asking, telling)
+    if edited is None:
+        _prompt(telling)
+    for text in read_messages(asking, blank=True) if edited is None else edited:
+        told = _tell(session, session.reply(text), telling, told)
+        save(session)
         if session.ended or session.finished:
             return
-        _prompt(telling)
+        if edited is None:
+            _prompt(telling)
+
+
+def save(session: Session) -> None:
+    """Save the draft and the conversation for the next start in this folder."""
+    kept = Kept(draft=session.draft, transcript=tuple(session.transcript))
+    keep(session.observer.folder, kept)
+
+
+def edit_lines(sent: tuple[str, ...], asking: TextIO, telling: TextIO) -> Iterator[str] | None:
+    """Return the messages typed on a terminal with line editing and the history of `sent`.
+
+    None if the input is no terminal that can edit lines.
+    """
+    is_terminal = asking is sys.stdin and telling is sys.stdout
+    if not (is_terminal and asking.isatty() and telling.isatty()):
+        return None
+    if os.environ.get("TERM", "dumb") == "dumb":
+        return None
+    try:
+        import readline  # noqa: PLC0415 - Windows has none
+    except ImportError:
+        return None
+    readline.parse_and_bind("set enable-bracketed-paste on")  # a paste of lines is one message
+    readline.clear_history()
+    for text in sent:
+        readline.add_history(text)
+    return _edited()
+
+
+def _edited() -> Iterator[str]:
+    """Yield the lines that `input` reads with the line editor, until the input ends."""
+    while True:
+        try:
+            text = input("> ")
+        except EOFError:
+            return
+        yield printable(text)
 
 
 def converse_in_json(session: Session, asking: TextIO, telling: TextIO) -> None:
@@ -39,6 +88,7 @@ def converse_in_json(session: Session, asking: TextIO, telling: TextIO) -> None:
     for text in read_messages(asking):
         before = session.draft
         lines = session.reply(text)
+        save(session)
         record = describe(session, text, before, lines)
         telling.write(json.dumps(record, ensure_ascii=False) + "\n")
         telling.flush()
@@ -120,8 +170,21 @@ def _prompt(telling: TextIO) -> None:
     telling.flush()
 
 
-def _tell(session: Session, lines: tuple[Line, ...], telling: TextIO) -> None:
-    telling.writelines(f"{line.text}\n" for line in lines)
+def _tell(
+    session: Session, lines: tuple[Line, ...], telling: TextIO, told: frozenset[str]
+) -> frozenset[str]:
+    """Write a reply and the answers on offer, and before them the findings that are new.
+
+    `told` are the findings shown so far that still hold; returns those of now. A finding that the
+    reply has told is not repeated.
+    """
+    reply = "\n".join(line.text for line in lines)
+    telling.write(f"{reply}\n")
+    found = {tell(finding, session.voice) for finding in session.situation.findings}
+    telling.writelines(
+        f"! {text}\n" for text in sorted(found) if text not in told and text not in reply
+    )
     answers = enumerate(make_offers(session), start=1)
     telling.writelines(f"  {number}. {answer}\n" for number, answer in answers)
     telling.flush()
+    return frozenset(found)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ftc.tui.draft import Draft
-from ftc.tui.line import Line
+from ftc.tui.line import Line, Row
 
 _VERSION: Final = 1
 _THEME: Final = "theme"
@@ -21,6 +21,11 @@ class Kept:
 
     draft: Draft
     transcript: tuple[Line, ...]
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """The user's messages."""
+        return tuple(line.text for line in self.transcript if line.who == "you")
 
 
 def keep(folder: Path, kept: Kept) -> None:
@@ -61,8 +66,9 @@ def find_kept(folder: Path) -> Kept | None:
 
 def _line(saved: dict[str, Any]) -> Line:
     """Return a saved line; JSON has no tuples."""
-    card = tuple((kind, what, words) for kind, what, words in saved.get("card", ()))
-    return Line(**{**saved, "card": card})
+    card = tuple(Row(*row) for row in saved.get("card", ()))
+    cells = tuple(tuple(row) for row in saved.get("cells", ()))
+    return Line(**{**saved, "card": card, "cells": cells})
 
 
 def keep_theme(name: str) -> None:

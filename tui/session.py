@@ -15,7 +15,8 @@ from ftc.tui.answers import understand
 from ftc.tui.card import make_card
 from ftc.tui.choices import plan_options
 from ftc.tui.conversation import Conversation, draft_text
-from ftc.tui.dialogue import GOAL, Option, Question
+from ftc.tui.detection import detect, make_examples, tell_detection
+from ftc.tui.dialogue import GOAL, Option, Question, find_repair
 from ftc.tui.draft import Draft
 from ftc.tui.goal_dialogue import (
     settle_goal,
@@ -62,8 +63,9 @@ class Session(Conversation):
     """A conversation with its messages. `reply` may be slow, because it reads files and the Hub.
 
     If it `follows` the user, it answers in the language of the first message, and later in that of
-    two messages in a row. `spoken` is that of the last message whose words show it. `finder` looks
-    for a language model on this machine to offer.
+    two messages in a row. `spoken` is that of the last message whose words show it. `sent` are the
+    user's messages of the conversation that was saved in this folder. `finder` looks for a language
+    model on this machine to offer.
     """
 
     understanders: tuple[Understander, ...] = (WORDS_ALONE,)
@@ -74,14 +76,23 @@ class Session(Conversation):
     follows: bool = False
     spoken: Language | None = None
     finder: Finder | None = None
+    sent: tuple[str, ...] = ()
 
     def start(self) -> tuple[Line, ...]:
-        """Greet, and ask the first question, or offer to continue with a saved draft."""
+        """Greet, tell what was found, and ask the first question, or offer to continue a draft."""
         self.look()
+        found = detect(self.observer.folder)
+        text = tell_detection(found, self.voice)
+        lines = [self.line("greeting"), Line(who="ftc", text=text, kind="found")]
         if self.kept is not None:
             go_on = self.line("go_on", spec=draft_text(self.kept))
-            return self._say([self.line("greeting"), *disclose(self), go_on])
-        return self._say([self.line("greeting"), *disclose(self), *self.ask()])
+            return self._say([*lines, *disclose(self), go_on])
+        if not self.draft.data:
+            examples = make_examples(found, self.voice)
+            told = "\n".join((self.voice.say("examples"), *(f"  {each}" for each in examples)))
+            cells = tuple((each,) for each in examples)
+            lines.append(Line(who="ftc", text=told, kind="examples", cells=cells))
+        return self._say([*lines, *disclose(self), *self.ask()])
 
     def fork(self) -> "Session":
         """Return a copy for a reply in the background; this session does not change."""
@@ -124,6 +135,33 @@ class Session(Conversation):
             if unused:
                 yield self.line("not_used", "unused", words="; ".join(unused))
 
+    def repair(self, code: str | None = None) -> tuple[Line, ...]:
+        """Apply the fix of a finding, by default the first that has one; the card shows it.
+
+        A fix that may change the result is only proposed.
+        """
+        fixable = ((each, find_repair(each)) for each in self.situation.findings)
+        found = ((each, fix) for each, fix in fixable if fix and code in (None, each.code))
+        finding, option = next(found, (None, None))
+        self.reading, self.taken = Reading(), ()
+        if finding is None or option is None:
+            return self._say([self.line("fix.none")])
+        self.transcript.append(self.asked_to_fix(finding.code))
+        if finding.fix_safety == "unsafe":
+            self.proposal = option.changes
+            what = self.compared(option.changes)
+            return self._say([self.line("fix.unsafe", "proposal", what=what)])
+        before, self.taken = self.draft, option.changes
+        card = make_card(Reading(changes=option.changes), before, ())
+        lines = self.apply(option.changes)
+        return self._say(
+            [replace(line, card=card) if line.kind == "noted" else line for line in lines]
+        )
+
+    def asked_to_fix(self, code: str) -> Line:
+        """Return the user's line that asks for the fix of a finding."""
+        return Line(who="you", text=self.voice.say("fix.says", code=code))
+
     def choose(self, index: int) -> tuple[Line, ...]:
         """Take one of the answers on offer; raises IndexError for another number."""
         option = self.options[index]
@@ -131,9 +169,14 @@ class Session(Conversation):
         return self._say(take_option(self, option))
 
     @property
+    def awaits_yes(self) -> bool:
+        """Whether a yes or a no is asked for: to a saved draft, a proposal, or a file to write."""
+        return self.kept is not None or bool(self.proposal) or self.saves is not None
+
+    @property
     def options(self) -> tuple[Option, ...]:
         """The answers on offer; none while a yes or a no is asked for."""
-        if self.kept is not None or self.proposal or self.saves is not None:
+        if self.awaits_yes:
             return ()
         return self.step.options if isinstance(self.step, Question) else ()
 

@@ -56,6 +56,10 @@ class Voice:
         text = f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
         return text if self.language == "en" else text.translate(str.maketrans(",.", ".,"))
 
+    def percent(self, share: float) -> str:
+        """Return a share in percent, with one decimal: `2.8 %`."""
+        return f"{self.show(round(share * 100, 1))} %"
+
     def size(self, count_bytes: int) -> str:
         """Return a size in GiB, or in MiB below one."""
         if abs(count_bytes) < _GIBI:

@@ -14,7 +14,6 @@ from ftc.tui.agent.finder import Finder
 from ftc.tui.opening import make_session
 from ftc.tui.orphan import end_with_parent
 from ftc.tui.plain import converse, converse_in_json
-from ftc.tui.saved_state import Kept, keep
 from ftc.tui.voice import LANGUAGES
 
 
@@ -83,10 +82,7 @@ def command(
         session.finder = Finder()
     if plain or not can_draw():
         talk = converse_in_json if output == "json" else converse
-        try:
-            talk(session, sys.stdin, sys.stdout)
-        finally:
-            keep(Path(), Kept(draft=session.draft, transcript=tuple(session.transcript)))
+        talk(session, sys.stdin, sys.stdout)
         return
     from ftc.tui.app import Assistant  # noqa: PLC0415 - Textual is slow to import
 

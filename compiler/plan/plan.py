@@ -183,7 +183,8 @@ class Memory:
     `expected_bytes` adds what the caching allocator is expected to hold free between tensors,
     `reserved_bytes` the `margin_bytes` for what these formulas miss, `device_bytes` the CUDA
     context and NCCL on top. `capacity_bytes` is the device's (the host's share on a CPU), None when
-    unknown; what fits does so with the margin.
+    unknown; what fits does so with the margin. `optimizer_bytes` are those of the static part that
+    are optimizer states.
     """
 
     allocated_bytes: int
@@ -196,6 +197,7 @@ class Memory:
     phases: Mapping[str, int]
     largest_phase: str
     parts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    optimizer_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,14 +5,15 @@ import io
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from rich.color import Color
 from rich.console import Console
-from textual.widgets import Input
 
 from ftc.tui.app import Assistant
 from ftc.tui.session import Session
 from ftc.tui.widgets.busy import Busy
+from ftc.tui.widgets.message import MessageInput
 
-SMALL, LARGE = (80, 24), (130, 40)
+SMALL, LARGE = (80, 24), (120, 36)
 _STEP_SECONDS = 0.02
 _PATIENCE_SECONDS = 30.0
 
@@ -25,7 +26,7 @@ def play(session: Session, part: Part, size: tuple[int, int] = SMALL) -> Assista
     app.animation_level = "none"
 
     async def perform() -> None:
-        async with app.run_test(size=size) as pilot:
+        async with app.run_test(size=size, notifications=True) as pilot:
             await settle(app, pilot)
             await part(app, pilot)
 
@@ -49,9 +50,9 @@ async def say(app: Assistant, pilot: Any, *messages: str) -> None:
     A key costs a screen: letters that no test is about are not typed one by one.
     """
     for message in messages:
-        line = app.query_one("#message", Input)
+        line = app.query_one(MessageInput)
         line.focus()
-        line.value, line.cursor_position = message[:-1], len(message) - 1
+        line.fill(message[:-1])
         await pilot.press(_key(message[-1]), "enter")
         await settle(app, pilot)
 
@@ -67,6 +68,28 @@ def seen(app: Assistant) -> str:
     )
     lines = console.export_text(styles=False).split("\n")
     return "\n".join(line.rstrip() for line in lines).rstrip("\n") + "\n"
+
+
+def painted(app: Assistant) -> str:
+    """Return the colours of the words on the screen: a line for each pair, with its first words.
+
+    This is what a picture has beside the text, in a form that a diff shows.
+    """
+    pairs: dict[str, str] = {}
+    for strip in app.screen._compositor.render_strips():
+        for segment in strip:
+            style = segment.style
+            if style is None or not segment.text.strip():
+                continue
+            kinds = ("bold", "italic", "strike", "reverse", "dim", "underline")
+            how = " ".join(kind for kind in kinds if getattr(style, kind))
+            ends = [_hex(style.color), _hex(style.bgcolor)]
+            pairs.setdefault(f"{ends[0]} on {ends[1]} {how}".rstrip(), segment.text.strip()[:40])
+    return "".join(f"{pair}: {words}\n" for pair, words in sorted(pairs.items()))
+
+
+def _hex(colour: Color | None) -> str:
+    return "default" if colour is None else colour.get_truecolor().hex
 
 
 def _key(letter: str) -> str:

@@ -20,6 +20,7 @@ from ftc.tui.session import Session
 from ftc.tui.situation import Observer, Situation
 from ftc.tui.widgets.bundle import BundleScreen
 from ftc.tui.widgets.help import HelpScreen
+from ftc.tui.widgets.message import MessageInput
 from ftc.tui.widgets.offers import Offers
 from ftc.tui.widgets.side import Side
 from tests.tui.stage import LARGE, SMALL, play, say, seen, settle
@@ -69,10 +70,10 @@ def test_answers_one_by_one_with_the_keyboard_alone(
             step = app.session.step
             if isinstance(step, Done):
                 break
-            await pilot.press("up")
+            await pilot.press("down")
             assert isinstance(app.focused, Offers)
             asks_hardware = step.pointer == "/hardware/gpu" and step.trouble is None
-            await pilot.press("4" if asks_hardware else "enter")
+            await pilot.press(*("4", "enter") if asks_hardware else ("enter",))
             await settle(app, pilot)
         assert isinstance(app.session.step, Done)
         await pilot.press("f9")
@@ -101,7 +102,7 @@ def test_letters_go_to_the_message_wherever_the_focus_is(opening: Callable[[], S
     async def part(app: Assistant, pilot: Any) -> None:
         app.query_one("#transcript").focus()
         await pilot.press("q", "w", "e", "n")
-        assert app.query_one("#message").value == "qwen"  # type: ignore[attr-defined]
+        assert app.query_one(MessageInput).text == "qwen"
 
     play(opening(), part)
 
@@ -114,7 +115,7 @@ def test_every_part_is_reached_with_tab(opening: Callable[[], Session]) -> None:
         for _ in range(6):
             await pilot.press("tab")
             met.add(app.focused.id if app.focused is not None else None)
-        assert met >= {"transcript", "offers", "message", "side"}
+        assert met >= {"transcript", "examples", "offers", "message", "findings"}
 
     play(opening(), part, LARGE)
 
@@ -161,12 +162,12 @@ def test_escape_stops_waiting_and_changes_nothing(
             began = time.process_time()
             await pilot.press(letter)
             delays.append(time.process_time() - began)
-        assert app.query_one("#message").value == "hello"  # type: ignore[attr-defined]
+        assert app.query_one(MessageInput).text == "hello"
         await pilot.press("escape")
         await pilot.pause()
         assert "Stopped waiting; nothing was changed." in seen(app)
         assert app.session.draft == Draft()
-        app.query_one("#message").clear()  # type: ignore[attr-defined]
+        app.query_one(MessageInput).clear()
         await pilot.press(*"cpu", "enter")
         await pilot.press("ctrl+q")
 

@@ -8,11 +8,11 @@ from typing import Any, Final
 import pytest
 from rich.color import Color
 from rich.segment import Segment
-from textual.widgets import Input
 
 from ftc.tui.app import Assistant
 from ftc.tui.session import Session
 from ftc.tui.widgets.bundle import BundleScreen
+from ftc.tui.widgets.message import MessageInput
 from tests.tui.stage import LARGE, play, settle
 
 EVERYTHING = "llama 3.1 8b on my 4090, tickets.csv, I need a q4 gguf for ollama"
@@ -97,9 +97,9 @@ def visit(session: Session, look: Look) -> None:
 
 async def send(app: Assistant, pilot: Any, text: str) -> None:
     """Send a message as a whole, not letter by letter."""
-    message = app.query_one("#message", Input)
+    message = app.query_one(MessageInput)
     message.focus()
-    message.value = text
+    message.fill(text)
     await pilot.press("enter")
     await settle(app, pilot)
 

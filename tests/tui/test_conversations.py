@@ -77,6 +77,7 @@ def test_a_recorded_conversation_goes_as_before(
     monkeypatch.setattr(hardware, "_ram", lambda _: _RAM)
     monkeypatch.setattr(hardware, "_cores", lambda: 2)
     monkeypatch.setattr(hardware, "read_gpus", tuple)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=_RAM))
     monkeypatch.setattr(psutil, "disk_usage", lambda _: SimpleNamespace(free=_DISK))
     (folder / "tickets.csv").unlink()
     if name != "spanish_student":

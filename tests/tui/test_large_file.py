@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from textual.events import Key
-from textual.widgets import Input
 
 from ftc.compiler.resolve import resolver
 from ftc.compiler.resolve.data import facts as data
@@ -16,6 +15,7 @@ from ftc.compiler.resolve.data.facts import LARGE_BYTES
 from ftc.tui.app import Assistant
 from ftc.tui.session import Session
 from ftc.tui.widgets.busy import Busy
+from ftc.tui.widgets.message import MessageInput
 from tests.tui.stage import LARGE, play, seen, settle
 from tests.tui.test_terminal import FTC, Terminal
 
@@ -41,12 +41,12 @@ def write_large(path: Path, *, size_bytes: int, row_chars: int) -> None:
 
 async def type_meanwhile(app: Assistant, *, at_most: int) -> list[float]:
     """Type while a reply is in progress; return the seconds that each character took."""
-    message = app.query_one("#message", Input)
+    message = app.query_one(MessageInput)
     seconds: list[float] = []
     while app.query_one(Busy).active and len(seconds) < at_most:
-        length, begin = len(message.value), time.perf_counter()
+        length, begin = len(message.text), time.perf_counter()
         app.post_message(Key("x", "x"))
-        while len(message.value) == length:  # noqa: ASYNC110 - nothing but time is measured
+        while len(message.text) == length:  # noqa: ASYNC110 - nothing but time is measured
             await asyncio.sleep(0)
         seconds.append(time.perf_counter() - begin)
         await asyncio.sleep(0.02)
@@ -62,7 +62,7 @@ async def idle(app: Assistant) -> None:
 
 async def send(app: Assistant, text: str) -> None:
     """Send a message without waiting for the reply."""
-    app.query_one("#message", Input).value = text
+    app.query_one(MessageInput).fill(text)
     app.post_message(Key("enter", None))
     async with asyncio.timeout(_PATIENCE_SECONDS):
         while not app.query_one(Busy).active:  # noqa: ASYNC110 - as above
@@ -141,7 +141,7 @@ def test_a_terminal_stays_alive_while_a_gigabyte_is_read(folder: Path, tmp_path:
     try:
         terminal.wait_for("What should the model learn to do?")
         terminal.type("large.jsonl")
-        terminal.wait_for("Escape stops waiting")
+        terminal.wait_for("press Escape to stop waiting")
         seconds = []
         for count in range(1, 21):
             begin = time.perf_counter()

@@ -1,13 +1,14 @@
 """The screens: all of their text at two sizes, committed beside this file.
 
 `pytest tests/tui/test_screens.py --update-golden` writes them anew; the difference is read before
-it is committed. Colours are not in them: what a screen says, it says in letters.
+it is committed. Colours are not in them: what a screen says, it says in letters. The colours of one
+screen, dark and light, are in files of their own.
 """
 
 import re
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 import psutil
 import pytest
@@ -15,7 +16,8 @@ import pytest
 from ftc.compiler.resolve import hardware
 from ftc.tui.app import Assistant
 from ftc.tui.opening import make_session
-from tests.tui.stage import LARGE, SMALL, play, say, seen, settle
+from ftc.tui.widgets.message import MessageInput
+from tests.tui.stage import LARGE, SMALL, painted, play, say, seen, settle
 
 SCREENS = Path(__file__).parent / "screens"
 EVERYTHING = "llama 3.1 8b on my 4090, tickets.csv, I need a q4 gguf for ollama"
@@ -42,8 +44,12 @@ PLAYED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "130x40"])
-@pytest.mark.parametrize("name", PLAYED)
+#: The screens whose two panes are worth a second, wide picture.
+WIDE: Final = ("opening", "method", "method-ca", "models", "does-not-fit")
+DRAWN: Final = (*((name, SMALL) for name in PLAYED), *((name, LARGE) for name in WIDE))
+
+
+@pytest.mark.parametrize(("name", "size"), DRAWN, ids=str)
 def test_a_screen_is_as_committed(
     name: str,
     size: tuple[int, int],
@@ -54,17 +60,12 @@ def test_a_screen_is_as_committed(
     """The text is identical; the cursor does not blink and nothing moves."""
     language, messages, keys = PLAYED[name]
     monkeypatch.chdir(folder)
-    # this machine is an answer on offer: it is the same one everywhere
-    monkeypatch.setattr(hardware, "_ram", lambda _: 24 * 2**30)
-    disk = SimpleNamespace(free=100 * 2**30)
-    monkeypatch.setattr(psutil, "disk_usage", lambda _: disk)
-    monkeypatch.setattr(hardware, "_cores", lambda: 2)
-    monkeypatch.setattr(hardware, "read_gpus", tuple)
+    _fix_machine(monkeypatch)
     session = make_session(Path(), language=language, spec=None)
     shown: list[str] = []
 
     async def part(app: Assistant, pilot: Any) -> None:
-        app.query_one("#message").cursor_blink = False  # type: ignore[attr-defined]
+        app.query_one(MessageInput).cursor_blink = False
         await say(app, pilot, *messages)
         for key in keys:
             await pilot.press(key)
@@ -85,6 +86,7 @@ def test_without_colours_the_screen_says_the_same(
 ) -> None:
     """NO_COLOR changes no text, and leaves only shades of grey."""
     monkeypatch.chdir(folder)
+    _fix_machine(monkeypatch)
     monkeypatch.setenv("NO_COLOR", "1")
     session = make_session(Path(), language="en", spec=None)
     pictures: list[str] = []
@@ -105,7 +107,42 @@ def _colours(picture: str) -> set[str]:
     return {each for each in found if len({each[1:3], each[3:5], each[5:7]}) > 1}
 
 
+@pytest.mark.parametrize("theme", ["textual-dark", "textual-light"])
+def test_the_colours_are_as_committed(
+    theme: str, folder: Path, monkeypatch: pytest.MonkeyPatch, update_golden: bool
+) -> None:
+    """The colours of a screen with bars, a finding, a card and answers, in dark and in light."""
+    _fix_machine(monkeypatch)
+    monkeypatch.chdir(folder)
+    session = make_session(Path(), language="en", spec=None)
+    colours: list[str] = []
+
+    async def part(app: Assistant, pilot: Any) -> None:
+        app.theme = theme
+        app.query_one(MessageInput).cursor_blink = False
+        await say(app, pilot, EVERYTHING)
+        await pilot.pause(0.2)
+        colours.append(painted(app))
+
+    play(session, part, LARGE)
+    path = SCREENS / f"colours-{theme}.txt"
+    if update_golden:
+        path.write_text(colours[0], encoding="utf-8")
+    assert colours[0] == path.read_text(encoding="utf-8")
+
+
+def _fix_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the same machine everywhere: it is told at the start, and is an answer on offer."""
+    monkeypatch.setattr(hardware, "_ram", lambda _: 24 * 2**30)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=24 * 2**30))
+    disk = SimpleNamespace(free=100 * 2**30)
+    monkeypatch.setattr(psutil, "disk_usage", lambda _: disk)
+    monkeypatch.setattr(hardware, "_cores", lambda: 2)
+    monkeypatch.setattr(hardware, "read_gpus", tuple)
+
+
 def test_a_committed_screen_belongs_to_a_test() -> None:
     """There are no unused files, and none is missing."""
-    wanted = {f"{name}-{width}x{height}.txt" for name in PLAYED for width, height in (SMALL, LARGE)}
+    colours = {f"colours-textual-{each}.txt" for each in ("dark", "light")}
+    wanted = colours | {f"{name}-{width}x{height}.txt" for name, (width, height) in DRAWN}
     assert {path.name for path in SCREENS.iterdir()} == wanted

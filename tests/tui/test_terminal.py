@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from ftc.tui.saved_state import find_kept
+
 EVERYTHING = "llama 3.1 8b on my 4090, tickets.csv, I need a q4 gguf for ollama"
 FTC = (sys.executable, "-m", "ftc")
 _PATIENCE_SECONDS = 60.0
@@ -77,6 +79,39 @@ def test_a_conversation_in_a_real_terminal(folder: Path, tmp_path: Path) -> None
         [*FTC, "compile", "spec.json", "-o", "triage", "--check"], cwd=folder, check=False
     )
     assert checked.returncode == 0
+
+
+@pytest.mark.prove
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
+def test_plain_lines_are_edited_recalled_and_saved(folder: Path, tmp_path: Path) -> None:
+    """Backspace and Up work, a paste of lines is one message, and a kill loses no draft."""
+    terminal = Terminal(tmp_path)
+    command = " ".join([*FTC, "chat", "--plain", "--lang", "en"])
+    terminal.do("new-session", "-d", "-x", "100", "-y", "60", "-c", str(folder), command)
+    try:
+        terminal.wait_for("5. answer from given documents")
+        terminal.do("send-keys", "-l", "lora with qwen3 4b, tickets.csvX")
+        terminal.do("send-keys", "BSpace", "Enter")
+        terminal.wait_for("data.source = tickets.csv")
+        terminal.wait_for("Which GPU will run the training?")
+        terminal.do("send-keys", "Up")
+        terminal.wait_for("> lora with qwen3 4b, tickets.csv")
+        terminal.do("send-keys", "C-u")
+        pasted = tmp_path / "pasted.yaml"
+        pasted.write_text("training:\n  epochs: 2\n  seed: 7\n", encoding="utf-8")
+        terminal.do("load-buffer", str(pasted))
+        terminal.do("paste-buffer", "-p")
+        terminal.do("send-keys", "Enter")
+        terminal.wait_for("Config recognised")
+        terminal.wait_for("training.epochs = 2, training.seed = 7")
+        terminal.type("a 4090")
+        terminal.wait_for("! warning[FTC123]")
+    finally:
+        terminal.do("kill-server")
+    kept = find_kept(folder)
+    assert kept is not None
+    assert kept.draft.get("/training/epochs") == 2
+    assert kept.draft.get("/hardware/gpu") == "RTX-4090"
 
 
 @pytest.mark.parametrize("arguments", [(), ("chat",), ("chat", "--plain", "--lang", "en")])

@@ -1,28 +1,43 @@
 """The card of a message: what was understood, what is unsure, what was not used."""
 
+from typing import Final
+
+from rich.table import Table
 from rich.text import Text
 from textual.widgets import Static
 
+from ftc.spec.pointer import join
+from ftc.tui.field_names import find_asked, name_field
 from ftc.tui.line import Row
 from ftc.tui.voice import Voice
 
-_MARKS = {"set": "\u2713", "unsure": "?", "unused": "\u00b7"}
-_STYLES = {"set": "bold", "unsure": "italic", "unused": "dim"}
+_MARKS: Final = {"set": "\u2713", "unsure": "?", "unused": "\u00b7"}
+_ARROW: Final = "\u2192"
 
 
 class Card(Static):
-    """A block with a row for each part of a message, and the key that undoes its changes."""
+    """A row for each part of a message: the field, the value before and after, the words."""
 
     def __init__(self, rows: tuple[Row, ...], voice: Voice) -> None:
-        text = Text("\n").join(_row(row, voice) for row in rows)
-        super().__init__(text, markup=False, classes="line ftc card")
+        super().__init__(_table(rows, voice), markup=False, classes="line ftc card")
         self.border_title = voice.say("card.title")
         self.border_subtitle = voice.say("card.undo")
 
 
-def _row(row: Row, voice: Voice) -> Text:
-    """Return a row as text: its mark, what it is about, and the words behind it."""
-    kind, what, words = row
-    shown = voice.say("card.words", words=words)
-    told = voice.say(f"card.{kind}", what=what, words=shown)
-    return Text.assemble(f"{_MARKS[kind]} ", (told, _STYLES[kind]))
+def _table(rows: tuple[Row, ...], voice: Voice) -> Table:
+    table = Table.grid(padding=(0, 1))
+    for row in rows:
+        table.add_row(_MARKS[row.kind], *_cells(row, voice))
+    return table
+
+
+def _cells(row: Row, voice: Voice) -> tuple[Text, Text]:
+    """Return what a row is about, and what became of it with the words that said so."""
+    words = voice.say("card.words", words=row.words)
+    if row.kind != "set":
+        told = voice.say(f"card.{row.kind}", what=row.what, words=words)
+        return Text(""), Text(told, style="italic")
+    pointer = find_asked(join(row.what.split(".")))
+    name = Text.assemble((name_field(pointer, voice.language), "bold"), f"\n{row.what}")
+    change = Text.assemble((row.before, "strike"), f" {_ARROW} ", (row.after, "bold"))
+    return name, Text.assemble(change, f"\n{words}")

@@ -1,40 +1,50 @@
-"""The answers on offer, as a list: arrows and Enter, a number, or a click."""
+"""The answers on offer, as a list: arrows and Enter, or a click; a number goes to the message."""
 
 from textual.content import Content
-from textual.events import Key
 from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option as Row
+
+from ftc.tui.view import Offer
 
 
 class Offers(OptionList):
     """Answers with their consequences; hidden while there are none."""
 
     class Chosen(Message):
-        """An answer was chosen; `index` counts from 0."""
+        """An answer was chosen."""
 
-        def __init__(self, index: int) -> None:
+        def __init__(self, offer: Offer) -> None:
             super().__init__()
-            self.index = index
+            self.offer = offer
 
-    def offer(self, answers: tuple[str, ...], suggested: int | None) -> None:
+    def __init__(self) -> None:
+        super().__init__(id="offers")
+        self.shown: tuple[Offer, ...] = ()
+
+    def offer(self, answers: tuple[Offer, ...], suggested: int | None) -> None:
         """Show answers, with the cursor on ftc's suggestion."""
+        self.shown = answers
         self.clear_options()
         self.add_options(
-            Row(Content(f"{number}. {answer}")) for number, answer in enumerate(answers, start=1)
+            Row(Content(f"{number}. {answer.text}"))
+            for number, answer in enumerate(answers, start=1)
         )
         self.display = bool(answers)
         if answers:
             self.highlighted = suggested or 0
 
-    def on_key(self, event: Key) -> None:
-        """Choose the answer with the typed number."""
-        if event.key.isdecimal() and 1 <= int(event.key) <= self.option_count:
-            event.stop()
-            event.prevent_default()
-            self.post_message(self.Chosen(int(event.key) - 1))
+    def find(self, text: str) -> Offer | None:
+        """Return the answer that a message names by its number alone."""
+        place = int(text) if text.isdecimal() else 0
+        return self.shown[place - 1] if 1 <= place <= len(self.shown) else None
+
+    def point(self, text: str) -> None:
+        """Put the cursor on the answer that a message names by its number alone."""
+        if (found := self.find(text)) is not None:
+            self.highlighted = self.shown.index(found)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Post which answer was chosen."""
         event.stop()
-        self.post_message(self.Chosen(event.option_index))
+        self.post_message(self.Chosen(self.shown[event.option_index]))

@@ -1,30 +1,32 @@
-"""The panel beside the conversation: the spec, memory and time, and findings."""
+"""The panel beside the conversation: memory and time, findings, and the spec with the plan."""
 
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
-from textual.widgets import Static
 
 from ftc.tui.view import View
+from ftc.tui.voice import Voice
+from ftc.tui.widgets.findings import Findings
+from ftc.tui.widgets.memory import MemoryBars
+from ftc.tui.widgets.plan_rows import PlanRows
 
 
 class Side(VerticalScroll):
     """Three blocks, each with a title, updated after every answer."""
 
-    can_focus = True
+    can_focus = False
+
+    def __init__(self, voice: Voice) -> None:
+        super().__init__(id="side")
+        self.voice = voice
 
     def compose(self) -> ComposeResult:
         """Create the empty blocks."""
-        for name in ("spec", "memory", "findings"):
-            yield Static("", id=name, markup=False)
+        yield MemoryBars(self.voice)
+        yield Findings(self.voice)
+        yield PlanRows(self.voice)
 
     def show(self, view: View) -> None:
         """Show the current state of the draft."""
-        for name, title, text in (
-            ("spec", view.titles["spec"], view.spec),
-            ("memory", view.titles["memory"], view.memory),
-            ("findings", view.titles["findings"], view.findings),
-        ):
-            block = self.query_one(f"#{name}", Static)
-            block.border_title = title
-            block.update(Text(text))
+        self.query_one(MemoryBars).show(view)
+        self.query_one(Findings).show(view)
+        self.query_one(PlanRows).show(view)

@@ -1,19 +1,27 @@
 """The conversation so far, one block per line."""
 
+from rich import box
+from rich.table import Table
+from rich.text import Text
 from textual.containers import VerticalScroll
-from textual.widgets import Static
+from textual.widget import Widget
+from textual.widgets import Markdown, Static
 
-from ftc.tui.line import Line
+from ftc.tui.line import Cells, Line
 from ftc.tui.voice import Voice
 from ftc.tui.widgets.card import Card
+from ftc.tui.widgets.examples import Examples
 
-_NEAR_THE_END = 3
 _MOST_LINES = 12
 _FIRST_LINES = 3
 
 
 class Transcript(VerticalScroll):
-    """The lines, the newest last; it scrolls with them while the view is at the end."""
+    """The lines, the newest last.
+
+    It stays at its end whatever its size, until the user scrolls; the user's next message goes back
+    to the end.
+    """
 
     can_focus = True
 
@@ -21,26 +29,54 @@ class Transcript(VerticalScroll):
         super().__init__(id="transcript")
         self.voice = voice
 
+    def on_mount(self) -> None:
+        """Stay at the end."""
+        self.anchor()
+
     def add(self, lines: tuple[Line, ...]) -> None:
         """Append lines; a card stands for the lines that it repeats."""
-        follows = self.max_scroll_y - self.scroll_y <= _NEAR_THE_END
+        if any(line.who == "you" for line in lines):
+            self.anchor()
         has_card = any(line.card for line in lines)
-        for line in lines:
-            if line.card:
-                self.mount(Card(line.card, self.voice))
-            elif not (has_card and line.kind == "unused"):
-                self.mount(self._block(line))
-        if follows:
-            self.call_after_refresh(self.scroll_end, animate=False)
+        self.mount_all(
+            Card(line.card, self.voice) if line.card else self._block(line)
+            for line in lines
+            if not (has_card and line.kind == "unused")
+        )
 
-    def _block(self, line: Line) -> Static:
+    def _block(self, line: Line) -> Widget:
         """Return a line as a block; of a long paste, its first lines and their number."""
+        classes = f"line {line.who} {line.kind}{' model' if line.by else ''}"
+        match line.kind:
+            case "page":
+                return Markdown(line.text, classes=classes, open_links=False)
+            case "spec":
+                return Markdown(f"```json\n{line.text}\n```", classes=classes, open_links=False)
+            case "table":
+                return Static(_table(line.cells), classes=classes)
+            case "examples":
+                return Examples(tuple(cell for (cell,) in line.cells), self.voice)
         rows = line.text.splitlines()
         text = line.text
         if line.who == "you" and len(rows) > _MOST_LINES:
             more = self.voice.say("more_lines", count=len(rows) - _FIRST_LINES)
             text = "\n".join([*rows[:_FIRST_LINES], more])
-        mark = "> " if line.who == "you" else ""
-        model = " model" if line.by else ""
-        classes = f"line {line.who} {line.kind}{model}"
-        return Static(mark + text, markup=False, classes=classes)
+        if line.who == "you":
+            return Static(f"> {text}", markup=False, classes=classes)
+        return Static(_marked(text), markup=False, classes=classes)
+
+
+def _marked(text: str) -> Text:
+    """Return a sentence with what stands between backticks in bold, without them."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # a backtick of a file's name or of data
+        return Text(text)
+    return Text.assemble(*((part, "bold" if n % 2 else "") for n, part in enumerate(parts)))
+
+
+def _table(cells: Cells) -> Table:
+    head, *rows = cells
+    table = Table(*head, box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table

@@ -5,6 +5,7 @@ from dataclasses import replace
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.phases import parts_of_phases
+from ftc.compiler.plan.memory.states import optimizer_bytes
 from ftc.compiler.plan.plan import Memory
 from ftc.compiler.plan.software import GIB
 from ftc.compiler.resolve.facts import HardwareFacts, ModelFacts
@@ -52,6 +53,7 @@ def measure(job: Job, hardware: HardwareFacts) -> Memory:
         phases=by_phase,
         largest_phase=largest,
         parts=parts,
+        optimizer_bytes=round(optimizer_bytes(job) * factor),
     )
 
 

@@ -90,6 +90,19 @@ def static_bytes(job: Job) -> int:
     return frozen + whole + states + job.workspace_bytes
 
 
+def optimizer_bytes(job: Job) -> int:
+    """Return the bytes of `static_bytes` that the optimizer holds: its states, and masters.
+
+    The fp32 masters are DeepSpeed's. The rest of `static_bytes` are weights and a workspace.
+    """
+    if job.deepspeed:
+        return 0 if job.states_on_host else round(job.trainable * master_bytes(job)) // job.world
+    states = moment_bytes(job, trained_bytes(job))
+    if job.fsdp and job.weights_on_host:
+        return 0
+    return states // job.world if job.fsdp and not job.stack.whole_adapters else states
+
+
 def gradient_bytes(job: Job) -> int:
     """Return the bytes of all gradients of the trained weights, after a backward pass."""
     whole = job.trainable * trained_bytes(job)

@@ -116,3 +116,18 @@ def test_offload_leaves_one_process_to_zero(build_known: BuildKnown) -> None:
 def test_pinned_memory_is_rounded_up() -> None:
     """Torch's host allocator hands out powers of two."""
     assert [pinned_bytes(size) for size in (1, 2, 3, 4096, 4097)] == [1, 2, 4, 4096, 8192]
+
+
+@pytest.mark.parametrize("strategy", ["ddp", "fsdp", "zero2"])
+@pytest.mark.parametrize("method", ["lora", "full"])
+def test_what_the_optimizer_holds_is_what_another_lacks(
+    strategy: str, method: str, build_known: BuildKnown
+) -> None:
+    """SGD without momentum has no states: the static part is less by what AdamW has more."""
+    edits = {METHOD: method, STRATEGY: strategy, COUNT: 4}
+    adam = plan_of(build_known, {**edits, "/spec/training/optimizer": "adamw"})
+    sgd = plan_of(build_known, {**edits, "/spec/training/optimizer": "sgd"})
+
+    states = adam.memory.optimizer_bytes - sgd.memory.optimizer_bytes
+    assert states == pytest.approx(static(adam) - static(sgd), abs=8)
+    assert states > 0

@@ -1,0 +1,91 @@
+"""Completion of the word being typed: files of the folder, well-known models and GPUs."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Final, Literal
+
+from ftc.compiler.knowledge.accelerators import all_accelerators
+from ftc.compiler.knowledge.models import all_models
+
+Kind = Literal["file", "model", "gpu"]
+
+_WORD: Final = re.compile(r"[^\s,;\"'`()]+$")
+_LEAST_LETTERS: Final = 2
+#: Letters from which a word may also be inside of a name, not only at its beginning.
+_LEAST_INSIDE: Final = 3
+_MOST: Final = 6
+_MOST_LISTED: Final = 2000
+_ENDINGS: Final = frozenset({".csv", ".jsonl", ".json", ".parquet", ".yaml", ".yml", ".gguf"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """A name that the word may become; `word` is what is typed of it."""
+
+    kind: Kind
+    name: str
+    word: str
+
+    @property
+    def rest(self) -> str:
+        """What is missing of the name; empty if the word is not its beginning, letter by letter."""
+        return self.name[len(self.word) :] if self.name.startswith(self.word) else ""
+
+
+def complete(before: str, folder: Path) -> tuple[Completion, ...]:
+    """Return the names that the last word of a text may become: those that begin with it first.
+
+    None for a word of one letter, for a complete name, and for a bare number.
+    """
+    match = _WORD.search(before)
+    word = match[0] if match else ""
+    if len(word) < _LEAST_LETTERS or (word.isdecimal() and len(word) < _LEAST_INSIDE):
+        return ()
+    ranked: list[tuple[int, int, Completion]] = []
+    for kind, name in _names(word, folder):
+        rank = _rank(word.casefold(), name.casefold())
+        if rank is not None and name != word:
+            ranked.append((rank, len(ranked), Completion(kind=kind, name=name, word=word)))
+    return tuple(found for _, _, found in sorted(ranked, key=lambda each: each[:2])[:_MOST])
+
+
+def _rank(word: str, name: str) -> int | None:
+    """Return 0 for a name that begins with the word, 1 if a part does, 2 if it is inside."""
+    if name.startswith(word):
+        return 0
+    if any(part.startswith(word) for part in re.split(r"[/\s-]", name)):
+        return 1
+    return 2 if len(word) >= _LEAST_INSIDE and word in name else None
+
+
+def _names(word: str, folder: Path) -> Iterator[tuple[Kind, str]]:
+    yield from (("file", name) for name in _files(word, folder))
+    yield from _known()
+
+
+@cache
+def _known() -> tuple[tuple[Kind, str], ...]:
+    models: tuple[tuple[Kind, str], ...] = tuple(("model", each.id) for each in all_models())
+    return (*models, *(("gpu", each.name) for each in all_accelerators()))
+
+
+def _files(word: str, folder: Path) -> Iterator[str]:
+    """Yield the data files, specs and folders of the folder that the word is in."""
+    inside = word.rpartition("/")[0]
+    place = folder / inside if inside else folder
+    try:
+        paths = sorted(islice(place.iterdir(), _MOST_LISTED))
+        for path in paths:
+            if path.name.startswith("."):
+                continue
+            name = f"{inside}/{path.name}" if inside else path.name
+            if path.suffix.lower() in _ENDINGS:
+                yield name
+            elif path.is_dir():
+                yield f"{name}/"
+    except (OSError, ValueError):
+        return

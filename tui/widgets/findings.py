@@ -1,0 +1,54 @@
+"""The findings about the draft: a symbol and a colour for the severity, and the key of a fix."""
+
+from typing import Final
+
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option as Row
+
+from ftc.tui.view import FindingRow, View
+from ftc.tui.voice import Voice
+
+_MARKS: Final = {"error": "\u2717", "warning": "\u25b2", "info": "\u2139"}
+_COLOURS: Final = {"error": "$text-error", "warning": "$text-warning", "info": "$text-primary"}
+
+
+class Findings(OptionList):
+    """A finding a row; Enter or a click applies its fix, or opens the page of its rule."""
+
+    class Picked(Message):
+        """A finding was picked."""
+
+        def __init__(self, finding: FindingRow) -> None:
+            super().__init__()
+            self.finding = finding
+
+    def __init__(self, voice: Voice) -> None:
+        super().__init__(id="findings")
+        self.voice = voice
+        self.shown: tuple[FindingRow, ...] = ()
+
+    def show(self, view: View) -> None:
+        """Show the findings; a row says it if there are none."""
+        self.border_title = view.titles["findings"]
+        self.shown = view.findings
+        self.clear_options()
+        nothing = f"\u2713 {self.voice.say('side.nothing_wrong')}"
+        self.add_options(
+            [Row(self._content(each)) for each in self.shown] or [Row(nothing, disabled=True)]
+        )
+        self.border_subtitle = self.voice.say("fix.key") if self._fixable() else ""
+
+    def _fixable(self) -> bool:
+        return any(each.is_fixable for each in self.shown)
+
+    def _content(self, finding: FindingRow) -> Content:
+        mark = f"{_MARKS[finding.severity]} "
+        fix = f" [{self.voice.say('fix.key')}]" if finding.is_fixable else ""
+        return Content.assemble((mark, _COLOURS[finding.severity]), finding.text, (fix, "bold"))
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Post which finding was picked."""
+        event.stop()
+        self.post_message(self.Picked(self.shown[event.option_index]))
