@@ -11,7 +11,8 @@ from ftc.tui.dialogue import Question
 from ftc.tui.draft import Draft, find_differences
 from ftc.tui.line import Line
 from ftc.tui.session import Session
-from ftc.tui.unused import find_places, find_spans, find_unused
+from ftc.tui.understanding.message import find_places
+from ftc.tui.unused import find_spans, find_unused
 
 
 def describe(session: Session, text: str, before: Draft, lines: Sequence[Line]) -> dict[str, Any]:

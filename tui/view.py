@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from ftc.compiler.plan.plan import Plan
+from ftc.compiler.plan.translated_reasons import sentence_in
 from ftc.spec.finding import Finding, Severity
 from ftc.tui.dialogue import Question, find_repair
 from ftc.tui.draft import written
 from ftc.tui.field_names import find_asked, name_decision, name_field
 from ftc.tui.gauge import Gauge, make_gauge
 from ftc.tui.session import Session
-from ftc.tui.translation import give_reason, tell
+from ftc.tui.translation import tell
 
 Source = Literal["said", "chosen", "derived", "default"]
 
@@ -146,7 +147,7 @@ def _decided(session: Session) -> Iterator[PlanRow]:
             key=name,
             name=name_decision(name, voice.language),
             value=str(value).lower() if isinstance(value, bool) else voice.show(value),
-            why=voice.say("row.because", why=give_reason(decision.because, voice)),
+            why=voice.say("row.because", why=sentence_in(voice.language, decision.because)),
         )
 
 
