@@ -41,27 +41,30 @@ def read_uses(file: Path) -> Iterator[Use]:
     tree = ast.parse(file.read_text(encoding="utf-8"))
     known: dict[str, str] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                top = alias.name.partition(".")[0]
-                if top in _LIBRARIES:
-                    known[alias.asname or top] = alias.name if alias.asname else top
-                    yield Use(path=alias.name, arguments=(), place=f"{file}:{node.lineno}")
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            if node.module.partition(".")[0] in _LIBRARIES:
-                for alias in node.names:
-                    path = f"{node.module}.{alias.name}"
-                    known[alias.asname or alias.name] = path
-                    yield Use(path=path, arguments=(), place=f"{file}:{node.lineno}")
+        for alias, path in _read_import(node):
+            own = alias.asname or (alias.name if isinstance(node, ast.ImportFrom) else None)
+            known[own or path.partition(".")[0]] = path if own else path.partition(".")[0]
+            yield Use(path=path, arguments=(), place=f"{file}:{alias.lineno}")
     called = {id(node.func): node for node in ast.walk(tree) if isinstance(node, ast.Call)}
     inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     for node in ast.walk(tree):
-        path = _spell(node, known)
-        if path is None or id(node) in inner:
+        spelt = _spell(node, known)
+        if spelt is None or id(node) in inner:
             continue
         call = called.get(id(node))
         names = [word.arg for word in call.keywords if word.arg] if call else []
-        yield Use(path=path, arguments=tuple(names), place=f"{file}:{getattr(node, 'lineno', 0)}")
+        yield Use(path=spelt, arguments=tuple(names), place=f"{file}:{getattr(node, 'lineno', 0)}")
+
+
+def _read_import(node: ast.AST) -> Iterator[tuple[ast.alias, str]]:
+    """Yield the names that a statement imports from the libraries, with their dotted paths."""
+    if isinstance(node, ast.Import):
+        found = [(alias, alias.name) for alias in node.names]
+    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        found = [(alias, f"{node.module}.{alias.name}") for alias in node.names]
+    else:
+        return
+    yield from (item for item in found if item[1].partition(".")[0] in _LIBRARIES)
 
 
 def _spell(node: ast.AST, known: dict[str, str]) -> str | None:

@@ -34,7 +34,7 @@ MODEL = "../../../examples/rerank/model"
 LOAD_DTYPE = "float32"  # training in fp32 needs no other copy of the weights
 ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
 WRONG_TEXTS = 5  # set by `objective.wrong_texts` in the spec
-MAX_LENGTH = 96  # the longest row has 95 tokens, so none is cut
+MAX_LENGTH = 96  # the longest row has 96 tokens, so none is cut
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 1.4 GiB of 19.2 GiB; with 2 rows at a time a step takes
 # 1.1 % longer
