@@ -34,6 +34,7 @@ _SPARED: Final = frozenset(
     {"torch", "numpy", "pandas", "pyarrow", "filelock", "fsspec", "jinja2", "setuptools"}
     | {"typing-extensions", "markupsafe", "sympy", "networkx", "triton", "textual"}
 )
+_EXPORTS: Final = frozenset({"gguf"})  # what a bundle that exports imports besides these wheels
 _VERSIONED: Final = re.compile(r"\.so\.\d+\.\d+")  # a third copy of a library, which nothing loads
 
 
@@ -82,11 +83,11 @@ def slim_wheel(built: Path, slim: Path) -> None:
 
 
 def find_lacking(folder: Path, *, python: str) -> set[str]:
-    """Return the requirements of a folder's wheels that are neither there nor in the folder."""
+    """Return what a folder's wheels and an export require and neither machine nor folder has."""
     wheels = sorted(folder.glob("*.whl"))
     present = {canonicalize_name(path.name.partition("-")[0]) for path in wheels}
     required = {name for path in wheels for name in read_requirements(path, python=python)}
-    return required - present - _SPARED
+    return (required | _EXPORTS) - present - _SPARED
 
 
 def read_requirements(wheel: Path, *, python: str) -> Iterator[str]:

@@ -87,7 +87,7 @@ def test_what_packed_wheels_require_is_found_in_their_metadata(tmp_path: Path) -
         with zipfile.ZipFile(tmp_path / f"{name}-1.0-py3-none-any.whl", "w") as archive:
             text = "\n".join(["Metadata-Version: 2.1", f"Name: {name}", *own, "", ""])
             archive.writestr(f"{name}-1.0.dist-info/METADATA", text)
-    assert find_lacking(tmp_path, python="3.12") == {"plain-name"}
+    assert find_lacking(tmp_path, python="3.12") == {"gguf", "plain-name"}
 
 
 @pytest.mark.skipif(bool(read_gpus()), reason="this machine has a GPU")
@@ -136,7 +136,12 @@ def test_the_operations_of_a_token() -> None:
 @pytest.mark.prove_all
 @pytest.mark.parametrize(
     ("command", "only"),
-    [("memory", "tiny full, kept"), ("speed", "our settings"), ("correctness", "memory")],
+    [
+        ("memory", "tiny full, kept"),
+        ("speed", "our settings"),
+        ("correctness", "memory"),
+        ("correctness", "whole"),
+    ],
 )
 def test_a_miniature_on_this_cpu(tmp_path: Path, command: str, only: str) -> None:
     """The same code trains miniatures to its end, and writes no ledger."""
