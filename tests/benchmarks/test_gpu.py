@@ -38,6 +38,7 @@ def test_every_case_has_a_shape_and_a_name() -> None:
     assert len({case.name for case in SPEEDS}) == len(SPEEDS)
 
 
+@pytest.mark.prove
 def test_every_name_of_a_library_is_looked_up(tmp_path: Path) -> None:
     """Imports, dotted names and named arguments; what exists is not listed."""
     path = tmp_path / "script.py"

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from benchmarks.published import read_case
 from benchmarks.rates import read_errors
 from ftc.compiler.plan.memory.activations import layer_bytes
@@ -49,6 +51,7 @@ def test_every_bound_holds_on_one_row_of_each_family() -> None:
     assert "0 not covered" in done.stdout
 
 
+@pytest.mark.prove
 def test_rows_that_no_formula_was_written_for_are_within_the_bounds() -> None:
     """160 rows of Llama-3-8B, PowerLM-3B and Mixtral; one bound has a known miss."""
     done = run(ROOT / "benchmarks" / "held_out.json")
