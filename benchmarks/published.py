@@ -32,6 +32,10 @@ _UNMODELLED: Final = {
     "peft-docs": "PEFT's FSDP pages: dashboards and ranges",
     "llamafactory-wiki": "LLaMA-Factory's wiki: whole gigabytes, no targets, no real lengths",
 }
+# whose FlashAttention classes repeat keys and values in transformers 4.45 (`repeat_kv`)
+_REPEATING: Final = ("MistralForCausalLM", "MixtralForCausalLM")
+# GPTQ checkpoints whose model card says: no group size
+_UNGROUPED: Final = ("Llama-2-70B-GPTQ", "Mixtral-8x7B-Instruct-v0.1-GPTQ")
 _LARGE: Final = 60_000_000_000  # parameters; FSDP-QLoRA of such a model is a separate family
 
 # Models of published runs that are not in the table of well-known models.
@@ -192,7 +196,7 @@ def _untuned(name: str) -> str:
 
 def framework(row: Row) -> str:
     """Return the row's `framework_config`: which kernels replaced those of transformers."""
-    found = re.search(r"framework_config=(\S+)", str(row.get("notes", "")))
+    found = re.search(r"framework_config=([\w-]+)", str(row.get("notes", "")))
     return found.group(1) if found else "none"
 
 
@@ -252,8 +256,8 @@ def _autocast(row: Row) -> bool:
 
 def _storage(row: Row) -> Storage:
     if str(row["method"]).startswith("gptq"):
-        # its model card: 4 bits, act-order, no group size
-        return "gptq-4-row" if "Llama-2-70B-GPTQ" in str(row["model"]) else "gptq-4"
+        name = str(row["model"]).rpartition("/")[2]
+        return "gptq-4-row" if name in _UNGROUPED else "gptq-4"
     if row["method"] != "qlora":
         return "plain"
     return "nf4-double" if "double" in str(row.get("quant")) else "nf4"
@@ -349,6 +353,6 @@ def _stack(row: Row, shape: Shape, sharding: Sharing) -> Stack:
         upcast_norms=framework(row) == "baseline-peft-bnb" and sharding == "single",
         fused_norms=fused,
         fused_adapters=fused and quantized,
-        attention_copies=old,
+        repeated_keys=old and shape.architecture in _REPEATING,
         whole_adapters=quantized,
     )

@@ -24,14 +24,15 @@ class Stack:
     back to bf16. `fused_norms`: a kernel that recomputes from its input; `fused_mlp`: one that
     recomputes a gated MLP's activation (Liger's `SiLUMul` keeps gate and up alone).
 
-    The other fields describe published runs, which no spec can ask for. `upcast_norms`:
-    PEFT's `prepare_model_for_kbit_training` makes what is not quantized fp32, and with the norms
-    the residual stream; `fused_adapters`: LoRA's projections in one autograd function;
-    `attention_copies`: contiguous copies of query, key and value; `whole_adapters`: FSDP leaves the
-    adapters out of its shards; `looped_experts`: transformers before 5 keeps most experts as linear
-    modules and runs them one by one; `joint_projections`: query, key and value are one module, with
-    one adapter, whose whole output the value keeps alive (LitGPT); `narrow_norms`: norms in 16
-    bits; `deferred_reduction`: FSDP reduces gradients once a step.
+    The other fields describe published runs, which no spec can ask for. `upcast_norms`: PEFT's
+    `prepare_model_for_kbit_training` makes what is not quantized fp32, and with the norms the
+    residual stream; `fused_adapters`: LoRA's projections in one autograd function; `repeated_keys`:
+    FlashAttention got keys and values repeated for every query head (Mistral and Mixtral in
+    transformers 4.45); `whole_adapters`: FSDP leaves the adapters out of its shards;
+    `looped_experts`: transformers before 5 keeps most experts as linear modules and runs them one
+    by one; `joint_projections`: query, key and value are one module, with one adapter, whose whole
+    output the value keeps alive (LitGPT); `narrow_norms`: norms in 16 bits; `deferred_reduction`:
+    FSDP reduces gradients once a step.
     """
 
     loss: Loss
@@ -45,7 +46,7 @@ class Stack:
     fused_mlp: bool = False
     upcast_norms: bool = False
     fused_adapters: bool = False
-    attention_copies: bool = False
+    repeated_keys: bool = False
     whole_adapters: bool = False
     looped_experts: bool = False
     joint_projections: bool = False

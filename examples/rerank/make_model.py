@@ -17,6 +17,7 @@ HERE = Path(__file__).parent
 QUESTIONS = HERE.parent / "embed" / "questions.jsonl"
 SEED = 20
 TOKENS = 2_000
+NAMED = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 LONGEST_TOKENS = 256
 
 
@@ -25,7 +26,15 @@ def main() -> None:
     lines = QUESTIONS.read_text(encoding="utf-8").splitlines()
     texts = [text for line in lines for text in json.loads(line).values()]
     trained = BertWordPieceTokenizer()
-    trained.train_from_iterator(texts, vocab_size=TOKENS, min_frequency=1, show_progress=False)
+    # The trainer numbers the inner characters in a random order, and ties follow the numbers.
+    inner = sorted({char for text in texts for char in trained.normalizer.normalize_str(text)})
+    trained.train_from_iterator(
+        texts,
+        vocab_size=TOKENS,
+        min_frequency=1,
+        show_progress=False,
+        special_tokens=[*NAMED, *(f"##{char}" for char in inner if not char.isspace())],
+    )
     vocabulary = trained.get_vocab()
     tokenizer = BertTokenizer(vocab=vocabulary, model_max_length=LONGEST_TOKENS)
     tokenizer.save_pretrained(HERE / "model")

@@ -3,12 +3,15 @@
 import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from benchmarks.gpu.cases import CASES, SHAPES, SPEEDS
+from benchmarks.gpu.interface import check
 from benchmarks.gpu.ledger import LEDGER, append, read, table
+from benchmarks.gpu.pack import find_lacking, slim_wheel
 from benchmarks.gpu.utilisation import count_matrices, share_of_peak, token_operations
 from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.resolve.hardware import read_gpus
@@ -33,6 +36,59 @@ def test_every_case_has_a_shape_and_a_name() -> None:
     assert {case.objective for case in CASES} == {"sft", "dpo", "grpo"}
     assert {case.checkpointing for case in CASES} == {case.packed for case in CASES}
     assert len({case.name for case in SPEEDS}) == len(SPEEDS)
+
+
+@pytest.mark.prove
+def test_every_name_of_a_library_is_looked_up(tmp_path: Path) -> None:
+    """Imports, dotted names and named arguments; what exists is not listed."""
+    path = tmp_path / "script.py"
+    path.write_text(
+        "import datasets\n"
+        "import datasets.features as kinds\n"
+        "from datasets import Dataset, Datasette\n"
+        "datasets.load_dataset('json', data_file='x')\n"  # its other words go to a builder
+        "datasets.concatenate_datasets([], axes=1)\n"
+        "datasets.utils.no_such()\n"
+        "kinds.Value('int64')\n"
+        "Dataset.from_list([])\n",
+        encoding="utf-8",
+    )
+    _, missing = check([path])
+    assert [line.partition(": ")[2] for line in missing] == [
+        "datasets.Datasette does not exist",
+        "datasets.concatenate_datasets has no argument axes",
+        "datasets.utils.no_such does not exist",
+    ]
+
+
+def test_a_packed_wheel_has_each_library_twice_and_no_header(tmp_path: Path) -> None:
+    """llama.cpp loads `libllama.so`, and that its dependencies by the name with one number."""
+    names = [
+        "llama_cpp/llama.py",
+        "llama_cpp/lib/libllama.so",
+        "llama_cpp/lib/libllama.so.0",
+        "llama_cpp/lib/libllama.so.0.5.0",
+        "lib/libllama.so",
+        "include/llama.h",
+    ]
+    built, slim = tmp_path / "built.whl", tmp_path / "slim.whl"
+    with zipfile.ZipFile(built, "w") as archive:
+        for name in names:
+            archive.writestr(name, name)
+    slim_wheel(built, slim)
+    with zipfile.ZipFile(slim) as archive:
+        assert archive.namelist() == names[:3]
+
+
+def test_what_packed_wheels_require_is_found_in_their_metadata(tmp_path: Path) -> None:
+    """For the Python and system there, without extras and what the machine has."""
+    required = ["torch>=2", "Plain_Name", "old; python_version<'3.9'", "more; extra == 'all'"]
+    lines = [f"Requires-Dist: {line}" for line in required]
+    for name, own in (("one", lines), ("two", ["Requires-Dist: one"])):
+        with zipfile.ZipFile(tmp_path / f"{name}-1.0-py3-none-any.whl", "w") as archive:
+            text = "\n".join(["Metadata-Version: 2.1", f"Name: {name}", *own, "", ""])
+            archive.writestr(f"{name}-1.0.dist-info/METADATA", text)
+    assert find_lacking(tmp_path, python="3.12") == {"gguf", "plain-name"}
 
 
 @pytest.mark.skipif(bool(read_gpus()), reason="this machine has a GPU")
@@ -81,7 +137,12 @@ def test_the_operations_of_a_token() -> None:
 @pytest.mark.prove_all
 @pytest.mark.parametrize(
     ("command", "only"),
-    [("memory", "tiny full, kept"), ("speed", "our settings"), ("correctness", "memory")],
+    [
+        ("memory", "tiny full, kept"),
+        ("speed", "our settings"),
+        ("correctness", "memory"),
+        ("correctness", "whole"),
+    ],
 )
 def test_a_miniature_on_this_cpu(tmp_path: Path, command: str, only: str) -> None:
     """The same code trains miniatures to its end, and writes no ledger."""

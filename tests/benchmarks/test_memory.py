@@ -6,6 +6,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from benchmarks.published import read_case
+from benchmarks.rates import read_errors
+from ftc.compiler.plan.memory.activations import layer_bytes
+
 ROOT = Path(__file__).parents[2]
 ROWS = Path(__file__).parent / "rows.json"  # one published row of each family and model
 
@@ -43,6 +49,40 @@ def test_every_bound_holds_on_one_row_of_each_family() -> None:
     done = run(ROWS)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 not covered" in done.stdout
+
+
+@pytest.mark.prove
+def test_rows_that_no_formula_was_written_for_are_within_the_bounds() -> None:
+    """160 rows of Llama-3-8B, PowerLM-3B and Mixtral; one bound has a known miss."""
+    done = run(ROOT / "benchmarks" / "held_out.json")
+    verdict = done.stdout.splitlines()[-1]
+    assert verdict == (
+        "110 of 160 rows predicted, 0 not covered: plain: maximum 5.311% is above 3.0%"
+    ), "Mixtral in 4 bits after prepare_model_for_kbit_training; no bundle calls it"
+    assert "predicted to fit, but did not" not in done.stdout
+
+
+def test_only_mistral_and_mixtral_repeated_keys_for_flash_attention() -> None:
+    """Transformers 4.45: `repeat_kv` is in their FlashAttention classes, not in Llama's."""
+    rows = json.loads((ROOT / "benchmarks" / "held_out.json").read_text(encoding="utf-8"))
+    row = next(row for row in rows if row["model"].endswith("Llama-3-8B") and row["gpus"] == 1)
+    llama = read_case(row)
+    mistral = read_case({**row, "model": "mistralai/Mistral-7B-v0.1"})
+    assert not isinstance(llama, str)
+    assert not isinstance(mistral, str)
+    assert not llama.job.stack.repeated_keys
+    # both have 32 heads and 8 of keys, of 128 wide: 2 tensors x 24 heads x 128 x 2 bytes
+    assert layer_bytes(mistral.job) - layer_bytes(llama.job) == 2 * 24 * 128 * 2
+
+
+def test_rates_are_compared_by_family() -> None:
+    """The planned tokens per second of most held-out runs are within a quarter."""
+    path = ROOT / "benchmarks" / "held_out.json"
+    found = read_errors(json.loads(path.read_text(encoding="utf-8")))
+    errors = sorted(abs(error) for family in found.values() for error in family)
+    assert len(errors) == 110
+    assert errors[len(errors) // 2] < 0.1
+    assert errors[round(0.9 * len(errors))] < 0.25
 
 
 def test_a_measurement_that_is_five_percent_higher_breaks_a_bound(tmp_path: Path) -> None:

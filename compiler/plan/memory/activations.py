@@ -221,14 +221,12 @@ def _attention_bytes(job: Job) -> int:
         return _plain_attention_bytes(job)
     query, key = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
     kept = width * (2 * query + 2 * key) + _FP32 * shape.heads
-    if job.stack.attention_copies:
-        kept += width * (query + 2 * key)
     if job.stack.joint_projections and query == key:  # the value is a view of all three
         kept += width * (query + key)
-    if job.attention == "flash_attention_2":
-        return kept
-    # A padding mask rules out grouped queries in SDPA: keys and values are repeated per head.
     repeated = width * 2 * (query - key)
+    if job.attention == "flash_attention_2":
+        return kept + (repeated if job.stack.repeated_keys else 0)
+    # A padding mask rules out grouped queries in SDPA: keys and values are repeated per head.
     if job.attention == "eager":  # the matrix of scores
         return kept + repeated + shape.heads * job.length_tokens * score_bytes(job)
     return kept + repeated + width * query

@@ -4,6 +4,7 @@ A micro-batch costs arithmetic, memory traffic and kernel launches; a step adds 
 optimizer and offloaded states.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from ftc.compiler.knowledge.accelerators import find_accelerator
@@ -20,9 +21,9 @@ from ftc.compiler.plan.memory.states import paged_bytes, state_bytes, trained_by
 from ftc.compiler.plan.memory.weights import base_weights, targeted_weights
 from ftc.compiler.resolve.facts import HardwareFacts
 
-# Fitted together to plain SFTTrainer runs on one A100-80GB (fms-acceleration,
-# scripts/benchmarks/refs; 1.1B to 70B; full, LoRA, QLoRA, GPTQ): 14 rates, 12 % off in the mean
-# square, 31 % at most. `benchmarks/memory.md` says how.
+# Fitted together to 14 plain SFTTrainer runs on one A100-80GB (fms-acceleration,
+# scripts/benchmarks/refs; 1.1B to 70B; full, LoRA, QLoRA, GPTQ). `python -m benchmarks.rates` holds
+# them to these and other runs.
 _MATMUL_SHARE: Final = 0.83  # of the data sheet's dense rate, that very wide products reach
 _HALF_RATE_HIDDEN: Final = 1200  # the hidden size at which products reach half of that
 _TRAFFIC: Final = 3.6  # device memory read and written per pass, in bytes a layer keeps of a token
@@ -83,7 +84,7 @@ def micro_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
     bandwidth = (hardware.bandwidth_gb_s or 10 * _NOMINAL_TFLOPS) * 1e9
     computing = (operations(job) * tokens + seeing_operations(job)) / product_rate(job, hardware)
     weights = job.shape.linear_parameters + job.shape.expert_parameters
-    moving = _TRAFFIC * passes(job) * job.shape.layers * layer_bytes(job) * tokens
+    moving = _TRAFFIC * job.shape.layers * _moved_bytes(job) * tokens
     if job.storage != "plain":
         moving += _DEQUANTIZED_BYTES * passes(job) * weights
     if job.mixed:
@@ -133,10 +134,26 @@ def passes(job: Job) -> float:
     gradients of its weights: its backward pass costs one. Layers before the first trained weight
     have a forward pass only.
     """
-    backward = (2 if job.full else 1) + job.recomputed_share
+    return _count_passes(job, backward=2 if job.full else 1)
+
+
+def _count_passes(job: Job, *, backward: int) -> float:
+    """Return the passes where a backward pass costs so many forward passes."""
+    behind = backward + job.recomputed_share
     if not job.frozen_layers:
-        return 1 + backward
-    return 1 + backward * job.backward_layers / job.shape.layers
+        return 1 + behind
+    return 1 + behind * job.backward_layers / job.shape.layers
+
+
+def _moved_bytes(job: Job) -> float:
+    """Return the bytes per layer and token that are moved between the products, of all passes.
+
+    What is between them has no matrix. So it is the same with trained weights as with frozen ones:
+    the inputs that a trained matrix keeps are outputs of the layer all the same, and its gradient
+    is one more product. What autocast copies from fp32 is moved as well.
+    """
+    frozen = replace(job, full=False, targets=()) if job.full and not job.mixed else job
+    return _count_passes(job, backward=1) * layer_bytes(frozen)
 
 
 def operations(job: Job) -> float:
