@@ -142,7 +142,7 @@ def test_copies_on_two_processes(folder: Path, alone: dict[str, list[list[float]
     hold_equal(alone, together)
 
 
-@pytest.mark.prove
+@pytest.mark.prove_all
 def test_zero1_on_two_processes(folder: Path, alone: dict[str, list[list[float]]]) -> None:
     """Shared optimiser states change no loss."""
     together = curve(folder, 2, "zero1")
@@ -208,7 +208,7 @@ def needs_libaio() -> None:
     assert compiled.code == 0, compiled.said
 
 
-@pytest.mark.prove
+@pytest.mark.prove_all
 def test_rows_grouped_by_length_on_two_processes(folder: Path) -> None:
     """Rows that are grouped by length make the same steps on two processes as on one."""
     hold_equal(curve(folder, 1, "auto", rows="grouped"), curve(folder, 2, "ddp", rows="grouped"))

@@ -95,7 +95,7 @@ def test_what_was_made_of_an_earlier_training(finished: Path, sdist: Path) -> No
     assert read_json(finished / "run/done/merge.json")["trainings"] != before
 
 
-@pytest.mark.prove
+@pytest.mark.prove_all
 def test_another_weight_of_labels_trains_again(
     tmp_path: Path, model: Path, tickets: list[list[str]]
 ) -> None:

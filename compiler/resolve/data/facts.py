@@ -246,15 +246,20 @@ def _read(
         lengths=lengths[0],
         preferences=lengths[1],
         round_trip=lengths[2],
-        contents=replace(
-            lengths[3],
-            unseen_images=dict(sorted(unseen.rows.items())),
-            needed_columns=unread.find_needed(),
-            bad_rows=unread.find_bad(),
-        ),
+        contents=_add_unread(lengths[3], unseen, unread),
         twins=twins.result(),
         pictures=lengths[4][0],
         limited_lengths=lengths[4][1],
+    )
+
+
+def _add_unread(contents: Contents, unseen: UnseenImages, unread: UnreadColumns) -> Contents:
+    """Return the contents with what the columns without a role hold."""
+    return replace(
+        contents,
+        unseen_images=dict(sorted(unseen.rows.items())),
+        needed_columns=unread.find_needed(),
+        bad_rows=unread.find_bad(),
     )
 
 

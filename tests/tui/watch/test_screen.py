@@ -74,7 +74,7 @@ def state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "130x40"])
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_screen_is_as_committed(
     name: str, size: tuple[int, int], tmp_path: Path, update_golden: bool
