@@ -7,12 +7,20 @@ from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.plan.batch.sizes import least_rows
 from ftc.compiler.plan.objective.sampling import rewarded
+from ftc.spec.sections import Objective
 
 _MOSTLY = 0.8
 _CLEARLY_LONGER = 1.3
 _FEW_OF_A_KIND = 0.05
 _HEAVIEST = 4 / 3
 _SLACK = 0.01
+
+
+def compares_per_token(objective: Objective) -> bool:
+    """Tell whether the loss compares mean log-probabilities of tokens, not their sums."""
+    return objective.type == "simpo" or (
+        objective.type == "dpo" and objective.loss == "sigmoid_norm"
+    )
 
 
 @rule("FTC270", "chosen-told-by-length", "warning", reads=("data",))
@@ -27,8 +35,8 @@ def chosen_told_by_length(case: Case) -> Iterator[Problem]:
     Use instead: {"objective": {"type": "dpo", "loss": "sigmoid_norm"},
      "data": "best-of-n-by-a-reward-that-likes-long-answers.jsonl"}
     """
-    found = case.data.preferences
-    if found is None:
+    found, objective = case.data.preferences, case.spec.objective
+    if found is None or compares_per_token(objective):
         return
     chosen, rejected = max(1, found.chosen_p50), max(1, found.rejected_p50)
     longer = found.longer_share >= _MOSTLY and chosen >= _CLEARLY_LONGER * rejected
@@ -38,6 +46,7 @@ def chosen_told_by_length(case: Case) -> Iterator[Problem]:
         yield problem(
             "/data/source",
             message="" if longer else "shorter",
+            help="" if objective.type == "dpo" else "pairs",
             share=share,
             chosen=chosen,
             rejected=rejected,
@@ -141,7 +150,7 @@ def _sound_betas(case: Case) -> tuple[float, float]:
     objective = case.spec.objective
     if rewarded(case.spec):
         return 1e-4, 0.5
-    if objective.type == "simpo" or (objective.type == "dpo" and objective.loss == "sigmoid_norm"):
+    if compares_per_token(objective):
         return 0.5, 20.0
     return 0.01, 1.0
 

@@ -116,7 +116,9 @@ def untrainable_parts(case: Case) -> Iterator[Problem]:
     if "language_model" not in parts:
         yield problem("/method/parts", message="language", parts=parts)
     elif len(parts) > 1 and (case.model.vision is None or case.data.pictures is None):
-        yield problem("/method/parts", fix=(put("/method/parts", ["language_model"]),), parts=parts)
+        others = [part for part in parts if part != "language_model"]
+        fix = put("/method/parts", ["language_model"])
+        yield problem("/method/parts", fix=(fix,), parts=others)
 
 
 @rule("FTC185", "packed-images", "error", reads=("data",), fix_safety="unsafe")

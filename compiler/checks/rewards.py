@@ -280,14 +280,14 @@ def answers_of_divided_weights(case: Case) -> Iterator[Problem]:
     Use instead: {"objective": "grpo", "distribution": {"strategy": "zero2"}}
     """
     sharding = case.plan.decisions.sharding.value
+    said = case.spec.distribution.strategy in ("zero3", "fsdp")
+    if not said and case.plan.memory.fits is False:
+        return  # divided because nothing fits, which FTC420 reports
     if samples(case.spec) and sharding in ("zero3", "fsdp"):
-        name = "FSDP" if sharding == "fsdp" else "ZeRO-3"
         yield problem(
             "/distribution/strategy",
-            fix=(put("/distribution/strategy", "zero2"),)
-            if case.spec.distribution.strategy in ("zero3", "fsdp")
-            else (),
-            name=name,
+            fix=(put("/distribution/strategy", "zero2"),) if said else (),
+            name="FSDP" if sharding == "fsdp" else "ZeRO-3",
         )
 
 

@@ -22,7 +22,7 @@ CASES: tuple[tuple[Mapping[str, Any], tuple[str, ...]], ...] = (
      ("a micro-batch that fits", "max_length ")),
     ({"model": LLAMA, "method": "lora", "hardware": "RTX 4080"}, ("QLoRA instead of a base",)),
     ({"model": LLAMA, "method": "full", "hardware": "RTX 4090"},
-     ("optimizer states in the host's memory", "LoRA instead of a full fine-tune",
+     ("optimizer states in the host's memory (", "LoRA instead of a full fine-tune",
       "QLoRA instead of a full fine-tune")),
     ({"model": LLAMA, "method": "full", "hardware": "A100-80GB"}, ("2 GPUs with ZeRO-",)),
     ({"model": LLAMA, "method": "full", "hardware": "RTX 3060"},

@@ -151,8 +151,14 @@ def _alternative(made: tuple[Change, ...], tried: Plan, plan: Plan) -> Alternati
 
 
 def _say(made: tuple[Change, ...], tried: Plan) -> Message:
-    """Return the words for all changes, with the sharding that more GPUs make use of."""
+    """Return the words for all changes, with the sharding that more GPUs make use of.
+
+    Where nobody said how much memory the host has, they name what offloading needs of it.
+    """
     words = Message("offer.together", {"changes": [change.words for change in made]})
+    offloads = any(step["path"] == "/distribution/offload" for c in made for step in c.fix)
+    if offloads and made[-1].facts.hardware.host_ram_bytes is None:
+        words = Message("offer.with_host", {"change": words, "host": tried.host_ram_bytes})
     name = _NAMES.get(tried.decisions.sharding.value)
     if name is None or all(change.kind != "hardware" for change in made):
         return words

@@ -179,8 +179,7 @@ def _look(
     found = find_data_files(spec, source, folder=folder)
     if isinstance(found, Finding):
         return Unknown(finding=found)
-    known = model if isinstance(model, ModelFacts) else None
-    seeing = find_seeing(spec, known, folder=found.paths[0].parent)
+    seeing = find_seeing(spec, model, folder=found.paths[0].parent)
     count = partial(_measure, spec, folder=folder, tokenizer=tokenizer, seeing=seeing)
     try:
         return _read(spec, source, found, prompts=prompts, measure=count, seeing=seeing)
@@ -235,7 +234,7 @@ def _read(
     if not scan.examples and scan.duplicates:  # of an earlier source's rows
         lengths = _NO_LENGTHS, None, None, Contents(review=scan.review()), (None, ())
     if lengths is None:
-        return Unknown(finding=data_faults.unusable(source, scan))
+        return Unknown(finding=data_faults.unusable(source, scan, spec.objective.type))
     return _Report(
         source=source,
         found=found,

@@ -51,6 +51,15 @@ def unassigned(
     help_, meant = "all", None
     fix: tuple[Mapping[str, object], ...] = ()
     unnamed = source.columns == Columns()
+    if OBJECTIVES[objective].samples and (prompt := find_prompt(source, columns)) is not None:
+        return explanations.NO_ROLES.finding(
+            message="answers",
+            help="rewards" if OBJECTIVES[objective].rewards else "answers",
+            pointer=source.at("source"),
+            name=source.source,
+            objective=objective,
+            prompt=prompt,
+        )
     if why.form is None and unnamed:
         meant = find_objective(columns)
     if meant is not None:
@@ -103,6 +112,13 @@ def find_objective(columns: Sequence[str]) -> ObjectiveType | None:
     if isinstance(found, Unassigned):
         return None
     return next(name for name, about in OBJECTIVES.items() if found.form in about.forms)
+
+
+def find_prompt(source: WholeSource, columns: Sequence[str]) -> str | None:
+    """Return the column of prompts where only the one of their answers is missing."""
+    answer = source.columns.completion or "completion"
+    whole = assign_roles((*columns, answer), named=source.columns, form="prompt_completion")
+    return None if isinstance(whole, Unassigned) else whole.prompt
 
 
 def _find_near(missing: Mapping[str, str], free: Sequence[str]) -> dict[str, str]:
@@ -184,8 +200,11 @@ def empty(source: WholeSource, kind: FileFormat, rows: int) -> Finding:
     )
 
 
-def unusable(source: WholeSource, scan: Scan) -> Finding:
-    """Say what is wrong with the rows, the commonest reasons first."""
+def unusable(source: WholeSource, scan: Scan, objective: ObjectiveType) -> Finding:
+    """Say what is wrong with the rows, the commonest reasons first.
+
+    An objective without images has no place for those that messages refer to.
+    """
     if not scan.rows:
         return explanations.NO_ROWS.finding(
             message="none", help="none", pointer=source.at("source"), name=source.source
@@ -195,14 +214,21 @@ def unusable(source: WholeSource, scan: Scan) -> Finding:
     reasons = tuple(
         Message("fault.refused_because", {"count": rows, "reason": scan.refusal})
         if fault == "refused" and scan.refusal
+        else Message("fault.image_objective", {"count": rows, "objective": objective})
+        if fault == "image_count" and objective != "sft"
         else Message(f"fault.{fault}", {"count": rows})
         for fault, rows in often
     )
     first = often[0][0] if often else ""
     strange = sorted(scan.strange_roles, key=lambda name: (-scan.strange_roles[name], name))
-    roles = "roles" if first == "unknown_role" and strange else ""
+    helps = {"refused": "refused", "image_url": "urls"}
+    helps |= dict.fromkeys(("image_missing", "image_outside"), "paths")
+    if strange:
+        helps["unknown_role"] = "roles"
+    if objective != "sft":
+        helps["image_count"] = "images"
     return explanations.NO_ROWS.finding(
-        help="refused" if first == "refused" else roles,
+        help=helps.get(first, ""),
         pointer=source.at("source"),
         name=source.source,
         rows=scan.rows,

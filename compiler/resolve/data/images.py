@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from ftc.compiler.resolve.facts import DataFacts, Lengths, ModelFacts
+from ftc.compiler.resolve.facts import DataFacts, Lengths, ModelFacts, Unknown
 from ftc.compiler.resolve.image_facts import ImageSizes, Pictures
 from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
 from ftc.compiler.resolve.rows.example import Example
@@ -62,8 +62,13 @@ class Seeing:
         )
 
 
-def find_seeing(spec: Spec, model: ModelFacts | None, *, folder: Path) -> Seeing | None:
-    """Return what reads the images of rows in `folder`; None for a model without a tower."""
+def find_seeing(spec: Spec, model: ModelFacts | Unknown | None, *, folder: Path) -> Seeing | None:
+    """Return what reads the images of rows in `folder`; None for a model without a tower.
+
+    A model that could not be found may have one, so images are no fault of the rows.
+    """
+    if isinstance(model, Unknown):
+        return Seeing(folder=folder, allow_download=spec.data.allow_download, rule=None)
     if model is None or model.vision is None:
         return None
     settings, most = model.vision.rule, spec.data.images.max_pixels

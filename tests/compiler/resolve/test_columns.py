@@ -121,3 +121,20 @@ def test_a_needed_column_that_is_there_twice(make_spec: Any, tmp_path: Path) -> 
     assert "`completion`" in finding.message
     path.write_text("prompt,completion,id,id\n" + "a,b,c,d\n" * 3)
     assert known(make_spec(), tmp_path).completion == "completion"
+
+
+@pytest.mark.parametrize(
+    ("objective", "use"), [("distill", "only to evaluate"), ("grpo", "rewards")]
+)
+@pytest.mark.parametrize("columns", [{}, {"prompt": "prompt"}])
+def test_prompts_without_answers_are_told(
+    make_spec: Any, tmp_path: Path, objective: str, use: str, columns: dict[str, str]
+) -> None:
+    """Naming the column of prompts again would not help: the answers are missing."""
+    (tmp_path / "asked.jsonl").write_text('{"prompt": "a b c"}\n{"prompt": "d e f"}\n')
+    data = {"source": "asked.jsonl", "columns": columns} if columns else "asked.jsonl"
+    finding = unknown(make_spec(data=data, objective={"type": objective}), tmp_path)
+    assert (finding.code, finding.fix) == ("FTC206", ())
+    assert "has prompts (`prompt`) without answers" in finding.message
+    assert "add a column `completion`" in finding.help
+    assert use in finding.help

@@ -16,7 +16,7 @@ from PIL import Image
 from ftc.compiler.resolve.facts import DataFacts, Facts, ModelFacts, Unknown
 from ftc.compiler.resolve.resolver import Resolver
 from ftc.runtime.image_tokens import Grid, count_image_tokens, make_rule
-from ftc.spec.sections import Spec
+from ftc.spec.sections import Objective, Spec
 from ftc.spec.validate import to_spec
 from tests.compiler.seeing import TEMPLATE, make_tokenizer, write_model, write_pictures, write_rows
 
@@ -172,6 +172,33 @@ def test_only_bad_images(folder: Path) -> None:
     found = resolve(folder).data
     assert isinstance(found, Unknown)
     assert "name an image that is not there" in found.finding.message
+    assert "write their paths from there" in found.finding.help
+    write_rows(
+        folder / "rows.jsonl", [{"image": "https://a.org/x.png", "question": "a", "answer": "b"}]
+    )
+    found = resolve(folder).data
+    assert isinstance(found, Unknown)
+    assert "`data.allow_download`" in found.finding.help
+
+
+def test_an_unknown_model_may_read_images(folder: Path) -> None:
+    """The model is what is wrong: nothing is said about rows with images."""
+    shutil.rmtree(folder / "model")
+    facts = resolve(folder)
+    assert isinstance(facts.model, Unknown)
+    assert isinstance(facts.data, DataFacts)
+
+
+def test_an_objective_without_images_is_named(folder: Path) -> None:
+    """A message has a place for an image of a column that this objective does not read."""
+    asked = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "What?"}]}]
+    row = {"images": ["0.png"], "prompt": asked, "chosen": "a box", "rejected": "a cat"}
+    (folder / "pairs.jsonl").write_text(json.dumps(row))
+    spec = replace(spec_of(source="pairs.jsonl"), objective=Objective(type="dpo"))
+    found = Resolver().resolve(spec, folder=folder).data
+    assert isinstance(found, Unknown)
+    assert "1 hold images, which `dpo` does not read" in found.finding.message
+    assert "use `sft`" in found.finding.help
 
 
 def test_the_template_must_write_a_placeholder_for_each_image(folder: Path) -> None:
