@@ -34,6 +34,7 @@ from ftc.tui.request_handlers import handle, save_at
 from ftc.tui.spoken import find_spoken
 from ftc.tui.topic_answers import answer_question
 from ftc.tui.topics import find_topic
+from ftc.tui.understanding.followup import last_number, read_followup
 from ftc.tui.understanding.hinted import find_wished
 from ftc.tui.understanding.model_wishes import meets
 from ftc.tui.understanding.quantities import takes_by_order
@@ -65,7 +66,7 @@ class Session(Conversation):
     If it `follows` the user, it answers in the language of the first message, and later in that of
     two messages in a row. `spoken` is that of the last message whose words show it. `sent` are the
     user's messages of the conversation that was saved in this folder. `finder` looks for a language
-    model on this machine to offer.
+    model on this machine to offer. `last_number` points to what "make it 128" is about.
     """
 
     understanders: tuple[Understander, ...] = (WORDS_ALONE,)
@@ -77,6 +78,7 @@ class Session(Conversation):
     spoken: Language | None = None
     finder: Finder | None = None
     sent: tuple[str, ...] = ()
+    last_number: str = ""
 
     def start(self) -> tuple[Line, ...]:
         """Greet, tell what was found, and ask the first question, or offer to continue a draft."""
@@ -108,6 +110,7 @@ class Session(Conversation):
         switched = [*self._follow(text)] if self.follows else []
         offered = offer_server(self, self.finder)
         lines = [*switched, *offered, *self._answer(text.strip())]
+        self.last_number = last_number(self.reading.changes or self.taken, self.last_number)
         if self.draft != before and self.reading.changes:
             lines = list(self._with_card(text, before, lines))
         return self._say(lines)
@@ -195,6 +198,10 @@ class Session(Conversation):
         if (option := self._offered(text)) is not None:
             self.taken = option.changes
             return take_option(self, option)
+        now = self.draft.get(self.last_number) if self.last_number else None
+        if (again := read_followup(text, self.last_number, now)) is not None:
+            self.reading = Reading(changes=(again,))
+            return self._take(self.reading, text, sure=True, by="")
         pointer = self._asked_field()
         for understander in self.understanders:
             if understander.sure:

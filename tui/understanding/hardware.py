@@ -72,7 +72,9 @@ _WHICH: Final = re.compile(
 _MOST_OFFERS: Final = 4
 _ROUNDING: Final = 4
 _RECENT: Final = (7, 5)
-_LAPTOP: Final = re.compile(r"\b(?:laptops?|notebook|portatil(?:es)?|mobile)\b")
+#: A notebook of a service is none of the user's computers.
+_SERVICE: Final = r"(?<!kaggle )(?<!colab )(?<!jupyter )(?<!sagemaker )(?<!azure )"
+_LAPTOP: Final = re.compile(rf"\b(?:laptops?|{_SERVICE}notebook|portatil(?:es)?|mobile)\b")
 _CARD: Final = (
     r"(?:gpus?|(?:graphics )?cards?|(?:of |de )?vram|targetes?|tarjetas?|graficas?|grafiques|one)"
 )

@@ -73,9 +73,16 @@ _STOPPING: Final = "/training/early_stopping"
 _EARLY: Final = re.compile(r"\b(?:early[ -]stopping|parada anticipada|aturada anticipada)\b")
 _STOPS: Final = re.compile(
     r"\b(?:stop|pari|para|pare|atura|aturi|detente?)\b[^.;\n]{0,30}?\b(?:if|when|si|quan|cuando)\b"
-    r"[^.;\n]{0,40}?\b(?:improv\w+|better|millor\w*|mejor\w*)"
+    r"[^.;\n]{0,40}?\b(?:improv\w+|better|wors\w+|overfit\w*|millor\w*|empitjor\w*|mejor\w*"
+    r"|empeor\w*)"
     rf"(?:[^.;\n]{{0,12}}?\b(?P<times>{NUMBER})(?: (?:times|eval\w*|avalua\w*|cops|veces))"
     r"(?: in a row| seguid[eao]s)?)?"
+)
+#: The condition first: "if it gets worse, stop".
+_WORSE_STOPS: Final = re.compile(
+    r"\b(?:if|when|si|quan|cuando)\b[^.;\n]{0,30}?\b(?:wors\w+|overfits|empitjor\w*|empeor\w*"
+    r"|(?:stops|deixa de|deja de|no) (?:improv|millor|mejor)\w*)[^.;\n]{0,12}?"
+    r"\b(?:stop|pari?|para|pare|atura|aturi|aturat|detente?)\b(?:'t)?(?: (?:early|abans|antes))?"
 )
 _HALF_A: Final = r"half an?|mig|medio"
 #: "per half hour" is folded to "per 0.5 hour".
@@ -298,6 +305,8 @@ def read_prices(message: Message) -> Iterator[Change]:
 
 def _read_stopping(message: Message) -> Iterator[Change]:
     """Yield early stopping as it is described: "stop if it does not improve 4 times"."""
+    for match in message.take(_WORSE_STOPS):
+        yield Change(pointer=_STOPPING, value=_PATIENCE, words=message.words(*match.span()))
     for match in message.take(_STOPS):
         patience = read_number(match["times"]) if match["times"] else _PATIENCE
         words = message.words(*match.span())

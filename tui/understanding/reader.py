@@ -15,7 +15,7 @@ from ftc.tui.understanding.hardware import read_hardware
 from ftc.tui.understanding.hinted import find_hinted
 from ftc.tui.understanding.instances import read_instances
 from ftc.tui.understanding.layers import read_layers
-from ftc.tui.understanding.lexicon import WORDS, any_of
+from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.licence import find_unlicensed
 from ftc.tui.understanding.limits import read_limit
 from ftc.tui.understanding.message import Message, find_places, find_words
@@ -70,6 +70,10 @@ _MOST_LINES: Final = 20
 _LOGGED: Final = re.compile(
     r"^[^\n]*\b(?:step|epoch|iter(?:ation)?)\b[^\n]*\bloss\b\s*[:=]?\s*\d[^\n]*$", re.MULTILINE
 )
+#: A number that another one replaces: "1e-4 not 2e-4".
+_NOT_NUMBER: Final = re.compile(
+    rf"(?<=\d)(?:,? (?:and |y |i )?(?:not|no)) (?:{NUMBER})(?=\s*(?:$|[.,;!]))"
+)
 _LORA: Final = re.compile(r"(?i)lora\b")
 _DPO: Final = re.compile(r"(?i)dpo\b")
 _UNSURE: Final = "unsure"
@@ -105,6 +109,7 @@ def read(
     texts = list(read_texts(message))
     message.cross_out(_LONGEST, len(text))
     list(message.take(_LOGGED) if "\n" in text else ())  # crosses them out
+    list(message.take(_NOT_NUMBER))  # "1e-4, not 2e-4"
     about = take_question(message)
     said = settle_text([*texts, *_read_fields(message, draft, planned, names)])
     said += _implied(said, draft)

@@ -46,6 +46,7 @@ _OF_THAT: Final = re.compile(
     rf"{_LINKS}{_FACTOR}\s+(?:d'|de )?(?:that|this|it|aixo|allo|aquest|eso|ese|este)\b"
 )
 _ANY: Final = re.compile(rf"\b(?:{_FACTOR})(?!\w)")
+_ONLY: Final = re.compile(_FACTOR)
 _SMALLEST_COUNT: Final = 1
 
 
@@ -113,10 +114,21 @@ def _present(pointer: str, draft: Mapping[str, Any], planned: Mapping[str, Any])
 def _scaled(pointer: str, now: Any, factor: float, words: str) -> Change | Choice:
     if isinstance(now, bool) or not isinstance(now, int | float):
         return Choice(pointer=pointer, values=(), words=words)
+    return Change(pointer=pointer, value=scale(now, factor), words=words)
+
+
+def scale(now: float, factor: float) -> int | float:
+    """Return a value times a factor, in six digits; that of a count is a count."""
     value = now * factor
     if isinstance(now, int):
         value = max(_SMALLEST_COUNT, round(value))
-    return Change(pointer=pointer, value=as_written(float(f"{value:.6g}")), words=words)
+    return as_written(float(f"{value:.6g}"))
+
+
+def read_factor(folded: str) -> float | None:
+    """Return the factor that folded words state and nothing else, such as "half" or "3 times"."""
+    match = _ONLY.fullmatch(folded)
+    return None if match is None or match["same"] else _factor(match)
 
 
 def _numeric_mentions(message: Message) -> Sequence[Mention]:

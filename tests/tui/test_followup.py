@@ -1,0 +1,65 @@
+"""Messages about the number that was set last, and messages that are about something else."""
+
+from pathlib import Path
+
+import pytest
+
+from ftc.tui.draft import read_draft
+from ftc.tui.session import Session
+from ftc.tui.situation import Observer
+
+SPEC = {
+    "name": "triage",
+    "model": "Qwen/Qwen2.5-7B-Instruct",
+    "data": "tickets.csv",
+    "hardware": "1x RTX-4090",
+    "method": "lora",
+    "export": [],
+}
+
+
+@pytest.fixture
+def session(folder: Path) -> Session:
+    """Return a session about a whole spec, in which the rank was set last."""
+    begun = Session(observer=Observer(folder=folder), draft=read_draft(SPEC))
+    begun.start()
+    begun.reply("rank 64")
+    return begun
+
+
+@pytest.mark.parametrize(
+    ("text", "rank"),
+    [
+        ("make it 128", 128),
+        ("hmm, bump it up to 128 please", 128),
+        ("no wait, half of that", 32),
+        ("actually twice that", 128),
+        ("súbelo a 128", 128),
+        ("no, mejor la mitad", 32),
+        ("ponle 48 mejor", 48),
+        ("puja'l a 128", 128),
+        ("no, millor la meitat", 32),
+        ("deixa-ho en 16", 16),
+    ],
+)
+def test_a_pronoun_stands_for_the_last_number(session: Session, text: str, rank: int) -> None:
+    """A question or an undo in between does not change what it stands for."""
+    session.reply("why?")
+    session.reply(text)
+    assert session.draft.get("/method/rank") == rank
+
+
+@pytest.mark.parametrize(
+    "text", ["make it 3 epochs", "make it faster", "half of my friends use 4 bit", "128 what?"]
+)
+def test_other_messages_leave_it(session: Session, text: str) -> None:
+    """More words than a verb, a pronoun and a number are about something else."""
+    session.reply(text)
+    assert session.draft.get("/method/rank") == 64
+
+
+def test_after_two_numbers_it_is_neither(session: Session) -> None:
+    """A message that set two leaves nothing to refer to."""
+    session.reply("rank 32 and 3 epochs")
+    session.reply("make it 5")
+    assert (session.draft.get("/method/rank"), session.draft.get("/training/epochs")) == (32, 3)
