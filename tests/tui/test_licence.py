@@ -36,6 +36,7 @@ def test_what_is_no_request_sets_nothing(text: str) -> None:
         ("a la feina tenim una màquina amb dues 3090", "/hardware/gpu", "RTX-3090"),
         ("ponle un rango de 64 al adaptador", "/method/rank", 64),
         ("quisiera entrenarlo durante 5 épocas", "/training/epochs", 5),
+        ("gradient clipping a 0,3", "/training/max_grad_norm", 0.3),
         ("lr 1e-4 not 2e-4", "/training/learning_rate", 1e-4),
         ("dale tres vueltas enteras, pero si ves que empeora para", "/training/early_stopping", 3),
         ("vull que es guardi cada 50 passos", "/training/evaluation/every_steps", 50),

@@ -19,7 +19,7 @@ from ftc.tui.understanding.reading import Change
 from ftc.tui.understanding.spoken import read_spoken
 
 _LINK: Final = r"(?:\s*(?:=|:|->)\s*|\s+(?:to |of |at |is |a |de |en )?)"
-_VALUE: Final = r"(?P<value>[\w.+-]+%?)(?![\w/])"
+_VALUE: Final = r"(?P<value>0,\d+|[\w.+-]+%?)(?![\w/])"
 _ON: Final = frozenset({"true", "on", "yes", "si", "activat", "activado"})
 _OFF: Final = frozenset({"false", "off", "no", "none", "desactivat", "desactivado"})
 
