@@ -1,9 +1,10 @@
 """Licence: whether the words around a value make it a request.
 
 People also report ("my friend uses QLoRA", "it crashed at epoch 2"), quote, hope and complain, in
-more ways than a list has. A value is therefore set only if every other word of its clause belongs
-to a request: grammar, a verb of wanting or setting, a thing of the trade, or, for hardware, words
-of owning. A value beside any other word is asked about.
+more ways than a list has. A value is therefore set only if its clause begins with a verb that asks
+("classify my emails on a 4090"), or if every other word of it belongs to a request: grammar, a verb
+of wanting or setting, a thing of the trade, or, for hardware, words of owning. A value beside any
+other word is asked about.
 """
 
 import json
@@ -35,6 +36,7 @@ _ELIDED: Final = re.compile(
     r"^(?:d|l|s|m|n|t)'|(?:-(?:ho|hi|ne|la|lo|les|los|me|li)|'(?:l|n|ls|m))$"
 )
 _ENDING: Final = re.compile(r"(?<=[a-z]{3})(?:l[aeo]s?|me|s|es)$")
+_QUOTE: Final = re.compile(r"[\"\u201c\u201d\u00ab\u00bb]|(?<!\w)'")
 #: Fields that descriptions of rows and goals set, in any words, and those of quoted texts.
 _DESCRIBED: Final = (
     *("/data/source", "/data/sources", "/data/columns", "/data/form", "/data/system"),
@@ -73,8 +75,28 @@ def _has_foreign(bare: str, change: Change, text: str) -> bool:
     words = _WORD.findall(bare[first:stop])
     if not words and (joined := _AND.search(bare[:first])):  # "and zero2" ends another clause
         words = _WORD.findall(bare[_begin(bare, joined.start()) : first])
-    known = _read_known(is_hardware=change.pointer.startswith("/hardware/"))
+    if _begins_as_request(bare[first:start]):
+        return False
+    owning = ("machine",) if change.pointer.startswith("/hardware/") else ()
+    known = _read_words(("grammar", "request", "thing", *owning))
     return any(known.isdisjoint(_bare_forms(word)) for word in words)
+
+
+def _begins_as_request(before: str) -> bool:
+    """Return whether the first word beside grammar is a verb that asks: "classify my emails".
+
+    A verb after an article is a noun ("the run died"), and a quoted one is somebody else's.
+    """
+    if _QUOTE.search(before):
+        return False
+    grammar, leading = _read_words(("grammar",)), _read_words(("lead",))
+    determiners, last = _read_words(("determiner",)), ""
+    for word in _WORD.findall(before):
+        forms = _bare_forms(word)
+        if grammar.isdisjoint(forms):
+            return last not in determiners and not leading.isdisjoint(forms)
+        last = word
+    return False
 
 
 def _begin(bare: str, place: int) -> int:
@@ -94,13 +116,10 @@ def _without(folded: str, spans: Iterable[Span]) -> str:
 
 
 @cache
-def _read_known(*, is_hardware: bool) -> frozenset[str]:
-    """Return the words of requests, in all languages, since people mix them."""
+def _read_words(kinds: tuple[str, ...]) -> frozenset[str]:
+    """Return words of some kinds in all languages, since people mix them; grammar has numbers."""
     text = (files("ftc.tui.understanding") / "licence.json").read_text(encoding="utf-8")
     lists: Mapping[str, Mapping[str, str]] = json.loads(text)
-    kinds = ("grammar", "request", "thing", *(("machine",) if is_hardware else ()))
+    said = {fold(w) for kind in kinds for words in lists[kind].values() for w in words.split()}
     numbers = {fold(part) for name in NUMBER_WORDS for part in name.split()}
-    said = {
-        fold(word) for kind in kinds for words in lists[kind].values() for word in words.split()
-    }
-    return frozenset(numbers | said)
+    return frozenset(said | numbers if "grammar" in kinds else said)
