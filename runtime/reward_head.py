@@ -5,7 +5,7 @@ from typing import Any
 from transformers import set_seed
 
 
-def head_settings(tokenizer: Any, seed: int = 0) -> dict[str, Any]:
+def reward_settings(tokenizer: Any, seed: int = 0) -> dict[str, Any]:
     """Return the entries of config.json that describe the head.
 
     Also seeds every random generator, so that the head starts from the same random weights on every

@@ -23,6 +23,7 @@ def moved(whole_run: WholeRun, tmp_path: Path) -> Path:
 #: What each start writes anew: the lock's file, and what report.py says.
 OF_EVERY_START = {
     ".lock",
+    "stages.log",
     "report.html",
     "report.md",
     "curve.png",

@@ -1,12 +1,11 @@
-"""Export the trained model: merge it, convert it to GGUF, quantize it, and verify each file.
+"""Export the trained model: merge it, quantize it, and verify each result.
 
-    python export.py                            # everything that is not done
-    python export.py --merge                    # only the merge, which evaluate.py reads
-    python export.py --llama-cpp ~/llama.cpp    # the converter of a checkout of your own
+    python export.py            # everything that is not done
+    python export.py --merge    # only the merge, which evaluate.py reads
 
-Reads run/train/model, the base model and run/data. Writes run/merged for transformers, and GGUF
-files with their reports to run/quantize. A GGUF file that is not faithful to the trained model is
-renamed, and the script exits with an error.
+Reads run/train/model, the base model and run/data. Writes run/merged for transformers, and what the
+spec exports: GGUF files with their reports to run/quantize, and folders for vLLM and SGLang to
+run/vllm. What is not faithful to the trained model is renamed, and the script exits with an error.
 """
 
 import argparse
@@ -89,11 +88,12 @@ if args.merge:
 # -----------------------------------------------------------------------------
 # How the results are judged
 
-tools = converter.Converter(sha256=SDIST_SHA256, checkout=args.llama_cpp)
-inputs = [converter.find_version(), *tools.list_sources(run)]
-rows = JudgedRows(
-    path=JUDGED_ROWS,
-)
+BOUNDS = {
+    "max_divergence": MAX_DIVERGENCE,
+    "min_agreement": MIN_AGREEMENT,
+    "max_perplexity_ratio": MAX_PERPLEXITY_RATIO,
+    "max_metric_drop": MAX_METRIC_DROP,
+}
 judging = reference.Job(
     rows=JUDGED_ROWS.stem,
     tokens=VERIFY_TOKENS,
@@ -101,6 +101,11 @@ judging = reference.Job(
     attention=ATTENTION,
     on_gpu=False,
     answered={"module": gguf_answers.__name__, "scorer": metric.__name__, "metric": METRIC},
+)
+tools = converter.Converter(sha256=SDIST_SHA256, checkout=args.llama_cpp)
+inputs = [converter.find_version(), *tools.list_sources(run)]
+rows = JudgedRows(
+    path=JUDGED_ROWS,
 )
 
 # -----------------------------------------------------------------------------
@@ -118,12 +123,7 @@ if not run.is_done(identity):
         name=NAME,
         types=TYPES,
         predicted_bytes=PREDICTED_BYTES,
-        bounds={
-            "max_divergence": MAX_DIVERGENCE,
-            "min_agreement": MIN_AGREEMENT,
-            "max_perplexity_ratio": MAX_PERPLEXITY_RATIO,
-            "max_metric_drop": MAX_METRIC_DROP,
-        },
+        bounds=BOUNDS,
         converter=tools,
         judged=rows,
         fidelity=judging,

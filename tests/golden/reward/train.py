@@ -18,7 +18,7 @@ from trl import RewardConfig, RewardTrainer
 
 from runtime.adapters import find_fault, train_in_fp32
 from runtime.best import BestCheckpoint
-from runtime.reward_head import head_settings
+from runtime.reward_head import reward_settings
 from runtime.run import Run
 from runtime.steps import order_rows
 from runtime.tracking import open_tracker
@@ -133,7 +133,7 @@ train_rows = Dataset.from_file("run/data/train.arrow")  # read from the disk, st
 validation_rows = Dataset.from_file("run/data/validation.arrow")
 options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 tokenizer = AutoTokenizer.from_pretrained(source, **options)
-settings = head_settings(tokenizer, SEED) | options
+settings = reward_settings(tokenizer, SEED) | options
 model = AutoModelForSequenceClassification.from_pretrained(
     source,
     dtype=LOAD_DTYPE,
