@@ -1,7 +1,8 @@
 """Annotated utterances, half of them written by somebody who had not seen the reader.
 
-Each has the changes that are right (`accept`), those that may come too (`may`) and the fields that
-a question may be about (`ask`); `before` holds earlier messages.
+Those of the half "told" ask for nothing: they report, suppose, quote, compare or complain, and set
+nothing. Each entry has the changes that are right (`accept`), those that may come too (`may`) and
+the fields that a question may be about (`ask`); `before` holds earlier messages.
 """
 
 import json
@@ -39,7 +40,7 @@ MISSING: Final[Mapping[str, tuple[str, ...]]] = {
     "base without name": ("name",),
     "base without name and model": ("name", "model"),
 }
-LEAST_RIGHT: Final = 0.86
+LEAST_RIGHT: Final = 0.84
 
 pytestmark = pytest.mark.prove
 
@@ -53,7 +54,11 @@ def observer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Observer:
 
 
 def judge(entry: Mapping[str, Any], before: Draft, record: Mapping[str, Any]) -> str:
-    """Return "right", "asked", "wrong" or "missed"."""
+    """Return "right", "asked", "wrong" or "missed".
+
+    Wrong is a change of another field, and another value than the accepted ones of a field about
+    which nothing is asked.
+    """
     got = {each["pointer"]: each["new"] for each in record["applied"]}
     may = set(entry.get("may", ()))
 
@@ -64,11 +69,12 @@ def judge(entry: Mapping[str, Any], before: Draft, record: Mapping[str, Any]) ->
     accept = entry.get("accept", [{}])
     if any(map(fits, accept)):
         return "right"
+    asked = {each["pointer"] for each in record["asked"]}
     if not got:
-        asked = {each["pointer"] for each in record["asked"]}
         return "asked" if asked & set(entry.get("ask", ())) else "missed"
-    known = may | {at for accepted in accept for at in accepted}
-    return "missed" if got.keys() <= known else "wrong"
+    known = {at: [value for each in accept for value in each.get(at, ())] for at in got}
+    wrong = (at for at, value in got.items() if value not in known[at] and at not in may | asked)
+    return "wrong" if any(wrong) else "missed"
 
 
 def silent_words(text: str, record: Mapping[str, Any]) -> list[str]:
@@ -85,7 +91,7 @@ def silent_words(text: str, record: Mapping[str, Any]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("half", ["known", "held out"])
+@pytest.mark.parametrize("half", ["known", "held out", "told"])
 def test_most_utterances_are_understood(observer: Observer, half: str) -> None:
     """Most are right; none changes another field, asks twice or drops a word silently."""
     scores: Counter[str] = Counter()

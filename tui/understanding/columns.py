@@ -77,6 +77,9 @@ _MOST_COLUMNS: Final = 60
 _TEXT: Final = "/data/columns/text"
 _ANSWER: Final = "/data/columns/completion"
 _PROMPT: Final = "/data/columns/prompt"
+_LABEL: Final = "/data/columns/label"
+_OBJECTIVE: Final = "/objective/type"
+_LABELS: Final = "classification"
 
 
 def read_columns(message: Message) -> Iterator[Change]:
@@ -89,7 +92,15 @@ def read_columns(message: Message) -> Iterator[Change]:
 
 
 def settle_text(said: Sequence[Change | Choice]) -> list[Change | Choice]:
-    """Return what was said, with the text as the prompt where an answer is named beside it."""
+    """Return what was said, with the text as the prompt where an answer is named beside it.
+
+    For a classifier, the column of the answer is that of the label.
+    """
+    objectives = (
+        each.value for each in said if isinstance(each, Change) and each.pointer == _OBJECTIVE
+    )
+    if _LABELS in objectives:
+        return [replace(each, pointer=_LABEL) if each.pointer == _ANSWER else each for each in said]
     roles = {each.pointer for each in said}
     if _TEXT not in roles or _ANSWER not in roles or _PROMPT in roles:
         return list(said)

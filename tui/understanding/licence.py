@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from ftc.tui.understanding.lexicon import NUMBER_WORDS
+from ftc.tui.understanding.lexicon import NUMBER_WORDS, QUOTES
 from ftc.tui.understanding.message import Span, find_places, fold
 from ftc.tui.understanding.named import field_names
 from ftc.tui.understanding.reading import Change
@@ -35,8 +35,13 @@ _WORD: Final = re.compile(r"[a-z]+(?:['-][a-z]+)*")
 _ELIDED: Final = re.compile(
     r"^(?:d|l|s|m|n|t)'|(?:-(?:ho|hi|ne|la|lo|les|los|me|li)|'(?:l|n|ls|m))$"
 )
-_ENDING: Final = re.compile(r"(?<=[a-z]{3})(?:l[aeo]s?|me|s|es)$")
+_ENDING: Final = re.compile(r"(?<=[a-z]{3})(?:l[aeo]s?|me)$")
+_PLURAL: Final = re.compile(r"(?<=[a-z]{3})(?:es|s)$")
 _QUOTE: Final = re.compile(r"[\"\u201c\u201d\u00ab\u00bb]|(?<!\w)'")
+#: Quoted words, more than one: somebody else's sentence.
+_QUOTED: Final = re.compile(rf"(?<!\w){QUOTES}[^\"\n]*?\w\s+\w[^\"\n]*?{QUOTES}(?!\w)")
+#: "q5 > q4" compares.
+_COMPARES: Final = re.compile(r"\s[<>\u2264\u2265]=?\s")
 #: Fields that descriptions of rows and goals set, in any words, and those of quoted texts.
 _DESCRIBED: Final = (
     *("/data/source", "/data/sources", "/data/columns", "/data/form", "/data/system"),
@@ -69,17 +74,20 @@ def _has_foreign(bare: str, change: Change, text: str) -> bool:
     if not places:
         return False
     start, end = places[0]
+    if any(match.start() < start and end < match.end() for match in _QUOTED.finditer(text)):
+        return True
     first = _begin(bare, start)
     last = _CLAUSE_END.search(bare, end)
     stop = start if change.pointer == _MODEL else last.start() if last else len(bare)
+    if _COMPARES.search(fold(text)[first:stop]):
+        return True
     words = _WORD.findall(bare[first:stop])
     if not words and (joined := _AND.search(bare[:first])):  # "and zero2" ends another clause
         words = _WORD.findall(bare[_begin(bare, joined.start()) : first])
     if _begins_as_request(bare[first:start]):
         return False
     owning = ("machine",) if change.pointer.startswith("/hardware/") else ()
-    known = _read_words(("grammar", "request", "thing", *owning))
-    return any(known.isdisjoint(_bare_forms(word)) for word in words)
+    return not all(_is_known(word, ("thing", *owning)) for word in words)
 
 
 def _begins_as_request(before: str) -> bool:
@@ -90,13 +98,29 @@ def _begins_as_request(before: str) -> bool:
     if _QUOTE.search(before):
         return False
     grammar, leading = _read_words(("grammar",)), _read_words(("lead",))
-    determiners, last = _read_words(("determiner",)), ""
+    determiners = _read_words(("determiner",))
+    passed: list[str] = []
     for word in _WORD.findall(before):
         forms = _bare_forms(word)
         if grammar.isdisjoint(forms):
-            return last not in determiners and not leading.isdisjoint(forms)
-        last = word
+            return determiners.isdisjoint(passed[-2:]) and not leading.isdisjoint(forms)
+        passed.append(word)
     return False
+
+
+def _is_known(word: str, things: tuple[str, ...]) -> bool:
+    """Return whether a word belongs to a request; a verb with an ending of others does not.
+
+    All parts of a compound must: "fine-tuned" speaks of the past.
+    """
+    verbs, nouns = _read_words(("grammar", "request")), _read_words(things)
+    forms = _bare_forms(word)
+    if not nouns.isdisjoint({*forms, *(_PLURAL.sub("", form) for form in forms)}):
+        return True
+    parts = word.split("-")
+    return not verbs.isdisjoint(forms) or (
+        len(parts) > 1 and all(_is_known(part, things) for part in parts)
+    )
 
 
 def _begin(bare: str, place: int) -> int:
@@ -104,9 +128,9 @@ def _begin(bare: str, place: int) -> int:
 
 
 def _bare_forms(word: str) -> set[str]:
-    """Return a word with and without what is joined to it: `l'entrena`, `entrenalo`, `files`."""
+    """Return a word with and without what is joined to it: `l'entrena`, `entrenalo`."""
     whole = _ELIDED.sub("", word)
-    return {word, whole, _ENDING.sub("", whole), *whole.split("-")}
+    return {word, whole, _ENDING.sub("", whole)}
 
 
 def _without(folded: str, spans: Iterable[Span]) -> str:

@@ -84,6 +84,7 @@ _WORSE_STOPS: Final = re.compile(
     r"|(?:stops|deixa de|deja de|no) (?:improv|millor|mejor)\w*)[^.;\n]{0,12}?"
     r"\b(?:stop|pari?|para|pare|atura|aturi|aturat|detente?)\b(?:'t)?(?: (?:early|abans|antes))?"
 )
+_COUNTED: Final = re.compile(rf"\b{NUMBER}(?= (?:times|eval|avalua|cops|veces|passos|pasos))")
 _HALF_A: Final = r"half an?|mig|medio"
 #: "per half hour" is folded to "per 0.5 hour".
 _AN_HOUR: Final = (
@@ -215,7 +216,7 @@ def _read_glued(message: Message) -> Iterator[Change]:
         yield Change(pointer="/method/rank", value=rank, words=message.words(*match.span()))
     for match in message.take(_RATE):
         rate = read_number(match[0])
-        if rate is not None:
+        if rate is not None and not message.denied(match.start()):
             yield Change(pointer="/training/learning_rate", value=rate, words=match[0].strip())
 
 
@@ -308,7 +309,8 @@ def _read_stopping(message: Message) -> Iterator[Change]:
     for match in message.take(_WORSE_STOPS):
         yield Change(pointer=_STOPPING, value=_PATIENCE, words=message.words(*match.span()))
     for match in message.take(_STOPS):
-        patience = read_number(match["times"]) if match["times"] else _PATIENCE
+        said = match["times"] or next(iter(_COUNTED.findall(match[0])), None)
+        patience = read_number(said) if said else _PATIENCE
         words = message.words(*match.span())
         yield Change(pointer=_STOPPING, value=as_written(patience or _PATIENCE), words=words)
 
