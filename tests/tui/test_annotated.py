@@ -91,6 +91,18 @@ def silent_words(text: str, record: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def open_session(entry: Mapping[str, Any], observer: Observer) -> Session:
+    """Return a session with the draft of an entry, after its earlier messages."""
+    spec = {key: value for key, value in BASE.items() if key not in MISSING[entry["draft"]]}
+    session = Session(
+        observer=observer, voice=Voice(language=entry["lang"]), draft=read_draft(spec)
+    )
+    session.start()
+    for earlier in entry.get("before", ()):
+        session.reply(earlier)
+    return session
+
+
 @pytest.mark.parametrize("half", ["known", "held out", "told"])
 def test_most_utterances_are_understood(observer: Observer, half: str) -> None:
     """Most are right; none changes another field, asks twice or drops a word silently."""
@@ -98,13 +110,7 @@ def test_most_utterances_are_understood(observer: Observer, half: str) -> None:
     wrong = []
     entries = [entry for entry in TABLE if entry["half"] == half]
     for entry in entries:
-        spec = {key: value for key, value in BASE.items() if key not in MISSING[entry["draft"]]}
-        session = Session(
-            observer=observer, voice=Voice(language=entry["lang"]), draft=read_draft(spec)
-        )
-        session.start()
-        for earlier in entry.get("before", ()):
-            session.reply(earlier)
+        session = open_session(entry, observer)
         before = session.draft
         lines = session.reply(entry["say"])
         record = describe(session, entry["say"], before, lines)

@@ -36,11 +36,7 @@ def test_what_is_told_is_asked_about(said: str) -> None:
         ("vull entrenar 4 èpoques", "/training/epochs", 4),
         ("gradient clipping a 0,3", "/training/max_grad_norm", 0.3),
         ("lr 1e-4 not 2e-4", "/training/learning_rate", 1e-4),
-        (
-            "my files are in ./support 2024/train.jsonl",
-            "/data/source",
-            "./support 2024/train.jsonl",
-        ),
+        ("rows: ./support 2024/train.jsonl", "/data/source", "./support 2024/train.jsonl"),
         ("stop if 4 evaluations bring nothing better", "/training/early_stopping", 4),
     ],
 )

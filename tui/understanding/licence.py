@@ -30,7 +30,7 @@ _CLAUSE_END: Final = re.compile(
     rf"|\b(?:and|then|{_CATALAN_AND}|y|e|luego|llavors)\b"
 )
 _AND: Final = re.compile(rf"\b(?:and|{_CATALAN_AND}|y|e)$")
-_WORD: Final = re.compile(r"[a-z]+(?:['-][a-z]+)*")
+_WORD: Final = re.compile(r"(?<!\w)[a-z]+(?:['-][a-z]+)*(?!\w)")
 #: Elided articles and pronouns before a word, and pronouns and plurals behind it.
 _ELIDED: Final = re.compile(
     r"^(?:d|l|s|m|n|t)'|(?:-(?:ho|hi|ne|la|lo|les|los|me|li)|'(?:l|n|ls|m))$"
@@ -39,7 +39,7 @@ _ENDING: Final = re.compile(r"(?<=[a-z]{3})(?:l[aeo]s?|me)$")
 _PLURAL: Final = re.compile(r"(?<=[a-z]{3})(?:es|s)$")
 _QUOTE: Final = re.compile(r"[\"\u201c\u201d\u00ab\u00bb]|(?<!\w)'")
 #: Quoted words, more than one: somebody else's sentence.
-_QUOTED: Final = re.compile(rf"(?<!\w){QUOTES}[^\"\n]*?\w\s+\w[^\"\n]*?{QUOTES}(?!\w)")
+_QUOTED: Final = re.compile(rf"(?<!\w){QUOTES}[^\"\n]*?\S\s+\S[^\"\n]*?{QUOTES}(?!\w)")
 #: "q5 > q4" compares.
 _COMPARES: Final = re.compile(r"\s[<>\u2264\u2265]=?\s")
 #: Fields that descriptions of rows and goals set, in any words, and those of quoted texts.
@@ -84,7 +84,7 @@ def _has_foreign(bare: str, change: Change, text: str) -> bool:
     words = _WORD.findall(bare[first:stop])
     if not words and (joined := _AND.search(bare[:first])):  # "and zero2" ends another clause
         words = _WORD.findall(bare[_begin(bare, joined.start()) : first])
-    if _begins_as_request(bare[first:start]):
+    if _begins_as_request(f"{bare[first:start]}{fold(text)[start:end]}"):
         return False
     owning = ("machine",) if change.pointer.startswith("/hardware/") else ()
     return not all(_is_known(word, ("thing", *owning)) for word in words)
