@@ -42,6 +42,11 @@ _QUOTE: Final = re.compile(r"[\"\u201c\u201d\u00ab\u00bb]|(?<!\w)'")
 _QUOTED: Final = re.compile(rf"(?<!\w){QUOTES}[^\"\n]*?\S\s+\S[^\"\n]*?{QUOTES}(?!\w)")
 #: "q5 > q4" compares.
 _COMPARES: Final = re.compile(r"\s[<>\u2264\u2265]=?\s")
+#: Beside a number of passes, a batch is that of one pass.
+_BATCH: Final = "/training/global_batch"
+_ACCUMULATES: Final = re.compile(r"\b(?:grad\w*[ _-])?(?:accum|acumul)")
+#: "rank 8 no: 16".
+_TAKEN_BACK: Final = re.compile(r",?\s+(?:no|not)\s*:")
 #: Fields that descriptions of rows and goals set, in any words, and those of quoted texts.
 _DESCRIBED: Final = (
     *("/data/source", "/data/sources", "/data/columns", "/data/form", "/data/system"),
@@ -75,6 +80,10 @@ def _has_foreign(bare: str, change: Change, text: str) -> bool:
         return False
     start, end = places[0]
     if any(match.start() < start and end < match.end() for match in _QUOTED.finditer(text)):
+        return True
+    if _TAKEN_BACK.match(bare, end):
+        return True
+    if change.pointer == _BATCH and _ACCUMULATES.search(fold(text)):
         return True
     first = _begin(bare, start)
     last = _CLAUSE_END.search(bare, end)

@@ -17,6 +17,7 @@ _VAGUE: Final = frozenset({"/data/max_rows", "/hardware/disk_gib", "/distributio
 _REMOVED: Final = re.compile(rf"(?:^|(?<=[\s,.;:\x00])){any_of(WORDS['remove'])}\b[\s]*(?:\S+ )?$")
 _DEFAULT: Final = re.compile(rf"\b{any_of(WORDS['default'])}(?!\w)")
 _ARTICLE: Final = re.compile(r"(?:the |my |that |el |la |l'|els |les |los |las )+$")
+_TO_VALUE: Final = re.compile(r"\s+(?:down |back )?(?:to|a|fins a|hasta)\s+\d")
 #: Words that leave a field as it is: "leave the learning rate alone".
 _KEPT: Final = re.compile(rf"\b{any_of(WORDS['kept'])}\b")
 
@@ -43,6 +44,8 @@ def read_named(message: Message) -> Iterator[Change | Choice]:
 
 def _removed_from(message: Message, match: re.Match[str]) -> int | None:
     """Return where the words begin that remove a named field; None if they do not."""
+    if _TO_VALUE.match(message.folded, match.end()):
+        return None  # "drop the rank to 8" lowers it
     before = _ARTICLE.sub("", message.folded[: match.start()])
     found = _REMOVED.search(before)
     if found is not None and "\x00" not in found[0] and not message.denied(found.start()):

@@ -11,7 +11,8 @@ from ftc.tui.understanding.reading import Change, Choice
 
 _QUANTITIES: Final = {pointer: any_of(words) for pointer, words in WORDS["quantities"].items()}
 _OF: Final = (
-    r"(?:\s*(?:=|:|of|to|at|is|al?|dels?|de|en|d'|es|sea|sigui|should be|must be"
+    r"(?:\s*(?:=|:|of|(?:(?:down|up|back) )?to|at|is|al?|dels?|de|en|d'|es|(?:que )?sea(?: de)?"
+    r"|(?:que )?sigui(?: de)?|fos|fuera|fuese|should be|must be"
     r"|ha de ser|tiene que ser)\s*|\s+)"
 )
 #: "from 16 to 32": the second number counts.
@@ -149,8 +150,10 @@ _WARMING: Final = re.compile(
 #: "change 3 epochs to 5".
 #: "3ep", as experts glue them.
 _GLUED_EPOCHS: Final = re.compile(r"(?<![\w.,])(?P<number>\d+(?:[.,]\d+)?)ep(?:ochs?|s)?\b")
-#: "r32", a rank.
-_GLUED_RANK: Final = re.compile(r"(?<![\w.-])r(?P<number>\d{1,3})(?![\w.])")
+#: "r32", a rank; "r32/a64", with its alpha.
+_GLUED_RANK: Final = re.compile(
+    r"(?<![\w.-])r(?P<number>\d{1,3})(?:\s?[/,]?\s?a(?P<alpha>\d{1,4}))?(?![\w.])"
+)
 _RATE: Final = re.compile(r"(?<![\w.,=:-])\d(?:[.,]\d+)?e-[3-7](?![\w.]|\s*(?:wd|decay|eps))")
 _SWAPPED: Final = re.compile(r"\b(?:change|replace|swap|cambia|canvia|substitueix|sustituye)\b")
 _SWAP: Final = re.compile(
@@ -213,7 +216,10 @@ def _read_glued(message: Message) -> Iterator[Change]:
         yield Change(pointer="/training/epochs", value=value, words=message.words(*match.span()))
     for match in message.take(_GLUED_RANK):
         rank = int(match["number"])
-        yield Change(pointer="/method/rank", value=rank, words=message.words(*match.span()))
+        words = message.words(*match.span())
+        yield Change(pointer="/method/rank", value=rank, words=words)
+        if match["alpha"]:
+            yield Change(pointer="/method/alpha", value=int(match["alpha"]), words=words)
     for match in message.take(_RATE):
         rate = read_number(match[0])
         if rate is not None and not message.denied(match.start()):
