@@ -52,7 +52,8 @@ def spec_of(**verify: float) -> dict[str, Any]:
 def documented() -> set[str]:
     """Return the fields of an entry that docs/pages/quality.md lists."""
     page = (ROOT / "docs/pages/quality.md").read_text(encoding="utf-8")
-    return set(re.findall(r"^\| `(\w+)` \|", page.partition("An entry of")[2], re.MULTILINE))
+    entries = page.partition("An entry of")[2].partition("\n## ")[0]
+    return set(re.findall(r"^\| `(\w+)` \|", entries, re.MULTILINE))
 
 
 @pytest.fixture(scope="module")
