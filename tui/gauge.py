@@ -1,4 +1,4 @@
-"""The memory of a plan as bars: one per phase of the run, divided into what the bytes are for."""
+"""The memory of a plan as bars: one per phase, divided into weights, gradients and so on."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

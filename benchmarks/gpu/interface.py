@@ -78,7 +78,7 @@ def _spell(node: ast.AST, known: dict[str, str]) -> str | None:
 
 
 def find_missing(use: Use) -> str | None:
-    """Return what this machine's library lacks of a use, or None."""
+    """Return the name that the installed library lacks, or None if it has all of them."""
     found = look_up(use.path)
     if found is None:
         return f"{use.place}: {use.path} does not exist"

@@ -116,7 +116,7 @@ def read_changes(conversation: Conversation, arguments: Mapping[str, Any]) -> tu
 
 
 def reads_nothing(changes: Iterable[Change]) -> bool:
-    """Return whether planning the changes opens no file and asks the Hub for no new name.
+    """Return whether the changes can be planned without opening a file or asking the Hub.
 
     A model could otherwise learn what is on the machine, or send words to the Hub, without the
     user.

@@ -120,7 +120,7 @@ def _begins_as_request(before: str) -> bool:
 def _is_known(word: str, things: tuple[str, ...]) -> bool:
     """Return whether a word belongs to a request; a verb with an ending of others does not.
 
-    All parts of a compound must: "fine-tuned" speaks of the past.
+    Every part of a compound must be known: "fine-tuned" is a past form, so it is not.
     """
     verbs, nouns = _read_words(("grammar", "request")), _read_words(things)
     forms = _bare_forms(word)

@@ -44,7 +44,7 @@ class CurvePane(Widget):
             self._redraw()
 
     def cycle_smoothing(self) -> None:
-        """Smooth by the next strength; after the strongest, not at all."""
+        """Choose the next smoothing strength; after the strongest, turn smoothing off."""
         at = STRENGTHS.index(self._strength)
         self._strength = STRENGTHS[(at + 1) % len(STRENGTHS)]
         self._redraw()

@@ -130,7 +130,7 @@ def test_a_needed_column_that_is_there_twice(make_spec: Any, tmp_path: Path) -> 
 def test_prompts_without_answers_are_told(
     make_spec: Any, tmp_path: Path, objective: str, use: str, columns: dict[str, str]
 ) -> None:
-    """Naming the column of prompts again would not help: the answers are missing."""
+    """The finding says that the answers are missing, not that a column has no name."""
     (tmp_path / "asked.jsonl").write_text('{"prompt": "a b c"}\n{"prompt": "d e f"}\n')
     data = {"source": "asked.jsonl", "columns": columns} if columns else "asked.jsonl"
     finding = unknown(make_spec(data=data, objective={"type": objective}), tmp_path)
