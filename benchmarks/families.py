@@ -137,7 +137,7 @@ def _stages(family: Family, folder: Path, sdist: Path, note: Any) -> None:
     note(at="train")
     job = _train(base, folder, targets)
     note(at="merge")
-    merge = import_module("ftc.runtime.adapter_merging")
+    merge = import_module("ftc.runtime.merge.adapter_merging")
     merge.merge_adapter(job)
     merged = job.run.folder / "merged"
     note(at="convert")
@@ -152,7 +152,7 @@ def _stages(family: Family, folder: Path, sdist: Path, note: Any) -> None:
     note(at="quantize")
     small = job.run.folder / "quantize" / "Q4_K_M.gguf"
     small.parent.mkdir()
-    import_module("ftc.runtime.gguf_file").quantize(job.run, gguf, small, "Q4_K_M")
+    import_module("ftc.runtime.llama_cpp.gguf_file").quantize(job.run, gguf, small, "Q4_K_M")
     note(at="answer")
     _ask(merged, small)
 
@@ -189,7 +189,7 @@ def _make_miniature(place: Path, folder: Path) -> str:
 def _train(base: Path, folder: Path, targets: Any) -> Any:
     """Train an adapter on the tickets for two steps, and return the job of the merge."""
     torch, peft = import_module("torch"), import_module("peft")
-    merging, run = import_module("ftc.runtime.merging"), import_module("ftc.runtime.run")
+    merging, run = import_module("ftc.runtime.merge.merging"), import_module("ftc.runtime.run")
     find_class = import_module("ftc.runtime.language_models").find_class
     job = merging.Job(run=run.Run(folder, stage="merge", script="export.py"), base=base,
                       dtype="float32")  # fmt: skip
@@ -224,7 +224,7 @@ def _read_rows(base: Path) -> list[list[int]]:
 def _convert(merged: Path, folder: Path, sdist: Path) -> Path:
     """Return the 16-bit GGUF of the merged model, by the converter in this process."""
     run = import_module("ftc.runtime.run").Run(folder, stage="tools")
-    converter = import_module("ftc.runtime.converter")
+    converter = import_module("ftc.runtime.llama_cpp.converter")
     sha256 = hashlib.sha256(sdist.read_bytes()).hexdigest()
     tools = converter.Converter(sha256=sha256).unpack(run, sdist, folder / "tools")
     sys.path[:0] = [str(tools), str(tools / "gguf-py")]

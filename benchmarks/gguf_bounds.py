@@ -57,8 +57,13 @@ def measure(folder: Path) -> list[str]:
     converter, fidelity, importance, response, rounding, reference, stages = map(
         import_module,
         (
-            *("runtime.converter", "runtime.fidelity", "runtime.importance"),
-            *("runtime.noise_response", "runtime.rounding", "runtime.reference", "runtime.run"),
+            "runtime.llama_cpp.converter",
+            "runtime.compare.fidelity",
+            "runtime.llama_cpp.importance",
+            "runtime.compare.noise_response",
+            "runtime.compare.rounding",
+            "runtime.compare.reference",
+            "runtime.run",
         ),
     )
     run = stages.Run(Path.cwd(), stage="quantize", script="export.py")

@@ -15,7 +15,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from ftc.runtime.checkpoints import Sealer, list_files
+from ftc.runtime.train.checkpoints import Sealer, list_files
 
 GIB = int(sys.argv[1]) if len(sys.argv) > 1 else 4
 BLOCK = os.urandom(2**26)

@@ -18,13 +18,13 @@ from ftc.tui.watch.records import read_object
 from ftc.tui.watch.run import Run, Watched
 
 if TYPE_CHECKING:
-    from ftc.runtime.metrics import Measured
+    from ftc.runtime.metric.metrics import Measured
 
 Verdict = Literal["better", "worse", "not distinguishable", "not comparable"]
 _SHARES: Final = frozenset({"accuracy", "exact_match", "numeric_match"})
 _LOWER: Final = frozenset({"loss"})
 _MODELS: Final = ("*.safetensors", "*.bin")
-_PAIRED_ROWS: Final = 6  # LEAST_ROWS of runtime.metrics, which needs numpy
+_PAIRED_ROWS: Final = 6  # LEAST_ROWS of runtime.metric.metrics, which needs numpy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +161,7 @@ def _compare(name: str, first: Result, second: Result) -> Change:
     common = [key for key in first.rows if key in second.rows]
     pairs = [_measure(name, result, common) for result in (first, second)]
     if len(common) >= _PAIRED_ROWS and pairs[0] is not None and pairs[1] is not None:
-        from ftc.runtime.metrics import compare as compare_rows  # noqa: PLC0415 - needs numpy
+        from ftc.runtime.metric.metrics import compare as compare_rows  # noqa: PLC0415 - needs numpy
 
         found = compare_rows(pairs[0], pairs[1])
         ends = found["interval"]
@@ -188,7 +188,7 @@ def _measure(name: str, result: Result, keys: Sequence[tuple[str, ...]]) -> "Mea
     if name != result.metric and name not in {"accuracy", "macro_f1"}:
         return None
     _require_numpy()
-    from ftc.runtime import label_metrics, metrics  # noqa: PLC0415 - they need numpy
+    from ftc.runtime.metric import label_metrics, metrics  # noqa: PLC0415 - they need numpy
 
     rows = [result.rows[key] for key in keys]
     if all("margin" in row for row in rows):

@@ -74,7 +74,7 @@ class Run:
     def need_model(
         self, model: Path | str, pinned: str | None = None, *, option: str = "--model"
     ) -> Path | str:
-        """Return `model`; end this stage unless it is a model's folder or `pinned`, a Hub id.
+        """Return `pinned`, a Hub id, or the path of the folder `model`; end this stage otherwise.
 
         `option` is the argument of the script that takes its path.
         """
@@ -89,7 +89,7 @@ class Run:
                 f"{model} is not a model's folder: {option} takes a folder, as a model on the"
                 " Hub could change between two stages"
             )
-        return model
+        return Path(model).resolve()
 
     def describe_disk_error(self, error: BaseException) -> str | None:
         """Return a sentence for an error of the disk, or None for any other error."""

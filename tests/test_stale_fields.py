@@ -102,7 +102,10 @@ def constants_of(code: CodeType) -> Iterator[str]:
 
 def files_that(bundle: Path, script: str) -> set[str]:
     """Return what a script consists of, by Python's account of it."""
-    hidden = [f"runtime.{Path(name).stem}" for name in stages.REPORTING]
+    shared = (path.relative_to(bundle) for path in bundle.rglob("runtime/**/*.py"))
+    hidden = [
+        ".".join(each.with_suffix("").parts) for each in shared if each.name in stages.REPORTING
+    ]
     finder = ModuleFinder([str(bundle)], excludes=hidden)
     finder.run_script(str(bundle / f"{script}.py"))
     loaded = (vars(module) for module in finder.modules.values())

@@ -1,7 +1,7 @@
 """Bundles of the GPU benchmark: compiled from a case, prepared, and piloted.
 
-A pilot (`runtime/pilot.py`) takes the longest rows first and a few steps after them, saves nothing,
-and writes what the plan says beside what was measured.
+A pilot (`runtime/train/pilot.py`) takes the longest rows first and a few steps after them, saves
+nothing, and writes what the plan says beside what was measured.
 """
 
 import json

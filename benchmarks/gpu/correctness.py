@@ -12,7 +12,7 @@ from benchmarks.gpu.bundles import Bundle, make_bundle
 from benchmarks.gpu.cases import Case
 from benchmarks.gpu.material import make_model
 from benchmarks.gpu.processes import LAUNCH, Clock, Ended, run, watch_nothing
-from ftc.runtime.converter import find_version
+from ftc.runtime.llama_cpp.converter import find_version
 
 _QUICKSTART: Final = Path(__file__).parents[2] / "examples" / "quickstart"
 #: Relative, of a step's loss: bf16 has 8 bits, so a product is 0.4 % off at most, and a loss is the

@@ -14,9 +14,9 @@ from ftc.compiler.plan.splits import is_weighed, label_sources
 from ftc.compiler.resolve.facts import DataFacts, Unknown
 from ftc.fix_patches import write_fixes
 from ftc.report.json_output import VERSION, list_findings
-from ftc.runtime.html_page import to_html
-from ftc.runtime.markdown_page import to_markdown
-from ftc.runtime.page import Heading, Paragraph, Parts, number, shorten, table
+from ftc.runtime.reports.html_page import to_html
+from ftc.runtime.reports.markdown_page import to_markdown
+from ftc.runtime.reports.page import Heading, Paragraph, Parts, number, shorten, table
 from ftc.spec.finding import Finding
 from ftc.spec.message import Message, read_messages
 from ftc.spec.sections import Spec

@@ -7,7 +7,7 @@ from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.resolve.rows.roles import FORMS_OF_IMAGES
-from ftc.runtime.image_tokens import limit_pixels, make_rule
+from ftc.runtime.vision.image_tokens import limit_pixels, make_rule
 from ftc.spec.sources import list_sources
 
 

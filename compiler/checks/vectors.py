@@ -11,7 +11,7 @@ from ftc.compiler.knowledge.encoders import is_encoder, scoring_class
 from ftc.compiler.knowledge.objectives import compares_texts, gives_relevance, gives_vectors
 from ftc.spec.pointer import split
 
-#: The types whose rounding has a bound in `runtime/vector_files.py`.
+#: The types whose rounding has a bound in `runtime/export/vector_files.py`.
 _BOUNDED: Final = ("F16", "BF16", "Q8_0")
 #: What the scripts do for vectors, by field: the values that it may have.
 _READ: Final[Mapping[str, tuple[Any, ...]]] = {

@@ -38,7 +38,7 @@ def render_bundle(source: BundleSource) -> tuple[RenderedFile, ...]:
         for artifact in artifacts
         if artifact.language in ("python", "shell")
     }
-    tracker = [f"tracking_{source.spec.tracking.type}"] if uses.tracked else []
+    tracker = [f"track.tracking_{source.spec.tracking.type}"] if uses.tracked else []
     modules = carry_modules(scripts.values(), tracker)
     context |= readme_context(source, artifacts, modules)
     if uses.readme_ca or uses.readme_es:

@@ -28,7 +28,7 @@ from ftc.compiler.render.uses import Uses
 from ftc.compiler.render.values import Comment, Literal, Word
 from ftc.compiler.resolve.facts import DataFacts
 from ftc.compiler.resolve.regression import list_kinds
-from ftc.runtime.image_tokens import limit_pixels, make_rule, to_settings
+from ftc.runtime.vision.image_tokens import limit_pixels, make_rule, to_settings
 
 _DTYPES: Final = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 _RESTARTS: Final = 20

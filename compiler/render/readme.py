@@ -1,8 +1,8 @@
 """The tables of a bundle's README: the plan, its memory, its decisions and its files."""
 
-import ast
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from pathlib import PurePosixPath
+from typing import Any, Final
 
 from ftc.compiler.knowledge.locked_packages import list_pythons
 from ftc.compiler.plan.reasons import sentence
@@ -14,6 +14,29 @@ from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.values import Markdown
 from ftc.compiler.resolve.facts import DataFacts
 
+#: What the modules of each folder of `runtime/` do, by the folder's name.
+FOLDERS: Final = {
+    "runtime": "what every stage uses: done marks, locks, events, whole writes, restarts of run.sh",
+    "ask": "answers questions with a model of transformers or with a GGUF file",
+    "compare": "compares a quantized model with the trained one: tokens, probabilities, answers",
+    "evaluate": "loads a model, lets it answer the test rows, and judges the answers",
+    "export": "writes the GGUF files and their reports, and checks Modelfiles",
+    "llama_cpp": "runs llama.cpp: its converter, its quantizer, and GGUF files in memory",
+    "merge": "merges what was trained into the base model's files, and keeps all else as it is",
+    "metric": "computes metrics, their confidence intervals, and whether two models differ",
+    "models": "prepares a model for training: adapters, heads, rates, and checks of what was saved",
+    "prepare": "looks at all rows, chooses some, splits them, and writes the data report",
+    "publish": "uploads a result to the Hub, with a model card of what was measured",
+    "read": "reads and cleans rows, and defines what a row means; the compiler uses it as well",
+    "reports": "writes the report of a run as Markdown and HTML",
+    "reward": "computes rewards of answers, and calls tools",
+    "tokens": "turns rows into tokens, decides which of them are learned, and packs short rows",
+    "track": "reports to the experiment tracker",
+    "train": "keeps a training alive: checkpoints, resume, signals, memory, the best checkpoint",
+    "vision": "opens images, checks them, and counts their tokens",
+    "vllm": "writes the folders for vLLM and SGLang, and verifies them",
+}
+
 _GIB = 2**30
 _MIB = 2**20
 _MINUTE = 60
@@ -24,7 +47,8 @@ def readme_context(
 ) -> dict[str, Any]:
     """Return the title, the versions to install and the tables, all as Markdown."""
     files = [(artifact.name, artifact.about) for artifact in artifacts]
-    shared = [(module.name, _summary(module.text)) for module in modules if module.text]
+    carried = {path.parent for path in (PurePosixPath(module.name) for module in modules)}
+    shared = [(f"{folder}/", FOLDERS[folder.name]) for folder in sorted(carried)]
     pythons = list_pythons()
     return {
         "title": Markdown(source.spec.name),
@@ -35,12 +59,6 @@ def readme_context(
         "decisions": _rows(_decisions(source)),
         "files": _rows(files + shared),
     }
-
-
-def _summary(source: str) -> str:
-    """Return the first line of a module's docstring, in lower case and without its full stop."""
-    first = (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0].removesuffix(".")
-    return first[:1].lower() + first[1:]
 
 
 def _rows(rows: Iterable[tuple[str, ...]]) -> list[tuple[Markdown, ...]]:

@@ -17,7 +17,8 @@ def carry_modules(
 ) -> tuple[RenderedFile, ...]:
     """Return the modules that scripts import or run, directly or not, byte for byte.
 
-    `chosen` are modules that another module imports by a name that it reads at run time.
+    A module is named as in `runtime.NAME`, such as `run` or `train.best`. `chosen` are modules that
+    another module imports by a name that it reads at run time.
 
     Raises ValueError for an import of a module that `runtime/` does not have.
     """
@@ -27,18 +28,20 @@ def carry_modules(
         name = wanted.pop()
         if name not in found:
             found.add(name)
-            wanted.extend(_imported(read_module(name), package=FOLDER))
-    names = ["__init__", *sorted(found)] if found else []
-    return tuple(
-        RenderedFile(name=f"{FOLDER}/{name}.py", text=read_module(name), language="runtime")
-        for name in names
+            wanted.extend(_imported(read_module(name), package=_package(name)))
+    packages = {f"{FOLDER}/__init__.py" for _ in found}
+    packages |= {f"{FOLDER}/{name.partition('.')[0]}/__init__.py" for name in found if "." in name}
+    empty = (RenderedFile(name=name, text="", language="runtime") for name in packages)
+    modules = (
+        RenderedFile(name=_path(name), text=read_module(name), language="runtime") for name in found
     )
+    return tuple(sorted((*empty, *modules), key=lambda file: file.name))
 
 
 def _used(script: RenderedFile) -> Iterator[str]:
     """Yield the modules that a script imports, or that a shell script runs with `python -m`."""
     if script.language == "shell":
-        yield from re.findall(rf"-m {FOLDER}\.(\w+)", script.text)
+        yield from re.findall(rf"-m {FOLDER}\.([\w.]+)", script.text)
     else:
         yield from _imported(script.text, package="")
 
@@ -46,10 +49,20 @@ def _used(script: RenderedFile) -> Iterator[str]:
 @cache
 def read_module(name: str) -> str:
     """Return the source of a module of `runtime/`."""
-    path = files("ftc.runtime").joinpath(f"{name}.py")
+    *folder, module = name.split(".")
+    path = files("ftc.runtime").joinpath(*folder, f"{module}.py")
     if not path.is_file():
-        raise ValueError(f"there is no module runtime/{name}.py")
+        raise ValueError(f"there is no module {_path(name)}")
     return path.read_text(encoding="utf-8")
+
+
+def _path(name: str) -> str:
+    return f"{FOLDER}/{name.replace('.', '/')}.py"
+
+
+def _package(name: str) -> str:
+    """Return the dotted name of the folder of a module."""
+    return ".".join((FOLDER, *name.split(".")[:-1]))
 
 
 def _imported(source: str, *, package: str) -> Iterator[str]:
@@ -60,15 +73,20 @@ def _imported(source: str, *, package: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Import(names=names):
-                for alias in names:
-                    head, _, name = alias.name.partition(".")
-                    if head == FOLDER and name:
-                        yield name
+                dotted = [alias.name for alias in names]
             case ast.ImportFrom(module=module, names=names, level=level):
-                inside = level == 1 and package == FOLDER
-                if inside and module:
-                    yield module
-                elif inside or (level == 0 and module == FOLDER):
-                    yield from (alias.name for alias in names)
-                elif level == 0 and module and module.startswith(f"{FOLDER}."):
-                    yield module.removeprefix(f"{FOLDER}.")
+                parents = package.split(".")[: len(package.split(".")) - level + 1] if level else []
+                base = ".".join((*parents, *([module] if module else [])))
+                is_folder = base == FOLDER or _is_folder(base)
+                dotted = [f"{base}.{alias.name}" for alias in names] if is_folder else [base]
+            case _:
+                continue
+        for name in dotted:
+            if name.startswith(f"{FOLDER}."):
+                yield name.removeprefix(f"{FOLDER}.")
+
+
+def _is_folder(dotted: str) -> bool:
+    """Return whether a dotted name is a folder of `runtime/`."""
+    head, _, name = dotted.partition(".")
+    return head == FOLDER and name.isidentifier() and files("ftc.runtime").joinpath(name).is_dir()

@@ -11,8 +11,8 @@ from ftc.compiler.knowledge.towers import Tower
 class VisionFacts:
     """The part of an image-text model that sees: its tower, its projector and its processor.
 
-    `rule` has the settings of a rule of `runtime/image_tokens.py`, empty where `missing` names the
-    file that would say them. `token_id` is that of the image token.
+    `rule` has the settings of a rule of `runtime/vision/image_tokens.py`, empty where `missing`
+    names the file that would say them. `token_id` is that of the image token.
     """
 
     tower: Tower

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ftc.runtime import vector_files, vector_merging, vectors
+from ftc.runtime.export import vector_files
+from ftc.runtime.merge import vector_merging
+from ftc.runtime.models import vectors
 
 TEXTS = (
     "where is my card?",

@@ -20,11 +20,11 @@ import torch
 from llama_cpp import Llama
 from peft import LoraConfig, get_peft_model
 
-from ftc.runtime.adapter_merging import merge_adapter
 from ftc.runtime.language_models import find_class
-from ftc.runtime.merging import Job
+from ftc.runtime.merge.adapter_merging import merge_adapter
+from ftc.runtime.merge.merging import Job
+from ftc.runtime.merge.safetensors_files import read_weights
 from ftc.runtime.run import Run
-from ftc.runtime.safetensors_files import read_weights
 
 transformers: Any = import_module("transformers")
 IDS = [1, 40, 9, 77, 120, 33, 64, 5]

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from ftc.runtime.ask_calls import answer
-from ftc.runtime.offered_tools import read_tools
-from ftc.runtime.tool_loop import converse, make_writer
+from ftc.runtime.ask.ask_calls import answer
+from ftc.runtime.reward.offered_tools import read_tools
+from ftc.runtime.reward.tool_loop import converse, make_writer
 from tests.end_to_end.caller import TOOLS, ask, build_caller
 from tests.end_to_end.process import Ended, compile_spec, read_json, read_rows, run
 

@@ -14,8 +14,8 @@ import torch
 from PIL import Image
 from pyarrow import parquet
 
-from ftc.runtime.image_store import find_images
-from ftc.runtime.safetensors_files import read_weights
+from ftc.runtime.merge.safetensors_files import read_weights
+from ftc.runtime.vision.image_store import find_images
 from tests.compiler.resolve.local_hub import serve
 from tests.compiler.seeing import write_rows
 from tests.end_to_end.process import (

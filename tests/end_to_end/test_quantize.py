@@ -149,9 +149,9 @@ def test_a_sound_export_is_measured(finished: tuple[Path, Ended]) -> None:
 def test_the_reference_is_noted_once(finished: tuple[Path, Ended]) -> None:
     """A file is measured again without the trained model, and the numbers are the same."""
     bundle, _ = finished
-    noted = run(sys.executable, "-m", "runtime.fidelity", cwd=bundle)
+    noted = run(sys.executable, "-m", "runtime.compare.fidelity", cwd=bundle)
     file = "run/quantize/triage-Q4_K_M.gguf"
-    again = run(sys.executable, "-m", "runtime.fidelity", file, cwd=bundle)
+    again = run(sys.executable, "-m", "runtime.compare.fidelity", file, cwd=bundle)
 
     assert "reference: already done" in noted.out, noted.said
     assert again.code == 0, again.said
@@ -173,7 +173,7 @@ def test_one_zeroed_tensor_is_seen(
     shutil.copy(bundle / "run/quantize/triage-Q8_0.gguf", damaged)
     zero_tensor(damaged, tensor)
 
-    ended = run(sys.executable, "-m", "runtime.fidelity", damaged, cwd=bundle)
+    ended = run(sys.executable, "-m", "runtime.compare.fidelity", damaged, cwd=bundle)
 
     assert ended.code == 0, ended.said
     bound = read_json(bundle / "run/quantize/quality.json")["files"][0]["bounds"]
@@ -370,7 +370,7 @@ def test_a_file_that_is_none_ends_in_a_sentence(
     whole = (bundle / "run/quantize/triage-Q8_0.gguf").read_bytes()
     half.write_bytes(whole[: len(whole) // 2])
     for path, words in ((half, "llama.cpp cannot open it"), (tmp_path / "none", "does not exist")):
-        ended = run(sys.executable, "-m", "runtime.fidelity", path, cwd=bundle)
+        ended = run(sys.executable, "-m", "runtime.compare.fidelity", path, cwd=bundle)
         assert ended.code == 1
         assert words in ended.err
         assert "Traceback" not in ended.err, ended.said

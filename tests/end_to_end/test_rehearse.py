@@ -128,7 +128,7 @@ def test_a_damaged_gguf_is_caught(llama: Rehearsed, tmp_path: Path) -> None:
     damaged = Path(shutil.copy(made / sound["file"], tmp_path / "damaged.gguf"))
     tensors = {tensor.name: tensor for tensor in gguf.GGUFReader(damaged, "r+").tensors}
     tensors["blk.1.attn_k.weight"].data[:] = 0
-    done = run(sys.executable, "-m", "runtime.fidelity", damaged, cwd=llama.bundle)
+    done = run(sys.executable, "-m", "runtime.compare.fidelity", damaged, cwd=llama.bundle)
     assert done.code == 0, done.said
     assert json.loads(done.out)["divergence"] > MOST_DIVERGENCE
 

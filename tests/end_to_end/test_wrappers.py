@@ -15,14 +15,14 @@ from typing import Any, Final
 import pytest
 from tokenizers import Tokenizer
 
-from ftc.runtime.converter import Converter
+from ftc.runtime.llama_cpp.converter import Converter
 from ftc.runtime.run import Run
 from tests.end_to_end.process import compile_spec, run, write_json
 from tests.real_tokenizers import real_tokenizer
 from tests.tiny_models import write_model, write_rows
 
 torch = pytest.importorskip("torch")
-from ftc.runtime.safetensors_files import read_weights  # noqa: E402 - it needs torch
+from ftc.runtime.merge.safetensors_files import read_weights  # noqa: E402 - it needs torch
 
 pytestmark = pytest.mark.prove
 

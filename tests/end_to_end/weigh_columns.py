@@ -3,9 +3,9 @@
 python weigh_columns.py OUT MOE
 
 Takes run/merged with columns as uneven as those of a large model, converts it, and measures the
-columns with runtime/importance.py, and by hooks on the transformers model. Quantizes with and
-without what was measured, and says how far each file's next tokens are from the 16-bit file's. The
-same columns are then compared in a mixture of experts whose folder is MOE. Prints JSON.
+columns with runtime/llama_cpp/importance.py, and by hooks on the transformers model. Quantizes
+with and without what was measured, and says how far each file's next tokens are from the 16-bit
+file's. The same columns are then compared in a mixture of experts whose folder is MOE. Prints JSON.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 sys.path.insert(0, str(Path.cwd()))
-from runtime import gguf_file, importance  # noqa: TID251 - those of the bundle
+from runtime.llama_cpp import gguf_file, importance  # noqa: TID251 - those of the bundle
 from runtime.run import Run  # noqa: TID251
 
 OUT, MOE = Path(sys.argv[1]), Path(sys.argv[2])

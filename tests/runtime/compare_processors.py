@@ -17,7 +17,7 @@ from PIL import Image
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from ftc.runtime.image_tokens import (
+from ftc.runtime.vision.image_tokens import (
     Crops,
     Fixed,
     Grid,

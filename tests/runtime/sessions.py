@@ -7,7 +7,7 @@ import textwrap
 from pathlib import Path
 
 from ftc.runtime.run import Run
-from ftc.runtime.training import TrainingSession
+from ftc.runtime.train.training import TrainingSession
 from tests.end_to_end.process import Ended
 
 LADDER = [[4, 2], [2, 4]]

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from ftc.runtime.judged_rows import JudgedRows
+from ftc.runtime.compare.judged_rows import JudgedRows
 from ftc.runtime.run import Run
 
 safetensors: Any = pytest.importorskip("safetensors.numpy")
 np = pytest.importorskip("numpy")
 pytest.importorskip("llama_cpp")
-from ftc.runtime import fidelity, reference  # noqa: E402 - they need llama.cpp
-from ftc.runtime.adapter_export import (  # noqa: E402 - it needs llama.cpp
+from ftc.runtime.compare import fidelity, reference  # noqa: E402 - they need llama.cpp
+from ftc.runtime.export.adapter_export import (  # noqa: E402 - it needs llama.cpp
     UNCONVERTIBLE,
     Job,
     check_adapter,

@@ -3,7 +3,15 @@
 import pytest
 import sacrebleu
 
-from ftc.runtime import accuracy, chrf, exact_match, macro_f1, metrics, numeric_match, rouge_l
+from ftc.runtime.metric import (
+    accuracy,
+    chrf,
+    exact_match,
+    macro_f1,
+    metrics,
+    numeric_match,
+    rouge_l,
+)
 
 SAID = ["lost", "late", "late", "sent"]
 RIGHT = ["lost", "late", "sent", "sent"]

@@ -14,10 +14,10 @@ import pytest
 import torch
 import transformers
 
-from ftc.runtime.best import BestCheckpoint
-from ftc.runtime.best_by_metric import BestByMetric
-from ftc.runtime.best_by_reward import find_variance
-from ftc.runtime.flat_rewards import FlatRewards
+from ftc.runtime.reward.flat_rewards import FlatRewards
+from ftc.runtime.train.best import BestCheckpoint
+from ftc.runtime.train.best_by_metric import BestByMetric
+from ftc.runtime.train.best_by_reward import find_variance
 from tests.runtime.sessions import make_session
 
 PATIENCE = 3

@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from ftc.runtime import candidates
+from ftc.runtime.evaluate import candidates
 
 PAIRS: dict[str, list[Any]] = {
     "anchor": ["red card", "red card", "blue car", "old house"],

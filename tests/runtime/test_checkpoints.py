@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ftc.runtime import checkpoints
-from ftc.runtime.checkpoints import Sealer, find_valid, is_valid, list_checkpoints
+from ftc.runtime.train import checkpoints
+from ftc.runtime.train.checkpoints import Sealer, find_valid, is_valid, list_checkpoints
 from tests.compiler.render.stage_folders import write_checkpoint
 
 DAMAGES: dict[str, Callable[[Path], object]] = {

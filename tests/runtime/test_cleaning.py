@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ftc.runtime.cleaning import (
+from ftc.runtime.read.cleaning import (
     clean_text,
     fold,
     is_blank,

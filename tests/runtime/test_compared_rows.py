@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ftc.runtime.compared_rows import read_pair, read_verdict
+from ftc.runtime.read.compared_rows import read_pair, read_verdict
 
 
 def said(*texts: str, first: str = "user") -> list[dict[str, str]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ftc.runtime.converter import Converter, find_cause
+from ftc.runtime.llama_cpp.converter import Converter, find_cause
 from ftc.runtime.run import Run
 
 INSIDE = "llama/vendor/llama.cpp/"

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
-from ftc.runtime.data_report import show_row, write_report
-from ftc.runtime.preparing import Records, Rows
+from ftc.runtime.prepare.data_report import show_row, write_report
+from ftc.runtime.prepare.preparing import Records, Rows
 from ftc.runtime.run import Run
 from tests.tiny_models import write_model
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from ftc.runtime.earlier_runs import find_bundles, find_seen
+from ftc.runtime.prepare.earlier_runs import find_bundles, find_seen
 
 
 def write_rows(path: Path, prompts: Iterable[str]) -> None:

@@ -12,21 +12,14 @@ from typing import Any
 
 import pytest
 
-from ftc.runtime import reference
+from ftc.runtime.compare import reference
 from ftc.runtime.run import Run
 
 pytest.importorskip("llama_cpp")
 pytest.importorskip("matplotlib")
-from ftc.runtime import (
-    fidelity,
-    gguf_answers,
-    gguf_file,
-    gguf_report,
-    noise_response,
-    quantizing,
-    rounding,
-    token_comparison,
-)
+from ftc.runtime.compare import fidelity, noise_response, rounding, token_comparison
+from ftc.runtime.export import gguf_answers, gguf_report, quantizing
+from ftc.runtime.llama_cpp import gguf_file
 
 BOUNDS = {"max_divergence": 0.02, "min_agreement": 0.9, "max_perplexity_ratio": 1.05}
 FOUND: dict[str, Any] = {

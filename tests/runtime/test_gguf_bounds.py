@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ftc.runtime import noise_response, rounding
+from ftc.runtime.compare import noise_response, rounding
 
 np = pytest.importorskip("numpy")
 gguf = pytest.importorskip("gguf")

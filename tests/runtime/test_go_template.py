@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftc.compiler.resolve.chat_template.ollama import collate
-from ftc.runtime.go_template import GoTemplateError, go_string, render_go
+from ftc.runtime.llama_cpp.go_template import GoTemplateError, go_string, render_go
 from tests.compiler.resolve.go_run import run_go
 
 MESSAGES: Sequence[Mapping[str, Any]] = (

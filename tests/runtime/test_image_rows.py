@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pytest
 
-from ftc.runtime.chat_rows import read_chat
-from ftc.runtime.image_rows import (
+from ftc.runtime.read.chat_rows import read_chat
+from ftc.runtime.read.image_rows import (
     MARK,
     StoredImage,
     list_images,
@@ -18,9 +18,9 @@ from ftc.runtime.image_rows import (
     to_image_messages,
     without_images,
 )
-from ftc.runtime.rows import add_system, clean_turns, prompt_key
-from ftc.runtime.text_rows import read_answer
-from ftc.runtime.tool_rows import read_calling_chat
+from ftc.runtime.read.rows import add_system, clean_turns, prompt_key
+from ftc.runtime.read.text_rows import read_answer
+from ftc.runtime.read.tool_rows import read_calling_chat
 
 ANSWER: Final = partial(read_answer, prompt="question", completion="answer")
 CHAT: Final = partial(read_calling_chat, messages="messages")

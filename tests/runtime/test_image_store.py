@@ -12,11 +12,11 @@ from typing import Any, Final
 import pytest
 from PIL import Image
 
-from ftc.runtime.image_records import read_images
-from ftc.runtime.image_rows import list_images
-from ftc.runtime.image_store import find_images, find_store, note_folder
-from ftc.runtime.image_tokens import Grid
-from ftc.runtime.text_rows import read_answer
+from ftc.runtime.read.image_rows import list_images
+from ftc.runtime.read.text_rows import read_answer
+from ftc.runtime.tokens.image_records import read_images
+from ftc.runtime.vision.image_store import find_images, find_store, note_folder
+from ftc.runtime.vision.image_tokens import Grid
 
 RULE: Final = Grid(patch=14, merge=2, min_pixels=3136, max_pixels=50_000, token="<|image_pad|>")
 COLUMNS: Final[dict[str, Any]] = {"prompt": "question", "completion": "answer", "images": "image"}

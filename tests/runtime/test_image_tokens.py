@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ftc.runtime.image_tokens import (
+from ftc.runtime.vision.image_tokens import (
     Crops,
     Fixed,
     Grid,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ftc.runtime.images import find_inside, looker, measure, open_image
+from ftc.runtime.vision.images import find_inside, looker, measure, open_image
 
 PIL = pytest.importorskip("PIL.Image")
 

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from ftc.runtime import answers, judging, label_scores, reward_scores  # noqa: E402
+from ftc.runtime.evaluate import answers, judging, label_scores, reward_scores  # noqa: E402
 
 ROWS = [(2, 1), (9, 3), (5, 5), (30, 1), (17, 16), (9, 8), (3, 2)]  # tokens, and learned ones
 SIZES = {

@@ -10,7 +10,8 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from ftc.runtime import label_metrics, labels  # noqa: E402
+from ftc.runtime.metric import label_metrics  # noqa: E402
+from ftc.runtime.models import labels  # noqa: E402
 
 SCORES = np.array([[2.0, 0.5], [0.1, 0.3], [-1.0, 1.0]])
 RIGHT = np.array([0, 1, 0])

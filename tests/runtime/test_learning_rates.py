@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ftc.runtime.learning_rates import set_rates
+from ftc.runtime.models.learning_rates import set_rates
 
 torch = pytest.importorskip("torch")
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from ftc.runtime import merged_files
+from ftc.runtime.merge import merged_files
 from ftc.runtime.run import Run
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-from ftc.runtime import merging  # noqa: E402 - it needs torch
+from ftc.runtime.merge import merging  # noqa: E402 - it needs torch
 
 BASE = {"n_ctx": 64, "torch_dtype": "float32", "_name_or_path": "x", "quantization_config": {}}
 Change = Callable[[Any], None]

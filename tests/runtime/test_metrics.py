@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 from sklearn.metrics import f1_score, precision_recall_fscore_support, roc_auc_score
 
-from ftc.runtime import feedback, label_metrics, metrics
+from ftc.runtime.evaluate import feedback
+from ftc.runtime.metric import label_metrics, metrics
 
 LABELS = ("lost", "late", "sent", "broken")
 

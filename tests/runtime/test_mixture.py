@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from ftc.runtime.mixture import mix
+from ftc.runtime.prepare.mixture import mix
 
 ORIGINS = [0] * 30 + [1] * 10
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ftc.runtime.offered_tools import Tool, read_tools
+from ftc.runtime.reward.offered_tools import Tool, read_tools
 
 SOURCE = '''
 import time

@@ -1,6 +1,6 @@
 """Which questions of a benchmark are in training rows."""
 
-from ftc.runtime import overlap
+from ftc.runtime.evaluate import overlap
 
 LONG = "Which river runs through the old town of Girona before it reaches the sea at last?"
 SHORT = "How many legs has a spider?"

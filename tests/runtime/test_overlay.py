@@ -9,8 +9,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 safetensors = pytest.importorskip("safetensors.torch")
-from ftc.runtime import overlay  # noqa: E402 - it needs torch
-from ftc.runtime.safetensors_files import read_weights  # noqa: E402
+from ftc.runtime.merge import overlay  # noqa: E402 - it needs torch
+from ftc.runtime.merge.safetensors_files import read_weights  # noqa: E402
 
 BODY = {"embed_tokens.weight": (4, 2), "layers.0.up.weight": (3, 2), "norm.weight": (2,)}
 CONFIG = {"vocab_size": 4, "eos_token_id": 1}

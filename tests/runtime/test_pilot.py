@@ -9,7 +9,7 @@ import pytest
 from datasets import Dataset
 
 from ftc.runtime.exit_codes import OUT_OF_MEMORY
-from ftc.runtime.pilot import (
+from ftc.runtime.train.pilot import (
     LONG_STEPS,
     SPEED_STEPS,
     STEPS,
@@ -208,7 +208,7 @@ def test_a_pilot_that_runs_out_of_memory(tmp_path: Path) -> None:
     """The next start takes the next line of the ladder; what training has noted stays."""
     make = (
         "from ftc.runtime.run import Run\n"
-        "from ftc.runtime.training import TrainingSession\n"
+        "from ftc.runtime.train.training import TrainingSession\n"
         "def make():\n"
         "    return TrainingSession(Run(folder, stage='train'), ladder=[[4, 2], [2, 4]], row=None,"
         " planned_bytes=1, keep=1, pilot=True)\n"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ftc.runtime.planned import Planned, find_changed
+from ftc.runtime.prepare.planned import Planned, find_changed
 from ftc.runtime.run import Run
 
 AGAIN = "compile again with `ftc compile --update`"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ftc.runtime import feedback, preferences
+from ftc.runtime.evaluate import feedback, preferences
 
 AFTER: dict[str, Any] = {
     "nats": [2.0, 9.0],

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ftc.runtime.progress import Progress, format_seconds
+from ftc.runtime.train.progress import Progress, format_seconds
 
 STATE = SimpleNamespace(global_step=12, max_steps=1_000, epoch=0.25)
 

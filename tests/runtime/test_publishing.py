@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ftc.runtime import publishing
 from ftc.runtime.files import write_json
-from ftc.runtime.publication import Job
+from ftc.runtime.publish import publishing
+from ftc.runtime.publish.publication import Job
 from ftc.runtime.run import Run
 from tests.compiler.resolve.local_hub import serve
 from tests.runtime.test_report import finish, report_of, write_bundle
@@ -20,7 +20,7 @@ CARD = {"license": "mit", "pipeline_tag": "text-generation", "library_name": "tr
 PUSH = """
 import sys
 from pathlib import Path
-from ftc.runtime import publishing
+from ftc.runtime.publish import publishing
 from tests.runtime.test_publishing import job_of
 job = job_of(Path(sys.argv[1]))
 publishing.push(job, publishing.prepare(job))

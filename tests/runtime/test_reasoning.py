@@ -8,14 +8,14 @@ from typing import Any, Final
 import pytest
 
 from ftc.compiler.resolve.chat_template.rendering import ChatTemplate, compile_chat_template
-from ftc.runtime.chat_records import Learn, make_chats
-from ftc.runtime.chat_rows import read_chat
-from ftc.runtime.encoding import Encoder
-from ftc.runtime.masking import NOT_LEARNED
-from ftc.runtime.reasoning import has_reasoning, key_messages, split, strip, vary_answer
-from ftc.runtime.rows import Turns
-from ftc.runtime.template_options import set_defaults, set_defaults_in, write
-from ftc.runtime.tool_rows import read_calling_chat, to_messages
+from ftc.runtime.read.chat_rows import read_chat
+from ftc.runtime.read.reasoning import has_reasoning, key_messages, split, strip, vary_answer
+from ftc.runtime.read.rows import Turns
+from ftc.runtime.read.tool_rows import read_calling_chat, to_messages
+from ftc.runtime.tokens.chat_records import Learn, make_chats
+from ftc.runtime.tokens.encoding import Encoder
+from ftc.runtime.tokens.masking import NOT_LEARNED
+from ftc.runtime.tokens.template_options import set_defaults, set_defaults_in, write
 
 SAID: Final = "<think>\nTwo and two.\n</think>\n\nIt is 4."
 QUESTION: Final = {"role": "user", "content": "How much is it?"}

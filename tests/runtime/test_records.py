@@ -11,9 +11,13 @@ from typing import Any, Literal
 import pytest
 from transformers import AutoTokenizer
 
-from ftc.runtime.chat_records import make_chats
-from ftc.runtime.class_records import count_labels, make_classes
-from ftc.runtime.compared_records import (
+from ftc.runtime.prepare.records import RowWork, Source
+from ftc.runtime.read.rows import DataError, Turns
+from ftc.runtime.read.text_rows import read_answer, read_text
+from ftc.runtime.read.tool_rows import to_messages
+from ftc.runtime.tokens.chat_records import make_chats
+from ftc.runtime.tokens.class_records import count_labels, make_classes
+from ftc.runtime.tokens.compared_records import (
     count_pair,
     cut_answers,
     make_feedback,
@@ -21,13 +25,9 @@ from ftc.runtime.compared_records import (
     make_plain_feedback,
     make_plain_pairs,
 )
-from ftc.runtime.encoding import Encoder
-from ftc.runtime.masking import NOT_LEARNED
-from ftc.runtime.plain_records import make_answers, make_texts
-from ftc.runtime.records import RowWork, Source
-from ftc.runtime.rows import DataError, Turns
-from ftc.runtime.text_rows import read_answer, read_text
-from ftc.runtime.tool_rows import to_messages
+from ftc.runtime.tokens.encoding import Encoder
+from ftc.runtime.tokens.masking import NOT_LEARNED
+from ftc.runtime.tokens.plain_records import make_answers, make_texts
 
 Make = Callable[..., Sequence[dict[str, Any]]]
 REFUSAL = "{% if 'zz' in messages[0]['content'] %}{{ raise_exception('no') }}{% endif %}"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ftc.runtime import regression
+from ftc.runtime.evaluate import regression
 from ftc.runtime.run import Run
 
 PROMPTS = {"kind": "prompts", "path": "sums.jsonl", "max_drop": 0.05}

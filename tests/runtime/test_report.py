@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from markdown_it import MarkdownIt
 
-from ftc.runtime import curve, events, label_metrics, metrics, page, source_losses
+from ftc.runtime import events
 from ftc.runtime.files import write_json, write_rows
-from ftc.runtime.html_page import to_html
-from ftc.runtime.markdown_page import to_markdown
-from ftc.runtime.report import write_report
+from ftc.runtime.metric import label_metrics, metrics, source_losses
+from ftc.runtime.reports import curve, page
+from ftc.runtime.reports.html_page import to_html
+from ftc.runtime.reports.markdown_page import to_markdown
+from ftc.runtime.reports.report import write_report
 from ftc.runtime.run import Run
 
 LABELS = ("lost", "late | *soon*", "sent")

@@ -5,7 +5,7 @@ from math import log, log2
 import numpy as np
 import pytest
 
-from ftc.runtime import retrieval
+from ftc.runtime.metric import retrieval
 
 ROWS = [
     {"anchor": "red card", "positive": "a red card", "negative": "a blue car"},

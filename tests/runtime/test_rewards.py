@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from ftc.runtime import reward_measures, rewards
-from ftc.runtime.schema_reward import fit_schema
+from ftc.runtime.evaluate import reward_measures
+from ftc.runtime.reward import rewards
+from ftc.runtime.reward.schema_reward import fit_schema
 
 
 def test_exact_ignores_white_space_and_case() -> None:

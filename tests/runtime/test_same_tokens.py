@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ftc.runtime.judged_rows import JudgedRows
+from ftc.runtime.compare.judged_rows import JudgedRows
 from ftc.runtime.run import Run
 from tests.end_to_end.process import read_json, write_json
 from tests.gguf_vocabulary import write_gguf_vocabulary
@@ -16,7 +16,8 @@ from tests.tiny_tokenizers import sentencepiece_tokenizer
 
 pytest.importorskip("llama_cpp")
 pytest.importorskip("gguf")
-from ftc.runtime import ollama, same_tokens, tool_calls
+from ftc.runtime.compare import same_tokens
+from ftc.runtime.export import ollama, tool_calls
 
 AS_SAVED = "PreTrainedTokenizerFast"  # followed for a llama, and not for a qwen2
 MARKERS = ("<|im_start|>", "<|im_end|>")

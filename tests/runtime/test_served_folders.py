@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ftc.runtime import reference, token_comparison
+from ftc.runtime.compare import reference, token_comparison
 from ftc.runtime.run import Run
 
 torch = pytest.importorskip("torch")
@@ -21,7 +21,7 @@ pytest.importorskip("compressed_tensors")
 safetensors = pytest.importorskip("safetensors.torch")
 transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
-from ftc.runtime import compressing, served_folders  # noqa: E402 - they need torch
+from ftc.runtime.vllm import compressing, served_folders  # noqa: E402 - they need torch
 
 pytestmark = pytest.mark.prove
 
@@ -72,8 +72,8 @@ def write_model(folder: Path) -> None:
 def job(tmp_path_factory: pytest.TempPathFactory) -> served_folders.Job:
     """Return the job of a bundle that has come to its merged model."""
     bundle = tmp_path_factory.mktemp("bundle")
-    (bundle / "runtime").mkdir()
-    (bundle / "runtime" / "reference.py").write_text("", encoding="utf-8")
+    (bundle / "runtime" / "compare").mkdir(parents=True)
+    (bundle / "runtime" / "compare" / "reference.py").write_text("", encoding="utf-8")
     (bundle / "export.py").write_text("", encoding="utf-8")
     write_model(bundle / "run" / "merged")
     write_rows(bundle / "run" / "data" / "train.jsonl", make_rows(24, 0))

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ftc.runtime.preparing import Records
-from ftc.runtime.splitting import Splits, divide
+from ftc.runtime.prepare.preparing import Records
+from ftc.runtime.prepare.splitting import Splits, divide
 
 
 def make_records(

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader
 
-from ftc.runtime.steps import order_rows
+from ftc.runtime.train.steps import order_rows
 
 STEP = 8  # rows
 

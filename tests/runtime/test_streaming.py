@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from ftc.runtime.streaming import Stream
+from ftc.runtime.read.streaming import Stream
 from tests.compiler.resolve.local_hub import COMMIT, LocalHub, serve
 from tests.end_to_end.process import environment
 
@@ -24,8 +24,8 @@ SHARDS, ROWS = 3, 300
 READ = """
 import json, sys
 from functools import partial
-from ftc.runtime import streaming, table_files
-from ftc.runtime.rows import DataError
+from ftc.runtime.read import streaming, table_files
+from ftc.runtime.read.rows import DataError
 kind, seeds, names, settings, commit = json.loads(sys.argv[1])
 for name, value in settings.items():
     setattr(streaming, name, value)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ftc.runtime.rows import DataError
-from ftc.runtime.table_files import (
+from ftc.runtime.read.rows import DataError
+from ftc.runtime.read.table_files import (
     CHUNK_ROWS,
     parse_csv,
     parse_json,

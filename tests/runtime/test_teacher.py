@@ -8,7 +8,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 from trl.kernels.chunked_divergence import ChunkedDivergenceFunction
 
-from ftc.runtime.teacher import divergence, load_teacher, measure_divergence
+from ftc.runtime.evaluate.teacher import divergence, load_teacher, measure_divergence
 
 TOKENS, ROWS = 40, 56
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from ftc.runtime.chat_rows import read_chat
-from ftc.runtime.class_records import text_of
-from ftc.runtime.text_rows import read_answer
+from ftc.runtime.read.chat_rows import read_chat
+from ftc.runtime.read.text_rows import read_answer
+from ftc.runtime.tokens.class_records import text_of
 
 
 def message(role: str, text: str) -> dict[str, str]:

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import pytest
 
-from ftc.runtime.chat_rows import find_disorder, read_chat
-from ftc.runtime.rows import add_system
-from ftc.runtime.tool_rows import (
+from ftc.runtime.read.chat_rows import find_disorder, read_chat
+from ftc.runtime.read.rows import add_system
+from ftc.runtime.read.tool_rows import (
     read_calling_chat,
     read_calling_messages,
     read_tools,

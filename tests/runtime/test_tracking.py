@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ftc.runtime.run import Run
-from ftc.runtime.tracking import DEFAULT, open_tracker, write_table
-from ftc.runtime.tracking_tensorboard import Tracker
+from ftc.runtime.track.tracking import DEFAULT, open_tracker, write_table
+from ftc.runtime.track.tracking_tensorboard import Tracker
 from ftc.spec.schema import find_field
 
 

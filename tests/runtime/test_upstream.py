@@ -25,7 +25,7 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 from trl.trainer.kto_trainer import KTOTrainer
 from trl.trainer.rloo_trainer import RLOOTrainer
 
-from ftc.runtime import trainer_parts, upstream
+from ftc.runtime.train import trainer_parts, upstream
 from tests.compiler.plan.trace_tower import make_config, make_images
 
 

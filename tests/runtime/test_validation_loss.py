@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl.trainer.sft_config import SFTConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
-from ftc.runtime.validation_loss import average_loss, load_batches, split
+from ftc.runtime.train.validation_loss import average_loss, load_batches, split
 
 LEARNED = (3, 17, 1, 9, 2, 30, 5)  # tokens of each row, after a prompt of two
 

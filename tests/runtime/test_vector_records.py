@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from ftc.runtime.compared_rows import read_pair, read_scored
-from ftc.runtime.rows import prompt_key
-from ftc.runtime.vector_records import list_columns, list_texts, make_vectors
+from ftc.runtime.read.compared_rows import read_pair, read_scored
+from ftc.runtime.read.rows import prompt_key
+from ftc.runtime.tokens.vector_records import list_columns, list_texts, make_vectors
 
 COLUMNS = {"prompt": "a", "completion": "b", "score": "s"}
 

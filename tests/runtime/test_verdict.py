@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ftc.runtime.best import find_reordered, find_roundoff
 from ftc.runtime.run import Run
-from ftc.runtime.verdict import end_if_worse
+from ftc.runtime.train.best import find_reordered, find_roundoff
+from ftc.runtime.train.verdict import end_if_worse
 
 
 def write_curve(folder: Path, before: float, shipped: float, noise: float, *, higher: bool) -> None:

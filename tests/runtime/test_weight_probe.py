@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 safetensors = pytest.importorskip("safetensors.torch")
-from ftc.runtime.weight_probe import WeightProbe  # noqa: E402 - it needs torch
+from ftc.runtime.models.weight_probe import WeightProbe  # noqa: E402 - it needs torch
 
 
 def test_names_that_begin_otherwise(tmp_path: Path) -> None:

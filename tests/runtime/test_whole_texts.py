@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from ftc.runtime.prepare.whole_texts import compare, find_file
 from ftc.runtime.run import Run
-from ftc.runtime.whole_texts import compare, find_file
 from tests.tiny_tokenizers import sentencepiece_tokenizer
 
 TEXT = "the order is late\non Monday"

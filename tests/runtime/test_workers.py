@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ftc.runtime.rows import DataError
-from ftc.runtime.workers import Workers
+from ftc.runtime.prepare.workers import Workers
+from ftc.runtime.read.rows import DataError
 
 
 def double(number: int) -> tuple[int, int]:

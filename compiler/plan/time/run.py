@@ -27,7 +27,7 @@ from ftc.compiler.plan.time.roofline import (
 )
 from ftc.compiler.resolve.facts import HardwareFacts, Lengths
 
-_BATCH_TOKENS, _BATCH_ROWS = 4096, 16  # of evaluate.py and runtime/answers.py
+_BATCH_TOKENS, _BATCH_ROWS = 4096, 16  # of evaluate.py and runtime/evaluate/answers.py
 _WEIGHT_BYTES: Final = 2  # a merged model is saved in 16 bits
 _IMPORT_SECONDS: Final = 10.0
 # Seconds measured over seconds predicted, least and most, on the rates that the roofline was
@@ -59,8 +59,8 @@ class Evaluated:
 
     The loss of `rows` is computed; they have `lengths`, and at most `max_length_tokens`. Under GRPO
     and RLOO they are prompts, and the processes divide the generation of their answers.
-    `written_rows` are answered by every process (`runtime/answers.py`), with `answer_tokens` at
-    most.
+    `written_rows` are answered by every process (`runtime/evaluate/answers.py`), with at most
+    `answer_tokens`.
     """
 
     rows: int

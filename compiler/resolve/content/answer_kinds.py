@@ -9,7 +9,7 @@ from typing import Final
 from ftc.compiler.resolve.content_facts import CutAnswers
 from ftc.compiler.resolve.facts import Label, OpenAnswers
 from ftc.compiler.resolve.rows.example import Example
-from ftc.runtime.numeric_match import NUMBER
+from ftc.runtime.metric.numeric_match import NUMBER
 
 #: How data sets of worked problems announce the number that an answer ends with.
 _FINAL_NUMBER: Final = re.compile(

@@ -8,7 +8,7 @@ from typing import Final
 from ftc.compiler.resolve.content_facts import Leak
 from ftc.compiler.resolve.facts import Label
 from ftc.compiler.resolve.rows.example import Example
-from ftc.runtime.cleaning import fold
+from ftc.runtime.read.cleaning import fold
 
 _MOST_ROWS: Final = 2000
 _MOST_CHARS: Final = 20_000

@@ -18,7 +18,7 @@ from typing import Final
 
 from ftc.compiler.resolve.facts import Twins
 from ftc.compiler.resolve.rows.example import Example
-from ftc.runtime.cleaning import fold
+from ftc.runtime.read.cleaning import fold
 
 #: Rows whose words are counted, to tell rare words from common ones.
 _COUNTED_ROWS: Final = 1000

@@ -17,7 +17,7 @@ from ftc.compiler.resolve.patterns import SlowPatternError, match_texts
 from ftc.compiler.resolve.reward_facts import RewardFacts, RewardFault, RewardFunction
 from ftc.compiler.resolve.rows.example import Example
 from ftc.compiler.resolve.tool_facts import ToolFacts
-from ftc.runtime.numeric_match import NUMBER
+from ftc.runtime.metric.numeric_match import NUMBER
 from ftc.spec.message import Message
 from ftc.spec.sections import Reward, Spec
 

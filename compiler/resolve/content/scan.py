@@ -26,8 +26,8 @@ from ftc.compiler.resolve.facts import Label, OpenAnswers
 from ftc.compiler.resolve.rows.example import Example, read_example
 from ftc.compiler.resolve.rows.reader import Row
 from ftc.compiler.resolve.rows.roles import Roles, make_reader
-from ftc.runtime.chat_rows import find_role, load_messages
-from ftc.runtime.rows import ReadTurns
+from ftc.runtime.read.chat_rows import find_role, load_messages
+from ftc.runtime.read.rows import ReadTurns
 from ftc.spec.sections import Cleaning
 
 #: Rows that are looked at, spread evenly: a share needs no more.

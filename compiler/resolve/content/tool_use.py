@@ -8,8 +8,8 @@ from typing import Any, Final
 from ftc.compiler.resolve.content_facts import ToolUse
 from ftc.compiler.resolve.rows.example import Example
 from ftc.compiler.resolve.rows.reader import Row
-from ftc.runtime.chat_rows import find_role, load_messages
-from ftc.runtime.rows import Turns
+from ftc.runtime.read.chat_rows import find_role, load_messages
+from ftc.runtime.read.rows import Turns
 
 _SHOWN: Final = 3
 _TOOL_ROLES: Final = frozenset({"tools", "calls", "tool"})

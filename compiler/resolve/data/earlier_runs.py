@@ -13,7 +13,7 @@ from ftc.compiler.resolve.explanations import SEEN_BEFORE
 from ftc.compiler.resolve.facts import DataFacts
 from ftc.compiler.resolve.model.chain import FirstRun, find_first_run, read_fact
 from ftc.compiler.resolve.rows.example import Example
-from ftc.runtime.cleaning import fold
+from ftc.runtime.read.cleaning import fold
 from ftc.spec.finding import Finding
 from ftc.spec.load import load_document
 from ftc.spec.sections import Spec

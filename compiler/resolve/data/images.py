@@ -14,8 +14,9 @@ from ftc.compiler.resolve.rows.example import Example
 from ftc.compiler.resolve.rows.reader import Row, read_table
 from ftc.compiler.resolve.rows.roles import Roles, make_reader
 from ftc.compiler.resolve.rows.table import TableFile
-from ftc.runtime.image_rows import Reference, list_images, read_with_images, store_images
-from ftc.runtime.image_tokens import (
+from ftc.runtime.read.image_rows import Reference, list_images, read_with_images, store_images
+from ftc.runtime.read.rows import ReadTurns
+from ftc.runtime.vision.image_tokens import (
     Rule,
     count_image_tokens,
     count_patches,
@@ -26,8 +27,7 @@ from ftc.runtime.image_tokens import (
     placeholder,
     reserved_texts,
 )
-from ftc.runtime.images import looker, measure
-from ftc.runtime.rows import ReadTurns
+from ftc.runtime.vision.images import looker, measure
 from ftc.spec.sections import Spec
 
 #: The limits that a plan may choose below that of the processor.

@@ -16,13 +16,13 @@ from ftc.compiler.resolve.chat_template.rendering import ChatTemplateError
 from ftc.compiler.resolve.facts import Lengths, Preferences
 from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
 from ftc.compiler.resolve.rows.example import Example
-from ftc.runtime.class_records import text_of
-from ftc.runtime.image_rows import list_images
-from ftc.runtime.image_tokens import Rule, most_pixels, place_images
-from ftc.runtime.masking import join_prompt
-from ftc.runtime.reasoning import split
-from ftc.runtime.rows import Turn, Turns, add_system
-from ftc.runtime.vector_records import list_texts
+from ftc.runtime.read.image_rows import list_images
+from ftc.runtime.read.reasoning import split
+from ftc.runtime.read.rows import Turn, Turns, add_system
+from ftc.runtime.tokens.class_records import text_of
+from ftc.runtime.tokens.masking import join_prompt
+from ftc.runtime.tokens.vector_records import list_texts
+from ftc.runtime.vision.image_tokens import Rule, most_pixels, place_images
 
 Pair = tuple[int, int]
 #: Tokens that a template's markers add to a turn, where the template is not known.

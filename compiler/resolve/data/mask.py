@@ -21,10 +21,10 @@ from ftc.compiler.resolve.rows.example import Example, read_example
 from ftc.compiler.resolve.rows.roles import Roles, make_reader
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
 from ftc.compiler.resolve.tokenizer.facts import reload_tokenizer
-from ftc.runtime.image_tokens import Rule
-from ftc.runtime.masking import count_shared, find_learned, join_prompt
-from ftc.runtime.reasoning import has_reasoning, vary_answer
-from ftc.runtime.rows import add_system
+from ftc.runtime.read.reasoning import has_reasoning, vary_answer
+from ftc.runtime.read.rows import add_system
+from ftc.runtime.tokens.masking import count_shared, find_learned, join_prompt
+from ftc.runtime.vision.image_tokens import Rule
 from ftc.spec.finding import Finding
 from ftc.spec.sections import Spec
 from ftc.spec.sources import list_sources

@@ -21,7 +21,7 @@ from ftc.compiler.resolve.data.lengths import (
 )
 from ftc.compiler.resolve.facts import TokenizerFacts
 from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
-from ftc.runtime.image_tokens import Rule
+from ftc.runtime.vision.image_tokens import Rule
 from ftc.spec.salvage import known_or_none
 from ftc.spec.sections import Spec
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from ftc.compiler.resolve.rows.reader import Row
 from ftc.compiler.resolve.rows.roles import Roles, is_answer_name, is_verdict_name, usual_name
-from ftc.runtime.compared_rows import VERDICTS
-from ftc.runtime.text_rows import read_cell
+from ftc.runtime.read.compared_rows import VERDICTS
+from ftc.runtime.read.text_rows import read_cell
 
 _ROWS: Final = 1000  # enough for a share
 _CHARS: Final = 8000

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ftc.compiler.resolve.rows.reader import Row
 from ftc.compiler.resolve.rows.roles import IMAGE_NAMES, usual_name
-from ftc.runtime.images import find_inside
+from ftc.runtime.vision.images import find_inside
 
 #: How files of images begin.
 _BEGINNINGS: Final = (*(b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"BM", b"II*\0", b"MM\0*"),)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ftc.compiler.knowledge.towers import Tower, read_tower
 from ftc.compiler.resolve.image_facts import VisionFacts
-from ftc.runtime.image_tokens import Crops, Fixed, Grid, Rows, Rule, Tiles, to_settings
+from ftc.runtime.vision.image_tokens import Crops, Fixed, Grid, Rows, Rule, Tiles, to_settings
 
 IMAGE_FILE: Final = "preprocessor_config.json"
 PROCESSOR_FILE: Final = "processor_config.json"

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from ftc.runtime.cleaning import is_misencoded
-from ftc.runtime.image_rows import without_images
-from ftc.runtime.reasoning import has_reasoning, strip
-from ftc.runtime.rows import Fault, ReadTurns, Turns, clean_turns, prompt_of
+from ftc.runtime.read.cleaning import is_misencoded
+from ftc.runtime.read.image_rows import without_images
+from ftc.runtime.read.reasoning import has_reasoning, strip
+from ftc.runtime.read.rows import Fault, ReadTurns, Turns, clean_turns, prompt_of
 
 #: What may be wrong with a text that is one: see `cleaning.py`; "lost" is U+FFFD in it.
 Damage = Literal["misencoded", "lost", "control"]
@@ -21,7 +21,7 @@ _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """`turns` are (role, text) pairs, as `ftc.runtime.rows` describes them.
+    """`turns` are (role, text) pairs, as `ftc.runtime.read.rows` describes them.
 
     `reasons`: in the data an answer has reasoning before it.
     """

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from ftc.compiler.resolve.rows.reader import Row
-from ftc.runtime.text_rows import read_cell
+from ftc.runtime.read.text_rows import read_cell
 
 _ROWS = 200
 _FILLED_SHARE = 0.9

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from ftc.compiler.resolve.rows.table import TableFile
-from ftc.runtime.rows import DataError
-from ftc.runtime.table_files import parse_csv, parse_json, parse_line
+from ftc.runtime.read.rows import DataError
+from ftc.runtime.read.table_files import parse_csv, parse_json, parse_line
 from ftc.spec.message import Message
 
 Row = Mapping[str, Any]

@@ -8,10 +8,10 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import Final, Literal
 
-from ftc.runtime.compared_rows import read_pair, read_scored, read_verdict
-from ftc.runtime.rows import Fault, ReadTurns, Turns
-from ftc.runtime.text_rows import read_answer, read_instruction, read_text
-from ftc.runtime.tool_rows import read_calling_chat
+from ftc.runtime.read.compared_rows import read_pair, read_scored, read_verdict
+from ftc.runtime.read.rows import Fault, ReadTurns, Turns
+from ftc.runtime.read.text_rows import read_answer, read_instruction, read_text
+from ftc.runtime.read.tool_rows import read_calling_chat
 from ftc.spec.sections import Columns, Form
 
 #: The forms in the order in which they are tried, each with the roles it needs.

@@ -35,8 +35,8 @@ from ftc.compiler.resolve.model.tokenizer_files import (
 )
 from ftc.compiler.resolve.template_facts import ReasoningFacts, Unwritten
 from ftc.compiler.resolve.tokenizer.conversion import count_gguf_bytes, find_class, read_conversion
-from ftc.runtime.rows import Turns
-from ftc.runtime.tool_rows import to_messages
+from ftc.runtime.read.rows import Turns
+from ftc.runtime.read.tool_rows import to_messages
 from ftc.spec.finding import Finding
 from ftc.spec.sections import Spec
 

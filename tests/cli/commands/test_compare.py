@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from jsonschema import Draft202012Validator
 
-from ftc.runtime import metrics
+from ftc.runtime.metric import metrics
 
 Call = Callable[..., Any]
 

@@ -10,7 +10,7 @@ from tokenizers.pre_tokenizers import ByteLevel
 from transformers import PreTrainedTokenizerFast
 
 from ftc.compiler.knowledge.tool_templates import _names
-from ftc.runtime.offered_tools import find_fault
+from ftc.runtime.reward.offered_tools import find_fault
 
 FOLDER = Path(known.__file__).parent / "chat_templates"
 

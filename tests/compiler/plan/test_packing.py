@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ftc.compiler.plan.batch.lengths import count_bins, pack_lengths, packed_share
 from ftc.compiler.resolve.facts import KnownFacts
-from ftc.runtime.packing import fill
+from ftc.runtime.tokens.packing import fill
 from ftc.spec.sections import Spec
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -13,7 +13,7 @@ from ftc.spec.sections import ServedType
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("compressed_tensors")
-from ftc.runtime import compressing  # noqa: E402 - it needs torch
+from ftc.runtime.vllm import compressing  # noqa: E402 - it needs torch
 
 pytestmark = pytest.mark.prove
 

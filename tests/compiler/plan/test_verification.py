@@ -8,7 +8,7 @@ import pytest
 from ftc.compiler.plan.gguf.verification import Verification, decide_verification
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.resolve.facts import KnownFacts
-from ftc.runtime import noise_response
+from ftc.runtime.compare import noise_response
 from ftc.spec.sections import Spec
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]

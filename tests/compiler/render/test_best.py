@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from transformers.trainer_callback import DefaultFlowCallback, TrainerControl, TrainerState
 
 from ftc.compiler.plan.planner import make_plan
-from ftc.runtime.best import BestCheckpoint
+from ftc.runtime.train.best import BestCheckpoint
 from tests.compiler.conftest import BuildKnown
 from tests.runtime.sessions import make_session
 

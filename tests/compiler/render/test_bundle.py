@@ -292,7 +292,7 @@ def test_requirements_are_what_is_imported(files: dict[str, RenderedFile]) -> No
 
     assert ("peft" in pins) == ("from peft" in train)
     assert ("deepspeed" in pins) == ("deepspeed.json" in files)
-    assert ("llama-cpp-python" in pins) == ("runtime/converter.py" in files)
+    assert ("llama-cpp-python" in pins) == ("runtime/llama_cpp/converter.py" in files)
 
 
 def find_loads(files: Mapping[str, RenderedFile]) -> list[tuple[str, set[str]]]:
@@ -333,7 +333,7 @@ def test_processes_agree(files: dict[str, RenderedFile]) -> None:
     config = yaml.safe_load(files["accelerate.yaml"].text)
 
     several = config["num_processes"] > 1 or config["distributed_type"] == "DEEPSPEED"
-    assert ("runtime.distributed" in files["train.py"].text) == several
+    assert ("runtime.train.distributed" in files["train.py"].text) == several
 
 
 def test_a_tower_is_never_trained(build_known: BuildKnown) -> None:

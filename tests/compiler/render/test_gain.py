@@ -11,7 +11,7 @@ NO_ROWS = {"/facts/data/usable_rows": 2}
 def test_without_validation_rows_nothing_is_compared(build_known: BuildKnown) -> None:
     """No module, and no evaluation before the first step."""
     files = render(build_known, NO_ROWS)
-    assert not {"runtime/best.py", "runtime/verdict.py"} & files.keys()
+    assert not {"runtime/train/best.py", "runtime/train/verdict.py"} & files.keys()
     assert "eval_on_start" not in files["train.py"].text
 
 

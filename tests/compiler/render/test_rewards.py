@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from ftc.compiler.pipeline import Outcome, compile_bundle
-from ftc.runtime import rewards as runtime_rewards
-from ftc.runtime import schema_reward
+from ftc.runtime.reward import rewards as runtime_rewards
+from ftc.runtime.reward import schema_reward
 from tests.test_properties import BASE, CONFIG, put, write_model
 
 OWN = b'def shouts(completions, **kwargs):\r\n\treturn [float("!" in c) for c in completions]\r\n'
@@ -122,6 +122,6 @@ def test_a_run_without_rewards_has_no_such_file(folder: Path) -> None:
     """Nothing of another run's rewards is left in a bundle."""
     names = {file.name for file in compile_rewards(folder, "numeric").files}
 
-    assert "runtime/rewards.py" in names
-    unused = {"reward_functions.py", "answer_schema.json", "runtime/schema_reward.py"}
+    assert "runtime/reward/rewards.py" in names
+    unused = {"reward_functions.py", "answer_schema.json", "runtime/reward/schema_reward.py"}
     assert not names & unused

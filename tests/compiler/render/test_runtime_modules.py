@@ -5,9 +5,17 @@ from pathlib import Path
 import pytest
 
 from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.render.readme import FOLDERS
 from ftc.compiler.render.runtime_modules import carry_modules, read_module
 
 FOLDER = Path(__file__).resolve().parents[3] / "runtime"
+PATHS = sorted(FOLDER.rglob("*.py"))
+MODULES = [
+    ".".join(path.relative_to(FOLDER).with_suffix("").parts)
+    for path in PATHS
+    if path.name != "__init__.py"
+]
+MOST = 15  # modules of a folder
 
 
 def carried(source: str) -> dict[str, str]:
@@ -24,26 +32,28 @@ def test_a_script_without_imports_carries_nothing() -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "import runtime.go_template\n",
-        "from runtime import go_template\n",
-        "from runtime.go_template import render_go\n",
-        "def late():\n    from runtime.go_template import render_go\n",
+        "import runtime.llama_cpp.go_template\n",
+        "from runtime.llama_cpp import go_template\n",
+        "from runtime.llama_cpp.go_template import render_go\n",
+        "def late():\n    from runtime.llama_cpp.go_template import render_go\n",
     ],
 )
 def test_every_form_of_import_is_seen(source: str) -> None:
     """A module comes byte for byte, in a package that is empty."""
+    name = "llama_cpp/go_template.py"
     assert carried(source) == {
         "runtime/__init__.py": "",
-        "runtime/go_template.py": (FOLDER / "go_template.py").read_text(encoding="utf-8"),
+        "runtime/llama_cpp/__init__.py": "",
+        f"runtime/{name}": (FOLDER / name).read_text(encoding="utf-8"),
     }
 
 
 def test_a_chosen_module_comes_with_its_own_imports() -> None:
     """No script names it: another module imports it by a name that it reads at run time."""
-    names = {file.name for file in carry_modules([], ["tracking_wandb"])}
+    names = {file.name for file in carry_modules([], ["track.tracking_wandb"])}
 
-    assert {"runtime/tracking_wandb.py", "runtime/tracking.py"} <= names
-    assert "runtime/tracking_mlflow.py" not in names
+    assert {"runtime/track/tracking_wandb.py", "runtime/track/tracking.py"} <= names
+    assert "runtime/track/tracking_mlflow.py" not in names
 
 
 def test_an_import_of_nothing_is_a_defect() -> None:
@@ -52,10 +62,23 @@ def test_an_import_of_nothing_is_a_defect() -> None:
         carried("from runtime import gone\n")
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
-def test_modules_can_be_carried(path: Path) -> None:
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_can_be_carried(name: str) -> None:
     """What a module imports of `runtime` is found, and it derives no path from its own place."""
-    names = set(carried(f"import runtime.{path.stem}\n")) if path.stem != "__init__" else set()
+    names = set(carried(f"import runtime.{name}\n"))
 
-    assert names <= {f"runtime/{module.name}" for module in FOLDER.glob("*.py")}
-    assert "__file__" not in read_module(path.stem)
+    assert f"runtime/{name.replace('.', '/')}.py" in names
+    assert names <= {f"runtime/{path.relative_to(FOLDER).as_posix()}" for path in PATHS}
+    assert "__file__" not in read_module(name)
+
+
+def test_folders_are_small_and_their_packages_empty() -> None:
+    """A reader of a bundle finds a module by what it is for."""
+    assert not any(path.read_bytes() for path in PATHS if path.name == "__init__.py")
+    for folder in {path.parent for path in PATHS}:
+        assert len([path for path in folder.glob("*.py") if path.name != "__init__.py"]) <= MOST
+
+
+def test_each_folder_has_its_line_in_the_readme() -> None:
+    """What the README of a bundle says of `runtime/` covers every folder, and no other."""
+    assert {path.parent.name for path in PATHS} == set(FOLDERS)

@@ -15,7 +15,7 @@ from PIL import Image
 
 from ftc.compiler.resolve.facts import DataFacts, Facts, ModelFacts, Unknown
 from ftc.compiler.resolve.resolver import Resolver
-from ftc.runtime.image_tokens import Grid, count_image_tokens, make_rule
+from ftc.runtime.vision.image_tokens import Grid, count_image_tokens, make_rule
 from ftc.spec.sections import Objective, Spec
 from ftc.spec.validate import to_spec
 from tests.compiler.seeing import TEMPLATE, make_tokenizer, write_model, write_pictures, write_rows

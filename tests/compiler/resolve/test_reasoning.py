@@ -15,9 +15,9 @@ from ftc.compiler.resolve.chat_template.reasoning import is_reserved, probe_reas
 from ftc.compiler.resolve.chat_template.rendering import compile_chat_template
 from ftc.compiler.resolve.template_facts import ReasoningFacts
 from ftc.report.mask import report_masks
-from ftc.runtime.go_template import render_go
-from ftc.runtime.reasoning import PROBE
-from ftc.runtime.template_options import set_defaults
+from ftc.runtime.llama_cpp.go_template import render_go
+from ftc.runtime.read.reasoning import PROBE
+from ftc.runtime.tokens.template_options import set_defaults
 from tests.compiler.resolve.test_ollama import read_templates
 from tests.tiny_models import write_model
 

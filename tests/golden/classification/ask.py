@@ -23,7 +23,7 @@ for stage in ("prepare", "train", "merge"):
     run.check_current(stage)
 run.check_outputs(path)
 
-from runtime import ask_scores  # noqa: E402 - imports torch, which a wrong call need not wait for
+from runtime.ask import ask_scores  # noqa: E402 - slow: it imports torch
 
 model, tokenizer = ask_scores.load(path)
 for label, share in ask_scores.rank_labels(model, tokenizer, args.text.strip()):

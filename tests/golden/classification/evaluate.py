@@ -12,9 +12,9 @@ import math
 from collections import Counter
 from pathlib import Path
 
-from runtime import label_metrics, metrics
 from runtime.files import write_json, write_rows
-from runtime.report import write_report
+from runtime.metric import label_metrics, metrics
+from runtime.reports.report import write_report
 from runtime.run import Run
 
 HERE = Path(__file__).resolve().parent
@@ -53,7 +53,7 @@ if is_result:
 
 from transformers import AutoModelForSequenceClassification, AutoTokenizer  # noqa: E402 - slow
 
-from runtime import judging, label_scores  # noqa: E402
+from runtime.evaluate import judging, label_scores  # noqa: E402
 
 tokenizer = AutoTokenizer.from_pretrained(args.model)
 pad = judging.choose_padding(tokenizer)

@@ -15,14 +15,14 @@ from datasets import Dataset
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from transformers.trainer import Trainer, TrainingArguments
 
-from runtime import labels
-from runtime.best_by_metric import BestByMetric
+from runtime.models import labels
+from runtime.models.weight_probe import WeightProbe
 from runtime.run import Run
-from runtime.steps import order_rows
-from runtime.tracking import open_tracker
-from runtime.training import TrainingSession
-from runtime.verdict import end_if_worse
-from runtime.weight_probe import WeightProbe
+from runtime.track.tracking import open_tracker
+from runtime.train.best_by_metric import BestByMetric
+from runtime.train.steps import order_rows
+from runtime.train.training import TrainingSession
+from runtime.train.verdict import end_if_worse
 
 HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
@@ -68,8 +68,7 @@ args = parser.parse_args()
 os.chdir(HERE)  # paths in checkpoints are relative, so that a bundle can be moved
 
 run = Run(HERE, stage="train")
-run.need_model(args.model, MODEL)
-source = Path(args.model).resolve() if Path(args.model).is_dir() else args.model
+source = run.need_model(args.model, MODEL)
 session = TrainingSession(
     run,
     ladder=LADDER,

@@ -11,9 +11,10 @@ import argparse
 import math
 from pathlib import Path
 
-from runtime import metrics, preferences
+from runtime.evaluate import preferences
 from runtime.files import write_json, write_rows
-from runtime.report import write_report
+from runtime.metric import metrics
+from runtime.reports.report import write_report
 from runtime.run import Run
 
 HERE = Path(__file__).resolve().parent
@@ -56,7 +57,7 @@ if is_result:
 
 from transformers import AutoTokenizer  # noqa: E402 - slow
 
-from runtime import judging  # noqa: E402
+from runtime.evaluate import judging  # noqa: E402
 
 tokenizer = AutoTokenizer.from_pretrained(args.model)
 pad = judging.choose_padding(tokenizer)

@@ -14,17 +14,17 @@ from pathlib import Path
 
 from transformers import AutoTokenizer
 
-from runtime.compared_records import count_pair, make_pairs
-from runtime.compared_rows import read_pair
-from runtime.data_report import show_row, write_report
-from runtime.encoding import Encoder
-from runtime.planned import Planned, find_changed
-from runtime.preparing import check_lengths, look, make_records, start_workers, write_splits
-from runtime.records import RowWork, Source
+from runtime.prepare.data_report import show_row, write_report
+from runtime.prepare.planned import Planned, find_changed
+from runtime.prepare.preparing import check_lengths, look, make_records, start_workers, write_splits
+from runtime.prepare.records import RowWork, Source
+from runtime.prepare.splitting import divide
+from runtime.prepare.whole_texts import check, find_file
+from runtime.read.compared_rows import read_pair
+from runtime.read.table_files import parse_lines, read_jsonl
 from runtime.run import Run
-from runtime.splitting import divide
-from runtime.table_files import parse_lines, read_jsonl
-from runtime.whole_texts import check, find_file
+from runtime.tokens.compared_records import count_pair, make_pairs
+from runtime.tokens.encoding import Encoder
 
 HERE = Path(__file__).resolve().parent
 OUT = HERE / "run" / "data"

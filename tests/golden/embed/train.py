@@ -17,14 +17,14 @@ from sentence_transformers import SentenceTransformerTrainer, SentenceTransforme
 from sentence_transformers.base.sampler import BatchSamplers
 from sentence_transformers.sentence_transformer.losses import CachedMultipleNegativesRankingLoss
 
-from runtime import vectors
-from runtime.adapters import find_fault
-from runtime.best import BestCheckpoint
+from runtime.models import vectors
+from runtime.models.adapters import find_fault
 from runtime.run import Run
-from runtime.tracking import open_tracker
-from runtime.training import TrainingSession
-from runtime.vector_records import list_columns
-from runtime.verdict import end_if_worse
+from runtime.tokens.vector_records import list_columns
+from runtime.track.tracking import open_tracker
+from runtime.train.best import BestCheckpoint
+from runtime.train.training import TrainingSession
+from runtime.train.verdict import end_if_worse
 
 HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
@@ -84,8 +84,7 @@ args = parser.parse_args()
 os.chdir(HERE)  # paths in checkpoints are relative, so that a bundle can be moved
 
 run = Run(HERE, stage="train")
-run.need_model(args.model, MODEL)
-source = Path(args.model).resolve() if Path(args.model).is_dir() else args.model
+source = run.need_model(args.model, MODEL)
 session = TrainingSession(
     run,
     ladder=LADDER,

@@ -15,16 +15,16 @@ from datasets import Dataset
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import SFTConfig, SFTTrainer
 
-from runtime.best import BestCheckpoint
-from runtime.distributed import DistributedSession
-from runtime.nvme import OffloadDisk, restore_on_load
+from runtime.models.weight_probe import WeightProbe
 from runtime.run import Run
-from runtime.shards import ShardCheck
-from runtime.steps import order_rows
-from runtime.tracking import open_tracker
-from runtime.validation_loss import average_loss
-from runtime.verdict import end_if_worse
-from runtime.weight_probe import WeightProbe
+from runtime.track.tracking import open_tracker
+from runtime.train.best import BestCheckpoint
+from runtime.train.distributed import DistributedSession
+from runtime.train.nvme import OffloadDisk, restore_on_load
+from runtime.train.shards import ShardCheck
+from runtime.train.steps import order_rows
+from runtime.train.validation_loss import average_loss
+from runtime.train.verdict import end_if_worse
 
 HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
@@ -68,8 +68,7 @@ args = parser.parse_args()
 os.chdir(HERE)  # paths in checkpoints are relative, so that a bundle can be moved
 
 run = Run(HERE, stage="train")
-run.need_model(args.model, MODEL)
-source = Path(args.model).resolve() if Path(args.model).is_dir() else args.model
+source = run.need_model(args.model, MODEL)
 session = DistributedSession(
     run,
     ladder=LADDER,

@@ -17,14 +17,15 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import GRPOConfig, GRPOTrainer
 
 import tool_functions
-from runtime import rewards, tool_loop, upstream
-from runtime.adapters import find_fault
-from runtime.best_by_reward import BestByReward
-from runtime.flat_rewards import REWARD_CURVES, FlatRewards
+from runtime.models.adapters import find_fault
+from runtime.reward import rewards, tool_loop
+from runtime.reward.flat_rewards import REWARD_CURVES, FlatRewards
 from runtime.run import Run
-from runtime.tracking import open_tracker
-from runtime.training import TrainingSession
-from runtime.verdict import end_if_worse
+from runtime.track.tracking import open_tracker
+from runtime.train import upstream
+from runtime.train.best_by_reward import BestByReward
+from runtime.train.training import TrainingSession
+from runtime.train.verdict import end_if_worse
 
 HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
@@ -91,8 +92,7 @@ args = parser.parse_args()
 os.chdir(HERE)  # paths in checkpoints are relative, so that a bundle can be moved
 
 run = Run(HERE, stage="train")
-run.need_model(args.model, MODEL)
-source = Path(args.model).resolve() if Path(args.model).is_dir() else args.model
+source = run.need_model(args.model, MODEL)
 session = TrainingSession(
     run,
     ladder=LADDER,

@@ -12,10 +12,12 @@ import math
 from pathlib import Path
 
 import reward_functions
-import runtime.numeric_match as metric
-from runtime import metrics, reward_measures, rewards
+import runtime.metric.numeric_match as metric
+from runtime.evaluate import reward_measures
 from runtime.files import write_json, write_rows
-from runtime.report import write_report
+from runtime.metric import metrics
+from runtime.reports.report import write_report
+from runtime.reward import rewards
 from runtime.run import Run
 
 HERE = Path(__file__).resolve().parent
@@ -67,7 +69,7 @@ if is_result:
 
 from transformers import AutoTokenizer  # noqa: E402 - slow
 
-from runtime import answers, judging  # noqa: E402
+from runtime.evaluate import answers, judging  # noqa: E402
 
 tokenizer = AutoTokenizer.from_pretrained(args.model)
 pad = judging.choose_padding(tokenizer)

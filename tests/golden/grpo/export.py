@@ -11,10 +11,12 @@ run/vllm. What is not faithful to the trained model is renamed, and the script e
 import argparse
 from pathlib import Path
 
-import runtime.numeric_match as metric
-from runtime import converter, gguf_answers, reference
-from runtime.judged_rows import JudgedRows
-from runtime.report import write_report
+import runtime.metric.numeric_match as metric
+from runtime.compare import reference
+from runtime.compare.judged_rows import JudgedRows
+from runtime.export import gguf_answers
+from runtime.llama_cpp import converter
+from runtime.reports.report import write_report
 from runtime.run import Run
 
 HERE = Path(__file__).resolve().parent
@@ -73,8 +75,8 @@ run.check_inputs("train")
 options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 identity = run.identify(args.model, trained, TRAIN_ROWS)
 if not run.is_done(identity):  # torch is imported only if there is something to do
-    from runtime.adapter_merging import merge_adapter
-    from runtime.merging import Job
+    from runtime.merge.adapter_merging import merge_adapter
+    from runtime.merge.merging import Job
 
     job = Job(
         run=run,
@@ -118,7 +120,7 @@ run.check_inputs("merge")
 inputs.append(gguf_answers.find_predictions(run))
 identity = run.identify(MERGED, JUDGED_ROWS, *inputs)
 if not run.is_done(identity):
-    from runtime import quantizing
+    from runtime.export import quantizing
 
     job = quantizing.Job(
         run=run,

@@ -16,15 +16,15 @@ from peft import LoraConfig
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import SFTConfig, SFTTrainer
 
-from runtime.adapters import find_fault
-from runtime.best import BestCheckpoint
-from runtime.packing import keep_apart, pack
+from runtime.models.adapters import find_fault
 from runtime.run import Run
-from runtime.steps import order_rows
-from runtime.tracking import open_tracker
-from runtime.training import TrainingSession
-from runtime.validation_loss import average_loss
-from runtime.verdict import end_if_worse
+from runtime.tokens.packing import keep_apart, pack
+from runtime.track.tracking import open_tracker
+from runtime.train.best import BestCheckpoint
+from runtime.train.steps import order_rows
+from runtime.train.training import TrainingSession
+from runtime.train.validation_loss import average_loss
+from runtime.train.verdict import end_if_worse
 
 HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
@@ -81,8 +81,7 @@ args = parser.parse_args()
 os.chdir(HERE)  # paths in checkpoints are relative, so that a bundle can be moved
 
 run = Run(HERE, stage="train")
-run.need_model(args.model, MODEL)
-source = Path(args.model).resolve() if Path(args.model).is_dir() else args.model
+source = run.need_model(args.model, MODEL)
 session = TrainingSession(
     run,
     ladder=LADDER,

@@ -14,20 +14,20 @@ from pathlib import Path
 
 from transformers import AutoTokenizer
 
-from runtime.chat_records import make_chats
-from runtime.chat_rows import read_chat
-from runtime.data_report import show_row, write_report
-from runtime.encoding import Encoder
 from runtime.files import write_json
-from runtime.mixture import Report, mix, name_sources
-from runtime.planned import Planned, find_changed
-from runtime.preparing import check_lengths, look, make_records, start_workers, write_splits
-from runtime.records import RowWork
+from runtime.prepare.data_report import show_row, write_report
+from runtime.prepare.mixture import Report, mix, name_sources
+from runtime.prepare.planned import Planned, find_changed
+from runtime.prepare.preparing import check_lengths, look, make_records, start_workers, write_splits
+from runtime.prepare.records import RowWork
+from runtime.prepare.sources import open_source
+from runtime.prepare.splitting import divide
+from runtime.prepare.whole_texts import check, find_file
+from runtime.read.chat_rows import read_chat
+from runtime.read.text_rows import read_answer, read_instruction
 from runtime.run import Run
-from runtime.sources import open_source
-from runtime.splitting import divide
-from runtime.text_rows import read_answer, read_instruction
-from runtime.whole_texts import check, find_file
+from runtime.tokens.chat_records import make_chats
+from runtime.tokens.encoding import Encoder
 
 HERE = Path(__file__).resolve().parent
 OUT = HERE / "run" / "data"

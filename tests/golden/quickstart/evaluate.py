@@ -12,10 +12,10 @@ import math
 from collections import Counter
 from pathlib import Path
 
-import runtime.accuracy as metric
-from runtime import label_metrics, metrics
+import runtime.metric.accuracy as metric
 from runtime.files import write_json, write_rows
-from runtime.report import write_report
+from runtime.metric import label_metrics, metrics
+from runtime.reports.report import write_report
 from runtime.run import Run
 
 HERE = Path(__file__).resolve().parent
@@ -59,7 +59,7 @@ if is_result:
 
 from transformers import AutoTokenizer  # noqa: E402 - slow
 
-from runtime import answers, judging  # noqa: E402
+from runtime.evaluate import answers, judging  # noqa: E402
 
 tokenizer = AutoTokenizer.from_pretrained(args.model)
 pad = judging.choose_padding(tokenizer)

@@ -16,13 +16,14 @@ from datasets import Dataset
 from sentence_transformers.cross_encoder import CrossEncoderTrainer, CrossEncoderTrainingArguments
 from sentence_transformers.cross_encoder.losses import BinaryCrossEntropyLoss
 
-from runtime import candidates, relevance
-from runtime.best import BestCheckpoint
+from runtime.evaluate import candidates
+from runtime.models import relevance
+from runtime.models.weight_probe import WeightProbe
 from runtime.run import Run
-from runtime.tracking import open_tracker
-from runtime.training import TrainingSession
-from runtime.verdict import end_if_worse
-from runtime.weight_probe import WeightProbe
+from runtime.track.tracking import open_tracker
+from runtime.train.best import BestCheckpoint
+from runtime.train.training import TrainingSession
+from runtime.train.verdict import end_if_worse
 
 HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
@@ -67,8 +68,7 @@ args = parser.parse_args()
 os.chdir(HERE)  # paths in checkpoints are relative, so that a bundle can be moved
 
 run = Run(HERE, stage="train")
-run.need_model(args.model)
-source = args.model.resolve()
+source = run.need_model(args.model)
 session = TrainingSession(
     run,
     ladder=LADDER,

@@ -15,14 +15,14 @@ from datasets import Dataset
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl.experimental.cpo import CPOConfig, CPOTrainer
 
-from runtime import upstream
-from runtime.best import BestCheckpoint
+from runtime.models.weight_probe import WeightProbe
 from runtime.run import Run
-from runtime.steps import order_rows
-from runtime.tracking import open_tracker
-from runtime.training import TrainingSession
-from runtime.verdict import end_if_worse
-from runtime.weight_probe import WeightProbe
+from runtime.track.tracking import open_tracker
+from runtime.train import upstream
+from runtime.train.best import BestCheckpoint
+from runtime.train.steps import order_rows
+from runtime.train.training import TrainingSession
+from runtime.train.verdict import end_if_worse
 
 HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
@@ -72,8 +72,7 @@ args = parser.parse_args()
 os.chdir(HERE)  # paths in checkpoints are relative, so that a bundle can be moved
 
 run = Run(HERE, stage="train")
-run.need_model(args.model, MODEL)
-source = Path(args.model).resolve() if Path(args.model).is_dir() else args.model
+source = run.need_model(args.model, MODEL)
 session = TrainingSession(
     run,
     ladder=LADDER,

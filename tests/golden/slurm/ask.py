@@ -24,7 +24,7 @@ for stage in ("prepare", "train", "merge"):
     run.check_current(stage)
 run.check_outputs(path)
 
-from runtime import ask_model  # noqa: E402 - slow imports
+from runtime.ask import ask_model  # noqa: E402 - slow imports
 
 messages = [{"role": "user", "content": args.question.strip()}]
 print(ask_model.answer(path, messages, ANSWER_TOKENS))

@@ -1,0 +1,166 @@
+"""How faithful a GGUF file is: the trained 16-bit model and the file read the same rows.
+
+    python -m runtime.compare.fidelity                     # note what the trained model expects
+    python -m runtime.compare.fidelity FILE.gguf           # measure a file, print JSON
+    python -m runtime.compare.fidelity FILE.gguf --tokens-only  # without its speed and answers
+    python -m runtime.compare.fidelity BASE.gguf --lora FILE.gguf  # a base with an adapter
+
+Run it in the bundle's folder, after export.py has written run/fidelity.json. export.py starts one
+process for each file: then the memory of a file is known, and a crash of llama.cpp is reported.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+from ..files import write_json
+from ..llama_cpp import gguf_file
+from ..llama_cpp.converter import find_cause
+from ..run import Run
+from . import reference, token_comparison
+
+TRIAL_TOKENS: Final = 32  # written to measure the speed of writing
+PROMPTS: Final = 3  # tried to find out whether a file answers at all
+
+# -----------------------------------------------------------------------------
+# What is measured
+
+
+def measure(
+    run: Run,
+    job: reference.Job,
+    path: Path,
+    *,
+    lora_path: Path | None = None,
+    tokens_only: bool = False,
+) -> dict[str, Any]:
+    """Return what was measured of a file in this process; what is not finite becomes None.
+
+    Beside the numbers of `token_comparison.compare` these are
+
+    resident_bytes    what the file added to this process. Its weights are mapped into memory, not
+                      copied: they count after they were read, and the system may drop them again
+    metric_drop       metric of the trained model's answers, less that of the file's
+    """
+    rows, _ = token_comparison.read_rows(run)
+    longest = max(len(row["ids"]) for row in rows)
+    scoring: Any = None
+    asked: list[dict[str, Any]] = []
+    if job.answered:
+        scoring = import_module(job.answered["module"])
+        asked = scoring.choose_rows(run, job)
+        longest = max(longest, *(len(row["prompt_ids"]) for row in asked))
+    if tokens_only:
+        llm = gguf_file.load(run, path, longest, lora_path=lora_path, on_gpu=job.on_gpu)
+        return token_comparison.keep_finite(_compare(run, llm))
+    before_bytes = _read_resident_bytes()
+    context_tokens = longest + max(job.answer_tokens, TRIAL_TOKENS)
+    llm = gguf_file.load(run, path, context_tokens, lora_path=lora_path, on_gpu=job.on_gpu)
+    found = _time(run, llm, max((row["ids"] for row in rows), key=len))
+    found["resident_bytes"] = _read_resident_bytes() - before_bytes
+    found |= _compare(run, llm)
+    if scoring:
+        found |= scoring.examine(job, asked, partial(gguf_file.answer, run, llm))
+    else:
+        prompts = (row.get("prompt_ids") or row["ids"][: len(row["ids"]) // 2 + 1] for row in rows)
+        first = [prompt for prompt, _ in zip(prompts, range(PROMPTS), strict=False)]
+        answers = (gguf_file.answer(run, llm, ids, job.answer_tokens) for ids in first)
+        found["answers"] = any(answers)
+    llm.close()
+    return token_comparison.keep_finite(found)
+
+
+def _read_resident_bytes() -> int:
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _compare(run: Run, llm: Any) -> dict[str, Any]:
+    def read(row: token_comparison.Row) -> Iterator[Any]:
+        return gguf_file.read(run, llm, row["ids"][:-1], len(row["learned"]))
+
+    return token_comparison.compare(run, read)
+
+
+def _time(run: Run, llm: Any, ids: Sequence[int]) -> dict[str, Any]:
+    """Return the tokens per second of reading a row and of continuing it."""
+    list(gguf_file.read(run, llm, ids, 1))  # the first time, its weights may come from the disk
+    began = time.monotonic()
+    list(gguf_file.read(run, llm, ids, 1))
+    reading = len(ids) / (time.monotonic() - began)
+    written = gguf_file.write(run, llm, ids, TRIAL_TOKENS)
+    next(written)  # which reads the row
+    began = time.monotonic()
+    writing = len(list(written)) / (time.monotonic() - began)
+    return {"prompt_tokens_per_second": reading, "generation_tokens_per_second": writing}
+
+
+# -----------------------------------------------------------------------------
+# What export.py calls: the same in a process of its own, and the verdict
+
+
+def note_reference(run: Run, job: reference.Job) -> None:
+    """Write the job, and note what the trained model finds likely, in a process of its own."""
+    write_json(run.folder / "fidelity.json", asdict(job))
+    run.say(_start(run).rstrip())
+
+
+def judge(
+    run: Run, path: Path, *, lora_path: Path | None = None, tokens_only: bool = False
+) -> dict[str, Any]:
+    """Return `measure` of a file from a process of its own; ends the stage if that fails."""
+    adapter = ("--lora", lora_path) if lora_path else ()
+    only = ("--tokens-only",) if tokens_only else ()
+    found: dict[str, Any] = json.loads(_start(run, path, *adapter, *only))
+    return found
+
+
+def _start(run: Run, *arguments: str | Path) -> str:
+    module = f"{__package__}.fidelity"
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    done = subprocess.run(command, cwd=run.bundle, capture_output=True, text=True, check=False)
+    if done.returncode:
+        names = " ".join(Path(argument).name for argument in arguments)
+        what = f"measuring {names}" if names else "noting what the trained model finds likely"
+        run.stop(f"{what} failed: {find_cause(done)}")
+    return done.stdout
+
+
+def main() -> None:
+    """Do what the arguments say, in the bundle's folder."""
+    parser = argparse.ArgumentParser(description="Measure how faithful a GGUF file is.")
+    parser.add_argument("file", type=Path, nargs="?", help="without one, note the reference")
+    parser.add_argument("--lora", type=Path, help="an adapter's GGUF to lay on top")
+    parser.add_argument("--tokens-only", action="store_true", help="no speed and no answers")
+    args = parser.parse_args()
+    run = Run(Path.cwd(), stage="reference", script=reference.SCRIPT)
+    settings = run.folder / "fidelity.json"
+    if not settings.is_file():
+        run.stop("run/fidelity.json is missing: run export.py first")
+    job = reference.Job(**json.loads(settings.read_text(encoding="utf-8")))
+    if args.file is None:
+        reference.note(run, job)
+        return
+    if not args.file.is_file():
+        run.stop(f"{args.file} does not exist")
+    if not (run.folder / "reference" / "rows.json").is_file():
+        run.stop("run/reference is missing: run `python -m runtime.compare.fidelity` first")
+    run.check_inputs("reference")
+    run.check_outputs(run.folder / "reference")
+    out = os.dup(1)
+    os.dup2(2, 1)  # what llama.cpp prints must not mix with the result
+    found = measure(run, job, args.file, lora_path=args.lora, tokens_only=args.tokens_only)
+    os.write(out, json.dumps(found, indent=2).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    main()

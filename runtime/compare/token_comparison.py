@@ -1,0 +1,101 @@
+"""How far the next tokens of a quantized model are from those that the trained model finds likely.
+
+`reference.note` wrote the latter to run/reference.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from ..run import Run
+
+CHUNK_TOKENS: Final = 64  # compared at once: each has a number per word of the vocabulary
+
+Row = Mapping[str, Any]
+Reader = Callable[[Row], Iterable[Any]]
+
+
+def read_rows(run: Run) -> tuple[list[dict[str, Any]], int]:
+    """Return the noted rows, and how many logits were noted for each position."""
+    noted = json.loads((run.folder / "reference" / "rows.json").read_text(encoding="utf-8"))
+    return noted["rows"], noted["vocabulary"]
+
+
+def compare(run: Run, read: Reader) -> dict[str, Any]:
+    """Return how far the next tokens that `read` computes are from the noted ones.
+
+    `read(row)` yields arrays of logits, of shape positions x vocabulary, for the judged positions
+    of a row in their order.
+
+    divergence        mean KL divergence from the trained model's next token, in nats per token
+    agreement         share of positions at which both find the same token most likely
+    logit_error       root of the mean squared difference of the logits over their own spread
+    perplexity_ratio  perplexity of the learned tokens over the trained model's
+    """
+    rows, words = read_rows(run)
+    logits_path = run.folder / "reference" / "logits.f16"
+    noted: Any = np.memmap(logits_path, np.float16, "r").reshape(-1, words)
+    true = np.concatenate([row["ids"][-len(row["learned"]) :] for row in rows])
+    best, trained_nats, learned = (
+        np.concatenate([row[name] for row in rows]) for name in ("best", "nats", "learned")
+    )
+    bests: list[int] = []
+    nats: list[float] = []
+    divergences: list[float] = []
+    errors: list[float] = []
+    spreads: list[float] = []
+    for row in rows:
+        for logits in read(row):
+            common = min(words, logits.shape[1])  # a converter may pad the vocabulary
+            for part in np.split(logits, range(CHUNK_TOKENS, len(logits), CHUNK_TOKENS)):
+                span = slice(len(nats), len(nats) + len(part))
+                ours, theirs = _log_softmax(part[:, :common]), _log_softmax(noted[span, :common])
+                bests.extend(ours.argmax(axis=1))
+                nats.extend(-ours[range(len(part)), true[span]])
+                divergences.extend((np.exp(theirs) * (theirs - ours)).sum(axis=1))
+                errors.extend((theirs - ours).var(axis=1))
+                spreads.extend(theirs.var(axis=1))
+    loss, trained_loss = np.mean(np.array(nats)[learned]), np.mean(trained_nats[learned])
+    return {
+        "rows": len(rows),
+        "tokens": len(nats),
+        "learned_tokens": int(learned.sum()),
+        "divergence": float(np.mean(divergences)),
+        "agreement": float(np.mean(np.array(bests) == best)),
+        "logit_error": float(np.sqrt(np.mean(errors) / np.mean(spreads))),
+        "perplexity": float(np.exp(loss)),
+        "trained_perplexity": float(np.exp(trained_loss)),
+        "perplexity_ratio": float(np.exp(loss - trained_loss)),
+    }
+
+
+def _log_softmax(logits: Any) -> Any:
+    logits = logits.astype(np.float32)
+    logits -= logits.max(axis=1, keepdims=True)
+    return logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+
+
+def keep_finite(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was measured, with None for what is no finite number."""
+    return {name: number if math.isfinite(number) else None for name, number in found.items()}
+
+
+def find_fault(found: Mapping[str, Any], bounds: Mapping[str, float]) -> str | None:
+    """Return the first measure beyond its bound as a clause, or None.
+
+    A bound has the name of the spec: `max_` or `min_`, and what was measured.
+    """
+    if not found["answers"]:
+        return "it writes nothing after any prompt"
+    for name, bound in bounds.items():
+        side, measured = name.split("_", 1)
+        value = found[measured]
+        is_good = value is not None and (value <= bound if side == "max" else value >= bound)
+        if not is_good:
+            shown = "no number" if value is None else f"{value:.4g}"
+            words = measured.replace("_", " ")
+            return f"its {words} is {shown}, and export.verify.{name} is {bound:.3g}"
+    return None

@@ -1,0 +1,102 @@
+"""Writes the trained embedding model as one folder, of which every reader gives the same vectors.
+
+The folder is the one that sentence-transformers, transformers and llama.cpp's converter read: with
+modules.json, which alone tells the converter how tokens become one vector.
+"""
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from ..files import replace_folder, write_json
+from ..models import vectors
+from ..run import Run
+
+ROWS: Final = 8  # of the training split, on which both models are compared
+_CARRIED: Final = ("tokenizer.model", "sentencepiece.bpe.model", "vocab.txt")
+LEAST_COSINE: Final = 0.999  # of a vector in 16 bits to that of the trained model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One merge: from run/train/model, and its base if it is an adapter, to run/merged.
+
+    `loading` are the arguments of the `load` of its kind, `dtype` the 16-bit type of the result.
+    """
+
+    run: Run
+    base: Path | str
+    dtype: str
+    is_adapter: bool
+    loading: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def trained(self) -> Path:
+        """The folder of the trained model or adapter."""
+        return self.run.folder / "train" / "model"
+
+
+def write_merged(job: Job) -> None:
+    """Write run/merged; ends the stage if its vectors differ from those of the trained model."""
+    run, out = job.run, job.run.folder / "merged"
+    rows = run.read_rows(run.folder / "data" / "train.jsonl", ROWS)
+    texts = [row[name] for row in rows for name in ("anchor", "positive")]
+    model = _load(job)
+    trained = vectors.encode(model, texts, vectors.DOCUMENT)
+    if job.is_adapter:
+        merge_adapter(run, model)
+    model = model.to(getattr(torch, job.dtype))
+    is_finite = all(torch.isfinite(weight).all() for weight in model.state_dict().values())
+    run.ensure(is_finite, f"every weight is a finite number in {job.dtype}")
+    cosine = float((trained * vectors.encode(model, texts, vectors.DOCUMENT)).sum(1).min())
+    run.say(f"the vectors of the merged model have a cosine of {cosine:.6f} or more to the trained")
+    run.ensure(cosine >= LEAST_COSINE, f"the merged model agrees with the trained in {job.dtype}")
+    new = out.with_name("merged.partial")
+    shutil.rmtree(new, ignore_errors=True)
+    save(model, Path(job.base), new)
+    run.ensure((new / "modules.json").is_file(), "the folder says how tokens become one vector")
+    replace_folder(out, new)
+
+
+def save(model: Any, base: Path, folder: Path) -> None:
+    """Write a model as a folder; a `base` on the disk has files that transformers does not write.
+
+    Of XLM-R's tokenizer llama.cpp's converter takes from two settings, which change no token here,
+    whether the first word of a text has a space before it, and whether several spaces are one.
+    """
+    model.save_pretrained(str(folder), create_model_card=False)
+    for name in _CARRIED:
+        if (base / name).is_file():
+            shutil.copyfile(base / name, folder / name)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    if config["model_type"] == "xlm-roberta":
+        path = folder / "tokenizer_config.json"
+        settings = json.loads(path.read_text(encoding="utf-8"))
+        spaces = {"add_prefix_space": True, "clean_up_tokenization_spaces": True}
+        write_json(path, settings | spaces)
+
+
+def _load(job: Job) -> Any:
+    """Return the trained model, with its adapter beside the weights if it has one."""
+    if not job.is_adapter:
+        return vectors.load(job.trained, **job.loading)
+    from peft import PeftModel  # noqa: PLC0415 - slow, and a full fine-tune needs it not
+
+    model = vectors.load(job.base, **job.loading)
+    model[0].model = PeftModel.from_pretrained(model[0].model, str(job.trained))
+    return model
+
+
+def merge_adapter(run: Run, model: Any) -> None:
+    """Merge the adapter into the weights of its base."""
+    adapted = model[0].model
+    layer: Any = next(module for module in adapted.modules() if hasattr(module, "lora_B"))
+    before = layer.base_layer.weight.detach().clone()
+    model[0].model = adapted.merge_and_unload()
+    is_changed = not torch.equal(before, layer.base_layer.weight)
+    run.ensure(is_changed, "merging changed the weights of the base")

@@ -1,0 +1,71 @@
+"""Loads a reranker with sentence-transformers: it reads a query and a text at once, for a score."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from sentence_transformers import CrossEncoder
+
+from ..quiet import silence_libraries
+
+BATCH_PAIRS: Final = 32
+_SEED: Final = 42  # of the head of a base that has none
+
+
+def load(
+    source: Path | str,
+    *,
+    dtype: Any = "auto",
+    attention: str | None = None,
+    max_length: int | None = None,
+    use_safetensors: bool | None = True,
+    **options: Any,
+) -> Any:
+    """Return the model of a folder or of the Hub, on the CPU, with one score per pair.
+
+    A base without a head of one score gets a new one, which is always the same. `options` are the
+    revision and the like.
+    """
+    silence_libraries()
+    made: dict[str, Any] = {"dtype": dtype, "use_safetensors": use_safetensors}
+    made["ignore_mismatched_sizes"] = True  # a head of several labels is replaced
+    if attention is not None:
+        made["attn_implementation"] = attention
+    torch.manual_seed(_SEED)
+    model: Any = CrossEncoder(
+        str(source),
+        device="cpu",
+        num_labels=1,
+        activation_fn=torch.nn.Sigmoid(),  # what its loss is about, whatever the base says
+        model_kwargs=made,
+        **options,
+    )
+    if max_length is not None:
+        model.max_seq_length = max_length
+    return model
+
+
+def score(model: Any, pairs: Sequence[tuple[str, str]]) -> Any:
+    """Return the score of each pair before its sigmoid, in fp32: those of sure pairs differ too."""
+    return model.predict(
+        [list(pair) for pair in pairs],
+        batch_size=BATCH_PAIRS,
+        activation_fn=torch.nn.Identity(),
+        show_progress_bar=False,
+    ).astype("float32")
+
+
+def list_heads(model: Any) -> list[str]:
+    """Return the modules that an adapter must not leave as they are: what turns tokens to a score.
+
+    A base without a head has them in chance.
+    """
+    inside = model[0].model
+    heads = [
+        name
+        for name, module in inside.named_children()
+        if name != inside.base_model_prefix and any(True for _ in module.parameters())
+    ]
+    is_pooled = getattr(inside.base_model, "pooler", None) is not None
+    return [*heads, *(["pooler"] if is_pooled else [])]

@@ -1,0 +1,97 @@
+"""Loads an embedding model with sentence-transformers, and turns texts into vectors."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from huggingface_hub import hf_hub_download
+from huggingface_hub.errors import EntryNotFoundError
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
+
+from ..quiet import silence_libraries
+
+BATCH_TEXTS: Final = 32
+QUERY, DOCUMENT = "query", "document"  # the names of the prompts, as sentence-transformers has them
+
+
+def load(
+    source: Path | str,
+    *,
+    pooling: str,
+    own_pooling: bool = True,
+    dtype: Any = "auto",
+    attention: str | None = None,
+    max_length: int | None = None,
+    prompts: tuple[str | None, str | None] = (None, None),
+    use_safetensors: bool | None = True,
+    **options: Any,
+) -> Any:
+    """Return the model of a folder or of the Hub, on the CPU, with one vector per text.
+
+    `own_pooling`: where the model has a modules.json, that takes precedence over `pooling`. The
+    `prompts` before queries and documents replace the model's own unless they are None. `options`
+    are the revision and the like.
+    """
+    silence_libraries()
+    made: dict[str, Any] = {"dtype": dtype, "use_safetensors": use_safetensors}
+    if attention is not None:
+        made["attn_implementation"] = attention
+    model = SentenceTransformer(str(source), device="cpu", model_kwargs=made, **options)
+    if not (own_pooling and _has_modules(source, options.get("revision"))):
+        _pool_by(model, pooling)
+    reader: Any = model[0]
+    # Else plain texts are wrapped in the chat template that the tokenizer of a causal model has:
+    # other vectors than those of its GGUF file.
+    reader.modality_config.pop("message", None)
+    if max_length is not None:
+        reader.max_seq_length = max_length
+    for name, weight in model.named_parameters():
+        if ".pooler." in name:  # a head of BERT's that no pooling reads
+            weight.requires_grad = False
+    for name, prompt in zip((QUERY, DOCUMENT), prompts, strict=True):
+        if prompt is not None:
+            model.prompts[name] = prompt
+    return model
+
+
+def encode(model: Any, texts: Sequence[str], kind: str) -> Any:
+    """Return a unit vector per text, in fp32: texts x dimensions. `kind` is that of the prompt."""
+    with torch.no_grad():
+        return model.encode(
+            list(texts),
+            prompt=model.prompts.get(kind) or None,
+            batch_size=BATCH_TEXTS,
+            normalize_embeddings=True,
+            show_progress_bar=False,
+        ).astype("float32")
+
+
+def list_prompts(model: Any) -> dict[str, str]:
+    """Return the prompt of each column of the data that has one, for the trainer."""
+    query, document = model.prompts.get(QUERY), model.prompts.get(DOCUMENT)
+    named = {"anchor": query, "positive": document, "negative": document}
+    return {column: prompt for column, prompt in named.items() if prompt}
+
+
+def _has_modules(source: Path | str, revision: str | None) -> bool:
+    if Path(source).is_dir():
+        return (Path(source) / "modules.json").is_file()
+    try:
+        hf_hub_download(str(source), "modules.json", revision=revision)
+    except EntryNotFoundError:
+        return False
+    return True
+
+
+def _pool_by(model: Any, pooling: str) -> None:
+    """Put this pooling in the place of the model's, and leave out what comes after it."""
+    size = model[0].get_embedding_dimension()
+    kept = [model[0], Pooling(size, pooling)]
+    if any(isinstance(module, Normalize) for module in model):
+        kept.append(Normalize())
+    while len(model):
+        del model[0]
+    for place, module in enumerate(kept):
+        model.add_module(str(place), module)

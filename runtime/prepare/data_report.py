@@ -1,0 +1,102 @@
+"""Writes the data report: run/data/report.json and report.md list every row that was changed."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..files import write_json
+from ..run import Run
+from ..tokens.masking import NOT_LEARNED
+from .preparing import Records, Rows
+from .splitting import Splits
+
+
+def write_report(
+    folder: Path,
+    rows: Rows,
+    records: Records,
+    splits: Splits,
+    *,
+    round_trip: Mapping[str, Any],
+    count_labels: bool = False,
+    sources: Sequence[Mapping[str, Any]] | None = None,
+    place_of: Callable[[int], Mapping[str, Any]] = lambda row: {"row": row},
+) -> str:
+    """Write both files, and return the tables of the second one.
+
+    For a mixture `sources` says what came of the rows of each source, and `place_of` returns the
+    source of a row and its number there.
+    """
+    changes = {what: len(numbers) for what, numbers in rows.changes.items() if numbers}
+    changes = dict(sorted(changes.items(), key=lambda pair: -pair[1]))
+    ordered = np.sort(records.lengths)
+    tokens = {f"p{p}": int(ordered[(len(ordered) - 1) * p // 100]) for p in (50, 90, 95, 99, 100)}
+    report: dict[str, Any] = {
+        "rows_read": len(rows.wanted),
+        "rows_used": len(records.learned),
+        "changes": changes,
+        "splits": {name: len(split) for name, split in splits.items()},
+        "tokens": tokens,
+    }
+    if reasoned := sum(records.reasons):
+        report["reasoning"] = {"with": reasoned, "without": len(records.reasons) - reasoned}
+    if count_labels:
+        counts = np.bincount(records.labels).tolist()
+        pairs = zip(records.names, counts, strict=True)
+        report["labels"] = sorted(pairs, key=lambda pair: -pair[1])
+    if sources is not None:
+        report["sources"] = sources
+    report["round_trip"] = round_trip
+    report["changed_rows"] = [
+        {**place_of(row), "what": what}
+        for row, what in sorted((row, what) for what in changes for row in rows.changes[what])
+    ]
+    write_json(folder / "report.json", report)
+    lines = _write_tables(report)
+    listed = ["", "Rows by number, counted from 1:", ""]
+    for what in changes:
+        places = (place_of(row).values() for row in sorted(rows.changes[what]))
+        names = (" ".join(f"{v:,}" if isinstance(v, int) else v for v in p) for p in places)
+        listed.append(f"- {what}: {', '.join(names)}")
+    text = "\n".join(["# Data report", "", *lines, *listed]) + "\n"
+    (folder / "report.md").write_text(text, encoding="utf-8")
+    return "\n".join(lines)
+
+
+def show_row(run: Run, tokenizer: Any, line: bytes) -> None:
+    """Print the text of a record, divided into what is only read and what is learned."""
+    row = json.loads(line.splitlines()[0])
+    if "anchor" in row:
+        for name in ("anchor", "positive", "negative", "score"):
+            if name in row:
+                run.say(f"one row, its {name}: {row[name]!r}")
+        return
+    if "labels" not in row:
+        run.say(f"one row, what is read: {tokenizer.decode(row['input_ids'])!r}")
+        run.say(f"one row, its label:    {row['answer']!r}")
+        return
+    pairs = list(zip(row["input_ids"], row["labels"], strict=True))
+    only_read = [token for token, label in pairs if label == NOT_LEARNED]
+    learned = [label for _, label in pairs if label != NOT_LEARNED]
+    run.say(f"one row, what is read:    {tokenizer.decode(only_read)!r}")
+    run.say(f"one row, what is learned: {tokenizer.decode(learned)!r}")
+
+
+def _write_tables(report: Mapping[str, Any]) -> list[str]:
+    """Return the lines of the tables."""
+    lines = ["| what | rows |", "| --- | ---: |", f"| read | {report['rows_read']:,} |"]
+    lines += [f"| {what} | {count:,} |" for what, count in report["changes"].items()]
+    lines += [f"| in {name} | {count:,} |" for name, count in report["splits"].items()]
+    if "reasoning" in report:
+        lines.append(f"| with reasoning | {report['reasoning']['with']:,} |")
+        lines.append(f"| without reasoning | {report['reasoning']['without']:,} |")
+    if "sources" in report:
+        lines += ["", "| source | read | used | train | validation | test |"]
+        lines += ["| --- | ---: | ---: | ---: | ---: | ---: |"]
+        for source in report["sources"]:
+            name, *numbers = source.values()
+            lines.append(f"| {name} | {' | '.join(f'{number:,}' for number in numbers)} |")
+    return [*lines, "", f"Tokens per row: {report['tokens']}."]

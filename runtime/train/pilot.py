@@ -1,0 +1,335 @@
+"""A pilot of training: a few steps on the real machine, measured and compared with the plan.
+
+`./run.sh --pilot` takes LONG_STEPS steps with the longest rows, which need the most memory, and
+then SPEED_STEPS steps with rows drawn at random, which take as long as those of training. The first
+step warms up. Nothing is evaluated or saved, and run/train is not touched. A pilot writes
+run/pilot/pilot.json, which `ftc plan --calibrate` and `ftc compile --calibrate` read:
+
+* `version`: 1
+* `machine`: `kind` (gpu or cpu), `device` (its name), `count` of processes on a node, `nodes`,
+  `memory_bytes` in all (of one device, or of the host), `cores`
+* `versions`: of the packages that determine a training
+* `micro_batch`, `accumulation`, `longest_tokens`: of the steps; tokens of the longest row
+* `out_of_memory`: how the micro-batch was reduced, as in run/train/batch.json; empty if it was not
+* `planned`: `allocated_bytes`, `memory_bytes` (the peak of one process: torch's reserved memory on
+  a GPU, the process's memory on a CPU), `step_seconds`, `tokens_per_second`, `training_seconds`,
+  null where the plan does not know; `margin_bytes`: the part of the memory that is only there for
+  safety; `calibration`: the factors that the plan was scaled by
+* `measured`: the same numbers, `allocated_bytes` null on a CPU; `longest_step_seconds`: of a step
+  with the longest rows; `steps`
+"""
+
+import json
+import os
+import resource
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import torch
+from pyarrow import compute
+from torch.utils.data import SequentialSampler
+from transformers.trainer_utils import IntervalStrategy, SaveStrategy
+
+from ..files import write_json
+from ..run import Run
+from ..versions import list_versions
+from .progress import format_seconds
+from .trainer_parts import find_sampler, set_sampler
+
+LONG_STEPS = 2  # the first warms up; in the second the optimizer's states exist as well
+SPEED_STEPS = 6
+STEPS = LONG_STEPS + SPEED_STEPS
+TIGHT_SHARE = 0.92  # of the memory; above it the fragments of a long run may not fit
+FREE_SHARE = 0.6  # of the memory; below it a larger micro-batch may fit
+SLOW_FACTOR = 1.25  # measured over planned seconds
+BATCH_ROWS = 10_000  # whose lengths are read at a time
+
+
+class Pilot:
+    """Chooses the rows of a pilot, changes the Trainer for it, and reports what was measured."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.step_rows = 0  # of all processes
+        self.lengths: list[int] = []  # of the chosen rows, in tokens
+        self.times: list[float] = []  # at the start and after each step
+        self.counts: list[int] = []  # tokens that TRL has counted by then, where it counts them
+        self.order: list[int] = []
+
+    def choose(self, rows: Any, step_rows: int) -> Any:
+        """Return the longest rows for one step, and others at random for SPEED_STEPS steps.
+
+        `rows` is a Dataset; where it has fewer rows, they are repeated. The longest come first. The
+        first call is for the rows to train on, another one for those of an evaluation.
+        """
+        lengths = measure_rows(rows)
+        chosen = choose_rows(lengths, step_rows)
+        if not self.lengths:
+            self.step_rows, self.lengths = step_rows, [lengths[place] for place in chosen]
+        return rows.select(chosen)
+
+    def attach(self, trainer: Any) -> None:
+        """Make the Trainer take the steps of a pilot, and nothing else."""
+        args, generations = trainer.args, getattr(trainer, "num_generations", 1)
+        sampler = find_sampler(trainer)
+        self.order = order_steps(
+            self.lengths,
+            self.step_rows,
+            per_step=self.step_rows // generations,
+            is_sorted=getattr(sampler, "lengths", None) is not None,
+            is_grouped=getattr(sampler, "groups", False),
+        )
+        trainer.train_dataset = trainer.train_dataset.select(self.order)
+        if hasattr(trainer, "num_generations"):
+            trainer.shuffle_dataset = False  # the trainer's own sampler repeats each prompt
+        else:
+            set_sampler(trainer, SequentialSampler(trainer.train_dataset))
+        args.max_steps, args.logging_steps = STEPS, 1
+        args.eval_on_start, args.eval_strategy = False, IntervalStrategy.NO
+        args.save_strategy, args.load_best_model_at_end = SaveStrategy.NO, False
+        handler = trainer.callback_handler
+        handler.callbacks = [
+            each
+            for each in handler.callbacks
+            if not type(each).__module__.startswith("transformers.integrations")  # trackers
+        ]
+
+    def note_step(self, args: Any, state: Any) -> None:
+        """Note the time, once the device has done everything up to here."""
+        if args.device.type == "cuda":
+            torch.cuda.synchronize()
+        self.times.append(time.monotonic())
+        self.counts.append(int(state.num_input_tokens_seen))
+
+    def measure(self, args: Any) -> dict[str, float]:
+        """Return what this process has measured: bytes, and seconds and tokens of a step."""
+        on_gpu = args.device.type == "cuda"
+        reserved = torch.cuda.max_memory_reserved() if on_gpu else 0
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        counted = self.counts[-1] - self.counts[LONG_STEPS]
+        rows = self.order[-(len(self.order) * SPEED_STEPS // STEPS) :]
+        tokens = counted or sum(self.lengths[place] for place in rows)
+        return {
+            "memory_bytes": reserved if on_gpu else peak,
+            "allocated_bytes": torch.cuda.max_memory_allocated() if on_gpu else 0,
+            "step_seconds": (self.times[-1] - self.times[LONG_STEPS]) / SPEED_STEPS,
+            "longest_step_seconds": self.times[LONG_STEPS] - self.times[LONG_STEPS - 1],
+            "step_tokens": tokens / SPEED_STEPS,
+        }
+
+    def report(
+        self,
+        args: Any,
+        found: Sequence[Mapping[str, float]],
+        *,
+        row: int,
+        changes: Sequence[Mapping[str, Any]],
+    ) -> None:
+        """Write run/pilot/pilot.json and print the table.
+
+        `found` are the measurements of all processes, `row` the line of the ladder, `changes` those
+        that a lack of memory made.
+        """
+        plan = json.loads((self.run.bundle / "plan.json").read_text(encoding="utf-8"))
+        rung = plan["pilot"]["rungs"][row]
+        most = {name: max(each[name] for each in found) for name in found[0]}
+        planned = list_planned(plan, row)
+        measured: dict[str, Any] = {
+            "memory_bytes": round(most["memory_bytes"]),
+            "allocated_bytes": round(most["allocated_bytes"]) or None,
+            "step_seconds": round(most["step_seconds"], 4),
+            "tokens_per_second": round(most["step_tokens"] / most["step_seconds"], 1),
+        }
+        measured["training_seconds"] = estimate(plan, planned, measured["step_seconds"])
+        measured |= {"longest_step_seconds": round(most["longest_step_seconds"], 4)}
+        pilot = {
+            "version": 1,
+            "machine": describe_machine(args),
+            "versions": list_versions(),
+            "micro_batch": rung["micro_batch"],
+            "accumulation": rung["accumulation"],
+            "longest_tokens": max(self.lengths),
+            "out_of_memory": list(changes),
+            "planned": planned,
+            "measured": {**measured, "steps": STEPS},
+        }
+        write_json(self.run.folder / "pilot" / "pilot.json", pilot)
+        for line in (*write_table(pilot), *advise(pilot, is_planned=row == 0)):
+            self.run.say(line)
+
+
+# -----------------------------------------------------------------------------
+# Rows
+
+
+def measure_rows(rows: Any) -> list[int]:
+    """Return the tokens of each row of a Dataset: of a pair, the prompt with the longer answer."""
+    lengths: list[int] = []
+    for batch in rows.with_format("arrow").iter(batch_size=BATCH_ROWS):
+        lengths += measure_table(pa.table(batch)).to_pylist()
+    return lengths
+
+
+def measure_table(table: Any) -> Any:
+    """Return the tokens of each row of a pyarrow table.
+
+    The answers of a pair have their prompt in them, or `prompt_ids` has it. `input_ids` are the
+    prompt and the better answer in both cases.
+    """
+
+    def count(name: str) -> Any:
+        return compute.list_value_length(table[name])
+
+    names = set(table.column_names)
+    if "rejected_ids" in names:
+        chosen, rejected = count("chosen_ids"), count("rejected_ids")
+        more = compute.subtract(compute.max_element_wise(chosen, rejected), chosen)
+        if "input_ids" in names:
+            return compute.add(count("input_ids"), more)
+        return compute.add(compute.add(count("prompt_ids"), chosen), more)
+    return count("input_ids" if "input_ids" in names else "prompt_ids")
+
+
+def choose_rows(lengths: Sequence[int], step_rows: int) -> list[int]:
+    """Return places of rows: the longest of one step, then SPEED_STEPS steps at random."""
+    places = sorted(range(len(lengths)), key=lambda place: (-lengths[place], place))
+    longest = _repeat(places, step_rows)
+    drawn = torch.randperm(len(lengths), generator=torch.Generator().manual_seed(0)).tolist()
+    return longest + _repeat(drawn, SPEED_STEPS * step_rows)
+
+
+def _repeat(places: Sequence[int], count: int) -> list[int]:
+    """Return the first `count` places, from the beginning again where there are fewer."""
+    return [places[number % len(places)] for number in range(count)]
+
+
+def order_steps(
+    lengths: Sequence[int],
+    step_rows: int,
+    *,
+    per_step: int,
+    is_sorted: bool = False,
+    is_grouped: bool = False,
+) -> list[int]:
+    """Return the places of chosen rows in the order of the steps, `per_step` rows for each.
+
+    The longest are taken in each of the LONG_STEPS. Rows at random are sorted as training sorts
+    them: those of a step, or in groups of all steps.
+    """
+    longest = list(range(per_step)) * LONG_STEPS
+    drawn = list(range(step_rows, step_rows + SPEED_STEPS * per_step))
+    size = len(drawn) if is_grouped else per_step
+    if is_sorted:
+        blocks = [drawn[begin : begin + size] for begin in range(0, len(drawn), size)]
+        drawn = [place for block in blocks for place in sorted(block, key=lambda x: -lengths[x])]
+    return longest + drawn
+
+
+# -----------------------------------------------------------------------------
+# Numbers
+
+
+def describe_machine(args: Any) -> dict[str, Any]:
+    """Return what pilot.json says about the machine."""
+    count = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    machine: dict[str, Any] = {"count": count, "nodes": max(1, args.world_size // count)}
+    if args.device.type == "cuda":
+        device = torch.cuda.get_device_properties(args.device)
+        machine |= {"kind": "gpu", "device": device.name, "memory_bytes": device.total_memory}
+    else:
+        memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        machine |= {"kind": "cpu", "device": "cpu", "memory_bytes": memory_bytes}
+    return {**machine, "cores": os.cpu_count()}
+
+
+def list_planned(plan: Mapping[str, Any], row: int) -> dict[str, Any]:
+    """Return the plan's numbers for a line of the ladder; null where one is not known."""
+    rung, seconds = plan["pilot"]["rungs"][row], plan["seconds"]
+    step = rung["step_seconds"]
+    return {
+        **{name: rung[name] for name in ("memory_bytes", "margin_bytes", "allocated_bytes")},
+        "step_seconds": step,
+        "tokens_per_second": step and round(plan["tokens_per_step"] / step, 1),
+        "training_seconds": seconds and seconds["total"],
+        "calibration": plan["pilot"]["calibration"],
+    }
+
+
+def estimate(plan: Mapping[str, Any], planned: Mapping[str, Any], step_seconds: float) -> float:
+    """Return the seconds of the whole training, if all steps take so long.
+
+    What it does beside its steps takes as long as planned.
+    """
+    steps: int = plan["steps"]
+    step: float | None = plan["pilot"]["rungs"][0]["step_seconds"]
+    seconds: float | None = planned["training_seconds"]
+    beside = 0.0 if step is None or seconds is None else max(0.0, seconds - steps * step)
+    return round(beside + steps * step_seconds, 1)
+
+
+# -----------------------------------------------------------------------------
+# The report
+
+
+def write_table(pilot: Mapping[str, Any]) -> list[str]:
+    """Return the lines of the table of planned and measured numbers."""
+    planned, measured, machine = pilot["planned"], pilot["measured"], pilot["machine"]
+    processes = machine["count"] * machine["nodes"]
+    batch = f"{pilot['micro_batch']} rows x {pilot['accumulation']} passes"
+    where = f"{processes} {'processes' if processes > 1 else 'process'} on {machine['device']}"
+    shown: dict[str, tuple[str, Callable[[Any], str]]] = {
+        "memory_bytes": ("peak memory", lambda size: f"{size / 2**30:.2f} GiB"),
+        "allocated_bytes": ("allocated", lambda size: f"{size / 2**30:.2f} GiB"),
+        "step_seconds": ("seconds a step", lambda seconds: f"{seconds:.3f}"),
+        "tokens_per_second": ("tokens/s", lambda rate: f"{rate:,.0f}"),
+        "training_seconds": ("whole training", format_seconds),
+    }
+    lines = [
+        f"pilot: {measured['steps']} steps of {batch}, {where}",
+        f"  {'':<16}{'planned':>14}{'measured':>14}",
+    ]
+    for name, (label, show) in shown.items():
+        if measured[name] is None:
+            continue
+        before = "unknown" if planned[name] is None else show(planned[name])
+        ratio = f"   x {measured[name] / planned[name]:.2f}" if planned[name] else ""
+        lines.append(f"  {label:<16}{before:>14}{show(measured[name]):>14}{ratio}")
+        if name == "memory_bytes":
+            lines.append(f"  {'of it a margin':<16}{show(planned['margin_bytes']):>14}")
+    longest = f"{pilot['longest_tokens']:,} tokens"
+    seconds = measured["longest_step_seconds"]
+    return [*lines, f"  a step with the longest rows, of {longest}: {seconds:.3f} s"]
+
+
+def advise(pilot: Mapping[str, Any], *, is_planned: bool) -> list[str]:
+    """Return what to change, a line for each reason, and how to plan with these numbers.
+
+    `is_planned` says that the micro-batch is the planned one.
+    """
+    planned, measured, machine = pilot["planned"], pilot["measured"], pilot["machine"]
+    per_device = machine["count"] if machine["kind"] == "cpu" else 1
+    used = measured["memory_bytes"] * per_device / machine["memory_bytes"]
+    advice = []
+    if not is_planned:
+        rows = pilot["micro_batch"]
+        advice.append(f"the planned micro-batch does not fit: set training.micro_batch to {rows}")
+    elif used > TIGHT_SHARE:
+        advice.append(
+            f"{used:.0%} of the memory is used: set a smaller training.micro_batch,"
+            " or training.gradient_checkpointing to true"
+        )
+    elif used < FREE_SHARE and pilot["accumulation"] > 1:
+        advice.append(
+            f"{1 - used:.0%} of the memory is free: a larger training.micro_batch may be faster"
+        )
+    slower = measured["step_seconds"] / (planned["step_seconds"] or measured["step_seconds"])
+    if slower > SLOW_FACTOR:
+        advice.append(
+            f"a step takes {slower:.1f} times as long as planned: look for other programs on this"
+            " machine, and count on the measured time"
+        )
+    lines = [f"  {line}" for line in advice] or ["  nothing has to be changed"]
+    command = "ftc compile spec.json --calibrate run/pilot/pilot.json"
+    return [*lines, f"  `{command}` plans with what was measured"]

@@ -1,0 +1,94 @@
+"""Keeps images that are no files of their own: bytes of a data file, and what addresses return.
+
+They are kept as they came, in a file named after a hash: a training opens one image at a time, for
+which a whole group of rows of a parquet file would have to be read.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterable
+from hashlib import sha256
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any, Final
+from urllib.request import Request, urlopen
+
+from ..files import write_json
+from ..read.image_rows import Reference, StoredImage
+from ..read.rows import Fault
+from .images import measure, reading
+
+FOLDER: Final = "images"  # in run/data
+NOTE: Final = "images.json"  # in run/data: where the other images are
+_MOST_BYTES: Final = 64 * 2**20  # of a download
+_SECONDS: Final = 30
+_AGENT: Final = {"User-Agent": "Mozilla/5.0 (compatible; fine-tuning data)"}
+
+
+def keep_bytes(data: bytes, *, store: Path) -> StoredImage:
+    """Keep an image; return its reference, or its fault in place of one."""
+    size = measure(data)
+    if isinstance(size, str):
+        return StoredImage(fault=size)
+    name = sha256(data).hexdigest()
+    _write(store / name, lambda: data)
+    return StoredImage(stored=name, width=size[0], height=size[1])
+
+
+def keep_download(reference: Reference, *, store: Path) -> Reference | Fault:
+    """Keep the image at an address; return its reference, or what is wrong. One is asked once."""
+    url = reference["url"]
+    name = sha256(url.encode()).hexdigest()
+    try:
+        _write(store / name, lambda: _download(url))
+    except (OSError, ValueError, HTTPException):
+        return "image_missing"
+    size = measure(store / name)
+    if isinstance(size, str):
+        return size
+    return {"stored": name, "width": size[0], "height": size[1]}
+
+
+def find_store(data: Path) -> Path:
+    """Return the folder of images that are kept; `data` is run/data."""
+    return data / FOLDER
+
+
+def find_root(paths: Iterable[Path]) -> Path:
+    """Return the folder that all of these files are in or below."""
+    return Path(os.path.commonpath([path.resolve().parent for path in paths]))
+
+
+def note_folder(data: Path, folder: Path) -> Path:
+    """Write where images that are files are, relative to run/data; return the file."""
+    write_json(data / NOTE, {"folder": os.path.relpath(folder, data)})
+    return data / NOTE
+
+
+def find_images(data: Path) -> Callable[[Reference], Any]:
+    """Return a function that opens the image of a reference; `data` is run/data."""
+    noted = json.loads((data / NOTE).read_text(encoding="utf-8"))
+    return reading(data / noted["folder"], find_store(data))
+
+
+def _download(url: str) -> bytes:
+    """Return what an address of http or https returns; `read_with_images` refuses all others."""
+    request = Request(url, headers=_AGENT)  # noqa: S310 - see above
+    with urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310 - see above
+        data: bytes = answer.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise ValueError(url)
+    return data
+
+
+def _write(path: Path, make: Callable[[], bytes]) -> None:
+    """Write a file that is not there, whole or not at all: several processes may write it."""
+    if path.is_file():
+        return
+    data = make()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+    Path(name).replace(path)
