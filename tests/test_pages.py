@@ -126,6 +126,19 @@ def test_commands_that_are_not_run_exist(name: str) -> None:
             assert {word for word in words if re.match(r"--?[a-z]", word)} <= known, line
 
 
+@pytest.mark.parametrize("name", SOURCES)
+def test_scripts_that_are_named_exist(name: str) -> None:
+    """Modules and scripts of the repository, which benchmarks name to reproduce their numbers."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    modules = re.findall(r"python -m ((?:benchmarks|docs)[\w.]*\w)", text)
+    paths = [each.replace(".", "/") for each in modules]
+    found = {*re.findall(r"python ((?:benchmarks|docs|\.ci)/[\w/]+\.py)", text)}
+    assert all((ROOT / path).is_file() for path in found), found
+    assert all(
+        (ROOT / f"{path}.py").is_file() or (ROOT / path / "__main__.py").is_file() for path in paths
+    ), paths
+
+
 def test_most_commands_are_run() -> None:
     """A page marks a command that cannot run here; few are."""
     counts = {True: 0, False: 0}
