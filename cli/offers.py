@@ -118,6 +118,6 @@ def _by_cost(each: Quote) -> tuple[bool, float, float]:
 
 def _wrong(path: Path, reason: str) -> EnvironmentFailure:
     return EnvironmentFailure(
-        message=f"`{path}` is no file of offers: {reason}",
+        message=f"`{path}` is not a file of offers: {reason}",
         help='write it as {"offers": [{"name": "...", "hardware": "1x L4", "price_per_hour": 1}]}',
     )

@@ -76,7 +76,7 @@ BOM: Final = make_explanation(
 TOO_DEEP: Final = make_explanation(
     "FTC008",
     "bottomless-nesting",
-    "Objects and lists are nested more than 64 deep.",
+    "Objects and lists are nested more than 64 levels deep.",
     "No spec needs more than five levels. The file is damaged, or it is not a spec.",
     "[[[[[[[[ ... ]]]]]]]]",
     '{"training": {"evaluation": {"every_steps": 50}}}',

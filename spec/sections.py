@@ -437,19 +437,19 @@ class Objective:
     """A Python file, relative to the spec, whose public functions the model may call in its answers
     (`grpo` only). Each function needs type hints and a docstring with a section `Args:` that
     describes every argument. The file is copied into the bundle and run there, with the rights of
-    whoever trains. Every prompt declares the functions, a call is executed, and the model reads the
-    result and writes on. Results count as tokens of the answer and are not learned. A reward
-    function gets the text after the last call as `completions`, and all messages as
-    `conversations`.
+    the user who trains. Every prompt declares the functions, calls are executed, and the model
+    reads the result and continues its answer. Results count as tokens of the answer and are not
+    learned. A reward function gets the text after the last call as `completions`, and all messages
+    as `conversations`.
     """
     max_tool_calling_iterations: int = 4
-    """How many times the model may call tools in one answer (`objective.tools`). After the last
-    result it writes on without executing further calls.
+    """How many times the model may call tools in one answer (`objective.tools`). After that it
+    continues without executing further calls.
     """
     tool_seconds: int = 60
-    """How many seconds one call of a tool may take (`objective.tools`). A longer call is ended, and
-    the model reads an error message in place of a result. A function in C that never returns to
-    Python cannot be ended.
+    """How many seconds one call of a tool may take (`objective.tools`). A longer call is stopped,
+    and the model reads an error message in place of a result. A function in C that never returns to
+    Python cannot be stopped.
     """
     vllm: Vllm = "off"
     """Whether vLLM generates the answers (`grpo` and `rloo`). `off`: transformers generates them.
@@ -479,8 +479,8 @@ class Objective:
     second, frozen model in memory.
     """
     label_smoothing: float | Auto = "auto"
-    """The expected fraction of pairs with the labels the wrong way round (losses `robust` and
-    `exo_pair` only).
+    """The expected fraction of pairs whose answers are labelled the wrong way round (losses
+    `robust` and `exo_pair` only).
     """
     margin: float | Auto = "auto"
     """By how much the reward of the chosen answer should exceed that of the rejected one (`simpo`).
@@ -503,21 +503,22 @@ class Objective:
     left to right.
     """
     similarity_scale: float = 20.0
-    """By what the cosine of two vectors is multiplied before it enters the loss (`embed` only). It
-    is 1 over the temperature that papers give.
+    """The factor by which the cosine of two vectors is multiplied in the loss (`embed` only). It is
+    1 divided by the temperature that papers give.
     """
     wrong_texts: int | Auto = "auto"
-    """How many texts that do not belong to the query are drawn for each row of pairs alone
-    (`rerank` only): half of them near in words, the others any. The loss gives right texts this
-    weight, so that both kinds count alike. auto takes 3, as `mine_hard_negatives` of
-    sentence-transformers does. Each of them is another pair that the model reads.
+    """The number of wrong texts that are drawn for the query of each row, if the rows are pairs
+    without a score (`rerank` only). Half of them share words with the query, the others are random.
+    The loss gives right texts this weight, so that both kinds count the same. auto takes 3, as
+    `mine_hard_negatives` of sentence-transformers does. Each wrong text is one more pair that the
+    model reads.
     """
     query_prompt: str | None = None
-    """The text that is put before each query, as in `query: ` for E5 (`embed` only). null takes the
-    model's own, if `config_sentence_transformers.json` has one.
+    """The text that is put before each query, such as `query: ` for E5 (`embed` only). null takes
+    the model's own, if `config_sentence_transformers.json` has one.
     """
     document_prompt: str | None = None
-    """The text that is put before each text that is searched, as in `passage: ` for E5 (`embed`
+    """The text that is put before each text that is searched, such as `passage: ` for E5 (`embed`
     only). null takes the model's own, if `config_sentence_transformers.json` has one.
     """
 
@@ -602,7 +603,7 @@ class RegressionCheck:
     One check: exactly one of `prompts` (JSON Lines with `prompt` and `answer`), `text` (a plain
     text, judged by its perplexity) and `task` (a task file of EleutherAI's evaluation harness).
     Paths are relative to the spec, and paths in a task file to that file. `max_drop` is the largest
-    loss that passes: 0.02 is two points of a score, or a perplexity that is 2 % higher. `metric`
+    drop that passes: 0.02 is two points of a score, or a perplexity that is 2 % higher. `metric`
     and `answer_tokens` say how answers to `prompts` are compared, and how long they may be.
     """
 
@@ -649,9 +650,9 @@ class Evaluation:
     """
     regression: tuple[RegressionCheck, ...] = ()
     """What the trained model must not lose. evaluate.py compares it with the model before training
-    on each of these files. It fails if a loss is beyond its bound, and the noise does not explain
-    it: the end of the 95 % interval that is nearer to no loss must be within the bound (paired
-    bootstrap over the questions, or over stretches of the text).
+    on each of these files. It fails if the whole 95 % interval of a drop is above its bound, so
+    that noise does not explain it (paired bootstrap over the questions, or over stretches of the
+    text).
     """
 
 
@@ -749,7 +750,7 @@ class Training:
     liger: bool | Auto = "auto"
     """Whether norms, rotary positions and MLPs use the fused Triton kernels of the pinned
     liger-kernel, which store less for the backward pass (GPUs only). auto uses them if they make
-    room for a faster layout, or for any.
+    room for a faster layout, or if nothing fits without them.
     """
     group_by_length: bool | Auto = "auto"
     """Whether each step is made of rows of similar length. This saves padding, but makes the order

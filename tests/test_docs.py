@@ -1,7 +1,6 @@
 """The pages of the site that are made from ftc: complete, and with links that lead somewhere."""
 
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -15,7 +14,7 @@ from docs.site.__main__ import OUTPUT, copied_files, make_all, make_copies, writ
 from docs.site.commands import commands_page
 from docs.site.entries import list_entries
 from docs.site.gallery import EXAMPLES, fill, gallery_page, list_examples
-from docs.site.links import rewrite_links, show_needs
+from docs.site.links import mark_language, rewrite_links, show_needs
 from docs.site.matrix import base_spec, find_errors
 from docs.site.reference import fields_page, glossary_page
 from docs.site.rules import CODE, STAGES, make_pages, read_table
@@ -129,6 +128,12 @@ def test_links_out_of_the_site_lose_their_target() -> None:
     )
 
 
+def test_a_translated_page_names_its_language() -> None:
+    """The theme reads it from the front matter; a page in English has none."""
+    assert mark_language("# Dades\n", "ca") == "---\nlanguage: ca\n---\n\n# Dades\n"
+    assert mark_language("# Data\n", "pages") == "# Data\n"
+
+
 def test_a_reader_sees_what_a_command_needs() -> None:
     """In the language of the page; a mark that only a test reads is left out."""
     assert show_needs("<!-- needs: a GPU -->\n```bash\n", "pages") == "*Needs a GPU.*\n\n```bash\n"
@@ -149,8 +154,7 @@ def test_the_matrix_asks_the_rules(tmp_path: Path) -> None:
 def test_the_whole_site_is_built_and_a_broken_link_fails(tmp_path: Path) -> None:
     """With every page, a search, and nothing fetched from elsewhere."""
     pytest.importorskip("zensical")
-    write_sources(make_all(), tmp_path / "docs")
-    shutil.copy(ROOT / "docs" / "zensical.toml", tmp_path)
+    write_sources(make_all(), tmp_path)
     built = build(tmp_path)
     assert built.returncode == 0, built.stdout + built.stderr
     html = tmp_path / "html"
@@ -159,6 +163,12 @@ def test_the_whole_site_is_built_and_a_broken_link_fails(tmp_path: Path) -> None
     assert all((html / place).with_suffix(".html").is_file() for place in copied_files().values())
     page = (html / "index.html").read_text(encoding="utf-8")
     assert not re.search(r'<(?:script|link|img)[^>]+(?:src|href)="https?://', page)
+    assert "On this page" in (html / "data.html").read_text(encoding="utf-8")
+    for language, words in {"ca": "Taula de continguts", "es": "Tabla de contenidos"}.items():
+        page = (html / language / "data.html").read_text(encoding="utf-8")
+        assert f'<html lang="{language}"' in page
+        assert words in page
+        assert "On this page" not in page
 
     (tmp_path / "docs" / "plan.md").write_text("[gone](nowhere.md)\n", encoding="utf-8")
     broken = build(tmp_path)

@@ -1,4 +1,4 @@
-"""Every command on a page of the documentation runs and prints what the page shows."""
+"""Every command of the README and of a page runs and prints what is shown, or says its needs."""
 
 import re
 import shlex
@@ -20,7 +20,15 @@ from tests.page_commands import (
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PAGES: Final = ROOT / "docs" / "pages"
+README: Final = ROOT / "README.md"
 NAMES: Final = sorted(path.name for path in PAGES.glob("*.md"))
+#: Files that name commands, from the root.
+SOURCES: Final = sorted(
+    path.relative_to(ROOT).as_posix()
+    for pattern in ("*.md", "docs/pages/**/*.md", "examples/*/README.md", "benchmarks/*.md")
+    for path in ROOT.glob(pattern)
+    if path.name != "CHANGELOG.md"
+)
 TRANSLATED: Final = ("index.md", "first-fine-tune.md", "choosing.md", "data.md")
 FIRST: Final = "first-fine-tune.md"
 LANGUAGES: Final = ("ca", "es")
@@ -33,7 +41,7 @@ def fences(path: Path) -> list[Fence]:
     return list(read_fences(path.read_text(encoding="utf-8")))
 
 
-def run_page(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def run_page(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run the commands of a page in order, in one folder, without the Hub.
 
     They succeed, except where the page shows why not, and print what it shows.
@@ -42,7 +50,7 @@ def run_page(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_HOME", str(folder.parent / "hub"))
     monkeypatch.setenv("COLUMNS", "100")
-    text = (PAGES / name).read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
     copy_start(text, folder)
     for fence in read_fences(text):
         if fence.file is not None:
@@ -58,9 +66,10 @@ def run_page(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 assert difference is None, f"{command.line}\n{said}\n\nnot as shown:\n{difference}"
 
 
-def test_the_first_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page that a new user follows, in the quick tests too."""
-    run_page(FIRST, tmp_path, monkeypatch)
+@pytest.mark.parametrize("path", [README, PAGES / FIRST], ids=lambda path: path.name)
+def test_the_first_page_works(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pages that a new user follows, in the quick tests too."""
+    run_page(path, tmp_path, monkeypatch)
 
 
 @pytest.mark.prove
@@ -69,7 +78,7 @@ def test_commands_print_what_the_page_shows(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every command of every other page."""
-    run_page(name, tmp_path, monkeypatch)
+    run_page(PAGES / name, tmp_path, monkeypatch)
 
 
 def test_every_console_shows_something() -> None:
@@ -81,32 +90,53 @@ def test_every_console_shows_something() -> None:
 
 def test_no_command_escapes() -> None:
     """Blocks of code are fences with a language, so that none is left out."""
-    for path in sorted(PAGES.rglob("*.md")):
+    for path in (README, *sorted(PAGES.rglob("*.md"))):
         text = path.read_text(encoding="utf-8")
         outside = re.sub(r"^```\w.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
         assert "```" not in outside, path
         assert not re.search(r"^ {4}\S", outside, re.MULTILINE), path
 
 
-def skipped_commands() -> Iterator[tuple[str, str]]:
-    """Yield every command of ftc that is not run, with its page."""
-    for path in sorted(PAGES.rglob("*.md")):
-        for fence in fences(path):
-            for command in fence.commands if fence.needs is not None else ():
-                if command.line.startswith("ftc "):
-                    yield path.name, command.line
+def named_commands(path: Path) -> Iterator[str]:
+    """Yield every command of ftc and of make that a text names or that is not run."""
+    text = path.read_text(encoding="utf-8")
+    yield from re.findall(r"`((?:ftc|make) [^`]*)`", text.replace("\\|", "|"))
+    yield from re.findall(r"^ {4}((?:ftc|make) .*)$", text, re.MULTILINE)
+    for fence in fences(path):
+        for command in fence.commands if fence.needs is not None else ():
+            if re.match(r"(?:ftc|make) ", command.line):
+                yield command.line
 
 
-@pytest.mark.parametrize(("name", "line"), sorted(set(skipped_commands())))
-def test_commands_that_are_not_run_exist(name: str, line: str) -> None:
-    """Their command and every option that they name."""
-    del name
-    _, verb, *words = shlex.split(line, comments=True)
-    with click.Context(ftc) as context:
-        command = ftc.get_command(context, verb)
-    assert command is not None, verb
-    known = {option for each in command.params for option in (*each.opts, *each.secondary_opts)}
-    assert {word for word in words if re.match(r"--?[a-z]", word)} <= known
+@pytest.mark.parametrize("name", SOURCES)
+def test_commands_that_are_not_run_exist(name: str) -> None:
+    """Those of ftc with every option that they name, those of make as targets."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.findall(r"^([a-z-]+):", makefile, re.MULTILINE)
+    for line in named_commands(ROOT / name):
+        program, *words = shlex.split(line, comments=True)
+        if program == "make":
+            assert {word for word in words if "=" not in word} <= set(targets), line
+        elif not words[0].startswith("-"):
+            with click.Context(ftc) as context:
+                command = ftc.get_command(context, words[0])
+            assert command is not None, line
+            options = (each.opts + each.secondary_opts for each in command.params)
+            known = {option for each in options for option in each}
+            assert {word for word in words if re.match(r"--?[a-z]", word)} <= known, line
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_scripts_that_are_named_exist(name: str) -> None:
+    """Modules and scripts of the repository, which benchmarks name to reproduce their numbers."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    modules = re.findall(r"python -m ((?:benchmarks|docs)[\w.]*\w)", text)
+    paths = [each.replace(".", "/") for each in modules]
+    found = {*re.findall(r"python ((?:benchmarks|docs|\.ci)/[\w/]+\.py)", text)}
+    assert all((ROOT / path).is_file() for path in found), found
+    assert all(
+        (ROOT / f"{path}.py").is_file() or (ROOT / path / "__main__.py").is_file() for path in paths
+    ), paths
 
 
 def test_most_commands_are_run() -> None:

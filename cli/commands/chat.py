@@ -74,7 +74,7 @@ def command(
         raise click.UsageError("--llm-model and --llm-key go with an address in --llm.")
     if served:
         if plain:
-            raise click.UsageError("--plain and --serve are two ways: take one.")
+            raise click.UsageError("--plain and --serve cannot be combined.")
         _serve(port or 0, _again(spec, lang, wanted))
         return
     session = make_session(Path(), language=lang, spec=spec, model=wanted)

@@ -61,7 +61,7 @@ def command(
     """
     editable = source != "-"
     if fix and not editable:
-        raise click.UsageError("--fix edits a spec in a file.")
+        raise click.UsageError("--fix needs a spec in a file.")
     if unsafe and not fix:
         raise click.UsageError("--unsafe goes with --fix.")
     if rows is not None and report != "text":
@@ -146,7 +146,7 @@ def _show(source: str, before: str | None, *, faithful: bool) -> None:
         click.echo("nothing can be repaired for certain", err=True)
         return
     if not faithful:
-        click.echo(f"{source}: laid out anew", err=True)
+        click.echo(f"{source}: reformatted", err=True)
     old, new = before.splitlines(), after.splitlines()
     for line in unified_diff(old, new, source, source, "before", "after", lineterm=""):
         click.echo(line, err=True)

@@ -175,7 +175,7 @@ def _tell(source: str, outcome: Outcome, *, report: str) -> None:
         return
     tell_findings(outcome.findings, make_subject(source, outcome.document))
     for sentence in outcome.moved:
-        click.echo(f"moved: {sentence}", err=True)
+        click.echo(f"changed: {sentence}", err=True)
 
 
 def _name(outcome: Outcome) -> str:
@@ -192,7 +192,7 @@ def _text(outcome: Outcome, written: Written | None) -> str:
     name = _name(outcome)
     if written is None:
         names = (f"    {file.name}" for file in sorted(outcome.files, key=lambda file: file.name))
-        return "\n".join([f"{name} is as it was", *names])
+        return "\n".join([f"{name} is unchanged", *names])
     became = {file: word for word in _MARKS for file in getattr(written, word)}
     changed = sum(word != "unchanged" for word in became.values())
     lines = [f"{name}  {changed} of {len(became)} files changed"]

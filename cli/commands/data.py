@@ -17,14 +17,14 @@ from ftc.report.json_output import dump
     type=click.Choice(["text", "json", "html"]),
     default="text",
     show_default=True,
-    help="How to print it; text is Markdown, html a file of its own.",
+    help="How to print it; text is Markdown, html a complete page.",
 )
 @click.pass_context
 def command(context: click.Context, *, source: str, report: str) -> None:
     """Describe the rows of a spec: lengths, labels, copies, personal data.
 
-    SPEC is a file in JSON or YAML, or - for standard input. Findings about anything else than the
-    data are left to `ftc check`. No text of a row is printed but its label.
+    SPEC is a file in JSON or YAML, or - for standard input. Only findings about the data are
+    shown. Of the text of rows, only labels are printed.
     """
     outcome = check(source)
     described = describe_data(outcome)

@@ -25,7 +25,7 @@ def command(topic: str | None, lists: bool, report: str) -> None:
     """Explain the code of a finding, a field of the spec, or a term.
 
     For example `ftc explain FTC031`, `ftc explain unknown-key`, `ftc explain model.revision` or
-    `ftc explain ZeRO-3`. In a terminal the page opens in the pager.
+    `ftc explain ZeRO-3`. In a terminal the page opens in a pager.
     """
     if lists == (topic is not None):
         raise click.UsageError("Give a code, a field or a term, or --list.")

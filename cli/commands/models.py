@@ -37,14 +37,14 @@ _MAIN_LANGUAGE = 0.1
 _SHOWS_MORE = "--hardware shows the method, the memory and the time of each"
 _REASONS = {
     "largest": "the largest that trains within a day",
-    "another_maker": "the largest of another maker",
-    "quickest": "the quickest of a billion parameters or more",
-    "free_licence": "the largest under a free licence of a maker not above",
+    "another_maker": "the largest from another maker",
+    "quickest": "the fastest with a billion parameters or more",
+    "free_licence": "the largest with a free licence from a maker not above",
 }
 # What is known of a time without hardware: smaller models are quicker.
 _UNPLANNED = {
     "largest": "the largest that one GPU of 48 GB can train",
-    "quickest": "the smallest of a billion parameters or more",
+    "quickest": "the smallest with a billion parameters or more",
 }
 
 

@@ -96,7 +96,8 @@ def _require_offers_alone(
 ) -> None:
     """Raise UsageError for an argument that is about one machine only."""
     if calibrate is not None or whole or source == "-":
-        raise click.UsageError("--offers goes with a file, --set and --format json alone.")
+        words = "--offers needs a spec in a file, and allows only --set and --format json."
+        raise click.UsageError(words)
     if any(key.partition(".")[0] == "hardware" for key in overrides):
         raise click.UsageError("--offers names the hardware: leave it out of --set.")
 

@@ -30,7 +30,7 @@ _WORDS: Final = {
     "contradicting": "prefer what another row rejects",
     "conflicting": "have the prompt of another row and another label",
     "lost": "hold characters that were lost (U+FFFD)",
-    "misencoded": "were read in another encoding than they were written in",
+    "misencoded": "were decoded with the wrong encoding",
     "control": "hold control characters",
     "long": "have more than twice the tokens of the 99th percentile",
     "near_copies": "have near copies",
@@ -305,7 +305,7 @@ def _show_lengths(lengths: Mapping[str, Any]) -> Parts:
     ]
     parts = table(("of a", *_MARKS), cells)
     if lengths["estimate"]:
-        text = "These are estimates by characters: the model's tokenizer is not at hand."
+        text = "These are estimated from characters: the model's tokenizer could not be read."
         parts.append(Paragraph(text=text))
     if lengths["max_length"] is not None:
         share = number(lengths["share_above"], share=True)

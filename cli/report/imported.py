@@ -13,9 +13,9 @@ from ftc.spec.pointer import dotted
 _TITLES: Final[Mapping[Kind, str]] = {
     "carried": "carried over",
     "derived": "derived",
-    "default": "what {tool} does where the file is silent",
+    "default": "defaults of {tool} that the file does not mention",
     "left": "not carried over",
-    "refused": "not a training of ftc",
+    "refused": "not supported by ftc",
 }
 _WIDEST: Final = 44
 

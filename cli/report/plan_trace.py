@@ -21,7 +21,7 @@ def trace_backbone(architecture: str) -> str:
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         names = " and ".join(missing)
-        raise TraceError(f"--trace needs {names} in this environment; the plan does without")
+        raise TraceError(f"--trace needs {names} in this environment; the plan is not checked")
     with as_file(files("ftc.compiler.rehearse") / "scripts" / "trace_backbone.py") as script:
         done = subprocess.run(
             [sys.executable, script, architecture],

@@ -67,4 +67,4 @@ def _failure(rehearsal: Rehearsal) -> Iterator[str]:
     yield f"stopped at {failure.stage}: {failure.meaning}"
     yield from (f"  {line}" for line in failure.cause.splitlines())
     if failure.log is not None:
-        yield f"all that was said: {failure.log}"
+        yield f"full output: {failure.log}"

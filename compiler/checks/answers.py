@@ -18,7 +18,7 @@ _ASKED_SHARE = 0.1
 
 @rule("FTC295", "needed-column-left-out", "warning", reads=("data",), fix_safety="unsafe")
 def needed_column_left_out(case: Case) -> Iterator[Problem]:
-    """What it is: Training leaves out a column that the answers of its rows rest on.
+    """What it is: Training leaves out a column that the answers of its rows depend on.
 
     Why it matters: An answer from a passage cannot be learned without the passage: the model learns
     to make facts up. The words of the answers are in this column and not in that of another row, or

@@ -32,10 +32,10 @@ def vllm_without_gpu(case: Case) -> Iterator[Problem]:
 
 @rule("FTC553", "vllm-server-without-own-gpu", "error", reads=("hardware",))
 def vllm_server_without_own_gpu(case: Case) -> Iterator[Problem]:
-    """What it is: vLLM's server is asked for on a machine with one GPU.
+    """What it is: vLLM's server is requested on a machine with one GPU.
 
     Why it matters: The server receives the trained weights by NCCL, which needs another GPU than
-    the one that trains. In one GPU, vLLM can run inside the training process.
+    the one that trains. On one GPU, vLLM can run inside the training process.
 
     Example: {"hardware": "1x A100-80GB", "objective": {"type": "grpo", "vllm": "server"}}
 

@@ -142,11 +142,11 @@ def slow_recurrent_layers(case: Case) -> Iterator[Problem]:
 
 @rule("FTC336", "target-without-effect", "error", reads=("model",), fix_safety="unsafe")
 def target_without_effect(case: Case) -> Iterator[Problem]:
-    """What it is: A LoRA target is a module of a state space whose weight kernels read directly.
+    """What it is: A LoRA target is a state-space module whose weight kernels read directly.
 
     Why it matters: PEFT refuses an adapter on `out_proj` in Mamba, Mamba 2, Falcon Mamba, Falcon H1
-    and Nemotron-H. Elsewhere the kernel reads the weight and never calls the module, so that the
-    adapter stays as it began.
+    and Nemotron-H. Elsewhere the kernel reads the weight and never calls the module, so the adapter
+    is never trained.
 
     Example: {"model": "ibm-ai-platform/Bamba-9B-v2", "method": {"targets": ["out_proj"]}}
 
@@ -166,7 +166,7 @@ def target_without_effect(case: Case) -> Iterator[Problem]:
 
 @rule("FTC337", "layers-not-traced", "info", reads=("model",))
 def layers_not_traced(case: Case) -> Iterator[Problem]:
-    """What it is: What a layer of this architecture keeps in memory was never traced.
+    """What it is: The activations of this architecture's layers were never traced.
 
     Why it matters: The parameters are exact, but the memory of the activations is that of a
     Llama-like layer times a margin. The batch may be smaller than what would fit, or too
@@ -185,7 +185,7 @@ def layers_not_traced(case: Case) -> Iterator[Problem]:
 
 @rule("FTC338", "target-moved-to-experts", "error", reads=("model",), fix_safety="unsafe")
 def target_moved_to_experts(case: Case) -> Iterator[Problem]:
-    """What it is: A target or a pattern that PEFT rewrites for this class with experts.
+    """What it is: PEFT rewrites a target or a pattern for this class with experts.
 
     Why it matters: The experts' projections were modules in transformers 4 and are one tensor now.
     PEFT takes `gate_proj`, `up_proj` and `down_proj` for those, so that the dense layers and the

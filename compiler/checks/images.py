@@ -13,7 +13,7 @@ from ftc.spec.sources import list_sources
 
 @rule("FTC180", "images-with-a-text-model", "error", reads=("model", "data"))
 def images_with_a_text_model(case: Case) -> Iterator[Problem]:
-    """What it is: The rows have images, and the model reads text alone.
+    """What it is: The rows have images, and the model reads only text.
 
     Why it matters: The model would be trained on questions about images that it never sees. It
     would learn to guess the answers.
@@ -40,7 +40,7 @@ def images_with_a_text_model(case: Case) -> Iterator[Problem]:
 
 @rule("FTC181", "no-image-processor", "error", reads=("model", "data"))
 def no_image_processor(case: Case) -> Iterator[Problem]:
-    """What it is: The rows have images, and nothing at hand says how this model reads them.
+    """What it is: The rows have images, and no file says how this model reads them.
 
     Why it matters: The settings of the processor decide how many tokens an image has. They are in
     `preprocessor_config.json` or `processor_config.json`, beside the weights. Without them neither
@@ -85,7 +85,7 @@ def images_without_a_chat_template(case: Case) -> Iterator[Problem]:
 
 @rule("FTC183", "objective-without-images", "error", reads=("data",))
 def objective_without_images(case: Case) -> Iterator[Problem]:
-    """What it is: The rows have images, and the objective trains on texts alone.
+    """What it is: The rows have images, and the objective trains only on texts.
 
     Why it matters: Only supervised fine-tuning gives the images of rows to the model. Of the other
     trainers of the pinned TRL, `DPOTrainer` reads images too, but it then tokenizes each row while
@@ -216,7 +216,7 @@ def images_from_the_network(case: Case) -> Iterator[Problem]:
 
 @rule("FTC192", "images-left-out", "warning", reads=("model", "data"))
 def images_left_out(case: Case) -> Iterator[Problem]:
-    """What it is: A column holds images, and training uses the texts of its rows alone.
+    """What it is: A column holds images, and training uses only the texts of its rows.
 
     Why it matters: Questions about an image have no answer without it. The model would learn to
     guess. Where the texts are complete without the images, allow this warning.

@@ -62,7 +62,7 @@ def prefetch_without_workers(case: Case) -> Iterator[Problem]:
 def rate_of_frozen_embeddings(case: Case) -> Iterator[Problem]:
     """What it is: Embeddings have a learning rate, and neither they nor the head are trained.
 
-    Why it matters: An adapter trains neither, and so does a fine-tune of some layers. The field
+    Why it matters: An adapter trains neither, nor does a fine-tune of some layers. The field
     would be accepted and then ignored.
 
     Example: {"method": "lora", "training": {"embedding_learning_rate": 1e-5}}

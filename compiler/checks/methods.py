@@ -169,7 +169,7 @@ def experts_beside(case: Case) -> Iterator[Problem]:
 
 @rule("FTC155", "split-of-a-rounded-base", "error", fix_safety="unsafe")
 def split_of_a_rounded_base(case: Case) -> Iterator[Problem]:
-    """What it is: The start of LoRA is split off the base (`pissa`, `olora`), which is quantized.
+    """What it is: LoRA is initialised from the base (`pissa`, `olora`), which is quantized.
 
     Why it matters: PEFT cannot decompose 4-bit weights. Splitting the weights first and quantizing
     the rest would train on a base that exists nowhere else, so the adapter could not be merged into
@@ -187,7 +187,7 @@ def split_of_a_rounded_base(case: Case) -> Iterator[Problem]:
 
 @rule("FTC156", "split-beside", "error", reads=("plan",), fix_safety="unsafe")
 def split_beside(case: Case) -> Iterator[Problem]:
-    """What it is: `pissa` or `olora` is combined with DoRA, whole parts, ZeRO-3 or FSDP.
+    """What it is: `pissa` or `olora` is combined with DoRA, fully trained parts, ZeRO-3 or FSDP.
 
     Why it matters: The initial adapter is subtracted from the trained one, so that the result fits
     the original base. PEFT does that only for LoRA's matrices: DoRA's magnitudes, heads and

@@ -59,7 +59,7 @@ def first_token_untrained(case: Case) -> Iterator[Problem]:
 
 @rule("FTC673", "system-unsayable-in-modelfile", "warning", reads=("data",))
 def system_unsayable_in_modelfile(case: Case) -> Iterator[Problem]:
-    r"""What it is: The system message holds triple quotes, or a tab or another unprintable letter.
+    r"""What it is: The system message holds triple quotes, a tab or another unprintable character.
 
     Why it matters: A Modelfile cannot escape them: Ollama ends the text there, or silently drops
     the character. The `Modelfile` then has no SYSTEM, and each request has to send the message.

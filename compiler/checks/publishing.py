@@ -96,7 +96,7 @@ def _publishes_weights(case: Case) -> bool:
 def publish_to_malformed_name(case: Case) -> Iterator[Problem]:
     """What it is: The name of the repository ends in `.git`.
 
-    Why it matters: The Hub accepts no such name, as its addresses for git end so.
+    Why it matters: The Hub accepts no such name, because its addresses for git end with it.
 
     Example: {"publish": {"repo": "acme/triage.git", "licence": "mit"}}
 

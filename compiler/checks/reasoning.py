@@ -161,7 +161,7 @@ def reasoning_before_an_unread_template(case: Case) -> Iterator[Problem]:
     """What it is: Rows have reasoning before their answers, and the chat template was not read.
 
     Why it matters: Some templates keep reasoning, some leave it out, and some begin every answer
-    with it. The tokenizer's files were not at hand, so that it is not known which one this is.
+    with it. The tokenizer's files could not be read, so it is not known what this one does.
 
     Example: {"model": "Qwen/Qwen3-8B", "data": "chats-with-reasoning.jsonl"}
 
@@ -182,7 +182,7 @@ def reasoning_before_an_unread_template(case: Case) -> Iterator[Problem]:
     fix_safety="unsafe",
 )
 def rows_off_generation_prompt(case: Case) -> Iterator[Problem]:
-    """What it is: The chat template begins an answer otherwise than its generation prompt does.
+    """What it is: The chat template begins an answer differently from its generation prompt.
 
     Why it matters: Programs that use the model end the prompt as the generation prompt does. If
     that opens `<think>` and the rows do not, or closes it and the rows have reasoning, the model is

@@ -46,9 +46,9 @@ def unusable_regression_check(case: Case) -> Iterator[Problem]:
 
 @rule("FTC599", "regression-not-compared", "error", reads=("data", "plan"))
 def regression_not_compared(case: Case) -> Iterator[Problem]:
-    """What it is: There are regression checks, and the run could not compare on their files.
+    """What it is: There are regression checks, and the run could not use their files.
 
-    Why it matters: evaluate.py compares on them, and without a test split there is no evaluate.py.
+    Why it matters: evaluate.py uses them, and without a test split there is no evaluate.py.
     Rows with images are not supported. On Kubernetes and with SkyPilot the bundle runs on a machine
     that these files are not copied to.
 

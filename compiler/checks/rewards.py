@@ -118,7 +118,7 @@ def reward_never_given(case: Case) -> Iterator[Problem]:
 
 @rule("FTC588", "reward-seldom-given", "warning", reads=("data",))
 def reward_seldom_given(case: Case) -> Iterator[Problem]:
-    """What it is: A reward that the data's own answers would never, or seldom, get.
+    """What it is: The data's own answers would never, or seldom, get a reward.
 
     Why it matters: The model learns from answers that get a higher reward than others, and learns
     nothing from a reward that is almost never given. Examples are numbers that many answers lack, a
@@ -320,7 +320,7 @@ def no_room_for_an_answer(case: Case) -> Iterator[Problem]:
 
 @rule("FTC595", "reward-for-nothing", "warning", reads=("data",))
 def reward_for_nothing(case: Case) -> Iterator[Problem]:
-    r"""What it is: A pattern that matches every text, or whose only reward the empty answer gets.
+    r"""What it is: A pattern matches every text, or the empty answer gets the only reward.
 
     Why it matters: A pattern that matches every text gives all answers the same reward, from which
     nothing is learned. A model that is rewarded for the empty answer learns to give it.

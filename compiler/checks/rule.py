@@ -115,8 +115,10 @@ def explanation_text(docstring: str) -> str:
         heading, _, text = paragraph.partition(": ")
         if heading in ("Example", "Use instead"):
             parts.append(f"**{heading}**\n\n```json\n{' '.join(text.split())}\n```\n")
-        else:
+        elif heading in HEADINGS:
             parts.append(f"**{heading}.** {' '.join(text.split())}\n")
+        else:
+            parts.append(f"{' '.join(paragraph.split())}\n")
     return "\n".join(parts)
 
 

@@ -14,9 +14,9 @@ _FIELD = "/export/vllm"
 
 @rule("FTC680", "vllm-folder-without-text", "error", reads=(), fix_safety="unsafe")
 def vllm_folder_without_text(case: Case) -> Iterator[Problem]:
-    """What it is: A quantized folder for vLLM is requested of a model that writes no text.
+    """What it is: A quantized folder for vLLM is requested for a model that writes no text.
 
-    Why it matters: A folder is verified by the tokens that the model finds likely. For labels,
+    Why it matters: A folder is verified by the model's next-token probabilities. For labels,
     scores and vectors the bundle has no such comparison.
 
     Example: {"objective": "classification", "export": {"vllm": ["FP8"]}}
@@ -34,9 +34,9 @@ def vllm_folder_of_unsupported_layers(case: Case) -> Iterator[Problem]:
     """What it is: A quantized folder for vLLM is requested, and the layers are not plain matrices.
 
     Why it matters: The bundle quantizes the linear modules of a language model. The experts of a
-    mixture are no such modules, and they are most of its weights. Layers that carry a state lose
-    more than a matrix does. A model with images has a tower that is not calibrated. Of an unknown
-    class it is not known which of its tensors are matrices of a layer.
+    mixture-of-experts model are not such modules, and are most of its weights. Recurrent layers
+    lose more than others when they are rounded. A model with images has a tower that is not
+    calibrated. Of an unknown class it is not known which of its tensors are matrices of a layer.
 
     Example: {"model": "mistralai/Mixtral-8x7B-v0.1", "export": {"vllm": ["FP8"]}}
 

@@ -71,7 +71,7 @@ def projector_refused(case: Case) -> Iterator[Problem]:
     Why it matters: The language model would convert, and answer without seeing anything. LLaVA's
     towers stop the converter. Those of Pixtral and Mistral 3 convert, and libmtmd does not load
     them. SmolVLM and Idefics3 convert, and their answers to images fail. All of them train, and
-    `run/merged` is whole.
+    `run/merged` is complete.
 
     Example: {"model": "HuggingFaceTB/SmolVLM-Instruct", "export": ["Q8_0"]}
 

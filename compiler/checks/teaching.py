@@ -80,7 +80,7 @@ def teacher_of_other_tokens(case: Case) -> Iterator[Problem]:
     Why it matters: The loss compares the probability of every token, number by number. If a number
     is another token for the teacher, the model learns nonsense. The pinned trainer stops if the two
     have different numbers of rows. A teacher with more rows, as larger models of a family often
-    have, is fine: the bundle drops those rows, which are of no token.
+    have, is fine: the bundle drops those rows, which belong to no token.
 
     Example: {"model": "Qwen/Qwen2.5-0.5B-Instruct",
      "objective": {"type": "distill", "teacher": "meta-llama/Llama-3.1-8B-Instruct"}}

@@ -117,7 +117,8 @@ def e5_without_prompts(case: Case) -> Iterator[Problem]:
     """What it is: An E5 model is trained without the words that it expects before each text.
 
     Why it matters: E5 was trained with `query: ` before queries and `passage: ` before the texts
-    that are searched. Without them it starts worse, and who uses the result must know which it was.
+    that are searched. Without them it starts worse, and users of the result must know whether they
+    were there.
 
     Example: {"model": "intfloat/multilingual-e5-base", "objective": "embed"}
 
@@ -139,8 +140,8 @@ def e5_without_prompts(case: Case) -> Iterator[Problem]:
 def step_of_equal_documents(case: Case) -> Iterator[Problem]:
     """What it is: A step has more rows than the data have different documents.
 
-    Why it matters: No document may be in a step twice, as a row would be told apart from a right
-    answer. Steps then are smaller than planned, and their number is larger.
+    Why it matters: A document may be in a step only once, because a right answer would otherwise
+    count as a wrong one. Steps are then smaller than planned, and there are more of them.
 
     Example: {"objective": "embed", "data": "30-articles.csv", "training": {"global_batch": 64}}
 
@@ -158,7 +159,7 @@ def one_text_for_all(case: Case) -> Iterator[Problem]:
     """What it is: A reranker is to learn from pairs, and all of them have the same text.
 
     Why it matters: Each query needs a text that does not belong to it, which is drawn from the
-    other rows. Here is none.
+    other rows. There is none here.
 
     Example: {"objective": "rerank", "data": "questions-about-one-article.csv"}
 
@@ -171,7 +172,7 @@ def one_text_for_all(case: Case) -> Iterator[Problem]:
 
 @rule("FTC578", "reranker-without-encoder", "error", reads=("model",))
 def reranker_without_encoder(case: Case) -> Iterator[Problem]:
-    """What it is: The model of a reranker is no encoder that ftc knows.
+    """What it is: The model of a reranker is not an encoder that ftc supports.
 
     Why it matters: The scripts train the class with one score of BERT, RoBERTa, XLM-R and
     ModernBERT. Rerankers that are causal models answer `yes` or `no` in a prompt of their own, or
@@ -212,7 +213,7 @@ def head_lost_in_gguf(case: Case) -> Iterator[Problem]:
 def wrong_texts_not_drawn(case: Case) -> Iterator[Problem]:
     """What it is: `objective.wrong_texts` is set, and the rows have wrong texts or scores already.
 
-    Why it matters: Wrong texts are drawn for rows that have a right text alone. Triplets and scored
+    Why it matters: Wrong texts are drawn for rows that have only a right text. Triplets and scored
     pairs are learned as they are.
 
     Example: {"objective": {"type": "rerank", "wrong_texts": 5}, "data": "scored-pairs.csv"}

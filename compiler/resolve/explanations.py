@@ -33,7 +33,7 @@ MODEL_FOLDER: Final = _page(
     what="The spec names a folder for its model, and no folder is there.",
     why="Nothing can be planned without the model's configuration.",
     example='{"model": "./models/my-modle"}',
-    instead="A folder relative to the spec file, or an id of the Hub such as `owner/name`.",
+    instead="A folder relative to the spec file, or an id on the Hub such as `owner/name`.",
 )
 NO_CONFIG: Final = _page(
     "FTC101",
@@ -54,7 +54,7 @@ BROKEN_CONFIG: Final = _page(
 NOT_CAUSAL: Final = _page(
     "FTC103",
     "not-a-causal-model",
-    what="The architecture predicts something else than the next token of a text.",
+    what="The architecture predicts something other than the next token of a text.",
     why="Encoders, sequence-to-sequence and image models cannot be fine-tuned by these scripts.",
     example='{"model": "google-bert/bert-base-uncased"}',
     instead="A model whose architecture ends in `ForCausalLM` or `LMHeadModel`.",
@@ -63,14 +63,14 @@ ADAPTER: Final = _page(
     "FTC104",
     "adapter-as-model",
     what="The folder holds a PEFT adapter, which is a change to a model and not a model.",
-    why="Training starts from whole weights; an adapter alone has no configuration to plan by.",
+    why="Training starts from a complete model; an adapter has no configuration to plan with.",
     example='{"model": "./run/adapter"}',
     instead="The base model, or the folder of the merged model.",
 )
 GGUF: Final = _page(
     "FTC105",
     "gguf-as-model",
-    what="The model named is a GGUF file, or a folder of nothing else.",
+    what="The model is a GGUF file, or a folder with nothing but GGUF files.",
     why="GGUF is quantized for llama.cpp; training needs the original weights.",
     example='{"model": "./llama.Q4_K_M.gguf"}',
     instead="The repository or folder that the GGUF was converted from.",
@@ -120,7 +120,7 @@ UNCOUNTED: Final = _page(
     "FTC111",
     "uncountable-model",
     what="A safetensors file has no readable header; or the architecture is not in ftc's table and "
-    "no safetensors file tells the parameters.",
+    "no safetensors file gives the number of parameters.",
     why="Memory, time and disk all follow from the number of parameters.",
     example='{"model": "./new-architecture"}',
     instead="Weights as safetensors: `save_pretrained` writes them by default.",
@@ -152,15 +152,15 @@ BROKEN_TOKENIZER: Final = _page(
 NO_TEMPLATE: Final = _page(
     "FTC115",
     "missing-chat-template",
-    what="The file that `model.chat_template` names is not there, or is no UTF-8 text.",
-    why="The conversations would be formatted otherwise than the spec says.",
+    what="The file that `model.chat_template` names is not there, or is not UTF-8 text.",
+    why="The conversations would be formatted differently from what the spec says.",
     example='{"model": {"id": "./base", "chat_template": "chatml.jinja"}}',
     instead="The path of a Jinja file, relative to the spec.",
 )
 BROKEN_TEMPLATE: Final = _page(
     "FTC116",
     "broken-chat-template",
-    what="The chat template is no Jinja that compiles.",
+    what="The chat template is not valid Jinja.",
     why="No conversation could be formatted, in training or after.",
     example='{"model": {"id": "./base", "chat_template": "broken.jinja"}}',
     instead="A template that `tokenizer.apply_chat_template` renders.",
@@ -194,15 +194,15 @@ NO_FILE: Final = _page(
 NO_FORMAT: Final = _page(
     "FTC201",
     "unknown-data-format",
-    what="The file's extension tells no format that ftc reads.",
-    why="A wrong guess would train on something else than the data.",
+    what="The file's extension does not name a format that ftc reads.",
+    why="A wrong guess would train on something other than the data.",
     example='{"data": "tickets.xlsx"}',
     instead="csv, jsonl, json or parquet; `data.format` says which when the extension does not.",
 )
 NOT_TEXT: Final = _page(
     "FTC202",
     "not-a-table",
-    what="The file is no table of text: a spreadsheet, an archive, a web page or other bytes.",
+    what="The file is not a table of text: a spreadsheet, an archive, a web page or other bytes.",
     why="It is another kind of file than its name says, and has no rows that can be read.",
     example='{"data": {"source": "tickets.xls", "format": "csv"}}',
     instead="Export the table as CSV in UTF-8.",
@@ -211,7 +211,7 @@ BROKEN_DATA: Final = _page(
     "FTC203",
     "broken-data-file",
     what="The file is not what its format says.",
-    why="Reading it would stop in the middle, or miss rows without a word.",
+    why="Reading it would stop in the middle, or silently miss rows.",
     example='{"data": "rows.json"}',
     instead="A file that its own format's tools read: `python -m json.tool rows.json` shows where "
     "a JSON file breaks.",
@@ -231,7 +231,7 @@ NO_COLUMN: Final = _page(
     what="`data.columns` names a column that the file does not have.",
     why="Every row would be blank.",
     example='{"data": {"source": "tickets.csv", "columns": {"prompt": "mesage"}}}',
-    instead="A name from the file's header, letter by letter.",
+    instead="A name from the file's header, spelt in the same way.",
 )
 NO_ROLES: Final = _page(
     "FTC206",
@@ -240,7 +240,7 @@ NO_ROLES: Final = _page(
     what="The columns do not show which is the prompt, the answer, the conversation or the text.",
     why="A wrong guess would teach the model the wrong thing.",
     example='{"data": "export.csv"}',
-    instead='Say it: `"columns": {"prompt": "Subject", "completion": "Team"}`.',
+    instead='Name them: `"columns": {"prompt": "Subject", "completion": "Team"}`.',
 )
 NO_PARQUET: Final = _page(
     "FTC207",
@@ -280,13 +280,13 @@ NO_SPLIT: Final = _page(
     what="The data set has no csv, jsonl, json or parquet file of the subset and split named.",
     why="Data sets that exist as a script or as archives are not read: no remote code is run.",
     example='{"data": {"source": "owner/data-set", "split": "trian"}}',
-    instead="The name of a split and a subset that the data set's files carry.",
+    instead="The name of a split and a subset that the data set's files have.",
 )
 TWO_COLUMNS: Final = _page(
     "FTC212",
     "ambiguous-column",
     what="The header has the name of a needed column more than once.",
-    why="Which of the two is the answer cannot be told, and either would be learned.",
+    why="It is not clear which of the two columns is the answer.",
     example='{"data": "a-table-with-two-columns-called-label.csv"}',
     instead="A name of its own for each column.",
 )
@@ -294,8 +294,8 @@ MIXED_FORMS: Final = _page(
     "FTC256",
     "unlike-sources",
     what="The rows of two sources have forms that cannot be trained on together.",
-    why="A conversation, a plain text and a pair of answers are read, masked and padded in ways of "
-    "their own: one run has one of them.",
+    why="A conversation, a plain text and a pair of answers are read, masked and padded in "
+    "different ways, and one run has only one of them.",
     example='{"data": {"sources": ["chats.jsonl", "handbook-of-plain-text.jsonl"]}}',
     instead="Sources of one form; conversations, instructions and prompts with completions mix.",
 )

@@ -92,7 +92,7 @@ not accept at that place.
 
 **Why it matters.** Some libraries stop at such a key, others ignore it and train otherwise.
 
-**Example.** `SFTConfig(warmup_ratio=0.1)`: the pinned version takes `warmup_steps` alone.
+**Example.** `SFTConfig(warmup_ratio=0.1)`: the pinned version takes only `warmup_steps`.
 
 {_REPORT}""",
 )

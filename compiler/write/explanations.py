@@ -10,7 +10,7 @@ EDITED = Explanation(
 **What it is.** A file that ftc wrote was edited since.
 
 **Why it matters.** Compiling again would lose the edit. ftc compares each file with the hash that
-it kept in `ftc.lock.json` and replaces only what it finds as it left it.
+it kept in `ftc.lock.json`, and replaces only files that are unchanged since it wrote them.
 
 **Example.** `train.py` was given another optimiser by hand, then `spec.json` changed and
 `ftc compile spec.json` ran.
@@ -78,8 +78,8 @@ OUTDATED = Explanation(
     name="outdated-file",
     severity="error",
     text="""\
-**What it is.** `ftc compile --check` found a file as ftc left it, but the spec now compiles to
-something else.
+**What it is.** `ftc compile --check` found a file unchanged since ftc wrote it, but the spec
+now compiles to something else.
 
 **Why it matters.** Whoever runs the bundle runs an older spec.
 
@@ -95,7 +95,7 @@ STALE = Explanation(
     severity="error",
     text="""\
 **What it is.** `ftc compile --check` found a file that an earlier compile wrote and that the spec
-does not lead to any more.
+no longer produces.
 
 **Why it matters.** It looks like a part of the run and is not.
 
@@ -110,11 +110,11 @@ OTHER_FTC = Explanation(
     name="compiled-by-another-ftc",
     severity="error",
     text="""\
-**What it is.** `ftc compile --check` found a file as ftc left it, but another version of ftc wrote
-it, and this version writes it differently.
+**What it is.** `ftc compile --check` found a file that another version of ftc wrote. The file
+is unchanged since then, but this version writes it differently.
 
-**Why it matters.** Nobody edited the bundle and the spec may be unchanged: only the compiler is
-another one. The lock says which version wrote the bundle.
+**Why it matters.** Nobody edited the bundle, and the spec may be unchanged: only the version of
+ftc differs. The lock says which version wrote the bundle.
 
 **Example.** The bundle was compiled by ftc 0.1.0 and is checked by ftc 0.2.0.
 
@@ -134,7 +134,7 @@ the bundle was written. A compile takes its facts from the lock.
 
 **Example.** `tickets.csv` grew by a thousand rows, and `ftc compile spec.json` plans the old ones.
 
-**Use instead.** `ftc compile --update` looks again and says what moved.
+**Use instead.** `ftc compile --update` reads both again and says what changed.
 """,
 )
 

@@ -19,7 +19,7 @@ from docs.site.commands import commands_page
 from docs.site.diagram import show_diagram
 from docs.site.entries import list_entries
 from docs.site.gallery import EXAMPLES, fill, gallery_page, list_examples
-from docs.site.links import rewrite_links, show_needs
+from docs.site.links import mark_language, rewrite_links, show_needs
 from docs.site.matrix import matrix_page
 from docs.site.reference import fields_page, glossary_page
 from docs.site.rules import make_pages, read_table
@@ -93,18 +93,21 @@ def make_all() -> Mapping[str, str]:
 
 
 def write_sources(pages: Mapping[str, str], folder: Path) -> None:
-    """Write the sources that Zensical reads into an empty folder."""
-    shutil.copytree(PAGES, folder)
-    (folder / "benchmarks").mkdir()
+    """Write the settings, the theme and the pages that Zensical reads into a folder."""
+    shutil.copy(ROOT / "docs" / "zensical.toml", folder)
+    shutil.copytree(ROOT / "docs" / "theme", folder / "theme")
+    place = folder / "docs"
+    shutil.copytree(PAGES, place)
+    (place / "benchmarks").mkdir()
     for picture in (ROOT / "benchmarks").glob("*.svg"):
-        shutil.copy(picture, folder / "benchmarks")
+        shutil.copy(picture, place / "benchmarks")
     for name, text in pages.items():
-        path = folder / name
+        path = place / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    for path in folder.rglob("*.md"):
+    for path in place.rglob("*.md"):
         text = show_needs(path.read_text(encoding="utf-8"), path.parent.name)
-        path.write_text(show_diagram(text), encoding="utf-8")
+        path.write_text(mark_language(show_diagram(text), path.parent.name), encoding="utf-8")
 
 
 def main() -> int:
@@ -112,8 +115,8 @@ def main() -> int:
     # the pages are the same on every machine: models come from ftc's table
     os.environ.update(HF_HUB_OFFLINE="1", HF_HOME=str(OUTPUT / "hub"), COLUMNS="100")
     shutil.rmtree(OUTPUT, ignore_errors=True)
-    write_sources(make_all(), OUTPUT / "docs")
-    shutil.copy(ROOT / "docs" / "zensical.toml", OUTPUT)
+    OUTPUT.mkdir()
+    write_sources(make_all(), OUTPUT)
     zensical = [sys.executable, "-m", "zensical", "build", "--strict"]
     built = subprocess.run(zensical, cwd=OUTPUT, check=False)
     if built.returncode == 0:

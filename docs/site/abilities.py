@@ -18,6 +18,7 @@ HARDWARE: Final = (
 )
 _BILLION: Final = 1e9
 _GIBI: Final = 1024**3
+_HOUR: Final = 60  # in minutes
 _INTRODUCTION: Final = """\
 ---
 hide: [toc]
@@ -26,12 +27,12 @@ hide: [toc]
 # Can I train X on Y?
 
 Each cell is a plan: the first of LoRA and QLoRA that fits, the memory that it needs on every
-device, and the hours for 10,000 rows of 512 tokens. A dash means that neither fits.
+device, and the time for 10,000 rows of 512 tokens. A dash means that neither fits.
 `ftc models --all --hardware "1x RTX-4090"` prints one of the columns; `--data` takes your own rows,
 and `ftc models NAME --hardware` adds full fine-tunes and the longest rows that each method trains
 ([choosing](choosing.md#the-method)).
 
-Memory and hours are planned, not measured on these machines: see
+Memory and times are planned, not measured on these machines: see
 [how far ftc is tested](what-it-does.md#how-far-it-is-tested).
 
 """
@@ -60,5 +61,6 @@ def _list_models(hardware: str) -> Mapping[str, Mapping[str, Any]]:
 def _cell(model: Mapping[str, Any]) -> str:
     if model["method"] is None:
         return "—"
-    hours = model["time_seconds"] / 3600
-    return f"{model['method']}, {model['device_bytes'] / _GIBI:.0f} GiB, {hours:.1f} h"
+    minutes = model["time_seconds"] / 60
+    time = f"{minutes:.0f} min" if minutes < _HOUR else f"{minutes / _HOUR:.1f} h"
+    return f"{model['method']}, {model['device_bytes'] / _GIBI:.0f} GiB, {time}"

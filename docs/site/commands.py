@@ -9,8 +9,8 @@ from ftc.__main__ import ftc
 _INTRODUCTION: Final = """\
 # Commands
 
-What `ftc COMMAND --help` prints. Standard output is the product of a command, standard error has
-the findings. Exit codes: 0 done, 1 findings with errors, 2 usage, 3 the environment failed.
+What `ftc COMMAND --help` prints. A command writes its result to standard output and its findings to
+standard error. Exit codes: 0 done, 1 findings with errors, 2 usage, 3 the environment failed.
 """
 
 

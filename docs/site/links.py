@@ -1,4 +1,4 @@
-"""Links of a page: which of them leave the site, and the marks that say what a command needs."""
+"""A page of the site: links that leave it, its language, and what its commands need."""
 
 import re
 from collections.abc import Callable
@@ -30,6 +30,14 @@ def rewrite_links(text: str, page: str, find: Callable[[str], str | None]) -> st
         return f"[{found[1]}]({path}{'#' + anchor if anchor else ''})"
 
     return _LINK.sub(replace, text)
+
+
+def mark_language(text: str, folder: str) -> str:
+    """Return the text of a page with its language, which `docs/theme` reads, in its front matter.
+
+    The folder of a page names its language; a page in English has no front matter.
+    """
+    return f"---\nlanguage: {folder}\n---\n\n{text}" if folder in _VERBS else text
 
 
 def show_needs(text: str, folder: str) -> str:

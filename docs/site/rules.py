@@ -24,18 +24,17 @@ INTRODUCTION: Final = """\
 # The rules
 
 {codes} findings, each with a page of its own: what it is, why it matters, an example, and what to
-use instead. `ftc explain CODE` prints the same pages, `ftc check` says which of them a spec raises.
+use instead. `ftc explain CODE` prints the same pages; `ftc check` reports the findings of a spec.
 
 * [By code](#by-code)
-* [By theme](#by-theme): what people hit, in eighteen themes
-* [Check by check](#check-by-check): {checks} checks that the field asks for, and what answers each
+* [By theme](#by-theme): common problems, in eighteen themes
+* [Check by check](#check-by-check): {checks} checks that users ask for, and what covers each
 """
 CHECKS_SAY: Final = """\
-Numbered C1 to C96, each seen in issues or in the checks of other trainers. A check is covered by
-the findings named beside it, by the way in which every bundle is written, or it waits for a part of
-the language that does not exist yet. In the third column, *finding*: said at compile time;
-*built in*: no spec can bring it about, and what prevents it is named; *waits*: nothing to check
-until the language has the feature named.
+The checks C1 to C96 come from issues and from the checks of other trainers. The third column says
+how each is covered. *finding*: `ftc check` reports it with the codes named. *built in*: no spec can
+cause it, and what prevents it is named. *waits*: it is about a feature, which is named, that the
+spec language does not have yet.
 
 `tests/test_checks_table.py` holds this table, whose source is `docs/site/checks.json`.
 `tests/end_to_end/test_themes.py` starts from a spec of each theme, and
@@ -65,7 +64,7 @@ def rule_page(entry: Mapping[str, Any], checks: Rows) -> str:
         entry["text"],
     ]
     if answered:
-        lines += ["", "**Asked for as**", ""]
+        lines += ["", "**Seen in**", ""]
         lines += [f"* {row['number']}, {row['what']}: {row['seen']}" for row in answered]
     return "\n".join(lines) + "\n"
 
@@ -81,7 +80,7 @@ def index(codes: Rows, table: Mapping[str, Any]) -> Iterator[str]:
         for entry in (each for each in codes if each["code"][3] == digit):
             cells = (link(entry["code"]), entry["name"], entry["severity"], gist(entry["text"]))
             yield f"| {' | '.join(cells)} |"
-    yield from ("", "## By theme", "", "| theme | | checks | answered by |")
+    yield from ("", "## By theme", "", "| theme | | checks | covered by |")
     yield "| --- | --- | --- | --- |"
     for theme in table["themes"]:
         rows = [row for row in checks if row["theme"] == theme["letter"]]

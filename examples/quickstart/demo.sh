@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The main job on an embedded default: a small model, compiled, trained, quantized, and asked.
-# Starting it again repeats nothing that is done. Needs `ftc` and what bundles need on PATH.
+# Compiles, trains and quantizes a small model, and asks it three questions. When it is started again,
+# finished stages are skipped. Needs `ftc` and what bundles need on PATH.
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
 
@@ -10,7 +10,7 @@ if [[ ! -f model/config.json ]]; then
 fi
 echo "[2/4] ftc compile examples/quickstart/spec.json"
 ftc compile spec.json --update
-echo "[3/4] support-triage/run.sh: prepare, train, merge, evaluate, quantize; about 4 minutes"
+echo "[3/4] support-triage/run.sh: prepare, train, merge, evaluate, quantize; 2 to 4 minutes"
 support-triage/run.sh
 echo "[4/4] support-triage/ask.py"
 for question in \

@@ -87,7 +87,7 @@ def note(run: Run, job: Job) -> None:
 
 
 def load(folder: Path, job: Job) -> Any:
-    """Return the model in a folder, on the GPU if the job says so, with 32 bits if not."""
+    """Return the model in a folder, on the GPU if the job says so, else in 32 bits."""
     from ..language_models import find_class
 
     trust = {"trust_remote_code": True} if job.custom_code else {}

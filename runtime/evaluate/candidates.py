@@ -1,7 +1,7 @@
 """Pairs of a query and a text: those that a reranker learns from, and those that it ranks.
 
-A row with one text has no wrong ones. Half of those that are drawn are near in words, since a
-reranker is given what a search has found.
+A row with one text has no wrong texts, so they are drawn. Half of them share words with the query,
+like the results of a search, which a reranker reads.
 """
 
 import random
@@ -79,7 +79,7 @@ def draw_pairs(
     wrong_texts: int,
     others: Sequence[str] = (),
 ) -> dict[str, list[Any]]:
-    """Return the pairs of rows with one text, each followed by so many with a wrong text.
+    """Return the pairs of rows with one text, each followed by its pairs with a wrong text.
 
     Wrong texts do not belong to the query; they are of this table or of `others`, and repeated if
     there are fewer. Ends the stage where there is none.
@@ -150,7 +150,7 @@ def _draw_wrong(
     seed: int,
     many: int,
 ) -> list[list[str]]:
-    """Return texts that do not belong, per row: the nearest of some, and any others."""
+    """Return wrong texts for each row: half share words with its query, the rest are random."""
     right: dict[str, set[str]] = {}
     for query, text in zip(queries, texts, strict=True):
         right.setdefault(query, set()).add(text)

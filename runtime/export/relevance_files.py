@@ -2,7 +2,7 @@
 
 Every pair of the test split is read by llama.cpp as the tokens that the model was trained on, and
 its score must not differ by more than the bound of the file's type. llama.cpp joins two texts in a
-way of its own, so that whoever uses a file joins them as `join` does.
+way of its own, so users of a file have to join them as `join` does.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Puts a LoRA adapter beside a classification model, whose head is trained whole."""
+"""Puts a LoRA adapter beside a classification model, whose head is trained in full."""
 
 from typing import Any
 

@@ -57,9 +57,9 @@ def score(model: Any, pairs: Sequence[tuple[str, str]]) -> Any:
 
 
 def list_heads(model: Any) -> list[str]:
-    """Return the modules that an adapter must not leave as they are: what turns tokens to a score.
+    """Return the modules to train beside an adapter: those that turn tokens into a score.
 
-    A base without a head has them in chance.
+    In a base without a head they have random values.
     """
     inside = model[0].model
     heads = [

@@ -1,4 +1,4 @@
-"""Reward functions: how much an answer is worth that the model tries, in training and evaluation.
+"""Reward functions, which score the answers that the model tries in training and evaluation.
 
 A function gets the answers as `completions` and the columns of their rows by name, and returns a
 number for each answer. Training maximizes the sum of all functions, each times its weight.

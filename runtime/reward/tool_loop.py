@@ -1,6 +1,6 @@
 """Answers in which the model calls tools: in evaluation as in training, and what rewards get.
 
-A call is executed, its result is appended to the answer, and the model writes on. In training TRL
+A call is executed, its result is appended to the answer, and the model continues. In training TRL
 does this (`_tool_call_loop` of grpo_trainer.py).
 """
 

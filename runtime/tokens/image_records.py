@@ -73,7 +73,7 @@ def _look(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageEncoder:
-    """What `Encoder` is for text: the tokenizer, and the rule by which images become tokens."""
+    """The counterpart of `Encoder`: the tokenizer, and the rule by which images become tokens."""
 
     tokenizer: Any
     rule: Rule

@@ -37,7 +37,7 @@ def keep_bytes(data: bytes, *, store: Path) -> StoredImage:
 
 
 def keep_download(reference: Reference, *, store: Path) -> Reference | Fault:
-    """Keep the image at an address; return its reference, or what is wrong. One is asked once."""
+    """Keep the image at an address; return its reference, or what is wrong. It is asked once."""
     url = reference["url"]
     name = sha256(url.encode()).hexdigest()
     try:

@@ -65,7 +65,7 @@ def test_each_command_has_help(call: Call, name: str) -> None:
         (["chek", "spec.json"], "Did you mean `check`?"),
         (["check"], "Missing argument 'SPEC'"),
         (["check", "spec.json", "--format", "xml"], "'xml' is not one of"),
-        (["check", "-", "--fix"], "--fix edits a spec in a file"),
+        (["check", "-", "--fix"], "--fix needs a spec in a file"),
         (["plan", "spec.json", "--set", "hardware"], "is not KEY=VALUE"),
         (["plan", "spec.json", "--set", "a..b=1"], "is not KEY=VALUE"),
         (["compile", "spec.json", "--check", "--force"], "give it alone"),

@@ -132,7 +132,7 @@ def test_values_go_through() -> None:
     assert tell_with_help(big, CATALAN) == (
         "error[FTC420] calen 30,5 GiB de memòria de GPU al pic (en el pas de l'optimitzador), i "
         "RTX-4090 té 23,5 GiB per procés\n"
-        "què hi cabria: LoRA en comptes d'un ajust complet: 18,2 GiB"
+        "què hi cabria: LoRA en comptes d'un entrenament complet: 18,2 GiB"
     )
     assert big.message == (
         "30.5 GiB of GPU memory are needed at the peak (optimizer step), "
@@ -185,7 +185,7 @@ def test_a_conversation_in_catalan_says_its_findings_in_catalan(session: Session
     said = "\n".join(line.text for line in session.transcript)
     assert "error[FTC420]" in said
     assert "al pic (" in said
-    assert "en comptes d'un ajust complet" in said
+    assert "en comptes d'un entrenament complet" in said
     session.reply("lora")
     lines = session.reply("què és precision")
     assert "que no necessita escalar la pèrdua" in "\n".join(line.text for line in lines)

@@ -165,7 +165,7 @@ def test_update_says_what_moved(call: Call, spec_file: Path, bundle: Path) -> No
     assert (bundle / "ftc.lock.json").read_bytes() == before
     result = call("compile", spec_file, "--update")
     assert result.code == 0, result.err
-    assert "moved: `data.rows` was 200 and is 201" in result.err
+    assert "changed: `data.rows` was 200 and is 201" in result.err
 
 
 def test_only_a_compile_finishes_an_interrupted_write(
@@ -285,7 +285,7 @@ def test_a_calibration_stays_in_the_lock(call: Call, spec_file: Path, bundle: Pa
 
     result = call("compile", spec_file, "--calibrate", path)
     assert result.code == 0, result.err
-    assert "moved: `calibration` is new" in result.err
+    assert "changed: `calibration` is new" in result.err
     after = read_files(bundle)
     assert after["train.py"] != before["train.py"]
     lock = json.loads(after["ftc.lock.json"])

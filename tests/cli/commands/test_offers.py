@@ -121,7 +121,7 @@ def test_a_wrong_file(call: Call, spec_file: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
     result = call("plan", spec_file, "--offers", path)
     assert result.code == 3
-    assert "no file of offers" in result.err
+    assert "not a file of offers" in result.err
     assert call("plan", spec_file, "--offers", path.parent).code == 3
     assert call("plan", spec_file, "--offers", path.with_name("none.json")).code == 3
 

@@ -35,7 +35,7 @@ def test_text() -> None:
     assert lines[3] == "in all          3.0 s"
     assert "stopped at tokens: the GGUF would read other tokens" in lines
     assert "  see row 2" in lines
-    assert "all that was said: /away/rehearsal.log" in lines
+    assert "full output: /away/rehearsal.log" in lines
     assert lines[-2].startswith("not rehearsed, ")
     assert lines[-1] == "  bf16 kernels; the first step shows them"
 

@@ -96,9 +96,9 @@ session = TrainingSession(
 )
 
 config = SentenceTransformerTrainingArguments(
-    batch_sampler=BatchSamplers.NO_DUPLICATES,  # a text is not told apart from itself
+    batch_sampler=BatchSamplers.NO_DUPLICATES,  # a right text is not a wrong one as well
     output_dir=f"{session.place}/checkpoints",
-    # All rows of a step are told apart at once; the loss computes them in passes (GradCache).
+    # The loss compares all rows of a step with each other, in several passes (GradCache).
     per_device_train_batch_size=session.micro_batch * session.accumulation,
     per_device_eval_batch_size=max(1, EVAL_BATCH >> session.row),
     activation_checkpointing=GRADIENT_CHECKPOINTING,

@@ -5,7 +5,7 @@
 
 Reads run/train/model, the base model and run/data. Writes run/merged for transformers, and what the
 spec exports: GGUF files with their reports to run/quantize, and folders for vLLM and SGLang to
-run/vllm. What is not faithful to the trained model is renamed, and the script exits with an error.
+run/vllm. A result that differs too much from the trained model is renamed, and the script fails.
 """
 
 import argparse

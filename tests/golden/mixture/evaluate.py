@@ -67,7 +67,7 @@ sequences = [(row["input_ids"], row["labels"]) for row in rows]
 
 
 def examine(source, dtype, **options):
-    """Return what a model makes of the rows, by name."""
+    """Return the losses and the answers of a model on the rows, by name."""
     model = judging.load(source, dtype=dtype, attention=ATTENTION, device=DEVICE, **options)
     nats, tokens = judging.measure_loss(model, sequences, pad)
     found = {"dtype": model.dtype, "nats": nats, "tokens": tokens}
