@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Verdict = Literal["better", "worse", "not distinguishable", "not comparable"]
 _SHARES: Final = frozenset({"accuracy", "exact_match", "numeric_match"})
-_LOWER: Final = frozenset({"loss"})
+_LOWER: Final = frozenset({"loss", "divergence"})
 _MODELS: Final = ("*.safetensors", "*.bin")
 _PAIRED_ROWS: Final = 6  # LEAST_ROWS of runtime.metrics, which needs numpy
 

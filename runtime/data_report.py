@@ -76,7 +76,8 @@ def show_row(run: Run, tokenizer: Any, line: bytes) -> None:
         return
     if "labels" not in row:
         run.say(f"one row, what is read: {tokenizer.decode(row['input_ids'])!r}")
-        run.say(f"one row, its label:    {row['answer']!r}")
+        if "answer" in row:
+            run.say(f"one row, its label:    {row['answer']!r}")
         return
     pairs = list(zip(row["input_ids"], row["labels"], strict=True))
     only_read = [token for token, label in pairs if label == NOT_LEARNED]

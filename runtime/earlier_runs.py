@@ -9,6 +9,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from .rows import before_answer
+
 
 def find_bundles(model: Path) -> Iterator[Path]:
     """Yield the bundles that this model comes from, the latest first."""
@@ -31,7 +33,7 @@ def read_prompts(path: Path) -> Iterator[str]:
     """Yield the user's text before the answer in each row, with its white space normalized."""
     with path.open(encoding="utf-8") as file:
         for row in map(json.loads, file):
-            turns = row.get("messages", [])[:-1]
+            turns = before_answer(row["messages"]) if "messages" in row else []
             said = " ".join(turn["content"] or "" for turn in turns if turn["role"] == "user")
             yield " ".join(unicodedata.normalize("NFC", said or row.get("prompt", "")).split())
 

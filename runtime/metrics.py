@@ -40,6 +40,11 @@ class Measured:
         """The number itself: every row counts once."""
         return float(self.measure(np.ones(len(self.parts))))
 
+    def list_each(self) -> list[float]:
+        """Return the number of each row by itself."""
+        rows = len(self.parts)
+        return [float(self.measure(np.bincount([row], minlength=rows))) for row in range(rows)]
+
 
 # -----------------------------------------------------------------------------
 # What can be measured

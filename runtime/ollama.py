@@ -14,6 +14,7 @@ import llama_cpp
 from .files import write_json
 from .go_template import GoTemplateError, render_go
 from .judged_rows import JudgedRows, Row
+from .rows import before_answer
 from .run import Run
 from .same_tokens import Vocabulary
 from .stages import Identity
@@ -116,7 +117,7 @@ def _judge(job: Job, path: Path, rows: Sequence[Row]) -> dict[str, int]:
     for row in rows:
         is_called = job.has_tools is not None and job.has_tools(row)
         called += is_called
-        asked, prompt_ids = list(row["messages"][:-1]), row["prompt_ids"]
+        asked, prompt_ids = list(before_answer(row["messages"])), row["prompt_ids"]
         if is_called and job.leave_out:
             found, prompt_ids = job.leave_out(vocabulary, row)
             asked = list(found)
@@ -125,7 +126,7 @@ def _judge(job: Job, path: Path, rows: Sequence[Row]) -> dict[str, int]:
         text = _render(run, said, asked)
         if vocabulary.encode(text, add_bos=True) != prompt_ids:
             other.append(text)
-        if not _ends(vocabulary.words, row, said["stop"]):
+        if "answer" in row and not _ends(vocabulary.words, row, said["stop"]):
             endless.append(row)
     vocabulary.words.close()
     if other:
@@ -133,7 +134,7 @@ def _judge(job: Job, path: Path, rows: Sequence[Row]) -> dict[str, int]:
             f"with {path.name} Ollama would read {len(other):,} of {len(rows):,} rows as other"
             f" tokens than training did; the first begins {other[0][:80]!r}: undo the change"
         )
-    if cut := [stop for stop in said["stop"] if any(stop in row["answer"] for row in rows)]:
+    if cut := [stop for stop in said["stop"] if any(stop in row.get("answer", "") for row in rows)]:
         run.stop(f"the stop {cut[0]!r} of {path.name} would cut answers short")
     if endless:
         run.stop(f"no stop of {path.name} ends the answers of {len(endless):,} rows")

@@ -133,7 +133,8 @@ def choose_rows(everything: Sequence[Mapping[str, Any]], tokens: int) -> list[di
         keep = min(len(ids) - 1, ROW_TOKENS, tokens - judged)
         if keep < 1 or (rows and read + len(ids) > 4 * tokens):
             continue
-        learned = [label != NOT_LEARNED for label in row["labels"][-keep:]]
+        labels = row.get("labels", ids)[-keep:]  # a prompt alone counts as a whole
+        learned = [label != NOT_LEARNED for label in labels]
         prompt = {"prompt_ids": row["prompt_ids"]} if "prompt_ids" in row else {}
         rows.append({"ids": ids, "learned": learned, **prompt})
         judged, read = judged + keep, read + len(ids)

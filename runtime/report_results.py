@@ -125,6 +125,13 @@ def list_samples(results: Results) -> Parts:
         columns = {"prompt": "end of the prompt", "chosen": "chosen", "rejected": "rejected"}
         titles = "Pairs ranked incorrectly", "Pairs ranked correctly"
         lost, won = ([row for row in rows if (row["margin"] > 0) == good] for good in (False, True))
+    elif "answer" not in rows[0]:  # of prompts alone
+        columns = {"prompt": "end of the prompt", "said": "trained model"}
+        columns["base_said"] = "before training"
+        is_reward = "reward" in rows[0]
+        rows.sort(key=lambda row: row["reward"] if is_reward else -row["divergence"])
+        titles = "The worse half of the answers", "The better half of the answers"
+        lost, won = rows[: len(rows) // 2], rows[len(rows) // 2 :]
     else:
         columns = {"prompt": "text", "answer": "label", "said": "trained model"}
         if "base_said" in rows[0]:

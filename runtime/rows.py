@@ -12,17 +12,18 @@ from .cleaning import clean_text, fold, is_whole, key_of, repair_encoding
 
 #: A role and a text. Plain text is one turn of the role `text`. A preference ends with a turn of
 #: the role `chosen` and one of the role `rejected`, feedback with the answer and a turn of the role
-#: `label`: "true" or "false". A scored pair ends with both texts and a turn of the role `score`.
+#: `label`: "true" or "false". A scored pair ends with both texts and a turn of the role `score`. A
+#: prompt alone ends with what the model answers: a turn of the role `user` or `tool`.
 Turn = tuple[str, str]
 Turns = tuple[Turn, ...]
 Row = Mapping[str, Any]
 #: Why a row cannot be used: it is blank, or malformed in one of the other ways.
 Fault = Literal[
     "blank", "unreadable", "not_text", "not_whole", "no_list", "no_turn", "order", "unanswered",
-    "no_prompt", "two_prompts", "same_answers", "no_label", "no_score", "no_tools", "unknown_role",
-    "bad_call", "no_image", "image_count", "image_role", "image_missing", "image_outside",
-    "image_url", "image_broken", "image_animated", "image_tiny", "image_huge", "image_narrow",
-    "video", "image_part", "placeholder",
+    "answered", "no_prompt", "two_prompts", "same_answers", "no_label", "no_score", "no_tools",
+    "unknown_role", "bad_call", "no_image", "image_count", "image_role", "image_missing",
+    "image_outside", "image_url", "image_broken", "image_animated", "image_tiny", "image_huge",
+    "image_narrow", "video", "image_part", "placeholder",
 ]  # fmt: skip
 ReadTurns = Callable[[Row], Turns | Fault]
 
@@ -56,7 +57,17 @@ def prompt_of(turns: Turns) -> Turns:
     """Return the turns before the answer, or before both answers; plain text is its own prompt."""
     if turns[-1][0] in ("rejected", "label", "score"):
         return turns[:-2]
-    return turns if turns[0][0] == "text" else turns[:-1]
+    return turns if turns[0][0] == "text" or is_prompt(turns) else turns[:-1]
+
+
+def is_prompt(turns: Sequence[Turn]) -> bool:
+    """Return whether the turns are a prompt alone: the model answers the last one."""
+    return turns[-1][0] in ("user", "tool")
+
+
+def before_answer(messages: Sequence[Any]) -> Sequence[Any]:
+    """Return the messages of a record before its answer; a prompt alone has no answer."""
+    return messages[:-1] if messages[-1]["role"] == "assistant" else messages
 
 
 def row_key(turns: Turns) -> int:

@@ -14,6 +14,7 @@ from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
 from .gguf_file import load_vocabulary
 from .judged_rows import JudgedRows, Row
+from .rows import before_answer
 from .run import Run
 
 
@@ -78,10 +79,12 @@ def _is_same(judged: JudgedRows, vocabulary: Vocabulary, row: Row) -> bool:
     """Return whether llama.cpp reads a row as the tokens that training read."""
     encode = vocabulary.encode
     if judged.has_template:
-        asked, tools = row["messages"][:-1], row.get("tools")
+        asked, tools = before_answer(row["messages"]), row.get("tools")
         try:
             prompt = vocabulary.render(asked, tools, answering=True)
-            whole = vocabulary.render(row["messages"], tools, answering=False)
+            whole = prompt  # of a prompt alone
+            if len(asked) < len(row["messages"]):
+                whole = vocabulary.render(row["messages"], tools, answering=False)
             if judged.encode:
                 prompt_ids = judged.encode(encode, asked, prompt)
                 ids = judged.encode(encode, row["messages"], whole)
@@ -93,7 +96,7 @@ def _is_same(judged: JudgedRows, vocabulary: Vocabulary, row: Row) -> bool:
             prompt_ids = prompt_ids[: len(row["prompt_ids"])]
     else:
         prompt_ids = ids = encode(row["prompt"], add_bos=True)
-        if "prompt_ids" in row:
+        if "answer" in row:
             ids = [*prompt_ids, *encode(row["answer"])]
     if prompt_ids != row.get("prompt_ids", prompt_ids):
         return False

@@ -48,7 +48,11 @@ class SampleAnswers(TrainerCallback):
         if not state.is_world_process_zero:
             return
         samples = [
-            {"prompt": tokenizer.decode(row["prompt_ids"]), "answer": row["answer"], "said": said}
+            {
+                "prompt": tokenizer.decode(row["prompt_ids"]),
+                "answer": row.get("answer", ""),  # a prompt alone has none
+                "said": said,
+            }
             for row, said in zip(self.rows, found, strict=True)
         ]
         self.session.log(state, event="samples", samples=samples)
@@ -64,7 +68,7 @@ def describe(sample: Mapping[str, str]) -> str:
     prompt = " ".join(sample["prompt"].split())
     shown = {
         "asked": f"...{prompt[-SHOWN_CHARACTERS:]}" if len(prompt) > SHOWN_CHARACTERS else prompt,
-        "expected": _shorten(sample["answer"]),
+        "expected": _shorten(sample["answer"]) or "(the data has no answer)",
         "answered": _shorten(sample["said"]),
     }
     return "sample answer" + "".join(f"\n    {name}: {text}" for name, text in shown.items())

@@ -2,18 +2,27 @@
 
 The model generates answers and learns to give each of their tokens the probability that the teacher
 gives it. Evaluations measure the same divergence on the answers in the data, which stay the same:
-numbers of sampled answers would differ from one evaluation to the next.
+numbers of sampled answers would differ from one evaluation to the next. Without answers in the
+data it is measured on the model's own most likely ones.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from transformers import AutoModelForCausalLM
 from transformers.utils.quantization_config import BitsAndBytesConfig
 
-from .judging import BATCH_ROWS, NOT_LEARNED, Labeled, compute_logits, make_batches
+from .answers import find_ends, generate
+from .judging import (
+    BATCH_ROWS,
+    NOT_LEARNED,
+    Labeled,
+    choose_padding,
+    compute_logits,
+    make_batches,
+)
 
 _TOKENS = 512  # whose probabilities are compared at a time: each has a number per word
 
@@ -99,3 +108,33 @@ def measure_divergence(
                 for some in learned.split(_TOKENS)
             )
     return nats
+
+
+def measure_own_answers(
+    model: Any,
+    teacher: Any,
+    tokenizer: Any,
+    rows: Sequence[Mapping[str, Any]],
+    answer_tokens: int,
+    *,
+    beta: float,
+    temperature: float,
+) -> dict[str, Any]:
+    """Return the model's most likely answers, and how far it is from the teacher on each of them.
+
+    `said` has their texts, `apart` the divergence in nats, summed over the answer, and `tokens` the
+    length of the answer.
+    """
+    prompts = [row["prompt_ids"] for row in rows]
+    ends = find_ends(model, tokenizer, rows)
+    written = generate(model, tokenizer, prompts, answer_tokens, ends)
+    own = [
+        (asked + said, [NOT_LEARNED] * len(asked) + said)
+        for asked, said in zip(prompts, written, strict=True)
+    ]
+    pad = choose_padding(tokenizer)
+    return {
+        "said": tokenizer.batch_decode(written, skip_special_tokens=True),
+        "apart": measure_divergence(model, teacher, own, pad, beta=beta, temperature=temperature),
+        "tokens": list(map(len, written)),
+    }

@@ -1,14 +1,14 @@
 """Reads rows that have each text in a column of its own. Standard library only.
 
-The forms are prompt and completion, instruction and output, and plain text. A prompt and its
-completion may be lists of messages, as TRL's conversational data sets have them.
+The forms are prompt and completion, a prompt alone, instruction and output, and plain text. A
+prompt and its completion may be lists of messages, as TRL's conversational data sets have them.
 """
 
 from typing import Any
 
 from .chat_rows import find_disorder, read_messages
 from .cleaning import is_blank
-from .rows import Fault, Row, Turns
+from .rows import Fault, Row, Turns, is_prompt
 
 
 def read_answer(row: Row, *, prompt: str, completion: str) -> Turns | Fault:
@@ -24,6 +24,18 @@ def read_answer(row: Row, *, prompt: str, completion: str) -> Turns | Fault:
         return before if isinstance(before, str) else after
     turns = (*before, *after)
     return find_disorder(turns) or turns
+
+
+def read_prompt(row: Row, *, prompt: str) -> Turns | Fault:
+    """Return a prompt without an answer; `prompt` is the column."""
+    cell = row.get(prompt)
+    turns = "blank" if cell == [] else _read_turns(cell, role="user")
+    if isinstance(turns, str):
+        return turns
+    fault = find_disorder(turns)
+    if fault == "unanswered":  # as it should be, unless all that is there is a system message
+        return turns if is_prompt(turns) else "order"
+    return fault or "answered"
 
 
 def read_instruction(

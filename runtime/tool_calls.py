@@ -12,6 +12,7 @@ from typing import Any
 from jinja2 import TemplateError
 
 from .judged_rows import Row
+from .rows import before_answer
 
 
 def has_tools(row: Row) -> bool:
@@ -36,7 +37,7 @@ def needs_objects(vocabulary: Any, row: Row) -> bool:
 
     Training renders arguments as objects. OpenAI's protocol sends them as JSON text.
     """
-    asked = copy.deepcopy(row["messages"][:-1])
+    asked = copy.deepcopy(before_answer(row["messages"]))
     calls = [call["function"] for turn in asked for call in turn.get("tool_calls") or ()]
     if not calls:
         return False
@@ -51,7 +52,7 @@ def needs_objects(vocabulary: Any, row: Row) -> bool:
 
 def leave_out(vocabulary: Any, row: Row) -> tuple[list[Mapping[str, Any]], list[int]]:
     """Return what a row asks before its first call, and its tokens by the template of training."""
-    asked = row["messages"][:-1]
+    asked = before_answer(row["messages"])
     plain = list(takewhile(lambda t: t["role"] != "tool" and not t.get("tool_calls"), asked))
     while plain[-1]["role"] != "user":
         plain.pop()

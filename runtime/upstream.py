@@ -7,6 +7,8 @@ test_upstream.py fails if that part has changed. `trainer_parts` has those of tr
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import torch
+
 # -----------------------------------------------------------------------------
 # TRL 1.16.0: https://github.com/huggingface/trl/tree/v1.16.0/trl/trainer
 
@@ -84,6 +86,25 @@ def set_prompts_and_answers(
         if trainer.model.training:
             return generate(trainer, prompt_ids, *rest, **more)
         return [answers[tuple(ids)] for ids in prompt_ids]
+
+    trainer_class._generate_single_turn = choose  # noqa: SLF001
+
+
+def set_prompts_and_seed(trainer_class: Any, *splits: Iterable[Mapping[str, Any]]) -> None:
+    """Make distillation read the tokens of prompts, and evaluate with the same random numbers.
+
+    `DistillationTrainer._generate_single_turn` of distillation_trainer.py draws others at each
+    evaluation, so that equal weights have different losses, and training would go on with others.
+    """
+    set_prompts(trainer_class, *splits)
+    generate = trainer_class._generate_single_turn  # noqa: SLF001
+
+    def choose(trainer: Any, *given: Any, **more: Any) -> Any:
+        if trainer.model.training:
+            return generate(trainer, *given, **more)
+        with torch.random.fork_rng():
+            torch.manual_seed(trainer.args.seed)
+            return generate(trainer, *given, **more)
 
     trainer_class._generate_single_turn = choose  # noqa: SLF001
 

@@ -29,6 +29,8 @@ _ROLES: Final = {
     "text": ("text",),
     "preference": ("prompt", "chosen", "rejected"),
     "feedback": ("prompt", "completion", "label"),
+    "scored": ("prompt", "completion", "score"),
+    "prompt": ("prompt",),
 }
 
 

@@ -11,7 +11,7 @@ Auto = Literal["auto"]
 Attention = Literal["sdpa", "eager", "flash_attention_2"]
 FileFormat = Literal["csv", "jsonl", "json", "parquet"]
 Form = Literal[
-    "chat", "prompt_completion", "instruction", "text", "preference", "feedback", "scored"
+    "chat", "prompt_completion", "instruction", "text", "preference", "feedback", "scored", "prompt"
 ]
 Reasoning = Literal["learn", "mask", "strip"]
 Packing = Literal["none", "best-fit"]
@@ -288,8 +288,9 @@ class Data:
     """The format of the file; auto derives it from the file's name."""
     form: Form | Auto = "auto"
     """What a row contains: a conversation, a prompt and its completion, an instruction with input
-    and output, plain text, a chosen and a rejected answer, or an answer with a rating. auto derives
-    it from the columns.
+    and output, plain text, a chosen and a rejected answer, an answer with a rating, two texts with
+    a score, or a prompt alone, for objectives that sample the answers (grpo, rloo, distill). auto
+    derives it from the columns, and for these objectives from the rows.
     """
     columns: Columns = Columns()
     system: str | None = None

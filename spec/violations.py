@@ -84,13 +84,15 @@ def _misspelt_word(
         repaired = _repair(value, violation.field)
         if repaired is None and meant is not None and is_likely(value, meant, known):
             repaired, safety = meant, "unsafe"
+    is_item = repaired == [value]
     finding = UNKNOWN_VALUE.finding(
-        help="near" if meant else "",
+        help="near" if meant else "list" if is_item else "",
         pointer=violation.pointer,
         fix=_replace(violation.pointer, repaired),
         name=violation.name,
         value=quote(value),
         meant=meant or "",
+        better=json.dumps(repaired, ensure_ascii=False) if is_item else "",
         expected=_expectation(violation, data),
     )
     return replace(finding, fix_safety=safety)

@@ -242,6 +242,7 @@ _ROW: Mapping[Form, Callable[[int], dict[str, Any]]] = {
         "passage": _pair(n)["chosen" if n % 2 else "rejected"],
         "score": n % 4 / 4,
     },
+    "prompt": lambda n: {"messages": [_say("user", f"where is parcel {n}?")]},
     "text": lambda n: {"text": f"the parcel {n} was laid on the shelf {n % 7}. " * 3},
 }
 

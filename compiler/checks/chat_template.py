@@ -8,7 +8,7 @@ from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 
 #: Forms whose rows the chat template renders, where there is one.
-RENDERED = ("chat", "instruction", "prompt_completion", "preference", "feedback")
+RENDERED = ("chat", "instruction", "prompt_completion", "preference", "feedback", "prompt")
 
 
 def _at(case: Case) -> str:

@@ -72,7 +72,7 @@ def prompts_fill_length(case: Case) -> Iterator[Problem]:
     Use instead: {"data": "long-documents.jsonl"}
     """
     length, lengths = case.plan.decisions.max_length.value, case.data.lengths
-    if lengths.prompt_p95 < length:
+    if lengths.prompt_p95 < length or case.data.form == "prompt":
         return
     enough = min(round_up(lengths.max), case.model.context_tokens)
     helps = enough > lengths.prompt_p95
@@ -100,7 +100,7 @@ def longest_prompt_fills_length(case: Case) -> Iterator[Problem]:
     """
     length, lengths = case.plan.decisions.max_length.value, case.data.lengths
     enough, context = round_up(lengths.max), case.model.context_tokens
-    if lengths.prompt_p95 < length <= lengths.prompt_max:
+    if lengths.prompt_p95 < length <= lengths.prompt_max and case.data.form != "prompt":
         share = _share_filling(lengths, length)
         yield problem(
             "/data/max_length",
@@ -128,8 +128,8 @@ def rows_cut(case: Case) -> Iterator[Problem]:
     """
     length, lengths = case.plan.decisions.max_length.value, case.data.lengths
     share = share_above(lengths, length)
-    if lengths.prompt_max >= length:  # FTC221 and FTC222 say what becomes of the rows
-        return
+    if lengths.prompt_max >= length and case.data.form != "prompt":
+        return  # FTC221 and FTC222 say what becomes of the rows
     if share > _CUT_SHARE and not _splits(case):
         estimated = Message("phrase.about_share", {"share": share})
         yield problem(

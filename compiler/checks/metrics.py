@@ -13,18 +13,22 @@ _POINTER = "/training/evaluation/metric"
 
 @rule("FTC580", "metric-without-answers", "error", reads=("data",), fix_safety="unsafe")
 def metric_without_answers(case: Case) -> Iterator[Problem]:
-    """What it is: A metric is set, and the rows are plain text.
+    """What it is: A metric is set, and the rows are plain text or prompts without answers.
 
     Why it matters: A metric compares the model's answer with the expected one. Plain text has
-    neither questions nor answers, so nothing would be measured.
+    neither questions nor answers, and a prompt alone no answer, so nothing would be measured.
 
     Example: {"data": "novels.jsonl", "training": {"evaluation": {"metric": "rouge_l"}}}
 
     Use instead: {"data": "novels.jsonl"}
     """
     metric = case.spec.training.evaluation.metric
-    if metric in METRICS and case.data.form == "text":
-        yield problem(_POINTER, fix=(put(_POINTER, "none"),), metric=metric)
+    kinds = {"text": "", "prompt": "prompts"}
+    if metric in METRICS and case.data.form in kinds:
+        kind = kinds[case.data.form]
+        yield problem(
+            _POINTER, message=kind, help=kind, fix=(put(_POINTER, "none"),), metric=metric
+        )
 
 
 @rule("FTC581", "best-by-no-metric", "error", reads=("data", "plan"))

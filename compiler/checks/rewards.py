@@ -1,4 +1,4 @@
-"""The rules about rewards and answers that are tried (FTC585 to FTC594)."""
+"""The rules about rewards and answers that are tried (FTC545, FTC546, FTC584 to FTC596)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections import Counter
@@ -21,6 +21,7 @@ from ftc.spec.message import Message
 
 _REWARDS: Final = "/objective/rewards"
 _SELDOM: Final = 0.9
+_LONG_SECONDS: Final = 24 * 3600
 _LONG_TOKENS: Final = 32  # of an answer that nobody hits to the letter by chance
 #: What a reward function is given, by name: TRL's own arguments and the columns of the rows.
 GIVEN: Final = frozenset(
@@ -29,6 +30,85 @@ GIVEN: Final = frozenset(
         "trainer_state", "log_extra", "log_metric",
     }
 )  # fmt: skip
+
+
+@rule("FTC584", "reward-without-answers", "error", reads=("data",))
+def reward_without_answers(case: Case) -> Iterator[Problem]:
+    """What it is: A reward compares with the right answer, and the rows are prompts alone.
+
+    Why it matters: `exact`, `numeric` and functions that take `answer` get the answer of the row.
+    Without one nothing can be compared, and training would stop at its first step.
+
+    Example: {"data": "questions.jsonl", "objective": {"type": "grpo", "rewards": ["numeric"]}}
+
+    Use instead: {"data": "questions.jsonl",
+     "objective": {"type": "grpo", "rewards": [{"regex": "<answer>.+</answer>"}]}}
+    """
+    if case.data.form != "prompt" or not rewarded(case.spec):
+        return
+    columns = [name for name in case.data.columns if name != case.data.prompt]
+    help_ = "columns" if columns else ""
+    rewards = list_rewards(case.spec)
+    if not rewards:
+        yield problem(_REWARDS, message="auto", help=help_, columns=columns)
+    functions = {one.name: one for one in case.data.rewards.functions} if case.data.rewards else {}
+    for place, reward in enumerate(rewards):
+        pointer = f"{_REWARDS}/{place}"
+        if reward.match is not None:
+            yield problem(pointer, help=help_, match=reward.match, columns=columns)
+        for name in reward.names or ():
+            if name in functions and "answer" in functions[name].needs:
+                yield problem(
+                    pointer,
+                    message="function",
+                    help=help_,
+                    name=name,
+                    file=reward.functions or "",
+                    columns=columns,
+                )
+
+
+@rule("FTC545", "truncated-prompts", "error", reads=("data",), fix_safety="unsafe")
+def truncated_prompts(case: Case) -> Iterator[Problem]:
+    """What it is: Rows that are too long are to be truncated, and the rows are prompts alone.
+
+    Why it matters: The end of a prompt is its question, and the mark that the model's answer
+    begins. A prompt without it asks for something else.
+
+    Example: {"data": {"source": "questions.jsonl", "cleaning": {"overlong": "truncate"}},
+     "objective": "grpo"}
+
+    Use instead: {"data": "questions.jsonl", "objective": "grpo"}
+    """
+    pointer = "/data/cleaning/overlong"
+    if case.data.form == "prompt" and case.spec.data.cleaning.overlong == "truncate":
+        yield problem(pointer, fix=(put(pointer, "drop"),))
+
+
+@rule("FTC546", "days-of-answers-on-cpu", "warning", reads=("hardware", "plan"))
+def days_of_answers_on_cpu(case: Case) -> Iterator[Problem]:
+    """What it is: On a CPU, the answers that training samples take more than a day.
+
+    Why it matters: Each token of an answer takes a pass over all weights, and a CPU reads them some
+    thirty times as slowly as a GPU. Most of such a run is spent on writing answers.
+
+    Example: {"model": "Qwen/Qwen2.5-7B-Instruct", "objective": "grpo", "hardware": "cpu"}
+
+    Use instead: {"model": "Qwen/Qwen2.5-0.5B-Instruct", "objective": {"type": "grpo",
+     "answer_tokens": 64}, "training": {"max_steps": 50}, "hardware": "cpu"}
+    """
+    seconds = case.plan.time_seconds
+    if case.hardware.kind == "gpu" or not samples(case.spec) or seconds is None:
+        return
+    if seconds > _LONG_SECONDS:
+        decided = case.plan.decisions
+        yield problem(
+            "/hardware/gpu",
+            hours=seconds / 3600,
+            steps=decided.total_steps.value,
+            answers=decided.global_batch.value,
+            tokens=decided.answer_tokens.value,
+        )
 
 
 @rule("FTC585", "unusable-reward", "error", reads=("data",))
@@ -108,7 +188,7 @@ def reward_never_given(case: Case) -> Iterator[Problem]:
     """
     found = case.data.rewards
     for place, reward in enumerate(list_rewards(case.spec)):
-        if found and reward.match == "numeric" and not found.numbered_rows:
+        if found and found.rows and reward.match == "numeric" and not found.numbered_rows:
             yield problem(
                 f"{_REWARDS}/{place}",
                 fix=(put(_REWARDS, ["exact"]),) if place == 0 and _alone(case) else (),
@@ -132,7 +212,7 @@ def reward_seldom_given(case: Case) -> Iterator[Problem]:
      "objective": {"type": "grpo", "rewards": [{"functions": "mine.py", "names": ["covers"]}]}}
     """
     found, patterns = case.data.rewards, 0
-    if found is None:
+    if found is None or not found.rows:
         return
     share = found.numbered_rows / max(1, found.rows)
     is_format = any(r.match == "numeric" or r.functions for r in list_rewards(case.spec))
@@ -357,7 +437,7 @@ def answers_cut_short(case: Case) -> Iterator[Problem]:
     lengths = case.data.lengths
     if not rewarded(case.spec) or pointer not in case.spec.said or not isinstance(tokens, int):
         return
-    if tokens < lengths.answer_p95:
+    if tokens < lengths.answer_p95:  # 0 for prompts alone
         yield problem(
             pointer,
             fix=({"op": "remove", "path": pointer},),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.spec.message import Message
 
 _FEW_ROWS = 50
@@ -104,9 +105,12 @@ def malformed_rows(case: Case) -> Iterator[Problem]:
     if malformed:
         often = sorted(case.data.faults.items(), key=lambda item: (-item[1], item[0]))
         reasons = [Message(f"fault.{fault}", {"count": count}) for fault, count in often]
+        samples = OBJECTIVES[case.spec.objective.type].samples
+        mixed = samples and not {"answered", "unanswered"}.isdisjoint(case.data.faults)
         yield problem(
             "/data/source",
             message="" if reasons else "unsaid",
+            help="prompts" if mixed else "scores" if "no_score" in case.data.faults else "",
             count=malformed,
             rows=rows,
             reasons=reasons,

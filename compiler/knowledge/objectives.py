@@ -89,7 +89,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
     "grpo": Objective(
         title="group relative policy optimisation",
         script="grpo",
-        forms=("chat", "instruction", "prompt_completion"),
+        forms=("chat", "instruction", "prompt_completion", "prompt"),
         samples=True,
         rewards=True,
         trainer="GRPO",
@@ -97,7 +97,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
     "rloo": Objective(
         title="REINFORCE with a leave-one-out baseline",
         script="grpo",
-        forms=("chat", "instruction", "prompt_completion"),
+        forms=("chat", "instruction", "prompt_completion", "prompt"),
         samples=True,
         rewards=True,
         trainer="RLOO",
@@ -105,7 +105,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
     "distill": Objective(
         title="on-policy distillation from a teacher",
         script="distill",
-        forms=("chat", "instruction", "prompt_completion"),
+        forms=("chat", "instruction", "prompt_completion", "prompt"),
         samples=True,
     ),
     "classification": Objective(

@@ -215,14 +215,14 @@ def _evaluated(frame: Frame) -> Evaluated:
     spec, data, splits = frame.spec, frame.facts.data, frame.splits
     chosen = decide_answered_rows(spec, splits)
     answered = 0 if chosen is None else chosen.value
+    rows = frame.arrangement
     if rewarded(spec):
-        rows = frame.arrangement
         return Evaluated(rows=answered, lengths=rows.lengths, max_length_tokens=rows.length_tokens)
     shown = min(spec.training.evaluation.samples, splits.validation.value)
     return Evaluated(
         rows=round(splits.validation.value * frame.pieces),
-        lengths=frame.lengths,
-        max_length_tokens=frame.max_length.value,
+        lengths=rows.lengths if data.form == "prompt" else frame.lengths,
+        max_length_tokens=rows.length_tokens if data.form == "prompt" else frame.max_length.value,
         written_rows=answered + shown,
         answer_tokens=decide_answer_tokens(data, decide_metric(spec, data).value).value,
     )
@@ -283,8 +283,12 @@ def _costs(
 
 
 def _judged(frame: Frame, decisions: Decisions) -> Judged:
-    """Return the work of evaluate.py: the loss of every test row, and answers for the metric."""
-    answers = decisions.metric.value != "none" and frame.facts.data.form != "text"
+    """Return the work of evaluate.py: the loss of every test row, and answers for the metric.
+
+    Without answers in the data, those of the model are judged by rewards or by the teacher.
+    """
+    form = frame.facts.data.form
+    answers = form == "prompt" or (decisions.metric.value != "none" and form != "text")
     scores = OBJECTIVES[frame.spec.objective.type].head == "scores"
     return Judged(
         rows=decisions.test_rows.value,

@@ -115,6 +115,9 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "the reasoning before one takes 150 to 300",
     "answer_tokens.reasoning.room": "the model's context minus the longest prompt of {prompt} "
     "tokens; reasoning takes 150 to 300",
+    "answer_tokens.prompts": "room for reasoning and an answer, where the data have no answers to "
+    "measure; set `objective.answer_tokens` to what the task needs",
+    "answer_tokens.prompts.room": "the model's context minus the longest prompt of {prompt} tokens",
     "answer_tokens.called": "an answer as without tools, and {each} tokens for each of {rounds} "
     "calls with its result",
     "answer_tokens.called.room": "the model's context minus the longest prompt of {prompt} tokens, "
@@ -149,6 +152,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "judged_rows.part": "spread evenly over {rows} rows, because free text is generated token by "
     "token",
     "answered_rows.all": "all {rows} validation rows, which are fewer than the spec asks for",
+    "metric.prompts": "the rows are prompts without answers to compare with",
     "metric.none": "free text has no single right answer, so only loss and perplexity are measured",
     "answer_tokens.labels": "the longest label has {characters} characters",
     "answer_tokens.open": "room for a short answer of free text",

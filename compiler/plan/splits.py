@@ -73,6 +73,8 @@ def decide_metric(spec: Spec, data: DataFacts) -> Decision[Metric]:
             return "none", Because(key="metric.relevance")
         if spec.objective.type == "classification":
             return "macro_f1", Because(key="metric.classes", values={"labels": len(data.labels)})
+        if data.form == "prompt":
+            return "none", Because(key="metric.prompts")
         if OBJECTIVES[spec.objective.type].rewards:
             return _rewarded_metric(spec, data)
         if data.labels:

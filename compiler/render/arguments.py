@@ -69,6 +69,7 @@ _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     "end_if_worse": ("end_if_worse", lambda uses: uses.validation),
     "fit_schema": ("fit_schema", lambda uses: uses.reward_schema),
     "image_reader": ("ImageReader", lambda uses: uses.vision),
+    "judge_own": ("update", lambda uses: uses.form_prompt and uses.distilled),
     "keep_adapter_dtype": (
         "keep_adapter_dtype",
         lambda uses: uses.cast_adapter and not uses.fp16,

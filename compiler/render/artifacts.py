@@ -80,6 +80,13 @@ def _by_output(name: str) -> Callable[[BundleSource], str]:
     return choose
 
 
+def _evaluator(source: BundleSource) -> str:
+    """Return the template of evaluate.py: of prompts alone, the model's own answers are judged."""
+    if source.facts.data.form == "prompt":
+        return "evaluate_prompts.py.j2"
+    return _by_output("evaluate")(source)
+
+
 def _exporter(source: BundleSource) -> str:
     """Return the template of export.py: texts that are compared are verified in another way."""
     return "export_texts.py.j2" if compares_texts(source.spec.objective.type) else "export.py.j2"
@@ -146,7 +153,7 @@ ARTIFACTS: Final = (
         "evaluate.py",
         "measures the result on the test split",
         lambda uses: uses.test,
-        _by_output("evaluate"),
+        _evaluator,
     ),
     Artifact(
         name="reward_functions.py",

@@ -76,7 +76,7 @@ def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
             **passed_words(uses),
             **_trainer_words(source),
             **form_words(uses),
-            "set_prompts": Word("set_prompts_of_calls" if uses.callable_tools else "set_prompts"),
+            "set_prompts": Word(_name_setter(uses)),
             "asked": Word("messages" if uses.template else "prompt"),
             "python": Word("python3" if uses.container else "python"),
             "read_table": Word(f"read_{source.facts.data.format}"),
@@ -105,6 +105,13 @@ def _trainer_words(source: BundleSource) -> dict[str, Word]:
     """Return what begins the names of TRL's classes, where a template serves several of them."""
     name = OBJECTIVES[source.spec.objective.type].trainer
     return {"trainer": Word(name), "trainer_module": Word(name.lower())} if name else {}
+
+
+def _name_setter(uses: Uses) -> str:
+    """Return the function that gives a trainer the prompts of prepare.py."""
+    if uses.distilled and uses.validation:
+        return "set_prompts_and_seed" if uses.form_prompt else "set_prompts_and_answers"
+    return "set_prompts_of_calls" if uses.callable_tools else "set_prompts"
 
 
 def _model_class(uses: Uses) -> str:

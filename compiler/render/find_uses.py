@@ -120,8 +120,8 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
     on_hub = [path is None for path in source.data_paths or (source.data_path,)]
     splits = OBJECTIVES[spec.objective.type].splits
     validation, test = decided.validation_rows.value > 0, decided.test_rows.value > 0
-    stratify = decided.stratify.value and form not in ("text", "preference")
-    closes = facts.tokenizer.closes_answer is not False
+    stratify = decided.stratify.value and form not in ("text", "preference", "prompt")
+    closes, alone = facts.tokenizer.closes_answer is not False, form == "prompt"
     classes, texts = spec.objective.type == "classification", compares_texts(spec.objective.type)
     compared = form in ("preference", "feedback") and not texts
     return {
@@ -141,16 +141,17 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
         "form_pairs": "prompt_completion" in forms,
         "form_instruction": "instruction" in forms,
         "form_text": form == "text",
+        "form_prompt": alone,
         "pairs": form == "preference" and not texts,
         "compared": compared,
         "system": spec.data.system is not None and form != "text" and not classes,
         "template": renders_template(source),
-        "conversations": renders_template(source) and not compared,
+        "conversations": renders_template(source) and not compared and not alone,
         "plain_answers": not (
-            renders_template(source) or compared or classes or texts or form == "text"
+            renders_template(source) or compared or classes or texts or alone or form == "text"
         ),
         "append_eos": not closes,
-        "closes": renders_template(source) and not closes,
+        "closes": renders_template(source) and not closes and not alone,
         "raw": not renders_template(source),
         "loss_on_all": spec.objective.loss_on == "all",
         "mask_reasoning": spec.data.reasoning == "mask",
@@ -267,11 +268,12 @@ def _training_uses(source: BundleSource) -> dict[str, bool]:
 def _order_uses(source: BundleSource) -> dict[str, bool]:
     """Return the choices of which rows form a step, and of how the validation loss is averaged.
 
-    Trainers that generate answers sample their prompts themselves. For labels, the mean is a
-    metric.
+    Trainers that generate answers sample their prompts themselves, and their answers have no length
+    before that. For labels, the mean is a metric.
     """
     spec, decided = source.spec, source.plan.decisions
-    by_token = OBJECTIVES[spec.objective.type].packs or spec.objective.type == "distill"
+    answered = spec.objective.type == "distill" and source.facts.data.form != "prompt"
+    by_token = OBJECTIVES[spec.objective.type].packs or answered
     distributed = decided.world.value > 1
     averaged = decided.validation_rows.value > 0 and spec.objective.type != "classification"
     alone = rewarded(spec) or compares_texts(spec.objective.type)
@@ -375,6 +377,7 @@ def _metric_uses(source: BundleSource) -> dict[str, bool]:
     counted = (answered or scores) and _is_best_by_metric(decided) and not rewarded(spec)
     return {
         "answered": answered and test,
+        "written": (answered or (rewarded(spec) and source.facts.data.form == "prompt")) and test,
         "answered_gguf": answered and test and not sees(source),
         "harness": decided.harness is not None,
         "regression": bool(source.compared_paths),

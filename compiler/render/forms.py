@@ -46,8 +46,8 @@ def _name_preference_measures(uses: Uses) -> dict[str, str]:
 
 
 def _name_reader(uses: Uses) -> str:
-    if uses.form_text:
-        return "read_text"
+    if uses.form_text or uses.form_prompt:
+        return "read_text" if uses.form_text else "read_prompt"
     if uses.scored_pairs:
         return "read_scored"
     if uses.triplets:
@@ -69,6 +69,8 @@ def _name_maker(uses: Uses) -> str:
     if uses.form_text:
         return "make_texts"
     plain = "" if uses.template else "plain_"
+    if uses.form_prompt:
+        return f"make_{plain}prompts"
     if uses.compared:
         return f"make_{plain}pairs" if uses.pairs else f"make_{plain}feedback"
     if uses.vision:

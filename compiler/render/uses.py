@@ -62,6 +62,7 @@ class Uses:
     form_pairs: bool
     form_instruction: bool
     form_text: bool
+    form_prompt: bool
     pairs: bool
     compared: bool
     system: bool
@@ -188,6 +189,7 @@ class Uses:
     trackio: bool
     # after training
     answered: bool
+    written: bool
     answered_gguf: bool
     harness: bool
     regression: bool

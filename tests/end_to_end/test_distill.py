@@ -27,6 +27,7 @@ class Taught:
 
     bundle: Path
     ended: Ended
+    answered: bool
 
     def read(self, name: str) -> Any:
         """Read a JSON file of the run."""
@@ -43,13 +44,25 @@ def make_teacher(folder: Path, model: Path) -> None:
     LlamaForCausalLM(config).save_pretrained(folder)
 
 
-@pytest.fixture(scope="module")
-def taught(tmp_path_factory: pytest.TempPathFactory, model: Path) -> Taught:
-    """Distil a random teacher: its words are nonsense, and its probabilities can be learned."""
+@pytest.fixture(
+    scope="module", params=["prompts", pytest.param("answers", marks=pytest.mark.prove_all)]
+)
+def taught(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, model: Path
+) -> Taught:
+    """Distil a random teacher: its words are nonsense, and its probabilities can be learned.
+
+    With prompts alone it is the student's own answers that are evaluated, with others the data's.
+    """
     folder = tmp_path_factory.mktemp("distill")
     (folder / "model").symlink_to(model)
     make_teacher(folder / "teacher", model)
-    rows = [{"prompt": f"What is {n} plus {n}?", "completion": str(2 * n)} for n in range(ROWS)]
+    asked = [f"What is {n} plus {n}?" for n in range(ROWS)]
+    rows: list[dict[str, Any]] = [
+        {"messages": [{"role": "user", "content": text}]} for text in asked
+    ]
+    if request.param == "answers":
+        rows = [{"prompt": text, "completion": str(2 * n)} for n, text in enumerate(asked)]
     text = "".join(json.dumps(row) + "\n" for row in rows)
     (folder / "sums.jsonl").write_text(text, encoding="utf-8")
     spec = {
@@ -70,7 +83,7 @@ def taught(tmp_path_factory: pytest.TempPathFactory, model: Path) -> Taught:
     for script in (("prepare.py",), ("train.py",), ("export.py", "--merge"), ("evaluate.py",)):
         ended = run(sys.executable, *script, cwd=bundle)
         assert ended.code == 0, ended.said
-    return Taught(bundle=bundle, ended=ended)
+    return Taught(bundle=bundle, ended=ended, answered=request.param == "answers")
 
 
 @pytest.mark.prove

@@ -23,7 +23,7 @@ SFT = {"max_steps": 500, "learning_rate": 0.003, "global_batch": 32}
 OWN = '''"""A reward of our own."""
 
 
-def is_one_word(completions, answer, prompts, log_metric, **kwargs):
+def is_one_word(completions, prompts, log_metric, answer=("0",), **kwargs):
     """Reward an answer without a space in it."""
     assert all(text.count("plus") == 1 for text in prompts)
     assert all(right.isdecimal() for right in answer)
@@ -57,6 +57,8 @@ def tried(
     (folder / "model").symlink_to(model)
     (folder / "own.py").write_text(OWN, encoding="utf-8")
     rows = [{"prompt": f"What is {n} plus {n}?", "completion": str(2 * n)} for n in range(ROWS)]
+    if request.param == "rloo":  # whose rewards need no right answer
+        rows = [{"prompt": row["prompt"]} for row in rows]
     text = "".join(json.dumps(row) + "\n" for row in rows)
     (folder / "sums.jsonl").write_text(text, encoding="utf-8")
     spec = {
@@ -125,6 +127,21 @@ def test_the_plan_counts_the_trainer_s_steps(tried: Tried) -> None:
     assert decided["train_rows"]["value"] == len(read_rows(tried.bundle / "run/data/train.jsonl"))
     assert steps[-1] == decided["total_steps"]["value"]
     assert steps[-1] == round(EPOCHS[tried.objective] * 24)
+
+
+@pytest.mark.prove
+def test_held_out_prompts_are_judged_by_their_rewards(tried: Tried) -> None:
+    """Of the model's own answers: RLOO's rows are prompts alone, and GRPO's have answers too."""
+    for script in (("export.py", "--merge"), ("evaluate.py",)):
+        ended = run(sys.executable, *script, cwd=tried.bundle)
+        assert ended.code == 0, ended.said
+    report = tried.read("evaluate/report.json")
+    rows = read_rows(tried.bundle / "run/evaluate/predictions.jsonl")
+
+    assert report["reward_regex_1"] > report["base"]["reward_regex_1"]
+    assert ("exact_match" in report) == ("loss" in report) == (tried.objective == "grpo")
+    assert ("answer" in rows[0]) == (tried.objective == "grpo")
+    assert len(rows) == report["rows"]
 
 
 @pytest.mark.prove

@@ -24,8 +24,9 @@ from ftc.runtime.compared_records import (
 from ftc.runtime.encoding import Encoder
 from ftc.runtime.masking import NOT_LEARNED
 from ftc.runtime.plain_records import make_answers, make_texts
+from ftc.runtime.prompt_records import make_plain_prompts, make_prompts
 from ftc.runtime.records import RowWork, Source
-from ftc.runtime.rows import DataError, Turns
+from ftc.runtime.rows import DataError, Turns, before_answer
 from ftc.runtime.text_rows import read_answer, read_text
 from ftc.runtime.tool_rows import to_messages
 
@@ -115,6 +116,29 @@ def test_rows_of_a_group_are_what_each_is_alone(encoder: Encoder, name: str) -> 
     assert work.try_make(group) == alone
     learned = [label for row in alone if row for label in row["labels"]]
     assert 0 < learned.count(NOT_LEARNED) < len(learned)
+
+
+@pytest.mark.parametrize("system", [None, "be brief"])
+def test_a_prompt_alone_is_that_of_a_row_with_an_answer(
+    encoder: Encoder, system: str | None
+) -> None:
+    """The same tokens and text, with the template and without it; nothing of it is learned."""
+    asked: list[Turns] = [(("user", f"what is {row}"),) for row in range(20)]
+    whole: list[Turns] = [(*turns, ("assistant", "it is")) for turns in asked]
+    learned = make_chats(
+        whole, encoder=encoder, learn="last answer", system=system, keep_prompt=True
+    )
+    alone = make_prompts(asked, encoder=encoder, system=system)
+    plain = make_plain_prompts(asked, encoder=encoder, system=system)
+    lines = make_answers(whole, encoder=encoder, learn_all=False, system=system)
+    for found, expected in ((alone, learned), (plain, lines)):
+        for row, other in zip(found, expected, strict=True):
+            assert (row["prompt"], row["prompt_ids"]) == (other["prompt"], other["prompt_ids"])
+            assert row["input_ids"] == row["prompt_ids"]
+            assert {"labels", "answer"}.isdisjoint(row)
+    assert [list(before_answer(row["messages"])) for row in learned] == [
+        list(before_answer(row["messages"])) for row in alone
+    ]
 
 
 def test_rows_without_a_template(encoder: Encoder) -> None:

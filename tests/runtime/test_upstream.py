@@ -113,6 +113,22 @@ def test_a_distillation_generates_in_one_method() -> None:
     assert trainer._tokenize_prompts(["two?"]) == ([[1, 2]], None, {})
 
 
+def test_evaluations_sample_with_the_same_numbers() -> None:
+    """Training goes on with its own: what it draws does not depend on an evaluation."""
+    made = type("Made", (), {"_generate_single_turn": lambda *_: torch.rand(3).tolist()})
+    upstream.set_prompts_and_seed(made, [])
+    trainer = made()
+    trainer.args, trainer.model = SimpleNamespace(seed=7), SimpleNamespace(training=False)
+    torch.manual_seed(1)
+    first = trainer._generate_single_turn([[1]])
+    trained = torch.rand(1).item()
+    assert trainer._generate_single_turn([[1]]) == first
+    torch.manual_seed(1)
+    assert torch.rand(1).item() == trained
+    trainer.model.training = True
+    assert trainer._generate_single_turn([[1]]) != first
+
+
 @pytest.mark.parametrize("trainer", [ORPOTrainer, CPOTrainer])
 def test_pairs_are_tokenized_by_one_method(trainer: Any) -> None:
     """It gets a row, and returns both conversations with the names that the collator reads."""

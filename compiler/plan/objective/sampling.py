@@ -1,8 +1,8 @@
 """Objectives that learn from sampled answers: how many, how long, how they are rewarded."""
 
 import math
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.batch.sizes import Arrangement, Batch, divisors
@@ -10,7 +10,7 @@ from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
 from ftc.compiler.plan.job import Reference
 from ftc.compiler.plan.objective.comparison import scale_rate
 from ftc.compiler.resolve.content.rewards import list_rewards
-from ftc.compiler.resolve.facts import DataFacts, ModelFacts
+from ftc.compiler.resolve.facts import DataFacts, Lengths, ModelFacts
 from ftc.spec.sections import PolicyLoss, Reward, Spec
 
 _GENERATIONS: Final = 8
@@ -119,8 +119,9 @@ def sampling_reference(spec: Spec) -> Reference:
 def decide_sampled_tokens(spec: Spec, model: ModelFacts, data: DataFacts) -> Decision[int]:
     """Decide the most tokens of a sampled answer: half as many again as the data's answers have.
 
-    Where the data's answers are final ones only, there is room for reasoning before them. Calls of
-    tools and their results are tokens of the answer, so that there is room for them, too.
+    Where the data's answers are final ones only, there is room for reasoning before them, and as
+    much where the data have none. Calls of tools and their results are tokens of the answer, so
+    that there is room for them, too.
     """
     longest, prompt = data.lengths.answer_max, data.lengths.prompt_max
     rounds = spec.objective.max_tool_calling_iterations
@@ -128,7 +129,9 @@ def decide_sampled_tokens(spec: Spec, model: ModelFacts, data: DataFacts) -> Dec
     def derive() -> tuple[int, Because]:
         wanted = math.ceil(_LONGER * longest / 8) * 8
         tokens, key = min(_MOST_TOKENS, max(_LEAST_TOKENS, wanted)), "answer_tokens.sampled"
-        if _leaves_out_reasoning(spec, data):
+        if data.form == "prompt":
+            tokens, key = _REASONING_TOKENS, "answer_tokens.prompts"
+        elif _leaves_out_reasoning(spec, data):
             tokens, key = _REASONING_TOKENS, "answer_tokens.reasoning"
         if calls_tools(spec):
             tokens, key = tokens + rounds * CALL_TOKENS, "answer_tokens.called"
@@ -188,11 +191,24 @@ def arrange_groups(
     group = decide_generations(spec).value if rewarded(spec) else 1
     steps = max(1, rows * group // batch.decision.value)
     prompt = min(data.lengths.prompt_max, max_length)
+    lengths = data.lengths if data.form != "prompt" else add_answers(data.lengths, answer_tokens)
     return Arrangement(
         together=batch.rows_per_process,
         rows=steps * batch.decision.value,
-        lengths=data.lengths,
+        lengths=lengths,
         length_tokens=prompt + answer_tokens,
+    )
+
+
+def add_answers(lengths: Lengths, tokens: int) -> Lengths:
+    """Return the lengths of prompts, each with an answer that has all the tokens it may have."""
+    names = ("mean", "p50", "p90", "p95", "p99", "max")
+    longer: dict[str, Any] = {name: getattr(lengths, name) + tokens for name in names}
+    longer |= dict.fromkeys(("answer_p50", "answer_p95", "answer_max"), tokens)
+    return replace(
+        lengths,
+        **longer,
+        histogram=tuple((edge + tokens, rows) for edge, rows in lengths.histogram),
     )
 
 

@@ -83,7 +83,7 @@ class LabelCount:
 
 def said_by(example: Example) -> str:
     """Return the answer that is learned: of a preference the chosen one, of a text the whole."""
-    return example.turns[len(example.prompt)][1]
+    return "" if example.is_prompt else example.turns[len(example.prompt)][1]
 
 
 def count_documents(examples: Sequence[Example]) -> int:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from ftc.compiler.resolve.content.answer_kinds import said_by
 from ftc.compiler.resolve.content_facts import Leak
 from ftc.compiler.resolve.facts import Label
 from ftc.compiler.resolve.rows.example import Example
@@ -53,7 +54,7 @@ def count_echoes(examples: Sequence[Example]) -> int:
     return sum(
         example.prompt[-1][1] == said and example.prompt[-1][0] == "user"
         for example in examples
-        if example.prompt and not example.compares and (said := _answer(example))
+        if example.prompt and not example.compares and (said := said_by(example))
     )
 
 
@@ -63,7 +64,7 @@ def count_beginnings(examples: Sequence[Example]) -> int:
     A word that is looked up or a name may well begin what is said of it.
     """
     return sum(
-        _begins(_answer(example), example.prompt[-1][1])
+        _begins(said_by(example), example.prompt[-1][1])
         for example in examples
         if example.prompt and example.prompt[-1][0] == "user" and not example.compares
     )
@@ -74,11 +75,6 @@ def _begins(answer: str, question: str) -> bool:
     if not answer.startswith(question) or len(question.split()) < _FEWEST_WORDS:
         return False
     return not (answer[len(question) :][:1].isalnum() and question[-1:].isalnum())
-
-
-def _answer(example: Example) -> str:
-    """Return the answer that is learned."""
-    return example.turns[len(example.prompt)][1]
 
 
 def _find_labels(some: Sequence[Example], labels: Sequence[Label]) -> Leak | None:
@@ -129,7 +125,7 @@ def _find_answers(some: Sequence[Example], *, sampled: bool) -> Leak | None:
     before: Counter[str] = Counter()
     at_end = 0
     for example in some:
-        answer = fold(_answer(example)).casefold()
+        answer = fold(said_by(example)).casefold()
         text = fold(_asked(example)).casefold()
         if 0 < len(answer) <= _LONGEST_CHARS and answer != text:
             before.update(set(_contexts(text, answer, announced=not sampled)))

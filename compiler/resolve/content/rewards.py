@@ -52,7 +52,7 @@ def measure_rewards(
     """Return how many of the data's answers each reward fits; None where nothing is rewarded."""
     if not OBJECTIVES[spec.objective.type].rewards:
         return None
-    answers = [example.answer for example in examples[:MOST_ROWS]]
+    answers = [one.answer for one in examples[:MOST_ROWS] if not one.is_prompt]
     found = RewardFacts(
         rows=len(answers),
         numbered_rows=sum(NUMBER.search(answer) is not None for answer in answers),

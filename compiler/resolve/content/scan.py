@@ -236,7 +236,7 @@ def scan_rows(
     answers lose the reasoning before them. `read` reads a row, by default what `roles` say.
     """
     scan, pick = Scan(prompts=prompts or PromptCount()), random.Random(0)  # noqa: S311 - a sample, no secret
-    if roles.form in ("chat", "text", "preference", "feedback"):
+    if roles.form in ("chat", "text", "preference", "feedback", "prompt"):
         scan.labels.open_by = OpenAnswers(reason="form", number=0, most=0)
     read = read or make_reader(roles)
     held = scan.prompts

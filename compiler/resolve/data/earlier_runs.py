@@ -14,6 +14,7 @@ from ftc.compiler.resolve.facts import DataFacts
 from ftc.compiler.resolve.model.chain import FirstRun, find_first_run, read_fact
 from ftc.compiler.resolve.rows.example import Example
 from ftc.runtime.cleaning import fold
+from ftc.runtime.rows import before_answer
 from ftc.spec.finding import Finding
 from ftc.spec.load import load_document
 from ftc.spec.sections import Spec
@@ -109,7 +110,7 @@ def _read_trained(path: Path) -> Iterator[bytes]:
         for line in file:
             try:
                 row = json.loads(line)
-                turns = row.get("messages", [])[:-1]
+                turns = before_answer(row["messages"]) if "messages" in row else []
                 said = " ".join(turn["content"] or "" for turn in turns if turn["role"] == "user")
                 yield _digest(said or row.get("prompt", ""))
             except (ValueError, TypeError, KeyError, AttributeError):

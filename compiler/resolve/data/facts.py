@@ -67,9 +67,15 @@ from ftc.compiler.resolve.facts import (
 from ftc.compiler.resolve.image_facts import Pictures
 from ftc.compiler.resolve.regression import look_at_files
 from ftc.compiler.resolve.rows.example import Example
-from ftc.compiler.resolve.rows.guess import guess_columns
+from ftc.compiler.resolve.rows.guess import are_prompts, guess_columns
 from ftc.compiler.resolve.rows.reader import Row, UnreadableError, find_other_kind, read_table
-from ftc.compiler.resolve.rows.roles import Roles, Unassigned, assign_roles
+from ftc.compiler.resolve.rows.roles import (
+    Roles,
+    Unassigned,
+    assign_roles,
+    find_answers,
+    make_reader,
+)
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
 from ftc.compiler.resolve.tokenizer.facts import reload_tokenizer
 from ftc.runtime.round_trip import RoundTrip
@@ -208,7 +214,7 @@ def _read(
     rows = chain.from_iterable(parts)
     if not columns:
         return Unknown(finding=data_faults.empty(source, found.format, sum(1 for _ in rows)))
-    roles = _find_roles(spec, source, columns, rows)
+    roles = _find_roles(spec, source, columns, whole)
     if isinstance(roles, Unknown):
         return roles
     if seeing is None and source.columns.images is None:
@@ -263,19 +269,21 @@ def _add_unread(contents: Contents, unseen: UnseenImages, unread: UnreadColumns)
 
 
 def _find_roles(
-    spec: Spec, source: WholeSource, columns: tuple[str, ...], rows: Iterator[Row | None]
+    spec: Spec, source: WholeSource, columns: tuple[str, ...], files: Sequence[TableFile]
 ) -> Roles | Unknown:
-    """Return the column of each role, or what is wrong with the columns; `rows` help to guess."""
+    """Return the column of each role, or what is wrong with the columns; the rows help to guess."""
     objective = spec.objective.type
-    roles = assign_roles(
-        columns, named=source.columns, form=source.form, forms=OBJECTIVES[objective].forms
-    )
+    forms = OBJECTIVES[objective].forms
+    roles = assign_roles(columns, named=source.columns, form=source.form, forms=forms)
     if isinstance(roles, Unassigned):
-        guess = guess_columns(columns, rows)
+        guess = guess_columns(columns, _read_again(files))
         fault = data_faults.unassigned(source, roles, columns, objective, guess)
         return Unknown(finding=fault)
     if twice := [column for column in roles.columns() if columns.count(column) > 1]:
         return Unknown(finding=data_faults.ambiguous(source, twice[0]))
+    if roles.form == "chat" and source.form == "auto" and "prompt" in forms:
+        wait = are_prompts(_read_again(files), make_reader(roles))
+        return find_answers(roles, columns) if wait else roles
     return roles
 
 
@@ -295,6 +303,11 @@ def _open(files: Sequence[TableFile]) -> tuple[tuple[str, ...], Iterator[Iterato
     first = read_table(files[0])
     others = (read_table(file).rows for file in files[1:])
     return first.columns, chain((first.rows,), others)
+
+
+def _read_again(files: Sequence[TableFile]) -> Iterator[Row | None]:
+    """Return the rows from the first one, for a look before they are counted."""
+    return chain.from_iterable(_open(files)[1])
 
 
 def _find_absent(spec: Spec, scan: Scan) -> tuple[str, ...]:

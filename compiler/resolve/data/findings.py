@@ -14,7 +14,7 @@ from ftc.compiler.resolve.rows.reader import PACKED, FileKind
 from ftc.compiler.resolve.rows.roles import Unassigned, assign_roles
 from ftc.spec.finding import Finding
 from ftc.spec.message import Message, reason_of
-from ftc.spec.sections import Columns, FileFormat, ObjectiveType
+from ftc.spec.sections import Columns, FileFormat, Form, ObjectiveType
 from ftc.spec.sources import WholeSource
 
 _MOST_REASONS: Final = 3
@@ -39,11 +39,11 @@ def unassigned(
     why: Unassigned,
     columns: Sequence[str],
     objective: ObjectiveType,
-    guess: tuple[str, str] | None,
+    guess: tuple[str, str | None] | None,
 ) -> Finding:
     """Say which column is missing, or that nothing shows which column is what.
 
-    `guess` names the columns that seem to hold prompts and answers.
+    `guess` names the columns that seem to hold prompts and answers, or prompts alone.
     """
     listed = tuple(columns[:20])
     if why.problem == "missing":
@@ -51,24 +51,16 @@ def unassigned(
     help_, meant = "all", None
     fix: tuple[Mapping[str, object], ...] = ()
     unnamed = source.columns == Columns()
-    if OBJECTIVES[objective].samples and (prompt := find_prompt(source, columns)) is not None:
-        return explanations.NO_ROLES.finding(
-            message="answers",
-            help="rewards" if OBJECTIVES[objective].rewards else "answers",
-            pointer=source.at("source"),
-            name=source.source,
-            objective=objective,
-            prompt=prompt,
-        )
     if why.form is None and unnamed:
         meant = find_objective(columns)
     if meant is not None:
         help_, fix = "meant", ({"op": "add", "path": "/objective/type", "value": meant},)
     elif why.roles:
         help_ = "" if why.form is not None else "form"
-    elif guess is not None and unnamed and "prompt_completion" in OBJECTIVES[objective].forms:
-        named = {"prompt": guess[0], "completion": guess[1]}
-        help_, fix = "guess", ({"op": "add", "path": source.at("columns"), "value": named},)
+    elif guess is not None and unnamed and _trains_on(objective, guess):
+        named = {"prompt": guess[0]} | ({"completion": guess[1]} if guess[1] else {})
+        help_ = "guess" if guess[1] else "prompts"
+        fix = ({"op": "add", "path": source.at("columns"), "value": named},)
     return explanations.NO_ROLES.finding(
         message="form" if why.form is not None else "objective" if why.roles else "",
         help=help_,
@@ -81,7 +73,7 @@ def unassigned(
         objective=objective,
         meant=meant or "",
         prompt=guess[0] if guess else "",
-        completion=guess[1] if guess else "",
+        completion=(guess[1] or "") if guess else "",
     )
 
 
@@ -114,11 +106,10 @@ def find_objective(columns: Sequence[str]) -> ObjectiveType | None:
     return next(name for name, about in OBJECTIVES.items() if found.form in about.forms)
 
 
-def find_prompt(source: WholeSource, columns: Sequence[str]) -> str | None:
-    """Return the column of prompts where only the one of their answers is missing."""
-    answer = source.columns.completion or "completion"
-    whole = assign_roles((*columns, answer), named=source.columns, form="prompt_completion")
-    return None if isinstance(whole, Unassigned) else whole.prompt
+def _trains_on(objective: ObjectiveType, guess: tuple[str, str | None]) -> bool:
+    """Tell whether the objective trains on a prompt and its answer, or on the prompt alone."""
+    form: Form = "prompt" if guess[1] is None else "prompt_completion"
+    return form in OBJECTIVES[objective].forms
 
 
 def _find_near(missing: Mapping[str, str], free: Sequence[str]) -> dict[str, str]:
@@ -221,12 +212,14 @@ def unusable(source: WholeSource, scan: Scan, objective: ObjectiveType) -> Findi
     )
     first = often[0][0] if often else ""
     strange = sorted(scan.strange_roles, key=lambda name: (-scan.strange_roles[name], name))
-    helps = {"refused": "refused", "image_url": "urls"}
+    helps = {"refused": "refused", "image_url": "urls", "no_score": "scores"}
     helps |= dict.fromkeys(("image_missing", "image_outside"), "paths")
     if strange:
         helps["unknown_role"] = "roles"
     if objective != "sft":
         helps["image_count"] = "images"
+    if OBJECTIVES[objective].samples:
+        helps |= dict.fromkeys(("answered", "unanswered", "blank"), "prompts")
     return explanations.NO_ROWS.finding(
         help=helps.get(first, ""),
         pointer=source.at("source"),

@@ -21,7 +21,7 @@ from ftc.runtime.image_rows import list_images
 from ftc.runtime.image_tokens import Rule, most_pixels, place_images
 from ftc.runtime.masking import join_prompt
 from ftc.runtime.reasoning import split
-from ftc.runtime.rows import Turn, Turns, add_system
+from ftc.runtime.rows import Turn, Turns, add_system, is_prompt
 from ftc.runtime.vector_records import list_texts
 
 Pair = tuple[int, int]
@@ -64,9 +64,10 @@ def count_lengths(
 def find_refusal(examples: Iterable[Example], tokenizer: LoadedTokenizer) -> str:
     """Return what the chat template says to the first example that it refuses; "" for none."""
     for example in examples:
-        judged = example.compares or example.verdict
-        answered = (*example.prompt, ("assistant", example.turns[-2][1]))
-        messages, tools = tokenizer.read_turns(answered if judged else example.turns)
+        turns = example.turns
+        if example.compares or example.verdict:
+            turns = (*example.prompt, ("assistant", turns[-2][1]))
+        messages, tools = tokenizer.read_turns(turns)
         try:
             if tokenizer.template is not None:
                 tokenizer.template.render(messages, tools=tools)
@@ -91,6 +92,9 @@ def estimate_lengths(
         marker = 0 if example.turns[0][0] == "text" else _MARKER_TOKENS
         tokens = [math.ceil(len(text) / chars_per_token) + marker for _, text in turns]
         seen = count_images(example)
+        if example.is_prompt:
+            yield sum(tokens) + marker, sum(tokens) + marker
+            continue
         yield sum(tokens) + seen, sum(tokens[:-1]) + (marker if len(tokens) > 1 else 0) + seen
 
 
@@ -126,12 +130,21 @@ def _count_texts(texts: Sequence[str], tokenizer: LoadedTokenizer) -> Iterator[P
 
 def _count_plain(batch: Sequence[Turns], tokenizer: LoadedTokenizer) -> Iterator[Pair]:
     """Count the prompt's lines, then the answer, then eos: what is trained on with no template."""
-    before = [join_prompt([text for _, text in turns[:-1]]) for turns in batch]
+    if is_prompt(batch[0]):
+        for prompt in tokenizer.encode([_join(turns) for turns in batch], special=True):
+            asked = len(prompt) - tokenizer.is_closed(prompt)
+            yield asked, asked
+        return
+    before = [_join(turns[:-1]) for turns in batch]
     prompts = tokenizer.encode(before, special=True)
     answers = tokenizer.encode([turns[-1][1] for turns in batch], special=False)
     for prompt, answer in zip(prompts, answers, strict=True):
         asked = len(prompt) - tokenizer.is_closed(prompt)
         yield asked + len(answer) + 1, asked
+
+
+def _join(turns: Sequence[Turn]) -> str:
+    return join_prompt([text for _, text in turns])
 
 
 def _count_rendered(
@@ -165,6 +178,9 @@ def _pairs(
             continue
         text, more = rendered
         encoding = next(encodings)
+        if is_prompt(turns):
+            yield len(encoding), len(encoding)
+            continue
         start = _find_answer(text, turns[-1])
         total = len(encoding) + (not text.endswith(eos))
         yield total + more, _tokens_before(encoding, start, len(text)) + more
@@ -185,13 +201,15 @@ def _find_answer(text: str, answer: Turn) -> int:
 def _render(turns: Turns, tokenizer: LoadedTokenizer, rule: Rule | None) -> tuple[str, int] | None:
     """Render a conversation; the white space behind its last turn is not trained on.
 
-    The number is that of the tokens of images, which the text has once each, beyond the first.
+    A prompt alone ends where the model's answer begins. The number is that of the tokens of images,
+    which the text has once each, beyond the first.
     """
     if tokenizer.template is None:
         return None
     messages, tools = tokenizer.read_turns(turns)
+    render = partial(tokenizer.template.render, messages, tools=tools)
     try:
-        text = tokenizer.template.render(messages, tools=tools).rstrip()
+        text = render(add_generation_prompt=True) if is_prompt(turns) else render().rstrip()
     except ChatTemplateError:
         return None
     if rule is None:

@@ -24,7 +24,7 @@ from ftc.compiler.resolve.tokenizer.facts import reload_tokenizer
 from ftc.runtime.image_tokens import Rule
 from ftc.runtime.masking import count_shared, find_learned, join_prompt
 from ftc.runtime.reasoning import has_reasoning, vary_answer
-from ftc.runtime.rows import add_system
+from ftc.runtime.rows import Turns, add_system
 from ftc.spec.finding import Finding
 from ftc.spec.sections import Spec
 from ftc.spec.sources import list_sources
@@ -112,8 +112,14 @@ def _mask(
     """Mask one example; None where the chat template refuses it."""
     turns = add_system(example.turns, system)
     messages, tools = tokenizer.read_turns(turns)
+    answered = not example.is_prompt
     if turns[0][0] == "text":
         pieces = _mask_text(turns[0][1], tokenizer)
+    elif not answered:
+        try:
+            pieces = [_read_prompt(turns, tokenizer)]
+        except ChatTemplateError:
+            return None
     elif tokenizer.template is None:
         pieces = _mask_plain([text for _, text in turns], tokenizer)
     else:
@@ -133,7 +139,7 @@ def _mask(
             return None
         if facts.closes_answer is False:
             pieces.append((tokenizer.eos, 1, True))
-    if spec.objective.loss_on == "all" and spec.data.reasoning != "mask":
+    if answered and spec.objective.loss_on == "all" and spec.data.reasoning != "mask":
         pieces = [(text, tokens, True) for text, tokens, _ in pieces]
     return MaskedRow(
         number=number,
@@ -181,6 +187,18 @@ def _mask_plain(texts: Sequence[str], tokenizer: LoadedTokenizer) -> list[Piece]
         (_opening(asked) + prompt, read, False),
         (texts[-1] + tokenizer.eos, len(answer) + 1, True),
     ]
+
+
+def _read_prompt(turns: Turns, tokenizer: LoadedTokenizer) -> Piece:
+    """Return a prompt alone up to where the model's answer begins; raises ChatTemplateError."""
+    if tokenizer.template is None:
+        prompt = join_prompt([text for _, text in turns])
+        (encoding,) = tokenizer.encode([prompt], special=True)
+        return _opening(encoding) + prompt, len(encoding) - tokenizer.is_closed(encoding), False
+    messages, tools = tokenizer.read_turns(turns)
+    prompt = tokenizer.template.render(messages, add_generation_prompt=True, tools=tools)
+    (encoding,) = tokenizer.encode([prompt], special=False)
+    return prompt, len(encoding), False
 
 
 def _mask_rendered(

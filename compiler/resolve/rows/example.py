@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from ftc.runtime.cleaning import is_misencoded
 from ftc.runtime.image_rows import without_images
 from ftc.runtime.reasoning import has_reasoning, strip
-from ftc.runtime.rows import Fault, ReadTurns, Turns, clean_turns, prompt_of
+from ftc.runtime.rows import Fault, ReadTurns, Turns, clean_turns, is_prompt, prompt_of
 
 #: What may be wrong with a text that is one: see `cleaning.py`; "lost" is U+FFFD in it.
 Damage = Literal["misencoded", "lost", "control"]
@@ -52,9 +52,14 @@ class Example:
         return self.turns[-1][1] if self.turns[-1][0] == "label" else ""
 
     @property
+    def is_prompt(self) -> bool:
+        """Whether it is a prompt without an answer."""
+        return is_prompt(self.turns)
+
+    @property
     def answer(self) -> str:
-        """The text that the last turn holds."""
-        return self.turns[-1][1]
+        """The text that the last turn holds; empty for a prompt without an answer."""
+        return "" if self.is_prompt else self.turns[-1][1]
 
 
 def read_example(

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from ftc.compiler.resolve.rows.reader import Row
+from ftc.runtime.rows import ReadTurns
 from ftc.runtime.text_rows import read_cell
 
 _ROWS = 200
@@ -14,11 +15,20 @@ _LABEL_SHARE = 0.2  # distinct labels, of the rows
 _LABEL_CHARS = 40
 
 
-def guess_columns(columns: Sequence[str], rows: Iterable[Row | None]) -> tuple[str, str] | None:
+def are_prompts(rows: Iterable[Row | None], read: ReadTurns) -> bool:
+    """Tell whether conversations wait for an answer: some of the first rows, and none has one."""
+    found = {read(row) for row in islice(rows, _ROWS) if row}
+    return "unanswered" in found and all(isinstance(turns, str) for turns in found)
+
+
+def guess_columns(
+    columns: Sequence[str], rows: Iterable[Row | None]
+) -> tuple[str, str | None] | None:
     """Return the columns of prompt and answer, or None if the first rows leave a choice.
 
     Two columns of texts are a prompt and its answer, in their order; one column of texts is the
-    prompt of the only column of labels.
+    prompt of the only column of labels, and without any of them a prompt alone, unless some rows
+    have a text in another column.
     """
     seen = [row for row in islice(rows, _ROWS) if row]
     cells = {name: [(read_cell(row.get(name)) or "").strip() for row in seen] for name in columns}
@@ -29,11 +39,14 @@ def guess_columns(columns: Sequence[str], rows: Iterable[Row | None]) -> tuple[s
     }
     written = [name for name, texts in filled.items() if _are_texts(texts)]
     labels = [name for name, texts in filled.items() if _are_labels(texts)]
+    partly = [name for name, texts in cells.items() if name not in filled and any(texts)]
     match written, labels:
         case [prompt, answer], _:
             return prompt, answer
         case [prompt], [label]:
             return prompt, label
+        case [prompt], [] if not partly:
+            return prompt, None
     return None
 
 

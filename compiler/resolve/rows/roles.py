@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from ftc.runtime.compared_rows import read_pair, read_scored, read_verdict
 from ftc.runtime.rows import Fault, ReadTurns, Turns
-from ftc.runtime.text_rows import read_answer, read_instruction, read_text
+from ftc.runtime.text_rows import read_answer, read_instruction, read_prompt, read_text
 from ftc.runtime.tool_rows import read_calling_chat
 from ftc.spec.sections import Columns, Form
 
@@ -23,7 +23,12 @@ NEEDED: Final[Mapping[Form, tuple[str, ...]]] = {
     "preference": ("chosen", "rejected"),
     "feedback": ("prompt", "completion", "label"),
     "scored": ("prompt", "completion", "score"),
+    "prompt": ("prompt",),
 }
+
+#: The forms that columns show by themselves. A column of prompts shows no form: its rows are
+#: prompts alone only where the objective samples the answers.
+SHOWN: Final = tuple(form for form in NEEDED if form != "prompt")
 
 #: Of texts that are compared as vectors, the names of both columns in the same order.
 _QUERIES: Final = ("anchor", "query", "question", "prompt", "sentence1", "sentence_1", "text1")
@@ -31,6 +36,7 @@ _DOCUMENTS: Final = (
     *("positive", "pos", "passage", "document", "answer", "completion"),
     *("sentence2", "sentence_2", "text2"),
 )
+_PROMPTS: Final = ("prompt", "question", "query", "user", "input", "source", "problem")
 _CONVERSATIONS: Final = ("messages", "conversations", "conversation", "chat", "dialogue")
 _VERDICTS: Final = (*("label", "desirable", "feedback", "rating", "thumbs_up", "thumb", "verdict"),)
 #: The usual names of a column of images.
@@ -58,7 +64,7 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
     (
         "prompt_completion",
         {
-            "prompt": ("prompt", "question", "query", "user", "input", "source", "problem"),
+            "prompt": _PROMPTS,
             "completion": (
                 *("completion", "response", "answer", "assistant", "output", "reply"),
                 *("target", "solution", "ground_truth"),
@@ -98,6 +104,7 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
     ),
     # a conversation that ends with the answer brings its own prompt
     ("feedback", {"completion": _CONVERSATIONS, "label": _VERDICTS}),
+    ("prompt", {"prompt": (*_PROMPTS, "instruction", *_CONVERSATIONS)}),
 )
 
 #: Names of columns that hold answers, or explain them.
@@ -146,6 +153,7 @@ _READERS: Final[Mapping[Form, Callable[..., Turns | Fault]]] = {
     "preference": read_pair,
     "feedback": read_verdict,
     "scored": read_scored,
+    "prompt": read_prompt,
 }
 
 
@@ -192,7 +200,7 @@ def assign_roles(
     *,
     named: Columns,
     form: Form | Literal["auto"],
-    forms: Sequence[Form] = tuple(NEEDED),
+    forms: Sequence[Form] = SHOWN,
 ) -> Roles | Unassigned:
     """Give each role its column: the ones the spec names first, then the usual names.
 
@@ -226,6 +234,16 @@ def assign_roles(
         }
         wanted = tuple(role for role in lacking if role not in known) or tuple(lacking)
     return Unassigned(problem="unrecognised", roles=wanted, form=None if form == "auto" else form)
+
+
+def find_answers(roles: Roles, columns: Sequence[str]) -> Roles:
+    """Return the roles of conversations that wait for an answer: they are prompts.
+
+    Their answers are in a column with a usual name, if there is one.
+    """
+    named = Columns(prompt=roles.messages)
+    found = assign_roles(columns, named=named, form="auto", forms=("prompt_completion", "prompt"))
+    return roles if isinstance(found, Unassigned) else found
 
 
 def make_reader(roles: Roles) -> ReadTurns:

@@ -204,3 +204,22 @@ def test_an_evaluation_generates_its_answers(build: Build) -> None:
     every = seconds()
     assert seconds(objective__answer_tokens=1600) > 3 * every
     assert seconds(training__evaluation__answered_rows=1) < every
+
+
+@pytest.mark.parametrize("objective", ["grpo", "rloo", "distill"])
+def test_prompts_alone_are_planned_with_the_longest_answers(build: Build, objective: str) -> None:
+    """The data say nothing of them: time and padding count all tokens that an answer may have."""
+    alone = {"/facts/data/form": "prompt", "/facts/data/completion": None}
+    spec, facts = build({**GRPO, **alone, "/spec/objective/type": objective})
+    every = known(facts)
+    assert every is not None
+    batch = decide_group_batch(spec, train_rows=4000, world=1)
+    data = every.data
+    rows = arrange_groups(spec, data, batch, rows=4000, max_length=500, answer_tokens=200)
+
+    assert rows.lengths.max == data.lengths.max + 200
+    assert rows.lengths.answer_max == rows.lengths.answer_p50 == 200
+    assert [n for _, n in rows.lengths.histogram] == [n for _, n in data.lengths.histogram]
+    decided = make_plan(spec, every).decisions
+    assert (decided.answer_tokens.value, decided.metric.value) == (256, "none")
+    assert "no answers to measure" in sentence(decided.answer_tokens.because)

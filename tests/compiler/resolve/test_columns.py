@@ -23,6 +23,7 @@ DAYS = [f"2026-01-{n % 28 + 1:02}T10:{n:02}" for n in range(COUNT)]
         ({"when": DAYS, "customer": TEXTS, "agent": REPLIES}, ("customer", "agent")),
         ({"when": DAYS, "tweet": TEXTS, "is_spam": SPAM}, ("tweet", "is_spam")),
         ({"tweet": TEXTS, "is_spam": SPAM, "is_rude": SPAM}, None),
+        ({"when": DAYS, "task": TEXTS}, ("task", None)),
         ({"a": TEXTS, "b": REPLIES, "c": [f"{text}!" for text in TEXTS]}, None),
         ({"a": TEXTS, "b": ["", *["a reply of words"] * (COUNT // 2)] + [""] * COUNT}, None),
         ({"when": DAYS, "is_spam": SPAM}, None),
@@ -30,9 +31,9 @@ DAYS = [f"2026-01-{n % 28 + 1:02}T10:{n:02}" for n in range(COUNT)]
     ],
 )
 def test_columns_are_guessed_from_what_they_hold(
-    columns: dict[str, list[str]], guess: tuple[str, str] | None
+    columns: dict[str, list[str]], guess: tuple[str, str | None] | None
 ) -> None:
-    """A guess needs two columns of texts, or one and one of labels."""
+    """A guess needs two columns of texts, or one and one of labels, or one alone."""
     rows = [
         dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=False)
     ]
@@ -121,20 +122,3 @@ def test_a_needed_column_that_is_there_twice(make_spec: Any, tmp_path: Path) -> 
     assert "`completion`" in finding.message
     path.write_text("prompt,completion,id,id\n" + "a,b,c,d\n" * 3)
     assert known(make_spec(), tmp_path).completion == "completion"
-
-
-@pytest.mark.parametrize(
-    ("objective", "use"), [("distill", "only to evaluate"), ("grpo", "rewards")]
-)
-@pytest.mark.parametrize("columns", [{}, {"prompt": "prompt"}])
-def test_prompts_without_answers_are_told(
-    make_spec: Any, tmp_path: Path, objective: str, use: str, columns: dict[str, str]
-) -> None:
-    """The finding says that the answers are missing, not that a column has no name."""
-    (tmp_path / "asked.jsonl").write_text('{"prompt": "a b c"}\n{"prompt": "d e f"}\n')
-    data = {"source": "asked.jsonl", "columns": columns} if columns else "asked.jsonl"
-    finding = unknown(make_spec(data=data, objective={"type": objective}), tmp_path)
-    assert (finding.code, finding.fix) == ("FTC206", ())
-    assert "has prompts (`prompt`) without answers" in finding.message
-    assert "add a column `completion`" in finding.help
-    assert use in finding.help
