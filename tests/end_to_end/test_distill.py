@@ -16,7 +16,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from tests.end_to_end.process import Ended, compile_spec, read_json, run
 
-ROWS = 200
+ASKED = [f"What is {n} plus {n}?" for n in range(200)]
 STEPS = 30
 MORE_ROWS = 64
 
@@ -27,7 +27,6 @@ class Taught:
 
     bundle: Path
     ended: Ended
-    answered: bool
 
     def read(self, name: str) -> Any:
         """Read a JSON file of the run."""
@@ -44,25 +43,10 @@ def make_teacher(folder: Path, model: Path) -> None:
     LlamaForCausalLM(config).save_pretrained(folder)
 
 
-@pytest.fixture(
-    scope="module", params=["prompts", pytest.param("answers", marks=pytest.mark.prove_all)]
-)
-def taught(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, model: Path
-) -> Taught:
-    """Distil a random teacher: its words are nonsense, and its probabilities can be learned.
-
-    With prompts alone it is the student's own answers that are evaluated, with others the data's.
-    """
-    folder = tmp_path_factory.mktemp("distill")
+def distil(folder: Path, model: Path, rows: list[dict[str, Any]]) -> Taught:
+    """Distil a random teacher: its words are nonsense, and its probabilities can be learned."""
     (folder / "model").symlink_to(model)
     make_teacher(folder / "teacher", model)
-    asked = [f"What is {n} plus {n}?" for n in range(ROWS)]
-    rows: list[dict[str, Any]] = [
-        {"messages": [{"role": "user", "content": text}]} for text in asked
-    ]
-    if request.param == "answers":
-        rows = [{"prompt": text, "completion": str(2 * n)} for n, text in enumerate(asked)]
     text = "".join(json.dumps(row) + "\n" for row in rows)
     (folder / "sums.jsonl").write_text(text, encoding="utf-8")
     spec = {
@@ -83,7 +67,14 @@ def taught(
     for script in (("prepare.py",), ("train.py",), ("export.py", "--merge"), ("evaluate.py",)):
         ended = run(sys.executable, *script, cwd=bundle)
         assert ended.code == 0, ended.said
-    return Taught(bundle=bundle, ended=ended, answered=request.param == "answers")
+    return Taught(bundle=bundle, ended=ended)
+
+
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory: pytest.TempPathFactory, model: Path) -> Taught:
+    """Distil with prompts alone: what the student answers is judged, while training and after."""
+    rows = [{"messages": [{"role": "user", "content": text}]} for text in ASKED]
+    return distil(tmp_path_factory.mktemp("distill"), model, rows)
 
 
 @pytest.mark.prove
@@ -119,3 +110,14 @@ def test_the_student_keeps_its_own_rows(taught: Taught, model: Path) -> None:
 
     assert merged["vocab_size"] == own
     assert read_json(taught.bundle.parent / "teacher/config.json")["vocab_size"] == own + MORE_ROWS
+
+
+@pytest.mark.prove_all
+def test_answers_in_the_data_are_judged(tmp_path: Path, model: Path) -> None:
+    """Where there are some, the divergence is measured on them."""
+    rows = [{"prompt": text, "completion": str(2 * n)} for n, text in enumerate(ASKED)]
+    answered = distil(tmp_path, model, rows)
+
+    test_the_student_comes_closer_to_its_teacher(answered)
+    test_evaluations_measure_one_divergence(answered)
+    assert answered.read("evaluate/report.json")["loss"] > 0
