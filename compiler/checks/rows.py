@@ -130,7 +130,8 @@ def many_blank_rows(case: Case) -> Iterator[Problem]:
     """
     blank, rows = case.data.blank_rows, case.data.rows
     if blank > _MANY_BLANK * rows:
-        yield problem("/data/source", count=blank, rows=rows)
+        alone = OBJECTIVES[case.spec.objective.type].samples and case.data.form != "prompt"
+        yield problem("/data/source", help="prompts" if alone else "", count=blank, rows=rows)
 
 
 @rule("FTC247", "lost-characters", "warning", reads=("data",))

@@ -165,7 +165,8 @@ def answers_not_learned(case: Case) -> Iterator[Problem]:
      "objective": {"type": "distill", "teacher": "Qwen/Qwen2.5-7B-Instruct"}}
     """
     trained = case.model.origin == "bundle" or (case.model.path or "").endswith("run/merged")
-    if case.spec.objective.type == "distill" and not trained:
+    answered = case.data.form != "prompt"
+    if case.spec.objective.type == "distill" and answered and not trained:
         yield problem("/objective/type", rows=case.data.usable_rows)
 
 

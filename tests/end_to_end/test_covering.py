@@ -27,6 +27,7 @@ from tests.covering import (
     write_data,
 )
 from tests.end_to_end.process import ROOT, compile_spec, environment, run
+from tests.end_to_end.test_distill import make_teacher
 from tests.end_to_end.warm import warm_interpreter
 from tests.test_properties import CONFIG, write_model
 
@@ -127,6 +128,7 @@ def test_a_case_runs(  # noqa: PLR0917 - fixtures
     """The whole bundle ends well on two cores; `run.sh` holds every post-condition."""
     (tmp_path / "model").symlink_to(model)
     (tmp_path / "encoder").symlink_to(encoder)
+    make_teacher(tmp_path / "teacher", model)
     write_data(tmp_path)
     bundle = compile_spec(tmp_path, make_spec(case))
     path = os.pathsep.join((str(warm), environment()["PATH"]))

@@ -85,7 +85,7 @@ def test_every_template_is_reached() -> None:
     by_source = {"sources/mixture.j2", "sources/stream.j2"}
     outputs = ("scores", "vectors", "relevance")
     by_output = {f"{script}_{kind}.py.j2" for script in ("ask", "evaluate") for kind in outputs}
-    by_output |= {"export_texts.py.j2"}
+    by_output |= {"export_texts.py.j2", "evaluate_prompts.py.j2"}
 
     assert named | objectives | scripts | by_source | by_output == set(TEMPLATES)
 

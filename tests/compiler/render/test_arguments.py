@@ -55,6 +55,7 @@ RARE: tuple[Mapping[str, Any], ...] = (
     {"/spec/method/experts": True, "/facts/model/architecture": "MixtralForCausalLM"},
     {"/spec/method/init": "pissa"},
     {"/spec/objective/type": "distill", **TEACHER},
+    {"/spec/objective/type": "distill", **TEACHER, "/facts/data/form": "prompt"},
     _SEEING,
     {"/spec/model/new_tokens": ["<a>"]},
     {"/spec/objective/type": "grpo", "/spec/objective/tools": "tools.py"},
