@@ -35,6 +35,11 @@ ALLOWED: tuple[tuple[str, str, str], ...] = (
         "TRL's selective checkpointing calls transformers' method by its old name",
     ),
     (
+        "transformers",
+        "`gradient_checkpointing_disable` is deprecated",
+        "TRL calls it by its old name before it generates answers",
+    ),
+    (
         "torch",
         "`torch.jit.script_method` is deprecated",
         "of a module of torch that DeepSpeed imports beside those that it uses",
