@@ -206,7 +206,7 @@ def unusable(source: WholeSource, scan: Scan, objective: ObjectiveType) -> Findi
         Message("fault.refused_because", {"count": rows, "reason": scan.refusal})
         if fault == "refused" and scan.refusal
         else Message("fault.image_objective", {"count": rows, "objective": objective})
-        if fault == "image_count" and objective != "sft"
+        if fault == "image_count" and not OBJECTIVES[objective].sees
         else Message(f"fault.{fault}", {"count": rows})
         for fault, rows in often
     )
@@ -216,7 +216,7 @@ def unusable(source: WholeSource, scan: Scan, objective: ObjectiveType) -> Findi
     helps |= dict.fromkeys(("image_missing", "image_outside"), "paths")
     if strange:
         helps["unknown_role"] = "roles"
-    if objective != "sft":
+    if not OBJECTIVES[objective].sees:
         helps["image_count"] = "images"
     if OBJECTIVES[objective].samples:
         helps |= dict.fromkeys(("answered", "unanswered", "blank"), "prompts")

@@ -1,6 +1,7 @@
 """How large images may be: as large as fits in memory and in the context, and why."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ import pytest
 pytest.importorskip("PIL")
 
 from ftc.compiler.plan.plan import Plan
-from ftc.compiler.plan.planner import make_plan
+from ftc.compiler.plan.planner import make_frame, make_plan
 from ftc.compiler.plan.reasons import sentence
+from ftc.compiler.plan.time.roofline import forward_seconds, micro_seconds
 from ftc.compiler.plan.vision import planned_facts
 from ftc.compiler.resolve.facts import KnownFacts, known
 from ftc.compiler.resolve.resolver import Resolver
@@ -116,6 +118,49 @@ def test_trained_parts_are_counted(folder: Path) -> None:
     assert adapted.trainable_parameters - alone.trainable_parameters == matrices
     assert "vision_backward" in adapted.memory.phases
     assert "vision_backward" not in alone.memory.phases
+
+
+def test_pairs_with_images_are_planned(folder: Path) -> None:
+    """Each of two sequences sees the images; the reference sees them at every step."""
+    rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
+    pairs = [
+        {"image": row["image"], "prompt": "what?", "chosen": row["answer"], "rejected": "no"}
+        for row in rows
+    ]
+    write_rows(folder / "pairs.jsonl", pairs)
+    data = {"source": "pairs.jsonl", "images": {"max_pixels": 262_144}}
+    training = {"micro_batch": 2, "gradient_checkpointing": True}
+    said = {"data": data, "objective": "dpo", "training": training}
+    _, _, adapted = plan_for(folder, "H100-80GB", **said)
+    _, _, whole = plan_for(folder, "H100-80GB", **said, method="full")
+    _, _, alone = plan_for(
+        folder,
+        "H100-80GB",
+        data={"images": data["images"]},
+        training={**training, "micro_batch": 4},
+    )
+    assert adapted.decisions.reference is not None
+    assert whole.decisions.reference is not None
+    assert (adapted.decisions.reference.value, whole.decisions.reference.value) == (
+        "adapter_off",
+        "copy",
+    )
+    assert adapted.decisions.reference.because.key == "reference.images"
+    assert adapted.memory.phases["vision"] == pytest.approx(alone.memory.phases["vision"], rel=0.03)
+    assert adapted.memory.phases["reference"] > adapted.memory.phases["vision"]
+
+
+def test_every_forward_pass_sees(folder: Path) -> None:
+    """The tower takes as long in an evaluation, where nothing is trained, as in training."""
+    spec, facts, _ = plan_for(folder, "H100-80GB")
+    job, hardware = (
+        make_frame(spec, facts).job("single", checkpointing=False, micro=4),
+        facts.hardware,
+    )
+    blind = replace(job, sight=None)
+    training = micro_seconds(job, hardware, 50_000) - micro_seconds(blind, hardware, 50_000)
+    passing = forward_seconds(job, hardware, 50_000) - forward_seconds(blind, hardware, 50_000)
+    assert passing == pytest.approx(training, rel=0.01)
 
 
 def test_rows_with_images_are_not_packed(folder: Path) -> None:
