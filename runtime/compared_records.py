@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from .chat_records import ToMessages
 from .encoding import Encoder, Message
 from .masking import NOT_LEARNED, count_shared
 from .plain_records import encode_answers, encode_prompts
 from .reasoning import split
-from .rows import DataError, Turns, add_system
+from .rows import DataError, Turn, Turns, add_system
 
 Record = dict[str, Any]
 
@@ -19,20 +20,20 @@ def make_pairs(
     whole: bool,
     system: str | None = None,
     append_eos: bool = False,
+    to_messages: ToMessages | None = None,
 ) -> list[Record]:
     """Return the record of each preference: its prompt and both answers, by the chat template.
 
     With `whole` the answers begin with their prompt, as a reward model reads them. `append_eos` is
-    for a template that does not end an answer with it.
+    for a template that does not end an answer with it. `to_messages` is given for rows with images:
+    see image_records.
     """
-    chats = encoder.arrange(_begin_chats(group, system))
-    prompts = encoder.render_prompts(chats)
+    read = to_messages or _read_texts
     better, worse = (
-        encoder.arrange(
-            [_answer(c, turns[place][1]) for c, turns in zip(chats, group, strict=True)]
-        )
+        encoder.arrange([_read_pair(turns, place, system, read) for turns in group])
         for place in (-2, -1)
     )
+    prompts = encoder.render_prompts([chat[:-1] for chat in better])
     found = zip(group, better, prompts, encoder.render(better), encoder.render(worse), strict=True)
     records = []
     for turns, messages, prompt, ids, other in found:
@@ -157,6 +158,15 @@ def cut_whole_answers(record: Record, most: int) -> None:
     """Cut answers that begin with their prompt."""
     for name in ("chosen_ids", "rejected_ids"):
         record[name] = record[name][:most]
+
+
+def _read_pair(turns: Turns, place: int, system: str | None, read: ToMessages) -> list[Message]:
+    """Return the messages of a preference with the answer at this place of its turns."""
+    return read(add_system((*turns[:-2], ("assistant", turns[place][1])), system))[0]
+
+
+def _read_texts(turns: Sequence[Turn]) -> tuple[list[Message], None]:
+    return [{"role": role, "content": text} for role, text in turns], None
 
 
 def _begin_chats(group: Sequence[Turns], system: str | None) -> list[list[Message]]:

@@ -1,10 +1,12 @@
 """Answers about images, as evaluate.py writes them down, with small copies of some images."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
+
+from .files import write_rows
 
 PICTURES: Final = 8  # rows whose images are kept for the report
 SIDE: Final = 256  # pixels of a kept image, at most
@@ -12,11 +14,27 @@ SIDE: Final = 256  # pixels of a kept image, at most
 Row = Mapping[str, Any]
 
 
-def keep_pictures(images: Any, rows: Sequence[Row], folder: Path) -> list[list[str]]:
-    """Write small copies of the images of some rows, evenly spaced; return the names by row.
+def add_pictures(folder: Path, rows: Sequence[Row], images: Any, *, token: str) -> None:
+    """Add its images to each row of `folder`/predictions.jsonl, and small copies to some.
 
-    `images` is an image_batches.ImageReader.
+    The prompt then has the placeholder `token` once for each. `images` is an
+    image_batches.ImageReader, and `rows` are those that the predictions are of.
     """
+    path, tokenizer = folder / "predictions.jsonl", images.processor.tokenizer
+    lines = path.read_text(encoding="utf-8").splitlines()
+    names = _keep_pictures(images, rows, folder / "pictures")
+    number = tokenizer.convert_tokens_to_ids(token)
+    found = []
+    for line, row, pictures in zip(lines, rows, names, strict=True):
+        runs = ((one, list(run)) for one, run in groupby(row["prompt_ids"]))
+        ids = [each for one, run in runs for each in (run[:1] if one == number else run)]
+        added = {"prompt": tokenizer.decode(ids), "images": row["images"], "pictures": pictures}
+        found.append(json.loads(line) | added)
+    write_rows(path, found)
+
+
+def _keep_pictures(images: Any, rows: Sequence[Row], folder: Path) -> list[list[str]]:
+    """Write small copies of the images of some rows, evenly spaced; return the names by row."""
     folder.mkdir(parents=True, exist_ok=True)
     names: list[list[str]] = [[] for _ in rows]
     for place in range(0, len(rows), max(1, len(rows) // PICTURES)):
@@ -26,19 +44,3 @@ def keep_pictures(images: Any, rows: Sequence[Row], folder: Path) -> list[list[s
             names[place].append(f"{place}-{number}.png")
             small.save(folder / names[place][-1])
     return names
-
-
-def add_images(
-    predictions: Iterable[dict[str, Any]],
-    rows: Sequence[Row],
-    names: Sequence[Sequence[str]],
-    tokenizer: Any,
-    token: str,
-) -> Iterator[dict[str, Any]]:
-    """Yield each prediction with its images; the prompt has a placeholder `token` once for each."""
-    number = tokenizer.convert_tokens_to_ids(token)
-    for said, row, pictures in zip(predictions, rows, names, strict=True):
-        runs = ((one, list(run)) for one, run in groupby(row["prompt_ids"]))
-        ids = [each for one, run in runs for each in (run[:1] if one == number else run)]
-        added = {"prompt": tokenizer.decode(ids), "images": row["images"]}
-        yield said | added | {"pictures": list(pictures)}

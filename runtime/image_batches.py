@@ -58,6 +58,32 @@ class ImageReader:
             **self.read(rows, ids, width),
         }
 
+    def collate_pairs(self, rows: Sequence[Record]) -> Inputs:
+        """Return a batch of preferences: the chosen conversations, then the rejected ones.
+
+        This is what TRL's collator makes of pairs. The tower sees the images of a row twice, once
+        for each of its conversations; their files are read once.
+        """
+        tokenizer = self.processor.tokenizer
+        has_pad = tokenizer.pad_token_id is not None
+        pad = tokenizer.pad_token_id if has_pad else tokenizer.eos_token_id
+        pairs = [
+            (list(row["prompt_ids"]), list(row[name]))
+            for name in ("chosen_ids", "rejected_ids")
+            for row in rows
+        ]
+        ids = [prompt + answer for prompt, answer in pairs]
+        learned = [[0] * len(prompt) + [1] * len(answer) for prompt, answer in pairs]
+        width = max(map(len, ids))
+        images = self.compute([row for row in self._open(rows) if row])
+        return {
+            "input_ids": fill(ids, pad, width),
+            "completion_mask": fill(learned, 0, width),
+            "attention_mask": fill([[1] * len(each) for each in ids], 0, width),
+            **self._mark(ids, width),
+            **{name: torch.cat([value, value]) for name, value in images.items()},
+        }
+
     def read(
         self, rows: Sequence[Record], ids: Sequence[list[int]], width: int, *, left: bool = False
     ) -> Inputs:
@@ -65,10 +91,16 @@ class ImageReader:
 
         `left` says that the padding is before them.
         """
+        images = self.compute([row for row in self._open(rows) if row])
+        return self._mark(ids, width, left=left) | images
+
+    def _open(self, rows: Sequence[Record]) -> list[list[Any]]:
+        return [[self.open(one) for one in json.loads(row["images"])] for row in rows]
+
+    def _mark(self, ids: Sequence[list[int]], width: int, *, left: bool = False) -> Inputs:
+        """Return which tokens belong to images, for a model that reads it."""
         types = self.processor.create_mm_token_type_ids(ids) if self._type_names else []
-        found: Inputs = {name: fill(types, 0, width, left=left) for name in self._type_names}
-        images = [[self.open(one) for one in json.loads(row["images"])] for row in rows]
-        return found | self.compute([row for row in images if row])
+        return {name: fill(types, 0, width, left=left) for name in self._type_names}
 
     def compute(self, images: Sequence[Sequence[Any]]) -> Inputs:
         """Return the pixels of the images of each row, and what the model needs to know of them."""

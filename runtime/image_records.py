@@ -13,7 +13,6 @@ from typing import Any
 
 from jinja2 import TemplateError
 
-from .chat_records import make_chats
 from .encoding import Chats, Encoder, Message, Tokens, Tools
 from .image_rows import (
     Reference,
@@ -62,8 +61,9 @@ def read_images(
 def _look(
     reference: Reference, *, folder: Path, root: Path, store: Path, download: bool
 ) -> Reference | Fault:
-    found = looker(folder, allow_download=download)(reference)
-    if isinstance(found, str):
+    keep = partial(keep_bytes, store=store)
+    found = looker(folder, allow_download=download, keep=keep)(reference)
+    if isinstance(found, str) or "stored" in found:
         return found
     if "url" in found:
         return keep_download(reference, store=store)
@@ -95,17 +95,17 @@ class ImageEncoder:
         """Return conversations as they are."""
         return [list(chat) for chat in chats]
 
-    def render(self, chats: Chats, tools: Tools) -> list[Tokens]:
+    def render(self, chats: Chats, tools: Tools | None = None) -> list[Tokens]:
         """Return the tokens of each conversation; white space after its last turn is left out."""
         return self._place(chats, [text.rstrip() for text in self._apply(chats, tools)])
 
-    def render_prompts(self, chats: Chats, tools: Tools) -> list[Tokens]:
+    def render_prompts(self, chats: Chats, tools: Tools | None = None) -> list[Tokens]:
         """Return the tokens of each conversation up to the beginning of the model's answer."""
         return self._place(chats, self._apply(chats, tools, add_generation_prompt=True))
 
-    def _apply(self, chats: Chats, tools: Tools, **options: bool) -> list[str]:
+    def _apply(self, chats: Chats, tools: Tools | None, **options: bool) -> list[str]:
         apply = self.tokenizer.apply_chat_template
-        pairs = zip(chats, tools, strict=True)
+        pairs = zip(chats, tools or [None] * len(chats), strict=True)
         return [str(apply(list(chat), given, tokenize=False, **options)) for chat, given in pairs]
 
     def _place(self, chats: Chats, texts: Sequence[str]) -> list[Tokens]:
@@ -130,15 +130,18 @@ def encode_placed(
     return repeat_tokens(encode(placed[0]), token, placed[1])
 
 
-def make_image_chats(
-    group: Sequence[Turns], *, encoder: ImageEncoder, **options: Any
+def make_with_images(
+    group: Sequence[Turns],
+    *,
+    make: Callable[..., list[dict[str, Any]]],
+    encoder: ImageEncoder,
+    **options: Any,
 ) -> list[dict[str, Any]]:
-    """Return the record of each conversation, with the references to its images.
+    """Return the record that `make` makes of each row, with the references to its images.
 
-    The options are those of `make_chats`. Tokens of images are never learned.
+    `make` is given the other options. Tokens of images are never learned.
     """
-    text_encoder: Any = encoder
-    records = make_chats(group, encoder=text_encoder, to_messages=_to_messages, **options)
+    records = make(group, encoder=encoder, to_messages=_to_messages, **options)
     token = encoder.tokenizer.convert_tokens_to_ids(encoder.rule.token)
     for record, turns in zip(records, group, strict=True):
         pairs = zip(record["input_ids"], record["labels"], strict=True)

@@ -2,13 +2,15 @@
 
 A row with images begins with a turn of the role `images`, the JSON list of its references. In the
 texts of the other turns each `MARK` stands for the next of them. A reference is {"path": ...},
-relative to the folder of the data file, {"url": ...}, or {"file", "row", "item"} for the bytes in
-a parquet file; `width` and `height` are those after the image was turned upright.
+relative to the folder of the data file, {"url": ...}, or {"stored": ...}, the SHA-256 of an image
+that is written into the data; `width` and `height` are those after the image was turned upright.
+
+Images are a property of a row and not of its form: `read` reads the turns of any form, and of the
+columns that may hold messages each is looked through.
 """
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import count
 from typing import Any, Final
 
 from .chat_rows import IMAGES, VIDEOS, find_role, load_messages
@@ -23,7 +25,12 @@ Look = Callable[[Reference], Reference | Fault]
 MARK: Final = "\ufffc"
 #: What many data sets write where an image belongs.
 WRITTEN: Final = "<image>"
+#: The roles of answers that are compared: an image in one of them could not be learned.
+_JUDGED: Final = ("chosen", "rejected")
 _VIDEO_ENDINGS: Final = (".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v", ".mpg", ".mpeg")
+#: How texts begin that encode an image: data URIs, and PNG and JPEG in base64.
+_ENCODED: Final = ("data:", "iVBORw0KGgo", "/9j/")
+_LEAST_ENCODED: Final = 100  # characters; a shorter text may be the name of a file
 _TEXTS: Final = frozenset({"text", "input_text", "output_text"})
 
 
@@ -56,16 +63,17 @@ def read_with_images(
     """
     try:
         before = list(_read_references(row.get(images))) if images is not None else []
-        placed = _Placed(waiting=before)
-        row = {**row, **{name: _flatten(row.get(name), placed) for name in conversations}}
-        references = [_look(reference, look) for reference in placed.all()]
+        placed = {name: _Placed(waiting=list(before)) for name in conversations}
+        row = {**row, **{name: _flatten(row.get(name), placed[name]) for name in conversations}}
+        used = _choose(list(placed.values()))
+        references = [_look(each, look) for each in (used.all() if used else before)]
     except _UnusableError as unusable:
         return unusable.fault
     turns = read(row)
     if isinstance(turns, str):
         return turns
-    if references and not placed.used:
-        turns = tuple((role, _mark(text)) for role, text in turns)
+    is_written = bool(references) and used is None
+    turns = tuple((role, _mark(role, text, is_written=is_written)) for role, text in turns)
     if any(text in said for _, said in turns for text in reserved):
         return "placeholder"
     if not references:
@@ -101,24 +109,6 @@ def to_image_messages(turns: Turns) -> tuple[list[dict[str, Any]], list[Any] | N
 def to_parts(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return messages whose contents are lists of parts: texts, and images for their marks."""
     return [{**message, "content": _parts(message["content"])} for message in messages]
-
-
-def store_images(row: Row, *, columns: Sequence[str], file: int, number: int, measure: Any) -> Row:
-    """Return a row of a parquet file whose images are references in place of bytes.
-
-    `file` and `number` are the places of file and row, from 0. `measure` takes the bytes and
-    returns (width, height), or a fault.
-    """
-    items = count()
-
-    def refer(data: bytes) -> StoredImage:
-        size = measure(data)
-        place = {"file": file, "row": number, "item": next(items)}
-        if isinstance(size, str):
-            return StoredImage(place, fault=size)
-        return StoredImage(place, width=size[0], height=size[1])
-
-    return replace_bytes(row, columns=columns, refer=refer)
 
 
 def replace_bytes(
@@ -157,6 +147,17 @@ class _Placed:
         if reference is None and not self.waiting:
             raise _UnusableError("image_count")
         self.named.append(self.waiting.pop(0) if reference is None else reference)
+
+
+def _choose(columns: Sequence[_Placed]) -> _Placed | None:
+    """Return the images of the columns that have some; None where no message has any.
+
+    Two answers may each repeat the prompt, whose images are then the same.
+    """
+    used = [placed for placed in columns if placed.used]
+    if any(placed.named != used[0].named for placed in used):
+        raise _UnusableError("two_prompts")
+    return used[0] if used else None
 
 
 def _flatten(cell: Any, placed: _Placed) -> Any:
@@ -217,7 +218,7 @@ def _read_references(cell: Any) -> Iterator[Reference]:
     if isinstance(cell, dict):
         names = ("path", "image", "url", "file_name")
         cell = next((cell[name] for name in names if cell.get(name) is not None), cell)
-    if isinstance(cell, str) and cell.lstrip().startswith("["):
+    if isinstance(cell, str) and cell.lstrip()[:1] == "[":
         try:
             cell = json.loads(cell)
         except (ValueError, RecursionError):
@@ -228,17 +229,23 @@ def _read_references(cell: Any) -> Iterator[Reference]:
                 raise _UnusableError("no_image")
             yield from _read_references(each)
     elif isinstance(cell, str):
-        text = cell.strip()
-        if text.lower().endswith(_VIDEO_ENDINGS):
-            raise _UnusableError("video")
-        if text:
-            yield (
-                {"url": text}
-                if text.lower().startswith(("http://", "https://"))
-                else {"path": text.removeprefix("file://")}
-            )
+        if text := cell.strip():
+            yield _refer(text)
     elif cell is not None:
         raise _UnusableError("no_image")
+
+
+def _refer(text: str) -> Reference:
+    """Return the reference that a text is: the bytes of an image, a URL or a path."""
+    if text.startswith(_ENCODED) and len(text) > _LEAST_ENCODED:
+        if text.startswith("data:video/"):
+            raise _UnusableError("video")
+        return {"data": text}
+    if text.lower().endswith(_VIDEO_ENDINGS):
+        raise _UnusableError("video")
+    if text.lower().startswith(("http://", "https://")):
+        return {"url": text}
+    return {"path": text.removeprefix("file://")}
 
 
 def _look(reference: Reference, look: Look) -> Reference:
@@ -253,9 +260,14 @@ def _look(reference: Reference, look: Look) -> Reference:
     return seen
 
 
-def _mark(text: str) -> str:
-    """Return a text with a mark in place of each written one; the data's own marks are removed."""
-    return text.replace(MARK, "").replace(WRITTEN, MARK)
+def _mark(role: str, text: str, *, is_written: bool) -> str:
+    """Return a text with a mark in place of each written one; the data's own marks are removed.
+
+    The marks of parts of messages stay, and an answer that is compared has none.
+    """
+    if role in _JUDGED:
+        return text.replace(MARK, "")
+    return text.replace(MARK, "").replace(WRITTEN, MARK) if is_written else text
 
 
 def _put_first(turns: Turns, count: int) -> Turns:

@@ -16,24 +16,21 @@ from urllib.request import Request, urlopen
 
 from .files import write_json
 from .image_rows import Reference, StoredImage
-from .images import measure, reading
+from .images import MOST_BYTES, measure, reading, refer
 from .rows import Fault
 
 FOLDER: Final = "images"  # in run/data
 NOTE: Final = "images.json"  # in run/data: where the other images are
-_MOST_BYTES: Final = 64 * 2**20  # of a download
 _SECONDS: Final = 30
 _AGENT: Final = {"User-Agent": "Mozilla/5.0 (compatible; fine-tuning data)"}
 
 
 def keep_bytes(data: bytes, *, store: Path) -> StoredImage:
     """Keep an image; return its reference, or its fault in place of one."""
-    size = measure(data)
-    if isinstance(size, str):
-        return StoredImage(fault=size)
-    name = sha256(data).hexdigest()
-    _write(store / name, lambda: data)
-    return StoredImage(stored=name, width=size[0], height=size[1])
+    reference = refer(data)
+    if "stored" in reference:
+        _write(store / reference["stored"], lambda: data)
+    return reference
 
 
 def keep_download(reference: Reference, *, store: Path) -> Reference | Fault:
@@ -76,8 +73,8 @@ def _download(url: str) -> bytes:
     """Return what an address of http or https returns; `read_with_images` refuses all others."""
     request = Request(url, headers=_AGENT)  # noqa: S310 - see above
     with urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310 - see above
-        data: bytes = answer.read(_MOST_BYTES + 1)
-    if len(data) > _MOST_BYTES:
+        data: bytes = answer.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
         raise ValueError(url)
     return data
 

@@ -5,21 +5,28 @@ Pillow is imported where it is used, so that the compiler starts without it.
 
 import io
 import warnings
+from base64 import b64decode
 from collections.abc import Callable
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
+from urllib.parse import unquote_to_bytes
 
-from .image_rows import Look, Reference
+from .image_endings import ends_whole, turns_late
+from .image_rows import Look, Reference, StoredImage
 from .rows import Fault
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+    from PIL.ImageFile import ImageFile
 
 #: The shortest side of an image. On shorter ones processors mistake a side for the channels.
 LEAST_SIDE: Final = 8
 #: Pillow warns of more pixels, which may be an attack.
 MOST_PIXELS: Final = 89_478_485
+#: Of an image that is written into the data, or downloaded.
+MOST_BYTES: Final = 64 * 2**20
 #: The processors of Qwen refuse images that are longer in proportion.
 MOST_RATIO: Final = 200
 #: The tag of EXIF that says how the camera was held; from 5 on, width and height are exchanged.
@@ -30,32 +37,67 @@ _SINGLE: Final = frozenset({"MPO"})
 _WHITE: Final = (255, 255, 255, 255)
 
 
-def looker(folder: Path, *, allow_download: bool) -> Look:
-    """Return what adds the size to a reference whose file is in `folder` or below it."""
-    return partial(_look, folder=folder.resolve(), allow_download=allow_download)
+Keep = Callable[[bytes], StoredImage]
+
+
+def looker(folder: Path, *, allow_download: bool, keep: Keep | None = None) -> Look:
+    """Return what adds the size to a reference whose file is in `folder` or below it.
+
+    `keep` gets the bytes of an image that is written into the data, by default `refer`.
+    """
+    return partial(
+        _look, folder=folder.resolve(), allow_download=allow_download, keep=keep or refer
+    )
+
+
+def refer(data: bytes) -> StoredImage:
+    """Return a reference to an image by the hash of its bytes, or its fault in place of one."""
+    size = measure(data)
+    if isinstance(size, str):
+        return StoredImage(fault=size)
+    return StoredImage(stored=sha256(data).hexdigest(), width=size[0], height=size[1])
 
 
 def measure(data: bytes | Path) -> tuple[int, int] | Fault:
     """Return the width and height of an image after it is turned upright, or its fault.
 
-    Only the header is read.
+    Header and end are read. Pixels are read only where the end of the file is missing: Pillow then
+    decides whether they are whole.
     """
     from PIL import Image, UnidentifiedImageError  # noqa: PLC0415
 
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _open_bytes(data) as file:
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            with Image.open(io.BytesIO(data) if isinstance(data, bytes) else data) as image:
-                width, height = image.size
-                if getattr(image, "n_frames", 1) > 1 and image.format not in _SINGLE:
-                    return "image_animated"
-                if image.getexif().get(_ORIENTATION, 1) >= _EXCHANGED:
-                    width, height = height, width
+            with Image.open(file) as image:
+                return _measure(image, file)
     except Image.DecompressionBombError:
         return "image_huge"
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError, EOFError):
         return "image_broken"
-    return _judge(width, height) or (width, height)
+
+
+def _measure(image: "ImageFile", file: IO[bytes]) -> tuple[int, int] | Fault:
+    from PIL.Image import Image  # noqa: PLC0415
+
+    width, height = image.size
+    if fault := _judge(width, height):
+        return fault
+    if getattr(image, "is_animated", False) and image.format not in _SINGLE:
+        return "image_animated"
+    place = file.tell()
+    whole = ends_whole(file, image.format or "")
+    early = image.format == "PNG" and not turns_late(file)
+    file.seek(place)
+    found = Image.getexif(image) if early else image.getexif()  # a PNG's own reads its pixels
+    if found.get(_ORIENTATION, 1) >= _EXCHANGED:
+        width, height = height, width
+    if not whole:
+        try:
+            image.load()
+        except (OSError, ValueError, SyntaxError, EOFError):
+            return "image_truncated"
+    return width, height
 
 
 def open_image(data: bytes | Path) -> "Image":
@@ -66,7 +108,7 @@ def open_image(data: bytes | Path) -> "Image":
     """
     from PIL import Image, ImageOps  # noqa: PLC0415
 
-    with Image.open(io.BytesIO(data) if isinstance(data, bytes) else data) as opened:
+    with _open_bytes(data) as file, Image.open(file) as opened:
         image = ImageOps.exif_transpose(opened)
     if "A" not in image.getbands() and image.info.get("transparency") is None:
         return image.convert("RGB")
@@ -105,7 +147,32 @@ def _open(reference: Reference, *, folder: Path, store: Path) -> "Image":
     return open_image(found)
 
 
-def _look(reference: Reference, *, folder: Path, allow_download: bool) -> Reference | Fault:
+def decode(text: str) -> bytes | Fault:
+    """Return the bytes of a `data:` URI, or of an image in base64; what is wrong with others."""
+    head, comma, body = text.partition(",")
+    if not comma:
+        head, body = ";base64", text
+    if len(body) > 2 * MOST_BYTES:
+        return "image_huge"
+    try:
+        data = unquote_to_bytes(body)
+        data = b64decode(data + b"==") if head.lower().endswith(";base64") else data
+    except ValueError:
+        return "image_broken"
+    return "image_huge" if len(data) > MOST_BYTES else data
+
+
+def _open_bytes(data: bytes | Path) -> IO[bytes]:
+    return io.BytesIO(data) if isinstance(data, bytes) else data.open("rb")
+
+
+def _look(
+    reference: Reference, *, folder: Path, allow_download: bool, keep: Keep
+) -> Reference | Fault:
+    if "data" in reference:
+        data = decode(reference["data"])
+        found = data if isinstance(data, str) else keep(data)
+        return found if isinstance(found, str) else found.get("fault") or dict(found)
     if "url" in reference:
         return reference if allow_download else "image_url"
     place = find_inside(folder, reference["path"])

@@ -14,8 +14,8 @@ BATCH_TOKENS = 4096  # of a batch with its padding: each has a logit per word of
 
 #: The ids of a row, and one label for each id.
 Labeled = tuple[list[int], list[int]]
-#: From a model and the places of sequences.
-See = Callable[[Any, Sequence[int]], Mapping[str, Any]]
+#: From a model, the places of sequences and their ids.
+See = Callable[[Any, Sequence[int], Sequence[list[int]]], Mapping[str, Any]]
 
 
 def load(
@@ -109,8 +109,8 @@ def measure_loss(
     nats, tokens = [0.0] * len(sequences), [0] * len(sequences)
     lengths = [len(ids) for ids, _ in sequences]
     for batch in make_batches(lengths, most_rows=most_rows, most_tokens=most_tokens):
-        seen = see(model, batch) if see else {}
-        logits = compute_logits(model, [sequences[place][0] for place in batch], pad, seen)
+        ids = [sequences[place][0] for place in batch]
+        logits = compute_logits(model, ids, pad, see(model, batch, ids) if see else {})
         for place, row in zip(batch, logits, strict=True):
             labels = torch.tensor(sequences[place][1][1:], device=row.device)
             nats[place] = torch.nn.functional.cross_entropy(

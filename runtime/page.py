@@ -189,18 +189,21 @@ def samples(
 
 
 def pictures(rows: Sequence[Mapping[str, Any]], folder: str) -> Parts:
-    """Return a heading and a table of images with what was said of each, or nothing without rows.
+    """Return a heading and a table of images with the answers to each, or nothing without rows.
 
     `folder` is where the images are, relative to the page.
     """
     if not rows:
         return []
-    titles = "images", "end of the prompt", "right answer", "trained model"
+    said = {"answer": "right answer", "said": "trained model"}
+    if "chosen" in rows[0]:
+        said = {"chosen": "chosen", "rejected": "rejected"}
+    titles = "images", "end of the prompt", *said.values()
     cells: list[list[Cell]] = [
         [
             tuple(f"{folder}/{name}" for name in row["pictures"]),
             shorten(row["prompt"], end=True),
-            *(shorten(row[name]) for name in ("answer", "said")),
+            *(shorten(row[name]) for name in said),
         ]
         for row in rows
     ]

@@ -21,8 +21,8 @@ Fault = Literal[
     "blank", "unreadable", "not_text", "not_whole", "no_list", "no_turn", "order", "unanswered",
     "no_prompt", "two_prompts", "same_answers", "no_label", "no_score", "no_tools", "unknown_role",
     "bad_call", "no_image", "image_count", "image_role", "image_missing", "image_outside",
-    "image_url", "image_broken", "image_animated", "image_tiny", "image_huge", "image_narrow",
-    "video", "image_part", "placeholder",
+    "image_url", "image_broken", "image_truncated", "image_animated", "image_tiny", "image_huge",
+    "image_narrow", "video", "image_part", "placeholder",
 ]  # fmt: skip
 ReadTurns = Callable[[Row], Turns | Fault]
 

@@ -1,4 +1,4 @@
-"""The rules about images and the parts that see (FTC180 to FTC189, FTC192, FTC279, FTC299)."""
+"""The rules about images and the parts that see (FTC180 to FTC189, FTC192, FTC193, FTC279, 299)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.resolve.rows.roles import FORMS_OF_IMAGES
 from ftc.runtime.image_tokens import limit_pixels, make_rule
 from ftc.spec.sources import list_sources
@@ -87,15 +88,14 @@ def images_without_a_chat_template(case: Case) -> Iterator[Problem]:
 def objective_without_images(case: Case) -> Iterator[Problem]:
     """What it is: The rows have images, and the objective trains on texts alone.
 
-    Why it matters: Only supervised fine-tuning gives the images of rows to the model. Of the other
-    trainers of the pinned TRL, `DPOTrainer` reads images too, but it then tokenizes each row while
-    it trains, and computes no reference beforehand: the run would not be the one that was planned.
+    Why it matters: Supervised fine-tuning and DPO give the images of rows to the model. The other
+    trainers would train it on questions about images that it never sees.
 
-    Example: {"data": "photos.jsonl", "objective": "dpo"}
+    Example: {"data": "photos.jsonl", "objective": "orpo"}
 
-    Use instead: {"data": "photos.jsonl", "objective": "sft"}
+    Use instead: {"data": "photos.jsonl", "objective": "dpo"}
     """
-    if case.data.pictures is not None and case.spec.objective.type != "sft":
+    if case.data.pictures is not None and not OBJECTIVES[case.spec.objective.type].sees:
         yield problem("/objective/type", objective=case.spec.objective.type)
 
 
@@ -232,7 +232,7 @@ def images_left_out(case: Case) -> Iterator[Problem]:
         if model.vision is not None and data.images is not None:
             instead = "second"
         elif model.vision is not None:
-            is_read = objective == "sft" and data.form in FORMS_OF_IMAGES
+            is_read = OBJECTIVES[objective].sees and data.form in FORMS_OF_IMAGES
             instead = "column" if is_read else "form"
         for column, rows in data.contents.unseen_images.items():
             yield problem(
@@ -242,6 +242,25 @@ def images_left_out(case: Case) -> Iterator[Problem]:
                 rows=rows,
                 other=data.images or "",
             )
+
+
+@rule("FTC193", "precomputed-reference-of-images", "error", reads=("data",))
+def precomputed_reference_of_images(case: Case) -> Iterator[Problem]:
+    """What it is: The reference of rows with images is to be computed before training.
+
+    Why it matters: The pinned TRL stops at the start of such a run. It computes the reference of
+    rows with images at every step: with the adapter switched off, or with a copy of the model in a
+    full fine-tune.
+
+    Example: {"data": "photo-pairs.jsonl", "objective": {"type": "dpo", "reference": "precomputed"}}
+
+    Use instead: {"data": "photo-pairs.jsonl", "objective": "dpo"}
+    """
+    objective = case.spec.objective
+    if case.data.pictures is None or not OBJECTIVES[objective.type].sees:
+        return
+    if objective.reference == "precomputed":
+        yield problem("/objective/reference", fix=(put("/objective/reference", "auto"),))
 
 
 @rule("FTC279", "videos", "error", reads=("data",))

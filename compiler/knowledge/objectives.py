@@ -23,8 +23,9 @@ class Objective:
     text, or the relevance of a text to a query. `sequences` is the number of token sequences per
     row in a pass. `packs`: its trainer accepts packed rows. `splits`: a row that is too long is
     split into pieces, not cut. `plain`: its texts are read without a chat template. `samples`:
-    training generates answers. `rewards`: they are rewarded. `trainer` begins the names of TRL's
-    classes where objectives share a template.
+    training generates answers. `rewards`: they are rewarded. `sees`: its trainer gives the images
+    of rows to the model. `trainer` begins the names of TRL's classes where objectives share a
+    template.
     """
 
     title: str
@@ -37,6 +38,7 @@ class Objective:
     plain: bool = False
     samples: bool = False
     rewards: bool = False
+    sees: bool = False
     trainer: str = ""
 
 
@@ -46,6 +48,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         script="sft",
         forms=("chat", "instruction", "prompt_completion", "text"),
         packs=True,
+        sees=True,
     ),
     "cpt": Objective(
         title="continued pretraining",
@@ -59,6 +62,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         script="dpo",
         forms=("preference",),
         sequences=2,
+        sees=True,
     ),
     "kto": Objective(
         title="Kahneman-Tversky optimisation",

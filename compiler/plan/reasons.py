@@ -332,6 +332,8 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "usual 0.1",
     "reference.adapter_off": "the base with the adapter disabled, because FSDP has all weights in "
     "place only when training begins",
+    "reference.images": "at every step, because TRL does not compute the reference of rows with "
+    "images beforehand",
     "reference.precomputed": "one pass before training instead of one at every step, and no "
     "second model in memory",
     "pair_smoothing.robust": "assumes that a tenth of the pairs are labelled wrong, as in the "

@@ -16,7 +16,6 @@ _PASSED: Final[Mapping[str, tuple[str, str]]] = {
     "answered_metric": ("METRIC", "answered_gguf"),
     "base_options": ("base_options", "options"),
     "class_metric": ("METRIC", "best_class_metric"),
-    "collator": ("images.collate", "vision"),
     "count_calls": ("tool_calls.count_rows", "declared_tools"),
     "cut_length": ("MAX_LENGTH", "cut"),
     "feedback_rows": ("rows", "feedback"),
@@ -54,6 +53,7 @@ _PASSED: Final[Mapping[str, tuple[str, str]]] = {
 _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     "add_adapter": ("add_adapter", lambda uses: uses.lora),
     "add_changed_data": ("add_argument", lambda uses: uses.file_data),
+    "add_pictures": ("add_pictures", lambda uses: uses.vision),
     "append_predictions": ("append", lambda uses: uses.answered_gguf),
     "append_predictions_of_merged": ("append", lambda uses: uses.answered_gguf and not uses.gguf),
     "append_predictions_served": ("append", lambda uses: uses.answered_gguf and uses.served),

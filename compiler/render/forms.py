@@ -20,6 +20,8 @@ def form_words(uses: Uses) -> dict[str, Word]:
         words |= {"count_pair": f"count_{whole}pair", "whole": str(uses.reward_model)}
     if uses.compared and uses.truncate:
         words["cut_pair"] = f"cut_{whole}answers"
+    if uses.vision:
+        words["collator"] = "images.collate_pairs" if uses.pairs else "images.collate"
     if uses.jsonl or uses.parquet:
         words["unpack"] = "parse_lines" if uses.jsonl else "unpack_batch"
     return {name: Word(word) for name, word in words.items()}
@@ -71,6 +73,4 @@ def _name_maker(uses: Uses) -> str:
     plain = "" if uses.template else "plain_"
     if uses.compared:
         return f"make_{plain}pairs" if uses.pairs else f"make_{plain}feedback"
-    if uses.vision:
-        return "make_image_chats"
     return "make_chats" if uses.template else "make_answers"

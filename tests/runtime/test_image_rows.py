@@ -8,13 +8,13 @@ from typing import Any, Final
 import pytest
 
 from ftc.runtime.chat_rows import read_chat
+from ftc.runtime.compared_rows import read_pair
 from ftc.runtime.image_rows import (
     MARK,
     StoredImage,
     list_images,
     read_with_images,
     replace_bytes,
-    store_images,
     to_image_messages,
     without_images,
 )
@@ -198,18 +198,77 @@ def test_bytes_of_parquet_become_references() -> None:
         **ASKED,
     }
     columns = ("messages", "image")
-    made = store_images(row, columns=columns, file=1, number=4, measure=lambda data: (len(data), 8))
-    kept: list[bytes] = []
 
     def refer(data: bytes) -> StoredImage:
-        kept.append(data)
-        return StoredImage()
+        return StoredImage(stored=data.decode(), width=len(data))
 
-    replace_bytes(row, columns=columns, refer=refer)
-    assert kept == [b"three", b"one", b"two"]
+    made = replace_bytes(row, columns=columns, refer=refer)
     turns = read(made)
-    assert list_images(turns)[1] == {"file": 1, "row": 4, "item": 2, "width": 3, "height": 8}
+    assert list_images(turns) == [{"stored": "one", "width": 3}, {"stored": "two", "width": 3}]
     talked = read_with_images(made, read=CHAT, look=dict, conversations=("messages",))
-    assert json.loads(talked[0][1])[0]["width"] == 5
-    broken = store_images(row, columns=columns, file=0, number=0, measure=lambda _: "image_broken")
+    assert json.loads(talked[0][1]) == [{"stored": "three", "width": 5}]
+    broken = replace_bytes(row, columns=columns, refer=lambda _: StoredImage(fault="image_broken"))
     assert read(broken) == "image_broken"
+
+
+PAIR: Final = partial(read_pair, chosen="chosen", rejected="rejected", prompt="prompt")
+ANSWERS: Final = {"chosen": "a cat", "rejected": "a dog"}
+SHOWN: Final = {"role": "user", "content": [{"type": "image", "image": "a.png"}, TEXT]}
+
+
+def pair(**row: Any) -> Any:
+    """Read a preference."""
+    columns = ("prompt", "chosen", "rejected")
+    return read_with_images(row, read=PAIR, look=dict, conversations=columns, images="images")
+
+
+def talk(answer: str, *before: Any) -> list[Any]:
+    """Return messages that end with an answer."""
+    return [*before, {"role": "assistant", "content": [{"type": "text", "text": answer}]}]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"prompt": "what is it?", **ANSWERS, "images": "a.png"},
+        {"prompt": "<image>what is it?", **ANSWERS, "images": ["a.png"]},
+        {"prompt": [SHOWN], **ANSWERS},
+        {"prompt": [SHOWN], "chosen": talk("a cat"), "rejected": talk("a dog")},
+        {"chosen": talk("a cat", SHOWN), "rejected": talk("a dog", SHOWN)},
+        {"prompt": [SHOWN], "chosen": talk("a cat", SHOWN), "rejected": talk("a dog", SHOWN)},
+        {
+            "chosen": talk("a cat", {"role": "user", "content": [{"type": "image"}, TEXT]}),
+            "rejected": talk("a dog", {"role": "user", "content": [{"type": "image"}, TEXT]}),
+            "images": [{"path": "a.png"}],
+        },
+    ],
+)
+def test_images_of_a_preference(row: dict[str, Any]) -> None:
+    """Every form of a pair becomes the same turns; a prompt that is repeated shows one image."""
+    turns = pair(**row)
+    assert list_images(turns) == [{"path": "a.png"}]
+    assert turns[1:] == (
+        ("user", f"{MARK}what is it?"),
+        ("chosen", "a cat"),
+        ("rejected", "a dog"),
+    )
+
+
+def test_what_a_preference_cannot_hold() -> None:
+    """Both answers have the images of one prompt, and show none themselves."""
+    other = {"role": "user", "content": [{"type": "image", "image": "b.png"}, TEXT]}
+    assert pair(chosen=talk("a", SHOWN), rejected=talk("b", other)) == "two_prompts"
+    drawn = [{"role": "assistant", "content": [{"type": "image", "image": "b.png"}]}]
+    assert pair(prompt="draw", chosen=drawn, rejected=talk("no")) == "image_role"
+    said = pair(prompt="what?", chosen="an <image>", rejected="b", images="a.png")
+    assert said[2] == ("chosen", "an <image>")
+
+
+@pytest.mark.parametrize("text", ["data:image/png;base64,", "iVBORw0KGgo", "/9j/"])
+def test_an_image_in_the_row_itself(text: str) -> None:
+    """A data URI, or the beginning of a file in base64, is no path; a short text is one."""
+    long = text + "A" * 200
+    part = {"type": "image_url", "image_url": {"url": long}}
+    assert list_images(chat([part, TEXT])) == [{"data": long}]
+    assert list_images(chat([{"type": "image", "image": text}, TEXT])) == [{"path": text}]
+    assert chat([{"type": "image", "image": "data:video/mp4;base64," + "A" * 200}]) == "video"

@@ -1,5 +1,6 @@
 """Images that are no files: bytes of rows, and what addresses return."""
 
+import base64
 import io
 import json
 import threading
@@ -78,6 +79,14 @@ def test_bytes_are_kept_once(tmp_path: Path) -> None:
     assert [path.read_bytes() for path in find_store(tmp_path).iterdir()] == [draw("blue")]
     assert find_images(tmp_path)(json.loads(turns[0][0][1])[0]).getpixel((5, 5)) == (0, 0, 255)
     assert read({**SAID, "image": {"bytes": b"broken", "path": None}}) == "image_broken"
+
+
+def test_a_data_uri_is_kept_like_bytes(tmp_path: Path) -> None:
+    """Its row names the file that holds what it was decoded to."""
+    text = f"data:image/png;base64,{base64.b64encode(draw('blue')).decode()}"
+    turns = reader(tmp_path)({**SAID, "image": text})
+    assert turns == reader(tmp_path)({**SAID, "image": {"bytes": draw("blue"), "path": None}})
+    assert [path.read_bytes() for path in find_store(tmp_path).iterdir()] == [draw("blue")]
 
 
 def test_addresses_are_asked_only_if_allowed(tmp_path: Path, address: str) -> None:

@@ -1,5 +1,7 @@
 """Files of images: their size as the processor sees it, and what is wrong with bad ones."""
 
+import base64
+import time
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +65,62 @@ def test_faults(tmp_path: Path) -> None:
         "narrow.png": "image_narrow",
         "huge.png": "image_huge",
     }
+
+
+@pytest.mark.parametrize(
+    ("kind", "fault"),
+    [
+        *((kind, "image_truncated") for kind in ("jpg", "png", "gif", "bmp")),
+        ("webp", "image_broken"),
+    ],
+)
+def test_a_file_that_ends_early(tmp_path: Path, kind: str, fault: str) -> None:
+    """It is not whole, wherever it is cut behind its header; zeros behind the end do no harm."""
+    image = PIL.effect_noise((300, 200), 60).convert("RGB")
+    image.save(tmp_path / f"a.{kind}")
+    whole = (tmp_path / f"a.{kind}").read_bytes()
+    assert measure(whole) == measure(whole + b"\0" * 9) == (300, 200)
+    for share in (0.5, 0.9):
+        assert measure(whole[: int(len(whole) * share)]) == fault
+
+
+def test_an_end_without_its_mark_is_no_fault(tmp_path: Path) -> None:
+    """Pillow decides: what it reads is whole, such as a JPEG with text behind it."""
+    path = save(tmp_path / "a.jpg")
+    assert measure(path.read_bytes() + b"made by a camera") == (40, 20)
+
+
+def test_a_huge_png_is_measured_by_its_header(tmp_path: Path) -> None:
+    """In milliseconds, also where it says behind its pixels that it is not turned."""
+    path = save(tmp_path / "large.png", (9_400, 9_400), mode="L")
+    begin = time.process_time()
+    assert measure(path) == (9_400, 9_400)
+    assert time.process_time() - begin < 0.1
+
+
+def test_a_png_that_is_turned_behind_its_pixels(tmp_path: Path) -> None:
+    """The specification allows EXIF there; the pixels are turned likewise."""
+    exif = PIL.Exif()
+    exif[0x0112] = 6
+    whole = save(tmp_path / "a.png", exif=exif).read_bytes()
+    place, end = whole.index(b"eXIf") - 4, whole.index(b"IEND") - 4
+    size = int.from_bytes(whole[place : place + 4], "big") + 12
+    late = whole[:place] + whole[place + size : end] + whole[place : place + size] + whole[end:]
+    assert measure(whole) == measure(late) == open_image(late).size == (20, 40)
+
+
+def test_an_image_in_the_row_itself_is_decoded(tmp_path: Path) -> None:
+    """A data URI, in base64 or not, and base64 alone; others are broken."""
+    data = save(tmp_path / "a.png").read_bytes()
+    look, coded = looker(tmp_path, allow_download=False), base64.b64encode(data).decode()
+    quoted = "".join(f"%{byte:02x}" for byte in data)
+    for text in (f"data:image/png;base64,{coded}", coded, f"data:image/png,{quoted}"):
+        found = look({"data": text})
+        assert isinstance(found, dict)
+        assert (found["width"], found["height"], len(found["stored"])) == (40, 20, 64)
+    assert look({"data": f"data:image/png;base64,{coded[: len(coded) // 2]}"}) == "image_truncated"
+    assert look({"data": "data:image/png;base64,!"}) == "image_broken"
+    assert look({"data": "A" * (2**27 + 1)}) == "image_huge"
 
 
 def test_a_photo_with_a_preview_is_one_image(tmp_path: Path) -> None:

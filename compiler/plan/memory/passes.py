@@ -62,7 +62,8 @@ def reference_bytes(job: Job) -> int:
 
     An adapter needs none: its base, with the adapter switched off, is the reference.
     """
-    return job.shape.parameters * job.load_bytes if job.reference == "copy" else 0
+    parameters = job.shape.parameters + job.shape.frozen_parameters
+    return parameters * job.load_bytes if job.reference == "copy" else 0
 
 
 def teaching(job: Job) -> Job | None:

@@ -80,7 +80,7 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
     layered = kept_matrices(job, layers=stored)
     recomputed = kept_matrices(job, layers=stored + 1)
     copies = autocast_copies(job) + token_copies(job) + layered
-    waiting = tokens * kept if asks_beside(job) else 0
+    waiting = tokens * kept + features if asks_beside(job) else 0
     return {
         "load": {"static": load_bytes(job)},
         "loss": {
@@ -113,7 +113,7 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
             "gathered": gathered,
         },
         **_vision(job, seen, static, earlier, batch=batch),
-        **_passes_without_gradients(job, static, earlier, waiting=waiting, active=active),
+        **_passes_without_gradients(job, static, earlier, batch + waiting, active=active),
     }
 
 
@@ -165,21 +165,26 @@ def _evaluated(job: Job) -> Job:
 
 
 def _passes_without_gradients(
-    job: Job, static: int, earlier: int, *, waiting: int, active: int
+    job: Job, static: int, earlier: int, waiting: int, *, active: int
 ) -> dict[str, dict[str, int]]:
     """Return the phases that only some objectives have: passes of other models, and generation.
 
-    `waiting` are the activations of the policy's own pass, `active` those of one layer per token.
+    `waiting` are the batch and the activations of the policy's own pass, `active` those of one
+    layer per token. The tower reads the images again in each pass.
     """
     found = {}
     gathered = gathered_bytes(job, layers=1)
     if blind_passes(job):
-        passing = max(job.tokens * active, head_bytes(job, training=False))
+        passing = max(
+            job.tokens * active + feature_bytes(job),
+            head_bytes(job, training=False),
+            forward_bytes(job, rows=job.sequences),
+        )
         second = autocast_copies(job) if reference_bytes(job) else 0
         found["reference"] = {
             "static": static,
             "gradients": earlier,
-            "activations": job.tokens * _BATCH_BYTES + waiting + passing,
+            "activations": waiting + passing,
             "copies": autocast_copies(job) + second,
             "gathered": gathered,
         }
@@ -188,7 +193,7 @@ def _passes_without_gradients(
         found["teacher"] = {
             "static": static,
             "gradients": earlier,
-            "activations": job.tokens * (_BATCH_BYTES + one_layer) + waiting,
+            "activations": job.tokens * one_layer + waiting,
             "copies": autocast_copies(job),
             "gathered": gathered,
         }

@@ -66,7 +66,7 @@ def decide_comparison(spec: Spec, data: DataFacts) -> Comparison:
     return Comparison(
         loss=keep(spec, "/objective/loss", objective.loss) if dpo else None,
         beta=beta,
-        reference=decide_reference(spec),
+        reference=decide_reference(spec, data),
         smoothing=_smoothing(spec) if dpo else None,
         desirable_weight=_weight(spec, data, good=True) if kto else None,
         undesirable_weight=_weight(spec, data, good=False) if kto else None,
@@ -75,27 +75,25 @@ def decide_comparison(spec: Spec, data: DataFacts) -> Comparison:
     )
 
 
-def decide_reference(spec: Spec) -> Decision[Reference] | None:
+def decide_reference(spec: Spec, data: DataFacts) -> Decision[Reference] | None:
     """Return where the reference's log-probabilities come from, None without a reference.
 
     Under FSDP the reference is the base with its adapter switched off, at each step: before
-    training only the first process has the weights.
+    training only the first process has the weights. With images TRL computes it at each step too
+    (`DPOTrainer.__init__`), for which a full fine-tune needs a copy of the model.
     """
     if spec.objective.type not in REFERRING:
         return None
-    if spec.distribution.strategy == "fsdp" and spec.method.type in ("lora", "qlora"):
-        return decide(
-            spec,
-            "/objective/reference",
-            spec.objective.reference,
-            lambda: ("adapter_off", Because(key="reference.adapter_off")),
-        )
-    return decide(
-        spec,
-        "/objective/reference",
-        spec.objective.reference,
-        lambda: ("precomputed", Because(key="reference.precomputed")),
-    )
+    adapts = spec.method.type in ("lora", "qlora")
+
+    def derive() -> tuple[Reference, Because]:
+        if data.pictures is not None:
+            return ("adapter_off" if adapts else "copy"), Because(key="reference.images")
+        if spec.distribution.strategy == "fsdp" and adapts:
+            return "adapter_off", Because(key="reference.adapter_off")
+        return "precomputed", Because(key="reference.precomputed")
+
+    return decide(spec, "/objective/reference", spec.objective.reference, derive)
 
 
 def comparing_rate(spec: Spec, model: ModelFacts) -> tuple[float, Because]:

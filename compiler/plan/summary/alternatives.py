@@ -261,6 +261,8 @@ def _precompute(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]
     del plan
     if spec.objective.type not in REFERRING or spec.objective.reference != "copy":
         return ()
+    if facts.data.pictures is not None:  # TRL refuses it (FTC193)
+        return ()
     words = Message("offer.precomputed")
     return (_set(words, "layout", spec, facts, {"/objective/reference": "precomputed"}),)
 

@@ -46,6 +46,7 @@ from ftc.compiler.resolve.data.lengths import (
     Pair,
     count_answers,
     find_refusal,
+    list_longer,
     summarise,
 )
 from ftc.compiler.resolve.data.mixture import find_mixed_forms, mix_facts
@@ -211,13 +212,14 @@ def _read(
     roles = _find_roles(spec, source, columns, rows)
     if isinstance(roles, Unknown):
         return roles
-    if seeing is None and source.columns.images is None:
-        roles = replace(roles, images=None)  # a column that this model has no use for
+    sees = seeing is not None and OBJECTIVES[spec.objective.type].sees
+    if not sees and source.columns.images is None:
+        roles = replace(roles, images=None)  # a column that nothing here has a use for
     unassigned = [name for name in columns if name not in roles.columns()]
     unseen = UnseenImages(columns=unassigned, folder=found.paths[0].parent)
     unread = UnreadColumns(columns=unassigned, roles=roles)
     if seeing is not None and found.format == "parquet":
-        rows = chain.from_iterable(store_rows(part, roles, file=n) for n, part in enumerate(parts))
+        rows = chain.from_iterable(store_rows(part, roles) for part in parts)
     large = sum(file.size_bytes for file in whole) > LARGE_BYTES
     scan = scan_rows(
         unread.watch(unseen.watch(rows)),
@@ -357,9 +359,10 @@ def _measure(
     unlike = _find_unlike(scan, pairs, lengths.p99)
     contents = replace(contents, review={**contents.review, **unlike})
     seen: tuple[Pictures | None, tuple[Lengths, ...]] = (pictures, ())
-    if pictures is not None and rule is not None and not preferences:
+    if pictures is not None and rule is not None:
         limits = list_limits(rule, spec.data.images.max_pixels)
-        sizes, limited = measure_limits(scan.examples, pairs, limits, loaded, add_up)
+        each = list_longer(pairs, len(scan.examples))
+        sizes, limited = measure_limits(scan.examples, each, limits, loaded, add_up)
         seen = replace(pictures, sizes=sizes), limited
     return lengths, preferences, tried, contents, seen
 

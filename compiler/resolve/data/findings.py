@@ -215,7 +215,7 @@ def unusable(source: WholeSource, scan: Scan, objective: ObjectiveType) -> Findi
         Message("fault.refused_because", {"count": rows, "reason": scan.refusal})
         if fault == "refused" and scan.refusal
         else Message("fault.image_objective", {"count": rows, "objective": objective})
-        if fault == "image_count" and objective != "sft"
+        if fault == "image_count" and not OBJECTIVES[objective].sees
         else Message(f"fault.{fault}", {"count": rows})
         for fault, rows in often
     )
@@ -225,7 +225,7 @@ def unusable(source: WholeSource, scan: Scan, objective: ObjectiveType) -> Findi
     helps |= dict.fromkeys(("image_missing", "image_outside"), "paths")
     if strange:
         helps["unknown_role"] = "roles"
-    if objective != "sft":
+    if not OBJECTIVES[objective].sees:
         helps["image_count"] = "images"
     return explanations.NO_ROWS.finding(
         help=helps.get(first, ""),

@@ -14,7 +14,7 @@ from ftc.compiler.resolve.rows.example import Example
 from ftc.compiler.resolve.rows.reader import Row, read_table
 from ftc.compiler.resolve.rows.roles import Roles, make_reader
 from ftc.compiler.resolve.rows.table import TableFile
-from ftc.runtime.image_rows import Reference, list_images, read_with_images, store_images
+from ftc.runtime.image_rows import Reference, list_images, read_with_images, replace_bytes
 from ftc.runtime.image_tokens import (
     Rule,
     count_image_tokens,
@@ -26,7 +26,7 @@ from ftc.runtime.image_tokens import (
     placeholder,
     reserved_texts,
 )
-from ftc.runtime.images import looker, measure
+from ftc.runtime.images import looker, refer
 from ftc.runtime.rows import ReadTurns
 from ftc.spec.sections import Spec
 
@@ -89,10 +89,10 @@ def open_rows(
     files: Sequence[TableFile], roles: Roles, *, seeing: Seeing | None
 ) -> Iterator[Row | None]:
     """Yield the rows of files that were read before, with references in place of stored images."""
-    for number, file in enumerate(files):
+    for file in files:
         rows = read_table(file).rows
         stored = seeing is not None and file.format == "parquet"
-        yield from store_rows(rows, roles, file=number) if stored else rows
+        yield from store_rows(rows, roles) if stored else rows
 
 
 def write_images(rule: Rule, example: Example, text: str) -> str:
@@ -107,15 +107,15 @@ def write_images(rule: Rule, example: Example, text: str) -> str:
 
 def conversation_columns(roles: Roles) -> tuple[str, ...]:
     """Return the columns that may hold messages, and with them images."""
-    named = (roles.messages, roles.prompt, roles.completion)
+    named = (roles.messages, roles.prompt, roles.completion, roles.chosen, roles.rejected)
     return tuple(name for name in named if name is not None)
 
 
-def store_rows(rows: Iterator[Row | None], roles: Roles, *, file: int) -> Iterator[Row | None]:
+def store_rows(rows: Iterator[Row | None], roles: Roles) -> Iterator[Row | None]:
     """Yield the rows of a parquet file with references in place of the bytes of images."""
     columns = [*conversation_columns(roles), *((roles.images,) if roles.images else ())]
-    for number, row in enumerate(rows):
-        yield row and store_images(row, columns=columns, file=file, number=number, measure=measure)
+    for row in rows:
+        yield row and replace_bytes(row, columns=columns, refer=refer)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -169,7 +169,7 @@ def describe_pictures(examples: Sequence[Example]) -> Pictures | None:
         pixels_p95=pixels[min(len(pixels) - 1, math.ceil(len(pixels) * 0.95) - 1)],
         pixels_max=pixels[-1],
         urls=sum("url" in reference for reference in images),
-        stored=sum("row" in reference for reference in images),
+        stored=sum("stored" in reference for reference in images),
     )
 
 

@@ -296,6 +296,13 @@ def count_answers(
     return [pair for pair in count(examples) if pair is not None], None
 
 
+def list_longer(pairs: Sequence[Pair | None], rows: int) -> list[Pair | None]:
+    """Return one of `pairs` for each of so many rows: of two answers the longer conversation."""
+    each = max(1, len(pairs) // max(1, rows))
+    groups = (pairs[start : start + each] for start in range(0, len(pairs), each))
+    return [None if None in group else max(filter(None, group)) for group in groups]
+
+
 def _count_pairs(examples: Sequence[Example], count: Count) -> Iterator[tuple[Pair, Pair]]:
     """Yield (tokens, tokens of the prompt) of the chosen and of the rejected conversation."""
     alone = [

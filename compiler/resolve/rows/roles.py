@@ -86,6 +86,7 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
                 *("rejected", "rejected_response", "dispreferred", "response_rejected", "loser"),
             ),
             "prompt": ("prompt", "question", "instruction", "query", "input", "user"),
+            "images": IMAGE_NAMES,
         },
     ),
     (

@@ -118,6 +118,36 @@ def test_trained_parts_are_counted(folder: Path) -> None:
     assert "vision_backward" not in alone.memory.phases
 
 
+def test_pairs_with_images_are_planned(folder: Path) -> None:
+    """Each of two sequences sees the images; the reference sees them at every step."""
+    rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
+    pairs = [
+        {"image": row["image"], "prompt": "what?", "chosen": row["answer"], "rejected": "no"}
+        for row in rows
+    ]
+    write_rows(folder / "pairs.jsonl", pairs)
+    data = {"source": "pairs.jsonl", "images": {"max_pixels": 262_144}}
+    training = {"micro_batch": 2, "gradient_checkpointing": True}
+    said = {"data": data, "objective": "dpo", "training": training}
+    _, _, adapted = plan_for(folder, "H100-80GB", **said)
+    _, _, whole = plan_for(folder, "H100-80GB", **said, method="full")
+    _, _, alone = plan_for(
+        folder,
+        "H100-80GB",
+        data={"images": data["images"]},
+        training={**training, "micro_batch": 4},
+    )
+    assert adapted.decisions.reference is not None
+    assert whole.decisions.reference is not None
+    assert (adapted.decisions.reference.value, whole.decisions.reference.value) == (
+        "adapter_off",
+        "copy",
+    )
+    assert adapted.decisions.reference.because.key == "reference.images"
+    assert adapted.memory.phases["vision"] == pytest.approx(alone.memory.phases["vision"], rel=0.03)
+    assert adapted.memory.phases["reference"] > adapted.memory.phases["vision"]
+
+
 def test_rows_with_images_are_not_packed(folder: Path) -> None:
     """Whatever their lengths."""
     _, _, plan = plan_for(folder, "H100-80GB")

@@ -140,6 +140,26 @@ def test_bytes_in_parquet(folder: Path) -> None:
     assert stored.faults == {"image_broken": 1}
 
 
+def test_pairs_of_answers_have_images(folder: Path) -> None:
+    """The longer conversation counts, with the tokens of its images under each limit."""
+    asked = data_of(folder)
+    rows = [
+        {"image": row["image"], "prompt": row["question"], "chosen": "no", "rejected": "not this"}
+        for row in write_pictures(folder, SIZES)
+    ]
+    write_rows(folder / "pairs.jsonl", rows)
+    spec = replace(spec_of(source="pairs.jsonl"), objective=Objective(type="dpo"))
+    data = Resolver().resolve(spec, folder=folder).data
+    assert isinstance(data, DataFacts)
+    assert data.pictures == asked.pictures
+    assert data.lengths.max == asked.lengths.max + len("not this") - len("0.")
+    assert len(data.limited_lengths) == len(asked.limited_lengths)
+    for pair, alone in zip(data.limited_lengths, asked.limited_lengths, strict=True):
+        assert pair.max == alone.max + len("not this") - len("0.")
+    assert data.preferences is not None
+    assert data.preferences.chosen_p50 < data.preferences.rejected_p50
+
+
 def test_a_text_model_has_no_use_for_a_column_of_images(folder: Path) -> None:
     """A column that is only called so is left alone; parts of messages are faults."""
     config = json.loads((folder / "model" / "config.json").read_text())
@@ -194,11 +214,11 @@ def test_an_objective_without_images_is_named(folder: Path) -> None:
     asked = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "What?"}]}]
     row = {"images": ["0.png"], "prompt": asked, "chosen": "a box", "rejected": "a cat"}
     (folder / "pairs.jsonl").write_text(json.dumps(row))
-    spec = replace(spec_of(source="pairs.jsonl"), objective=Objective(type="dpo"))
+    spec = replace(spec_of(source="pairs.jsonl"), objective=Objective(type="orpo"))
     found = Resolver().resolve(spec, folder=folder).data
     assert isinstance(found, Unknown)
-    assert "1 hold images, which `dpo` does not read" in found.finding.message
-    assert "use `sft`" in found.finding.help
+    assert "1 hold images, which `orpo` does not read" in found.finding.message
+    assert "use `sft` or `dpo`" in found.finding.help
 
 
 def test_the_template_must_write_a_placeholder_for_each_image(folder: Path) -> None:
@@ -223,7 +243,7 @@ def test_a_photo_is_counted_upright(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("column", "model", "objective"),
-    [("image", "./text", "sft"), ("image", "./model", "dpo"), ("photo", "./model", "sft")],
+    [("image", "./text", "sft"), ("image", "./model", "orpo"), ("photo", "./model", "sft")],
 )
 def test_images_that_training_leaves_out_are_counted(
     folder: Path, column: str, model: str, objective: str
@@ -233,7 +253,7 @@ def test_images_that_training_leaves_out_are_counted(
     rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
     for row in rows:
         row[column] = row.pop("image")
-        if objective == "dpo":
+        if objective == "orpo":
             row.update(chosen=row["answer"], rejected="no.")
     rows[0][column] = None
     write_rows(folder / "rows.jsonl", rows)
