@@ -188,8 +188,8 @@ class Columns:
     text; null looks for a usual name.
     """
     images: str | None = None
-    """The column with the images of a row: a path relative to the data file, a list of paths, or in
-    parquet the bytes of images; null looks for a usual name.
+    """The column with the images of a row: a path relative to the data file, a `data:` URI, a list
+    of them, or in parquet the bytes of images; null looks for a usual name.
     """
     chosen: str | None = None
     """The column with the preferred answer, a text or a list of messages; null looks for a usual
@@ -476,7 +476,7 @@ class Objective:
     reference: Reference | Auto = "auto"
     """How the reference log-probabilities are computed. `precomputed`: in one pass before training.
     `adapter_off`: at every step, by the base model with its adapter switched off. `copy`: by a
-    second, frozen model in memory.
+    second, frozen model in memory. Rows with images have no `precomputed`.
     """
     label_smoothing: float | Auto = "auto"
     """The expected fraction of pairs with the labels the wrong way round (losses `robust` and

@@ -1,6 +1,8 @@
 """Image-text models learn to name drawn shapes, are merged, converted, and answer in llama.cpp."""
 
+import base64
 import json
+import random
 import shutil
 import sys
 from collections.abc import Mapping
@@ -57,6 +59,7 @@ def make_bundle(
     shapes = folder / "shapes.jsonl"
     build_base(folder, family, shapes, sdist, vision)
     source = write_parquet(shapes) if is_stored else shapes
+    source = write_pairs(shapes) if spec.get("objective") == "dpo" else source
     data = {"source": source.name, "splits": {"test": 0.05, "validation": 0.05}}
     return compile_spec(
         folder,
@@ -97,6 +100,31 @@ def write_parquet(shapes: Path) -> Path:
         row["image"] = {"bytes": (shapes.parent / row["image"]).read_bytes(), "path": None}
     path = shapes.with_suffix(".parquet")
     parquet.write_table(pa.Table.from_pylist(rows), path)
+    return path
+
+
+def write_pairs(shapes: Path) -> Path:
+    """Write the right answer beside a wrong one, after the picture itself; return the file."""
+    rows = read_rows(shapes)
+    names, draw = sorted({row["answer"] for row in rows}), random.Random(0)  # noqa: S311
+    pairs = []
+    for row in rows:
+        data = base64.b64encode((shapes.parent / row["image"]).read_bytes()).decode()
+        shown = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
+        content = [shown, {"type": "text", "text": row["question"]}]
+        wrong = draw.choice([name for name in names if name != row["answer"]])
+        said = (("chosen", row["answer"]), ("rejected", wrong))
+        pairs.append(
+            {
+                name: [
+                    {"role": "user", "content": content},
+                    {"role": "assistant", "content": answer},
+                ]
+                for name, answer in said
+            }
+        )
+    path = shapes.with_name("pairs.jsonl")
+    write_rows(path, pairs)
     return path
 
 
@@ -210,6 +238,52 @@ def test_adapters_of_every_part_are_resumed_and_merged(
     name = "visual.blocks.0.attn.proj.weight"
     assert torch.allclose(converted, new.read(name).float(), atol=1e-4)
     assert not torch.allclose(converted, old.read(name).float(), atol=1e-4)
+
+
+@pytest.mark.prove_all
+def test_pairs_of_answers_to_pictures(
+    tmp_path: Path, sdist: Path, vision: Mapping[str, str]
+) -> None:
+    """DPO: a stopped run ends in the same bits, and the right answer becomes the likelier one.
+
+    The texts do not tell right from wrong; only the pictures do.
+    """
+    bundle = make_bundle(
+        tmp_path,
+        "gemma3",
+        sdist,
+        vision,
+        is_stored=False,
+        rows=1200,
+        objective="dpo",
+        method={"type": "full", "parts": ["language_model", *SEEING]},
+        training={
+            "max_steps": 100,
+            "global_batch": 16,
+            "learning_rate": 0.001,
+            "evaluation": {"every_steps": 100, "allow_worse": True},
+        },
+    )
+    start(bundle, vision, "prepare.py")
+    other = Path(shutil.copytree(bundle, bundle.with_name("other")))
+    (bundle / "run/stop").touch()
+    stopped = run(sys.executable, "train.py", cwd=bundle, extra=vision)
+    assert "stopped by a signal at step 1 of 100" in stopped.out + stopped.err, stopped.said
+    for folder in (bundle, other):
+        start(folder, vision, "train.py")
+    for script in (["export.py", "--merge"], ["evaluate.py"], ["export.py"]):
+        start(bundle, vision, *script)
+
+    trained = "run/train/model/model.safetensors"
+    assert (bundle / trained).read_bytes() == (other / trained).read_bytes()
+    report = read_json(bundle / "run/evaluate/report.json")
+    assert report["reward_accuracy"] > 0.7
+    assert report["chance_verdict"] == "better"
+    judged = read_rows(bundle / "run/evaluate/predictions.jsonl")
+    assert json.loads(judged[0]["images"])[0].keys() == {"stored", "width", "height"}
+    assert read_json(bundle / "run/projector/report.json")["cosine"] > 0.999
+    said = (bundle / "run/report.md").read_text(encoding="utf-8")
+    assert "![](evaluate/pictures/" in said
 
 
 def read_tensor(path: Path, name: str) -> Any:

@@ -75,14 +75,10 @@ def micro_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
     launching = job.shape.layers * (_LAYER_SECONDS + _ADAPTED_SECONDS * len(job.targets))
     launching *= 1 + job.recomputed_share / 3
     launching += _PASS_SECONDS
+    computing = (operations(job) * tokens + seeing_operations(job)) / _speed(job, hardware)
     if hardware.kind == "cpu":
-        cores = hardware.cores or 1
-        speed = cores * _CPU_FLOPS_PER_CORE / max(1, hardware.count)
-        reading = weight_traffic_bytes(job) / _CPU_BYTES_PER_SECOND
-        seconds = (operations(job) * tokens + seeing_operations(job)) / speed
-        return seconds + reading + launching
+        return computing + weight_traffic_bytes(job) / _CPU_BYTES_PER_SECOND + launching
     bandwidth = (hardware.bandwidth_gb_s or 10 * _NOMINAL_TFLOPS) * 1e9
-    computing = (operations(job) * tokens + seeing_operations(job)) / product_rate(job, hardware)
     weights = job.shape.linear_parameters + job.shape.expert_parameters
     moving = _TRAFFIC * job.shape.layers * _moved_bytes(job) * tokens
     if job.storage != "plain":
@@ -105,8 +101,15 @@ def weight_traffic_bytes(job: Job) -> float:
 
 
 def forward_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
-    """Return the seconds of one forward pass without a backward pass, as in an evaluation."""
-    return micro_seconds(job, hardware, tokens) / passes(job)
+    """Return the seconds of one forward pass without a backward pass, as in an evaluation.
+
+    The tower of images sees them in each such pass, whether it is trained or not.
+    """
+    seconds = micro_seconds(replace(job, sight=None), hardware, tokens) / passes(job)
+    if job.sight is None:
+        return seconds
+    still = replace(job, sight=replace(job.sight, trains_tower=False))
+    return seconds + seeing_operations(still) / _speed(job, hardware)
 
 
 def generation_seconds(job: Job, hardware: HardwareFacts) -> float:
@@ -118,11 +121,9 @@ def generation_seconds(job: Job, hardware: HardwareFacts) -> float:
     if not job.answer_tokens:
         return 0.0
     bandwidth = _CPU_BYTES_PER_SECOND
-    speed = (hardware.cores or 1) * _CPU_FLOPS_PER_CORE / max(1, hardware.count)
     if hardware.kind != "cpu":
         bandwidth = (hardware.bandwidth_gb_s or 10 * _NOMINAL_TFLOPS) * 1e9
-        speed = product_rate(job, hardware)
-    token = token_seconds(job, rate=speed, bytes_per_second=bandwidth)
+    token = token_seconds(job, rate=_speed(job, hardware), bytes_per_second=bandwidth)
     reading = (1 + job.tool_rounds) * forward_seconds(job, hardware, prefill_tokens(job))
     return reading + job.answer_tokens * token
 
@@ -199,6 +200,13 @@ def active_parameters(job: Job) -> int:
         return shape.parameters
     idle = shape.experts - shape.experts_per_token
     return shape.parameters - shape.expert_parameters * idle // shape.experts
+
+
+def _speed(job: Job, hardware: HardwareFacts) -> float:
+    """Return the operations per second of a process on this hardware."""
+    if hardware.kind == "cpu":
+        return (hardware.cores or 1) * _CPU_FLOPS_PER_CORE / max(1, hardware.count)
+    return product_rate(job, hardware)
 
 
 def product_rate(job: Job, hardware: HardwareFacts) -> float:

@@ -161,7 +161,8 @@ def evaluation_seconds(job: Job, hardware: HardwareFacts, evaluated: Evaluated) 
         * job.row_sequences
         * padded_tokens(evaluated.lengths, seen, evaluated.max_length_tokens)
     )
-    batch = (1 + blind_passes(job)) * forward_seconds(job, hardware, tokens)
+    passed = replace(job, micro=seen)
+    batch = (1 + blind_passes(job)) * forward_seconds(passed, hardware, tokens)
     batch += teacher_seconds(job, hardware, tokens)
     # TRL 1.16 generates the answers to each batch of an evaluation by themselves
     batch += generation_seconds(replace(job, micro=seen, accumulation=1), hardware)

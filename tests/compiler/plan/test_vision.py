@@ -1,6 +1,7 @@
 """How large images may be: as large as fits in memory and in the context, and why."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ import pytest
 pytest.importorskip("PIL")
 
 from ftc.compiler.plan.plan import Plan
-from ftc.compiler.plan.planner import make_plan
+from ftc.compiler.plan.planner import make_frame, make_plan
 from ftc.compiler.plan.reasons import sentence
+from ftc.compiler.plan.time.roofline import forward_seconds, micro_seconds
 from ftc.compiler.plan.vision import planned_facts
 from ftc.compiler.resolve.facts import KnownFacts, known
 from ftc.compiler.resolve.resolver import Resolver
@@ -146,6 +148,19 @@ def test_pairs_with_images_are_planned(folder: Path) -> None:
     assert adapted.decisions.reference.because.key == "reference.images"
     assert adapted.memory.phases["vision"] == pytest.approx(alone.memory.phases["vision"], rel=0.03)
     assert adapted.memory.phases["reference"] > adapted.memory.phases["vision"]
+
+
+def test_every_forward_pass_sees(folder: Path) -> None:
+    """The tower takes as long in an evaluation, where nothing is trained, as in training."""
+    spec, facts, _ = plan_for(folder, "H100-80GB")
+    job, hardware = (
+        make_frame(spec, facts).job("single", checkpointing=False, micro=4),
+        facts.hardware,
+    )
+    blind = replace(job, sight=None)
+    training = micro_seconds(job, hardware, 1000) - micro_seconds(blind, hardware, 1000)
+    passing = forward_seconds(job, hardware, 1000) - forward_seconds(blind, hardware, 1000)
+    assert passing == pytest.approx(training, rel=0.01)
 
 
 def test_rows_with_images_are_not_packed(folder: Path) -> None:

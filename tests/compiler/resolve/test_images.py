@@ -160,6 +160,36 @@ def test_pairs_of_answers_have_images(folder: Path) -> None:
     assert data.preferences.chosen_p50 < data.preferences.rejected_p50
 
 
+def test_pairs_with_lists_of_bytes_in_parquet(folder: Path) -> None:
+    """As public data sets of preferences have them: the messages have places without images."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    arrow = pytest.importorskip("pyarrow")
+    rows = [
+        {
+            "images": [{"bytes": (folder / row["image"]).read_bytes(), "path": None}],
+            "prompt": _say("user", row["question"], is_shown=True),
+            "chosen": _say("assistant", row["answer"]),
+            "rejected": _say("assistant", "no"),
+        }
+        for row in write_pictures(folder, SIZES)
+    ]
+    rows.append({**rows[0], "images": [{"bytes": b"broken", "path": None}]})
+    rows.append({**rows[0], "images": []})
+    parquet.write_table(arrow.Table.from_pylist(rows), folder / "pairs.parquet")
+    spec = replace(spec_of(source="pairs.parquet"), objective=Objective(type="dpo"))
+    data = Resolver().resolve(spec, folder=folder).data
+    assert isinstance(data, DataFacts)
+    assert data.pictures is not None
+    assert (data.usable_rows, data.pictures.images, data.pictures.stored) == (4, 4, 4)
+    assert data.faults == {"image_broken": 1, "image_count": 1}
+
+
+def _say(role: str, text: str, *, is_shown: bool = False) -> list[dict[str, Any]]:
+    said: dict[str, Any] = {"type": "text", "text": text}
+    shown: dict[str, Any] = {"type": "image", "text": None}
+    return [{"role": role, "content": [shown, said] if is_shown else [said]}]
+
+
 def test_a_text_model_has_no_use_for_a_column_of_images(folder: Path) -> None:
     """A column that is only called so is left alone; parts of messages are faults."""
     config = json.loads((folder / "model" / "config.json").read_text())
