@@ -1,15 +1,14 @@
 """Turns conversations into tokens and labels by the model's chat template."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
-from .encoding import Encoder, Message, Tokens
+from .encoding import Encoder, Message, Tokens, ToMessages
 from .masking import NOT_LEARNED, count_shared, find_learned
 from .reasoning import split, vary_answer
-from .rows import DataError, Turn, Turns, add_system
+from .rows import DataError, Turns, add_system
 
 Learn = Literal["last answer", "every answer", "everything"]
-ToMessages = Callable[[Sequence[Turn]], tuple[list[Message], list[Any] | None]]
 BATCH_ROWS = 16  # beginnings of conversations in a call of the tokenizer
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from .chat_records import ToMessages
-from .encoding import Encoder, Message
+from .encoding import Encoder, Message, ToMessages
 from .masking import NOT_LEARNED, count_shared
 from .plain_records import encode_answers, encode_prompts
 from .reasoning import split

@@ -1,17 +1,20 @@
 """Calls the model's tokenizer and its chat template for many texts at once; for prepare.py."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from jinja2 import TemplateError
 
 from .reasoning import CLOSING, key_messages, reads_keys
+from .rows import Turn
 
 Message = dict[str, Any]
 Chats = Sequence[Sequence[Message]]
 Tools = Sequence[list[Any] | None]
 Tokens = list[int]
+#: From the turns of a conversation: its messages, and the tools that they call.
+ToMessages = Callable[[Sequence[Turn]], tuple[list[Message], list[Any] | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

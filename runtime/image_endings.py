@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import IO, Final
 
 _TAIL: Final = 4096  # some programs write zeros or a few bytes behind the end of a file
-_JPEG_END: Final = b"\xff\xd9"
+_JPEG_END: Final = b"\xff\xd9"  # no two bytes of compressed pixels are these
 _GIF_END: Final = b";"
 _PNG_HEAD: Final = 8
 _TEXTS: Final = (b"tEXt", b"zTXt", b"iTXt")
@@ -25,7 +25,7 @@ def ends_whole(file: IO[bytes], kind: str) -> bool:
     if kind in ("JPEG", "MPO", "GIF"):
         file.seek(max(0, size - _TAIL))
         tail = file.read().rstrip(b"\0")
-        return tail.endswith(_JPEG_END if kind != "GIF" else _GIF_END)
+        return tail.endswith(_GIF_END) if kind == "GIF" else _JPEG_END in tail
     if kind == "PNG":
         return any(name == b"IEND" for name, _, _ in _list_chunks(file, size))
     if kind == "BMP":

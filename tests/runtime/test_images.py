@@ -85,9 +85,10 @@ def test_a_file_that_ends_early(tmp_path: Path, kind: str, fault: str) -> None:
 
 
 def test_an_end_without_its_mark_is_no_fault(tmp_path: Path) -> None:
-    """Pillow decides: what it reads is whole, such as a JPEG with text behind it."""
-    path = save(tmp_path / "a.jpg")
-    assert measure(path.read_bytes() + b"made by a camera") == (40, 20)
+    """Text may stand behind a JPEG; of a PNG without its end Pillow reads all pixels."""
+    photo, drawn = save(tmp_path / "a.jpg").read_bytes(), save(tmp_path / "a.png").read_bytes()
+    assert measure(photo + b"made by a camera") == (40, 20)
+    assert measure(drawn[:-12]) == open_image(drawn[:-12]).size == (40, 20)
 
 
 def test_a_huge_png_is_measured_by_its_header(tmp_path: Path) -> None:

@@ -70,7 +70,8 @@ def examine(source, dtype, **options):
     model = judging.load(source, dtype=dtype, attention=ATTENTION, device=DEVICE, **options)
     nats, tokens = judging.measure_loss(model, sequences, pad)
     found = {"dtype": model.dtype, "nats": nats, "tokens": tokens}
-    found["rejected_nats"], found["rejected_tokens"] = judging.measure_loss(model, rejected, pad)
+    nats, tokens = judging.measure_loss(model, rejected, pad)
+    found |= {"rejected_nats": nats, "rejected_tokens": tokens}
     return found
 
 
