@@ -23,8 +23,7 @@ Fault = Literal[
     "answered", "no_prompt", "two_prompts", "same_answers", "no_label", "no_score", "no_tools",
     "unknown_role", "bad_call", "no_image", "image_count", "image_role", "image_missing",
     "image_outside", "image_url", "image_broken", "image_truncated", "image_animated", "image_tiny",
-    "image_huge",
-    "image_narrow", "video", "image_part", "placeholder",
+    "image_huge", "image_narrow", "video", "image_part", "placeholder",
 ]  # fmt: skip
 ReadTurns = Callable[[Row], Turns | Fault]
 
