@@ -42,7 +42,7 @@ SKIPPED = re.compile(
     r".*_layer_(period|offset|interval|step|start_index|end_index)|.*_layer_step|"
     r"first_k_dense_replace|num_dense_layers|decoder_sparse_step|.*every_n_layers|"
     r".*sliding_window_pattern|no_rope_layer_interval|num_hidden_layers|.*mtp.*|index_topk|"
-    r"num_kv_shared_layers"
+    r"num_kv_shared_layers|index_topk_freq|index_skip_topk_offset"
 )
 #: Fields of every configuration, about its use.
 UNRELATED = {

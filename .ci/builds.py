@@ -13,6 +13,8 @@ from ftc.compiler.knowledge.layer_kinds import read_kinds
 
 IN_LAYER = re.compile(r"(?P<stack>.*?\.)(?P<layer>\d+)\.(?P<name>.*)")
 
+_IMAGE_TEXT = transformers.AutoModelForImageTextToText
+
 Sides = tuple[int, ...]
 Combo = tuple[str, str]
 
@@ -58,7 +60,7 @@ class Family:
                 config = transformers.AutoConfig.for_model(
                     self.said["type"], **placed(self.said, given)
                 )
-                model = transformers.AutoModelForCausalLM.from_config(config)
+                model = _automatic(config).from_config(config)
         except Exception:  # noqa: BLE001 - each validator has its own
             return None
         if type(model).__name__ != self.name:
@@ -85,6 +87,13 @@ class Family:
                 raise SystemExit(f"{self.name}: no form fits {part} for {given}")
             pair.append(found)
         return list(zip(*pair, strict=True))
+
+
+def _automatic(config: Any) -> Any:
+    """Return what builds the language model of a type: some have it only inside a wrapper."""
+    causal = transformers.AutoModelForCausalLM
+    mapping = causal._model_mapping  # noqa: SLF001 - it has no public way to ask
+    return causal if type(config) in mapping else _IMAGE_TEXT
 
 
 def placed(said: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -183,6 +183,7 @@ def _sizes(entry: _Entry, config: Mapping[str, object]) -> dict[str, int] | None
         return None
     intermediate = read("intermediate_size", 4 * hidden)
     moe, typed = "expert_tensors" in entry, "type_vocab_size" in entry["defaults"]
+    shares = "shared_expert_intermediate_size" in entry["defaults"]
     values = {
         "one": 1,
         "hidden": hidden,
@@ -197,7 +198,7 @@ def _sizes(entry: _Entry, config: Mapping[str, object]) -> dict[str, int] | None
         "experts": read("num_experts") if moe else 0,
         "experts_per_token": read("num_experts_per_tok") if moe else 0,
         "expert_intermediate": read("moe_intermediate_size") if moe else 0,
-        "shared_intermediate": read("shared_expert_intermediate_size", intermediate),
+        "shared_intermediate": read("shared_expert_intermediate_size") if shares else 0,
     }
     sizes = {key: value for key, value in values.items() if value is not None}
     if len(sizes) < len(values):

@@ -39,13 +39,16 @@ def _all(form: Form, _: Read, layers: int) -> tuple[str, ...]:
     return (form["kind"],) * layers
 
 
-def _list(form: Form, read: Read, _: int) -> tuple[str, ...] | None:
-    """Return the names of a list with an entry per layer, which `names` may translate."""
+def _list(form: Form, read: Read, layers: int) -> tuple[str, ...] | None:
+    """Return the names of a list with an entry per layer, which `names` may translate.
+
+    Where `cut` is set, the class leaves out what the list has for layers beyond the last.
+    """
     value = read(form["key"])
     if not isinstance(value, list):
         return None
-    names = form.get("names", {})
-    return tuple(str(names.get(name, name)) for name in (_current(each) for each in value))
+    names, kept = form.get("names", {}), value[:layers] if form.get("cut") else value
+    return tuple(str(names.get(name, name)) for name in (_current(each) for each in kept))
 
 
 def _pattern(form: Form, read: Read, _: int) -> tuple[str, ...] | None:
@@ -107,6 +110,15 @@ def _members(form: Form, read: Read, layers: int) -> tuple[str, ...] | None:
     return tuple(yes if n + form.get("first", 0) in value else no for n in range(layers))
 
 
+def _skip(form: Form, read: Read, layers: int) -> tuple[str, ...] | None:
+    """Return a kind for the first layers and then every so many, and another for those between."""
+    every, start = _integer(read, form["key"]), _integer(read, form["from"])
+    if every is None or start is None:
+        return None
+    yes, no = form["kinds"]
+    return tuple(yes if max(n - start + 1, 0) % max(every, 1) == 0 else no for n in range(layers))
+
+
 def _integer(read: Read, key: str | int) -> int | None:
     value = key if isinstance(key, int) else read(key)
     return value if type(value) is int else None
@@ -124,4 +136,5 @@ _FORMS: Final[Mapping[str, Callable[[Form, Read, int], tuple[str, ...] | None]]]
     "last": _last,
     "period": _period,
     "members": _members,
+    "skip": _skip,
 }

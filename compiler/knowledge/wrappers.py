@@ -8,9 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 __all__ = ["Wrapper", "find_wrapper", "text_config", "wrapper_named"]
+
+#: The keys of a flat config that are not the language model's.
+_OUTSIDE: Final = ("architectures", "model_type", "vision_config")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +26,8 @@ class Wrapper:
     it. `text` is the class whose tensors the language model has, `prefix` the path of its layers'
     parent in the loaded model, and `text_types` the model types of its `text_config`, whose
     missing keys are the `defaults` where those are not the ones of the text model. `texts` are the
-    classes of further model types that it may contain.
+    classes of further model types that it may contain. `flat`: repositories have the keys of the
+    language model beside `vision_config`, without a `text_config`.
     """
 
     architecture: str
@@ -34,6 +38,7 @@ class Wrapper:
     text_types: tuple[str, ...]
     defaults: Mapping[str, int | bool]
     texts: Mapping[str, str] = field(default_factory=dict)
+    flat: bool = False
 
     @property
     def keeps_tower(self) -> bool:
@@ -48,13 +53,14 @@ class Wrapper:
 
 def find_wrapper(config: Mapping[str, Any]) -> Wrapper | None:
     """Return the wrapper that a `config.json` describes; None for any other model."""
-    if not isinstance(config.get("text_config"), dict):
-        return None
     names = config.get("architectures")
     if isinstance(names, list) and names:
-        return _table().get(names[0]) if isinstance(names[0], str) else None
-    model_type = config.get("model_type")
-    return next((w for w in _table().values() if w.model_type == model_type), None)
+        found = _table().get(names[0]) if isinstance(names[0], str) else None
+    else:
+        kind = config.get("model_type")
+        found = next((w for w in _table().values() if w.model_type == kind), None)
+    nested = isinstance(config.get("text_config"), dict)
+    return found if found is not None and (nested or found.flat) else None
 
 
 def wrapper_named(architecture: str | None) -> Wrapper | None:
@@ -64,7 +70,7 @@ def wrapper_named(architecture: str | None) -> Wrapper | None:
 
 def text_config(config: Mapping[str, Any], wrapper: Wrapper) -> dict[str, Any] | None:
     """Return the language model's config as one of its own class; None for another text model."""
-    text: dict[str, Any] = dict(config["text_config"])
+    text = _inside(config)
     kind = text.get("model_type", wrapper.text_types[0])
     if kind not in (*wrapper.text_types, *wrapper.texts):
         return None
@@ -81,6 +87,14 @@ def text_config(config: Mapping[str, Any], wrapper: Wrapper) -> dict[str, Any] |
         **text,
         "architectures": [wrapper.texts.get(kind, wrapper.text)],
     }
+
+
+def _inside(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of the language model, which a flat config has beside those of the tower."""
+    inside = config.get("text_config")
+    if isinstance(inside, dict):
+        return dict(inside)
+    return {key: value for key, value in config.items() if key not in _OUTSIDE}
 
 
 @cache

@@ -44,7 +44,7 @@ def shrink_wrapper(
             small[key] = _shrink_tower(value, wide, inside.get("hidden_size"))
         elif key in inside and value == text.get(key):
             small[key] = inside[key]
-    return small
+    return small if "text_config" in config else {**inside, **small}
 
 
 def _shrink_tower(tower: Mapping[str, Any], wide: object, narrow: object) -> dict[str, Any]:

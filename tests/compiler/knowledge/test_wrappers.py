@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ftc.compiler.knowledge.architecture import read_shape
+from ftc.compiler.knowledge.towers import read_tower
 from ftc.compiler.knowledge.wrappers import find_wrapper, text_config
 
 TABLE: dict[str, dict[str, Any]] = json.loads(
@@ -15,8 +16,16 @@ TABLE: dict[str, dict[str, Any]] = json.loads(
 )
 #: Text models small enough to build beside their towers in a second.
 TEXT = {"num_hidden_layers": 6, "vocab_size": 1000}
-#: What the table's entry of Gemma 4 requires: keys that are values in layers with full attention.
-GEMMA4 = {"attention_k_eq_v": True, "global_head_dim": 512, "num_global_key_value_heads": 2}
+#: The sizes in the config.json of Qwen2.5-VL-7B-Instruct, which has 8,292,166,656 weights.
+SEVEN_BILLION: dict[str, Any] = {
+    "hidden_size": 3584, "intermediate_size": 18944, "vocab_size": 152064,
+    "num_attention_heads": 28, "num_hidden_layers": 28, "num_key_value_heads": 4,
+    "tie_word_embeddings": False,
+    "vision_config": {
+        "depth": 32, "hidden_size": 1280, "intermediate_size": 3420, "num_heads": 16,
+        "out_hidden_size": 3584, "patch_size": 14, "spatial_merge_size": 2,
+    },
+}
 
 
 def config_of(name: str, text: dict[str, Any]) -> dict[str, Any]:
@@ -51,6 +60,23 @@ def test_the_config_inside() -> None:
     assert text_config(other, found) is None
 
 
+def test_a_flat_config() -> None:
+    """Qwen2.5-VL's keys are beside those of its tower, as its repositories have them."""
+    name = "Qwen2_5_VLForConditionalGeneration"
+    config = {"architectures": [name], "model_type": "qwen2_5_vl", **SEVEN_BILLION}
+    found = find_wrapper(config)
+    assert found is not None
+    inside = text_config(config, found)
+    assert inside is not None
+    assert "vision_config" not in inside
+    shape, tower = read_shape(inside), read_tower(config, hidden=3584)
+    assert shape is not None
+    assert tower is not None
+    counted = shape.parameters + tower.parameters + tower.projector_parameters
+    assert counted == 8_292_166_656
+    assert find_wrapper({**config, "architectures": ["Gemma3ForConditionalGeneration"]}) is None
+
+
 @pytest.mark.prove
 @pytest.mark.parametrize("name", sorted(TABLE))
 def test_real_wrappers(name: str) -> None:
@@ -59,8 +85,7 @@ def test_real_wrappers(name: str) -> None:
     transformers = pytest.importorskip("transformers")
     transformers.logging.set_verbosity_error()
     entry = TABLE[name]
-    own = GEMMA4 if entry["text"] == "Gemma4ForCausalLM" else {}
-    config = config_of(name, {"tie_word_embeddings": False, **own})
+    config = config_of(name, {"tie_word_embeddings": False})
     wrapper = find_wrapper(config)
     assert wrapper is not None
     with warnings.catch_warnings(), torch.device("meta"):
