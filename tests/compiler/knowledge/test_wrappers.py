@@ -18,12 +18,21 @@ TABLE: dict[str, dict[str, Any]] = json.loads(
 TEXT = {"num_hidden_layers": 6, "vocab_size": 1000}
 #: The sizes in the config.json of Qwen2.5-VL-7B-Instruct, which has 8,292,166,656 weights.
 SEVEN_BILLION: dict[str, Any] = {
-    "hidden_size": 3584, "intermediate_size": 18944, "vocab_size": 152064,
-    "num_attention_heads": 28, "num_hidden_layers": 28, "num_key_value_heads": 4,
+    "hidden_size": 3584,
+    "intermediate_size": 18944,
+    "vocab_size": 152064,
+    "num_attention_heads": 28,
+    "num_hidden_layers": 28,
+    "num_key_value_heads": 4,
     "tie_word_embeddings": False,
     "vision_config": {
-        "depth": 32, "hidden_size": 1280, "intermediate_size": 3420, "num_heads": 16,
-        "out_hidden_size": 3584, "patch_size": 14, "spatial_merge_size": 2,
+        "depth": 32,
+        "hidden_size": 1280,
+        "intermediate_size": 3420,
+        "num_heads": 16,
+        "out_hidden_size": 3584,
+        "patch_size": 14,
+        "spatial_merge_size": 2,
     },
 }
 
