@@ -14,22 +14,20 @@ from ftc.compiler.plan.method.adapter import hit
 
 _ADAPTERS: Final = ("lora", "qlora")
 _MOST: Final = 0.5
-#: tests/end_to_end/test_wrappers.py and test_families.py train, merge and convert each.
+#: tests/end_to_end/test_wrappers.py, test_wrapped_methods.py, test_families.py and test_images.py
+#: train and merge each, and convert those with a text or an image in llama.cpp.
 _PROVEN_WRAPPERS: Final = (
     "Gemma3ForConditionalGeneration",
     "Gemma4ForConditionalGeneration",
-    "Mistral3ForConditionalGeneration",
-    "Qwen3VLForConditionalGeneration",
-    "Qwen3_5ForConditionalGeneration",
-    "Qwen3_5MoeForConditionalGeneration",
-)
-#: Those that train on images besides: their towers and processors are known.
-_SEEING: Final = (
     "Idefics3ForConditionalGeneration",
     "LlavaForConditionalGeneration",
+    "Mistral3ForConditionalGeneration",
     "Qwen2VLForConditionalGeneration",
     "Qwen2_5_VLForConditionalGeneration",
+    "Qwen3VLForConditionalGeneration",
     "Qwen3VLMoeForConditionalGeneration",
+    "Qwen3_5ForConditionalGeneration",
+    "Qwen3_5MoeForConditionalGeneration",
     "SmolVLMForConditionalGeneration",
 )
 
@@ -38,17 +36,15 @@ _SEEING: Final = (
 def multimodal_wrapper(case: Case) -> Iterator[Problem]:
     """What it is: The model reads images as well, and its class was never trained by the scripts.
 
-    Why it matters: ftc plans the language model inside it. Only for Gemma 3, Gemma 4, Mistral 3,
-    Qwen3-VL and Qwen3.5 is it proven that the scripts train it, keep the checkpoint's layout and
-    convert it.
+    Why it matters: ftc plans the language model inside it. Only for Gemma 3, Gemma 4, Idefics 3,
+    LLaVA, Mistral 3, Qwen2-VL to Qwen3.5 and SmolVLM is it proven that the scripts train it and
+    keep the checkpoint's layout.
 
     Example: {"model": "LGAI-EXAONE/EXAONE-4.5-33B"}
 
     Use instead: {"model": "LGAI-EXAONE/EXAONE-4.0-32B"}
     """
-    sees = case.has("data") and case.data.pictures is not None
-    proven = (*_PROVEN_WRAPPERS, *(_SEEING if sees else ()))
-    if case.model.wrapper is not None and case.model.wrapper not in proven:
+    if case.model.wrapper is not None and case.model.wrapper not in _PROVEN_WRAPPERS:
         yield problem(
             "/model/id",
             name=case.model.id,

@@ -87,14 +87,21 @@ def test_a_flat_config() -> None:
 
 
 @pytest.mark.prove
-@pytest.mark.parametrize("name", sorted(TABLE))
-def test_real_wrappers(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        (name, kind)
+        for name, entry in TABLE.items()
+        for kind in (entry["text_types"][0], *entry.get("texts", ()))
+    ],
+)
+def test_real_wrappers(name: str, kind: str) -> None:
     """What loads a wrapper, where its language model is, and that the formula counts it."""
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     transformers.logging.set_verbosity_error()
     entry = TABLE[name]
-    config = config_of(name, {"tie_word_embeddings": False})
+    config = config_of(name, {"tie_word_embeddings": False, "model_type": kind})
     wrapper = find_wrapper(config)
     assert wrapper is not None
     with warnings.catch_warnings(), torch.device("meta"):
