@@ -43,6 +43,9 @@ _USING: Final = re.compile(rf"\b{any_of(_HEDGES['using'])}(?!\w)")
 _COMPARED: Final = re.compile(rf"\b{any_of(_HEDGES['compared'])}\b")
 _EITHER: Final = re.compile(rf"^[\s,]*{any_of(_HEDGES['either'])}\b")
 REVISED: Final = re.compile(rf"(?:^|[\s,.;:]){any_of(_HEDGES['revise'])}(?=$|[\s,.;:])")
+#: "swap the 4090 for a 3090", "from rank 8 to rank 16": the second of two values counts.
+_SWAPS: Final = re.compile(rf"\b{any_of(_HEDGES['swap'])}(?!\w)[^.;!?\n]*$")
+_FOR: Final = re.compile(rf"^(?:\s+\w+){{0,2}}?\s*{any_of(_HEDGES['swapped_for'])}(?!\w)")
 #: What begins a part of its own: "zero3, and if needed ...", "the bucket so that ... if ...".
 _APART: Final = re.compile(rf"[\s,]{any_of(_HEDGES['apart'])}\b")
 #: Fields whose own words say "if" or "more": stopping when there is no improvement, file lists.
@@ -159,6 +162,9 @@ def _one_of(folded: str, text: str, first: Said, second: Said) -> Said:
     if not either and isinstance(first, Change) != isinstance(second, Change):
         return first if isinstance(first, Change) else second
     if not either and isinstance(second, Change) and REVISED.search(between):
+        return second
+    swapped = _FOR.match(between) and _SWAPS.search(folded[: _place(text, first)])
+    if swapped and isinstance(second, Change):
         return second
     values = [*_values(first), *(each for each in _values(second) if each not in _values(first))]
     words = first.words if first.words == second.words else f"{first.words}, {second.words}"

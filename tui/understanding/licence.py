@@ -18,20 +18,26 @@ from ftc.tui.understanding.lexicon import NUMBER_WORDS, QUOTES
 from ftc.tui.understanding.message import Span, find_places, fold
 from ftc.tui.understanding.named import field_names
 from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.verbs import asking_forms, english_verbs, quiet_forms
 
 #: Not the English "I", which people also write small.
 _CATALAN_AND: Final = (
-    r"i(?!'|\s+(?:am|can|could|do|don't|got|had|have|like|need|think|tried|use|used|wanna|want|was"
-    r"|will|would)\b)"
+    r"i(?!'|\s+(?:am|can|could|don't|got|had|have|like|need|think|tried|used|wanna|want|was"
+    rf"|will|would|{'|'.join(sorted(english_verbs() - {'set', 'cap', 'export', 'train'}))})\b)"
 )
 _CLAUSE_END: Final = re.compile(
     r"[!?;,\n()]|\.(?=\s|$)|\s[-\u2013\u2014]\s"
     r"|\b(?:but|pero|sino|because|since|porque|pues|perque|ja que|ya que|puesto que)\b"
-    rf"|\b(?:and|then|{_CATALAN_AND}|y|e|luego|llavors)\b"
+    rf"|\b(?:and|then|so|{_CATALAN_AND}|y|e|luego|llavors|asi que|aixi que|o sea que)\b"
 )
 _AND: Final = re.compile(rf"\b(?:and|{_CATALAN_AND}|y|e)$")
-_WORD: Final = re.compile(r"(?<!\w)[a-z]+(?:['-][a-z]+)*(?!\w)")
+#: A name with a digit, a slash or an underscore in it is code, and tells nothing: "bge-m3".
+_WORD: Final = re.compile(r"(?<![\w/])(?<!\w[-.])[a-z]+(?:['-][a-z]+)*(?![\w/]|[-.]\w)")
 #: Elided articles and pronouns before a word, and pronouns and plurals behind it.
+_SUBJECTS: Final = frozenset({"i", "we", "they", "he", "she", "who", "people", "you"})
+_MODALS: Final = frozenset(
+    {"can", "could", "shall", "should", "may", "must", "will", "would", "do", "let"}
+)
 _ELIDED: Final = re.compile(
     r"^(?:d|l|s|m|n|t)'|(?:-(?:ho|hi|ne|la|lo|les|los|me|li)|'(?:l|n|ls|m))$"
 )
@@ -106,15 +112,21 @@ def _begins_as_request(before: str) -> bool:
     """
     if _QUOTE.search(before):
         return False
-    grammar, leading = _read_words(("grammar",)), _read_words(("lead",))
+    grammar, leading = _read_words(("grammar",)), _read_words(("lead",)) | asking_forms()
     determiners = _read_words(("determiner",))
     passed: list[str] = []
     for word in _WORD.findall(before):
         forms = _bare_forms(word)
         if grammar.isdisjoint(forms):
-            return determiners.isdisjoint(passed[-2:]) and not leading.isdisjoint(forms)
+            asks = determiners.isdisjoint(passed[-2:]) and _tells_nothing(passed)
+            return asks and not leading.isdisjoint(forms)
         passed.append(word)
     return False
+
+
+def _tells_nothing(passed: Sequence[str]) -> bool:
+    """Return whether the words before a verb do not make it a statement: "we use", "they set"."""
+    return not passed or passed[-1] not in _SUBJECTS or bool(_MODALS & set(passed[:-1]))
 
 
 def _is_known(word: str, things: tuple[str, ...]) -> bool:
@@ -122,7 +134,8 @@ def _is_known(word: str, things: tuple[str, ...]) -> bool:
 
     Every part of a compound must be known: "fine-tuned" is a past form, so it is not.
     """
-    verbs, nouns = _read_words(("grammar", "request")), _read_words(things)
+    verbs = _read_words(("grammar", "request")) | asking_forms() | quiet_forms()
+    nouns = _read_words(things)
     forms = _bare_forms(word)
     if not nouns.isdisjoint({*forms, *(_PLURAL.sub("", form) for form in forms)}):
         return True

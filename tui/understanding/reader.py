@@ -41,6 +41,8 @@ from ftc.tui.understanding.retracted import drop_retracted
 from ftc.tui.understanding.sentences import is_about_later, split_sentences
 from ftc.tui.understanding.served_exports import read_served
 from ftc.tui.understanding.settings import read_settings
+from ftc.tui.understanding.shorthand import read_shorthand, settle_batches
+from ftc.tui.understanding.tool_keys import read_tool_keys
 from ftc.tui.understanding.words import read_words
 
 _CORRECTION: Final = re.compile(rf"^\s*{any_of(WORDS['correct'])}\b[,:]?\s+(?=\S)")
@@ -112,6 +114,7 @@ def read(
     list(message.take(_NOT_NUMBER))  # "1e-4, not 2e-4"
     about = take_question(message)
     said = settle_text([*texts, *_read_fields(message, draft, planned, names)])
+    said = settle_batches(said, draft)
     said += _implied(said, draft)
     told = said
     if about is None:
@@ -178,6 +181,8 @@ def _read_fields(
     yield from read_known_columns(message, names.columns)
     files = take_known_files(message, names.files)
     yield from read_instances(message)
+    yield from read_shorthand(message)
+    yield from read_tool_keys(message)
     yield from read_settings(message, draft)
     yield from read_columns(message)
     yield from read_files(message, draft, files)

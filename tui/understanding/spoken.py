@@ -149,7 +149,7 @@ def _table() -> Mapping[str, _Spoken]:
 def _make(field: Field, entry: Mapping[str, Any]) -> _Spoken:
     kinds = frozenset(kind for branch in branches(field.schema) for kind in types_of(branch))
     words = {
-        str(choice): str(choice).replace("_", "[ _-]?")
+        str(choice): str(choice).replace("_", "[ _-]?").replace("8bit", "8[ -]?bits?")
         for branch in (*branches(field.schema), *_items(field.schema))
         for choice in branch.get("enum", ())
     }
@@ -211,7 +211,7 @@ def _word(spoken: _Spoken, mention: Mention, message: Message) -> _Found | None:
             near.append((gap, _Found(value=value, start=place, end=mention.end)))
     if not near:
         return None
-    found = min(near, key=lambda pair: pair[0])[1]
+    found = min(near, key=lambda pair: (pair[0], pair[1].start - pair[1].end))[1]
     return _joined(spoken, found, message) if "array" in spoken.kinds else _as_kind(spoken, found)
 
 

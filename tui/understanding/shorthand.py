@@ -1,0 +1,138 @@
+"""Experts' shorthand: "bs2 ga16 lr 2e-4 wu .03", "r=64 a=128 seqlen 8k".
+
+An abbreviation of `shorthand.json` stands before its number, glued to it or not; one letter needs
+a sign. The full names of the same line are read in the same way, so that "lr 1e-5 warmup .1" gives
+each name the number behind it.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from ftc.spec.admission import admits
+from ftc.tui.understanding.lexicon import WORDS, any_of
+from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.numbers import as_written, read_number
+from ftc.tui.understanding.reading import Change, Choice, value_at
+
+#: What stands for gradient accumulation, which a spec does not have.
+ACCUMULATION: Final = "@accumulation"
+_GLOBAL, _MICRO = "/training/global_batch", "/training/micro_batch"
+_LENGTH: Final = "/data/max_length"
+_TABLE: Final[Mapping[str, Mapping[str, list[str]]]] = json.loads(
+    (files("ftc.tui.understanding") / "shorthand.json").read_text(encoding="utf-8")
+)
+_VALUE: Final = r"(?P<value>\d+(?:[.,]\d+)?(?:e-?\d+)?k?|\.\d+)(?P<share> ?%)?(?![\w%]|[.,/]\w)"
+#: What shows that the number is not the whole value: a unit, another end of a range.
+_GOES_ON: Final = re.compile(
+    r"\s*(?:(?:steps|passos|pasos)\b|(?:->|\u2192|-|\u2013|\bto\b|\bfins a\b|\bhasta\b|\bx\b)\s*\d"
+    r"|(?:gpus?|cards?|x|of|del?|d'\w+)\b)"
+)
+#: A full name belongs to a line of shorthand if it follows another pair.
+_FOLLOWS: Final = re.compile(r"\x00[\s,;/|+]*$")
+_KILO, _KILO_TOKENS = 1000, 1024
+
+
+def read_shorthand(message: Message) -> Iterator[Change]:
+    """Yield the abbreviated fields with their numbers; accumulation has a pointer of its own."""
+    position = 0
+    while match := _pattern().search(message.folded, position):
+        position = match.end("name")
+        pointer, kind = _pointer(match)
+        before = message.folded[: match.start()]
+        if (kind == "full" and not _FOLLOWS.search(before)) or _GOES_ON.match(
+            message.folded, match.end()
+        ):
+            continue
+        value = _value(pointer, match["value"], share=match["share"] is not None)
+        fits = value is not None and (pointer == ACCUMULATION or admits(pointer, value))
+        if not fits or message.denied(match.start(), match.end()):
+            continue
+        words = message.words(*match.span())
+        message.cross_out(*match.span())
+        position = match.end()
+        yield Change(pointer=pointer, value=value, words=words)
+
+
+def settle_batches(said: list[Change | Choice], draft: Mapping[str, Any]) -> list[Change | Choice]:
+    """Return what was said with a global batch in place of an accumulation.
+
+    Beside an accumulation a batch is that of one pass. The draft's micro-batch counts if the
+    message has none; without one ftc asks.
+    """
+    steps = next((each for each in said if each.pointer == ACCUMULATION), None)
+    if not isinstance(steps, Change):
+        return said
+    rest = [each for each in said if each is not steps]
+    passes = [each for each in rest if each.pointer in (_MICRO, _GLOBAL) and _is_count(each)]
+    micro = next((each for each in passes if each.pointer == _MICRO), None)
+    both = micro is not None and any(each.pointer == _GLOBAL for each in passes)
+    if both:  # the whole is said, and the accumulation follows from it
+        return rest
+    own = micro or next(iter(passes), None)
+    now = value_at(draft, _MICRO) if own is None else own.value  # type: ignore[union-attr]
+    if not isinstance(now, int):
+        return [*rest, Choice(pointer=_GLOBAL, values=(), words=steps.words)]
+    value = now * int(steps.value) * _machines(said, draft)
+    kept = [replace(each, pointer=_MICRO) if each is own else each for each in rest]
+    return [*kept, Change(pointer=_GLOBAL, value=value, words=steps.words)]
+
+
+def _is_count(said: Change | Choice) -> bool:
+    return isinstance(said, Change) and isinstance(said.value, int)
+
+
+def _machines(said: list[Change | Choice], draft: Mapping[str, Any]) -> int:
+    """Return the GPUs of all nodes, those of the message before those of the draft."""
+    total = 1
+    for pointer in ("/hardware/count", "/hardware/nodes"):
+        stated = [
+            each.value for each in said if isinstance(each, Change) and each.pointer == pointer
+        ]
+        value = stated[0] if stated else value_at(draft, pointer)
+        total *= value if isinstance(value, int) else 1
+    return total
+
+
+def _value(pointer: str, text: str, *, share: bool) -> int | float | None:
+    kilo = _KILO_TOKENS if pointer == _LENGTH else _KILO
+    number = read_number(text, kilo=kilo)
+    if number is None:
+        return None
+    return as_written(round(number / 100, 6) if share else number)
+
+
+def _pointer(match: re.Match[str]) -> tuple[str, str]:
+    """Return the field whose name matched, and the kind of the name."""
+    group = next(
+        name
+        for name in match.groupdict()
+        if name[0] == "n" and name[1:].isdigit() and match[name] is not None
+    )
+    return _names()[int(group[1:])][:2]
+
+
+@cache
+def _names() -> tuple[tuple[str, str, str], ...]:
+    """Return each field with the kind and the pattern of its short or full names."""
+    kinds = {"full": {at: [any_of(words)] for at, words in WORDS["quantities"].items()}, **_TABLE}
+    return tuple(
+        (pointer, kind, "|".join(names))
+        for kind in ("terse", "signed", "full")
+        for pointer, names in kinds[kind].items()
+    )
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    parts = [
+        rf"(?P<n{index}>{names}){'(?=' + chr(92) + 's?[=:])' if kind == 'signed' else ''}"
+        for index, (_, kind, names) in enumerate(_names())
+    ]
+    return re.compile(
+        rf"(?<![\w.,/\\-])(?:--?)?(?P<name>{'|'.join(parts)})(?:\s?[=:]\s?|[ \t]*){_VALUE}"
+    )

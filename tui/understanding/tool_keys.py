@@ -1,0 +1,73 @@
+"""Keys of other tools in the middle of a message: "lora_r: 16", "--packing", "optim=adamw_8bit".
+
+A key is one that the tables of `ftc import` know. A key of one word needs a sign or a dash.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from ftc.compiler.importing.command_line import read_value
+from ftc.compiler.importing.entry import Entry
+from ftc.compiler.importing.tables import find_target, read_table
+from ftc.compiler.importing.translation import translate
+from ftc.spec.admission import admits
+from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.quantities import REVISION
+from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.shorthand import ACCUMULATION
+
+_NAME: Final = r"(?P<key>[a-z][a-z0-9]*(?:[_.-][a-z0-9]+)*)"
+_KEY: Final = re.compile(
+    rf"(?<![\w/.\\-])(?P<dash>--)?{_NAME}(?P<sign>\s*[=:]\s*|[ \t]+)"
+    r"(?P<value>\"[^\"\x00]*\"|'[^'\x00]*'|\[[^\]\x00]*\]|[^\s,;()\x00]+)"
+)
+_FLAG: Final = re.compile(rf"(?<![\w/.\\-])--{_NAME}(?=\s*(?:$|[,;.]|--))")
+#: Where a key of one word with a colon may stand: "3 gpus: 4090" has none.
+_AT_START: Final = re.compile(r"(?:^|[,;.\n\x00])\s*$")
+#: What people write for true and false beside a key.
+_SWITCHED: Final = {"on": True, "yes": True, "off": False, "no": False}
+#: Names and files have readers of their own.
+_ELSEWHERE: Final = ("/name", "/model/id", "/data/source", "/data/columns")
+
+
+def read_tool_keys(message: Message) -> Iterator[Change]:
+    """Yield the fields that other tools' keys lead to."""
+    position = 0
+    while match := _KEY.search(message.folded, position):
+        position = match.end("key")
+        key = match["key"].replace("-", "_")
+        plain = "_" not in key and not match["dash"] and match["sign"].isspace()
+        colon = "_" not in key and match["sign"].strip() == ":"
+        placed = not colon or _AT_START.search(message.folded[: match.start()])
+        revised = REVISION.match(message.folded, match.end()) is not None
+        if plain or not placed or revised or message.denied(match.start()):
+            continue
+        written = message.words(*match.span("value"))
+        taken = list(_translated(key, written.rstrip(".").strip("\"'")))
+        if taken:
+            words = message.words(*match.span()).rstrip(".")
+            message.cross_out(*match.span())
+            position = match.end()
+            for pointer, value in taken:
+                yield Change(pointer=pointer, value=value, words=words)
+    for match in message.take(_FLAG):
+        words = message.words(*match.span())
+        for pointer, value in _translated(match["key"].replace("-", "_"), "true"):
+            yield Change(pointer=pointer, value=value, words=words)
+
+
+def _translated(key: str, written: str) -> Iterator[tuple[str, object]]:
+    """Yield the fields and values of one key."""
+    target = find_target(read_table(""), key)
+    if target[0] not in "/@":
+        return
+    value = _SWITCHED.get(written.lower(), read_value(written))
+    if target == ACCUMULATION:
+        if isinstance(value, int) and value > 0:
+            yield ACCUMULATION, value
+        return
+    found = translate("", [Entry(path=key, value=value)], whole=False)
+    for pointer, meant in found.fields.items():
+        if not pointer.startswith(_ELSEWHERE) and admits(pointer, meant):
+            yield pointer, meant
