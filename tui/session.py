@@ -5,19 +5,21 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from textwrap import indent
 from typing import Any, Final
 
 from ftc.compiler.knowledge.models import find_model
 from ftc.spec.schema import branches, fields
 from ftc.tui.agent.finder import Finder
-from ftc.tui.agent.hook import consult, disclose, hear, offer_server, tell_proposal
+from ftc.tui.agent.hook import consult, disclose, hear, offer_server
 from ftc.tui.answers import understand
 from ftc.tui.card import make_card
 from ftc.tui.choices import plan_options
-from ftc.tui.conversation import Conversation, draft_text
+from ftc.tui.conversation import Conversation
 from ftc.tui.detection import detect, make_examples, tell_detection
-from ftc.tui.dialogue import GOAL, Option, Question, find_repair
-from ftc.tui.draft import Draft
+from ftc.tui.dialogue import GOAL, Option, Question
+from ftc.tui.draft import Draft, list_values
+from ftc.tui.field_names import find_asked, name_field
 from ftc.tui.goal_dialogue import (
     settle_goal,
     take_option,
@@ -26,10 +28,10 @@ from ftc.tui.goal_dialogue import (
     write_and_use,
 )
 from ftc.tui.goals import find_goal
-from ftc.tui.language_model import ModelReader
 from ftc.tui.likely_files import list_spaced, read_columns
-from ftc.tui.line import Line
+from ftc.tui.line import Line, lay_out
 from ftc.tui.ordinals import find_offer
+from ftc.tui.repair import find_fixable, repair
 from ftc.tui.request_handlers import handle, save_at
 from ftc.tui.spoken import find_spoken
 from ftc.tui.topic_answers import answer_question
@@ -38,7 +40,7 @@ from ftc.tui.understanding.followup import last_number, read_followup
 from ftc.tui.understanding.hinted import find_wished
 from ftc.tui.understanding.model_wishes import meets
 from ftc.tui.understanding.quantities import takes_by_order
-from ftc.tui.understanding.reader import WORDS_ALONE, read
+from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import (
     Change,
     Choice,
@@ -46,7 +48,6 @@ from ftc.tui.understanding.reading import (
     Names,
     Paste,
     Reading,
-    Understander,
 )
 from ftc.tui.understanding.sentences import is_question
 from ftc.tui.unknown_gpu import ask_near, ask_suggested
@@ -69,7 +70,6 @@ class Session(Conversation):
     model on this machine to offer. `last_number` points to what "make it 128" is about.
     """
 
-    understanders: tuple[Understander, ...] = (WORDS_ALONE,)
     transcript: list[Line] = field(default_factory=list)
     kept: Draft | None = None
     reading: Reading = field(default_factory=Reading)
@@ -87,14 +87,22 @@ class Session(Conversation):
         text = tell_detection(found, self.voice)
         lines = [self.line("greeting"), Line(who="ftc", text=text, kind="found")]
         if self.kept is not None:
-            go_on = self.line("go_on", spec=draft_text(self.kept))
-            return self._say([*lines, *disclose(self), go_on])
+            kept = self.line("go_on", draft=self._named(self.kept))
+            asked = self.line("go_on.ask", "question")
+            return self._say([*lines, *disclose(self), kept, asked])
         if not self.draft.data:
             examples = make_examples(found, self.voice)
             told = "\n".join((self.voice.say("examples"), *(f"  {each}" for each in examples)))
             cells = tuple((each,) for each in examples)
             lines.append(Line(who="ftc", text=told, kind="examples", cells=cells))
         return self._say([*lines, *disclose(self), *self.ask()])
+
+    def _named(self, draft: Draft) -> str:
+        """Return the values of a draft, one a line, by the names of their fields."""
+        language = self.voice.language
+        values = list_values(draft)
+        rows = tuple((name_field(find_asked(at), language), value) for at, value in values)
+        return indent(lay_out(rows), "  ")
 
     def fork(self) -> "Session":
         """Return a copy for a reply in the background; this session does not change."""
@@ -105,7 +113,7 @@ class Session(Conversation):
     def reply(self, text: str) -> tuple[Line, ...]:
         """Take one message and return ftc's reply."""
         self.transcript.append(Line(who="you", text=text))
-        self.reading, self.taken = Reading(), ()
+        self.reading, self.taken, self.launched = Reading(), (), None
         before = self.draft
         switched = [*self._follow(text)] if self.follows else []
         offered = offer_server(self, self.finder)
@@ -139,27 +147,12 @@ class Session(Conversation):
                 yield self.line("not_used", "unused", words="; ".join(unused))
 
     def repair(self, code: str | None = None) -> tuple[Line, ...]:
-        """Apply the fix of a finding, by default the first that has one; the card shows it.
-
-        A fix that may change the result is only proposed.
-        """
-        fixable = ((each, find_repair(each)) for each in self.situation.findings)
-        found = ((each, fix) for each, fix in fixable if fix and code in (None, each.code))
-        finding, option = next(found, (None, None))
+        """Apply the fix of a finding, by default the gravest that has one."""
         self.reading, self.taken = Reading(), ()
-        if finding is None or option is None:
-            return self._say([self.line("fix.none")])
-        self.transcript.append(self.asked_to_fix(finding.code))
-        if finding.fix_safety == "unsafe":
-            self.proposal = option.changes
-            what = self.compared(option.changes)
-            return self._say([self.line("fix.unsafe", "proposal", what=what)])
-        before, self.taken = self.draft, option.changes
-        card = make_card(Reading(changes=option.changes), before, ())
-        lines = self.apply(option.changes)
-        return self._say(
-            [replace(line, card=card) if line.kind == "noted" else line for line in lines]
-        )
+        finding = find_fixable(self, code)
+        if finding is not None:
+            self.transcript.append(self.asked_to_fix(finding.code))
+        return self._say(repair(self, code))
 
     def asked_to_fix(self, code: str) -> Line:
         """Return the user's line that asks for the fix of a finding."""
@@ -201,29 +194,20 @@ class Session(Conversation):
         now = self.draft.get(self.last_number) if self.last_number else None
         if (again := read_followup(text, self.last_number, now)) is not None:
             self.reading = Reading(changes=(again,))
-            return self._take(self.reading, text, sure=True, by="")
+            return self._take(self.reading, text)
         pointer = self._asked_field()
-        for understander in self.understanders:
-            if understander.sure:
-                reading = understand(
-                    text, self.draft.data, pointer, self._planned(), self._names(text)
-                )
-            else:
-                reading = understander.read(text, self.draft.data)
-            if not reading.empty:
-                self.reading = reading
-                by = understander.name if isinstance(understander, ModelReader) else ""
-                return self._take(reading, text, sure=understander.sure, by=by)
-            if understander.sure and (aside := self._aside(text)) is not None:
-                return aside
+        reading = understand(text, self.draft.data, pointer, self._planned(), self._names(text))
+        if not reading.empty:
+            self.reading = reading
+            return self._take(reading, text)
+        if (aside := self._aside(text)) is not None:
+            return aside
         if (near := self._wished(text)) is not None:
             self.reading = Reading(choices=(near,))
             return self._ask_choice(near)
         if self.agent is not None:
             return consult(self, text)
-        excuses = [each.excuse for each in self.understanders if isinstance(each, ModelReader)]
-        told = [self.line(excuse) for excuse in excuses if excuse]
-        return [*told, self.line("not_understood", text=text), *self.ask()]
+        return [self.line("not_understood", text=text), *self.ask()]
 
     def _asked_field(self) -> str | None:
         """Return the field that a bare answer sets; before the goal is known that is the data."""
@@ -254,7 +238,7 @@ class Session(Conversation):
         begun = self.draft.has("/model/id") or self.draft.has("/data/source")
         return find_wished(text[:_LONGEST_WISH]) if begun else None
 
-    def _take(self, reading: Reading, text: str, *, sure: bool, by: str) -> list[Line]:
+    def _take(self, reading: Reading, text: str) -> list[Line]:
         if reading.request is not None:
             noted = self.change(reading.changes) if reading.changes else []
             answer = answer_question(self, text, reading.request)
@@ -265,11 +249,6 @@ class Session(Conversation):
             self.goal = found[0]
             reading = self.reading = replace(reading, used=(found[1],))
             reading = self.reading = with_objective(reading, found[0], self.draft)
-        if not sure:
-            self.proposal = reading.changes
-            what = self.compared(reading.changes)
-            own = self.line("proposal", "proposal", what=what)
-            return [tell_proposal(self, reading.changes, by) if by else own]
         refused = [self._refuse(change) for change in reading.refused]
         lines = self.apply(reading.changes) if reading.changes else []
         lines = [*self._remarks(reading), *lines]

@@ -10,8 +10,7 @@ from ftc.tui.dialogue import Done, Question, asked_pointers
 from ftc.tui.draft import Draft, written
 from ftc.tui.saved_state import Kept, find_kept, keep
 from ftc.tui.session import Session
-from ftc.tui.understanding.reading import Change, Reading
-from ftc.tui.voice import LANGUAGES, Voice
+from ftc.tui.voice import LANGUAGES, Language, Voice
 
 EVERYTHING = "llama 3.1 8b on my 4090, tickets.csv, I need a q4 gguf for ollama"
 
@@ -248,28 +247,6 @@ def test_a_spec_is_loaded_to_be_changed(session: Session, folder: Path) -> None:
     assert saved == {**old, "name": "b"}
 
 
-def test_a_proposal_waits_for_a_yes(session: Session) -> None:
-    """The changes of an unsure reader are proposed, and another message drops them."""
-    session.understanders = (Guess(),)
-    session.reply("something vague")
-    assert session.proposal
-    assert spec(session) == {}
-    session.reply("another vague thing")
-    session.reply("yes")
-    assert spec(session) == {"training": {"epochs": 2}}
-
-
-class Guess:
-    """A reader that always returns two epochs, and is never sure."""
-
-    sure = False
-
-    def read(self, text: str, draft: object) -> Reading:
-        """Return the same change for any message."""
-        del draft
-        return Reading(changes=(Change(pointer="/training/epochs", value=2, words=text),))
-
-
 def test_a_draft_is_kept_and_offered_again(folder: Path, session: Session) -> None:
     """Quitting loses nothing."""
     session.reply("tickets.csv")
@@ -277,9 +254,31 @@ def test_a_draft_is_kept_and_offered_again(folder: Path, session: Session) -> No
     kept = find_kept(folder)
     assert kept is not None
     again = Session(observer=session.observer, voice=session.voice, kept=kept.draft)
-    assert "tickets.csv" in again.start()[-1].text
+    told, asked = again.start()[-2:]
+    assert told.text == "There is a draft from last time:\n  Data  tickets.csv"
+    assert asked.text == "Continue with it? (yes or no)"
     again.reply("yes")
     assert spec(again) == {"data": "tickets.csv"}
+
+
+@pytest.mark.parametrize(
+    ("language", "lines"),
+    [
+        ("ca", ["Dades          tickets.csv", "Rang de LoRA   16"]),
+        ("es", ["Datos          tickets.csv", "Rango de LoRA  16"]),
+    ],
+)
+def test_a_kept_draft_is_summed_up_in_the_users_language(
+    session: Session, language: Language, lines: list[str]
+) -> None:
+    """By the names of the fields, without JSON."""
+    session.reply(EVERYTHING)
+    session.reply("lora, rank 16")
+    again = Session(observer=session.observer, voice=Voice(language=language), kept=session.draft)
+    told = again.start()[-2].text
+    assert "{" not in told
+    for line in lines:
+        assert f"\n  {line}\n" in told, told
 
 
 def test_an_empty_draft_is_not_kept(folder: Path) -> None:
