@@ -11,6 +11,7 @@ from textual.app import App, ComposeResult, SystemCommand
 from textual.command import CommandPalette
 from textual.containers import Horizontal, Vertical
 from textual.events import Key
+from textual.message import Message
 from textual.screen import Screen
 from textual.theme import Theme
 from textual.widgets import Footer, Header, Tab, Tabs, TextArea
@@ -20,7 +21,6 @@ from ftc.tui.actions import ACTIONS, Action
 from ftc.tui.background import run_in_background
 from ftc.tui.dialogue import Question
 from ftc.tui.history import History
-from ftc.tui.language_model import ModelReader
 from ftc.tui.line import Line
 from ftc.tui.saved_state import Kept, find_theme, keep, keep_theme
 from ftc.tui.session import Session
@@ -47,6 +47,16 @@ _OWN: Final = {"Theme": "palette.theme", "Screenshot": "palette.screenshot"}
 Call = Callable[[Session], tuple[Line, ...]]
 
 
+class Heard(Message):
+    """A piece of what a language model says, in the reply with a number."""
+
+    def __init__(self, reply: int, model: str, piece: str) -> None:
+        super().__init__()
+        self.reply = reply
+        self.model = model
+        self.piece = piece
+
+
 class Assistant(App[None]):
     """Shows a session; slow calls run in the background, on a copy of the session."""
 
@@ -66,6 +76,7 @@ class Assistant(App[None]):
         self.session = session
         self.waiting: list[Call] = []
         self.interrupted = float("-inf")
+        self.replies = 0
         say = session.voice.say
         # hide Textual's own quit binding from the footer, and name the palette in words of ours
         del self._bindings.key_to_bindings[_WAY_OUT]
@@ -230,6 +241,8 @@ class Assistant(App[None]):
         """Reply on a copy of the session; a cancelled reply does not change the session."""
         self.query_one(Busy).begin()
         session = self.session.fork()
+        number = self.replies
+        session.hears = lambda model, piece: self._pass_on(Heard(number, model, piece))
         try:
             lines = await run_in_background(partial(call, session))
         except EnvironmentFailure as failure:
@@ -241,6 +254,16 @@ class Assistant(App[None]):
             self._fail(self.session.line("defect", "trouble", error=type(error).__name__))
         else:
             self._show(session, lines)
+
+    def _pass_on(self, heard: Heard) -> None:
+        """Show a piece from a reply's thread."""
+        self.post_message(heard)
+
+    @on(Heard)
+    async def _heard(self, heard: Heard) -> None:
+        """Show a piece, unless its reply has ended or was cancelled."""
+        if heard.reply == self.replies:
+            await self.query_one(Transcript).hear(heard.model, heard.piece)
 
     def _fail(self, line: Line) -> None:
         """Show why there is no reply; the session does not change."""
@@ -265,6 +288,7 @@ class Assistant(App[None]):
 
     def _idle(self) -> None:
         """Wait for a message, or answer one that is already queued."""
+        self.replies += 1
         self.query_one(Busy).end()
         self._message.focus()
         self.call_later(self._next)
@@ -293,9 +317,6 @@ class Assistant(App[None]):
 
     def _cancel(self) -> None:
         """Stop waiting for a reply; the session does not change."""
-        for reader in self.session.understanders:
-            if isinstance(reader, ModelReader):
-                reader.stop.set()
         if self.session.agent is not None:
             self.session.agent.brake.pull()
         self.waiting.clear()

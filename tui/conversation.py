@@ -5,7 +5,7 @@ the handlers.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -30,6 +30,8 @@ from ftc.tui.understanding.reading import Change, Limit, ModelWish
 from ftc.tui.voice import Voice
 
 _TYPES: Final = "/export/types"
+#: Gets the name of a language model and a piece of what it says, as it is said.
+Hears = Callable[[str, str], None]
 _LOOKED_UP: Final = frozenset({"/model/id", "/data/source", "/data/sources", "/hardware/gpu"})
 
 
@@ -41,8 +43,8 @@ class Conversation:
     is the file that waits for a yes to be written although the draft has errors. `goal` is None
     while nobody has said it; then the data shows what the model learns. `lacks_data`: the user said
     that there are no data yet. `model_wish` limits the models on offer, `limit` the time and the
-    money of the run. `tabled` is the table that was shown last. `agent` is the language model on a
-    server, None without one.
+    money of the run. `tabled` is the table that was shown last. `agent` is the language model, None
+    without one; `hears` shows what it says while it is said, before the reply is whole.
     """
 
     observer: Observer
@@ -63,6 +65,7 @@ class Conversation:
     spec: Path | None = None
     finished: Finished | None = None
     agent: Agent | None = None
+    hears: Hears = lambda _model, _piece: None
     ended: bool = False
 
     def apply(self, changes: tuple[Change, ...], *, chosen: bool = False) -> list[Line]:

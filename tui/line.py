@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 Kind = Literal[
     "said", "finding", "noted", "proposal", "spec", "question", "trouble", "unused", "page",
-    "found", "examples", "table",
+    "found", "examples", "table", "speech",
 ]  # fmt: skip
 
 
@@ -39,7 +39,8 @@ class Line:
     `card` holds the rows of a message's card, for a front end that shows them one by one. `by`
     names the language model that wrote the text or made the proposal; it is empty for ftc's own.
     `cells` are those of a "table", the head first, or the texts of "examples"; `text` has them too.
-    The text of a "page" is Markdown.
+    The text of a "page" is Markdown. So is `said`, a model's own words in a "speech", whose `text`
+    also tells the model's name.
     """
 
     who: Literal["ftc", "you"]
@@ -48,3 +49,4 @@ class Line:
     card: tuple[Row, ...] = ()
     by: str = ""
     cells: Cells = ()
+    said: str = ""

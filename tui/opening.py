@@ -6,13 +6,11 @@ from ftc.spec.finding import EnvironmentFailure
 from ftc.spec.load import load_document
 from ftc.spec.message import Message
 from ftc.tui.agent.address import Wanted, open_agent
+from ftc.tui.agent.local import open_file
 from ftc.tui.draft import Draft, read_draft
-from ftc.tui.language_model import load_model
 from ftc.tui.saved_state import find_kept
 from ftc.tui.session import Session
 from ftc.tui.situation import Observer
-from ftc.tui.understanding.reader import WORDS_ALONE
-from ftc.tui.understanding.reading import Understander
 from ftc.tui.voice import Voice, find_language
 
 
@@ -27,10 +25,7 @@ def make_session(
     model = model or Wanted()
     observer = Observer(folder=folder)
     voice = Voice(language=find_language(language))
-    understanders: tuple[Understander, ...] = (WORDS_ALONE,)
-    if model.file is not None:
-        understanders = (WORDS_ALONE, load_model(model.file))
-    agent = open_agent(model)
+    agent = open_agent(model) if model.file is None else open_file(model.file)
     if spec is not None:
         draft = _read(spec)
         own = spec if spec.suffix == ".json" else None
@@ -39,7 +34,6 @@ def make_session(
             voice=voice,
             draft=draft,
             spec=own,
-            understanders=understanders,
             agent=agent,
             follows=language is None,
         )
@@ -49,7 +43,6 @@ def make_session(
         voice=voice,
         kept=kept.draft if kept else None,
         sent=kept.said if kept else (),
-        understanders=understanders,
         agent=agent,
         follows=language is None,
     )

@@ -6,6 +6,7 @@ import queue
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from io import StringIO
 from threading import Thread
 from typing import Final, TextIO
@@ -16,6 +17,7 @@ from ftc.tui.saved_state import Kept, keep
 from ftc.tui.session import Session
 from ftc.tui.translation import tell
 from ftc.tui.view import make_offers
+from ftc.tui.voice import Voice
 
 #: The first line of a pasted block, up to a blank line: "{", or a key without a value.
 _BLOCK: Final = re.compile(r"\s*\{\s*(?:\"|$)|[\w.-]+:\s*$")
@@ -32,17 +34,44 @@ def converse(session: Session, asking: TextIO, telling: TextIO) -> None:
     The draft is saved after each reply. On a terminal, lines can be edited, and Up shows the
     messages sent before.
     """
+    mouth = _Mouth(telling, session.voice)
+    session.hears = mouth.hear
     told = _tell(session, session.start(), telling, frozenset())
     edited = edit_lines(session.sent, asking, telling)
     if edited is None:
         _prompt(telling)
     for text in read_messages(asking, blank=True) if edited is None else edited:
-        told = _tell(session, session.reply(text), telling, told)
+        told = _tell(session, mouth.end(session.reply(text)), telling, told)
         save(session)
         if session.ended or session.finished:
             return
         if edited is None:
             _prompt(telling)
+
+
+@dataclass(slots=True)
+class _Mouth:
+    """Writes what a language model says as it is said; `said` is what was written of a reply."""
+
+    telling: TextIO
+    voice: Voice
+    said: str = ""
+
+    def hear(self, model: str, piece: str) -> None:
+        """Write a piece, after the model's name if it is the first."""
+        if not self.said:
+            self.telling.write(f"{self.voice.say('agent.says', model=model)}\n")
+        self.said += piece
+        self.telling.write(piece)
+        self.telling.flush()
+
+    def end(self, lines: tuple[Line, ...]) -> tuple[Line, ...]:
+        """End what was written with a new line, and return the lines that are still to be told."""
+        said, self.said = self.said, ""
+        if not said:
+            return lines
+        self.telling.write("\n")
+        return tuple(line for line in lines if line.said != said)
 
 
 def save(session: Session) -> None:
@@ -179,7 +208,7 @@ def _tell(
     reply has told is not repeated.
     """
     reply = "\n".join(line.text for line in lines)
-    telling.write(f"{reply}\n")
+    telling.write(f"{reply}\n" if reply else "")
     found = {tell(finding, session.voice) for finding in session.situation.findings}
     telling.writelines(
         f"! {text}\n" for text in sorted(found) if text not in told and text not in reply

@@ -1,7 +1,8 @@
-"""The state of the language model in a conversation: where it is, and what it may see."""
+"""The language model of a conversation: where it is, and what it may see."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
@@ -52,6 +53,23 @@ class Server:
         return not self.is_here and urlsplit(self.url).scheme == "http"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalModel:
+    """A model in a GGUF file, opened by llama-cpp-python; `turn` is held while it answers.
+
+    Nothing leaves the machine. The library is not reentrant: a second message waits for its turn.
+    """
+
+    llm: Any
+    name: str
+    turn: Lock = field(default_factory=Lock)
+
+    @property
+    def url(self) -> str:
+        """What a sentence calls the place of the model: the name of its file."""
+        return self.name
+
+
 @dataclass(slots=True)
 class Brake:
     """Stops a turn in progress; turns that begin later are not stopped."""
@@ -78,6 +96,7 @@ class Limits:
     silent_seconds: float = 60.0
     line_bytes: int = 256 * 1024
     answer_bytes: int = 4 * 1024**2
+    result_letters: int = 12_000  # of what a tool tells the model
     text_letters: int = 6000  # of the shown text; an answer with four times as many ends the turn
 
 
@@ -85,7 +104,7 @@ class Limits:
 class Agent:
     """A model and its part of the conversation; `history` holds the last messages both ways."""
 
-    server: Server
+    server: Server | LocalModel
     model: str
     mode: Mode = "tools"
     sees_rows: bool = False

@@ -10,7 +10,7 @@ from typing import Any, Final
 from ftc.compiler.knowledge.models import find_model
 from ftc.spec.schema import branches, fields
 from ftc.tui.agent.finder import Finder
-from ftc.tui.agent.hook import consult, disclose, hear, offer_server, tell_proposal
+from ftc.tui.agent.hook import consult, disclose, hear, offer_server
 from ftc.tui.answers import understand
 from ftc.tui.card import make_card
 from ftc.tui.choices import plan_options
@@ -26,7 +26,6 @@ from ftc.tui.goal_dialogue import (
     write_and_use,
 )
 from ftc.tui.goals import find_goal
-from ftc.tui.language_model import ModelReader
 from ftc.tui.likely_files import list_spaced, read_columns
 from ftc.tui.line import Line
 from ftc.tui.ordinals import find_offer
@@ -38,7 +37,7 @@ from ftc.tui.understanding.followup import last_number, read_followup
 from ftc.tui.understanding.hinted import find_wished
 from ftc.tui.understanding.model_wishes import meets
 from ftc.tui.understanding.quantities import takes_by_order
-from ftc.tui.understanding.reader import WORDS_ALONE, read
+from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import (
     Change,
     Choice,
@@ -46,7 +45,6 @@ from ftc.tui.understanding.reading import (
     Names,
     Paste,
     Reading,
-    Understander,
 )
 from ftc.tui.understanding.sentences import is_question
 from ftc.tui.unknown_gpu import ask_near, ask_suggested
@@ -69,7 +67,6 @@ class Session(Conversation):
     model on this machine to offer. `last_number` points to what "make it 128" is about.
     """
 
-    understanders: tuple[Understander, ...] = (WORDS_ALONE,)
     transcript: list[Line] = field(default_factory=list)
     kept: Draft | None = None
     reading: Reading = field(default_factory=Reading)
@@ -201,29 +198,20 @@ class Session(Conversation):
         now = self.draft.get(self.last_number) if self.last_number else None
         if (again := read_followup(text, self.last_number, now)) is not None:
             self.reading = Reading(changes=(again,))
-            return self._take(self.reading, text, sure=True, by="")
+            return self._take(self.reading, text)
         pointer = self._asked_field()
-        for understander in self.understanders:
-            if understander.sure:
-                reading = understand(
-                    text, self.draft.data, pointer, self._planned(), self._names(text)
-                )
-            else:
-                reading = understander.read(text, self.draft.data)
-            if not reading.empty:
-                self.reading = reading
-                by = understander.name if isinstance(understander, ModelReader) else ""
-                return self._take(reading, text, sure=understander.sure, by=by)
-            if understander.sure and (aside := self._aside(text)) is not None:
-                return aside
+        reading = understand(text, self.draft.data, pointer, self._planned(), self._names(text))
+        if not reading.empty:
+            self.reading = reading
+            return self._take(reading, text)
+        if (aside := self._aside(text)) is not None:
+            return aside
         if (near := self._wished(text)) is not None:
             self.reading = Reading(choices=(near,))
             return self._ask_choice(near)
         if self.agent is not None:
             return consult(self, text)
-        excuses = [each.excuse for each in self.understanders if isinstance(each, ModelReader)]
-        told = [self.line(excuse) for excuse in excuses if excuse]
-        return [*told, self.line("not_understood", text=text), *self.ask()]
+        return [self.line("not_understood", text=text), *self.ask()]
 
     def _asked_field(self) -> str | None:
         """Return the field that a bare answer sets; before the goal is known that is the data."""
@@ -254,7 +242,7 @@ class Session(Conversation):
         begun = self.draft.has("/model/id") or self.draft.has("/data/source")
         return find_wished(text[:_LONGEST_WISH]) if begun else None
 
-    def _take(self, reading: Reading, text: str, *, sure: bool, by: str) -> list[Line]:
+    def _take(self, reading: Reading, text: str) -> list[Line]:
         if reading.request is not None:
             noted = self.change(reading.changes) if reading.changes else []
             answer = answer_question(self, text, reading.request)
@@ -265,11 +253,6 @@ class Session(Conversation):
             self.goal = found[0]
             reading = self.reading = replace(reading, used=(found[1],))
             reading = self.reading = with_objective(reading, found[0], self.draft)
-        if not sure:
-            self.proposal = reading.changes
-            what = self.compared(reading.changes)
-            own = self.line("proposal", "proposal", what=what)
-            return [tell_proposal(self, reading.changes, by) if by else own]
         refused = [self._refuse(change) for change in reading.refused]
         lines = self.apply(reading.changes) if reading.changes else []
         lines = [*self._remarks(reading), *lines]

@@ -17,7 +17,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -133,6 +133,23 @@ def says(text: str) -> Answer:
     parts += [chunk({"content": piece}) for piece in pieces]
     usage = 'data: {"choices": [], "usage": {"total_tokens": 9}}\n\n'
     return events(*parts, chunk({}, "stop"), usage)
+
+
+def says_slowly(first: str, rest: str, gate: threading.Event) -> Answer:
+    """Return an answer of text whose rest is sent as soon as the gate is open."""
+
+    def answer(handler: Handler) -> None:
+        handler.send_response(200)
+        handler.send_header("content-type", EVENTS)
+        handler.end_headers()
+        handler.wfile.write(chunk({"content": first}).encode())
+        handler.wfile.flush()
+        gate.wait(20)
+        with suppress(OSError):  # nobody reads any more
+            handler.wfile.write(f"{chunk({'content': rest}, 'stop')}data: [DONE]\n\n".encode())
+        handler.close_connection = True
+
+    return answer
 
 
 def calls_in_pieces(name: str, arguments: str) -> Answer:

@@ -50,11 +50,16 @@ async def say(app: Assistant, pilot: Any, *messages: str) -> None:
     A key costs a screen: letters that no test is about are not typed one by one.
     """
     for message in messages:
-        line = app.query_one(MessageInput)
-        line.focus()
-        line.fill(message[:-1])
-        await pilot.press(_key(message[-1]), "enter")
+        await send(app, pilot, message)
         await settle(app, pilot)
+
+
+async def send(app: Assistant, pilot: Any, message: str) -> None:
+    """Send a message, and do not wait for the reply."""
+    line = app.query_one(MessageInput)
+    line.focus()
+    line.fill(message[:-1])
+    await pilot.press(_key(message[-1]), "enter")
 
 
 def seen(app: Assistant) -> str:

@@ -1,9 +1,11 @@
-"""The language model reader, tested with a random model: it does no harm."""
+"""A language model in a GGUF file, tested with a random one: it acts only by the closed tools."""
 
+import re
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +14,19 @@ import pytest
 from ftc.__main__ import run
 from ftc.spec.finding import EnvironmentFailure
 from ftc.spec.validate import to_spec
-from ftc.tui import language_model
+from ftc.tui.agent import local, proposal, turn
+from ftc.tui.agent.local import complete, open_file
+from ftc.tui.agent.proposal import proposal_schema
+from ftc.tui.agent.tools import NAMES, action_schema
 from ftc.tui.draft import Draft, written
-from ftc.tui.language_model import ModelReader, answer_schema, load_model
+from ftc.tui.served_model import Agent, Limits, LocalModel
 from ftc.tui.session import Session
 from ftc.tui.situation import Observer
-from ftc.tui.understanding.reader import WORDS_ALONE
 from ftc.tui.understanding.reading import Change
+from ftc.tui.voice import Voice
 
-Make = Callable[[int], ModelReader]
+Make = Callable[[int], Agent]
+NONSENSE = "flumph and grumph of the zorb"
 
 
 @pytest.fixture(scope="module")
@@ -32,34 +38,46 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
 
     folder = tmp_path_factory.mktemp("tiny")
 
-    def make(context_tokens: int) -> ModelReader:
+    def make(context_tokens: int) -> Agent:
         path = folder / f"{context_tokens}.gguf"
-        return load_model(write_tiny(path, context_tokens=context_tokens))
+        agent = open_file(
+            path if path.exists() else write_tiny(path, context_tokens=context_tokens)
+        )
+        return replace(agent, limits=replace(agent.limits, seconds=60.0))
 
     return make
 
 
-@pytest.fixture
-def talkative(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Force the model to write at least three changes."""
-    schema: Any = dict(answer_schema())
-    changes = {**schema["properties"]["changes"], "minItems": 3}
-    full = {**schema, "properties": {"changes": changes}}
-    monkeypatch.setattr(language_model, "answer_schema", lambda: full)
-    monkeypatch.setattr(language_model, "_MOST_TOKENS", 2000)  # a token is but a letter here
+def _talk(folder: Path, agent: Agent) -> Session:
+    talk = Session(observer=Observer(folder=folder), voice=Voice(language="en"), agent=agent)
+    talk.start()
+    return talk
 
 
-@pytest.mark.usefixtures("talkative")
-def test_whatever_it_says_is_a_valid_change(
-    make: Make, folder: Path, capfd: pytest.CaptureFixture[str]
+def _force(monkeypatch: pytest.MonkeyPatch, tool: str, arguments: Mapping[str, Any]) -> None:
+    """Hold the model to calls of one tool; its words are of one letter a token."""
+    action = {
+        "type": "object",
+        "properties": {"tool": {"const": tool}, "arguments": arguments},
+        "required": ["tool", "arguments"],
+        "additionalProperties": False,
+    }
+    monkeypatch.setattr(turn, "action_schema", lambda: action)
+    monkeypatch.setattr("ftc.tui.agent.local._MOST_TOKENS", 3000)
+    monkeypatch.setattr(turn, "settable", lambda: ("/name",))  # a short prompt: a letter is a token
+
+
+def test_whatever_it_proposes_is_a_valid_change(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """A random model proposes values of the schema; nothing is applied before a yes."""
-    reader = make(16384)
-    talk = Session(observer=Observer(folder=folder), understanders=(WORDS_ALONE, reader))
-    talk.start()
-    talk.reply("flumph and grumph of the zorb")
+    monkeypatch.setattr(proposal, "_LONGEST_TEXT", 8)  # the library is slow with half letters
+    schema: Any = dict(proposal_schema.__wrapped__())
+    changes = {**schema["properties"]["changes"], "minItems": 3}
+    _force(monkeypatch, "propose_changes", {**schema, "properties": {"changes": changes}})
+    talk = _talk(folder, make(16384))
+    lines = talk.reply(NONSENSE)
     proposed = talk.proposal
-    assert proposed or reader.excuse
     assert talk.draft == Draft()
     if proposed:
         needed = {"/name": "a", "/model/id": "b", "/data/source": "c"}
@@ -67,49 +85,116 @@ def test_whatever_it_says_is_a_valid_change(
         to_spec(written(Draft().changed([*least, *proposed])))
         assert "Apply it?" in talk.transcript[-1].text
         assert talk.transcript[-1].by == "16384.gguf"
-        assert (
-            f"{proposed[0].pointer[1:].replace('/', '.')}: \u2013 \u2192 "
-            in talk.transcript[-1].text
-        )
         talk.reply("yes")
         assert talk.draft == Draft().changed(proposed)
+    else:
+        assert lines[0].kind == "trouble", lines
     assert capfd.readouterr().err == ""
 
 
-def test_a_prompt_that_does_not_fit_is_a_sentence(make: Make, folder: Path) -> None:
+def test_its_words_are_heard_as_it_writes_them(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The text of an answer arrives in pieces, without the JSON around it."""
+    text = {"type": "string", "minLength": 5, "maxLength": 40}
+    answer = {"type": "object", "properties": {"text": text}, "required": ["text"]}
+    _force(monkeypatch, "answer", {**answer, "additionalProperties": False})
+    talk = _talk(folder, make(8192))
+    heard: list[tuple[str, str]] = []
+    talk.hears = lambda model, piece: heard.append((model, piece))
+    (spoken,) = (line for line in talk.reply(NONSENSE) if line.kind == "speech")
+    assert len(heard) > 1
+    assert {model for model, _ in heard} == {"8192.gguf"}
+    assert "".join(piece for _, piece in heard) == spoken.said
+    assert spoken.text == f"8192.gguf says:\n{spoken.said}"
+
+
+def test_its_calls_are_answered_until_a_limit(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loop is that of a server's model: six rounds of a tool without an answer end it."""
+    _force(monkeypatch, "plan", {"type": "object", "properties": {}, "additionalProperties": False})
+    talk = _talk(folder, make(16384))
+    assert talk.reply(NONSENSE)[0].text.startswith("The language model called tools 6 times")
+
+
+def test_the_grammar_allows_one_call_of_a_closed_tool(make: Make) -> None:
+    """Every text of the real grammar begins a call; a random model may not come to its end."""
+    body = {
+        "messages": [{"role": "system", "content": "a"}, {"role": "user", "content": "b"}],
+        "response_format": {"type": "json_object", "schema": action_schema()},
+    }
+    server = make(8192).server
+    assert isinstance(server, LocalModel)
+    text = ""
+    for chunk in complete(server, body, Limits(), lambda: False):
+        text += chunk["choices"][0]["delta"].get("content") or ""
+        if "arguments" in text:
+            break
+    begun = re.match(r'\{ ?"tool" ?: ?"(\w+)" ?, ?"arguments', text)
+    assert begun is not None, text
+    assert begun[1] in (*NAMES, "answer")
+
+
+def test_a_message_that_does_not_fit_is_a_sentence(make: Make, folder: Path) -> None:
     """The context is the model's, however small."""
-    reader = make(256)
-    assert reader.llm.n_ctx() == 256
-    talk = Session(observer=Observer(folder=folder), understanders=(WORDS_ALONE, reader))
-    talk.start()
-    lines = talk.reply("flumph and grumph of the zorb")
-    assert lines[0].text.startswith("That is too long for the language model")
+    talk = _talk(folder, make(256))
+    lines = talk.reply(NONSENSE)
+    assert "too long for the language model in 256.gguf: it reads 256 tokens" in lines[0].text
     assert talk.draft == Draft()
 
 
-@pytest.mark.usefixtures("talkative")
-def test_time_and_a_stop_end_a_reading(make: Make) -> None:
-    """Both set only the excuse, and the model can read again afterwards."""
-    reader = make(8192)
-    reader.patience_seconds = 0.0
-    assert reader.read("flumph", {}).empty
-    assert reader.excuse == "model.late"
-    reader.patience_seconds = 60.0
-    stopper = threading.Timer(0.2, reader.stop.set)
+def test_time_and_a_stop_end_a_turn(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both are sentences, and the library is free for the next turn soon after."""
+    word = {"type": "string", "minLength": 200}
+    answer = {"type": "object", "properties": {"text": word}, "required": ["text"]}
+    _force(monkeypatch, "answer", answer)
+    agent = make(16384)
+    talk = _talk(folder, replace(agent, limits=replace(agent.limits, seconds=0.05)))
+    assert "did not finish" in talk.reply(NONSENSE)[0].text
+    talk.agent = agent
+    stopper = threading.Timer(0.05, agent.brake.pull)
     stopper.start()
     began = time.monotonic()
-    reader.read("flumph", {})
+    assert "was stopped" in talk.reply(NONSENSE)[0].text
     assert time.monotonic() - began < 30
     stopper.join()
+    assert isinstance(agent.server, LocalModel)
+    assert agent.server.turn.acquire(timeout=30)  # the threads end by themselves
+    agent.server.turn.release()
 
 
-def test_a_second_message_waits_for_its_turn(make: Make) -> None:
-    """The library is not reentrant: a second message is told to wait."""
-    reader = make(8192)
-    reader.patience_seconds = 0.05
-    with reader.turn:
-        assert reader.read("flumph", {}).empty
-    assert reader.excuse == "model.busy"
+#: A template as some models have one; it leaves a mark of its own.
+PICKY = (
+    "{% for each in messages %}{% if each.role == 'system' %}{{ raise_exception('no') }}{% endif %}"
+    "[{{ each.role }}]{{ each.content }}{% endfor %}[model]"
+)
+
+
+@pytest.mark.parametrize(
+    ("template", "wanted"),
+    [
+        (PICKY, "[user]be brief\n\nhi[model]"),
+        ("", "<|im_start|>system\nbe brief<|im_end|>\n<|im_start|>user\nhi<|im_end|>\n"),
+    ],
+    ids=["picky", "none"],
+)
+def test_the_chat_template_writes_the_prompt(template: str, wanted: str, tmp_path: Path) -> None:
+    """One that refuses the system's role gets its words at the head of the user's message."""
+    pytest.importorskip("llama_cpp", reason="needs the extra `run`")
+    pytest.importorskip("gguf", reason="needs the extra `run`")
+    from tests.tui.tiny_gguf import write_tiny  # noqa: PLC0415 - needs the extra
+
+    path = write_tiny(tmp_path / "m.gguf", context_tokens=512, chat_template=template)
+    server = open_file(path).server
+    assert isinstance(server, LocalModel)
+    messages = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "hi"}]
+    tokens, stops = local._write_prompt(server.llm, messages)
+    shown = server.llm.detokenize(tokens).decode().replace("\u2581", " ")
+    assert shown.strip().startswith(wanted)
+    assert stops
 
 
 @pytest.mark.parametrize("content", [None, b"", b"GGUF", b"no model at all" * 100])
@@ -134,4 +219,4 @@ def test_without_the_library_it_says_what_is_missing(
     (tmp_path / "m.gguf").write_bytes(b"GGUF")
     monkeypatch.setitem(sys.modules, "llama_cpp", None)
     with pytest.raises(EnvironmentFailure, match="llama-cpp-python, which is not installed"):
-        load_model(tmp_path / "m.gguf")
+        open_file(tmp_path / "m.gguf")

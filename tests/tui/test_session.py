@@ -10,7 +10,6 @@ from ftc.tui.dialogue import Done, Question, asked_pointers
 from ftc.tui.draft import Draft, written
 from ftc.tui.saved_state import Kept, find_kept, keep
 from ftc.tui.session import Session
-from ftc.tui.understanding.reading import Change, Reading
 from ftc.tui.voice import LANGUAGES, Voice
 
 EVERYTHING = "llama 3.1 8b on my 4090, tickets.csv, I need a q4 gguf for ollama"
@@ -246,28 +245,6 @@ def test_a_spec_is_loaded_to_be_changed(session: Session, folder: Path) -> None:
     session.reply("save")
     saved = json.loads((folder / "old.json").read_text(encoding="utf-8"))
     assert saved == {**old, "name": "b"}
-
-
-def test_a_proposal_waits_for_a_yes(session: Session) -> None:
-    """The changes of an unsure reader are proposed, and another message drops them."""
-    session.understanders = (Guess(),)
-    session.reply("something vague")
-    assert session.proposal
-    assert spec(session) == {}
-    session.reply("another vague thing")
-    session.reply("yes")
-    assert spec(session) == {"training": {"epochs": 2}}
-
-
-class Guess:
-    """A reader that always returns two epochs, and is never sure."""
-
-    sure = False
-
-    def read(self, text: str, draft: object) -> Reading:
-        """Return the same change for any message."""
-        del draft
-        return Reading(changes=(Change(pointer="/training/epochs", value=2, words=text),))
 
 
 def test_a_draft_is_kept_and_offered_again(folder: Path, session: Session) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -42,14 +42,24 @@ class _Gathered:
     letters: int = 0
 
 
-def gather(chunks: Iterable[Mapping[str, Any]], *, address: str, most_letters: int) -> Said:
-    """Return the answer of a stream; raises ModelError for a refusal, and one that broke off."""
+def gather(
+    chunks: Iterable[Mapping[str, Any]],
+    *,
+    address: str,
+    most_letters: int,
+    listen: Callable[[str], None],
+) -> Said:
+    """Return the answer of a stream; `listen` gets its text so far after each chunk with text.
+
+    Raises ModelError for a refusal, and for an answer that broke off.
+    """
     got = _Gathered()
     for chunk in chunks:
         choices = chunk.get("choices")
         if not isinstance(choices, list):
             raise ModelError("agent.garbage", address=address)
         got.finish = got.finish or ("stop" if chunk.get("done") else "")
+        heard = len(got.text)
         for choice in choices[:1]:  # a last chunk with the usage has none
             try:
                 _add(got, choice)
@@ -57,6 +67,8 @@ def gather(chunks: Iterable[Mapping[str, Any]], *, address: str, most_letters: i
                 raise ModelError("agent.garbage", address=address) from error
         if got.letters > most_letters:
             raise ModelError("agent.long")
+        if len(got.text) > heard:
+            listen("".join(got.text))
     if got.refusal or got.finish == "content_filter":
         why = clean("".join(got.refusal))[:_LONGEST_WHY]
         raise ModelError("agent.refusal", why=why or got.finish)
@@ -64,7 +76,7 @@ def gather(chunks: Iterable[Mapping[str, Any]], *, address: str, most_letters: i
         raise ModelError("agent.broken", address=address)
     if got.finish == "length":
         raise ModelError("agent.cut")
-    text = _THOUGHT.sub("", "".join(got.text)).strip()
+    text = strip_thoughts("".join(got.text)).strip()
     calls = tuple(
         Call(id=each["id"] or f"call_{number}", name=each["name"], arguments=each["arguments"])
         for number, each in enumerate(got.calls)
@@ -74,10 +86,16 @@ def gather(chunks: Iterable[Mapping[str, Any]], *, address: str, most_letters: i
     return Said(text=text, calls=calls)
 
 
+def strip_thoughts(text: str) -> str:
+    """Return a text without what a model reasoned before its answer."""
+    return _THOUGHT.sub("", text)
+
+
 def _add(got: _Gathered, choice: Mapping[str, Any]) -> None:
     delta = choice.get("delta") or choice.get("message") or {}
     text, refusal = delta.get("content") or "", delta.get("refusal") or ""
-    got.text.append("" + text)  # raises TypeError for another kind of value
+    if text:
+        got.text.append("" + text)  # raises TypeError for another kind of value
     got.letters += len(text)
     if refusal:
         got.refusal.append("" + refusal)
@@ -106,7 +124,8 @@ def read_written_call(text: str, names: Iterable[str]) -> Call | None:
     """Return the call that a text consists of, as models without tools write it; None if none."""
     fenced = _FENCE.match(text)
     try:
-        found = json.loads(fenced[1] if fenced else text)
+        # the grammar of llama-cpp-python allows control characters in a text
+        found = json.loads(fenced[1] if fenced else text, strict=False)
     except (ValueError, RecursionError):
         return None
     if not isinstance(found, dict):

@@ -12,7 +12,7 @@ from ftc.tui.agent.turn import Turn, take_turn
 from ftc.tui.agent.wire import list_models
 from ftc.tui.conversation import Conversation
 from ftc.tui.line import Line
-from ftc.tui.served_model import Agent, ModelError, Server
+from ftc.tui.served_model import Agent, LocalModel, ModelError, Server
 from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.reading import Change
 from ftc.tui.voice import LANGUAGES, read_catalogue
@@ -28,6 +28,8 @@ def disclose(conversation: Conversation) -> list[Line]:
     if agent is None:
         return []
     say, server = conversation.voice.say, agent.server
+    if isinstance(server, LocalModel):
+        return [conversation.line("agent.file", file=server.name)]
     key = "agent.here" if server.is_here else "agent.away"
     told = [say(key, model=agent.model, address=server.url), say("agent.sends")]
     told += [say("agent.open")] if server.is_open else []
@@ -101,7 +103,7 @@ def consult(conversation: Conversation, text: str) -> list[Line]:
 
 def _excuse(conversation: Conversation, agent: Agent, failure: ModelError) -> Iterator[Line]:
     """Yield why the model gave no answer, and that ftc goes on without it."""
-    if failure.key == "agent.missing":
+    if failure.key == "agent.missing" and isinstance(agent.server, Server):
         names = _names(agent.server)
         yield conversation.line("agent.missing", "trouble", model=agent.model, names=names)
     else:
@@ -118,12 +120,12 @@ def _names(server: Server) -> str:
 def _show(conversation: Conversation, before: Agent, turn: Turn) -> Iterator[Line]:
     """Yield the model's words, marked as its own, and its proposal, which waits for a yes."""
     model = turn.agent.model
+    if turn.text:
+        text = conversation.voice.say("agent.said", model=model, text=turn.text)
+        yield Line(who="ftc", text=text, kind="speech", by=model, said=turn.text)
     if turn.agent.mode != before.mode:
         key = "agent.mode.plain" if turn.agent.mode == "plain" else "agent.mode.json"
         yield conversation.line(key, model=model)
-    if turn.text:
-        text = conversation.voice.say("agent.said", model=model, text=turn.text)
-        yield Line(who="ftc", text=text, by=model)
     if turn.wants_rows:
         yield conversation.line("agent.wants_rows", model=model)
     if not turn.changes:

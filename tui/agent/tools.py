@@ -21,12 +21,12 @@ from ftc.spec.document import Document
 from ftc.spec.finding import Finding
 from ftc.spec.schema import Field, branches, fields
 from ftc.spec.validate import validate
+from ftc.tui.agent.proposal import proposal_schema
 from ftc.tui.conversation import Conversation
 from ftc.tui.dialogue import Question
 from ftc.tui.draft import completed
 from ftc.tui.explaining import tell_meaning, tell_page, tell_reason
 from ftc.tui.fact_summary import first_rows
-from ftc.tui.language_model import answer_schema
 from ftc.tui.served_model import Agent
 from ftc.tui.situation import Situation
 from ftc.tui.understanding.reading import Change
@@ -277,7 +277,7 @@ def _answer_changes(conversation: Conversation, agent: Agent, arguments: Mapping
 @cache
 def settable() -> tuple[str, ...]:
     """Return the pointers of the fields that a model may propose."""
-    items = answer_schema()["properties"]["changes"]["items"]["anyOf"]
+    items = proposal_schema()["properties"]["changes"]["items"]["anyOf"]
     return tuple(item["properties"]["field"]["const"] for item in items)
 
 
@@ -382,7 +382,7 @@ def action_schema() -> Mapping[str, Any]:
     Changes are constrained to the fields' own schemas: a grammar is not part of the prompt. The
     text has no limit here: llama.cpp's grammar for one of 2,000 letters ended its server.
     """
-    own = {PROPOSE: answer_schema(), _WHAT_IF: answer_schema()}
+    own = {PROPOSE: proposal_schema(), _WHAT_IF: proposal_schema()}
     text = {"type": "string"}
     actions = {tool.name: own.get(tool.name, tool.parameters) for tool in TOOLS}
     return {

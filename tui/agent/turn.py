@@ -1,11 +1,15 @@
 """One turn of the model: it asks for tools, gets their results, and answers or proposes."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from ftc.tui.agent.answer import Call, Said, gather, read_written_call
+from ftc.tui.agent.flow import Stopped
+from ftc.tui.agent.local import complete
+from ftc.tui.agent.speech import Speech
 from ftc.tui.agent.tools import (
     NAMES,
     PROPOSE,
@@ -21,12 +25,11 @@ from ftc.tui.agent.wire import chat, clean
 from ftc.tui.conversation import Conversation
 from ftc.tui.dialogue import Question
 from ftc.tui.draft import written
-from ftc.tui.served_model import MODES, Agent, Mode, ModelError
+from ftc.tui.served_model import MODES, Agent, LocalModel, Mode, ModelError
 from ftc.tui.understanding.reading import Change
 
 _ANSWER: Final = "answer"
 _MOST_CALLS: Final = 4
-_LONGEST_RESULT: Final = 12_000
 _KEPT_MESSAGES: Final = 6
 #: Statuses of servers that do not know tools or a response format: the next mode is tried.
 _UNABLE: Final = frozenset({400, 405, 415, 422, 500, 501})
@@ -61,10 +64,13 @@ class Turn:
 def take_turn(agent: Agent, conversation: Conversation, text: str) -> Turn:
     """Give the model one message; raises ModelError if no answer comes of it.
 
-    The model's text is cut to a limit and has no control characters.
+    The model's text is cut to a limit and has no control characters. The conversation's `hears`
+    gets it piece by piece, as it is written.
     """
-    talk = _Talk(agent=agent, conversation=conversation, text=text)
-    return talk.run()
+    speech = Speech(
+        hear=partial(conversation.hears, agent.model), most_letters=agent.limits.text_letters
+    )
+    return _Talk(agent=agent, conversation=conversation, text=text, speech=speech).run()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,6 +80,7 @@ class _Talk:
     agent: Agent
     conversation: Conversation
     text: str
+    speech: Speech
     wrong: int = 0
     wants_rows: bool = False
 
@@ -85,29 +92,30 @@ class _Talk:
         for number in range(self.agent.limits.rounds):
             said = self._ask([*self.agent.history, user, *added], stopped, first=number == 0)
             calls, answer = self._read(said)
+            self.speech.settle(answer)
             if not calls:
-                return self._end(answer, ())
+                return self._end(())
             results = []
             for call in calls[:_MOST_CALLS]:
                 changes, result = self._do(call)
                 if changes:
-                    return self._end(answer, changes)
+                    return self._end(changes)
                 results.append((call, result))
             added += self._record(said, results)
         raise ModelError("agent.rounds", count=self.agent.limits.rounds)
 
-    def _ask(self, messages: list[dict[str, Any]], stopped: Any, *, first: bool) -> Said:
+    def _ask(self, messages: list[dict[str, Any]], stopped: Stopped, *, first: bool) -> Said:
         """Return an answer; a server that refuses a mode is asked in the next one."""
         reason: ModelError | None = None
         for mode in MODES[MODES.index(self.agent.mode) :]:
             language = _LANGUAGES[self.conversation.voice.language]
             body = _request(self.agent.model, mode, language, messages)
-            chunks = chat(self.agent.server, body, self.agent.limits, stopped)
             try:
                 said = gather(
-                    chunks,
+                    _send(self.agent, body, stopped),
                     address=self.agent.server.url,
                     most_letters=4 * self.agent.limits.text_letters,
+                    listen=self.speech.listen,
                 )
             except ModelError as failure:
                 if not first or failure.status not in _UNABLE:
@@ -150,7 +158,7 @@ class _Talk:
                 why = " ".join(clean(str(error)).split())
                 raise ModelError("agent.wrong_call", tool=clean(call.name), why=why) from error
             result = {"error": str(error)}
-        return (), json.dumps(result, ensure_ascii=False)[:_LONGEST_RESULT]
+        return (), json.dumps(result, ensure_ascii=False)[: self.agent.limits.result_letters]
 
     def _record(self, said: Said, results: list[tuple[Call, str]]) -> list[dict[str, Any]]:
         """Return the messages that tell the model the results of its calls."""
@@ -173,8 +181,8 @@ class _Talk:
         ]
         return [{"role": "assistant", "content": said.text, "tool_calls": calls}, *answers]
 
-    def _end(self, text: str, changes: tuple[Change, ...]) -> Turn:
-        shown = clean(text)[: self.agent.limits.text_letters]
+    def _end(self, changes: tuple[Change, ...]) -> Turn:
+        shown = self.speech.earlier
         told = shown or json.dumps([[each.pointer, each.value] for each in changes])
         new = (
             {"role": "user", "content": self.text},
@@ -187,6 +195,13 @@ class _Talk:
             agent=replace(self.agent, history=history),
             wants_rows=self.wants_rows,
         )
+
+
+def _send(agent: Agent, body: Mapping[str, Any], stopped: Stopped) -> Iterator[Mapping[str, Any]]:
+    """Yield the chunks of an answer of a file's model or of a server's."""
+    if isinstance(agent.server, LocalModel):
+        return complete(agent.server, body, agent.limits, stopped)
+    return chat(agent.server, body, agent.limits, stopped)
 
 
 def _valid_json(arguments: str) -> str:

@@ -10,22 +10,21 @@ size are limited.
 import json
 import os
 import re
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from ftc.tui.agent.flow import Stopped, follow
 from ftc.tui.served_model import Limits, ModelError, Server
 
 if TYPE_CHECKING:
     import socket
     from http.client import HTTPConnection, HTTPResponse
 
-_POLL_SECONDS: Final = 0.05
 _CONNECT_SECONDS: Final = 10.0
 _OK: Final = 200
 _LONGEST_SAID: Final = 240
@@ -33,7 +32,6 @@ _REFUSED: Final = frozenset({401, 403})
 _MISSING: Final = 404
 _LIMITED: Final = 429
 _CONTROL: Final = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-_Stopped = Callable[[], bool]
 
 
 def list_models(server: Server, *, seconds: float) -> tuple[str, ...]:
@@ -49,7 +47,7 @@ def list_models(server: Server, *, seconds: float) -> tuple[str, ...]:
 
 
 def chat(
-    server: Server, body: Mapping[str, Any], limits: Limits, stopped: _Stopped
+    server: Server, body: Mapping[str, Any], limits: Limits, stopped: Stopped
 ) -> Iterator[Mapping[str, Any]]:
     """Yield the chunks of a streamed answer, or the whole of one that is not streamed.
 
@@ -94,7 +92,7 @@ def _exchange(
     path: str,
     body: Mapping[str, Any] | None,
     limits: Limits,
-    stopped: _Stopped,
+    stopped: Stopped,
 ) -> Iterator[str]:
     """Yield the lines of an answer, from a thread, so that time limits and a stop act at once."""
     connection = _prepare(server, min(_CONNECT_SECONDS, limits.silent_seconds))
@@ -102,22 +100,8 @@ def _exchange(
     opened: list[socket.socket] = []
     request = _Request(server=server, path=path, body=body, limits=limits, opened=opened)
     Thread(target=_pump, args=(connection, request, lines), daemon=True).start()
-    until = time.monotonic() + limits.seconds
     try:
-        while True:
-            if stopped():
-                raise ModelError("agent.stopped")
-            if time.monotonic() > until:
-                raise ModelError("agent.late", seconds=round(limits.seconds))
-            try:
-                got = lines.get(timeout=_POLL_SECONDS)
-            except Empty:
-                continue
-            if isinstance(got, ModelError):
-                raise got
-            if got is None:
-                return
-            yield got
+        yield from follow(lines, limits, stopped)
     finally:
         _hang_up(opened)
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from ftc.spec.admission import admits
@@ -255,22 +255,6 @@ def _displaced(said: Sequence[Change], draft: Mapping[str, Any]) -> Iterator[Cha
             inner = draft.get(section)
             if isinstance(inner, Mapping) and inner.get(key) is not None and pointer not in own:
                 yield Change(pointer=pointer, value=None, words=change.words)
-
-
-@dataclass(frozen=True, slots=True)
-class WordReader:
-    """The deterministic reader, for a session."""
-
-    sure: bool = True
-
-    def read(
-        self, text: str, draft: Mapping[str, Any], planned: Mapping[str, Any] = _NOTHING
-    ) -> Reading:
-        """Return the reading of a message's words."""
-        return read(text, draft, planned)
-
-
-WORDS_ALONE: Final = WordReader()
 
 
 def strip_correction(text: str) -> str:

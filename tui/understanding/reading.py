@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from ftc.spec.pointer import split
 
@@ -151,14 +151,3 @@ def value_at(data: Mapping[str, Any], pointer: str) -> Any:
     for key in split(pointer):
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
-
-
-class Understander(Protocol):
-    """Reads messages; if it is not `sure`, its changes are proposed, not applied."""
-
-    @property
-    def sure(self) -> bool:
-        """Whether its changes may be applied without asking."""
-
-    def read(self, text: str, draft: Mapping[str, Any]) -> Reading:
-        """Return the reading of a message; `draft` is the spec's long form so far."""

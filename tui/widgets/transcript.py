@@ -11,6 +11,7 @@ from ftc.tui.line import Cells, Line
 from ftc.tui.voice import Voice
 from ftc.tui.widgets.card import Card
 from ftc.tui.widgets.examples import Examples
+from ftc.tui.widgets.speech import Speech
 
 _MOST_LINES = 12
 _FIRST_LINES = 3
@@ -28,13 +29,29 @@ class Transcript(VerticalScroll):
     def __init__(self, voice: Voice) -> None:
         super().__init__(id="transcript")
         self.voice = voice
+        self.heard: Speech | None = None
 
     def on_mount(self) -> None:
         """Stay at the end."""
         self.anchor()
 
+    async def hear(self, model: str, piece: str) -> None:
+        """Show the next piece of what a model says."""
+        if self.heard is None:
+            self.heard = Speech(model, self.voice)
+            await self.mount(self.heard)
+        await self.heard.hear(piece)
+
     def add(self, lines: tuple[Line, ...]) -> None:
-        """Append lines; a card stands for the lines that it repeats."""
+        """Append lines; a card stands for the lines that it repeats.
+
+        What a model said stays where it was heard. If it broke off, so does its block.
+        """
+        heard, self.heard = self.heard, None
+        if heard is not None:
+            speech = next((line.said for line in lines if line.kind == "speech"), heard.said)
+            heard.end(speech)
+            lines = tuple(line for line in lines if line.kind != "speech")
         if any(line.who == "you" for line in lines):
             self.anchor()
         has_card = any(line.card for line in lines)
@@ -52,6 +69,8 @@ class Transcript(VerticalScroll):
                 return Markdown(line.text, classes=classes, open_links=False)
             case "spec":
                 return Markdown(f"```json\n{line.text}\n```", classes=classes, open_links=False)
+            case "speech":
+                return Speech(line.by, self.voice, line.said)
             case "table":
                 return Static(_table(line.cells), classes=classes)
             case "examples":

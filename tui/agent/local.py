@@ -1,0 +1,159 @@
+"""A model in a GGUF file: the same body of a request, answered in this process by llama.cpp.
+
+The file's chat template writes the prompt, and a grammar made from the schema of the request holds
+the answer to one call of a tool. The chunks are those of a server's stream.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Event, Thread
+from typing import Any, Final
+
+from ftc.compiler.render.pins import llama_cpp_command
+from ftc.spec.finding import EnvironmentFailure
+from ftc.tui.agent.flow import Stopped, follow
+from ftc.tui.served_model import Agent, Limits, LocalModel, ModelError
+
+_CONTEXT_TOKENS: Final = 8192
+_MOST_TOKENS: Final = 1024
+_LEAST_TOKENS: Final = 64
+#: A prompt of thousands of tokens takes a CPU a minute or more; Escape ends it earlier.
+_SECONDS: Final = 300.0
+_RESULT_LETTERS: Final = 4000
+_Pieces = SimpleQueue[Mapping[str, Any] | ModelError | None]
+
+
+def open_file(path: Path) -> Agent:
+    """Open a GGUF file; raises EnvironmentFailure if it is missing, broken or unreadable."""
+    if not path.is_file():
+        raise EnvironmentFailure(
+            message=f"there is no file `{path}`", help="name a GGUF file, or leave --llm out"
+        )
+    try:
+        from llama_cpp import Llama  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise EnvironmentFailure(
+            message="a language model needs llama-cpp-python, which is not installed",
+            help=f"run `{llama_cpp_command()}`, or leave --llm out",
+        ) from error
+    try:
+        _silence()
+        limit = Llama(str(path), vocab_only=True, verbose=False).metadata
+        own = next((int(v) for k, v in limit.items() if k.endswith(".context_length")), 0)
+        context = min(_CONTEXT_TOKENS, own or _CONTEXT_TOKENS)
+        llm = Llama(str(path), n_ctx=context, verbose=False)
+    except (ValueError, OSError, AssertionError) as error:
+        raise EnvironmentFailure(
+            message=f"`{path}` is no GGUF file that llama.cpp can open",
+            help="download it again, or leave --llm out",
+        ) from error
+    return Agent(
+        server=LocalModel(llm=llm, name=path.name),
+        model=path.name,
+        mode="object",
+        limits=Limits(seconds=_SECONDS, result_letters=_RESULT_LETTERS),
+    )
+
+
+@cache
+def _silence() -> Any:
+    """Silence llama.cpp's log; the caller must keep the returned object alive."""
+    import llama_cpp  # noqa: PLC0415 - an extra
+
+    quiet = llama_cpp.llama_log_callback(lambda level, text, about: None)  # noqa: ARG005
+    llama_cpp.llama_log_set(quiet, None)
+    return quiet
+
+
+def complete(
+    model: LocalModel, body: Mapping[str, Any], limits: Limits, stopped: Stopped
+) -> Iterator[Mapping[str, Any]]:
+    """Yield the chunks of an answer, from a thread, so that the time limit and a stop act at once.
+
+    Raises ModelError if the messages leave no room for an answer, and where llama.cpp fails.
+    """
+    pieces: _Pieces = SimpleQueue()
+    over = Event()
+    Thread(target=_pump, args=(model, body, pieces, over), daemon=True).start()
+    try:
+        yield from follow(pieces, limits, stopped)
+    finally:
+        over.set()
+
+
+def _pump(model: LocalModel, body: Mapping[str, Any], pieces: _Pieces, over: Event) -> None:
+    """Put the chunks, then None or a failure."""
+    try:
+        with model.turn:
+            for chunk in _answer(model, body, over):
+                pieces.put(chunk)
+        pieces.put(None)
+    except ModelError as failure:
+        pieces.put(failure)
+    except Exception as error:  # noqa: BLE001 - a thread's failure is a sentence
+        why = " ".join(str(error).split())[:200] or type(error).__name__
+        pieces.put(ModelError("agent.file.failed", file=model.name, why=why))
+
+
+def _answer(model: LocalModel, body: Mapping[str, Any], over: Event) -> Iterator[Mapping[str, Any]]:
+    """Yield the chunks as a server sends them; ends before the next token once it is over."""
+    from llama_cpp import StoppingCriteriaList  # noqa: PLC0415 - an extra
+
+    llm = model.llm
+    tokens, stops = _write_prompt(llm, body["messages"])
+    room = llm.n_ctx() - len(tokens)
+    if room < _LEAST_TOKENS:
+        raise ModelError("agent.file.full", tokens=llm.n_ctx(), file=model.name)
+    pieces = llm.create_completion(
+        tokens,
+        grammar=_grammar(json.dumps(body["response_format"]["schema"])),
+        stop=stops,
+        stopping_criteria=StoppingCriteriaList([lambda _tokens, _scores: over.is_set()]),
+        max_tokens=min(_MOST_TOKENS, room),
+        temperature=0.0,
+        stream=True,
+    )
+    for piece in pieces:
+        said = piece["choices"][0]
+        delta = {"content": said["text"]}
+        yield {"choices": [{"delta": delta, "finish_reason": said["finish_reason"]}]}
+
+
+def _write_prompt(llm: Any, messages: list[dict[str, Any]]) -> tuple[list[int], list[str]]:
+    """Return the tokens of the prompt by the file's chat template, and what ends an answer.
+
+    A file without a template gets ChatML's. Some templates refuse the system's role.
+    """
+    from llama_cpp.llama_chat_format import (  # noqa: PLC0415 - an extra
+        Jinja2ChatFormatter,
+        format_chatml,
+    )
+
+    template = llm.metadata.get("tokenizer.chat_template")
+    write = format_chatml
+    if template:
+        ends = (llm.token_eos(), llm.token_bos())
+        eos, bos = (llm.detokenize([each], special=True).decode() for each in ends)
+        write = Jinja2ChatFormatter(template, eos_token=eos, bos_token=bos)
+    try:
+        written = write(messages=messages)
+    except Exception:  # noqa: BLE001 - whatever a template raises
+        written = write(messages=_without_system(messages))
+    tokens = llm.tokenize(written.prompt.encode(), add_bos=not written.added_special, special=True)
+    return tokens, [written.stop] if isinstance(written.stop, str) else written.stop or []
+
+
+@cache
+def _grammar(schema: str) -> Any:
+    from llama_cpp.llama_grammar import LlamaGrammar  # noqa: PLC0415 - an extra
+
+    return LlamaGrammar.from_json_schema(schema, verbose=False)
+
+
+def _without_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the messages with the first, the system's, at the head of the user's first one."""
+    system, user, *rest = messages
+    return [{**user, "content": f"{system['content']}\n\n{user['content']}"}, *rest]
