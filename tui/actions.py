@@ -1,7 +1,10 @@
-"""The table of actions: the footer, the help screen and the command palette are made from it."""
+"""The tables of actions: footer, help screen and command palette, and a bundle's buttons.
+
+Each can be typed as a message too; `understanding/words.json` has its words in three languages.
+"""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,3 +52,9 @@ ACTIONS: Final = (
     Action(name="next_pane", key="f6"),
     Action(name="leave", key="ctrl+q", in_footer=True),
 )
+
+
+#: What is done with a written bundle.
+Act = Literal["run", "rehearse", "watch"]
+#: The keys of these acts beside the bundle's files.
+ACT_KEYS: Final[dict[Act, str]] = {"run": "r", "rehearse": "e", "watch": "w"}

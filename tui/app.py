@@ -280,8 +280,9 @@ class Assistant(App[None]):
         self.query_one(Offers).offer(make_buttons(session), suggested)
         folder = session.observer.folder
         keep(folder, Kept(draft=session.draft, transcript=tuple(session.transcript)))
-        if finished and session.finished is not None and session.finished.bundle is not None:
-            self.push_screen(BundleScreen(session.finished, session.voice))
+        launched, bundle = session.launched, session.finished
+        if bundle is not None and bundle.bundle is not None and (finished or launched is not None):
+            self.push_screen(BundleScreen(bundle, session.voice, launched))
         self._idle()
         if session.ended:
             self.exit()

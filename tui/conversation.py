@@ -20,6 +20,7 @@ from ftc.tui.fact_summary import summarize_facts
 from ftc.tui.finish import Finished
 from ftc.tui.gguf_table import tabulate_types
 from ftc.tui.goals import Goal
+from ftc.tui.launching import Launched
 from ftc.tui.limits import is_over, tell_limit
 from ftc.tui.line import Cells, Kind, Line, lay_out
 from ftc.tui.model_table import tabulate
@@ -44,7 +45,8 @@ class Conversation:
     while nobody has said it; then the data shows what the model learns. `lacks_data`: the user said
     that there are no data yet. `model_wish` limits the models on offer, `limit` the time and the
     money of the run. `tabled` is the table that was shown last. `agent` is the language model, None
-    without one; `hears` shows what it says while it is said, before the reply is whole.
+    without one; `hears` shows what it says while it is said, before the reply is whole. `launched`
+    is what the last message started with the bundle.
     """
 
     observer: Observer
@@ -64,6 +66,7 @@ class Conversation:
     tabled: tuple[Line, ...] = ()
     spec: Path | None = None
     finished: Finished | None = None
+    launched: Launched | None = None
     agent: Agent | None = None
     hears: Hears = lambda _model, _piece: None
     ended: bool = False

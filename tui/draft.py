@@ -82,6 +82,30 @@ def written(draft: Draft) -> dict[str, Any]:
     return {name: value for name, value in spec.items() if value != {}}
 
 
+def list_values(draft: Draft) -> Iterator[tuple[str, str]]:
+    """Yield the pointer and the text of each value of the spec, as a person reads it."""
+    yield from _leaves(written(draft), "")
+
+
+def _leaves(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{pointer}/{key}")
+    else:
+        yield pointer, _text(value)
+
+
+def _text(value: Any) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case list():
+            return ", ".join(map(_text, value)) or "[]"
+        case Mapping():
+            return " ".join(f"{key}={_text(inner)}" for key, inner in value.items())
+    return str(value)
+
+
 def completed(draft: Draft) -> dict[str, Any]:
     """Return the written spec, with placeholders for required values that are not set."""
     said = written(draft)

@@ -51,8 +51,7 @@ def spec_path(draft: Draft, folder: Path, own: Path | None) -> Path:
 def save(draft: Draft, path: Path) -> None:
     """Write the spec; raises EnvironmentFailure if the file cannot be written."""
     try:
-        text = json.dumps(written(draft), indent=2, ensure_ascii=False)
-        path.write_text(text + "\n", encoding="utf-8")
+        path.write_text(_file_text(draft), encoding="utf-8")
     except OSError as error:
         raise EnvironmentFailure(
             message=Message(
@@ -60,6 +59,18 @@ def save(draft: Draft, path: Path) -> None:
             ),
             help=Message("failure.unwritable.help"),
         ) from error
+
+
+def is_written(draft: Draft, path: Path) -> bool:
+    """Return whether a file has the draft's spec as `save` writes it."""
+    try:
+        return path.read_text(encoding="utf-8") == _file_text(draft)
+    except (OSError, UnicodeError):
+        return False
+
+
+def _file_text(draft: Draft) -> str:
+    return json.dumps(written(draft), indent=2, ensure_ascii=False) + "\n"
 
 
 def finish(draft: Draft, path: Path) -> Finished:

@@ -1,20 +1,32 @@
-"""Starts a bundle's run apart from the assistant: it goes on when that and its terminal end."""
+"""What is done with a written bundle, by a button or a message: run, rehearse, watch.
+
+A run is apart from the assistant: it goes on when that and its terminal end.
+"""
 
 import os
 import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from ftc.spec.finding import EnvironmentFailure
 from ftc.spec.message import Message, reason_of
+from ftc.tui.actions import Act
+from ftc.tui.finish import Finished
+from ftc.tui.voice import Voice
+from ftc.tui.watch.plain import report_run
+from ftc.tui.watch.run import Watched
 from ftc.tui.watch.tail import OUTPUT_NAME
 
 REHEARSAL_NAME: Final = "run/rehearsal.log"
 _PATIENCE_SECONDS: Final = 60.0
+_MOST_NAMES: Final = 4
+_COLUMNS: Final = 72
 #: The shell ends at once, so the command is no child of the assistant: nobody waits for it.
 _DETACH: Final = '"$@" </dev/null >>"$FTC_OUTPUT" 2>&1 & echo $!'
 #: Prints the names on standard input that no installed package has.
@@ -28,6 +40,47 @@ for name in sys.stdin.read().split():
         print(name)
 """
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launched:
+    """What became of an act: a sentence, and whether there is something to follow.
+
+    `pid` is the process that was started, 0 if none was.
+    """
+
+    act: Act
+    told: str
+    follows: bool
+    pid: int = 0
+
+
+def launch(act: Act, finished: Finished, voice: Voice) -> Launched:
+    """Do what was asked with the bundle; raises EnvironmentFailure if that fails.
+
+    A run is started unless it is running already, lacks packages, or is another program's to start.
+    """
+    bundle, say = finished.bundle, voice.say
+    if bundle is None:
+        return Launched(act=act, told=say("bundle.none"), follows=False)
+    if act == "rehearse":
+        pid = start_rehearsal(finished.spec, bundle)
+        told = say("bundle.rehearsing", pid=str(pid), log=bundle / REHEARSAL_NAME)
+        return Launched(act=act, told=told, follows=True, pid=pid)
+    run = Watched(bundle).look(time.time())
+    if act == "watch":
+        report = report_run(run, columns=_COLUMNS, plain=True, voice=voice)
+        return Launched(act=act, told="\n".join(report), follows=True)
+    if finished.steps is None or not finished.steps.is_local:
+        return Launched(act=act, told=say("bundle.elsewhere"), follows=False)
+    if run.state == "running":
+        return Launched(act=act, told=say("bundle.running"), follows=True)
+    if missing := find_missing(bundle):
+        names = ", ".join(missing[:_MOST_NAMES]) + (", ..." if missing[_MOST_NAMES:] else "")
+        told = say("bundle.missing", count=len(missing), names=names)
+        return Launched(act=act, told=told, follows=False)
+    pid = start_run(bundle)
+    return Launched(act=act, told=say("bundle.started", pid=str(pid)), follows=True, pid=pid)
 
 
 def find_missing(bundle: Path) -> tuple[str, ...]:

@@ -6,16 +6,19 @@ from typing import Final
 
 from ftc.spec.finding import EnvironmentFailure, Finding
 from ftc.spec.load import load_document
+from ftc.tui.actions import Act
 from ftc.tui.advice import cheaper, fit, limit, recommend_models, slow, what_if
 from ftc.tui.chain import chain, free_path
 from ftc.tui.conversation import Conversation, draft_text
 from ftc.tui.dialogue import GOAL, Done, Question, next_step
 from ftc.tui.draft import Draft, find_differences, read_draft
 from ftc.tui.explaining import explain
-from ftc.tui.finish import finish, save, say_next, spec_path
+from ftc.tui.finish import finish, is_written, save, say_next, spec_path
 from ftc.tui.goal_dialogue import take_option
 from ftc.tui.judgement import judge
+from ftc.tui.launching import launch
 from ftc.tui.line import Line
+from ftc.tui.repair import repair
 from ftc.tui.translation import tell, tell_failure
 from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.numbers import read_number
@@ -249,6 +252,40 @@ def _later(conversation: Conversation, about: str) -> list[Line]:
     return [told, *conversation.ask()]
 
 
+def _fix(conversation: Conversation, about: str) -> list[Line]:
+    """Apply the fix of the named finding, or of the gravest that has one."""
+    return repair(conversation, about.upper() or None)
+
+
+def _run(conversation: Conversation, about: str) -> list[Line]:
+    del about
+    return _act(conversation, "run")
+
+
+def _rehearse(conversation: Conversation, about: str) -> list[Line]:
+    del about
+    return _act(conversation, "rehearse")
+
+
+def _watch(conversation: Conversation, about: str) -> list[Line]:
+    del about
+    return _act(conversation, "watch")
+
+
+def _act(conversation: Conversation, act: Act) -> list[Line]:
+    """Do with the bundle what its buttons do; a bundle of other settings is not run."""
+    finished = conversation.finished
+    if finished is None or finished.bundle is None:
+        return [conversation.line("bundle.none"), *conversation.ask()]
+    if act != "watch" and not is_written(conversation.draft, finished.spec):
+        return [conversation.line("bundle.other"), *conversation.ask()]
+    try:
+        conversation.launched = launch(act, finished, conversation.voice)
+    except EnvironmentFailure as failure:
+        return [_failed(conversation, failure)]
+    return [Line(who="ftc", text=conversation.launched.told)]
+
+
 def _failed(conversation: Conversation, failure: EnvironmentFailure) -> Line:
     return Line(who="ftc", text=tell_failure(failure, conversation.voice), kind="trouble")
 
@@ -284,4 +321,8 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "faster": slow,
     "limit": limit,
     "changes": _changes,
+    "fix": _fix,
+    "run": _run,
+    "rehearse": _rehearse,
+    "watch": _watch,
 }

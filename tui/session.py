@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from textwrap import indent
 from typing import Any, Final
 
 from ftc.compiler.knowledge.models import find_model
@@ -14,10 +15,11 @@ from ftc.tui.agent.hook import consult, disclose, hear, offer_server
 from ftc.tui.answers import understand
 from ftc.tui.card import make_card
 from ftc.tui.choices import plan_options
-from ftc.tui.conversation import Conversation, draft_text
+from ftc.tui.conversation import Conversation
 from ftc.tui.detection import detect, make_examples, tell_detection
-from ftc.tui.dialogue import GOAL, Option, Question, find_repair
-from ftc.tui.draft import Draft
+from ftc.tui.dialogue import GOAL, Option, Question
+from ftc.tui.draft import Draft, list_values
+from ftc.tui.field_names import find_asked, name_field
 from ftc.tui.goal_dialogue import (
     settle_goal,
     take_option,
@@ -27,8 +29,9 @@ from ftc.tui.goal_dialogue import (
 )
 from ftc.tui.goals import find_goal
 from ftc.tui.likely_files import list_spaced, read_columns
-from ftc.tui.line import Line
+from ftc.tui.line import Line, lay_out
 from ftc.tui.ordinals import find_offer
+from ftc.tui.repair import find_fixable, repair
 from ftc.tui.request_handlers import handle, save_at
 from ftc.tui.spoken import find_spoken
 from ftc.tui.topic_answers import answer_question
@@ -84,14 +87,22 @@ class Session(Conversation):
         text = tell_detection(found, self.voice)
         lines = [self.line("greeting"), Line(who="ftc", text=text, kind="found")]
         if self.kept is not None:
-            go_on = self.line("go_on", spec=draft_text(self.kept))
-            return self._say([*lines, *disclose(self), go_on])
+            told = Line(who="ftc", text=self.voice.say("go_on", draft=self._named(self.kept)))
+            asked = self.line("go_on.ask", "question")
+            return self._say([*lines, *disclose(self), told, asked])
         if not self.draft.data:
             examples = make_examples(found, self.voice)
             told = "\n".join((self.voice.say("examples"), *(f"  {each}" for each in examples)))
             cells = tuple((each,) for each in examples)
             lines.append(Line(who="ftc", text=told, kind="examples", cells=cells))
         return self._say([*lines, *disclose(self), *self.ask()])
+
+    def _named(self, draft: Draft) -> str:
+        """Return the values of a draft, one a line, by the names of their fields."""
+        language = self.voice.language
+        values = list_values(draft)
+        rows = tuple((name_field(find_asked(at), language), value) for at, value in values)
+        return indent(lay_out(rows), "  ")
 
     def fork(self) -> "Session":
         """Return a copy for a reply in the background; this session does not change."""
@@ -102,7 +113,7 @@ class Session(Conversation):
     def reply(self, text: str) -> tuple[Line, ...]:
         """Take one message and return ftc's reply."""
         self.transcript.append(Line(who="you", text=text))
-        self.reading, self.taken = Reading(), ()
+        self.reading, self.taken, self.launched = Reading(), (), None
         before = self.draft
         switched = [*self._follow(text)] if self.follows else []
         offered = offer_server(self, self.finder)
@@ -136,27 +147,12 @@ class Session(Conversation):
                 yield self.line("not_used", "unused", words="; ".join(unused))
 
     def repair(self, code: str | None = None) -> tuple[Line, ...]:
-        """Apply the fix of a finding, by default the first that has one; the card shows it.
-
-        A fix that may change the result is only proposed.
-        """
-        fixable = ((each, find_repair(each)) for each in self.situation.findings)
-        found = ((each, fix) for each, fix in fixable if fix and code in (None, each.code))
-        finding, option = next(found, (None, None))
+        """Apply the fix of a finding, by default the gravest that has one."""
         self.reading, self.taken = Reading(), ()
-        if finding is None or option is None:
-            return self._say([self.line("fix.none")])
-        self.transcript.append(self.asked_to_fix(finding.code))
-        if finding.fix_safety == "unsafe":
-            self.proposal = option.changes
-            what = self.compared(option.changes)
-            return self._say([self.line("fix.unsafe", "proposal", what=what)])
-        before, self.taken = self.draft, option.changes
-        card = make_card(Reading(changes=option.changes), before, ())
-        lines = self.apply(option.changes)
-        return self._say(
-            [replace(line, card=card) if line.kind == "noted" else line for line in lines]
-        )
+        finding = find_fixable(self, code)
+        if finding is not None:
+            self.transcript.append(self.asked_to_fix(finding.code))
+        return self._say(repair(self, code))
 
     def asked_to_fix(self, code: str) -> Line:
         """Return the user's line that asks for the fix of a finding."""

@@ -2,23 +2,22 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.translated_reasons import sentence_in
 from ftc.spec.finding import Finding, Severity
 from ftc.tui.dialogue import Question, find_repair
-from ftc.tui.draft import written
+from ftc.tui.draft import list_values
 from ftc.tui.field_names import find_asked, name_decision, name_field
 from ftc.tui.gauge import Gauge, make_gauge
+from ftc.tui.repair import ORDER
 from ftc.tui.session import Session
 from ftc.tui.translation import tell
 
 Source = Literal["said", "chosen", "derived", "default"]
 
 _MOST_FINDINGS: Final = 12
-#: The findings in the order in which they are shown.
-_ORDER: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 _SHOWN: Final = (
     "sharding", "precision", "quantization", "max_length", "packing", "micro_batch",
     "accumulation", "global_batch", "gradient_checkpointing", "epochs", "total_steps",
@@ -74,7 +73,7 @@ def make_view(session: Session) -> View:
     say, plan = session.voice.say, session.situation.plan
     names = ("spec", "memory", "findings")
     rows = (*_said(session), *_decided(session))
-    found = sorted(session.situation.findings, key=lambda each: _ORDER.index(each.severity))
+    found = sorted(session.situation.findings, key=lambda each: ORDER.index(each.severity))
     return View(
         titles={name: say(f"side.{name}") for name in names},
         rows=rows,
@@ -120,7 +119,7 @@ def make_buttons(session: Session) -> tuple[Offer, ...]:
 def _said(session: Session) -> Iterator[PlanRow]:
     """Yield the values of the spec; those that the user left to ftc are marked as chosen."""
     chosen = session.draft.chosen
-    for pointer, value in _leaves(written(session.draft), ""):
+    for pointer, value in list_values(session.draft):
         own = any(each in (pointer, f"{pointer}/{each.rpartition('/')[2]}") for each in chosen)
         source: Source = "chosen" if own else "said"
         asked = find_asked(pointer)
@@ -149,16 +148,6 @@ def _decided(session: Session) -> Iterator[PlanRow]:
             value=str(value).lower() if isinstance(value, bool) else voice.show(value),
             why=voice.say("row.because", why=sentence_in(voice.language, decision.because)),
         )
-
-
-def _leaves(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _leaves(inner, f"{pointer}/{key}")
-    elif isinstance(value, list):
-        yield pointer, ", ".join(map(str, value)) or "[]"
-    else:
-        yield pointer, str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _memory(session: Session) -> Iterator[str]:

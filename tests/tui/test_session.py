@@ -10,7 +10,7 @@ from ftc.tui.dialogue import Done, Question, asked_pointers
 from ftc.tui.draft import Draft, written
 from ftc.tui.saved_state import Kept, find_kept, keep
 from ftc.tui.session import Session
-from ftc.tui.voice import LANGUAGES, Voice
+from ftc.tui.voice import LANGUAGES, Language, Voice
 
 EVERYTHING = "llama 3.1 8b on my 4090, tickets.csv, I need a q4 gguf for ollama"
 
@@ -254,9 +254,31 @@ def test_a_draft_is_kept_and_offered_again(folder: Path, session: Session) -> No
     kept = find_kept(folder)
     assert kept is not None
     again = Session(observer=session.observer, voice=session.voice, kept=kept.draft)
-    assert "tickets.csv" in again.start()[-1].text
+    told, asked = again.start()[-2:]
+    assert told.text == "There is a draft from last time:\n  Data  tickets.csv"
+    assert asked.text == "Continue with it? (yes or no)"
     again.reply("yes")
     assert spec(again) == {"data": "tickets.csv"}
+
+
+@pytest.mark.parametrize(
+    ("language", "lines"),
+    [
+        ("ca", ["Dades          tickets.csv", "Rang de LoRA   16"]),
+        ("es", ["Datos          tickets.csv", "Rango de LoRA  16"]),
+    ],
+)
+def test_a_kept_draft_is_summed_up_in_the_users_language(
+    session: Session, language: Language, lines: list[str]
+) -> None:
+    """By the names of the fields, without JSON."""
+    session.reply(EVERYTHING)
+    session.reply("lora, rank 16")
+    again = Session(observer=session.observer, voice=Voice(language=language), kept=session.draft)
+    told = again.start()[-2].text
+    assert "{" not in told
+    for line in lines:
+        assert f"\n  {line}\n" in told, told
 
 
 def test_an_empty_draft_is_not_kept(folder: Path) -> None:

@@ -7,9 +7,9 @@ from typing import Any, Literal
 from ftc.spec.pointer import split
 
 RequestKind = Literal[
-    "changes", "cheaper", "compile", "explain", "faster", "fit", "hello", "help", "judge", "later",
-    "limit", "load", "models", "no", "plan", "quit", "redo", "restart", "retry", "save", "show",
-    "undo", "unsure", "what_if", "why", "yes",
+    "changes", "cheaper", "compile", "explain", "faster", "fit", "fix", "hello", "help", "judge",
+    "later", "limit", "load", "models", "no", "plan", "quit", "redo", "rehearse", "restart",
+    "retry", "run", "save", "show", "undo", "unsure", "watch", "what_if", "why", "yes",
 ]  # fmt: skip
 
 

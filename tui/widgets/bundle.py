@@ -13,9 +13,10 @@ from textual.widgets import Button, OptionList, Static, TextArea
 from textual.widgets.option_list import Option as Row
 
 from ftc.spec.finding import EnvironmentFailure
+from ftc.tui.actions import ACT_KEYS, Act
 from ftc.tui.background import run_in_background
 from ftc.tui.finish import Finished, add_readme, say_next
-from ftc.tui.launching import REHEARSAL_NAME, find_missing, start_rehearsal, start_run
+from ftc.tui.launching import REHEARSAL_NAME, Launched, launch
 from ftc.tui.translation import tell, tell_failure
 from ftc.tui.voice import Voice
 from ftc.tui.watch.run import Watched
@@ -25,9 +26,8 @@ from ftc.tui.widgets.log import LogScreen
 _LANGUAGES = {".py": "python", ".json": "json", ".yaml": "yaml", ".md": "markdown", ".sh": "bash"}
 _MOST_LETTERS = 200_000
 _FIRST = "README.md"
-_MOST_NAMES: Final = 4
 #: The buttons and their keys.
-_DOES: Final = {"run": "r", "rehearse": "e", "watch": "w", "readme": "l"}
+_DOES: Final = {**ACT_KEYS, "readme": "l"}
 
 
 class BundleScreen(ModalScreen[None]):
@@ -38,10 +38,12 @@ class BundleScreen(ModalScreen[None]):
         *(Binding(key, f"{name}_bundle", name) for name, key in _DOES.items()),
     ]
 
-    def __init__(self, finished: Finished, voice: Voice) -> None:
+    def __init__(self, finished: Finished, voice: Voice, launched: Launched | None = None) -> None:
+        """Show a bundle, and follow what a message has started with it."""
         super().__init__()
         self.finished = finished
         self.voice = voice
+        self.launched = launched
 
     def compose(self) -> ComposeResult:
         """Lay out the list and the viewer, with the next commands above them."""
@@ -64,6 +66,8 @@ class BundleScreen(ModalScreen[None]):
         self.query_one("#does-run", Button).disabled = not self._is_local
         self.query_one("#does-readme", Button).display = self.voice.language != "en"
         self._tell("")
+        if self.launched is not None:
+            self._follow(self.launched)
 
     @property
     def _is_local(self) -> bool:
@@ -96,45 +100,43 @@ class BundleScreen(ModalScreen[None]):
         told.update(text)
         told.display = bool(text)
 
-    @work(exclusive=True, group="does")
-    async def action_run_bundle(self) -> None:
+    def action_run_bundle(self) -> None:
         """Start the run unless it is running already or lacks packages, and watch it."""
-        bundle = self.finished.bundle
-        if bundle is None or not self._is_local:
-            return
-        say = self.voice.say
-        self._tell(say("bundle.looking"))
-        try:
-            run = await run_in_background(partial(Watched(bundle).look, time.time()))
-            missing = await run_in_background(partial(find_missing, bundle))
-            if run.state != "running" and not missing:
-                pid = await run_in_background(partial(start_run, bundle))
-                told = say("bundle.started", pid=str(pid))
-                self._tell(told)
-                self.app.notify(told)  # on the screen that opens: the first stage takes a moment
-        except EnvironmentFailure as failure:
-            self._tell(tell_failure(failure, self.voice))
-            return
-        if run.state == "running":
-            self._tell(say("bundle.running"))
-        elif missing:
-            names = ", ".join(missing[:_MOST_NAMES]) + (", ..." if missing[_MOST_NAMES:] else "")
-            self._tell(say("bundle.missing", count=len(missing), names=names))
-            return
-        self.action_watch_bundle()
+        if self._is_local:
+            self._tell(self.voice.say("bundle.looking"))
+            self._launch("run")
+
+    def action_rehearse_bundle(self) -> None:
+        """Start a rehearsal, and show what it prints."""
+        self._launch("rehearse")
+
+    def action_watch_bundle(self) -> None:
+        """Open the screen of `ftc watch` on the bundle."""
+        self._launch("watch")
 
     @work(exclusive=True, group="does")
-    async def action_rehearse_bundle(self) -> None:
-        """Start a rehearsal, and show what it prints."""
-        bundle = self.finished.bundle
-        if bundle is None:
-            return
+    async def _launch(self, act: Act) -> None:
         try:
-            pid = await run_in_background(partial(start_rehearsal, self.finished.spec, bundle))
+            call = partial(launch, act, self.finished, self.voice)
+            self._follow(await run_in_background(call))
         except EnvironmentFailure as failure:
             self._tell(tell_failure(failure, self.voice))
+
+    def _follow(self, launched: Launched) -> None:
+        """Say what became of an act, and open the screen that follows it."""
+        bundle = self.finished.bundle
+        self._tell("" if launched.act == "watch" else launched.told)
+        if bundle is None or not launched.follows:
             return
-        self.app.push_screen(LogScreen(bundle / REHEARSAL_NAME, pid, self.voice))
+        if launched.act == "rehearse":
+            self.app.push_screen(LogScreen(bundle / REHEARSAL_NAME, launched.pid, self.voice))
+            return
+        if launched.pid:
+            self.app.notify(
+                launched.told
+            )  # on the screen that opens: the first stage takes a moment
+        watched = Watched(bundle)
+        self.app.push_screen(WatchScreen([watched], [watched.look(time.time())], voice=self.voice))
 
     @work(exclusive=True, group="does")
     async def action_readme_bundle(self) -> None:
@@ -155,16 +157,3 @@ class BundleScreen(ModalScreen[None]):
         rows.clear_options()
         rows.add_options(Row(name) for name in finished.files)
         rows.highlighted = finished.files.index(f"README.{language}.md")
-
-    def action_watch_bundle(self) -> None:
-        """Open the screen of `ftc watch` on the bundle."""
-        bundle = self.finished.bundle
-        if bundle is None:
-            return
-        watched = Watched(bundle)
-        try:
-            run = watched.look(time.time())
-        except EnvironmentFailure as failure:
-            self._tell(tell_failure(failure, self.voice))
-            return
-        self.app.push_screen(WatchScreen([watched], [run], voice=self.voice))
