@@ -87,9 +87,9 @@ class Session(Conversation):
         text = tell_detection(found, self.voice)
         lines = [self.line("greeting"), Line(who="ftc", text=text, kind="found")]
         if self.kept is not None:
-            told = Line(who="ftc", text=self.voice.say("go_on", draft=self._named(self.kept)))
+            kept = self.line("go_on", draft=self._named(self.kept))
             asked = self.line("go_on.ask", "question")
-            return self._say([*lines, *disclose(self), told, asked])
+            return self._say([*lines, *disclose(self), kept, asked])
         if not self.draft.data:
             examples = make_examples(found, self.voice)
             told = "\n".join((self.voice.say("examples"), *(f"  {each}" for each in examples)))

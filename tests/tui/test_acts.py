@@ -74,7 +74,11 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
 
     def note(name: str, pid: int) -> Any:
-        return lambda *_: names.append(name) or pid
+        def start(*_: object) -> int:
+            names.append(name)
+            return pid
+
+        return start
 
     monkeypatch.setattr(launching, "start_run", note("run", 4711))
     monkeypatch.setattr(launching, "start_rehearsal", note("rehearse", 4712))

@@ -27,7 +27,7 @@ _LANGUAGES = {".py": "python", ".json": "json", ".yaml": "yaml", ".md": "markdow
 _MOST_LETTERS = 200_000
 _FIRST = "README.md"
 #: The buttons and their keys.
-_DOES: Final = {**ACT_KEYS, "readme": "l"}
+_DOES: Final = (*ACT_KEYS.items(), ("readme", "l"))
 
 
 class BundleScreen(ModalScreen[None]):
@@ -35,7 +35,7 @@ class BundleScreen(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "OK"),
-        *(Binding(key, f"{name}_bundle", name) for name, key in _DOES.items()),
+        *(Binding(key, f"{name}_bundle", name) for name, key in _DOES),
     ]
 
     def __init__(self, finished: Finished, voice: Voice, launched: Launched | None = None) -> None:
@@ -51,7 +51,7 @@ class BundleScreen(ModalScreen[None]):
         told = f"{say_next(self.finished, self.voice)}\n{say('help.leave')}"
         yield Static(told, id="next", markup=False)
         with Horizontal(id="does"):
-            for name, key in _DOES.items():
+            for name, key in _DOES:
                 yield Button(f"{say(f'bundle.{name}')} ({key})", id=f"does-{name}", compact=True)
         yield Static("", id="told", markup=False)
         with Horizontal():
