@@ -298,10 +298,15 @@ def _show_splits(splits: Mapping[str, Any] | None) -> Parts:
     return [*table(("split", "rows", "share"), cells), Paragraph(text=said)]
 
 
+def _has_both(lengths: Mapping[str, Any]) -> bool:
+    """Tell whether rows have a prompt and an answer: not so of plain text and prompts alone."""
+    return bool(lengths["prompt"]["max"] and lengths["answer"]["max"])
+
+
 def _show_lengths(lengths: Mapping[str, Any]) -> Parts:
     cells = [
         (part, *(f"{lengths[part][mark]:,}" if mark in lengths[part] else "-" for mark in _MARKS))
-        for part in (("row", "prompt", "answer") if lengths["prompt"]["max"] else ("row",))
+        for part in (("row", "prompt", "answer") if _has_both(lengths) else ("row",))
     ]
     parts = table(("of a", *_MARKS), cells)
     if lengths["estimate"]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.search.space import SELECTIVE
 
 _FIELD = "/training/gradient_checkpointing"
@@ -32,7 +33,9 @@ def unsupported_partial_checkpointing(case: Case) -> Iterator[Problem]:
     Why it matters: Only TRL's trainer for supervised fine-tuning recomputes selectively. It changes
     a method of the model for that, which an adapter of PEFT hides, so the first step would stop
     with an unexpected keyword, `selective`. A classification head with an adapter recomputes whole
-    layers under ZeRO-3, which has to gather their weights again.
+    layers under ZeRO-3, which has to gather their weights again. Where answers are sampled, TRL
+    switches recomputing off to generate them and on again without its options, and the next step
+    would stop.
 
     Example: {"method": "lora", "training": {"gradient_checkpointing": "selective"}}
 
@@ -40,12 +43,15 @@ def unsupported_partial_checkpointing(case: Case) -> Iterator[Problem]:
     """
     spec, written = case.spec, case.spec.training.gradient_checkpointing
     adapted, kind = spec.method.type in ("lora", "qlora"), spec.objective.type
+    if isinstance(written, bool) or written == "auto":
+        return
+    if OBJECTIVES[kind].samples and spec.objective.vllm == "off":
+        yield problem(_FIELD, message="sampled", help="sampled", fix=(put(_FIELD, True),))
+        return
     if written == "selective" and (adapted or kind not in SELECTIVE):
         yield problem(_FIELD, fix=(put(_FIELD, True),), method=spec.method.type, kind=kind)
         return
-    if isinstance(written, bool) or written == "auto" or not adapted:
-        return
-    if kind == "classification" and case.plan.decisions.sharding.value == "zero3":
+    if kind == "classification" and adapted and case.plan.decisions.sharding.value == "zero3":
         yield problem(_FIELD, message="head", help="head", fix=(put(_FIELD, True),))
 
 
