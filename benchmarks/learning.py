@@ -153,8 +153,20 @@ SPECS: Final[Mapping[str, Mapping[str, Any]]] = {
             "evaluation": {"every_steps": 20},
         },
     },
+    "embed": {
+        "data": {"source": "solutions.jsonl", "splits": {"test": 0.07, "validation": 0.02}},
+        "objective": "embed",
+        "method": "full",
+        "training": {
+            "epochs": 1,
+            "global_batch": 64,
+            "micro_batch": 64,
+            "learning_rate": 0.002,
+            "evaluation": {"every_steps": 50},
+        },
+    },
 }
-PROVEN: Final = ("cpt", "dpo", "kto", "orpo", "cpo", "simpo", "reward", "grpo", "rloo")
+PROVEN: Final = (*("cpt", "dpo", "kto", "orpo", "cpo", "simpo", "reward", "grpo", "rloo", "embed"),)
 SAMPLED: Final = tuple(name for name, each in OBJECTIVES.items() if each.samples)
 
 
@@ -354,6 +366,22 @@ def _judge_results(bundle: Path, folder: Path) -> _Metric:
     return _Metric(name="reward", baselines={"start": share}, bound=bound, because=because)
 
 
+def _judge_search(bundle: Path, _: Path) -> _Metric:
+    """Search among the solutions of the test split; the bound is the untrained model.
+
+    A solution repeats the names and numbers of its question, so that BM25 finds nearly all. Without
+    pretraining, so small a model does not reach it: BM25 is shown, and is no bound.
+    """
+    found = _read(bundle, "evaluate/report.json")
+    baselines = {"untrained": found["base"]["ndcg_at_10"], "BM25": found["bm25_ndcg_at_10"]}
+    return _Metric(
+        name="ndcg_at_10",
+        baselines=baselines,
+        bound=baselines["untrained"],
+        because="the untrained model; BM25 is above both",
+    )
+
+
 _JUDGES: Final[Mapping[str, Callable[[Path, Path], _Metric]]] = {
     "dpo": _judge_pairs,
     "orpo": _judge_pairs,
@@ -364,6 +392,7 @@ _JUDGES: Final[Mapping[str, Callable[[Path, Path], _Metric]]] = {
     "cpt": _judge_texts,
     "grpo": _judge_results,
     "rloo": _judge_results,
+    "embed": _judge_search,
 }
 
 
