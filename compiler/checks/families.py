@@ -53,20 +53,28 @@ def multimodal_wrapper(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC353", "wrapper-with-a-score-head", "error", reads=("model",))
-def wrapper_with_a_score_head(case: Case) -> Iterator[Problem]:
-    """What it is: The objective needs a head for labels or rewards, and the model reads images.
+@rule("FTC353", "wrapper-with-another-head", "error", reads=("model",))
+def wrapper_with_another_head(case: Case) -> Iterator[Problem]:
+    """What it is: The objective is not about tokens, and the model reads images.
 
-    Why it matters: transformers has no class that puts such a head on the language model inside
-    most multimodal models, and none that merges into the files of one.
+    Why it matters: transformers has no class that puts a head for labels or rewards on the language
+    model inside most multimodal models, and none that merges into the files of one. For `embed`,
+    sentence-transformers loads such a model with its tower and its processor of images.
 
     Example: {"model": "google/gemma-3-4b-it", "objective": "classification"}
 
     Use instead: {"model": "google/gemma-3-1b-it", "objective": "classification"}
     """
     objective = case.spec.objective.type
-    if case.model.wrapper is not None and OBJECTIVES[objective].head == "scores":
-        yield problem("/objective/type", name=case.model.id, wrapper=case.model.wrapper)
+    head = OBJECTIVES[objective].head
+    if case.model.wrapper is not None and head != "tokens":
+        yield problem(
+            "/objective/type",
+            message="vectors" if head == "vectors" else "",
+            help="vectors" if head == "vectors" else "",
+            name=case.model.id,
+            wrapper=case.model.wrapper,
+        )
 
 
 @rule("FTC175", "frozen-experts", "info", reads=("model",), fix_safety="unsafe")

@@ -23,6 +23,7 @@ _FORMATS: Final[Mapping[str, tuple[str, ...]]] = {
     "glm4": (*_SPEAKERS, "<|observation|>"),
     "granite": ("<|start_of_role|>", "<|end_of_role|>"),
     "harmony": ("<|start|>", "<|message|>", "<|channel|>", "<|end|>", "<|return|>"),
+    "hunyuan": ("<\uff5chy_User\uff5c>", "<\uff5chy_Assistant\uff5c>"),
     "llama2": ("[INST]", "[/INST]"),
     "llama3": ("<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<|eom_id|>"),
     "mistral": ("[INST]", "[/INST]"),

@@ -66,7 +66,7 @@ CASES: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
         "gemma3",
         {
             "data": "sums.jsonl",
-            "objective": {"type": "grpo", "rewards": [{"regex": "^[a-f]"}], "max_new_tokens": 8},
+            "objective": {"type": "grpo", "rewards": [{"regex": "^[a-m]"}], "answer_tokens": 8},
             "method": "lora",
         },
     ),

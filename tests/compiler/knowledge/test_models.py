@@ -41,7 +41,7 @@ TEMPLATES = {
     "phi4",
     "phi4-mini",
 } | {"zephyr", "granite", "tulu", "deepseek", "falcon3", "cohere", "harmony"}
-TEMPLATES |= {"gemma4", "glm4", "vicuna", "exaone", "hunyuan", "ernie"}
+TEMPLATES |= {"gemma4", "glm4", "exaone", "hunyuan"}
 MODELS = all_models()
 #: Published sizes that are not in the name, those of Gemma 4 with its towers.
 STATED = {
