@@ -66,7 +66,7 @@ check: install  ## format, lint, types, import contracts
 	$(RUN)/ruff format --check .
 	$(RUN)/ruff check .
 	$(RUN)/mypy
-	$(RUN)/mypy tests
+	$(RUN)/mypy tests docs
 	$(RUN)/lint-imports
 
 clean:  ## remove generated files, except .venv

@@ -16,11 +16,11 @@ from typing import Final
 
 from PIL import Image
 from textual.pilot import Pilot
-from textual.widgets import Input
 
 from ftc.tui.app import Assistant
 from ftc.tui.opening import make_session
 from ftc.tui.widgets.busy import Busy
+from ftc.tui.widgets.message import MessageInput
 
 PICTURE: Final = Path(__file__).resolve().parents[1] / "pages" / "assets" / "assistant.webp"
 SAID: Final = (
@@ -50,10 +50,9 @@ async def type_message(
     pilot: Pilot[None], app: Assistant, said: str, keep: Callable[[str, int], None]
 ) -> None:
     """Type a message and wait for the answer."""
-    message = app.query_one("#message", Input)
+    message = app.query_one(MessageInput)
     for end in range(TYPED, len(said) + TYPED, TYPED):
-        message.value = said[:end]
-        message.cursor_position = len(message.value)
+        message.fill(said[:end])
         await pilot.pause(0.05)
         keep(take_screen(app), TYPING_MS)
     await pilot.press("enter")
