@@ -218,7 +218,7 @@ def test_repairs_are_ranked_by_hours(session: Session) -> None:
         ("can I run it in Ollama?", "`ollama create a -f Modelfile`"),
         ("who won the league?", "I only know fine-tuning"),
         ("què tal la privacitat?", "Your data stays where you train"),
-        ("¿puedo venderlo?", "This is no legal advice"),
+        ("¿puedo venderlo?", "This is not legal advice"),
         ("¿cuántos datos necesito?", "A rule of thumb to sort texts into labels"),
     ],
 )
@@ -251,7 +251,7 @@ def test_why_it_is_slow_comes_with_ordered_actions(session: Session) -> None:
     session.reply("qwen3 1.7b on the cpu only, tickets.csv, lora, q4, call it a")
     plan = session.situation.plan
     assert plan is not None
-    assert "because a CPU computes it" in told(session, "why is it so slow?")
+    assert "because it runs on a CPU" in told(session, "why is it so slow?")
     times = [option.plan.time_seconds for option in session.options if option.plan]
     assert times == sorted(times, key=lambda seconds: seconds or 0.0)
     assert all(each is not None and each < (plan.time_seconds or 0.0) for each in times)
