@@ -20,6 +20,11 @@ from ftc.tui.understanding.reading import Change, Names, Reading
 from ftc.tui.understanding.sentences import is_question
 
 _LONGEST: Final = 200
+#: Words before an answer: "pues bot de quejas".
+_LEAD: Final = re.compile(
+    rf"(?i)^(?:(?:{any_of(WORDS['questions']['lead'])}|{any_of(WORDS['correct'])})\b[\s,:]+)+"
+    r"(?=\w)"
+)
 _WORDS_OF_TALK: Final = 4
 _NONE: Final = re.compile(any_of(WORDS["none"]))
 _NO_GPU: Final = re.compile(any_of(WORDS["no_gpu"]))
@@ -99,6 +104,7 @@ def read_answer(pointer: str, text: str) -> Change | None:
     if is_question(text):
         return None
     if pointer == "/name":
+        text = _LEAD.sub("", text)
         return Change(pointer=pointer, value=slug(text), words=text) if _is_name(text) else None
     if pointer in _REFERENCES and not _is_reference(text):
         return None

@@ -34,6 +34,11 @@ _GUESS: Final = re.compile(rf"\b{any_of(_HEDGES['guess'])}\b")
 _THE: Final = r"(?: (?:an?|the|el|la|els|les|los|las|un|una))?"
 _UNLIKE: Final = re.compile(rf"\b{any_of(_HEDGES['unlike'])}{_THE}\s*$")
 _LEAST: Final = re.compile(rf"\b{any_of(_HEDGES['least'])}{_THE}\s*$")
+#: "never more than two GPUs": the most that may be used.
+_MOST: Final = re.compile(
+    r"\b(?:never|no|not|nunca|mai|don'?t|nor)\b[^.;,!?\n]{0,24}?"
+    r"\b(?:more than|over|above|mes de|mas de|de)\s*$"
+)
 _RANGE: Final = re.compile(
     rf"(?:{NUMBER})\s*%?\s*(?:-|\u2013|to|or|a|o|u)\s*$|\b(?:between|entre) [\w.,]+ (?:and|i|y)\s*$"
 )
@@ -124,9 +129,10 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     if isinstance(change.value, bool) or not isinstance(change.value, int | float):
         return False
     begins = re.match(NUMBER, folded[start:end]) is not None
-    if (begins and _RANGE.search(before)) or (
-        change.pointer not in _LIMITS and _LEAST.search(before)
-    ):
+    bounded = change.pointer in _LIMITS or (
+        change.pointer == "/hardware/count" and _MOST.search(before)
+    )
+    if (begins and _RANGE.search(before)) or (not bounded and _LEAST.search(before)):
         return True
     if folded[start:end][-1:].isdigit() and _UP_TO.match(after):
         return True

@@ -26,7 +26,9 @@ _CLOSING: Final = (
     r"(?:[\s,]+(?:instead|then|please|mejor|millor|porfa|sisplau|thanks|gracias))*[\s.!]*"
 )
 _TO_NUMBER: Final = re.compile(rf"{_OPENING}{_IT}{_TO}\s+(?P<number>{NUMBER}){_CLOSING}")
-_OF_IT: Final = r"(?:\s+(?:of\s+)?(?:that|it|this|d'aixo|d'aquest|de eso|de ese))?"
+_OF_IT: Final = (
+    r"(?:\s+(?:of\s+)?(?:that|it|this|d'aixo|d'aquest|de eso|de ese)|'ls?|-?(?:l[aeo]s?|ho|l))?"
+)
 _ARTICLE: Final = re.compile(r"^(?:the|el|la)\s+")
 _BY_FACTOR: Final = re.compile(
     rf"{_OPENING}(?:{_IT}{_TO}\s+)?(?:(?:just|nomes|solo)\s+)*(?P<factor>.+?){_OF_IT}{_CLOSING}"

@@ -44,6 +44,12 @@ _NODES: Final = re.compile(
     rf"\b(?P<number>{NUMBER}|\d+)\s+(?:compute )?(?:nodes|nodos|machines|maquines|maquinas|servers"
     r"|servidors|servidores)\b"
 )
+#: "four in each machine", "4 por nodo".
+_PER_NODE: Final = re.compile(
+    rf"\b(?P<number>{NUMBER}|\d+)\s+(?:gpus?|cards?|targetes|grafiques|tarjetas|graficas)?\s*"
+    r"(?:per|por|a cada|en cada|in each|on each|in every|for each|for every|each)\s+"
+    r"(?:node|nodo|machine|maquina|server|servidor|box|host)\b"
+)
 _JOINING: Final = re.compile(r"\b(?:de|of|with|con|amb|d)\b")
 _LONGEST_NAME: Final = 6
 _LONGEST_COUNT: Final = 60
@@ -92,6 +98,10 @@ _APPLE: Final = re.compile(
 _WITHOUT: Final = re.compile(
     r"\b(?:(?:without|no|sense|sin) (?:an? |any |una? |cap |ninguna )?(?:dedicated )?"
     r"(?:gpu|graphics card|(?:targeta|tarjeta) (?:grafica|de video)|grafica)"
+    r"|(?:no (?:hi )?(?:tinc|tenim|tengo|tenemos|hay|ha)"
+    r"|(?:don'?t|do not|haven'?t) (?:have|own|got))"
+    r" (?:cap |ninguna |any |an? )?(?:dedicated )?(?:gpu|grafica|graphics card"
+    r"|(?:targeta|tarjeta)(?: (?:grafica|de video))?)"
     r"|(?:only|just|nomes|solo)(?: an?| the| un| el| la)? cpu|cpu only)\b"
 )
 
@@ -151,6 +161,11 @@ def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
 def _read_parts(message: Message) -> Iterator[Change]:
     """Yield how many of the GPUs are used, and the nodes."""
     for match in message.take(_SOME_OF):
+        count = _count(match["number"])
+        if count is not None:
+            words = message.words(*match.span())
+            yield Change(pointer="/hardware/count", value=count, words=words)
+    for match in message.take(_PER_NODE):
         count = _count(match["number"])
         if count is not None:
             words = message.words(*match.span())

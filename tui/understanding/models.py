@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any, Final
 
 from ftc.compiler.knowledge.models import Model, all_models, find_model
+from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.reading import Change, Choice
 
@@ -30,7 +31,12 @@ _MODEL_BEFORE: Final = re.compile(
 _PART: Final = re.compile(
     r"\d+(?:\.\d+)?[bm]\b|\d+x\d+b|v\d+(?:\.\d+)?|\d+(?:\.\d+)?k|[a-z]+|\d+(?:\.\d+)?"
 )
-_SPLIT: Final = re.compile(r"[\s\-_]*|/|\s+(?:de|of)\s+")
+#: Words that may stand between the words of a name: "qwen2.5, but the coder of 1.5B".
+_LINKING: Final = frozenset(
+    {"de", "of", "del", "but", "pero", "the", "el", "la", "l", "in", "its", "en", "su", "version",
+     "versio"}
+)  # fmt: skip
+_SPLIT: Final = re.compile(rf"[\s\-_]*|/|,?\s+(?:(?:{'|'.join(sorted(_LINKING))})[\s']+)+")
 #: A size beside the name ("the small one, 2b") distinguishes models with the same name.
 _SIZE: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+)?[bm]\b")
 #: "the 14", "el de 14": a size if the draft's family has it.
@@ -48,6 +54,14 @@ _TEACHER_BEFORE: Final = re.compile(
 )
 _TEACHER_AFTER: Final = re.compile(
     r"\s*(?:as|is|com a|como|es|de)(?: (?:the|a|el|un))? (?:teacher|professor|profe(?:sor)?)\b"
+)
+_SMALLEST: Final = re.compile(rf"\b{any_of(WORDS['smallest'])}\b")
+_LARGEST: Final = re.compile(rf"\b{any_of(WORDS['largest'])}\b")
+#: "distil qwen3 32b down into qwen3 1.7b".
+_DISTILS: Final = re.compile(r"\bdest?il\S*(?:\s+(?:the|el|la))?\s*$")
+_INTO: Final = re.compile(
+    r"\s*(?:down |cap )?(?:into|in|to|a|al|en|dins(?: de)?|hacia)\s+"
+    r"(?:(?:the|an?|el|la|un|una)\s+)?\w"
 )
 _TEACHER: Final = "/objective/teacher/id"
 _BASE_BEFORE: Final = re.compile(r"\bbase (?:(?:model|version) )?(?:of |de |del )?(?:the )?$")
@@ -68,6 +82,9 @@ _POINTER: Final = "/model/id"
 #: "2/hour" and "24/7" are no ids.
 _AMOUNT: Final = re.compile(
     r"\$?\d[\d.,]*(?:/.*)|.*/\d+|\w+/(?:h|hora?|hour|day|dia|month|mes)", re.IGNORECASE
+)
+_OWN_NAME: Final = re.compile(
+    rf"(?<![\w./\\-])(?!(?:{'|'.join(sorted(_FAMILIES))})\b)[a-z][\w.]*(?:-[\w.]*\w)+(?![\w/\\-])"
 )
 #: Models whose weights nobody can download.
 _CLOSED: Final = re.compile(
@@ -91,7 +108,9 @@ def read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change |
         if not message.denied(match.start()):
             words = message.words(*match.span())
             yield Choice(pointer=_POINTER, values=(), words=words, why="closed_model")
-    named = False
+    own = list(_read_own_names(message))
+    yield from own
+    named = bool(own)
     while (found := _find_name(message)) is not None:
         named = True
         start, end, models, exact = found
@@ -101,6 +120,7 @@ def read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change |
         message.cross_out(start, end)
         if denied:
             continue
+        models = _of_extreme_size(message, models)
         if len(models) == 1 and exact:
             yield Change(pointer=pointer, value=models[0].id, words=words)
         else:
@@ -110,11 +130,21 @@ def read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change |
         yield from _read_size(message, draft)
 
 
+def _of_extreme_size(message: Message, models: tuple[Model, ...]) -> tuple[Model, ...]:
+    """Return the smallest or the largest of several models if the message asks for it."""
+    if len(models) > 1 and _SMALLEST.search(message.folded):
+        return (min(models, key=lambda model: model.shape.parameters),)
+    if len(models) > 1 and _LARGEST.search(message.folded):
+        return (max(models, key=lambda model: model.shape.parameters),)
+    return models
+
+
 def _taught_by(message: Message, start: int, end: int) -> str:
     """Return the field of a model: the teacher's if the words beside it say so."""
     before = _TEACHER_BEFORE.search(message.folded[:start])
     after = _TEACHER_AFTER.match(message.folded, end)
-    return _TEACHER if before or after else _POINTER
+    into = _DISTILS.search(message.folded[:start]) and _INTO.match(message.folded, end)
+    return _TEACHER if before or after or into else _POINTER
 
 
 def _read_size(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
@@ -173,9 +203,34 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
         elif model_said or _FAMILIES & set(re.findall("[a-z]+", match[0])):
             yield Change(pointer=_POINTER, value=words, words=words)
         else:
-            has_model = draft.get("model") is not None
+            has_model = draft.get("model") is not None or _names_a_family(message)
+            if _names_a_family(message) and draft.get("data") is None:
+                yield Change(pointer="/data/source", value=words, words=words)
+                continue
             pointer = "/data/source" if has_model and draft.get("data") is None else _POINTER
             yield Choice(pointer=pointer, values=(words,), words=words, why="unsure")
+
+
+def _names_a_family(message: Message) -> bool:
+    """Return whether the rest of a message names a model, so that an id is something else."""
+    return not _FAMILIES.isdisjoint(re.findall("[a-z]+", message.folded))
+
+
+def _read_own_names(message: Message) -> Iterator[Change]:
+    """Yield a model by its id without the owner, where no family's name begins it: "bge-m3"."""
+    for match in list(_OWN_NAME.finditer(message.folded)):
+        model = _by_name().get(match[0])
+        if model is None or message.denied(match.start(), match.end()):
+            continue
+        words = message.words(*match.span())
+        message.cross_out(*match.span())
+        yield Change(pointer=_POINTER, value=model, words=words)
+
+
+@cache
+def _by_name() -> Mapping[str, str]:
+    """Return the models by the folded name behind the owner."""
+    return {fold(model.id.partition("/")[2]): model.id for model in all_models()}
 
 
 def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | None:
@@ -183,7 +238,8 @@ def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | N
 
     The last part is False if a number follows that no such model has: another version or size.
     """
-    parts = [(m.start(), m.end(), m[0]) for m in _PART.finditer(message.folded)]
+    found = _PART.finditer(message.folded)
+    parts = [(m.start(), m.end(), m[0]) for m in found if m[0] not in _LINKING]
     for index, (start, _, word) in enumerate(parts):
         if word not in _FAMILIES or (start and message.folded[start - 1].isalpha()):
             continue

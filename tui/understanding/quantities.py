@@ -8,6 +8,7 @@ from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.storage import read_storage
 
 _QUANTITIES: Final = {pointer: any_of(words) for pointer, words in WORDS["quantities"].items()}
 _OF: Final = (
@@ -21,8 +22,14 @@ _UNIT: Final = r"(?:\s+(?:steps|passos|pasos)\b)?"
 _LINK: Final = r"(?:(?:of|de|as|com a?|como|para|per a) |d')?(?:the |el |la )?"
 #: "every 50 steps" is a frequency, not a count.
 _OFTEN: Final = r"(?<!every )(?<!each )(?<!cada )"
+#: "un escalfament" has an article; "una època" has a number.
+_NO_ARTICLE: Final = r"(?!una?\b|one\b|a single\b|single\b)"
+_COUNTS: Final = frozenset({"/training/epochs", "/training/keep_checkpoints"})
 _BEFORE: Final[Mapping[str, re.Pattern[str]]] = {
-    pointer: re.compile(rf"\b{_OFTEN}(?P<number>{NUMBER})[\s-]*{_LINK}{words}\b")
+    pointer: re.compile(
+        rf"\b{_OFTEN}(?P<number>{'' if pointer in _COUNTS else _NO_ARTICLE}{NUMBER})"
+        rf"[\s-]*{_LINK}{words}\b"
+    )
     for pointer, words in _QUANTITIES.items()
 }
 _AFTER: Final[Mapping[str, re.Pattern[str]]] = {
@@ -35,7 +42,8 @@ _AFTER: Final[Mapping[str, re.Pattern[str]]] = {
 _SHARE: Final = re.compile(
     r"\b(?P<number>\d+(?:[.,]\d+)?)\s*%\s*(?:(?:of |de )?(?:the |les |las |los )?"
     r"(?:data|rows|steps|dades|files|passos|datos|filas|pasos)?\s*"
-    r"(?:for|as|of|en|del?|d'|com a|como|per(?: al?)?|para(?: el| la)?)?\s*(?:the |el |la |l')?)?"
+    r"(?:for|as|of|en|del?|d'|com a|como|per(?: al?)?|para(?: el| la)?)?\s*"
+    r"(?:(?:the|my|our|a|el|la|un|una) (?:\w+ )?|l')?)?"
     r"(?P<what>test(?:ing)?|validat\w+|validacio(?:n)?|validar|eval(?:uat\w+)?|evalua\w+|avalua\w+"
     r"|prova|proves|prueba|pruebas"
     r"|warm[ -]?up|escalfament|calentamiento|held out|hold[ -]?out|reservat|reservado)"
@@ -53,7 +61,8 @@ _HELD_OUT: Final = re.compile(
 )
 #: "another ten for test", after a share in per cent.
 _ANOTHER: Final = re.compile(
-    rf"\b(?:another |(?:un )?altre |otro )?(?P<number>{NUMBER})\s+(?:more )?"
+    rf"\b(?:another |(?:un )?altre |otro )?(?P<number>{NUMBER}|nothing|none|res|cap|nada)\s+"
+    r"(?:more )?"
     r"(?:for|as|per(?: al?)?|para)\s+(?:the |el |la |l')?"
     r"(?P<what>test(?:ing)?|validation|validacio(?:n)?|validar|eval(?:uation)?|prova|provar|proves"
     r"|prueba|pruebas|probar)\b"
@@ -87,6 +96,11 @@ _WORSE_STOPS: Final = re.compile(
 )
 _COUNTED: Final = re.compile(rf"\b{NUMBER}(?= (?:times|eval|avalua|cops|veces|passos|pasos))")
 _HALF_A: Final = r"half an?|mig|medio"
+#: "$1.64 per gpu per hour"; "$19.20 an hour for the whole box" is divided by its GPUs elsewhere.
+_A_CARD: Final = (
+    r"(?:,? ?(?:/ ?|(?:per|an?|por|cada|each|every|la|al?)\b ?)"
+    r"(?:gpu|card|targeta|tarjeta|grafica)\b,?(?: (?:i|y|and))?)?"
+)
 #: "per half hour" is folded to "per 0.5 hour".
 _AN_HOUR: Final = (
     r" ?(?:/ ?|(?:(?:per|an?|por|cada|each|every|la|al?)\b ?|l')+)(?P<part{0}>\d*\.?\d+ )?"
@@ -96,8 +110,11 @@ _PRICE: Final = re.compile(
     r"(?:[$\u20ac\u00a3] ?(?P<price>\d+(?:[.,]\d+)?)"
     rf"|(?<![\w.,])(?P<after>{_HALF_A}|{NUMBER}) ?"
     r"(?:[$\u20ac\u00a3]|euros?|eur|dollars?|dolars?|dolares|usd|bucks|(?P<cents>cents?|centims|centimos)))"
+    + _A_CARD
     + _AN_HOUR.format(1)
+    + _A_CARD
     + r"|(?<![\w.,])(?:at|a|por|for|@) ?(?P<bare>\d+(?:[.,]\d+)?)"
+    + _A_CARD
     + _AN_HOUR.format(2)
 )
 _ROWS: Final = "/data/max_rows"
@@ -142,7 +159,7 @@ REVISION: Final = re.compile(
 )
 _WARMUP_STEPS: Final = "/training/warmup"
 _WARMING: Final = re.compile(
-    rf"\b(?P<before>{NUMBER}) (?:(?:steps|passos|pasos) (?:of |de |d')?)?"
+    rf"\b(?P<before>{_NO_ARTICLE}{NUMBER}) (?:(?:steps|passos|pasos) (?:of |de |d')?)?"
     rf"{_QUANTITIES[_WARMUP_STEPS]}(?: (?:steps|passos|pasos))?\b"
     rf"|\b{_QUANTITIES[_WARMUP_STEPS]}{_OF}(?:for |durant |durante |the first )?"
     rf"(?P<after>{NUMBER}) (?:steps|passos|pasos)\b"
@@ -178,6 +195,7 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
     """
     yield from _read_shares(message)
     yield from read_prices(message)
+    yield from read_storage(message)
     yield from _read_cuts(message)
     for match in message.take(_WARMING):
         value = _value(_WARMUP_STEPS, match["before"] or match["after"], match[0])
@@ -372,7 +390,7 @@ def _shared(what: str) -> str:
 
 
 def _share(pointer: str, match: re.Match[str], message: Message) -> Change:
-    percent = read_number(match["number"]) or 0.0
+    percent = read_number(match["number"]) or 0.0  # "nothing for testing"
     return Change(
         pointer=pointer, value=round(percent / 100, 6), words=message.words(*match.span())
     )

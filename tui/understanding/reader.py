@@ -18,11 +18,12 @@ from ftc.tui.understanding.layers import read_layers
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.licence import find_unlicensed
 from ftc.tui.understanding.limits import read_limit
-from ftc.tui.understanding.message import Message, find_places, find_words
+from ftc.tui.understanding.message import Message, find_places, find_words, fold
 from ftc.tui.understanding.model_wishes import read_model_wishes
 from ftc.tui.understanding.models import read_models
 from ftc.tui.understanding.named import read_named
 from ftc.tui.understanding.pasted import read_pasted
+from ftc.tui.understanding.prices import share_price
 from ftc.tui.understanding.quantities import read_quantities
 from ftc.tui.understanding.questions import take_question
 from ftc.tui.understanding.reading import (
@@ -76,6 +77,8 @@ _LOGGED: Final = re.compile(
 _NOT_NUMBER: Final = re.compile(
     rf"(?<=\d)(?:,? (?:and |y |i )?(?:not|no)) (?:{NUMBER})(?=\s*(?:$|[.,;!]))"
 )
+_ROUNDED: Final = "/method/quantization"
+_WIDTH: Final = re.compile(r"\bbits?\b")
 _LORA: Final = re.compile(r"(?i)lora\b")
 _DPO: Final = re.compile(r"(?i)dpo\b")
 _UNSURE: Final = "unsure"
@@ -114,7 +117,8 @@ def read(
     list(message.take(_NOT_NUMBER))  # "1e-4, not 2e-4"
     about = take_question(message)
     said = settle_text([*texts, *_read_fields(message, draft, planned, names)])
-    said = settle_batches(said, draft)
+    said = share_price(settle_batches(said, draft), text, draft)
+    said = _without_old_width(said)
     said += _implied(said, draft)
     told = said
     if about is None:
@@ -203,6 +207,16 @@ def _is_set(choice: Choice, draft: Mapping[str, Any]) -> bool:
     return choice.why == _UNSURE and choice.values == (value_at(draft, choice.pointer),)
 
 
+def _without_old_width(said: Sequence[Change | Choice]) -> list[Change | Choice]:
+    """Return what was said without LoRA for "instead of 4 bit" where another width is wanted."""
+    rounded = any(each.pointer == _ROUNDED for each in said)
+    return [
+        each
+        for each in said
+        if not (rounded and each.pointer == "/method/type" and _WIDTH.search(fold(each.words)))
+    ]
+
+
 def _implied(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:
     """Return LoRA as the method for "lora rank 8", and DPO as the objective for "dpo beta 0.1".
 
@@ -219,6 +233,10 @@ def _implied(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[
 
 
 def _implied_method(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:
+    own = value_at(draft, "/method/type")
+    rounded = [each for each in said if isinstance(each, Change) and each.pointer == _ROUNDED]
+    if rounded and own != "qlora" and not any(each.pointer == "/method/type" for each in said):
+        return [Change(pointer="/method/type", value="qlora", words=rounded[0].words)]
     has = draft.get("method") or any(each.pointer == "/method/type" for each in said)
     named = [
         each for each in said if each.pointer.startswith("/method/") and _LORA.match(each.words)

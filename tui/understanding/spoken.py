@@ -39,6 +39,8 @@ _NUMBER_AFTER: Final = re.compile(
     rf"{_SAID}(?P<value>{NUMBER}\s*%?)(?P<unit>\s*(?:days?|dies|dias?)\b)?"
 )
 _NUMBER_BEFORE: Final = re.compile(rf"(?<![\w.,-])(?P<value>{NUMBER}\s*%?){_LINK}$")
+#: "un límite de 12 horas": no number.
+_ARTICLE: Final = re.compile(r"una?|one|single|a single")
 _ON: Final = frozenset({"true", "on", "yes", "si", "activat", "activado", "enabled"})
 _OFF: Final = frozenset({"false", "off", "no", "none", "desactivat", "desactivado", "disabled"})
 _SWITCH: Final = re.compile(rf"{_SAID}(?P<value>{'|'.join(sorted(_ON | _OFF))})(?!\w)")
@@ -243,6 +245,8 @@ def _number(
 ) -> _Found | None:
     """Return the number after a name, or before it unless it belongs to another name."""
     ahead = _ahead(mention, message, mentions)
+    if ahead is not None and _ARTICLE.fullmatch(ahead["value"].strip()):
+        ahead = None
     match = _NUMBER_AFTER.match(message.folded, mention.end)
     if match and not (ahead and message.folded[mention.end : match.start("value")].isspace()):
         value = _amount(match["value"])

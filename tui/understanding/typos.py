@@ -15,7 +15,18 @@ _NAMES: Final = (
     *("epoch", "epochs", "learning", "dropout", "warmup", "gradient", "accumulation"),
     *("validation", "checkpoint", "checkpoints", "scheduler", "optimizer", "optimiser"),
     *("attention", "sequence", "epoca", "epoques", "epocas", "aprenentatge", "aprendizaje"),
-    *("escalfament", "calentamiento", "semilla", "tokens", "alpha", "rank"),
+    *(
+        "escalfament",
+        "calentamiento",
+        "semilla",
+        "tokens",
+        "alpha",
+        "rank",
+        "improve",
+        "export",
+        "quantize",
+        "quantise",
+    ),
 )
 _WORD: Final = re.compile(r"(?<![\w./\\-])[a-z]{4,14}(?![\w./\\-])")
 #: Words and endings that are right although a name resembles them.
