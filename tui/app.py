@@ -100,7 +100,7 @@ class Assistant(App[None]):
     def compose(self) -> ComposeResult:
         """Lay out the two sides, or one tab for each if the screen is too narrow."""
         say = self.session.voice.say
-        yield Header()
+        yield Header(icon="")
         yield Tabs(Tab(say("tab.talk"), id="tab-talk"), Tab(say("tab.side"), id="tab-side"))
         with Horizontal():
             with Vertical(id="talk"):
@@ -273,6 +273,7 @@ class Assistant(App[None]):
     def _show(self, session: Session, lines: tuple[Line, ...]) -> None:
         finished = session.finished is not self.session.finished
         self.session = session
+        self.sub_title = "" if session.agent is None else session.agent.model
         self.query_one(Transcript).add(lines)
         self.query_one(Side).show(make_view(session))
         step = session.step

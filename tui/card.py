@@ -1,10 +1,9 @@
 """The card of a message: what was understood, what is unsure, and what was not used."""
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ftc.tui.draft import Draft
+from ftc.tui.draft import Draft, show_value
 from ftc.tui.line import Row
 from ftc.tui.understanding.reading import Reading
 
@@ -35,5 +34,5 @@ def _unsure(reading: Reading) -> Iterator[Row]:
 
 
 def _written(value: Any) -> str:
-    """Return a value as a spec writes it; a dash if there is none."""
-    return "\u2013" if value is None else json.dumps(value, ensure_ascii=False)
+    """Return a value as a person reads it; a dash if there is none."""
+    return "\u2013" if value is None else show_value(value)

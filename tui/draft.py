@@ -92,17 +92,18 @@ def _leaves(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
         for key, inner in value.items():
             yield from _leaves(inner, f"{pointer}/{key}")
     else:
-        yield pointer, _text(value)
+        yield pointer, show_value(value)
 
 
-def _text(value: Any) -> str:
+def show_value(value: Any) -> str:
+    """Return a value as a person reads it, without quotes and brackets."""
     match value:
         case bool():
             return str(value).lower()
         case list():
-            return ", ".join(map(_text, value)) or "[]"
+            return ", ".join(map(show_value, value)) or "[]"
         case Mapping():
-            return " ".join(f"{key}={_text(inner)}" for key, inner in value.items())
+            return " ".join(f"{key}={show_value(inner)}" for key, inner in value.items())
     return str(value)
 
 

@@ -1,8 +1,7 @@
-"""The screens: all of their text at two sizes, committed beside this file.
+"""The screens: their text at two sizes, and their colours in dark and light, beside this file.
 
 `pytest tests/tui/test_screens.py --update-golden` writes them anew; the difference is read before
-it is committed. Colours are not in them: what a screen says, it says in letters. The colours of one
-screen, dark and light, are in files of their own.
+it is committed. What a screen says, it says in letters: its text is the same in both themes.
 """
 
 import re
@@ -15,7 +14,10 @@ import pytest
 
 from ftc.compiler.resolve import hardware
 from ftc.tui.app import Assistant
+from ftc.tui.draft import Draft
 from ftc.tui.opening import make_session
+from ftc.tui.saved_state import Kept, keep
+from ftc.tui.understanding.reading import Change
 from ftc.tui.widgets.message import MessageInput
 from tests.tui.stage import LARGE, SMALL, painted, play, say, seen, settle
 
@@ -27,6 +29,7 @@ PLAYED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "opening": ("en", (), ()),
     "opening-ca": ("ca", (), ()),
     "opening-es": ("es", (), ()),
+    "resume-ca": ("ca", (), ()),
     "method": ("en", (EVERYTHING,), ()),
     "method-ca": ("ca", (EVERYTHING,), ()),
     "why": ("en", (EVERYTHING,), ("f2",)),
@@ -44,25 +47,45 @@ PLAYED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
-#: The screens whose two panes are worth a second, wide picture.
-WIDE: Final = ("opening", "method", "method-ca", "models", "does-not-fit")
-DRAWN: Final = (*((name, SMALL) for name in PLAYED), *((name, LARGE) for name in WIDE))
+THEMES: Final = ("textual-dark", "textual-light")
 
 
-@pytest.mark.parametrize(("name", "size"), DRAWN, ids=str)
+#: The screens that share their layout with others: `make prove-all` looks at them.
+FURTHER: Final = ("opening-es", "why", "side", "explained", "what-if", "spec", "no-such-file")
+
+
+@pytest.mark.parametrize("name", [each for each in PLAYED if each not in FURTHER])
 def test_a_screen_is_as_committed(
-    name: str,
-    size: tuple[int, int],
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    update_golden: bool,
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, update_golden: bool
 ) -> None:
-    """The text is identical; the cursor does not blink and nothing moves."""
+    """Text and colours are identical; the cursor does not blink and nothing moves."""
+    _compare(name, folder, monkeypatch, update_golden=update_golden)
+
+
+@pytest.mark.prove_all
+@pytest.mark.parametrize("name", FURTHER)
+def test_a_further_screen_is_as_committed(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, update_golden: bool
+) -> None:
+    """The same for the other screens."""
+    _compare(name, folder, monkeypatch, update_golden=update_golden)
+
+
+def _compare(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *, update_golden: bool
+) -> None:
+    """Compare one conversation's screens, or write them.
+
+    The terminal is resized and the theme changed in one conversation, as a user does it.
+    """
     language, messages, keys = PLAYED[name]
     monkeypatch.chdir(folder)
     _fix_machine(monkeypatch)
+    if name.startswith("resume"):
+        _keep_a_draft()
     session = make_session(Path(), language=language, spec=None)
-    shown: list[str] = []
+    shown: dict[str, str] = {}
+    colours: list[str] = []
 
     async def part(app: Assistant, pilot: Any) -> None:
         app.query_one(MessageInput).cursor_blink = False
@@ -70,14 +93,45 @@ def test_a_screen_is_as_committed(
         for key in keys:
             await pilot.press(key)
             await settle(app, pilot)
-        await pilot.pause(0.2)
-        shown.append(seen(app))
+        app.theme = THEMES[-1]  # a change of theme lays the scrollbars out anew
+        await pilot.pause()
+        for width, height in (SMALL, LARGE):
+            await pilot.resize_terminal(width, height)
+            for theme in THEMES:
+                app.theme = theme
+                now = await _settled(app, pilot)
+                text = shown.setdefault(f"{name}-{width}x{height}.txt", now)
+                assert now == text, theme
+                colours.append(f"# {theme}, {width}x{height}\n{painted(app)}")
 
-    play(session, part, size)
-    path = SCREENS / f"{name}-{size[0]}x{size[1]}.txt"
-    if update_golden:
-        path.write_text(shown[0], encoding="utf-8")
-    assert shown[0] == path.read_text(encoding="utf-8")
+    play(session, part)
+    shown[f"{name}-colours.txt"] = "\n".join(colours)
+    for file, text in shown.items():
+        if update_golden:
+            (SCREENS / file).write_text(text, encoding="utf-8")
+        assert text == (SCREENS / file).read_text(encoding="utf-8"), file
+
+
+async def _settled(app: Assistant, pilot: Any) -> str:
+    """Return the text of the screen as soon as it stays as it is."""
+    before, now = "", seen(app)
+    while now != before:
+        await pilot.pause(0.1)
+        before, now = now, seen(app)
+    return now
+
+
+def _keep_a_draft() -> None:
+    """Save a draft, as the assistant does when it is left."""
+    values = {
+        "/name": "triage",
+        "/model/id": "meta-llama/Llama-3.1-8B-Instruct",
+        "/data/source": "tickets.csv",
+        "/method/rank": 16,
+        "/export/types": ["Q4_K_M", "Q8_0"],
+    }
+    said = (Change(pointer=at, value=value, words="") for at, value in values.items())
+    keep(Path(), Kept(draft=Draft().changed(tuple(said)), transcript=()))
 
 
 @pytest.mark.parametrize("name", ["method", "no-such-file"])
@@ -107,30 +161,6 @@ def _colours(picture: str) -> set[str]:
     return {each for each in found if len({each[1:3], each[3:5], each[5:7]}) > 1}
 
 
-@pytest.mark.parametrize("theme", ["textual-dark", "textual-light"])
-def test_the_colours_are_as_committed(
-    theme: str, folder: Path, monkeypatch: pytest.MonkeyPatch, update_golden: bool
-) -> None:
-    """The colours of a screen with bars, a finding, a card and answers, in dark and in light."""
-    _fix_machine(monkeypatch)
-    monkeypatch.chdir(folder)
-    session = make_session(Path(), language="en", spec=None)
-    colours: list[str] = []
-
-    async def part(app: Assistant, pilot: Any) -> None:
-        app.theme = theme
-        app.query_one(MessageInput).cursor_blink = False
-        await say(app, pilot, EVERYTHING)
-        await pilot.pause(0.2)
-        colours.append(painted(app))
-
-    play(session, part, LARGE)
-    path = SCREENS / f"colours-{theme}.txt"
-    if update_golden:
-        path.write_text(colours[0], encoding="utf-8")
-    assert colours[0] == path.read_text(encoding="utf-8")
-
-
 def _fix_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the same machine everywhere: it is told at the start, and is an answer on offer."""
     monkeypatch.setattr(hardware, "_ram", lambda _: 24 * 2**30)
@@ -143,6 +173,6 @@ def _fix_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_committed_screen_belongs_to_a_test() -> None:
     """There are no unused files, and none is missing."""
-    colours = {f"colours-textual-{each}.txt" for each in ("dark", "light")}
-    wanted = colours | {f"{name}-{width}x{height}.txt" for name, (width, height) in DRAWN}
+    kinds = ("80x24", "120x36", "colours")
+    wanted = {f"{name}-{kind}.txt" for name in PLAYED for kind in kinds}
     assert {path.name for path in SCREENS.iterdir()} == wanted

@@ -53,6 +53,8 @@ _SEVERITIES: Final[dict[Severity, tuple[str, str]]] = {
     "warning": ("▲", "$text-warning"),
     "info": ("·", "$foreground"),
 }
+#: What stands between two facts of a line.
+_GAP: Final = " \u00b7 "
 #: Keys, their actions, their words in the catalogue; whether the footer has them.
 _KEYS: Final = (
     ("q,ctrl+c,escape", "leave", "leave", True),
@@ -161,7 +163,9 @@ class WatchScreen(ModalScreen[None]):
         progress = self.query_one("#progress", Static)
         progress.update(Content(say_progress(run, progress.size.width)))
         told, wide = find_facts(run, self.voice), self.has_class("-wide")
-        facts = _lay_out(told, self.size.width - 2, wide=wide)
+        flows = not wide and self.has_class("-short")
+        columns = self.size.width - 2
+        facts = _flow(told, columns) if flows else _lay_out(told, columns, wide=wide)
         self.query_one("#facts", Static).update(facts)
         self.query_one(CurvePane).show(run)
         self._warn(*find_alerts(run, self.voice), advice=say_advice(run, self.voice))
@@ -262,6 +266,32 @@ def _lay_out(facts: Sequence[Fact], columns: int, *, wide: bool) -> Table:
         cells = ((Text(fact.name), Text(fact.text)) for fact in pair if fact is not None)
         table.add_row(*chain.from_iterable(cells))
     return table
+
+
+def _flow(facts: Sequence[Fact], columns: int) -> Table | Content:
+    """Return facts for a low screen: two columns if they fit, else as many a line as fit.
+
+    Each fact stays whole; below each other, they would leave the curve no room.
+    """
+    half = (len(facts) + 1) // 2
+    if sum(_width(part) for part in (facts[:half], facts[half:])) <= columns:
+        return _lay_out(facts, columns, wide=False)
+    lines: list[list[Fact]] = []
+    room = 0
+    for fact in facts:
+        needed = cell_len(f"{fact.name} {fact.text}{_GAP}")
+        if needed > room + len(_GAP):
+            lines.append([])
+            room = columns
+        lines[-1].append(fact)
+        room -= needed
+    return Content("\n").join(
+        Content(_GAP).join(
+            Content.assemble(f"{fact.name}\u00a0", (fact.text.replace(" ", "\u00a0"), "bold"))
+            for fact in line
+        )
+        for line in lines
+    )
 
 
 def _width(facts: Sequence[Fact]) -> int:

@@ -9,6 +9,7 @@ from textual.widgets.option_list import Option as Row
 
 from ftc.tui.view import FindingRow, View
 from ftc.tui.voice import Voice
+from ftc.tui.widgets.marked import split_marked
 
 _MARKS: Final = {"error": "\u2717", "warning": "\u25b2", "info": "\u2139"}
 _COLOURS: Final = {"error": "$text-error", "warning": "$text-warning", "info": "$text-primary"}
@@ -46,7 +47,8 @@ class Findings(OptionList):
     def _content(self, finding: FindingRow) -> Content:
         mark = f"{_MARKS[finding.severity]} "
         fix = f" [{self.voice.say('fix.key')}]" if finding.is_fixable else ""
-        return Content.assemble((mark, _COLOURS[finding.severity]), finding.text, (fix, "bold"))
+        told = split_marked(finding.text)
+        return Content.assemble((mark, _COLOURS[finding.severity]), *told, (fix, "bold"))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Post which finding was picked."""

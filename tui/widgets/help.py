@@ -5,11 +5,13 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from ftc.tui.actions import ACTIONS
 from ftc.tui.voice import Voice
+from ftc.tui.widgets.marked import split_marked
 
 
 class HelpScreen(ModalScreen[None]):
@@ -28,6 +30,5 @@ class HelpScreen(ModalScreen[None]):
             f"{action.key:>8}  {say(action.label)}: {say(action.help)}" for action in ACTIONS
         )
         with VerticalScroll(id="help"):
-            yield Static(
-                f"{say('help')}\n\n{keys}\n\n{say('help.keys')}\n{say('help.leave')}", markup=False
-            )
+            told = f"{say('help')}\n\n{keys}\n\n{say('help.keys')}\n{say('help.leave')}"
+            yield Static(Content.assemble(*split_marked(told)), markup=False)

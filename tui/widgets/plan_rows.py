@@ -34,6 +34,7 @@ class PlanRows(Vertical):
         listed.clear_options()
         listed.add_options(Row(_content(row)) for row in self.rows)
         listed.display = bool(self.rows)
+        self.set_class(not self.rows, "-empty")
         keys = [row.key for row in self.rows]
         listed.highlighted = keys.index(key) if key in keys and listed.has_focus else None
         self._tell(None)

@@ -11,6 +11,7 @@ from ftc.tui.line import Cells, Line
 from ftc.tui.voice import Voice
 from ftc.tui.widgets.card import Card
 from ftc.tui.widgets.examples import Examples
+from ftc.tui.widgets.marked import split_marked
 from ftc.tui.widgets.speech import Speech
 
 _MOST_LINES = 12
@@ -82,15 +83,7 @@ class Transcript(VerticalScroll):
             text = "\n".join([*rows[:_FIRST_LINES], more])
         if line.who == "you":
             return Static(f"> {text}", markup=False, classes=classes)
-        return Static(_marked(text), markup=False, classes=classes)
-
-
-def _marked(text: str) -> Text:
-    """Return a sentence with what stands between backticks in bold, without them."""
-    parts = text.split("`")
-    if len(parts) % 2 == 0:  # a backtick of a file's name or of data
-        return Text(text)
-    return Text.assemble(*((part, "bold" if n % 2 else "") for n, part in enumerate(parts)))
+        return Static(Text.assemble(*split_marked(text)), markup=False, classes=classes)
 
 
 def _table(cells: Cells) -> Table:

@@ -11,10 +11,14 @@ from typing import Any
 
 import pytest
 from textual.color import Color
+from textual.content import Content
 
+from ftc.tui.voice import LANGUAGES, Language, Voice
+from ftc.tui.watch import screen
 from ftc.tui.watch.app import Watch
 from ftc.tui.watch.curve import CurvePane
 from ftc.tui.watch.run import Watched
+from ftc.tui.watch.words import find_facts
 from tests.tui.stage import LARGE, SMALL, seen
 from tests.tui.test_colours import READABLE, coloured, faint
 from tests.tui.watch.folder import BEGAN, Bundle, begin
@@ -90,6 +94,20 @@ def test_a_screen_is_as_committed(
     if update_golden:
         path.write_text(shown[0], encoding="utf-8")
     assert shown[0] == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_fact_is_cut_on_a_small_screen(language: Language, tmp_path: Path) -> None:
+    """At 80 columns each fact is whole on one line, and together they leave the curve its room."""
+    (bundle,) = make("training", tmp_path / "b")
+    run = Watched(bundle.folder).look(BEGAN + 81)
+    facts = find_facts(run, Voice(language=language))
+    flowing = screen._flow(facts, 78)
+    assert isinstance(flowing, Content)
+    lines = flowing.plain.replace("\u00a0", " ").splitlines()
+    assert len(lines) <= 5
+    assert max(map(len, lines)) <= 78
+    assert all(any(f"{each.name} {each.text}" in line for line in lines) for each in facts), lines
 
 
 def test_a_committed_screen_belongs_to_a_test() -> None:
