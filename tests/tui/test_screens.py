@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import psutil
 import pytest
+from textual.widgets import Input
 
 from ftc.compiler.resolve import hardware
 from ftc.tui.app import Assistant
@@ -93,6 +94,8 @@ def _compare(
         for key in keys:
             await pilot.press(key)
             await settle(app, pilot)
+        for line in app.screen.query(Input):  # the palette's
+            line.cursor_blink = False
         app.theme = THEMES[-1]  # a change of theme lays the scrollbars out anew
         await pilot.pause()
         for width, height in (SMALL, LARGE):
