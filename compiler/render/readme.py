@@ -16,11 +16,11 @@ from ftc.compiler.resolve.facts import DataFacts
 
 #: What the modules of each folder of `runtime/` do, by the folder's name.
 FOLDERS: Final = {
-    "runtime": "what every stage uses: done marks, locks, events, whole writes, restarts of run.sh",
+    "runtime": "what every stage uses: done marks, locks, events, atomic writes, restarts",
     "ask": "answers questions with a model of transformers or with a GGUF file",
     "compare": "compares a quantized model with the trained one: tokens, probabilities, answers",
     "evaluate": "loads a model, lets it answer the test rows, and judges the answers",
-    "export": "writes the GGUF files and their reports, and checks Modelfiles",
+    "export": "writes GGUF files and their reports, and checks Modelfiles",
     "llama_cpp": "runs llama.cpp: its converter, its quantizer, and GGUF files in memory",
     "merge": "merges what was trained into the base model's files, and keeps all else as it is",
     "metric": "computes metrics, their confidence intervals, and whether two models differ",
@@ -32,7 +32,7 @@ FOLDERS: Final = {
     "reward": "computes rewards of answers, and calls tools",
     "tokens": "turns rows into tokens, decides which of them are learned, and packs short rows",
     "track": "reports to the experiment tracker",
-    "train": "keeps a training alive: checkpoints, resume, signals, memory, the best checkpoint",
+    "train": "runs training: checkpoints, resuming, signals, memory, the best checkpoint",
     "vision": "opens images, checks them, and counts their tokens",
     "vllm": "writes the folders for vLLM and SGLang, and verifies them",
 }

@@ -29,7 +29,7 @@ _UNEVEN: Final = 2.0  # labels of nearly as many rows count nearly alike without
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """What was decided; a field is None where the objective or its loss does not use it."""
+    """The decisions; a field is None where the objective or its loss does not use it."""
 
     loss: Decision[PreferenceLoss] | None = None
     beta: Decision[float] | None = None

@@ -17,7 +17,7 @@ MOST_SHARE: Final = 0.9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """What was decided; a field is None where no answers are generated, or not by vLLM."""
+    """The decisions; a field is None where no answers are generated, or not by vLLM."""
 
     vllm: Decision[Vllm] | None = None
     share: Decision[float] | None = None

@@ -30,7 +30,7 @@ _NUMBERED_SHARE: Final = 0.9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """What was decided; every field is None where no answers are sampled."""
+    """The decisions; every field is None where no answers are sampled."""
 
     rewards: Decision[tuple[str, ...]] | None = None
     generations: Decision[int] | None = None

@@ -17,7 +17,7 @@ _STORAGE: Final[dict[TeacherQuantization, Storage]] = {"none": "plain", "nf4": "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Teaching:
-    """What was decided; every field is None without a teacher."""
+    """The decisions; every field is None without a teacher."""
 
     teacher: Teacher | None = None
     quantization: Decision[TeacherQuantization] | None = None

@@ -14,7 +14,7 @@ _WRONG_TEXTS: Final = 3  # `num_negatives` of sentence-transformers' `mine_hard_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vectors:
-    """What was decided; all fields are None under other objectives."""
+    """The decisions; all fields are None under other objectives."""
 
     pooling: Decision[Pooling] | None = None
     scale: Decision[float] | None = None

@@ -15,7 +15,7 @@ MERGED = HERE / "run" / "merged"
 TRAIN_ROWS = HERE / "run" / "data" / "train.jsonl"
 
 # -----------------------------------------------------------------------------
-# What was decided, and why
+# Decisions, with their reasons
 
 MODEL = "Qwen/Qwen2.5-0.5B-Instruct"
 MODEL_REVISION = None

@@ -31,7 +31,7 @@ HERE = Path(__file__).resolve().parent
 OUT = HERE / "run" / "data"
 
 # -----------------------------------------------------------------------------
-# What was decided, and why
+# Decisions, with their reasons
 
 DATA = "../../../examples/quickstart/tickets.csv"
 ENCODING = "utf-8"
@@ -92,7 +92,7 @@ tokenizer = AutoTokenizer.from_pretrained(args.model, **options)
 tokenizer("")  # removes truncation and padding that the tokenizer's own file may set
 
 # -----------------------------------------------------------------------------
-# What is done with each row
+# How each row is processed
 
 source = Source(
     columns=COLUMNS,

@@ -23,7 +23,7 @@ TRAIN_ROWS = HERE / "run" / "data" / "train.jsonl"
 JUDGED_ROWS = HERE / "run" / "data" / "test.jsonl"
 
 # -----------------------------------------------------------------------------
-# What was decided, and why
+# Decisions, with their reasons
 
 MODEL = "HuggingFaceTB/SmolLM2-1.7B-Instruct"
 MODEL_REVISION = None

@@ -30,7 +30,7 @@ HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
 
 # -----------------------------------------------------------------------------
-# What was decided, and why
+# Decisions, with their reasons
 
 MODEL = "Qwen/Qwen3-0.6B"
 MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --update` pins it
@@ -121,7 +121,7 @@ config = SentenceTransformerTrainingArguments(
 )
 
 # -----------------------------------------------------------------------------
-# What is left to do
+# Begin, unless the results are up to date
 
 inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
 inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]

@@ -29,7 +29,7 @@ HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
 
 # -----------------------------------------------------------------------------
-# What was decided, and why
+# Decisions, with their reasons
 
 MODEL = "Qwen/Qwen2.5-1.5B-Instruct"
 MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --update` pins it
@@ -118,7 +118,7 @@ config = SFTConfig(
 )
 
 # -----------------------------------------------------------------------------
-# What is left to do
+# Begin, unless the results are up to date
 
 inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
 inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]

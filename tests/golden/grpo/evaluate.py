@@ -25,7 +25,7 @@ MERGED = HERE / "run" / "merged"
 OUT = HERE / "run" / "evaluate"
 
 # -----------------------------------------------------------------------------
-# What was decided, and why
+# Decisions, with their reasons
 
 BASE = "HuggingFaceTB/SmolLM2-1.7B-Instruct"
 BASE_REVISION = None
@@ -44,7 +44,7 @@ REWARDS = [  # in the order of the weights
 ]
 
 # -----------------------------------------------------------------------------
-# Arguments, and whether there is something to do
+# Arguments, and a check for current results
 
 parser = argparse.ArgumentParser(description="Judge the model on the test split.")
 parser.add_argument("--model", type=Path, default=MERGED, help="the folder of the model to judge")

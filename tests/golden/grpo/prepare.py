@@ -30,7 +30,7 @@ HERE = Path(__file__).resolve().parent
 OUT = HERE / "run" / "data"
 
 # -----------------------------------------------------------------------------
-# What was decided, and why
+# Decisions, with their reasons
 
 DATA = "../../../examples/grpo/sums.jsonl"
 ENCODING = "utf-8"
@@ -76,7 +76,7 @@ tokenizer = AutoTokenizer.from_pretrained(args.model, **options)
 tokenizer("")  # removes truncation and padding that the tokenizer's own file may set
 
 # -----------------------------------------------------------------------------
-# What is done with each row
+# How each row is processed
 
 source = Source(
     columns=COLUMNS,

@@ -21,7 +21,7 @@ MERGED = HERE / "run" / "merged"
 OUT = HERE / "run" / "evaluate"
 
 # -----------------------------------------------------------------------------
-# What was decided, and why
+# Decisions, with their reasons
 
 BASE = "HuggingFaceTB/SmolLM2-360M-Instruct"
 BASE_REVISION = None
@@ -30,7 +30,7 @@ DTYPE = "auto"  # as the weights are saved
 DEVICE = "auto"  # spread over the GPUs if one is too small
 
 # -----------------------------------------------------------------------------
-# Arguments, and whether there is something to do
+# Arguments, and a check for current results
 
 parser = argparse.ArgumentParser(description="Judge the model on the test split.")
 parser.add_argument("--model", type=Path, default=MERGED, help="the folder of the model to judge")

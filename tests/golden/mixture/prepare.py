@@ -33,7 +33,7 @@ HERE = Path(__file__).resolve().parent
 OUT = HERE / "run" / "data"
 
 # -----------------------------------------------------------------------------
-# What was decided, and why
+# Decisions, with their reasons
 
 # Of each source, in the order of the spec
 SOURCES = [
@@ -104,7 +104,7 @@ tokenizer = AutoTokenizer.from_pretrained(args.model, **options)
 tokenizer("")  # removes truncation and padding that the tokenizer's own file may set
 
 # -----------------------------------------------------------------------------
-# What is done with each row
+# How each row is processed
 
 READERS = {
     "chat": read_chat,

@@ -23,7 +23,7 @@ MERGED = HERE / "run" / "merged"
 OUT = HERE / "run" / "evaluate"
 
 # -----------------------------------------------------------------------------
-# What was decided, and why
+# Decisions, with their reasons
 
 BASE = "../../../examples/quickstart/model"
 ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
@@ -34,7 +34,7 @@ ANSWER_TOKENS = 15  # the longest label has 15 characters
 JUDGED_ROWS = 300  # every row of the test split
 
 # -----------------------------------------------------------------------------
-# Arguments, and whether there is something to do
+# Arguments, and a check for current results
 
 parser = argparse.ArgumentParser(description="Judge the model on the test split.")
 parser.add_argument("--model", type=Path, default=MERGED, help="the folder of the model to judge")

@@ -25,7 +25,7 @@ TRAIN_ROWS = HERE / "run" / "data" / "train.jsonl"
 JUDGED_ROWS = HERE / "run" / "data" / "test.jsonl"
 
 # -----------------------------------------------------------------------------
-# What was decided, and why
+# Decisions, with their reasons
 
 MODEL = "../../../examples/quickstart/model"
 # of the 16-bit formats the nearest to float32: llama.cpp reads it without another rounding

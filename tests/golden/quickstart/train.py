@@ -32,7 +32,7 @@ HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
 
 # -----------------------------------------------------------------------------
-# What was decided, and why
+# Decisions, with their reasons
 
 MODEL = "../../../examples/quickstart/model"
 LOAD_DTYPE = "float32"  # training in fp32 needs no other copy of the weights
@@ -110,7 +110,7 @@ torch.utils.deterministic.fill_uninitialized_memory = False  # it takes a third 
 upstream.score_learned_tokens(trl.trainer.utils)
 
 # -----------------------------------------------------------------------------
-# What is left to do
+# Begin, unless the results are up to date
 
 inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
 inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]

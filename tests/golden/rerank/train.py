@@ -29,7 +29,7 @@ HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
 
 # -----------------------------------------------------------------------------
-# What was decided, and why
+# Decisions, with their reasons
 
 MODEL = "../../../examples/rerank/model"
 LOAD_DTYPE = "float32"  # training in fp32 needs no other copy of the weights
@@ -108,7 +108,7 @@ config = CrossEncoderTrainingArguments(
 torch.utils.deterministic.fill_uninitialized_memory = False  # it takes a third of the time
 
 # -----------------------------------------------------------------------------
-# What is left to do
+# Begin, unless the results are up to date
 
 inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
 inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]

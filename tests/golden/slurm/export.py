@@ -15,7 +15,7 @@ MERGED = HERE / "run" / "merged"
 TRAIN_ROWS = HERE / "run" / "data" / "train.jsonl"
 
 # -----------------------------------------------------------------------------
-# What was decided, and why
+# Decisions, with their reasons
 
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
 MODEL_REVISION = None
