@@ -21,7 +21,7 @@ from typing import Any, Final
 from ftc.runtime.versions import list_versions
 
 _ROOT: Final = Path(__file__).parents[2]
-_READ: Final = ("runtime/*.py", "tests/golden/*/*.py", "benchmarks/gpu/*.py")
+_READ: Final = ("runtime/**/*.py", "tests/golden/*/*.py", "benchmarks/gpu/*.py")
 _LIBRARIES: Final = frozenset(
     {"torch", "transformers", "trl", "peft", "accelerate", "datasets", "bitsandbytes"}
 )
