@@ -361,9 +361,9 @@ def unflipped() -> dict[str, dict[str, Any]]:
 
 #: Fields that a module of runtime/ reads from the bundle's spec.json, with that module.
 READ_AT_RUN = {
-    "tracking.project": "tracking",
-    "tracking.run": "tracking",
-    "training.evaluation.allow_worse": "verdict",
+    "tracking.project": "track.tracking",
+    "tracking.run": "track.tracking",
+    "training.evaluation.allow_worse": "train.verdict",
 }
 
 
