@@ -129,10 +129,16 @@ def _open_all(run: Run, row: Mapping[str, Any]) -> list[Any]:
 def _compare(projector: Any, image: Any, features: Numbers) -> float:
     """Return the smallest cosine of a token's features in transformers and in llama.cpp."""
     found = projector.embed(image)
-    if found.shape != features.shape:
-        return 0.0
+    return smallest_cosine(found, features) if found.shape == features.shape else 0.0
+
+
+def smallest_cosine(found: Numbers, features: Numbers) -> float:
+    """Return the smallest cosine of two rows of numbers; rows of zeros agree with each other."""
     sizes = np.linalg.norm(found, axis=1) * np.linalg.norm(features, axis=1)
-    return float(((found * features).sum(axis=1) / sizes).min())
+    products = (found * features).sum(axis=1)
+    equal = (found == features).all(axis=1)
+    cosines = np.where(sizes > 0, products / np.where(sizes > 0, sizes, 1), equal)
+    return float(cosines.min())
 
 
 def _judge(job: Job, rows: Rows, theirs: Sequence[str], said: Sequence[str]) -> dict[str, Any]:
