@@ -241,6 +241,37 @@ def test_adapters_of_every_part_are_resumed_and_merged(
 
 
 @pytest.mark.prove_all
+def test_an_adapter_on_a_base_of_four_bits(
+    tmp_path: Path, sdist: Path, vision: Mapping[str, str]
+) -> None:
+    """QLoRA: the language model's linear weights change, in 16 bits, and nothing that sees does."""
+    bundle = make_bundle(
+        tmp_path,
+        "qwen2_5_vl",
+        sdist,
+        vision,
+        is_stored=False,
+        rows=200,
+        method={"type": "qlora", "rank": 8},
+        training={
+            "max_steps": 10,
+            "global_batch": 16,
+            "learning_rate": 0.003,
+            "evaluation": {"allow_worse": True},
+        },
+    )
+    for script in ("prepare.py",), ("train.py",), ("export.py", "--merge"), ("evaluate.py",):
+        start(bundle, vision, *script)
+    start(bundle, vision, "export.py")
+
+    old, new = (read_weights(folder) for folder in (tmp_path / "base", bundle / "run/merged"))
+    changed = {name for name in old.entries if not torch.equal(old.read(name), new.read(name))}
+    assert len(changed) == 2 * 7
+    assert all(name.startswith("model.") for name in changed)
+    assert read_json(bundle / "run/projector/report.json")["cosine"] > 0.999
+
+
+@pytest.mark.prove_all
 def test_pairs_of_answers_to_pictures(
     tmp_path: Path, sdist: Path, vision: Mapping[str, str]
 ) -> None:
