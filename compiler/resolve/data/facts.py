@@ -50,6 +50,7 @@ from ftc.compiler.resolve.data.lengths import (
     summarise,
 )
 from ftc.compiler.resolve.data.mixture import find_mixed_forms, mix_facts
+from ftc.compiler.resolve.data.score_scale import find_other_scale
 from ftc.compiler.resolve.data.stream import count_rows
 from ftc.compiler.resolve.data.token_counts import choose_count
 from ftc.compiler.resolve.data.unread_columns import UnreadColumns
@@ -283,6 +284,8 @@ def _find_roles(
         return Unknown(finding=fault)
     if twice := [column for column in roles.columns() if columns.count(column) > 1]:
         return Unknown(finding=data_faults.ambiguous(source, twice[0]))
+    if roles.score is not None and (scale := find_other_scale(_read_again(files), roles.score)):
+        return Unknown(finding=data_faults.other_scale(source, scale, objective))
     if roles.form == "chat" and source.form == "auto" and "prompt" in forms:
         wait = are_prompts(_read_again(files), make_reader(roles))
         return find_answers(roles, columns) if wait else roles

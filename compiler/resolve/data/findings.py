@@ -9,6 +9,7 @@ from typing import Final
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.content.scan import Scan
+from ftc.compiler.resolve.data.score_scale import ScoreScale
 from ftc.compiler.resolve.local_paths import LfsPointer
 from ftc.compiler.resolve.rows.reader import PACKED, FileKind
 from ftc.compiler.resolve.rows.roles import Unassigned, assign_roles
@@ -177,6 +178,22 @@ def ambiguous(source: WholeSource, column: str) -> Finding:
     """Say that the header has a needed name twice."""
     return explanations.TWO_COLUMNS.finding(
         pointer=source.at("source"), name=source.source, column=column
+    )
+
+
+def other_scale(source: WholeSource, scale: ScoreScale, objective: ObjectiveType) -> Finding:
+    """Say which scale the scores have, and what brings them to 0 to 1."""
+    added = scale.added
+    return explanations.NO_ROWS.finding(
+        message="scale",
+        help="raise" if added > 0 else "lower" if added < 0 else "divide",
+        pointer=source.at("source"),
+        name=source.source,
+        objective=objective,
+        lowest=scale.lowest,
+        highest=scale.highest,
+        added=abs(added),
+        divisor=scale.divisor,
     )
 
 
