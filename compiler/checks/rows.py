@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from ftc.compiler.checks.images import loses_images
 from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.models import find_model
@@ -49,7 +50,7 @@ def few_rows(case: Case) -> Iterator[Problem]:
     Use instead: {"data": "a-thousand-examples.csv"}
     """
     rows = case.plan.decisions.train_rows.value
-    if 1 <= rows < _FEW_ROWS:
+    if 1 <= rows < _FEW_ROWS and not loses_images(case):
         yield problem("/data/source", rows=rows)
 
 
@@ -65,7 +66,7 @@ def many_duplicates(case: Case) -> Iterator[Problem]:
     Use instead: {"data": "exported-once.csv"}
     """
     data = case.data
-    if data.duplicate_rows > _MANY_DUPLICATES * data.rows:
+    if data.duplicate_rows > _MANY_DUPLICATES * data.rows and not loses_images(case):
         yield problem(
             "/data/source",
             help="" if case.spec.data.cleaning.drop_duplicates else "kept",
