@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from ftc.compiler.checks.images import loses_images
+from ftc.compiler.checks.rewards import needs_answers
 from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.models import find_model
@@ -131,7 +132,8 @@ def many_blank_rows(case: Case) -> Iterator[Problem]:
     """
     blank, rows = case.data.blank_rows, case.data.rows
     if blank > _MANY_BLANK * rows:
-        alone = OBJECTIVES[case.spec.objective.type].samples and case.data.form != "prompt"
+        samples = OBJECTIVES[case.spec.objective.type].samples and case.data.form != "prompt"
+        alone = samples and not needs_answers(case)
         yield problem("/data/source", help="prompts" if alone else "", count=blank, rows=rows)
 
 
