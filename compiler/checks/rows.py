@@ -15,6 +15,8 @@ _FEW_ROWS = 50
 _MUCH = 0.30
 _MANY_DUPLICATES = 0.10
 _MANY_BLANK = 0.10
+#: The advice for the commonest fault of rows.
+_KINDS = {"no_score": "scores", "no_label": "verdicts"}
 
 
 @rule("FTC224", "no-rows-to-train-on", "error", reads=("data", "plan"))
@@ -29,8 +31,11 @@ def no_rows_to_train_on(case: Case) -> Iterator[Problem]:
     """
     if case.plan.decisions.train_rows.value < 1:
         data = case.data
+        lost = data.blank_rows + data.duplicate_rows + data.malformed_rows
         yield problem(
             "/data/source",
+            message="" if lost else "whole",
+            help="" if lost else "whole",
             rows=data.rows,
             usable=data.usable_rows,
             blank=data.blank_rows,
@@ -112,7 +117,7 @@ def malformed_rows(case: Case) -> Iterator[Problem]:
         yield problem(
             "/data/source",
             message="" if reasons else "unsaid",
-            help="prompts" if mixed else "scores" if "no_score" in case.data.faults else "",
+            help="prompts" if mixed else _KINDS.get(often[0][0], "") if often else "",
             count=malformed,
             rows=rows,
             reasons=reasons,

@@ -242,7 +242,7 @@ def empty(source: WholeSource, kind: FileFormat, rows: int) -> Finding:
     """Say why the file names no columns; `rows` is how many it has all the same."""
     return explanations.NO_ROWS.finding(
         message="empty" if not rows else "header" if kind == "csv" else "objects",
-        help="empty",
+        help="list" if rows and kind == "jsonl" else "empty",
         pointer=source.at("source"),
         name=source.source,
         rows=rows,
@@ -271,6 +271,7 @@ def unusable(source: WholeSource, scan: Scan, objective: ObjectiveType) -> Findi
     first = often[0][0] if often else ""
     strange = sorted(scan.strange_roles, key=lambda name: (-scan.strange_roles[name], name))
     helps = {"refused": "refused", "image_url": "urls", "no_score": "scores"}
+    helps |= {"no_label": "verdicts"}
     helps |= dict.fromkeys(("image_missing", "image_outside"), "paths")
     if strange:
         helps["unknown_role"] = "roles"
