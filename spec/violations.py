@@ -36,9 +36,14 @@ def find_violations(data: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Finding]:
+    repaired, help_ = _repair(violation.value, violation.field), ""
+    if violation.pointer == "/data" and isinstance(violation.value, list):
+        several = {"sources": violation.value}
+        repaired, help_ = several if is_valid(several, violation.field) else None, "sources"
     yield WRONG_TYPE.finding(
+        help=help_,
         pointer=violation.pointer,
-        fix=_replace(violation.pointer, _repair(violation.value, violation.field)),
+        fix=_replace(violation.pointer, repaired),
         name=violation.name,
         value=quote(violation.value),
         expected=_expectation(violation, data),

@@ -171,7 +171,7 @@ def beta_off_scale(case: Case) -> Iterator[Problem]:
     if beta == "auto" or decided is None or case.spec.objective.type == "distill":
         return
     low, high = _sound_betas(case)
-    if low <= beta <= high:
+    if low <= beta <= high or beta == 0:  # see FTC567
         return
     objective = case.spec.objective.type
     kind = "low" if beta < low else "odds" if objective == "orpo" else ""

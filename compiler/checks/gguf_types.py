@@ -10,6 +10,7 @@ from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.knowledge.gguf_quality import published
 from ftc.compiler.knowledge.gguf_types import block_weights, file_type
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.gguf.size import choose_types, falls_back, weight_bytes
 from ftc.compiler.plan.gguf.tensors import list_tensors
 from ftc.spec.message import Message
@@ -35,7 +36,8 @@ def narrow_rows_for_k_quant(case: Case) -> Iterator[Problem]:
     """
     shape = case.model.shape
     narrow = [kind for kind in case.spec.export.types if 0 < _narrow_share(shape, kind) < 1]
-    if shape is None or not narrow:
+    scores = OBJECTIVES[case.spec.objective.type].head == "scores"  # see FTC570
+    if shape is None or not narrow or scores:
         return
     share = _narrow_share(shape, narrow[0])
     sizes = tuple(

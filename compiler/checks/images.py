@@ -1,15 +1,28 @@
-"""The rules about images and the parts that see (FTC180 to FTC189, FTC192, FTC193, FTC279, 299)."""
+"""The rules about images and the parts that see (FTC180 to 189, 192 to 194, 279, 299)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
+from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.resolve.facts import DataFacts, ModelFacts
 from ftc.compiler.resolve.rows.roles import FORMS_OF_IMAGES
 from ftc.runtime.vision.image_tokens import limit_pixels, make_rule
-from ftc.spec.sources import list_sources
+from ftc.spec.sources import WholeSource, list_sources
+
+#: Classes whose towers `knowledge/towers.json` does not describe.
+_UNTRAINED: Final = frozenset(
+    {
+        "Exaone4_5_ForConditionalGeneration",
+        "Gemma4ForConditionalGeneration",
+        "Llama4ForConditionalGeneration",
+    }
+)
+_BLIND_ROWS: Final = 10
+_BLIND_SHARE: Final = 0.05  # different prompts, of the rows with images
 
 
 @rule("FTC180", "images-with-a-text-model", "error", reads=("model", "data"))
@@ -57,9 +70,11 @@ def no_image_processor(case: Case) -> Iterator[Problem]:
         return
     if vision is None or not vision.rule:
         known = vision is not None and bool(vision.missing)
+        untrained = _is_untrained(case.model)
         yield problem(
             "/model/id",
-            message="file" if known else "",
+            message="file" if known else "untrained" if untrained else "",
+            help="untrained" if untrained else "",
             name=case.model.id,
             wrapper=case.model.wrapper,
             file=vision.missing if vision is not None else "",
@@ -214,7 +229,7 @@ def images_from_the_network(case: Case) -> Iterator[Problem]:
         yield problem("/data/allow_download", message="unused", help="unused")
 
 
-@rule("FTC192", "images-left-out", "warning", reads=("model", "data"))
+@rule("FTC192", "images-left-out", "warning", reads=("model", "data"), fix_safety="unsafe")
 def images_left_out(case: Case) -> Iterator[Problem]:
     """What it is: A column holds images, and training uses only the texts of its rows.
 
@@ -225,23 +240,85 @@ def images_left_out(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "Qwen/Qwen3-VL-2B-Instruct", "data": "photos.jsonl"}
     """
-    model, objective = case.model, case.spec.objective.type
-    parts = zip(list_sources(case.spec.data), case.data.sources or (case.data,), strict=False)
-    for source, data in parts:
-        instead = ""
-        if model.vision is not None and data.images is not None:
-            instead = "second"
-        elif model.vision is not None:
-            is_read = OBJECTIVES[objective].sees and data.form in FORMS_OF_IMAGES
-            instead = "column" if is_read else "form"
-        for column, rows in data.contents.unseen_images.items():
-            yield problem(
-                source.at("source"),
-                help=instead,
-                column=column,
-                rows=rows,
-                other=data.images or "",
-            )
+    for source, data in _list_parts(case):
+        if not _is_blind(data):
+            yield from _advise(case, source, data)
+
+
+@rule(
+    "FTC194", "prompts-without-their-images", "error", reads=("model", "data"), fix_safety="unsafe"
+)
+def prompts_without_their_images(case: Case) -> Iterator[Problem]:
+    """What it is: A column holds images that training leaves out, and the prompts are all alike.
+
+    Rows of images have at most one different prompt for twenty rows.
+
+    Why it matters: What tells the rows apart is in the images. From the texts alone the model would
+    learn to answer the same question in a hundred ways.
+
+    Example: {"model": "Qwen/Qwen3-VL-2B-Instruct", "data": {"source": "photos.jsonl", "columns":
+    {"prompt": "question", "completion": "answer"}}}
+
+    Use instead: {"model": "Qwen/Qwen3-VL-2B-Instruct", "data": {"source": "photos.jsonl",
+    "columns": {"prompt": "question", "completion": "answer", "images": "foto"}}}
+    """
+    for source, data in _list_parts(case):
+        if _is_blind(data):
+            yield from _advise(case, source, data)
+
+
+def loses_images(case: Case) -> bool:
+    """Tell whether rows look alike because the images that tell them apart are not read."""
+    data = case.data
+    unread = data.images is not None and data.pictures is None
+    if unread and case.has("model") and case.model.vision is None:
+        return True
+    return any(map(_is_blind, data.sources or (data,)))
+
+
+def _list_parts(case: Case) -> Iterator[tuple[WholeSource, DataFacts]]:
+    parts = case.data.sources or (case.data,)
+    return zip(list_sources(case.spec.data), parts, strict=False)
+
+
+def _is_blind(data: DataFacts) -> bool:
+    """Tell whether the rows whose images are left out have nearly the same prompts."""
+    rows = max(data.contents.unseen_images.values(), default=0)
+    return rows >= _BLIND_ROWS and data.prompts <= max(1, _BLIND_SHARE * rows)
+
+
+def _advise(case: Case, source: WholeSource, data: DataFacts) -> Iterator[Problem]:
+    """Yield a problem for each column of images that is left out, with what reads them."""
+    model, instead = case.model, ""
+    if model.vision is not None and data.images is not None:
+        instead = "second"
+    elif model.vision is not None:
+        is_read = OBJECTIVES[case.spec.objective.type].sees and data.form in FORMS_OF_IMAGES
+        instead = "column" if is_read else "form"
+    elif model.wrapper is not None:
+        instead = "untrained" if _is_untrained(model) else "processor"
+    for column, rows in data.contents.unseen_images.items():
+        if column == source.columns.images:
+            continue
+        named = put(source.at("columns", "images"), column)
+        yield problem(
+            source.at("source"),
+            help=instead,
+            fix=(named,) if instead == "column" else (),
+            column=column,
+            rows=rows,
+            prompts=data.prompts,
+            other=data.images or "",
+            name=model.id,
+        )
+
+
+def _is_untrained(model: ModelFacts) -> bool:
+    """Tell whether the model has a tower that no run of ftc trains with or uses.
+
+    The built-in table has no processors, so the others were not looked at where it stands in.
+    """
+    return model.vision is None and (model.origin != "table" or model.wrapper in _UNTRAINED)
 
 
 @rule("FTC193", "precomputed-reference-of-images", "error", reads=("data",))

@@ -4,6 +4,7 @@
 import re
 from collections.abc import Iterator
 
+from ftc.compiler.checks.images import loses_images
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.metrics import METRICS
@@ -132,7 +133,7 @@ def several_answers_to_a_prompt(case: Case) -> Iterator[Problem]:
     """
     data = case.data
     share = data.conflicting_rows / max(1, data.usable_rows)
-    learns = case.spec.objective.type == "sft" and not data.labels
+    learns = case.spec.objective.type == "sft" and not data.labels and not loses_images(case)
     if learns and data.conflicting_rows >= _CONFLICT_ROWS and share >= _CONFLICT_SHARE:
         yield problem("/data/source", count=data.conflicting_rows)
 

@@ -32,6 +32,17 @@ GIVEN: Final = frozenset(
 )  # fmt: skip
 
 
+def needs_answers(case: Case) -> bool:
+    """Tell whether a reward compares what is sampled with the answer of the row."""
+    if not rewarded(case.spec):
+        return False
+    rewards, held = list_rewards(case.spec), case.data.rewards
+    needy = {one.name for one in held.functions if "answer" in one.needs} if held else set()
+    return not rewards or any(
+        reward.match is not None or needy.intersection(reward.names or ()) for reward in rewards
+    )
+
+
 @rule("FTC584", "reward-without-answers", "error", reads=("data",))
 def reward_without_answers(case: Case) -> Iterator[Problem]:
     """What it is: A reward compares with the right answer, and the rows are prompts alone.

@@ -3,6 +3,8 @@
 
 from collections.abc import Iterator
 
+from ftc.compiler.checks.images import loses_images
+from ftc.compiler.checks.rewards import needs_answers
 from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.models import find_model
@@ -13,6 +15,8 @@ _FEW_ROWS = 50
 _MUCH = 0.30
 _MANY_DUPLICATES = 0.10
 _MANY_BLANK = 0.10
+#: The advice for the commonest fault of rows.
+_KINDS = {"no_score": "scores", "no_label": "verdicts"}
 
 
 @rule("FTC224", "no-rows-to-train-on", "error", reads=("data", "plan"))
@@ -27,8 +31,11 @@ def no_rows_to_train_on(case: Case) -> Iterator[Problem]:
     """
     if case.plan.decisions.train_rows.value < 1:
         data = case.data
+        lost = data.blank_rows + data.duplicate_rows + data.malformed_rows
         yield problem(
             "/data/source",
+            message="" if lost else "whole",
+            help="" if lost else "whole",
             rows=data.rows,
             usable=data.usable_rows,
             blank=data.blank_rows,
@@ -49,7 +56,7 @@ def few_rows(case: Case) -> Iterator[Problem]:
     Use instead: {"data": "a-thousand-examples.csv"}
     """
     rows = case.plan.decisions.train_rows.value
-    if 1 <= rows < _FEW_ROWS:
+    if 1 <= rows < _FEW_ROWS and not loses_images(case):
         yield problem("/data/source", rows=rows)
 
 
@@ -65,7 +72,7 @@ def many_duplicates(case: Case) -> Iterator[Problem]:
     Use instead: {"data": "exported-once.csv"}
     """
     data = case.data
-    if data.duplicate_rows > _MANY_DUPLICATES * data.rows:
+    if data.duplicate_rows > _MANY_DUPLICATES * data.rows and not loses_images(case):
         yield problem(
             "/data/source",
             help="" if case.spec.data.cleaning.drop_duplicates else "kept",
@@ -110,7 +117,7 @@ def malformed_rows(case: Case) -> Iterator[Problem]:
         yield problem(
             "/data/source",
             message="" if reasons else "unsaid",
-            help="prompts" if mixed else "scores" if "no_score" in case.data.faults else "",
+            help="prompts" if mixed else _KINDS.get(often[0][0], "") if often else "",
             count=malformed,
             rows=rows,
             reasons=reasons,
@@ -130,7 +137,8 @@ def many_blank_rows(case: Case) -> Iterator[Problem]:
     """
     blank, rows = case.data.blank_rows, case.data.rows
     if blank > _MANY_BLANK * rows:
-        alone = OBJECTIVES[case.spec.objective.type].samples and case.data.form != "prompt"
+        samples = OBJECTIVES[case.spec.objective.type].samples and case.data.form != "prompt"
+        alone = samples and not needs_answers(case)
         yield problem("/data/source", help="prompts" if alone else "", count=blank, rows=rows)
 
 

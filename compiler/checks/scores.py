@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from ftc.compiler.checks.answers import swap_columns
+from ftc.compiler.checks.images import loses_images
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.objectives import OBJECTIVES
@@ -32,6 +33,8 @@ def free_text_as_labels(case: Case) -> Iterator[Problem]:
     """
     read = case.data.completion or case.data.output
     of_spec = case.spec.data.columns.completion in (None, read)  # no facts of another column
+    if loses_images(case):
+        return
     if _classifies(case) and not case.data.labels and of_spec:
         data, found = case.data, case.data.open_answers
         if prompts_are_labels(case):
@@ -61,7 +64,7 @@ def prompts_are_labels(case: Case) -> bool:
     data = case.data
     if not _classifies(case) or data.labels or data.prompt is None or data.sources:
         return False
-    return 1 < data.prompts * FEWEST_ROWS_EACH <= data.usable_rows
+    return data.prompts > 1 and data.prompts * FEWEST_ROWS_EACH <= data.usable_rows
 
 
 @rule("FTC281", "label-with-too-few-rows", "error", reads=("data",))
@@ -191,6 +194,8 @@ def model_without_score_head(case: Case) -> Iterator[Problem]:
     """
     scored = OBJECTIVES[case.spec.objective.type].head == "scores"
     known = find_score_class(case.model.model_type) is not None
+    if case.model.wrapper is not None:
+        return  # see FTC353
     if scored and not known and not case.spec.model.trust_remote_code:
         yield problem("/model/id", type=case.model.model_type)
 

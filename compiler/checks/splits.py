@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from ftc.compiler.checks.images import loses_images
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.checks.scores import prompts_are_labels
@@ -53,6 +54,8 @@ def empty_split(case: Case) -> Iterator[Problem]:
     Use instead: {"data": {"source": "tickets.csv", "splits": {"test": 0.1}}}
     """
     decisions = case.plan.decisions
+    if loses_images(case):
+        return
     if case.data.prompts == 1 and case.data.usable_rows > 1:  # see FTC240
         if decisions.validation_rows.value + decisions.test_rows.value == 0:
             yield problem("/data/splits", message="one_prompt", help="one_prompt")
@@ -115,7 +118,7 @@ def one_prompt_for_all(case: Case) -> Iterator[Problem]:
     """
     d, data = case.plan.decisions, case.data
     held_out = d.validation_rows.value + d.test_rows.value
-    if data.prompts == 1 and data.usable_rows > 1 and held_out:
+    if data.prompts == 1 and data.usable_rows > 1 and held_out and not loses_images(case):
         yield problem(
             "/data/splits",
             fix=(put("/data/splits/test", 0), put("/data/splits/validation", 0)),
@@ -138,7 +141,9 @@ def dominating_prompt(case: Case) -> Iterator[Problem]:
     share = data.largest_prompt_rows / max(1, data.usable_rows)
     held_out = d.validation_rows.value + d.test_rows.value
     many = data.largest_prompt_rows >= _PROMPT_ROWS and share >= _PROMPT_SHARE
-    if data.prompts > 1 and held_out and many and not prompts_are_labels(case):
+    if loses_images(case) or prompts_are_labels(case):
+        return
+    if data.prompts > 1 and held_out and many:
         yield problem("/data/source", count=data.largest_prompt_rows, rows=data.usable_rows)
 
 
@@ -155,5 +160,5 @@ def tiny_test_split(case: Case) -> Iterator[Problem]:
     """
     d = case.plan.decisions
     test, train = d.test_rows.value, d.train_rows.value
-    if 0 < test < _TINY_TEST and train >= _FEW_ROWS:
+    if 0 < test < _TINY_TEST and train >= _FEW_ROWS and not loses_images(case):
         yield problem("/data/splits/test", rows=test, share=1 / test)

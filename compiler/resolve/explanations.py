@@ -219,8 +219,9 @@ BROKEN_DATA: Final = _page(
 NO_ROWS: Final = _page(
     "FTC204",
     "no-usable-rows",
-    what="The file has no rows, or every row is blank or malformed.",
-    why="There is nothing to train on.",
+    what="The file has no rows, every row is blank or malformed, or scores have another scale than "
+    "0 to 1.",
+    why="There is nothing to train on; of another scale, a part would be learned as full scores.",
     example='{"data": "header-only.csv"}',
     instead="A file with one example per row; `data.columns` says which column is which.",
 )

@@ -387,3 +387,16 @@ def test_a_large_number_is_shown_as_it_is_written(value: float, shown: str) -> N
     """With an exponent where no digit is lost; the text is JSON of the same number."""
     assert quote(value) == shown
     assert json.loads(shown.strip("`")) == value
+
+
+def test_a_list_of_files_is_several_sources() -> None:
+    """The fix is the section that was meant; a list that it cannot hold has no fix."""
+    document = {**FULL, "data": ["a.csv", "b.csv"]}
+    (finding,) = [each for each in find_violations(document) if each.pointer == "/data"]
+    value = {"sources": ["a.csv", "b.csv"]}
+    assert finding.fix == ({"op": "replace", "path": "/data", "value": value},)
+    assert "sources" in finding.help
+    (finding,) = [
+        each for each in find_violations({**FULL, "data": [1]}) if each.pointer == "/data"
+    ]
+    assert finding.fix == ()

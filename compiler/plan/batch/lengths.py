@@ -29,7 +29,7 @@ def decide_max_length(spec: Spec, model: ModelFacts, data: DataFacts) -> Decisio
         if OBJECTIVES[spec.objective.type].splits:
             value = min(round_up(lengths.max), model.context_tokens, _PIECE_TOKENS)
             return value, Because(key="max_length.pieces", values={"max": lengths.max})
-        keep = lengths.max if lengths.max <= OUTLIER * lengths.p99 else lengths.p99
+        keep = longest_usual(lengths)
         value = min(round_up(keep), model.context_tokens)
         key = "max_length.longest" if keep == lengths.max else "max_length.p99"
         if value < keep:
@@ -43,6 +43,19 @@ def decide_max_length(spec: Spec, model: ModelFacts, data: DataFacts) -> Decisio
         return value, Because(key=key + (".estimate" if lengths.estimate else ""), values=values)
 
     return decide(spec, "/data/max_length", spec.data.max_length, derive)
+
+
+def longest_usual(lengths: Lengths) -> int:
+    """Return the length of the longest row that is no outlier; one outlier costs no other row.
+
+    Where the longest row is one, this is the upper edge of the last bin of the others.
+    """
+    most = OUTLIER * lengths.p99
+    if lengths.max <= most:
+        return lengths.max
+    return max(
+        (edge for edge, _ in lengths.histogram if lengths.p99 <= edge <= most), default=lengths.p99
+    )
 
 
 def round_up(tokens: int) -> int:

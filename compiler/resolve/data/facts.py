@@ -50,6 +50,7 @@ from ftc.compiler.resolve.data.lengths import (
     summarise,
 )
 from ftc.compiler.resolve.data.mixture import find_mixed_forms, mix_facts
+from ftc.compiler.resolve.data.score_scale import find_other_scale
 from ftc.compiler.resolve.data.stream import count_rows
 from ftc.compiler.resolve.data.token_counts import choose_count
 from ftc.compiler.resolve.data.unread_columns import UnreadColumns
@@ -68,7 +69,7 @@ from ftc.compiler.resolve.facts import (
 from ftc.compiler.resolve.image_facts import Pictures
 from ftc.compiler.resolve.regression import look_at_files
 from ftc.compiler.resolve.rows.example import Example
-from ftc.compiler.resolve.rows.guess import are_prompts, guess_columns
+from ftc.compiler.resolve.rows.guess import are_prompts, can_read, guess_columns
 from ftc.compiler.resolve.rows.reader import Row, UnreadableError, find_other_kind, read_table
 from ftc.compiler.resolve.rows.roles import (
     Roles,
@@ -279,10 +280,15 @@ def _find_roles(
     roles = assign_roles(columns, named=source.columns, form=source.form, forms=forms)
     if isinstance(roles, Unassigned):
         guess = guess_columns(columns, _read_again(files))
-        fault = data_faults.unassigned(source, roles, columns, objective, guess)
+        meant = data_faults.find_objective(
+            columns, lambda roles: can_read(_read_again(files), make_reader(roles))
+        )
+        fault = data_faults.unassigned(source, roles, columns, objective, guess=guess, meant=meant)
         return Unknown(finding=fault)
     if twice := [column for column in roles.columns() if columns.count(column) > 1]:
         return Unknown(finding=data_faults.ambiguous(source, twice[0]))
+    if roles.score is not None and (scale := find_other_scale(_read_again(files), roles.score)):
+        return Unknown(finding=data_faults.other_scale(source, scale, objective))
     if roles.form == "chat" and source.form == "auto" and "prompt" in forms:
         wait = are_prompts(_read_again(files), make_reader(roles))
         return find_answers(roles, columns) if wait else roles

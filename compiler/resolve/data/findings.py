@@ -1,7 +1,7 @@
 """The findings of data that could not be read: one sentence each, and what to do."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from difflib import SequenceMatcher
 from typing import Final
@@ -9,9 +9,10 @@ from typing import Final
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.content.scan import Scan
+from ftc.compiler.resolve.data.score_scale import ScoreScale
 from ftc.compiler.resolve.local_paths import LfsPointer
 from ftc.compiler.resolve.rows.reader import PACKED, FileKind
-from ftc.compiler.resolve.rows.roles import Unassigned, assign_roles
+from ftc.compiler.resolve.rows.roles import Roles, Unassigned, assign_roles
 from ftc.spec.finding import Finding
 from ftc.spec.message import Message, reason_of
 from ftc.spec.sections import Columns, FileFormat, Form, ObjectiveType
@@ -39,25 +40,30 @@ def unassigned(
     why: Unassigned,
     columns: Sequence[str],
     objective: ObjectiveType,
+    *,
     guess: tuple[str, str | None] | None,
+    meant: ObjectiveType | None,
 ) -> Finding:
     """Say which column is missing, or that nothing shows which column is what.
 
-    `guess` names the columns that seem to hold prompts and answers, or prompts alone.
+    `guess` names the columns that seem to hold prompts and answers, or prompts alone; `meant` is
+    another objective that reads the rows as they are.
     """
-    listed = tuple(columns[:20])
     if why.problem == "missing":
         return _name_missing(source, why, columns)
-    help_, meant = "all", None
+    if twice := _find_two_roles(source.columns):
+        return _name_two_roles(source, *twice)
+    help_ = "all"
     fix: tuple[Mapping[str, object], ...] = ()
     unnamed = source.columns == Columns()
-    if why.form is None and unnamed:
-        meant = find_objective(columns)
+    fits = guess is not None and unnamed and _trains_on(objective, guess)
+    if why.form is not None or not unnamed or (fits and OBJECTIVES[objective].samples):
+        meant = None  # the form, the names or the prompts say what is to be trained on
     if meant is not None:
         help_, fix = "meant", ({"op": "add", "path": "/objective/type", "value": meant},)
     elif why.roles:
         help_ = "" if why.form is not None else "form"
-    elif guess is not None and unnamed and _trains_on(objective, guess):
+    elif guess is not None and fits:
         named = {"prompt": guess[0]} | ({"completion": guess[1]} if guess[1] else {})
         help_ = "guess" if guess[1] else "prompts"
         fix = ({"op": "add", "path": source.at("columns"), "value": named},)
@@ -67,13 +73,35 @@ def unassigned(
         pointer=source.at("form" if why.form is not None else "source"),
         fix=fix,
         name=source.source,
-        columns=listed,
+        columns=tuple(columns[:20]),
         form=why.form or "",
         roles=why.roles,
         objective=objective,
         meant=meant or "",
         prompt=guess[0] if guess else "",
         completion=(guess[1] or "") if guess else "",
+    )
+
+
+def _find_two_roles(named: Columns) -> tuple[str, str, str] | None:
+    """Return a column that is named for two roles, and both of them."""
+    roles: dict[str, str] = {}
+    for role in _ROLES:
+        column = getattr(named, role)
+        if column is not None and roles.setdefault(column, role) != role:
+            return column, roles[column], role
+    return None
+
+
+def _name_two_roles(source: WholeSource, column: str, one: str, other: str) -> Finding:
+    """Say that one column cannot have two roles."""
+    return explanations.NO_ROLES.finding(
+        message="twice",
+        help="twice",
+        pointer=source.at("columns", other),
+        name=source.source,
+        column=column,
+        given=(one, other),
     )
 
 
@@ -98,12 +126,26 @@ def _name_missing(source: WholeSource, why: Unassigned, columns: Sequence[str]) 
     )
 
 
-def find_objective(columns: Sequence[str]) -> ObjectiveType | None:
-    """Return the first objective that trains on rows with these columns, by their usual names."""
-    found = assign_roles(columns, named=Columns(), form="auto")
-    if isinstance(found, Unassigned):
+def find_objective(columns: Sequence[str], reads: Callable[[Roles], bool]) -> ObjectiveType | None:
+    """Return the first of the objectives that find a role for most of the columns.
+
+    Prompts that wait for answers show no objective. `reads` tells whether rows can be read by the
+    roles. Texts with a score are compared only if no answer is written to them.
+    """
+    found: list[tuple[int, ObjectiveType, Roles]] = []
+    for name, about in OBJECTIVES.items():
+        forms = [form for form in about.forms if form != "prompt"]
+        roles = assign_roles(columns, named=Columns(), form="auto", forms=forms)
+        if isinstance(roles, Roles) and reads(roles):
+            found.append((len(roles.columns()), name, roles))
+    if not found:
         return None
-    return next(name for name, about in OBJECTIVES.items() if found.form in about.forms)
+    _, best, roles = max(found, key=lambda each: each[0])
+    pair = (roles.prompt, roles.completion)
+    if roles.score is not None:
+        alike = [name for _, name, other in found if (other.prompt, other.completion) == pair]
+        return alike[0]
+    return best
 
 
 def _trains_on(objective: ObjectiveType, guess: tuple[str, str | None]) -> bool:
@@ -180,11 +222,27 @@ def ambiguous(source: WholeSource, column: str) -> Finding:
     )
 
 
+def other_scale(source: WholeSource, scale: ScoreScale, objective: ObjectiveType) -> Finding:
+    """Say which scale the scores have, and what brings them to 0 to 1."""
+    added = scale.added
+    return explanations.NO_ROWS.finding(
+        message="scale",
+        help="raise" if added > 0 else "lower" if added < 0 else "divide",
+        pointer=source.at("source"),
+        name=source.source,
+        objective=objective,
+        lowest=scale.lowest,
+        highest=scale.highest,
+        added=abs(added),
+        divisor=scale.divisor,
+    )
+
+
 def empty(source: WholeSource, kind: FileFormat, rows: int) -> Finding:
     """Say why the file names no columns; `rows` is how many it has all the same."""
     return explanations.NO_ROWS.finding(
         message="empty" if not rows else "header" if kind == "csv" else "objects",
-        help="empty",
+        help="list" if rows and kind == "jsonl" else "empty",
         pointer=source.at("source"),
         name=source.source,
         rows=rows,
@@ -213,6 +271,7 @@ def unusable(source: WholeSource, scan: Scan, objective: ObjectiveType) -> Findi
     first = often[0][0] if often else ""
     strange = sorted(scan.strange_roles, key=lambda name: (-scan.strange_roles[name], name))
     helps = {"refused": "refused", "image_url": "urls", "no_score": "scores"}
+    helps |= {"no_label": "verdicts"}
     helps |= dict.fromkeys(("image_missing", "image_outside"), "paths")
     if strange:
         helps["unknown_role"] = "roles"

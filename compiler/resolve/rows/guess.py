@@ -21,6 +21,11 @@ def are_prompts(rows: Iterable[Row | None], read: ReadTurns) -> bool:
     return "unanswered" in found and all(isinstance(turns, str) for turns in found)
 
 
+def can_read(rows: Iterable[Row | None], read: ReadTurns) -> bool:
+    """Tell whether one of the first rows can be read."""
+    return any(not isinstance(read(row), str) for row in islice(rows, _ROWS) if row)
+
+
 def guess_columns(
     columns: Sequence[str], rows: Iterable[Row | None]
 ) -> tuple[str, str | None] | None:

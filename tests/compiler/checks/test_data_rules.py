@@ -100,3 +100,30 @@ def test_a_file_raises_its_finding_and_no_other(
     findings = check(str(path)).findings
     said = {finding.code for finding in findings if finding.severity != "info"}
     assert said == {code}, [finding.message for finding in findings]
+
+
+@pytest.mark.parametrize(
+    ("reward", "proposed"), [("numeric", False), ({"regex": "[0-9]"}, True), (None, False)]
+)
+def test_prompts_alone_are_not_proposed_where_rewards_compare(
+    reward: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, proposed: bool
+) -> None:
+    """Without answers, a reward that compares with them would be the next error."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
+    rows = [
+        {"prompt": row["message"], "answer": str(n) if n % 3 else ""}
+        for n, row in enumerate(sound())
+    ]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    objective = {"type": "grpo"} | ({"rewards": [reward]} if reward is not None else {})
+    spec = {
+        "model": "Qwen/Qwen3-0.6B",
+        "data": "rows.jsonl",
+        "objective": objective,
+        "hardware": "1x RTX-4090",
+    }
+    (tmp_path / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
+    found = check(str(tmp_path / "spec.json")).findings
+    blank = next(finding for finding in found if finding.code == "FTC237")
+    assert ('"form": "prompt"' in blank.help) == proposed

@@ -5,7 +5,13 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.plan.batch.lengths import decide_max_length, round_up, share_above
+from ftc.compiler.plan.batch.lengths import (
+    decide_max_length,
+    longest_usual,
+    round_up,
+    share_above,
+)
+from ftc.compiler.resolve.data.lengths import summarise
 from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
 
@@ -25,7 +31,7 @@ def test_round_up(tokens: int, expected: int) -> None:
     ("edits", "length", "key"),
     [
         ({}, 504, "max_length.longest"),
-        ({L + "max": 9000}, 480, "max_length.p99"),
+        ({L + "max": 9000}, 512, "max_length.p99"),
         ({L + "max": 960}, 960, "max_length.longest"),
         ({L + "estimate": True}, 504, "max_length.longest.estimate"),
         ({"/facts/model/context_tokens": 256}, 256, "max_length.context"),
@@ -49,3 +55,12 @@ def test_share_above(build_known: BuildKnown) -> None:
     assert share_above(lengths, 384) == pytest.approx(280 / 5000)
     assert share_above(lengths, 256) == pytest.approx(1000 / 5000)
     assert share_above(lengths, 1) == 1
+
+
+def test_an_outlier_costs_no_other_row() -> None:
+    """One row far beyond the others leaves the length where it would be without it."""
+    pairs = [(100 + n % 200, 50) for n in range(990)] + [(420, 50)] * 8
+    alone = summarise(pairs, estimate=False)
+    joined = summarise([*pairs, (1_000_000, 999_000)], estimate=False)
+    assert longest_usual(alone) == 420
+    assert round_up(longest_usual(joined)) == round_up(420)

@@ -122,3 +122,54 @@ def test_a_needed_column_that_is_there_twice(make_spec: Any, tmp_path: Path) -> 
     assert "`completion`" in finding.message
     path.write_text("prompt,completion,id,id\n" + "a,b,c,d\n" * 3)
     assert known(make_spec(), tmp_path).completion == "completion"
+
+
+@pytest.mark.parametrize(
+    ("objective", "header", "meant"),
+    [
+        ("sft", "anchor,positive,negative", "embed"),
+        ("dpo", "anchor,positive,negative", "embed"),
+        ("reward", "sentence1,sentence2,score", "embed"),
+        ("reward", "prompt,completion,label", "kto"),
+        ("dpo", "prompt,completion,score", "sft"),
+        ("dpo", "text,category,when", "sft"),
+    ],
+)
+def test_the_proposed_objective_reads_these_columns(
+    make_spec: Any, tmp_path: Path, objective: str, header: str, meant: str
+) -> None:
+    """It is another one than that of the spec, and finds a role for most of the columns."""
+    last = [str(n % 2) for n in range(COUNT)]
+    (tmp_path / "data.csv").write_text(
+        "\n".join([header, *map(",".join, zip(TEXTS, REPLIES, last, strict=True))])
+    )
+    finding = unknown(make_spec(objective={"type": objective}), tmp_path)
+    assert finding.code == "FTC206"
+    assert finding.fix == ({"op": "add", "path": "/objective/type", "value": meant},)
+
+
+def test_no_objective_is_proposed_that_reads_no_row(make_spec: Any, tmp_path: Path) -> None:
+    """Conversations that wait for an answer would only be refused for another reason."""
+    line = '{"messages": [{"role": "user", "content": "What is it?"}]}\n'
+    (tmp_path / "asked.jsonl").write_text(line * 20)
+    finding = unknown(make_spec(data="asked.jsonl", objective={"type": "dpo"}), tmp_path)
+    assert (finding.code, finding.fix) == ("FTC206", ())
+
+
+def test_texts_are_proposed_as_prompts_where_answers_are_sampled(
+    make_spec: Any, tmp_path: Path
+) -> None:
+    """Another objective would leave out the teacher or the rewards."""
+    (tmp_path / "data.csv").write_text("\n".join(["text", *TEXTS]))
+    finding = unknown(make_spec(objective={"type": "grpo", "rewards": [{"regex": "x"}]}), tmp_path)
+    value = {"prompt": "text"}
+    assert finding.fix == ({"op": "add", "path": "/data/columns", "value": value},)
+
+
+def test_a_column_with_two_roles_is_named(make_spec: Any, tmp_path: Path) -> None:
+    """The column is recognised: what is wrong is that it stands twice."""
+    (tmp_path / "data.csv").write_text("text,category\na,b\n")
+    columns = {"prompt": "text", "completion": "text"}
+    finding = unknown(make_spec(data={"source": "data.csv", "columns": columns}), tmp_path)
+    assert (finding.code, finding.pointer) == ("FTC206", "/data/columns/completion")
+    assert "gives the column `text` two roles, `prompt` and `completion`" in finding.message

@@ -1,0 +1,46 @@
+"""The scale of scores: the objectives that learn from them read numbers from 0 to 1."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from ftc.compiler.resolve.rows.reader import Row
+
+#: The share of numbers outside 0 to 1 from which on they are a scale, and not mistakes in rows.
+_SCALE_SHARE: Final = 0.05
+_PERCENT: Final = 100
+_MOST_STARS: Final = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreScale:
+    """Scores from `lowest` to `highest`; plus `added` and then over `divisor` they fit 0 to 1."""
+
+    lowest: float
+    highest: float
+    added: int
+    divisor: int
+
+
+def find_other_scale(rows: Iterable[Row | None], column: str) -> ScoreScale | None:
+    """Return the scale of the scores of a column, None where it is 0 to 1 or there is none."""
+    numbers = [number for row in rows if row and (number := _read(row.get(column))) is not None]
+    outside = sum(not 0 <= number <= 1 for number in numbers)
+    if outside <= _SCALE_SHARE * len(numbers):
+        return None
+    lowest, highest = min(numbers), max(numbers)
+    added, most = max(0, -math.floor(lowest)), math.ceil(highest)
+    if _MOST_STARS < most < _PERCENT:
+        most = _PERCENT
+    elif lowest == 1 < most <= _MOST_STARS and all(map(float.is_integer, numbers)):
+        added = -1  # stars: the worst is 1
+    return ScoreScale(lowest=lowest, highest=highest, added=added, divisor=max(1, most + added))
+
+
+def _read(cell: object) -> float | None:
+    try:
+        number = float(str(cell))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
