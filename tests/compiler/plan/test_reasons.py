@@ -18,6 +18,7 @@ COMPOSED = {
     "answer_tokens.called": (".room",),
     "answer_tokens.sampled": (".room",),
     "answer_tokens.reasoning": (".room",),
+    "answer_tokens.prompts": (".room",),
     "checkpointing.on": (".needs", ".slower"),
     "checkpointing.off": (".needs", ".slower"),
     "checkpointing.": tuple(
