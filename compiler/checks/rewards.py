@@ -107,7 +107,7 @@ def days_of_answers_on_cpu(case: Case) -> Iterator[Problem]:
             hours=seconds / 3600,
             steps=decided.total_steps.value,
             answers=decided.global_batch.value,
-            tokens=decided.answer_tokens.value,
+            tokens=decided.most_answer_tokens,
         )
 
 
@@ -386,7 +386,7 @@ def no_room_for_an_answer(case: Case) -> Iterator[Problem]:
     """
     if not samples(case.spec):
         return
-    tokens, context = case.plan.decisions.answer_tokens.value, case.model.context_tokens
+    tokens, context = case.plan.decisions.most_answer_tokens, case.model.context_tokens
     prompt = min(case.data.lengths.prompt_max, case.plan.decisions.max_length.value)
     if prompt + tokens > context:
         yield problem(

@@ -153,7 +153,7 @@ def test_vllm_takes_its_memory_while_it_generates(build: Build) -> None:
     assert sum(generation.values()) - generation["static"] == needed
     assert share.value * every.hardware.memory_bytes >= needed
     assert "reference" not in alone.memory.phases  # it has no pass without gradients
-    assert "reference" in beside.memory.phases  # its own log-probabilities
+    assert "extra_pass" in beside.memory.phases  # its own log-probabilities
     assert alone.decisions.vllm_share is None
 
 
