@@ -22,6 +22,7 @@ from ftc.compiler.plan.objective.sampling import (
     decide_sampled_tokens,
     rewarded,
     samples,
+    thinks,
 )
 from ftc.compiler.plan.objective.teaching import decide_teaching
 from ftc.compiler.plan.plan import Decisions, Plan
@@ -107,7 +108,12 @@ def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
     shape, rows = see(shape_of(facts.model), facts), round(splits.train.value * pieces)
     if labels := count_labels(spec, facts.data):
         shape = scored_shape(shape, labels)
-    sampled = decide_sampled_tokens(spec, facts.model, facts.data) if samples(spec) else None
+    thinking = thinks(spec, facts.tokenizer.reasoning)
+    sampled = (
+        decide_sampled_tokens(spec, facts.model, facts.data, thinking=thinking)
+        if samples(spec)
+        else None
+    )
     precision = decide_precision(spec, facts.hardware)
     arrangement = first_arrangement(spec, facts, lengths, rows=rows, max_length=length)
     if rewarded(spec):

@@ -118,6 +118,11 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "the reasoning before one takes 150 to 300",
     "answer_tokens.reasoning.room": "the model's context minus the longest prompt of {prompt} "
     "tokens; reasoning takes 150 to 300",
+    "answer_tokens.thinking": "the model reasons before each answer, at length: set more if "
+    "answers are cut, or `data.template_options.enable_thinking` to false if its template reads "
+    "that",
+    "answer_tokens.thinking.room": "the model's context minus the longest prompt of {prompt} "
+    "tokens; the model reasons before each answer, at length",
     "answer_tokens.prompts": "room for reasoning and an answer, where the data have no answers to "
     "measure; set `objective.answer_tokens` to what the task needs",
     "answer_tokens.prompts.room": "the model's context minus the longest prompt of {prompt} tokens",

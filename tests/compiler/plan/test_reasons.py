@@ -19,6 +19,7 @@ COMPOSED = {
     "answer_tokens.sampled": (".room",),
     "answer_tokens.reasoning": (".room",),
     "answer_tokens.prompts": (".room",),
+    "answer_tokens.thinking": (".room",),
     "checkpointing.on": (".needs", ".slower"),
     "checkpointing.off": (".needs", ".slower"),
     "checkpointing.": tuple(
