@@ -95,10 +95,13 @@ def plan_options(
             sound.append(option)
             continue
         after = observer.look(draft.changed(option.changes), offers=False)
-        errors = {each.code for each in after.findings if each.severity == "error"} - known
-        planned = replace(option, plan=option.plan or after.plan)
+        errors = [
+            each for each in after.findings if each.severity == "error" and each.code not in known
+        ]
+        refused = next(iter(errors), None)
+        planned = replace(option, plan=option.plan or after.plan, refused=refused)
         (unsound if errors else sound).append(planned)
-    return (sound, unsound) if sound else (unsound, [])
+    return (sound, unsound) if sound else ([replace(each, refused=None) for each in unsound], [])
 
 
 def _examples(goal: Goal, folder: Path) -> Option:

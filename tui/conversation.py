@@ -180,10 +180,14 @@ class Conversation:
         return [] if before == self.tabled else told
 
     def _withheld(self, options: tuple[Option, ...]) -> str:
-        """Return the answers that are not offered, each with its plan."""
-        return "".join(
-            f"\n  {self.label(option)}: {self.consequence(option)}" for option in options
-        )
+        """Return the answers that are not offered, each with its error, or a plan without room."""
+        return "".join(f"\n  {self.label(option)}: {self._why_not(option)}" for option in options)
+
+    def _why_not(self, option: Option) -> str:
+        plan, error = option.plan, option.refused
+        if error is None or (plan is not None and plan.memory.fits is False):
+            return self.consequence(option)
+        return error.problem.render(self.voice.language)
 
     def told(self, finding: Finding) -> str:
         """Return the finding's message, and its help below."""

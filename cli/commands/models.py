@@ -34,6 +34,11 @@ _GIBI = 1024**3
 _BILLION = 1e9
 _HOUR = 3600
 _MAIN_LANGUAGE = 0.1
+_TOO_SLOW = "none of these models trains within a day there; without --short all are listed"
+_COSTS = (
+    "memory and time are those of the fastest layout that fits, so a lighter method can show "
+    "more memory;\nthe time is that of {rows:,} rows of {tokens:,.0f} tokens on average"
+)
 _SHOWS_MORE = "--hardware shows the method, the memory and the time of each"
 _REASONS = {
     "largest": "the largest that trains within a day",
@@ -105,9 +110,13 @@ def command(
         models = [_data(each, reasons, abilities.get(each.model.id, ())) for each in found]
         click.echo(dump({"version": VERSION, "models": models}))
     else:
-        click.echo("\n".join(_table(found, reasons, planned=planned)))
-        if planned:
+        slow = short and not found and any(not each.lacks for each in list_models(wish))
+        table = [_TOO_SLOW] if slow else _table(found, reasons, planned=planned)
+        click.echo("\n".join(table))
+        if planned and found:
             click.echo("".join(_ability_lines(abilities, wish.data.lengths)), nl=False)
+            rows, tokens = wish.data.usable_rows, wish.data.lengths.mean
+            click.echo(f"\n{_COSTS.format(rows=rows, tokens=tokens)}")
 
 
 def _named(names: tuple[str, ...]) -> tuple[Model, ...]:

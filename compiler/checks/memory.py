@@ -75,10 +75,11 @@ def _short_memory(case: Case) -> str:
 
 @rule("FTC421", "tight-fit", "warning", reads=("plan",))
 def tight_fit(case: Case) -> Iterator[Problem]:
-    """What it is: The predicted peak is more than 92 % of what the device has.
+    """What it is: The peak is above 92 % of the device, with the spec's micro-batch or the least.
 
-    Why it matters: A desktop, another process or a fragmented allocator can take the rest. The
-    bundle falls back to smaller micro-batches when memory runs out, which costs a restart.
+    Why it matters: A desktop, another process or a fragmented allocator can take the rest. When
+    memory runs out, the bundle restarts with a smaller micro-batch. Where ftc chose one that can
+    still shrink, the plan gives the reason and nothing is reported.
 
     Example: {"hardware": "1x A100-80GB", "training": {"micro_batch": 64}}
 
@@ -91,10 +92,11 @@ def tight_fit(case: Case) -> Iterator[Problem]:
         memory.fits
         and memory.capacity_bytes is not None
         and needed > _TIGHT_SHARE * memory.capacity_bytes
-        and (said or decided.micro_batch.value == 1)
+        and (said or len(case.plan.ladder) == 1)
     ):
         yield problem(
             "/training/micro_batch" if said else "/hardware/gpu",
+            message="" if said else "planned",
             help="" if said else "planned",
             needed=needed,
             capacity=memory.capacity_bytes,

@@ -9,11 +9,13 @@ from typing import Final
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.plan.objective.sampling import (
+    THINKING_TOKENS,
     calls_tools,
     decide_generations,
     find_rewards,
     rewarded,
     samples,
+    thinks,
 )
 from ftc.compiler.resolve.content.rewards import list_rewards
 from ftc.compiler.resolve.reward_facts import RewardFunction
@@ -118,7 +120,7 @@ def days_of_answers_on_cpu(case: Case) -> Iterator[Problem]:
             hours=seconds / 3600,
             steps=decided.total_steps.value,
             answers=decided.global_batch.value,
-            tokens=decided.answer_tokens.value,
+            tokens=decided.most_answer_tokens,
         )
 
 
@@ -397,7 +399,7 @@ def no_room_for_an_answer(case: Case) -> Iterator[Problem]:
     """
     if not samples(case.spec):
         return
-    tokens, context = case.plan.decisions.answer_tokens.value, case.model.context_tokens
+    tokens, context = case.plan.decisions.most_answer_tokens, case.model.context_tokens
     prompt = min(case.data.lengths.prompt_max, case.plan.decisions.max_length.value)
     if prompt + tokens > context:
         yield problem(
@@ -433,12 +435,13 @@ def reward_for_nothing(case: Case) -> Iterator[Problem]:
             )
 
 
-@rule("FTC596", "answers-cut-short", "warning", reads=("data",), fix_safety="unsafe")
+@rule("FTC596", "answers-cut-short", "warning", reads=("data", "tokenizer"), fix_safety="unsafe")
 def answers_cut_short(case: Case) -> Iterator[Problem]:
-    """What it is: `objective.answer_tokens` is less than the data's own answers need.
+    """What it is: `objective.answer_tokens` is less than the answers of data or model need.
 
     Why it matters: An answer is cut at this length. Where its result stands at the end, a right
-    answer is then cut before it, and gets no reward.
+    answer is then cut before it, and gets no reward. A model that reasons before each answer needs
+    a thousand tokens or more.
 
     Example: {"data": "long-solutions.jsonl", "objective": {"type": "grpo", "answer_tokens": 16}}
 
@@ -446,9 +449,11 @@ def answers_cut_short(case: Case) -> Iterator[Problem]:
     """
     pointer, tokens = "/objective/answer_tokens", case.spec.objective.answer_tokens
     lengths = case.data.lengths
-    if not rewarded(case.spec) or pointer not in case.spec.said or not isinstance(tokens, int):
+    if not samples(case.spec) or pointer not in case.spec.said or not isinstance(tokens, int):
         return
-    if tokens < lengths.answer_p95:  # 0 for prompts alone
+    if tokens < THINKING_TOKENS // 2 and thinks(case.spec, case.tokenizer.reasoning):
+        yield problem(pointer, message="thinking", help="thinking", tokens=tokens)
+    elif rewarded(case.spec) and tokens < lengths.answer_p95:  # 0 for prompts alone
         yield problem(
             pointer,
             fix=({"op": "remove", "path": pointer},),

@@ -30,7 +30,11 @@ from ftc.compiler.plan.search.layout import Layout
 from ftc.compiler.plan.search.padding import (
     Padding,
 )
-from ftc.compiler.plan.search.space import Frame, decide_calibration, decide_network
+from ftc.compiler.plan.search.space import (
+    Frame,
+    decide_calibration,
+    decide_network,
+)
 from ftc.compiler.plan.splits import (
     decide_answer_tokens,
     decide_answered_rows,
@@ -120,6 +124,7 @@ def _layout(decided: Decided) -> dict[str, Any]:
     frame, layout, padding = decided.frame, decided.layout, decided.padding
     spec, micro, batch = frame.spec, layout.micro.value, frame.batch.decision
     precision, sharding = frame.precision.value, layout.sharding.value
+    passes = frame.batch.rows_per_process // micro
     return {
         "sharding": layout.sharding,
         "offload": layout.offload,
@@ -140,8 +145,8 @@ def _layout(decided: Decided) -> dict[str, Any]:
         "micro_batch": layout.micro,
         "eval_batch": _evaluated(decided),
         "accumulation": derived(
-            frame.batch.rows_per_process // micro,
-            "accumulation",
+            passes,
+            "accumulation.pairs" if decided.job.scored_pairs and passes > 1 else "accumulation",
             batch=batch.value,
             micro=micro,
             world=frame.world.value,
@@ -155,10 +160,12 @@ def _layout(decided: Decided) -> dict[str, Any]:
 def _evaluated(decided: Decided) -> Decision[int]:
     """Return the rows per pass of an evaluation; of vectors that a loss tells apart, a whole step.
 
-    The loss computes them in smaller passes.
+    The loss computes them in smaller passes. Scored pairs are compared within a pass.
     """
     frame = decided.frame
-    if not gives_vectors(frame.spec.objective.type) or frame.facts.data.form == "scored":
+    if decided.job.scored_pairs:
+        return derived(decided.layout.micro.value, "eval_batch.pairs")
+    if not gives_vectors(frame.spec.objective.type):
         return decided.eval_batch
     return derived(frame.batch.rows_per_process, "eval_batch.contrasted")
 
@@ -238,5 +245,5 @@ def _evaluation(frame: Frame, metric: Decision[Metric]) -> dict[str, Any]:
         "answered_rows": decide_answered_rows(spec, splits),
         "harness": keep(spec, "/training/evaluation/harness", harness) if harness else None,
         "judged_rows": decide_judged_rows(data, splits.test.value),
-        "answer_tokens": frame.sampled or decide_answer_tokens(data, metric.value),
+        "answer_tokens": frame.sampled or decide_answer_tokens(spec, data, metric.value),
     }

@@ -53,8 +53,8 @@ class Job:
     row. `answer_tokens` of it are generated, under GRPO, RLOO and distillation. `eval_micro` are
     the rows per pass of an evaluation, 0 for `micro`; `eval_length_tokens` is their length, 0 for
     `length_tokens`, as packed rows are longer. `engine` generates the answers. `smoothed` says
-    whether the loss has label smoothing. `teacher` is the model whose probabilities are learned,
-    under distillation.
+    whether the loss has label smoothing, `scored_pairs` whether it compares the vectors of one pass
+    only. `teacher` is the model whose probabilities are learned, under distillation.
 
     `world` counts the processes of all `nodes`. `nvme` says whether offloaded states are on a disk.
     `workspace_bytes` is that of cuBLAS, inside torch's allocator. `sight` is what the tower sees of
@@ -90,6 +90,7 @@ class Job:
     reference: Reference = "none"
     smoothed: bool = False
     pairs: int | None = None
+    scored_pairs: bool = False
     answer_tokens: int = 0
     tool_rounds: int = 0
     teacher: Teacher | None = None

@@ -133,7 +133,7 @@ class Decisions:
     judged_rows: Decision[int]
     harness: Decision[tuple[str, ...]] | None
     published: Decision[tuple[Published, ...]] | None
-    answer_tokens: Decision[int]
+    answer_tokens: Decision[int] | None
     lora_rank: Decision[int] | None
     lora_alpha: Decision[int] | None
     lora_dropout: Decision[float] | None
@@ -155,6 +155,11 @@ class Decisions:
     quantization: Decision[Quantization] | None
     double_quantization: Decision[bool] | None
     quant_storage: Decision[QuantStorage] | None
+
+    @property
+    def most_answer_tokens(self) -> int:
+        """The most tokens of an answer that is generated; 0 where none is."""
+        return 0 if self.answer_tokens is None else self.answer_tokens.value
 
     @property
     def batch_rows(self) -> int:

@@ -22,16 +22,13 @@ from ftc.compiler.plan.objective.sampling import (
     decide_sampled_tokens,
     rewarded,
     samples,
+    thinks,
 )
 from ftc.compiler.plan.objective.teaching import decide_teaching
 from ftc.compiler.plan.plan import Decisions, Plan
 from ftc.compiler.plan.schedule.steps import Pace, count_saves, decide_timetable
-from ftc.compiler.plan.search.layout import (
-    Layout,
-    decide_eval_batch,
-    decide_layout,
-    least_device_bytes,
-)
+from ftc.compiler.plan.search.evaluation_rows import decide_eval_batch
+from ftc.compiler.plan.search.layout import Layout, decide_layout, least_device_bytes
 from ftc.compiler.plan.search.padding import (
     choose_padding,
     find_pieces,
@@ -62,7 +59,7 @@ from ftc.compiler.plan.time.run import (
     step_seconds,
 )
 from ftc.compiler.plan.vision import choose_limit
-from ftc.compiler.resolve.facts import KnownFacts
+from ftc.compiler.resolve.facts import DataFacts, KnownFacts
 from ftc.spec.sections import Spec
 
 
@@ -111,7 +108,12 @@ def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
     shape, rows = see(shape_of(facts.model), facts), round(splits.train.value * pieces)
     if labels := count_labels(spec, facts.data):
         shape = scored_shape(shape, labels)
-    sampled = decide_sampled_tokens(spec, facts.model, facts.data) if samples(spec) else None
+    thinking = thinks(spec, facts.tokenizer.reasoning)
+    sampled = (
+        decide_sampled_tokens(spec, facts.model, facts.data, thinking=thinking)
+        if samples(spec)
+        else None
+    )
     precision = decide_precision(spec, facts.hardware)
     arrangement = first_arrangement(spec, facts, lengths, rows=rows, max_length=length)
     if rewarded(spec):
@@ -124,6 +126,7 @@ def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
             each=arrangement.each,
             text_tokens=text_tokens(spec, lengths),
             documents=facts.data.documents if facts.data.form != "scored" else 0,
+            scored=facts.data.form == "scored",
         )
     if sampled is not None:
         arrangement = arrange_groups(
@@ -224,8 +227,14 @@ def _evaluated(frame: Frame) -> Evaluated:
         lengths=rows.lengths if data.form == "prompt" else frame.lengths,
         max_length_tokens=rows.length_tokens if data.form == "prompt" else frame.max_length.value,
         written_rows=answered + shown,
-        answer_tokens=decide_answer_tokens(data, decide_metric(spec, data).value).value,
+        answer_tokens=_written_tokens(spec, data),
     )
+
+
+def _written_tokens(spec: Spec, data: DataFacts) -> int:
+    """Return the most tokens of an answer that an evaluation writes; 0 where it writes none."""
+    decided = decide_answer_tokens(spec, data, decide_metric(spec, data).value)
+    return 0 if decided is None else decided.value
 
 
 def _costs(
@@ -294,5 +303,5 @@ def _judged(frame: Frame, decisions: Decisions) -> Judged:
         rows=decisions.test_rows.value,
         row_tokens=min(frame.facts.data.lengths.mean, frame.max_length.value),
         answered_rows=decisions.judged_rows.value if answers and not scores else 0,
-        answer_tokens=decisions.answer_tokens.value,
+        answer_tokens=decisions.most_answer_tokens,
     )

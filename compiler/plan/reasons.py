@@ -78,6 +78,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "rows.share": "{share} of {rows} usable rows",
     "stratify.labels": "each of {labels} labels keeps its share in every split",
     "stratify.feedback": "good and bad answers keep their shares in every split",
+    "stratify.texts": "the rows are texts to compare, without labels",
     "stratify.none": "the answers are not a closed set of labels",
     "class_weights.even": "all {labels} labels have about as many rows",
     "class_weights.uneven": "the most common label has {ratio} times the rows of the rarest; with "
@@ -85,6 +86,8 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "metric.rewards": "how often the better of two answers gets the higher reward, and by how much",
     "metric.relevance": "evaluate.py measures how the model ranks what BM25 finds, beside BM25 and "
     "the base",
+    "metric.correlation": "evaluate.py measures Spearman's correlation with the scores of the "
+    "data, beside BM25 and the base",
     "metric.vectors": "evaluate.py measures nDCG@10, MRR@10 and recall@10, beside BM25 and the "
     "base",
     "pooling.encoder": "where the model has no modules.json: an encoder's tokens see the whole "
@@ -115,6 +118,11 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "the reasoning before one takes 150 to 300",
     "answer_tokens.reasoning.room": "the model's context minus the longest prompt of {prompt} "
     "tokens; reasoning takes 150 to 300",
+    "answer_tokens.thinking": "the model reasons before each answer, at length: set more if "
+    "answers are cut, or `data.template_options.enable_thinking` to false if its template reads "
+    "that",
+    "answer_tokens.thinking.room": "the model's context minus the longest prompt of {prompt} "
+    "tokens; the model reasons before each answer, at length",
     "answer_tokens.prompts": "room for reasoning and an answer, where the data have no answers to "
     "measure; set `objective.answer_tokens` to what the task needs",
     "answer_tokens.prompts.room": "the model's context minus the longest prompt of {prompt} tokens",
@@ -168,9 +176,12 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "set `hardware.network_gbit` to the speed of your network",
     "world.cpu": "a CPU runs one process unless the spec asks for more; here {count}",
     "global_batch.rows": "about a hundredth of {rows} rows, for about 100 steps per epoch",
+    "eval_batch.pairs": "the pairs of a training pass, so that both losses compare as many",
     "eval_batch.contrasted": "the rows of a training step, so that both losses tell as many apart",
     "global_batch.documents": "at most the {documents} different texts that are found: each row is "
     "told apart from all others of its step",
+    "global_batch.paired": "about a hundredth of {rows} rows, at least 32: the loss compares each "
+    "pair's score with those of the others",
     "global_batch.contrasted": "about a hundredth of {rows} rows, at least 32: each row is told "
     "apart from all others of its step",
     "global_batch.text": "about {tokens} tokens a step: 100,000 and more suit continued "
@@ -190,6 +201,10 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "micro_batch.least": "the fastest that fits, with {device_bytes} of {capacity_bytes}: no "
     "layout leaves 8 % of the memory free",
     "micro_batch.only": "the only one that fits: {device_bytes} of {capacity_bytes}",
+    "micro_batch.pairs": "all pairs of a process in a step at once, as the loss compares only "
+    "those of one pass: {device_bytes} of {capacity_bytes}",
+    "micro_batch.pairs.part": "the most pairs at once that leave memory free, as the loss "
+    "compares only those of one pass: {device_bytes} of {capacity_bytes}",
     "micro_batch.whole": "all rows of a process in a step at once: {device_bytes} of "
     "{capacity_bytes}",
     "micro_batch.whole.slower": "all rows of a process in a step at once: {device_bytes} of "
@@ -197,6 +212,8 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "micro_batch.tight": "the smallest possible; it needs {device_bytes} of {capacity_bytes}",
     "micro_batch.unknown": "a cautious divisor of {rows} {rows:row|rows}, "
     "because the memory is not known",
+    "accumulation.pairs": "global batch {batch} / (micro-batch {micro} x world {world}); pairs of "
+    "different passes are not compared",
     "accumulation": "global batch {batch} / (micro-batch {micro} x world {world})",
     "liger.unneeded": "nothing has to be recomputed or divided, so its kernels would save nothing",
     "liger.unusable": "its Triton kernels need an NVIDIA GPU and a model that they were written "

@@ -4,7 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ftc.compiler.knowledge.objectives import OBJECTIVES, gives_relevance, gives_vectors
+from ftc.compiler.knowledge.objectives import (
+    OBJECTIVES,
+    compares_texts,
+    gives_relevance,
+    gives_vectors,
+)
 from ftc.compiler.plan.batch.lengths import share_above
 from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
 from ftc.compiler.plan.objective.sampling import find_rewards
@@ -39,6 +44,8 @@ def decide_splits(spec: Spec, data: DataFacts, max_length_tokens: int) -> Splits
     validation = min(_share(spec.data.splits.validation, rows), max(0, rows - test - 1))
 
     def stratify() -> tuple[bool, Because]:
+        if compares_texts(spec.objective.type):
+            return False, Because(key="stratify.texts")
         if data.labels:
             return True, Because(key="stratify.labels", values={"labels": len(data.labels)})
         if data.feedback is not None:
@@ -67,6 +74,8 @@ def decide_metric(spec: Spec, data: DataFacts) -> Decision[Metric]:
     def derive() -> tuple[Metric, Because]:
         if spec.objective.type == "reward":
             return "none", Because(key="metric.rewards")
+        if compares_texts(spec.objective.type) and data.form == "scored":
+            return "none", Because(key="metric.correlation")
         if gives_vectors(spec.objective.type):
             return "none", Because(key="metric.vectors")
         if gives_relevance(spec.objective.type):
@@ -116,12 +125,14 @@ def decide_judged_rows(data: DataFacts, test_rows: int) -> Decision[int]:
     return derived(_MOST_JUDGED_ROWS, "judged_rows.part", rows=test_rows)
 
 
-def decide_answer_tokens(data: DataFacts, metric: Metric) -> Decision[int]:
-    """Decide how many tokens an answer of the evaluation may have.
+def decide_answer_tokens(spec: Spec, data: DataFacts, metric: Metric) -> Decision[int] | None:
+    """Decide how many tokens an answer of the evaluation may have; None where none is written.
 
     Free text that a metric reads may be as long as the longest answer. A label has at least two
     characters per token, so half the characters of the longest one, and a margin, are enough.
     """
+    if OBJECTIVES[spec.objective.type].head != "tokens":
+        return None
     if not data.labels:
         longest = min(_MOST_ANSWER_TOKENS, data.lengths.answer_max)
         if metric != "none" and longest > _OPEN_ANSWER_TOKENS:

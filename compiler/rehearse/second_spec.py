@@ -168,7 +168,7 @@ def _tried(
         rewards.append({**given, "weight": reward.weight})
     if spec.objective.tools is not None:
         objective["tools"] = _seen_from(document.folder / spec.objective.tools, folder)
-    tokens = min(_TRIED_TOKENS, plan.decisions.answer_tokens.value)
+    tokens = min(_TRIED_TOKENS, plan.decisions.most_answer_tokens)
     return {
         **objective,
         "rewards": [*rewards, {"regex": _SOMETIMES}],
@@ -180,7 +180,7 @@ def _tried(
 def _distilled(document: Document, spec: Spec, plan: Plan) -> dict[str, Any]:
     """Return the objective with a small teacher, and short answers."""
     written = document.data["objective"]
-    tokens = min(_TRIED_TOKENS, plan.decisions.answer_tokens.value)
+    tokens = min(_TRIED_TOKENS, plan.decisions.most_answer_tokens)
     teacher = {"id": "./teacher", "quantization": spec.objective.teacher.quantization}
     return {**written, "teacher": teacher, "answer_tokens": tokens}
 

@@ -12,6 +12,7 @@ from ftc.compiler.plan.batch.lengths import share_above
 from ftc.compiler.plan.decision import Decision
 from ftc.compiler.plan.gguf.verification import importance_reason, importance_tokens
 from ftc.compiler.plan.memory.peak import shape_of
+from ftc.compiler.plan.objective.vectors import pairs_in_passes
 from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.plan.reasons import sentence
 from ftc.compiler.plan.served import CALIBRATION_TOKENS, calibration_reason
@@ -50,6 +51,8 @@ _NEEDED_BY: Final[Mapping[str, str]] = {
 }
 _FROZEN_TOWER: Final = "the language model; the tower beside it reads no text and stays as it is"
 _IMAGE_RULE: Final = "how the processor makes tokens of an image, by its width and height"
+_SAME_BATCH: Final = "each line is the same batch in less memory"
+_FEWER_PAIRS: Final = "less memory, but the loss compares only the pairs of one pass"
 _PINNED: Final = "the commit that was checked"
 _UNPINNED: Final = "the newest: the Hub could not be read; `ftc compile --update` pins it"
 
@@ -160,7 +163,7 @@ def _decided_values(source: BundleSource) -> dict[str, Any]:
         **_image_values(source),
         "asked_tokens": min(_OPEN_ANSWER_TOKENS, room // 2)
         if open_answer
-        else values["answer_tokens"],
+        else decisions.most_answer_tokens,
         "context_tokens": room,
     }
 
@@ -280,6 +283,7 @@ def _more_reasons(source: BundleSource) -> dict[str, Comment]:
     counted = "estimated from characters" if estimate else "counted with the model's tokenizer"
     base = source.facts.model.dtype
     is_scored = OBJECTIVES[source.spec.objective.type].head == "scores"
+    split_pairs = pairs_in_passes(source.spec, source.facts.data)
     merged = _merged_dtype(source)
     kept = "as the base is" if base == merged else f"of the 16-bit formats the nearest to {base}"
     phase = source.plan.memory.largest_phase.replace("_", " ")
@@ -305,6 +309,7 @@ def _more_reasons(source: BundleSource) -> dict[str, Comment]:
         "calibration_tokens": Comment(sentence(calibration_reason())),
         "weighed_types": Comment("these lose clearly less, or are not to be had without"),
         "importance_tokens": Comment(sentence(importance_reason(shape_of(source.facts.model)))),
+        "ladder": Comment(_FEWER_PAIRS if split_pairs else _SAME_BATCH),
         "memory": Comment(f"the plan's peak of one process, in the phase: {phase}"),
     }
 

@@ -24,7 +24,7 @@ def engine_config(source: BundleSource) -> dict[str, Any]:
     if decided.vllm_share is None:
         raise ValueError("vLLM has no share of a GPU in this plan")
     mode, share = source.spec.objective.vllm, decided.vllm_share.value
-    longest = decided.max_length.value + decided.answer_tokens.value
+    longest = decided.max_length.value + decided.most_answer_tokens
     length = min(facts.model.context_tokens, longest)
     trainer: dict[str, Any] = {"use_vllm": True, "vllm_mode": mode}
     if mode == "colocate":

@@ -34,7 +34,8 @@ class ReasoningFacts:
     answer out. `empty` is the empty reasoning that it writes before an answer without any, and that
     no generation prompt writes, so that it is learned; with the options of `without_empty` it is
     not. `misfits` names the rows that a generation prompt is not the beginning of: those `with` or
-    `without` reasoning.
+    `without` reasoning. `thinks`: an answer begins with reasoning, as the generation prompt opens
+    it or only an option closes it.
     """
 
     options: tuple[str, ...] = ()
@@ -43,3 +44,4 @@ class ReasoningFacts:
     empty: str = ""
     without_empty: Mapping[str, bool] = field(default_factory=dict)
     misfits: tuple[Literal["with", "without"], ...] = ()
+    thinks: bool = False

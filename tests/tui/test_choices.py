@@ -131,3 +131,15 @@ def test_what_only_the_plan_reads_does_not_change_the_data(
     observer = Observer(folder=folder)
     first, second = (observer.look(read_draft({"data": each})).data for each in data)
     assert first is second
+
+
+def test_an_answer_is_withheld_with_its_reason(session: Session) -> None:
+    """QLoRA would fit, but the scripts of embedding models do not have it."""
+    rows = [{"text1": f"a {n}", "text2": f"b {n}", "score": n % 5} for n in range(60)]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (session.observer.folder / "pairs.jsonl").write_text(text, encoding="utf-8")
+    session.reply("train embeddings on pairs.jsonl with bge-m3 on a 4090")
+    assert isinstance(session.step, Question)
+    (qlora,) = [each for each in session.step.withheld if each.label == "qlora"]
+    assert qlora.refused is not None
+    assert qlora.refused.code == "FTC573"

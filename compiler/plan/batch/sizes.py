@@ -83,13 +83,15 @@ def decide_batch(
     each: float = 1.0,
     text_tokens: float = 0.0,
     documents: int = 0,
+    scored: bool = False,
 ) -> Batch:
     """Decide the rows per step: the spec's, or a power of two per process near rows / 100.
 
     Batches count packed rows where `each` of them holds several data rows. Rows of text have
     `text_tokens` on average, which is 0 for rows with answers. If vectors of few `documents` are
-    told apart, a step has no more rows than those; 0 stands for many. A batch of the spec that
-    cannot be divided is replaced by the nearest one that can (a rule reports it).
+    told apart, a step has no more rows than those; 0 stands for many. `scored` says that rows are
+    pairs with a score. A batch of the spec that cannot be divided is replaced by the nearest one
+    that can (a rule reports it).
     """
 
     def derive() -> tuple[int, Because]:
@@ -103,6 +105,8 @@ def decide_batch(
             fewer = 2 ** int(math.log2(max(2, documents)))
             because = Because(key="global_batch.documents", values={"documents": documents})
             return fewer * world, because
+        if contrasted and scored:
+            return per_process * world, Because(key="global_batch.paired", values=values)
         if contrasted:
             return per_process * world, Because(key="global_batch.contrasted", values=values)
         if text_tokens:

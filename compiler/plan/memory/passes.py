@@ -52,7 +52,7 @@ NEEDS: Final[Mapping[ObjectiveType, Needs]] = {
     "grpo": Needs(reference_passes=1),
     "rloo": Needs(policy_passes=1, reference_passes=1),  # the old log-probabilities, at each step
     "distill": Needs(head="divergence"),
-    "embed": Needs(head="scores", policy_passes=1),  # GradCache's first pass, of the whole batch
+    "embed": Needs(head="scores", policy_passes=1),  # GradCache's first pass, not of scored pairs
     "rerank": Needs(head="scores"),
 }
 
@@ -105,10 +105,16 @@ def reference_passes(job: Job) -> int:
 def blind_passes(job: Job) -> int:
     """Return how many additional forward passes without gradients a micro-batch costs."""
     needs = NEEDS[job.objective]
-    asked = needs.reference_passes if job.reference in _ELSEWHERE else 0
+    asked = needs.reference_passes if asks_reference(job) else 0
     # vLLM's log-probabilities differ a little from the trainer's, which computes its own
-    policy = needs.policy_passes or (1 if job.engine != "off" else 0)
+    own = 0 if job.scored_pairs else needs.policy_passes
+    policy = own or (1 if job.engine != "off" else 0)
     return policy + asked + (1 if job.smoothed else 0)
+
+
+def asks_reference(job: Job) -> bool:
+    """Tell whether one of the passes without gradients is that of a reference."""
+    return bool(NEEDS[job.objective].reference_passes) and job.reference in _ELSEWHERE
 
 
 def asks_beside(job: Job) -> bool:
@@ -116,7 +122,7 @@ def asks_beside(job: Job) -> bool:
     return (
         job.smoothed
         or job.teacher is not None
-        or (NEEDS[job.objective].beside and job.reference in _ELSEWHERE)
+        or (NEEDS[job.objective].beside and asks_reference(job))
     )
 
 

@@ -20,6 +20,7 @@ from ftc.compiler.plan.memory.activations import (
 )
 from ftc.compiler.plan.memory.passes import (
     asks_beside,
+    asks_reference,
     blind_passes,
     reference_bytes,
     teaching,
@@ -181,7 +182,7 @@ def _passes_without_gradients(
             forward_bytes(job, rows=job.sequences),
         )
         second = autocast_copies(job) if reference_bytes(job) else 0
-        found["reference"] = {
+        found["reference" if asks_reference(job) else "extra_pass"] = {
             "static": static,
             "gradients": earlier,
             "activations": waiting + passing,

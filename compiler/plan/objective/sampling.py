@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.thinking import is_base, thinks_by_name
 from ftc.compiler.plan.batch.sizes import Arrangement, Batch, divisors
 from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
 from ftc.compiler.plan.job import Reference
 from ftc.compiler.plan.objective.comparison import scale_rate
 from ftc.compiler.resolve.content.rewards import list_rewards
 from ftc.compiler.resolve.facts import DataFacts, Lengths, ModelFacts
+from ftc.compiler.resolve.template_facts import ReasoningFacts
 from ftc.spec.sections import PolicyLoss, Reward, Spec
 
 _GENERATIONS: Final = 8
@@ -21,6 +23,8 @@ _LEAST_TOKENS, _MOST_TOKENS = 64, 1024
 _LONGER: Final = 1.5  # than the data's own answers
 _FINAL_TOKENS: Final = 32  # of a reference that is a final answer without its reasoning
 _REASONING_TOKENS: Final = 256  # reasoning about such a question takes 150 to 300
+THINKING_TOKENS: Final = 2048  # of a model that reasons by itself, often at more length
+_THINKING: Final = "enable_thinking"
 CALL_TOKENS: Final = 64  # of a short call, its short result and the markers around them
 _ROUNDS: Final = "/objective/max_tool_calling_iterations"
 _SECONDS: Final = "/objective/tool_seconds"
@@ -116,12 +120,24 @@ def sampling_reference(spec: Spec) -> Reference:
     return "copy" if spec.method.type in ("full", "freeze") else "adapter_off"
 
 
-def decide_sampled_tokens(spec: Spec, model: ModelFacts, data: DataFacts) -> Decision[int]:
+def thinks(spec: Spec, reasoning: ReasoningFacts | None) -> bool:
+    """Tell whether the model reasons before each answer: by its template, else by its name."""
+    name, options = spec.model.id, spec.data.template_options or {}
+    if reasoning is not None and reasoning.thinks:
+        return not is_base(name)
+    if options.get(_THINKING) is False or (reasoning and _THINKING in reasoning.options):
+        return False
+    return thinks_by_name(name)
+
+
+def decide_sampled_tokens(
+    spec: Spec, model: ModelFacts, data: DataFacts, *, thinking: bool = False
+) -> Decision[int]:
     """Decide the most tokens of a sampled answer: half as many again as the data's answers have.
 
     Where the data's answers are final ones only, there is room for reasoning before them, and as
-    much where the data have none. Calls of tools and their results are tokens of the answer, so
-    that there is room for them, too.
+    much where the data have none; there is more for a model that is `thinking` by itself. Calls of
+    tools and their results are tokens of the answer, so that there is room for them, too.
     """
     longest, prompt = data.lengths.answer_max, data.lengths.prompt_max
     rounds = spec.objective.max_tool_calling_iterations
@@ -133,6 +149,8 @@ def decide_sampled_tokens(spec: Spec, model: ModelFacts, data: DataFacts) -> Dec
             tokens, key = _REASONING_TOKENS, "answer_tokens.prompts"
         elif _leaves_out_reasoning(spec, data):
             tokens, key = _REASONING_TOKENS, "answer_tokens.reasoning"
+        if thinking and tokens < THINKING_TOKENS:
+            tokens, key = THINKING_TOKENS, "answer_tokens.thinking"
         if calls_tools(spec):
             tokens, key = tokens + rounds * CALL_TOKENS, "answer_tokens.called"
         room = max(1, model.context_tokens - prompt)
@@ -147,9 +165,12 @@ def decide_sampled_tokens(spec: Spec, model: ModelFacts, data: DataFacts) -> Dec
 
 
 def _leaves_out_reasoning(spec: Spec, data: DataFacts) -> bool:
-    """Tell whether the references are final answers and the rewards accept text before them."""
+    """Tell whether the references are final answers and the rewards accept text before them.
+
+    A teacher judges any text, so that only labels have to stand alone.
+    """
     if not rewarded(spec):
-        return False
+        return data.lengths.answer_max <= _FINAL_TOKENS and not data.labels
     exact_only = all(reward.match == "exact" for reward in find_rewards(spec, data))
     return data.lengths.answer_max <= _FINAL_TOKENS and (_is_numbered(data) or not exact_only)
 

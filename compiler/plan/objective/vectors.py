@@ -44,6 +44,11 @@ def count_pairs(spec: Spec, data: DataFacts) -> int | None:
     return 1 if data.form == "scored" else 2  # a triplet has a right and a wrong text
 
 
+def pairs_in_passes(spec: Spec, data: DataFacts) -> bool:
+    """Tell whether the loss compares the scored pairs of one pass, so that its rows change it."""
+    return gives_vectors(spec.objective.type) and data.form == "scored"
+
+
 def decide_vectors(spec: Spec, model: ModelFacts) -> Vectors:
     """Return how texts become vectors.
 

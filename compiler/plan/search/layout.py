@@ -1,7 +1,7 @@
 """The search for a layout: of all that fit, the fastest by the time model, with room to spare.
 
 A layout is a sharding, an offload, gradient checkpointing and a micro-batch. The search also gives
-the reason of the choice, the cost of the runner-up, and the rows per pass of an evaluation.
+the reason of the choice and the cost of the runner-up.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,10 +10,9 @@ from itertools import product
 from typing import Any, Final
 
 from ftc.compiler.plan.decision import Because, Decision, decide, derived
-from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.host import host_ram_bytes
 from ftc.compiler.plan.memory.peak import measure
-from ftc.compiler.plan.memory.phases import parts_of_phases
+from ftc.compiler.plan.objective.vectors import pairs_in_passes
 from ftc.compiler.plan.plan import Memory, Recomputing, Sharding
 from ftc.compiler.plan.search.space import (
     SELECTIVE,
@@ -23,9 +22,7 @@ from ftc.compiler.plan.search.space import (
     partly_recomputed,
     shardings,
 )
-from ftc.compiler.plan.time.roofline import forward_seconds
-from ftc.compiler.plan.time.run import padded_tokens, pass_tokens, step_seconds
-from ftc.compiler.resolve.facts import HardwareFacts, Lengths
+from ftc.compiler.plan.time.run import pass_tokens, step_seconds
 from ftc.spec.sections import Offload
 
 _BLIND_ROWS = 8  # the largest micro-batch where the memory is not known
@@ -36,7 +33,6 @@ FREE_SHARE: Final = 0.08
 _FREE_COST: Final = 0.1  # of the step time; more is not spent on free memory
 _FUSED_GAIN: Final = 0.02  # of the step time, for which the planner adds Liger's package
 _LARGEST: Final = 2  # micro-batches to recompute in part; smaller ones are slower
-_MOST_EVAL_ROWS: Final = 64  # rows; more is no faster, and the last batch is only partly filled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,6 +238,8 @@ def _why_micro(frame: Frame, found: Search) -> Because:
     if frame.facts.hardware.kind == "gpu" and not leaves_room(memory):
         return Because(key="micro_batch.least", values=sizes)
     whole = chosen.micro == rows
+    if pairs_in_passes(frame.spec, frame.facts.data):
+        return Because(key="micro_batch.pairs" if whole else "micro_batch.pairs.part", values=sizes)
     if runner is None:
         return Because(key="micro_batch.whole" if whole else "micro_batch.only", values=sizes)
     slower = runner.seconds / chosen.seconds - 1
@@ -255,8 +253,11 @@ def search(frame: Frame) -> Search:
 
     They keep less for the backward pass, so they are tried where the layout without them recomputes
     something, keeps something on the host, takes several passes for a step or does not fit.
+    Vectors have no such kernels, and scored ones want large passes.
     """
     plain = replace(_search(frame), liger=frame.liger)
+    if pairs_in_passes(frame.spec, frame.facts.data):
+        return _keep_pairs_together(frame, plain)
     way, rows = plain.chosen.way, frame.batch.rows_per_process
     divided = way.checkpointing or way.offload != "none" or plain.chosen.micro < rows
     if not may_fuse(frame) or not (divided or plain.chosen.memory.fits is False):
@@ -265,6 +266,19 @@ def search(frame: Frame) -> Search:
     if _is_better(fused.chosen, plain.chosen):
         return replace(fused, liger=True, other=plain.chosen)
     return replace(plain, other=fused.chosen)
+
+
+def _keep_pairs_together(frame: Frame, found: Search) -> Search:
+    """Return the layout with the largest micro-batch that leaves room, though it may be slower.
+
+    Every pass compares its own pairs, so smaller passes are another loss. Where none leaves room,
+    or the memory is not known, what was `found` is returned.
+    """
+    for micro in frame.batch.micro_options if found.chosen.memory.fits else ():
+        tried = _search(replace(frame, batch=replace(frame.batch, micro_options=(micro,))))
+        if tried.chosen.memory.fits and leaves_room(tried.chosen.memory):
+            return replace(tried, liger=frame.liger)
+    return found
 
 
 def _is_better(fused: Candidate, plain: Candidate) -> bool:
@@ -463,30 +477,3 @@ def _compare(chosen: Candidate, fitting: list[Candidate], leanest: list[Candidat
         ),
         micro=best([c for c in fitting if c.way == way and c.micro != chosen.micro], []),
     )
-
-
-def decide_eval_batch(
-    job: Job, hardware: HardwareFacts, lengths: Lengths, *, rows: int
-) -> Decision[int]:
-    """Decide the rows per pass of an evaluation: the fastest doubling within the peak of training.
-
-    Larger batches have more padding, so the largest is not always the fastest. `rows` are those of
-    the validation split: a batch has at most the share of one process.
-    """
-    peak = max(sum(parts.values()) for parts in parts_of_phases(job).values())
-    share = -(-rows // job.world)
-    options, micro = [job.micro], 2 * job.micro
-    while micro <= min(_MOST_EVAL_ROWS, share):
-        if sum(parts_of_phases(replace(job, eval_micro=micro))["evaluation"].values()) > peak:
-            break
-        options.append(micro)
-        micro *= 2
-
-    def seconds_per_row(micro: int) -> float:
-        tokens = micro * padded_tokens(lengths, micro, job.eval_length_tokens or job.length_tokens)
-        return forward_seconds(job, hardware, tokens) / micro
-
-    best = min(options, key=seconds_per_row)
-    if best == job.micro:
-        return derived(best, "eval_batch.same")
-    return derived(best, "eval_batch.more", rows=best)

@@ -26,7 +26,7 @@ from ftc.compiler.plan.method.precision import decide_load_dtype, freezes_in_16_
 from ftc.compiler.plan.objective.comparison import Comparison
 from ftc.compiler.plan.objective.sampling import calls_tools, rewarded, sampling_reference
 from ftc.compiler.plan.objective.teaching import Teaching
-from ftc.compiler.plan.objective.vectors import count_pairs
+from ftc.compiler.plan.objective.vectors import count_pairs, pairs_in_passes
 from ftc.compiler.plan.plan import Memory, Recomputing, Rung, Sharding
 from ftc.compiler.plan.schedule.learning_rate import job_word
 from ftc.compiler.plan.sight import Sight, make_sight
@@ -119,6 +119,7 @@ class Frame:
             objective=spec.objective.type,
             reference=reference.value if reference else sampling_reference(spec),
             pairs=count_pairs(spec, self.facts.data),
+            scored_pairs=pairs_in_passes(spec, self.facts.data),
             answer_tokens=self.sampled.value if self.sampled else 0,
             tool_rounds=spec.objective.max_tool_calling_iterations if calls_tools(spec) else 0,
             engine=spec.objective.vllm if rewarded(spec) else "off",

@@ -72,7 +72,24 @@ def probe_reasoning(source: str, template: ChatTemplate) -> ReasoningFacts:
         empty=empty,
         without_empty=_find_switch(source, template, options) if empty else {},
         misfits=tuple(_find_misfits(template, has_keys=has_keys)),
+        thinks=_thinks(source, template, options),
     )
+
+
+def _thinks(source: str, template: ChatTemplate, options: Sequence[str]) -> bool:
+    """Tell whether reasoning is left open before an answer, or closed only by an option."""
+    asked = template.render([_QUESTION], add_generation_prompt=True)
+    if asked.rstrip().endswith(tuple(opening for opening, _ in _TAGS)):
+        return True
+    for name in set(_SWITCHES).intersection(options):
+        other = compile_chat_template(source, {**template.variables, name: False})
+        try:
+            without = other.render([_QUESTION], add_generation_prompt=True)
+        except ChatTemplateError:
+            continue
+        if any(closing in without and closing not in asked for _, closing in _TAGS):
+            return True
+    return False
 
 
 def find_empty(template: ChatTemplate) -> str:

@@ -35,6 +35,15 @@ def test_text(call: Call) -> None:
     (row,) = [row for row in rows if row.startswith("Qwen/Qwen3-4B ")]
     assert " GiB " in row
     assert row.endswith("apache-2.0")
+    assert "10,000 rows of 512 tokens" in rows[-1]
+
+
+def test_a_slow_machine_is_not_said_to_have_no_model(call: Call) -> None:
+    """The shortlist ends at a day of training, which nothing takes less than here."""
+    result = call("models", "--objective", "embed", "--hardware", "cpu", "--short")
+    assert result.out.splitlines() == [
+        "none of these models trains within a day there; without --short all are listed"
+    ]
 
 
 def test_without_hardware_nothing_is_planned(listed: Callable[..., list[dict[str, Any]]]) -> None:

@@ -394,3 +394,22 @@ def test_rewards_and_answers(tmp_path: Path, objective: Row, code: str | None) -
     found = find(tmp_path, rows, objective={"type": "grpo", **objective})
 
     assert list(found) == ([] if code is None else [code])
+
+
+@pytest.mark.parametrize(
+    ("tokens", "options", "found"),
+    [(256, None, True), (2048, None, False), (256, {"enable_thinking": False}, False)],
+)
+def test_a_model_that_reasons_needs_room(
+    tmp_path: Path, tokens: int, options: Row | None, found: bool
+) -> None:
+    """The spec's number is kept, and said to be too small."""
+    rows = asked(lambda n, _: f"#### {n}", plain)
+    said_so = find(
+        tmp_path,
+        rows,
+        model="Qwen/Qwen3-0.6B",
+        data={"source": "rows.jsonl", **({"template_options": options} if options else {})},
+        objective={"type": "grpo", "rewards": ["numeric"], "answer_tokens": tokens},
+    )
+    assert ("reasons before each answer" in said_so.get("FTC596", "")) is found

@@ -284,4 +284,5 @@ def test_a_help_names_only_what_can_help(
     found = _of(code, _findings(build, {**case, **edits}))
     assert found, [each.code for each in _findings(build, {**case, **edits})]
     assert help_says in found[0].help
+    assert ("fall back" in found[0].message) is (help_says == "a GPU with more memory")
     assert never not in found[0].help

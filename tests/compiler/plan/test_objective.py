@@ -242,7 +242,7 @@ def test_label_smoothing_needs_all_logits_and_a_pass_more() -> None:
     job = lora(smoothed=True)
     assert parts_of_phases(job)["loss"]["loss"] > 16 * 2048 * SHAPE.vocab
     assert blind_passes(job) == 1
-    assert parts_of_phases(job)["reference"]["activations"] > 2048 * 28 * 2 * SHAPE.hidden
+    assert parts_of_phases(job)["extra_pass"]["activations"] > 2048 * 28 * 2 * SHAPE.hidden
 
 
 def test_every_part_of_a_phase_has_its_mark_in_a_bar() -> None:

@@ -18,6 +18,8 @@ COMPOSED = {
     "answer_tokens.called": (".room",),
     "answer_tokens.sampled": (".room",),
     "answer_tokens.reasoning": (".room",),
+    "answer_tokens.prompts": (".room",),
+    "answer_tokens.thinking": (".room",),
     "checkpointing.on": (".needs", ".slower"),
     "checkpointing.off": (".needs", ".slower"),
     "checkpointing.": tuple(

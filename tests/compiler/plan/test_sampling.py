@@ -77,8 +77,8 @@ def test_answers_are_as_long_as_the_data_ask_for(build: Build) -> None:
     spec, facts = build({**GRPO, "/facts/data/lengths/answer_max": 40})
     every = known(facts)
     assert every is not None
-    assert make_plan(spec, every).decisions.answer_tokens.value == 64
-    assert plan(build, objective__answer_tokens=300).decisions.answer_tokens.value == 300
+    assert make_plan(spec, every).decisions.most_answer_tokens == 64
+    assert plan(build, objective__answer_tokens=300).decisions.most_answer_tokens == 300
 
 
 @pytest.mark.parametrize(("context", "tokens"), [(32768, 256), (600, 600)])
@@ -91,8 +91,32 @@ def test_final_answers_leave_room_for_reasoning(build: Build, context: int, toke
 
     decided = make_plan(spec, every).decisions.answer_tokens
 
+    assert decided is not None
     assert decided.value == min(tokens, context - every.data.lengths.prompt_max)
     assert "reasoning" in sentence(decided.because)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        ("Qwen/Qwen3-8B", None, 2048),
+        ("Qwen/Qwen3-8B", {"enable_thinking": False}, 256),
+        ("Qwen/Qwen3-8B-Base", None, 256),
+        ("Qwen/Qwen3-4B-Instruct-2507", None, 256),
+        ("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", None, 2048),
+    ],
+)
+def test_a_model_that_reasons_by_itself_gets_more(
+    build: Build, name: str, options: Mapping[str, bool] | None, expected: int
+) -> None:
+    """Also where its template was not read, so that only its name tells."""
+    edits = {"/spec/model/id": name, "/facts/data/lengths/answer_max": 3}
+    if options is not None:
+        edits["/spec/data/template_options"] = options
+    spec, facts = build({**GRPO, **edits, "/facts/tokenizer/reasoning": None})
+    every = known(facts)
+    assert every is not None
+    assert make_plan(spec, every).decisions.most_answer_tokens == expected
 
 
 def test_exact_words_need_no_reasoning(build: Build) -> None:
@@ -101,7 +125,7 @@ def test_exact_words_need_no_reasoning(build: Build) -> None:
     spec, facts = build({**GRPO, **words, "/facts/data/lengths/answer_max": 3})
     every = known(facts)
     assert every is not None
-    assert make_plan(spec, every).decisions.answer_tokens.value == 64
+    assert make_plan(spec, every).decisions.most_answer_tokens == 64
 
 
 def test_answers_take_memory(build: Build) -> None:
@@ -153,7 +177,7 @@ def test_vllm_takes_its_memory_while_it_generates(build: Build) -> None:
     assert sum(generation.values()) - generation["static"] == needed
     assert share.value * every.hardware.memory_bytes >= needed
     assert "reference" not in alone.memory.phases  # it has no pass without gradients
-    assert "reference" in beside.memory.phases  # its own log-probabilities
+    assert "extra_pass" in beside.memory.phases  # its own log-probabilities
     assert alone.decisions.vllm_share is None
 
 
@@ -178,10 +202,11 @@ def test_calls_of_tools_have_room_and_memory(build: Build) -> None:
     calling = plan(build, objective__tools="tools.py", objective__max_tool_calling_iterations=2)
     more = plan(build, objective__tools="tools.py", objective__max_tool_calling_iterations=6)
 
-    added = alone.decisions.answer_tokens.value + 2 * 64
-    assert calling.decisions.answer_tokens.value == added
-    assert more.decisions.answer_tokens.value == added + 4 * 64
+    added = alone.decisions.most_answer_tokens + 2 * 64
+    assert calling.decisions.most_answer_tokens == added
+    assert more.decisions.most_answer_tokens == added + 4 * 64
     assert alone.decisions.tool_rounds is None
+    assert calling.decisions.answer_tokens is not None
     assert "2 calls" in sentence(calling.decisions.answer_tokens.because)
     given = {"objective__answer_tokens": 256, "training__micro_batch": 4}
     short = plan(build, **given)
@@ -221,5 +246,6 @@ def test_prompts_alone_are_planned_with_the_longest_answers(build: Build, object
     assert rows.lengths.answer_max == rows.lengths.answer_p50 == 200
     assert [n for _, n in rows.lengths.histogram] == [n for _, n in data.lengths.histogram]
     decided = make_plan(spec, every).decisions
-    assert (decided.answer_tokens.value, decided.metric.value) == (256, "none")
+    assert (decided.most_answer_tokens, decided.metric.value) == (256, "none")
+    assert decided.answer_tokens is not None
     assert "no answers to measure" in sentence(decided.answer_tokens.because)

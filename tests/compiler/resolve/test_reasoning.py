@@ -33,6 +33,7 @@ MODES: Final[Mapping[str, tuple[str, Mapping[str, Any], ReasoningFacts]]] = {
             reads_keys=True,
             empty="<think>\n\n</think>",
             without_empty=OFF,
+            thinks=True,
         ),
     ),
     "qwen3-off": (
@@ -48,6 +49,7 @@ MODES: Final[Mapping[str, tuple[str, Mapping[str, Any], ReasoningFacts]]] = {
             reads_keys=True,
             empty="<think>\n\n</think>",
             without_empty=OFF,
+            thinks=True,
         ),
     ),
     "qwen3.5-off": (
@@ -69,7 +71,7 @@ MODES: Final[Mapping[str, tuple[str, Mapping[str, Any], ReasoningFacts]]] = {
     "deepseek-r1": (
         "llama-cpp-deepseek-r1.jinja",
         {},
-        ReasoningFacts(drops=True, misfits=("with", "without")),
+        ReasoningFacts(drops=True, misfits=("with", "without"), thinks=True),
     ),
     "smollm3": (
         "HuggingFaceTB-SmolLM3-3B.jinja",
