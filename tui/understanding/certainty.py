@@ -13,7 +13,8 @@ from importlib.resources import files
 from typing import Any, Final
 
 from ftc.tui.understanding.lexicon import NUMBER, any_of
-from ftc.tui.understanding.message import find_words, fold
+from ftc.tui.understanding.message import Message, find_words, fold
+from ftc.tui.understanding.numbers import read_number
 from ftc.tui.understanding.reading import Change, Choice
 
 _HEDGES: Final[Mapping[str, Any]] = json.loads(
@@ -71,16 +72,29 @@ def settle(text: str, said: Sequence[Said]) -> list[Said]:
     between them revise the first; otherwise both are offered.
     """
     folded = fold(text)
-    once = [each for index, each in enumerate(said) if each not in said[:index]]
-    placed = sorted(once, key=lambda each: _place(text, each))
-    bare = _without(folded, [(_place(text, each), len(each.words)) for each in placed])
+    placed = sorted(_places(text, said), key=lambda pair: pair[0])
+    bare = _without(folded, [(start, len(each.words)) for start, each in placed])
     kept: dict[str, Said] = {}
-    for each in placed:
-        start = _place(text, each)
+    for start, each in placed:
         now = _doubted(folded, bare, each, start) if isinstance(each, Change) else each
         other = kept.get(each.pointer)
         kept[each.pointer] = now if other is None else _one_of(folded, text, other, now)
     return list(kept.values())
+
+
+def _places(text: str, said: Sequence[Said]) -> list[tuple[int, Said]]:
+    """Return what was said with its place; what was said again stands where its words do again."""
+    placed: list[tuple[int, Said]] = []
+    for index, each in enumerate(said):
+        if each in said[:index]:
+            last = max(start for start, other in placed if other == each)
+            again = text.find(each.words, last + 1) if each.words else -1
+            if again < 0:
+                continue
+            placed.append((again, each))
+        else:
+            placed.append((_place(text, each), each))
+    return placed
 
 
 def _place(text: str, each: Said) -> int:
@@ -137,6 +151,8 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     if folded[start:end][-1:].isdigit() and _UP_TO.match(after):
         return True
     inside = change.pointer != "/data/max_length" and _MORE_INSIDE.search(folded[start:end])
+    if inside and (said := re.search(NUMBER, Message(change.words).folded)):
+        inside = read_number(said[0]) == change.value and inside  # else it was added
     return bool(_FURTHER.match(after) or inside)
 
 

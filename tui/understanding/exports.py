@@ -45,6 +45,10 @@ _USUAL: Final = "Q4_K_M"
 _BARE_WORDS: Final = 5
 
 
+#: Where a type is named, which one, and whether it is denied.
+Found = tuple[int, int, str, bool]
+
+
 def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
     """Yield the new list of types; `have` is the draft's list.
 
@@ -68,6 +72,7 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
     ):
         found = sorted([*found, *_find_bits(message)])
     general = [(m.start(), m.end(), message.denied(m.start())) for m in message.take(_ANY_GGUF)]
+    found = _without_replaced(message, found)
     if not found and not general:
         return
     places = [*(each[:2] for each in found), *(each[:2] for each in general)]
@@ -78,8 +83,11 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
     yield Change(pointer="/export/types", value=types, words=message.words(start, end))
 
 
-#: Where a type is named, which one, and whether it is denied.
-Found = tuple[int, int, str, bool]
+def _without_replaced(message: Message, found: list[Found]) -> list[Found]:
+    """Return the types without those after "instead of" where no other type is wanted."""
+    if any(not denied for *_, denied in found):
+        return found
+    return [each for each in found if not message.replaced(each[0])]
 
 
 def read_bits(text: str) -> tuple[str, ...]:

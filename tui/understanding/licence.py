@@ -26,7 +26,7 @@ _CATALAN_AND: Final = (
     rf"|will|would|{'|'.join(sorted(english_verbs() - {'set', 'cap', 'export', 'train'}))})\b)"
 )
 _CLAUSE_END: Final = re.compile(
-    r"[!?;,\n()]|\.(?=\s|$)|\s[-\u2013\u2014]\s"
+    r"[!?;,\n()]|(?<!told me):(?=\s)|\.(?=\s|$)|\s[-\u2013\u2014]\s"
     r"|\b(?:but|pero|sino|because|since|porque|pues|perque|ja que|ya que|puesto que)\b"
     rf"|\b(?:and|then|so|{_CATALAN_AND}|y|e|luego|llavors|asi que|aixi que|o sea que)\b"
 )
@@ -159,6 +159,11 @@ def _without(folded: str, spans: Iterable[Span]) -> str:
     for start, end in spans:
         folded = f"{folded[:start]}{'_' * (end - start)}{folded[end:]}"
     return folded
+
+
+def is_ordinary(word: str) -> bool:
+    """Return whether a word is one of ordinary requests, and thus says nothing as a short name."""
+    return word in _read_words(("grammar", "request", "machine", "lead", "determiner"))
 
 
 @cache

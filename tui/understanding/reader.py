@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ftc.spec.admission import admits
+from ftc.tui.understanding.abbreviated import read_abbreviated
 from ftc.tui.understanding.certainty import settle
 from ftc.tui.understanding.columns import read_columns, read_known_columns, settle_text
 from ftc.tui.understanding.doubt import is_doubtful
@@ -36,9 +37,9 @@ from ftc.tui.understanding.reading import (
     Request,
     value_at,
 )
-from ftc.tui.understanding.relative import read_relative
+from ftc.tui.understanding.relative import read_relative, scale_fractions
 from ftc.tui.understanding.requests import read_request
-from ftc.tui.understanding.retracted import drop_retracted
+from ftc.tui.understanding.retracted import drop_retracted, revise
 from ftc.tui.understanding.sentences import is_about_later, split_sentences
 from ftc.tui.understanding.served_exports import read_served
 from ftc.tui.understanding.settings import read_settings
@@ -118,6 +119,7 @@ def read(
     about = take_question(message)
     said = settle_text([*texts, *_read_fields(message, draft, planned, names)])
     said = share_price(settle_batches(said, draft), text, draft)
+    said = scale_fractions(said, draft, planned)
     said = _without_old_width(said)
     said += _implied(said, draft)
     told = said
@@ -125,7 +127,7 @@ def read(
         told, about = _outside_questions(text, said)
         if about is None and not told and _only_asks(text):
             about = text.strip()
-    told = settle(text, drop_retracted(text, told))
+    told = settle(text, drop_retracted(text, revise(text, told)))
     if not said and about is None and (hinted := find_hinted(message, text)) is not None:
         told.append(hinted)
     told = _ask_unlicensed(text, told)
@@ -198,6 +200,7 @@ def _read_fields(
     yield from read_exports(message, _types(draft, "types"))
     yield from read_quantities(message)
     yield from read_hardware(message, draft)
+    yield from read_abbreviated(message, draft)
     yield from read_words(message, draft)
     yield from read_named(message)
 

@@ -1,0 +1,203 @@
+"""Abbreviations that the schema itself explains: "ref precomputed", "beta2 0.95", "8 gens".
+
+A part of a message between commas that is nothing but a name and a value, or a value of which only
+one field has the name, sets a field. The name is any field's own, its title or another tool's name
+for it, each word cut short as one likes; it counts if only one field fits it and takes the value.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from ftc.spec.admission import admits
+from ftc.spec.expectation import types_of
+from ftc.spec.schema import Field, branches, fields
+from ftc.tui.understanding.licence import is_ordinary
+from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.numbers import as_written, read_number
+from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.spoken import applies
+
+_EDGE: Final = r"(?:^|(?<=[,;/|+\n\x00(]))\s*"
+_END: Final = r"(?=\s*(?:$|[,;/|+\n\x00)]|\.(?:\s|$)))"
+_NAME: Final = r"[a-z]+(?:[ _-][a-z]+){0,2}\d?"
+_NUMBER: Final = r"(?:\d+(?:[.,]\d+)?|\.\d+)(?:e-?\d+)?k?(?:\s?%)?"
+_WORD: Final = r"[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*"
+_PAIRS: Final = (
+    re.compile(rf"{_EDGE}(?P<name>{_NAME})(?:\s*[=:]\s*|\s+)(?P<value>{_NUMBER}){_END}"),
+    re.compile(rf"{_EDGE}(?P<value>{_NUMBER})\s+(?P<name>{_NAME}){_END}"),
+    re.compile(rf"{_EDGE}(?P<name>{_NAME})(?:\s*[=:]\s*|\s+)(?P<value>{_WORD}){_END}"),
+    re.compile(rf"{_EDGE}(?P<value>{_WORD})\s+(?P<name>{_NAME}){_END}"),
+)
+_SIGNED: Final = re.compile(
+    rf"(?<![\w.-])(?P<name>{_NAME.replace(' ', '')})\s?[=:]\s?(?P<value>[\w./@-]*\w)(?![\w/])"
+)
+#: A value that is no word of a language: with a digit or an underscore.
+_CODE: Final = re.compile(r"(?<![\w.-])[a-z]+(?:_[a-z]+)*_?\d*(?![\w.-])")
+_SEPARATORS: Final = re.compile(r"[ _-]+")
+_SHORTEST_NAME: Final = 3
+_SHORTEST_VALUE: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Named:
+    """A field by one of its names; `rank` is lower for its own name than for another tool's."""
+
+    field: Field
+    parts: tuple[str, ...]
+    rank: int
+
+
+def read_abbreviated(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
+    """Yield the fields of parts of the message that are a name and a value, or one field's value."""
+    for pattern in (*_PAIRS, _SIGNED):
+        place = 0
+        while match := pattern.search(message.folded, place):
+            place = match.end("name") if pattern is _SIGNED else match.end()
+            found = None if message.denied(match.start()) else _resolve(message, match, draft)
+            if found is None:
+                continue
+            start, end = match.span()
+            start += len(match[0]) - len(match[0].lstrip())
+            words = message.words(start, end)
+            yield Change(pointer=found[0], value=found[1], words=words)
+            yield from _named_with(found[0], match["name"], words)
+            message.cross_out(start, end)
+            place = end
+    for match in _CODE.finditer(message.folded):
+        alone = _alone(match[0], message, draft)
+        if alone is not None and not message.denied(match.start(), match.end()):
+            words = message.words(*match.span())
+            message.cross_out(*match.span())
+            yield Change(pointer=alone[0], value=alone[1], words=words)
+
+
+def _named_with(pointer: str, name: str, words: str) -> Iterator[Change]:
+    """Yield the value of another field that a name has in it: "wandb project" says the tracker."""
+    needs = next(each for each in fields() if each.pointer == pointer).schema.get("x-when", {})
+    for other, values in needs.items():
+        for value in {*_SEPARATORS.split(name)} & {*map(str, values)}:
+            yield Change(pointer=other, value=value, words=words)
+
+
+def _resolve(
+    message: Message, match: re.Match[str], draft: Mapping[str, Any]
+) -> tuple[str, Any] | None:
+    """Return the one field that a name and a value fit, with its value."""
+    written = message.words(*match.span("value"))
+    signed = re.search(r"[=:]", match[0]) is not None
+    fits = [
+        (place, applies(named.field, message, draft), named.field.pointer, value)
+        for named, place in _find(match["name"])
+        if (value := _value(named.field, match["value"], written, signed=signed)) is not None
+        and admits(named.field.pointer, value)
+    ]
+    if not fits:
+        return None
+    for when in (True, None):
+        kept = [each for each in fits if each[1] is when]
+        best = [each for each in kept if each[0] == min(one[0] for one in kept)]
+        if len({each[2] for each in best}) == 1:
+            return best[0][2], best[0][3]
+        if best:
+            return None
+    pointers = {each[2] for each in fits}
+    return (fits[0][2], fits[0][3]) if len(pointers) == 1 else None
+
+
+def _find(name: str) -> Iterator[tuple[_Named, tuple[int, int]]]:
+    """Yield the fields whose names a short name may stand for, with how well it fits."""
+    said = _SEPARATORS.split(name)
+    if len(name) < _SHORTEST_NAME or all(map(is_ordinary, said)) and not _is_whole(said):
+        return
+    for named in _names():
+        if tuple(said) == named.parts:
+            yield named, (0, named.rank)
+        elif _is_short(said, named.parts):
+            yield named, (1 + len(named.parts) - len(said), named.rank)
+
+
+def _is_whole(said: Sequence[str]) -> bool:
+    return any(tuple(said) == named.parts for named in _names())
+
+
+def _is_short(said: Sequence[str], parts: Sequence[str]) -> bool:
+    """Return whether each word cuts a word of the name short, in its order."""
+    rest = iter(parts)
+    return all(any(_cuts(word, part) for part in rest) for word in said)
+
+
+def _cuts(word: str, part: str) -> bool:
+    bare = word.removesuffix("s") if len(word) > _SHORTEST_NAME else word
+    return word == part or (
+        len(bare) >= _SHORTEST_NAME and part.startswith(bare) and not bare[-1].isdigit()
+    )
+
+
+def _value(field: Field, text: str, written: str, *, signed: bool) -> Any:
+    """Return the value of a text for a field, None if it is not one of its kinds."""
+    kinds = {kind for branch in branches(field.schema) for kind in types_of(branch)}
+    if text[0].isdigit() or text[0] == ".":
+        number = read_number(text.rstrip(" %"), kilo=1000)
+        if number is None or not kinds & {"integer", "number"}:
+            return None
+        return as_written(round(number / 100, 8) if text.endswith("%") else number)
+    if choices := _choices(field):
+        return _choice(choices, text)
+    is_text = signed and "string" in kinds and not kinds & {"integer", "number", "boolean"}
+    return written if is_text else None
+
+
+def _choice(choices: Sequence[str], text: str) -> str | None:
+    """Return the one value that a text names or cuts short."""
+    bare = _SEPARATORS.sub("", text)
+    named = [each for each in choices if _SEPARATORS.sub("", each) == bare]
+    if not named and len(bare) >= _SHORTEST_VALUE:
+        named = [each for each in choices if _SEPARATORS.sub("", each).startswith(bare)]
+    return named[0] if len(named) == 1 else None
+
+
+def _alone(text: str, message: Message, draft: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the field that alone has a value, if nothing contradicts that it applies."""
+    found = [
+        (field.pointer, choice)
+        for field, choice in _values().get(_SEPARATORS.sub("", text), ())
+        if applies(field, message, draft) is not False
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+@cache
+def _names() -> tuple[_Named, ...]:
+    named = []
+    for field in fields():
+        if "object" in {kind for branch in branches(field.schema) for kind in types_of(branch)}:
+            continue  # a section
+        own = field.name.rpartition(".")[2]
+        said = (own, field.schema.get("title", ""), *field.schema.get("x-aliases", ()))
+        for rank, name in enumerate(said):
+            parts = tuple(_SEPARATORS.split(name.lower()))
+            named.append(_Named(field=field, parts=parts, rank=min(rank, 2)))
+    return tuple(named)
+
+
+def _choices(field: Field) -> tuple[str, ...]:
+    return tuple(
+        choice
+        for branch in branches(field.schema)
+        for choice in branch.get("enum", ())
+        if isinstance(choice, str)
+    )
+
+
+@cache
+def _values() -> Mapping[str, tuple[tuple[Field, str], ...]]:
+    """Return the fields that have each value which is no ordinary word."""
+    found: dict[str, list[tuple[Field, str]]] = {}
+    for field in fields():
+        for choice in _choices(field):
+            if re.search(r"[\d_]", choice) and field.pointer.count("/") == 2:  # noqa: PLR2004
+                found.setdefault(_SEPARATORS.sub("", choice), []).append((field, choice))
+    return {text: tuple(fits) for text, fits in found.items()}
