@@ -110,7 +110,7 @@ def _resolve(
 def _find(name: str) -> Iterator[tuple[_Named, tuple[int, int]]]:
     """Yield the fields whose names a short name may stand for, with how well it fits."""
     said = _SEPARATORS.split(name)
-    if len(name) < _SHORTEST_NAME or all(map(is_ordinary, said)) and not _is_whole(said):
+    if len(name) < _SHORTEST_NAME or (all(map(is_ordinary, said)) and not _is_whole(said)):
         return
     for named in _names():
         if tuple(said) == named.parts:

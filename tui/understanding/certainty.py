@@ -43,6 +43,13 @@ _MOST: Final = re.compile(
 _RANGE: Final = re.compile(
     rf"(?:{NUMBER})\s*%?\s*(?:-|\u2013|to|or|a|o|u)\s*$|\b(?:between|entre) [\w.,]+ (?:and|i|y)\s*$"
 )
+_ENDORSED: Final = re.compile(rf"(?<!\w){any_of(_HEDGES['endorsed'])}(?!\w)")
+#: "q4_k_m is fine" asks for it; "rank 8 is what they use" does not.
+_WELCOME: Final = re.compile(
+    rf"^\s*{any_of(_HEDGES['welcome'])}(?=\s*(?:$|[.,;!)]|\b(?:and|i|y|for|per|para|thanks)\b))"
+)
+#: The clause that says why: its value is not the one that is wanted.
+_REASON: Final = re.compile(rf"[\s,]{any_of(_HEDGES['reason'])}\s+(?:[^\s.;!?]+\s+){{2,}}$")
 _FURTHER: Final = re.compile(rf"^\s*{any_of(_HEDGES['further'])}\b")
 _MORE_INSIDE: Final = re.compile(r"\b(?:more|extra|mes|mas)\b")
 _USING: Final = re.compile(rf"\b{any_of(_HEDGES['using'])}(?!\w)")
@@ -112,13 +119,24 @@ def _without(folded: str, places: Sequence[tuple[int, int]]) -> str:
 
 
 def _doubted(folded: str, bare: str, change: Change, start: int) -> Said:
-    if start < 0 or not _is_doubtful(folded, bare, change, start, start + len(change.words)):
+    words = fold(change.words)
+    if not folded.startswith(words, start):  # parts that stand apart
+        words = words.split(", ")[0]
+    if start < 0 or not _is_doubtful(folded, bare, change, start, start + len(words)):
         return change
     values = () if change.value is None else (change.value,)
     return Choice(pointer=change.pointer, values=values, words=change.words, why="unsure")
 
 
+def is_endorsed(folded: str, end: int) -> bool:
+    """Return whether the sentence goes on to ask for what it has told: "so let's do that"."""
+    after = _SENTENCE_END.search(folded, end)
+    return _ENDORSED.search(folded, end, after.start() if after else len(folded)) is not None
+
+
 def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -> bool:
+    if is_endorsed(folded, end):
+        return False
     sentence = bare[slice(*_around(_SENTENCE_END, bare, start, end))]
     clause = bare[slice(*_around(_CLAUSE_END, bare, start, end))]
     if change.pointer not in _OWN_CONDITION and _depends(
@@ -133,7 +151,7 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     if change.pointer == _TYPES and _COMPARED.search(folded):
         return True
     before, after = folded[:start], folded[end:]
-    if _UNLIKE.search(before) or _SUBJECT.match(after):
+    if _UNLIKE.search(before) or (_SUBJECT.match(after) and not _WELCOME.match(after)):
         return True
     if change.pointer == "/data/max_length" and _ANSWERING.search(clause):
         return True
@@ -183,6 +201,8 @@ def _one_of(folded: str, text: str, first: Said, second: Said) -> Said:
     either = _EITHER.match(between) is not None
     if not either and isinstance(first, Change) != isinstance(second, Change):
         return first if isinstance(first, Change) else second
+    if not either and isinstance(first, Change) and _REASON.search(between):
+        return first  # "fp16, since the card has no bf16"
     if not either and isinstance(second, Change) and REVISED.search(between):
         return second
     swapped = _FOR.match(between) and _SWAPS.search(folded[: _place(text, first)])

@@ -39,6 +39,10 @@ _LINKING: Final = frozenset(
 _SPLIT: Final = re.compile(rf"[\s\-_]*|/|,?\s+(?:(?:{'|'.join(sorted(_LINKING))})[\s']+)+")
 #: A size beside the name ("the small one, 2b") distinguishes models with the same name.
 _SIZE: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+)?[bm]\b")
+#: "the 3b llama": the size before the name.
+_SIZED_BEFORE: Final = re.compile(
+    r"(?<![\w.])(?P<size>\d+(?:\.\d+)?[bm])\s+(?:version of )?(?:the )?$"
+)
 #: "the 14", "el de 14": a size if the draft's family has it.
 _BARE_SIZE: Final = re.compile(
     r"\b(?:the|el|l') ?(?:de |del )?(?P<size>\d+(?:\.\d+)?)"
@@ -59,6 +63,8 @@ _SMALLEST: Final = re.compile(rf"\b{any_of(WORDS['smallest'])}\b")
 _LARGEST: Final = re.compile(rf"\b{any_of(WORDS['largest'])}\b")
 #: "distil qwen3 32b down into qwen3 1.7b".
 _DISTILS: Final = re.compile(r"\bdest?il\S*(?:\s+(?:the|el|la))?\s*$")
+#: "destilar qwen3 32b en qwen3 1.7b": the two names are no one name.
+_DISTILLED: Final = re.compile(r"\bdest?il\S*")
 _INTO: Final = re.compile(
     r"\s*(?:down |cap )?(?:into|in|to|a|al|en|dins(?: de)?|hacia)\s+"
     r"(?:(?:the|an?|el|la|un|una)\s+)?\w"
@@ -249,13 +255,17 @@ def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | N
             continue
         said, end, exact = [word], parts[index][1], True
         for begin, stop, part in parts[index + 1 :]:
-            if not _SPLIT.fullmatch(message.folded[end:begin]):
+            between = message.folded[end:begin]
+            if not _SPLIT.fullmatch(between) or (between.split() and part in _FAMILIES):
                 break
             if not _fitting([*said, part]):
                 exact = part[0].isalpha()
                 end = end if exact else stop
                 break
             said, end = [*said, part], stop
+        if sized := _SIZED_BEFORE.search(message.folded[:start]):
+            if len(_best(_fitting(said), said)) > 1 and _fitting([*said, sized["size"]]):
+                said, start = [*said, sized["size"]], sized.start("size")
         if _BASE_BEFORE.search(message.folded[:start]) or _BASE_AFTER.match(message.folded, end):
             said.append("base")
         for size in _SIZE.findall(message.folded[end:]):

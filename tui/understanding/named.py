@@ -20,7 +20,8 @@ _VAGUE: Final = frozenset({"/data/max_rows", "/hardware/disk_gib", "/distributio
 _REMOVED: Final = re.compile(rf"(?:^|(?<=[\s,.;:\x00])){any_of(WORDS['remove'])}\b[\s]*(?:\S+ )?$")
 _DEFAULT: Final = re.compile(rf"\b{any_of(WORDS['default'])}(?!\w)")
 _TO_DEFAULT: Final = re.compile(
-    rf"[^;,:.!?\x00\n\d]{{0,24}}?(?:back )?(?:to |in |on |as |a |en |al? )*{any_of(WORDS['default'])}(?!\w)"
+    r"[^;,:.!?\x00\n\d]{0,24}?(?:back )?(?:to |in |on |as |a |en |al? )*"
+    rf"{any_of(WORDS['default'])}(?!\w)"
 )
 _ARTICLE: Final = re.compile(r"(?:the |my |that |el |la |l'|els |les |los |las )+$")
 _TO_VALUE: Final = re.compile(r"\s+(?:down |back )?(?:to|a|fins a|hasta)\s+\d")
