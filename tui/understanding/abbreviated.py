@@ -14,7 +14,7 @@ from typing import Any, Final
 from ftc.spec.admission import admits
 from ftc.spec.expectation import types_of
 from ftc.spec.schema import Field, branches, fields
-from ftc.tui.understanding.licence import is_ordinary
+from ftc.tui.understanding.licence import is_ordinary, is_terse
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reading import Change
@@ -31,13 +31,30 @@ _PAIRS: Final = (
     re.compile(rf"{_EDGE}(?P<name>{_NAME})(?:\s*[=:]\s*|\s+)(?P<value>{_WORD}){_END}"),
     re.compile(rf"{_EDGE}(?P<value>{_WORD})\s+(?P<name>{_NAME}){_END}"),
 )
+#: In a line of nothing but shorthand, spaces part the pairs: "grpo 16 gens temp 1.0".
+_TERSE: Final = (
+    re.compile(
+        rf"(?<![^\s,;|+\x00])(?P<name>[a-z]{{2,}}\d?)\s+(?P<value>{_NUMBER})(?![^\s,;|+\x00])"
+    ),
+    re.compile(rf"(?<![^\s,;|+\x00])(?P<value>{_NUMBER})\s+(?P<name>[a-z]{{2,}})(?![^\s,;|+\x00])"),
+)
 _SIGNED: Final = re.compile(
     rf"(?<![\w.-])(?P<name>{_NAME.replace(' ', '')})\s?[=:]\s?(?P<value>[\w./@-]*\w)(?![\w/])"
 )
 #: A value that is no word of a language: with a digit or an underscore.
 _CODE: Final = re.compile(r"(?<![\w.-])[a-z]+(?:_[a-z]+)*_?\d*(?![\w.-])")
 _SEPARATORS: Final = re.compile(r"[ _-]+")
+_FUNCTION: Final = frozenset({"between", "of", "per", "for", "the", "by", "on", "as", "a", "to"})
+#: Words that begin many names and tell none from another.
+_HEADS: Final = frozenset({"num", "n", "max", "min", "most", "number", "lora", "use"})
 _SHORTEST_NAME: Final = 3
+_SHORTEST_INITIALS: Final = 2
+#: Initials fit less well than words that are cut short.
+_INITIALS: Final = 9
+_SWITCH: Final[Mapping[str, bool]] = {
+    **dict.fromkeys(("on", "true", "yes", "si", "activat", "activado", "enabled"), True),
+    **dict.fromkeys(("off", "false", "no", "desactivat", "desactivado", "disabled"), False),
+}
 _SHORTEST_VALUE: Final = 4
 
 
@@ -52,7 +69,8 @@ class _Named:
 
 def read_abbreviated(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
     """Yield the fields of parts of the message that are a name and a value, or one field's value."""
-    for pattern in (*_PAIRS, _SIGNED):
+    terse = _TERSE if is_terse(message.written) else ()
+    for pattern in (*_PAIRS, *terse, _SIGNED):
         place = 0
         while match := pattern.search(message.folded, place):
             place = match.end("name") if pattern is _SIGNED else match.end()
@@ -91,7 +109,8 @@ def _resolve(
     fits = [
         (place, applies(named.field, message, draft), named.field.pointer, value)
         for named, place in _find(match["name"])
-        if (value := _value(named.field, match["value"], written, signed=signed)) is not None
+        if (place[0] in (0, _INITIALS) or match["value"] not in _SWITCH)
+        and (value := _value(named.field, match["value"], written, signed=signed)) is not None
         and admits(named.field.pointer, value)
     ]
     if not fits:
@@ -110,12 +129,14 @@ def _resolve(
 def _find(name: str) -> Iterator[tuple[_Named, tuple[int, int]]]:
     """Yield the fields whose names a short name may stand for, with how well it fits."""
     said = _SEPARATORS.split(name)
-    if len(name) < _SHORTEST_NAME or (all(map(is_ordinary, said)) and not _is_whole(said)):
+    if len(name) < _SHORTEST_INITIALS or (all(map(is_ordinary, said)) and not _is_whole(said)):
         return
     for named in _names():
         if tuple(said) == named.parts:
             yield named, (0, named.rank)
-        elif _is_short(said, named.parts):
+        elif name == "".join(part[0] for part in named.parts if part):
+            yield named, (_INITIALS, named.rank)
+        elif len(name) >= _SHORTEST_NAME and _is_short(said, named.parts, whole=named.rank > 1):
             yield named, (1 + len(named.parts) - len(said), named.rank)
 
 
@@ -123,8 +144,16 @@ def _is_whole(said: Sequence[str]) -> bool:
     return any(tuple(said) == named.parts for named in _names())
 
 
-def _is_short(said: Sequence[str], parts: Sequence[str]) -> bool:
-    """Return whether each word cuts a word of the name short, in its order."""
+def _is_short(said: Sequence[str], parts: Sequence[str], *, whole: bool) -> bool:
+    """Return whether each word cuts a word of the name short, in its order.
+
+    If `whole`, no word of the name may be missing.
+    """
+    content = [part for part in parts if part not in _HEADS] or list(parts)
+    if not _cuts(said[0], content[0]) and not _cuts(said[0], parts[0]):
+        return False
+    if whole and len(said) < len(content):
+        return False
     rest = iter(parts)
     return all(any(_cuts(word, part) for part in rest) for word in said)
 
@@ -144,6 +173,8 @@ def _value(field: Field, text: str, written: str, *, signed: bool) -> Any:
         if number is None or not kinds & {"integer", "number"}:
             return None
         return as_written(round(number / 100, 8) if text.endswith("%") else number)
+    if "boolean" in kinds and text in _SWITCH:
+        return _SWITCH[text]
     if choices := _choices(field):
         return _choice(choices, text)
     is_text = signed and "string" in kinds and not kinds & {"integer", "number", "boolean"}
@@ -178,7 +209,9 @@ def _names() -> tuple[_Named, ...]:
         own = field.name.rpartition(".")[2]
         said = (own, field.schema.get("title", ""), *field.schema.get("x-aliases", ()))
         for rank, name in enumerate(said):
-            parts = tuple(_SEPARATORS.split(name.lower()))
+            parts = tuple(
+                part for part in _SEPARATORS.split(name.lower()) if part and part not in _FUNCTION
+            )
             named.append(_Named(field=field, parts=parts, rank=min(rank, 2)))
     return tuple(named)
 

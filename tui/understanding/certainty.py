@@ -48,10 +48,11 @@ _ENDORSED: Final = re.compile(rf"(?<!\w){any_of(_HEDGES['endorsed'])}(?!\w)")
 _WELCOME: Final = re.compile(
     rf"^\s*{any_of(_HEDGES['welcome'])}(?=\s*(?:$|[.,;!)]|\b(?:and|i|y|for|per|para|thanks)\b))"
 )
+_WELCOMED: Final = re.compile(rf"^\S+(\s+{any_of(_HEDGES['welcome'])}[\s.!]*)$")
 #: The clause that says why: its value is not the one that is wanted.
 _REASON: Final = re.compile(rf"[\s,]{any_of(_HEDGES['reason'])}\s+(?:[^\s.;!?]+\s+){{2,}}$")
 _FURTHER: Final = re.compile(rf"^\s*{any_of(_HEDGES['further'])}\b")
-_MORE_INSIDE: Final = re.compile(r"\b(?:more|extra|mes|mas)\b")
+_MORE_INSIDE: Final = re.compile(r"\b(?:more|extra|mes|mas|less|fewer|menys|menos)\b")
 _USING: Final = re.compile(rf"\b{any_of(_HEDGES['using'])}(?!\w)")
 _COMPARED: Final = re.compile(rf"\b{any_of(_HEDGES['compared'])}\b")
 _EITHER: Final = re.compile(rf"^[\s,]*{any_of(_HEDGES['either'])}\b")
@@ -126,6 +127,12 @@ def _doubted(folded: str, bare: str, change: Change, start: int) -> Said:
         return change
     values = () if change.value is None else (change.value,)
     return Choice(pointer=change.pointer, values=values, words=change.words, why="unsure")
+
+
+def strip_welcome(text: str) -> str:
+    """Return an answer without the words that only welcome it: "ticket-sorter is fine"."""
+    match = _WELCOMED.match(fold(text))
+    return text[: match.start(1)] if match else text
 
 
 def is_endorsed(folded: str, end: int) -> bool:

@@ -34,6 +34,12 @@ _FORMS: Final = (
     + _IDENTIFIER,
     _COLUMN_WORD + " " + _IDENTIFIER + " " + _HOLDS + " " + _THE + r"(?:{words})\b",
     _COLUMN_WORD + " " + _IDENTIFIER + r"[,:]? (?=el que |lo que |what )(?:{words})\b",
+    r"(?:and|i|y|e|,)\s+"
+    + _THE
+    + _IDENTIFIER
+    + " "
+    + _HOLDS
+    + r" (?=what |el que |lo que )(?:{words})\b",
     _NAMED_BARE + " " + _HOLDS + " " + _THE + r"(?:{words})\b",
     r"(?:{words}) " + _COLUMN_WORD + _CALLED + " " + _IDENTIFIER,
     _THE + r"(?:{words})" + _IS + r" (?:in|from|a|en) " + _THE + _IDENTIFIER + " " + _COLUMN_WORD,

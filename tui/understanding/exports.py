@@ -40,6 +40,15 @@ _TRAINS: Final = re.compile(
 )
 #: "no export", "sense exportar": no file at all.
 _NO_EXPORT: Final = re.compile(rf"\b{any_of(WORDS['no_export'])}(?!\w)")
+#: "q4_k_m... no wait, q8".
+_PAUSE: Final = r"[\s,.;:!\u2013\u2014\u2026()-]*"
+_CORRECTED: Final = re.compile(
+    rf"{_PAUSE}(?:{any_of(WORDS['hesitate'])}{_PAUSE})*(?:{any_of(WORDS['corrects'])}{_PAUSE})+"
+    rf"(?:(?:{any_of(WORDS['links'])}|{any_of(WORDS['put'])}){_PAUSE})*"
+)
+_BOTH: Final = re.compile(
+    r"\b(?:both|(?:els|les|los|las|totes) (?:dos|dues)|ambdos|ambdues|ambos|ambas)\b"
+)
 _USUAL: Final = "Q4_K_M"
 #: The most words of a text that names only bits.
 _BARE_WORDS: Final = 5
@@ -72,7 +81,7 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
     ):
         found = sorted([*found, *_find_bits(message)])
     general = [(m.start(), m.end(), message.denied(m.start())) for m in message.take(_ANY_GGUF)]
-    found = _without_replaced(message, found)
+    found = _without_corrected(message, _without_replaced(message, found))
     if not found and not general:
         return
     places = [*(each[:2] for each in found), *(each[:2] for each in general)]
@@ -81,6 +90,18 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
     if not found:
         types = [] if general[0][2] else list(have) or [_USUAL]
     yield Change(pointer="/export/types", value=types, words=message.words(start, end))
+
+
+def _without_corrected(message: Message, found: list[Found]) -> list[Found]:
+    """Return the types without those that the words before the next one take back."""
+    if _BOTH.search(message.folded):
+        return found
+    kept: list[Found] = []
+    for each in found:
+        if kept and _CORRECTED.fullmatch(message.folded, kept[-1][1], each[0]):
+            kept.pop()
+        kept.append(each)
+    return kept
 
 
 def _without_replaced(message: Message, found: list[Found]) -> list[Found]:

@@ -189,6 +189,12 @@ def is_ordinary(word: str) -> bool:
     return word in _read_words(("grammar", "request", "machine", "lead", "determiner"))
 
 
+def is_terse(text: str) -> bool:
+    """Return whether a text has no article, as a line of shorthand has none."""
+    words = set(_WORD.findall(fold(text)))
+    return words.isdisjoint(_read_words(("determiner",)) - {"a"})
+
+
 @cache
 def _read_words(kinds: tuple[str, ...]) -> frozenset[str]:
     """Return words of some kinds in all languages, since people mix them; grammar has numbers."""

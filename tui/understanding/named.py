@@ -1,15 +1,15 @@
 """Fields that a message names without a value that could be read: ftc asks about them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from ftc.spec.admission import admits
 from ftc.tui.understanding.lexicon import NEGATORS, NUMBER, WORDS, any_of
 from ftc.tui.understanding.message import Message, Span
 from ftc.tui.understanding.numbers import as_written, read_number
-from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.reading import Change, Choice, value_at
 from ftc.tui.understanding.relative import numeric_fields
 from ftc.tui.understanding.spoken import spoken_names
 
@@ -29,6 +29,7 @@ _TO_VALUE: Final = re.compile(r"\s+(?:down |back )?(?:to|a|fins a|hasta)\s+\d")
 _KEPT: Final = re.compile(rf"\b{any_of(WORDS['kept'])}\b")
 
 
+_TAUGHT: Final = "/objective/teacher/"
 _LENGTH: Final = "/data/max_length"
 _SPLITS: Final = "/data/splits/"
 _MOST_PERCENT: Final = 50
@@ -42,20 +43,27 @@ _PLACED: Final = re.compile(
     r"(?=\s*(?:$|[.;!?)\n]|,(?!\d)|\b(?:and|i|y|e|but|pero|since|because|cause|so|then|que|perque|porque"
     r"|please|pls|sisplau|porfa|por favor|si us plau|as well|too|tambe|tambien)\b))"
 )
+#: "test" means many things; with a share it is the test split.
+_TEST: Final = re.compile(r"(?<![\w-])(?:test|prova|prueba)(?![\w-])")
 #: The number that follows is what a field was or is: "the rank, which was at 8".
 _KEPT_AS: Final = re.compile(
     r"\b(?:was|were|used|had|era|eren|eran|estava|estaba|tenia|from|desde|des de|leave|why|than)\b"
 )
 
 
-def read_named(message: Message) -> Iterator[Change | Choice]:
+def read_named(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
     """Yield a question for each field whose name stands in a clause of which nothing was read.
 
     A field that the words remove, or leave at its default, is given back to ftc.
     """
+    for match in list(_TEST.finditer(message.folded)):
+        found = _PLACED.match(message.folded, match.end())
+        if found is not None and found["share"]:
+            placed = _placed(message, "/data/splits/test", match)
+            yield from () if placed is None else (placed,)
     for pointer, pattern in field_names():
         match = pattern.search(message.folded)
-        if match is None:
+        if match is None or (pointer.startswith(_TAUGHT) and not _is_distilled(message, draft)):
             continue
         if message.is_read_around(*match.span()):
             if (placed := _placed(message, pointer, match)) is not None:
@@ -74,6 +82,11 @@ def read_named(message: Message) -> Iterator[Change | Choice]:
             words = message.words(*match.span())
             message.cross_out(*match.span())
             yield Choice(pointer=pointer, values=(), words=words)
+
+
+def _is_distilled(message: Message, draft: Mapping[str, Any]) -> bool:
+    """Return whether a teacher is one of models: people speak of other teachers too."""
+    return value_at(draft, "/objective/type") == "distill" or "distil" in message.written.lower()
 
 
 def _placed(message: Message, pointer: str, match: re.Match[str]) -> Change | Choice | None:

@@ -81,7 +81,7 @@ _NOT_NUMBER: Final = re.compile(
 _ROUNDED: Final = "/method/quantization"
 _WIDTH: Final = re.compile(r"\bbits?\b")
 _LORA: Final = re.compile(r"(?i)lora\b")
-_DPO: Final = re.compile(r"(?i)dpo\b")
+_OBJECTIVE: Final = re.compile(r"(?i)(dpo|kto|orpo|cpo|simpo|grpo|rloo)\b")
 _UNSURE: Final = "unsure"
 _NOTHING: Final[Mapping[str, Any]] = {}
 _NO_NAMES: Final = Names()
@@ -202,7 +202,7 @@ def _read_fields(
     yield from read_hardware(message, draft)
     yield from read_abbreviated(message, draft)
     yield from read_words(message, draft)
-    yield from read_named(message)
+    yield from read_named(message, draft)
 
 
 def _is_set(choice: Choice, draft: Mapping[str, Any]) -> bool:
@@ -221,14 +221,14 @@ def _without_old_width(said: Sequence[Change | Choice]) -> list[Change | Choice]
 
 
 def _implied(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:
-    """Return LoRA as the method for "lora rank 8", and DPO as the objective for "dpo beta 0.1".
+    """Return LoRA as the method for "lora rank 8", and DPO as the objective for "dpo beta".
 
     Only where neither draft nor message has one.
     """
     objective = [
-        Change(pointer="/objective/type", value="dpo", words=each.words)
+        Change(pointer="/objective/type", value=named[1].lower(), words=each.words)
         for each in said
-        if each.pointer.startswith("/objective/") and _DPO.match(each.words)
+        if each.pointer.startswith("/objective/") and (named := _OBJECTIVE.match(each.words))
     ][:1]
     if draft.get("objective") or any(each.pointer == "/objective/type" for each in said):
         objective = []

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import cache
 from typing import Any, Final
 
@@ -48,17 +49,28 @@ _OF_THAT: Final = re.compile(
 _ANY: Final = re.compile(rf"\b(?:{_FACTOR})(?!\w)")
 _ONLY: Final = re.compile(_FACTOR)
 _SMALLEST_COUNT: Final = 1
+_LARGEST_PART: Final = 20
 _ADDED: Final = r"(?:more|extra|additional|further|mes|mas|addicionals?|adicionales?)"
 _ADDS: Final = (
     r"(?:add|plus|another|afegeix(?:-hi|-ne)?|suma(?:-hi|-li|le)?|anade(?:le)?|un altre|una altra"
     r"|altres|otro|otra|otr[oa]s)"
 )
+_LESS: Final = r"(?:less|fewer|menys|menos)"
+_RAISES: Final = r"(?:raise|bump|increase|up|puja|pugem|apuja|augmenta|sube|subamos|aumenta)(?:-hi|-li|le)?(?: up)?"
+_LOWERS: Final = (
+    r"(?:lower|drop|decrease|reduce|cut|baixa|abaixa|redueix|baja|bajamos|reduce|treu|quita)"
+    r"(?:-hi|-li|le)?(?: down)?"
+)
+_DET: Final = r"(?:(?:the|el|la|els|les|los|las)\s+|l')?"
 _COMPARES: Final = r"(?!\s+(?:than|de|que|del|d'|of|or|o)\b)"
 #: A fraction in words, which numerals have made a number: "a la quarta part", "a third".
 _FRACTION: Final = re.compile(
     r"\b(?:quarter|third|fifth|tenth|(?:tercera|quarta|cuarta|cinquena|quinta|desena|decima) parte?"
     r"|terc|tercio|quart|cuarto|cinque|quinto|decim|decimo)\b"
 )
+_PART: Final = re.compile(r"(0\.\d+)(?: of| del?)?")
+#: The groups that take something away.
+_TAKEN: Final = frozenset({"cut", "fewer", "less"})
 _RATES: Final = frozenset({"/training/learning_rate", "/training/embedding_learning_rate"})
 
 
@@ -88,7 +100,7 @@ def scale_fractions(
     "The learning rate to a quarter" is no rate of 0.25; a share for validation is.
     """
     return [
-        _scaled(each.pointer, _present(each.pointer, draft, planned), each.value, each.words)
+        _scaled(each.pointer, _present(each.pointer, draft, planned), _part(each.value), each.words)
         if isinstance(each, Change)
         and isinstance(each.value, float)
         and (each.pointer in _RATES or each.pointer in _counts())
@@ -97,6 +109,11 @@ def scale_fractions(
         else each
         for each in said
     ]
+
+
+def _part(value: float) -> float:
+    """Return a third as a third, not as its digits."""
+    return float(Fraction(value).limit_denominator(_LARGEST_PART))
 
 
 def _read_added(
@@ -111,12 +128,16 @@ def _read_added(
         if isinstance(now, bool) or not isinstance(now, int | float):
             continue
         for match in message.take(_added(pointer)):
-            said = match["more"] or match["after"] or match["other"] or "1"
-            number = read_number(said.strip())
+            kind = next((name for name, said in match.groupdict().items() if said), "other")
+            number = read_number((match[kind] or "1").strip())
             if number is None or number < _SMALLEST_COUNT or message.denied(match.start()):
                 continue
+            value = now - number if kind in _TAKEN else now + number
             words = message.words(*match.span())
-            yield Change(pointer=pointer, value=as_written(now + number), words=words)
+            if value > 0:
+                yield Change(pointer=pointer, value=as_written(value), words=words)
+            else:
+                yield Choice(pointer=pointer, values=(), words=words)
 
 
 @cache
@@ -125,6 +146,11 @@ def _added(pointer: str) -> re.Pattern[str]:
     return re.compile(
         rf"\b(?:{_ADDS}\s+)?(?P<more>{NUMBER})\s+{_ADDED}\s+{name}\b"
         rf"|\b(?:{_ADDS}\s+)?(?P<after>{NUMBER})\s+{name}\s+(?:de\s+)?{_ADDED}\b{_COMPARES}"
+        rf"|\b{_RAISES}\s+(?P<raised>una?|one)\s+{name}\b"
+        rf"|\b{_RAISES}\s+{_DET}{name}\s+(?:by|en|per)\s+(?P<by>{NUMBER})(?=\s*(?:$|[.,;!?]))"
+        rf"|\b{_LOWERS}\s+{_DET}{name}\s+(?:by|en|per)\s+(?P<cut>{NUMBER})(?=\s*(?:$|[.,;!?]))"
+        rf"|\b(?P<fewer>{NUMBER})\s+{_LESS}\s+{name}\b"
+        rf"|\b(?P<less>{NUMBER})\s+{name}\s+(?:de\s+)?{_LESS}\b{_COMPARES}"
         rf"|\b{_ADDS}\s+(?:(?P<other>{NUMBER})\s+)?{name}\b(?!\s+(?:to|a|at)\s+\d)"
     )
 
@@ -189,6 +215,8 @@ def scale(now: float, factor: float) -> int | float:
 
 def read_factor(folded: str) -> float | None:
     """Return the factor that folded words state and nothing else, such as "half" or "3 times"."""
+    if (part := _PART.fullmatch(folded)) is not None:
+        return _part(float(part[1]))
     match = _ONLY.fullmatch(folded)
     return None if match is None or match["same"] else _factor(match)
 

@@ -26,7 +26,7 @@ _ENDS: Final = re.compile(rf"\s*(?:$|[.,;:!?]|{any_of(WORDS['as_is'])}\b)")
 _AGAIN: Final = r"[\s,.]*(?:(?:the|la|el)\s+)?(?:columna?\s+)?"
 
 #: "5 epochs, sorry I meant 4": the number that words of correction put in the place of a value.
-_PAUSE: Final = r"[\s,.;:!\u2026()-]*"
+_PAUSE: Final = r"[\s,.;:!\u2013\u2014\u2026()-]*"
 _INSTEAD: Final = re.compile(
     rf"{_PAUSE}(?:{any_of(WORDS['hesitate'])}{_PAUSE})*(?:{any_of(WORDS['corrects'])}{_PAUSE})+"
     rf"(?:(?:{any_of(WORDS['links'])}|{any_of(WORDS['put'])})\s+)*"
