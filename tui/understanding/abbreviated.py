@@ -31,12 +31,12 @@ _PAIRS: Final = (
     re.compile(rf"{_EDGE}(?P<name>{_NAME})(?:\s*[=:]\s*|\s+)(?P<value>{_WORD}){_END}"),
     re.compile(rf"{_EDGE}(?P<value>{_WORD})\s+(?P<name>{_NAME}){_END}"),
 )
+_OPEN: Final = r"(?<![^\s,;|+\x00])"
+_SHUT: Final = r"(?![^\s,;|+\x00])"
 #: In a line of nothing but shorthand, spaces part the pairs: "grpo 16 gens temp 1.0".
 _TERSE: Final = (
-    re.compile(
-        rf"(?<![^\s,;|+\x00])(?P<name>[a-z]{{2,}}\d?)\s+(?P<value>{_NUMBER})(?![^\s,;|+\x00])"
-    ),
-    re.compile(rf"(?<![^\s,;|+\x00])(?P<value>{_NUMBER})\s+(?P<name>[a-z]{{2,}})(?![^\s,;|+\x00])"),
+    re.compile(rf"{_OPEN}(?P<name>[a-z]{{2,}}\d?)\s+(?P<value>{_NUMBER}){_SHUT}"),
+    re.compile(rf"{_OPEN}(?P<value>{_NUMBER})\s+(?P<name>[a-z]{{2,}}){_SHUT}"),
 )
 _SIGNED: Final = re.compile(
     rf"(?<![\w.-])(?P<name>{_NAME.replace(' ', '')})\s?[=:]\s?(?P<value>[\w./@-]*\w)(?![\w/])"
@@ -68,7 +68,7 @@ class _Named:
 
 
 def read_abbreviated(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield the fields of parts of the message that are a name and a value, or one field's value."""
+    """Yield the fields of parts of the message that are a name and a value, or only a value."""
     terse = _TERSE if is_terse(message.written) else ()
     for pattern in (*_PAIRS, *terse, _SIGNED):
         place = 0

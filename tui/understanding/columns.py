@@ -17,8 +17,8 @@ _NAMED_BARE: Final = rf"(?<!\w){QUOTES}(?P<column>[a-z_]\w*(?:[.-]\w+)*){QUOTES}
 _THE: Final = r"(?:the |la |el |les |las |los )?"
 _IS: Final = r"(?: (?:are|is|live|lives|sit|sits|es|son|esta|estan|viuen|viven))?"
 _HOLDS: Final = (
-    r"(?:is|are|holds|has|contains|as|es|son|te|tiene|conte|contiene|com a|como|hi ha|hay|hi van?|va"
-    r"|hi tinc|hi tenim|tengo|esta)"
+    r"(?:is|are|holds|has|contains|as|es|son|te|tiene|conte|contiene|com a|como|hi ha|hay|hi van?"
+    r"|va|hi tinc|hi tenim|tengo|esta)"
 )
 _CALLED: Final = (
     r"(?:\s*[=:]|(?: (?:que es diu|que se llama|es diu|se llama|called|named|is|es)){1,2})?"
@@ -96,20 +96,21 @@ _LABELS: Final = "classification"
 
 #: "two columns, ficha and descripcion, the first is what I give and the second what it writes".
 _TWO: Final = re.compile(
-    r"\b(?:columns?|columnes|columnas|fields|camps|campos)[,:]? (?:called |named |que es diuen |que se llaman )?"
+    r"\b(?:columns?|columnes|columnas|fields|camps|campos)[,:]? "
+    r"(?:called |named |que es diuen |que se llaman )?"
     rf"{QUOTES}?(?P<first>[a-z_]\w*){QUOTES}? (?:and|i|y|e) {QUOTES}?(?P<second>[a-z_]\w*){QUOTES}?"
 )
-_FIRST_IS: Final = (
-    r"(?:first|primera|primer|former)(?: (?:one|column|columna))?[,:]? (?:is |es |te |tiene |has )?"
+_IT_IS: Final = r"(?: (?:one|column|columna))?[,:]? (?:is |es |te |tiene |has )?"
+_ORDERED: Final = (
+    ("first", rf"(?:first|primera?|former){_IT_IS}"),
+    ("second", rf"(?:second|segona?|segund[oa]|latter|other|altra|otra){_IT_IS}"),
 )
-_SECOND_IS: Final = r"(?:second|segona|segon|segunda|segundo|latter|other|altra|otra)(?: (?:one|column|columna))?[,:]? (?:is |es |te |tiene |has )?"
 
 
 def _read_two(message: Message) -> Iterator[Change]:
     """Yield the roles of two columns that are named together and told apart by their order."""
     for match in list(_TWO.finditer(message.folded)):
-        places = (("first", _FIRST_IS), ("second", _SECOND_IS))
-        for group, place in places:
+        for group, place in _ORDERED:
             for role, words in WORDS["columns"].items():
                 found = re.compile(rf"\b{place}{_THE}{any_of(words)}").search(
                     message.folded, match.end()

@@ -32,8 +32,8 @@ _COUNT_ALONE: Final = re.compile(
 #: "the card stays, but make it two".
 _COUNT_OF_IT: Final = re.compile(
     r"\b(?:gpus?|cards?|target(?:a|es)|tarjetas?|grafi(?:ca|cas|ques))\b[^.;!?\n\d]{0,40}?"
-    r"\b(?:make (?:it|that|them)|have|with|but|que (?:en )?(?:siguin|sigui|sean|sea|facin)|pon\w*|posa\S*"
-    rf"|fes\S*|haz\w*)\s+(?P<number>{NUMBER})(?: of (?:them|those)| d'elles| de ellas)?(?=\s*(?:$|[.,;!]))"
+    r"\b(?:make (?:it|that|them)|que (?:en )?(?:siguin|sean|facin)|fes-ne|hazlas)\s+"
+    rf"(?P<number>{NUMBER})(?: of (?:them|those)| d'elles| de ellas)?(?=\s*(?:$|[.,;!]))"
 )
 _SOME_OF: Final = re.compile(
     rf"\b(?P<number>{NUMBER}) (?:of|out of|de) "

@@ -47,9 +47,10 @@ _PLURAL: Final = re.compile(r"(?<=[a-z]{3})(?:es|s)$")
 _QUOTE: Final = re.compile(r"[\"\u201c\u201d\u00ab\u00bb]|(?<!\w)'")
 #: Quoted words, more than one: somebody else's sentence.
 _QUOTED: Final = re.compile(rf"(?<!\w){QUOTES}[^\"\n]*?\S\s+\S[^\"\n]*?{QUOTES}(?!\w)")
+#: What a value is for tells nothing against it.
 _PURPOSE: Final = re.compile(
-    r"\b(?:for|per(?: al?s?)?|para) (?:the|my|our|his|her|their|el|la|els|les|los|las|l'|un|una|mi|mis"
-    r"|nuestr\w+|al|que)\b"
+    r"\b(?:for|per(?: al?s?)?|para) (?:the|my|our|his|her|their|el|la|els|les|los|las|l'|una?"
+    r"|mis?|nuestr\w+|al|que)\b"
 )
 #: "the tutorial says: set lr to 5e-3" quotes.
 _REPORTED: Final = re.compile(

@@ -43,6 +43,12 @@ _SIZE: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+)?[bm]\b")
 _SIZED_BEFORE: Final = re.compile(
     r"(?<![\w.])(?P<size>\d+(?:\.\d+)?[bm])\s+(?:version of )?(?:the )?$"
 )
+#: "qwen 7b, no sorry, the 14b".
+_PAUSE: Final = r"[\s,.;:!\u2013\u2014\u2026()-]*"
+_RESIZED: Final = re.compile(
+    rf"{_PAUSE}(?:{any_of(WORDS['hesitate'])}{_PAUSE})*(?:{any_of(WORDS['corrects'])}{_PAUSE})+"
+    r"(?:the |el |la |l'|de |del )*(?P<size>\d+(?:\.\d+)?[bm])(?: one)?(?=\s*(?:$|[.,;!)]))"
+)
 #: "the 14", "el de 14": a size if the draft's family has it.
 _BARE_SIZE: Final = re.compile(
     r"\b(?:the|el|l') ?(?:de |del )?(?P<size>\d+(?:\.\d+)?)"
@@ -120,6 +126,12 @@ def read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change |
     while (found := _find_name(message)) is not None:
         named = True
         start, end, models, exact = found
+        if (sized := _RESIZED.match(message.folded, end)) is not None:
+            said = [
+                part for part in _PART.findall(message.folded[start:end]) if part[-1] not in "bm"
+            ]
+            if other := _fitting([*said, sized["size"]]):
+                models, exact, end = _best(other, [*said, sized["size"]]), True, sized.end()
         words = message.words(start, end)
         denied = message.denied(start, end)
         pointer = _taught_by(message, start, end)
@@ -254,8 +266,8 @@ def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | N
         if word == "llama" and _IS_CALLED.search(message.folded[:start]):
             continue
         said, end, exact = [word], parts[index][1], True
-        for begin, stop, part in parts[index + 1 :]:
-            between = message.folded[end:begin]
+        for place, stop, part in parts[index + 1 :]:
+            between = message.folded[end:place]
             if not _SPLIT.fullmatch(between) or (between.split() and part in _FAMILIES):
                 break
             if not _fitting([*said, part]):
@@ -263,16 +275,18 @@ def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | N
                 end = end if exact else stop
                 break
             said, end = [*said, part], stop
-        if sized := _SIZED_BEFORE.search(message.folded[:start]):
-            if len(_best(_fitting(said), said)) > 1 and _fitting([*said, sized["size"]]):
-                said, start = [*said, sized["size"]], sized.start("size")
+        begin = start
+        sized = _SIZED_BEFORE.search(message.folded[:start])
+        unsized = sized is not None and len(_best(_fitting(said), said)) > 1
+        if sized is not None and unsized and _fitting([*said, sized["size"]]):
+            said, begin = [*said, sized["size"]], sized.start("size")
         if _BASE_BEFORE.search(message.folded[:start]) or _BASE_AFTER.match(message.folded, end):
             said.append("base")
         for size in _SIZE.findall(message.folded[end:]):
             if len(_best(_fitting(said), said)) > 1 and _fitting([*said, size]):
                 said.append(size)
         if models := _fitting(said):
-            return start, end, _best(models, said), exact
+            return begin, end, _best(models, said), exact
     return None
 
 

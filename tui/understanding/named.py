@@ -56,10 +56,10 @@ def read_named(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | 
 
     A field that the words remove, or leave at its default, is given back to ftc.
     """
-    for match in list(_TEST.finditer(message.folded)):
-        found = _PLACED.match(message.folded, match.end())
+    for test in list(_TEST.finditer(message.folded)):
+        found = _PLACED.match(message.folded, test.end())
         if found is not None and found["share"]:
-            placed = _placed(message, "/data/splits/test", match)
+            placed = _placed(message, "/data/splits/test", test)
             yield from () if placed is None else (placed,)
     for pointer, pattern in field_names():
         match = pattern.search(message.folded)

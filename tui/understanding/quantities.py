@@ -223,7 +223,7 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
                     yield Change(pointer=pointer, value=value, words=words)
     yield from _read_unjudged(message)
     for match in message.take(_EARLY):
-        denied = message.denied(match.start())
+        denied = message.denied(match.start(), match.end())
         if denied or not patience:
             value = None if denied else _PATIENCE
             words = message.words(*match.span())

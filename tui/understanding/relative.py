@@ -56,7 +56,10 @@ _ADDS: Final = (
     r"|altres|otro|otra|otr[oa]s)"
 )
 _LESS: Final = r"(?:less|fewer|menys|menos)"
-_RAISES: Final = r"(?:raise|bump|increase|up|puja|pugem|apuja|augmenta|sube|subamos|aumenta)(?:-hi|-li|le)?(?: up)?"
+_RAISES: Final = (
+    r"(?:raise|bump|increase|up|puja|pugem|apuja|augmenta|sube|subamos|aumenta)"
+    r"(?:-hi|-li|le)?(?: up)?"
+)
 _LOWERS: Final = (
     r"(?:lower|drop|decrease|reduce|cut|baixa|abaixa|redueix|baja|bajamos|reduce|treu|quita)"
     r"(?:-hi|-li|le)?(?: down)?"
@@ -68,9 +71,9 @@ _FRACTION: Final = re.compile(
     r"\b(?:quarter|third|fifth|tenth|(?:tercera|quarta|cuarta|cinquena|quinta|desena|decima) parte?"
     r"|terc|tercio|quart|cuarto|cinque|quinto|decim|decimo)\b"
 )
-_PART: Final = re.compile(r"(0\.\d+)(?: of| del?)?")
 #: The groups that take something away.
 _TAKEN: Final = frozenset({"cut", "fewer", "less"})
+_PART: Final = re.compile(r"(\d+(?:\.\d+)?)%(?: (?:of|del?)(?: \w+)?)?")
 _RATES: Final = frozenset({"/training/learning_rate", "/training/embedding_learning_rate"})
 
 
@@ -215,10 +218,14 @@ def scale(now: float, factor: float) -> int | float:
 
 def read_factor(folded: str) -> float | None:
     """Return the factor that folded words state and nothing else, such as "half" or "3 times"."""
-    if (part := _PART.fullmatch(folded)) is not None:
-        return _part(float(part[1]))
     match = _ONLY.fullmatch(folded)
     return None if match is None or match["same"] else _factor(match)
+
+
+def read_part(text: str) -> float | None:
+    """Return the part that a fraction in words states and nothing else, such as "a third"."""
+    part = _PART.fullmatch(Message(text).folded)
+    return _part(float(part[1]) / 100) if part and not re.search(r"\d", text) else None
 
 
 def _numeric_mentions(message: Message) -> Sequence[Mention]:

@@ -33,7 +33,7 @@ _QUOTED: Final = re.compile(
 )
 _NAMED: Final = re.compile(
     rf"{_SAID}[{_QUOTES}]?(?P<value>[a-z0-9./~][\w.:/@+-]*\w|[a-z0-9])[{_QUOTES}]?"
-    r"(?=\s*(?:$|[.,;!)\n]|\b(?:and|i|y|with|amb|con|on|for|so|to|per|para|en)\b))"
+    r"(?=\s*(?:$|[.,;!)\n\x00]|\b(?:and|i|y|with|amb|con|on|for|so|to|per|para|en|but|pero|privately|as|com|como)\b))"
 )
 _NUMBER_AFTER: Final = re.compile(
     rf"{_SAID}(?P<value>{NUMBER}\s*%?)(?P<unit>\s*(?:days?|dies|dias?)\b)?"
@@ -200,7 +200,8 @@ def _value(
 
 def _may_launch(spoken: _Spoken, message: Message, draft: Mapping[str, Any]) -> bool:
     """Return whether a number may belong to the launcher: "4 hours" is said of many things."""
-    return not spoken.field.pointer.startswith(_LAUNCH) or applies(spoken.field, message, draft)
+    launches = spoken.field.pointer.startswith(_LAUNCH)
+    return not launches or applies(spoken.field, message, draft) is True
 
 
 def _word(spoken: _Spoken, mention: Mention, message: Message) -> _Found | None:
