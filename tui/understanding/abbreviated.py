@@ -45,6 +45,10 @@ _SIGNED: Final = re.compile(
 _CODE: Final = re.compile(r"(?<![\w.-])[a-z]+(?:_[a-z]+)*_?\d*(?![\w.-])")
 _SEPARATORS: Final = re.compile(r"[ _-]+")
 _FUNCTION: Final = frozenset({"between", "of", "per", "for", "the", "by", "on", "as", "a", "to"})
+#: What is counted beside many fields: "2 hours" is no field's name.
+_UNITS: Final = frozenset(
+    {"hour", "hours", "minute", "minutes", "day", "days", "token", "tokens", "row", "rows", "file"}
+)
 #: Words that begin many names and tell none from another.
 _HEADS: Final = frozenset({"num", "n", "max", "min", "most", "number", "lora", "use"})
 _SHORTEST_NAME: Final = 3
@@ -129,6 +133,8 @@ def _resolve(
 def _find(name: str) -> Iterator[tuple[_Named, tuple[int, int]]]:
     """Yield the fields whose names a short name may stand for, with how well it fits."""
     said = _SEPARATORS.split(name)
+    if _UNITS.intersection(said):
+        return
     if len(name) < _SHORTEST_INITIALS or (all(map(is_ordinary, said)) and not _is_whole(said)):
         return
     for named in _names():

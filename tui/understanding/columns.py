@@ -34,7 +34,7 @@ _FORMS: Final = (
     + _IDENTIFIER,
     _COLUMN_WORD + " " + _IDENTIFIER + " " + _HOLDS + " " + _THE + r"(?:{words})\b",
     _COLUMN_WORD + " " + _IDENTIFIER + r"[,:]? (?=el que |lo que |what )(?:{words})\b",
-    r"(?:and|i|y|e|,)\s+"
+    r"(?:(?<=, )|(?<=\. )|(?<=; )|(?:and|i|y|e)\s+)"
     + _THE
     + _IDENTIFIER
     + " "

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, get_args
 
 from ftc.spec.sections import GgufType
-from ftc.tui.understanding.lexicon import WORDS, any_of
+from ftc.tui.understanding.lexicon import CORRECTING, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.reading import Change
 
@@ -41,11 +41,7 @@ _TRAINS: Final = re.compile(
 #: "no export", "sense exportar": no file at all.
 _NO_EXPORT: Final = re.compile(rf"\b{any_of(WORDS['no_export'])}(?!\w)")
 #: "q4_k_m... no wait, q8".
-_PAUSE: Final = r"[\s,.;:!\u2013\u2014\u2026()-]*"
-_CORRECTED: Final = re.compile(
-    rf"{_PAUSE}(?:{any_of(WORDS['hesitate'])}{_PAUSE})*(?:{any_of(WORDS['corrects'])}{_PAUSE})+"
-    rf"(?:(?:{any_of(WORDS['links'])}|{any_of(WORDS['put'])}){_PAUSE})*"
-)
+_CORRECTED: Final = re.compile(CORRECTING)
 _BOTH: Final = re.compile(
     r"\b(?:both|(?:els|les|los|las|totes) (?:dos|dues)|ambdos|ambdues|ambos|ambas)\b"
 )

@@ -52,3 +52,9 @@ def any_of(entry: Mapping[str, Any]) -> str:
 
 
 NEGATORS: Final = re.compile(rf"\b{any_of(WORDS['deny'])}\b")
+_PAUSE: Final = r"[\s,.;:!\u2013\u2014\u2026()-]*"
+#: What stands between a value and the one that corrects it: ", oh wait, sorry, I meant".
+CORRECTING: Final = (
+    rf"{_PAUSE}(?:{any_of(WORDS['hesitate'])}{_PAUSE})*(?:{any_of(WORDS['corrects'])}{_PAUSE})+"
+    rf"(?:(?:{any_of(WORDS['links'])}|{any_of(WORDS['put'])})\s+)*"
+)

@@ -81,6 +81,8 @@ def find_unlicensed(text: str, changes: Sequence[Change], spans: Sequence[Span])
     `spans` are the ranges of all words of the message that had an effect, whose own words tell
     nothing against a value.
     """
+    if not changes:
+        return set()
     bare = _without(fold(text), spans)
     for match in _REPORTED.finditer(fold(text)):  # what is quoted is no clause of its own
         bare = f"{bare[: match.start('colon')]} {bare[match.end('colon') :]}"
@@ -112,6 +114,7 @@ def _is_foreign(bare: str, change: Change, text: str, start: int, end: int) -> b
         return True
     if is_endorsed(fold(text), end):
         return False
+    bare = f"{bare[:start]}{'_' * (end - start)}{bare[end:]}"
     first = _begin(bare, start)
     last = _CLAUSE_END.search(bare, end)
     stop = start if change.pointer == _MODEL else last.start() if last else len(bare)

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, Final
 
 from ftc.compiler.knowledge.models import Model, all_models, find_model
-from ftc.tui.understanding.lexicon import WORDS, any_of
+from ftc.tui.understanding.lexicon import CORRECTING, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.reading import Change, Choice
 
@@ -44,10 +44,9 @@ _SIZED_BEFORE: Final = re.compile(
     r"(?<![\w.])(?P<size>\d+(?:\.\d+)?[bm])\s+(?:version of )?(?:the )?$"
 )
 #: "qwen 7b, no sorry, the 14b".
-_PAUSE: Final = r"[\s,.;:!\u2013\u2014\u2026()-]*"
 _RESIZED: Final = re.compile(
-    rf"{_PAUSE}(?:{any_of(WORDS['hesitate'])}{_PAUSE})*(?:{any_of(WORDS['corrects'])}{_PAUSE})+"
-    r"(?:the |el |la |l'|de |del )*(?P<size>\d+(?:\.\d+)?[bm])(?: one)?(?=\s*(?:$|[.,;!)]))"
+    CORRECTING
+    + r"(?:the |el |la |l'|de |del )*(?P<size>\d+(?:\.\d+)?[bm])(?: one)?(?=\s*(?:$|[.,;!)]))"
 )
 #: "the 14", "el de 14": a size if the draft's family has it.
 _BARE_SIZE: Final = re.compile(

@@ -37,11 +37,11 @@ _LEFT: Final = r"[^;,:.!?\x00\n()\d]"
 #: "the sequence length capped at 1024", "el lr me lo bajas a 5e-5", "la llavor posa-la a 2024".
 _PLACED: Final = re.compile(
     rf"(?P<between>{_LEFT}{{0,36}}?)"
-    r"(?:(?<=\s)(?:(?:(?:back |down |up )?to|at|al?|als|en|of|hasta|fins(?: a)?|es|is|be|sea|sigui)"
-    r"\s+(?:the |el |la |los |les |un )?)|\s*[=:]\s*)"
+    r"(?:(?<=\s)(?:(?:(?:back |down |up )?to|at|al?|als|en|of|del?|hasta|fins(?: a)?|es|is|be"
+    r"|sea|sigui)\s+(?:the |el |la |los |les |un )?)|\s*[=:]\s*)"
     rf"(?P<number>{NUMBER})\s*(?P<share>%)?(?:\s+tokens?\b)?"
-    r"(?=\s*(?:$|[.;!?)\n]|,(?!\d)|\b(?:and|i|y|e|but|pero|since|because|cause|so|then|que|perque|porque"
-    r"|please|pls|sisplau|porfa|por favor|si us plau|as well|too|tambe|tambien)\b))"
+    r"(?=\s*(?:$|[.;!?)\n]|,(?!\d)|\b(?:and|i|y|e|but|pero|since|because|cause|so|then|que|perque"
+    r"|porque|please|pls|sisplau|porfa|por favor|si us plau|as well|too|tambe|tambien)\b))"
 )
 #: "test" means many things; with a share it is the test split.
 _TEST: Final = re.compile(r"(?<![\w-])(?:test|prova|prueba)(?![\w-])")

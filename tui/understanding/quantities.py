@@ -12,8 +12,8 @@ from ftc.tui.understanding.storage import read_storage
 
 _QUANTITIES: Final = {pointer: any_of(words) for pointer, words in WORDS["quantities"].items()}
 _OF: Final = (
-    r"(?:\s*(?:=|:|of|(?:(?:down|up|back) )?to|at|is|al?|dels?|de|en|d'|es|(?:que )?sea(?: de)?"
-    r"|(?:que )?sigui(?: de)?|fos|fuera|fuese|should be|must be"
+    r"(?:\s*(?:=|:|of|(?:(?:down|up|back) )?to|at|is|al?|dels?|de|en|d'|es|(?:que )?sea(?: del?)?"
+    r"|(?:que )?sigui(?: del?)?|fos|fuera|fuese|should be|must be"
     r"|ha de ser|tiene que ser)\s*|\s+)"
 )
 #: "from 16 to 32": the second number counts.
@@ -156,6 +156,8 @@ _IN_PLACE: Final = re.compile(
     rf"\b(?P<number>{NUMBER}\s*%?) (?:instead of|rather than|and not|not|en vez de|en lugar de"
     r"|en lloc de|enlloc de|en comptes de|i no|y no)(?: the| los| las| els| les)? $"
 )
+#: A number further on in the clause, which `named` reads.
+_NEAR: Final = re.compile(rf"[^;,:.!?\x00\n\d]{{0,36}}?\b{NUMBER}")
 #: A number that revises the one before it: "rank 32, sorry, 64".
 REVISION: Final = re.compile(
     rf"[\s,.;:\u2026-]*(?:\bno\b[\s,]*)?\b{any_of(WORDS['revise'])}\b[\s,:]*"
@@ -253,7 +255,7 @@ def _read_deniable(message: Message) -> Iterator[Change | Choice]:
             if message.denied(match.start(), match.end()):
                 message.cross_out(*match.span())
                 yield Change(pointer=pointer, value=0, words=words)
-            elif _CHANGES.search(message.folded):
+            elif _CHANGES.search(message.folded) and not _NEAR.match(message.folded, match.end()):
                 message.cross_out(*match.span())
                 yield Choice(pointer=pointer, values=(), words=words)
 

@@ -50,6 +50,8 @@ _ANY: Final = re.compile(rf"\b(?:{_FACTOR})(?!\w)")
 _ONLY: Final = re.compile(_FACTOR)
 _SMALLEST_COUNT: Final = 1
 _LARGEST_PART: Final = 20
+#: A smaller number is no part in words, but a rate that was worked out before.
+_LEAST_PART: Final = 0.03
 _ADDED: Final = r"(?:more|extra|additional|further|mes|mas|addicionals?|adicionales?)"
 _ADDS: Final = (
     r"(?:add|plus|another|afegeix(?:-hi|-ne)?|suma(?:-hi|-li|le)?|anade(?:le)?|un altre|una altra"
@@ -71,6 +73,7 @@ _FRACTION: Final = re.compile(
     r"\b(?:quarter|third|fifth|tenth|(?:tercera|quarta|cuarta|cinquena|quinta|desena|decima) parte?"
     r"|terc|tercio|quart|cuarto|cinque|quinto|decim|decimo)\b"
 )
+_ADDING: Final = re.compile(rf"\b(?:{_ADDED}|{_ADDS}|{_RAISES}|{_LOWERS}|{_LESS})\b")
 #: The groups that take something away.
 _TAKEN: Final = frozenset({"cut", "fewer", "less"})
 _PART: Final = re.compile(r"(\d+(?:\.\d+)?)%(?: (?:of|del?)(?: \w+)?)?")
@@ -84,10 +87,12 @@ def read_relative(
 
     The factor may also be of another field, with its value in the message if it has one there.
     """
-    mentions = _numeric_mentions(message)
-    yield from _read_added(message, mentions, draft, planned)
-    if not _ANY.search(message.folded):
+    adds = _ADDING.search(message.folded) is not None
+    if not adds and not _ANY.search(message.folded):
         return
+    mentions = _numeric_mentions(message)
+    if adds:
+        yield from _read_added(message, mentions, draft, planned)
     yield from _read_pairs(message, mentions, draft, planned)
     for pointer, factor, pattern in _patterns(frozenset(each.pointer for each in mentions)):
         for match in message.take(pattern):
@@ -107,7 +112,7 @@ def scale_fractions(
         if isinstance(each, Change)
         and isinstance(each.value, float)
         and (each.pointer in _RATES or each.pointer in _counts())
-        and each.value < 1
+        and _LEAST_PART <= each.value < 1
         and _FRACTION.search(fold(each.words))
         else each
         for each in said

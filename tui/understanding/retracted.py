@@ -7,7 +7,7 @@ from typing import Final
 
 from ftc.spec.admission import admits
 from ftc.tui.understanding.certainty import REVISED
-from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
+from ftc.tui.understanding.lexicon import CORRECTING, NUMBER, WORDS, any_of
 from ftc.tui.understanding.message import Message, find_words, fold
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reading import Change, Choice
@@ -26,11 +26,8 @@ _ENDS: Final = re.compile(rf"\s*(?:$|[.,;:!?]|{any_of(WORDS['as_is'])}\b)")
 _AGAIN: Final = r"[\s,.]*(?:(?:the|la|el)\s+)?(?:columna?\s+)?"
 
 #: "5 epochs, sorry I meant 4": the number that words of correction put in the place of a value.
-_PAUSE: Final = r"[\s,.;:!\u2013\u2014\u2026()-]*"
 _INSTEAD: Final = re.compile(
-    rf"{_PAUSE}(?:{any_of(WORDS['hesitate'])}{_PAUSE})*(?:{any_of(WORDS['corrects'])}{_PAUSE})+"
-    rf"(?:(?:{any_of(WORDS['links'])}|{any_of(WORDS['put'])})\s+)*"
-    rf"(?P<number>{NUMBER})\s*(?P<share>%)?(?P<unit>\s+[a-z]+)?(?=\s*(?:$|[.,;:!?)]))"
+    CORRECTING + rf"(?P<number>{NUMBER})\s*(?P<share>%)?(?P<unit>\s+[a-z]+)?(?=\s*(?:$|[.,;:!?)]))"
 )
 
 _Said = Sequence[Change | Choice]
