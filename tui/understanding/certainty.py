@@ -70,6 +70,9 @@ _LIMITS: Final = frozenset(
     {"/data/max_length", "/data/max_rows", "/training/max_steps", "/launch/hours"}
 )
 
+#: A value that is said more often is not looked at again.
+_MOST_TIMES: Final = 3
+
 Said = Change | Choice
 
 
@@ -95,7 +98,10 @@ def _places(text: str, said: Sequence[Said]) -> list[tuple[int, Said]]:
     placed: list[tuple[int, Said]] = []
     for index, each in enumerate(said):
         if each in said[:index]:
-            last = max(start for start, other in placed if other == each)
+            earlier = [start for start, other in placed if other == each]
+            if len(earlier) >= _MOST_TIMES:
+                continue
+            last = max(earlier)
             again = text.find(each.words, last + 1) if each.words else -1
             if again < 0:
                 continue

@@ -147,12 +147,12 @@ def read_texts(message: Message) -> Iterator[Change | Choice]:
         if _NO_LABEL.match(match["name"]):
             yield Choice(pointer="/name", values=(), words=message.words(*match.span()))
             continue
-        said, end = match["name"], match.end()
-        if (other := _RENAMED.match(message.folded, end)) is not None:
-            said, end = other["name"], other.end()
-            message.cross_out(*other.span())
+        said, last = match["name"], match.end()
+        if (again := _RENAMED.match(message.folded, last)) is not None:
+            said, last = again["name"], again.end()
+            message.cross_out(*again.span())
         name = re.sub(r"[^a-z0-9]+", "-", said)[:_LONGEST_NAME].strip("-")
-        yield Change(pointer="/name", value=name, words=message.words(match.start(), end))
+        yield Change(pointer="/name", value=name, words=message.words(match.start(), last))
 
 
 def _read_unquoted(message: Message, match: re.Match[str]) -> Iterator[Change]:

@@ -43,6 +43,17 @@ _PLACED: Final = re.compile(
     r"(?=\s*(?:$|[.;!?)\n]|,(?!\d)|\b(?:and|i|y|e|but|pero|since|because|cause|so|then|que|perque"
     r"|porque|please|pls|sisplau|porfa|por favor|si us plau|as well|too|tambe|tambien)\b))"
 )
+#: "fewer epochs, say 2".
+_MORE_OF: Final = re.compile(
+    r"\b(?:more|less|fewer|smaller|bigger|larger|higher|lower|shorter|longer|mes|menys|menos"
+    r"|mas)\s+$"
+)
+_SAY: Final = re.compile(
+    rf"(?P<between>),\s*(?:(?:say|like|try|e\.g\.|for example|make it|{any_of(WORDS['put'])}"
+    r"|digamos|pongamos|por ejemplo|tipo|posem|diguem|per exemple|com ara),?\s+)?"
+    rf"(?P<number>{NUMBER})\s*(?P<share>%)?"
+    r"(?=\s*(?:$|[.;!)\n]|,(?!\d)|\b(?:por ejemplo|per exemple|or so|say)\b))"
+)
 #: "test" means many things; with a share it is the test split.
 _TEST: Final = re.compile(r"(?<![\w-])(?:test|prova|prueba)(?![\w-])")
 #: The number that follows is what a field was or is: "the rank, which was at 8".
@@ -92,6 +103,8 @@ def _is_distilled(message: Message, draft: Mapping[str, Any]) -> bool:
 def _placed(message: Message, pointer: str, match: re.Match[str]) -> Change | Choice | None:
     """Return the number that the clause puts a named field to: "la llavor posa-la a 2024"."""
     found = _PLACED.match(message.folded, match.end())
+    if found is None and _MORE_OF.search(message.folded[: match.start()]):
+        found = _SAY.match(message.folded, match.end())
     if found is None or pointer not in numeric_fields():
         return None
     begins = message.denied(match.start(), None)

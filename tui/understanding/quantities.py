@@ -19,7 +19,7 @@ _OF: Final = (
 #: "from 16 to 32": the second number counts.
 _FROM: Final = rf"(?:(?:from |de |des de |desde ){NUMBER} (?:to |a |fins a |hasta ))?"
 _UNIT: Final = r"(?:\s+(?:steps|passos|pasos)\b)?"
-_LINK: Final = r"(?:(?:of|de|as|com a?|como|para|per a) |d')?(?:the |el |la )?"
+_LINK: Final = r"(?:(?:of|for|de|as|al?|com a?|como|para|per al?) |d')?(?:the |el |la |l')?"
 #: "every 50 steps" is a frequency, not a count.
 _OFTEN: Final = r"(?<!every )(?<!each )(?<!cada )"
 #: "un escalfament" has an article; "una època" has a number.
@@ -158,6 +158,11 @@ _IN_PLACE: Final = re.compile(
 )
 #: A number further on in the clause, which `named` reads.
 _NEAR: Final = re.compile(rf"[^;,:.!?\x00\n\d]{{0,36}}?\b{NUMBER}")
+#: "500 rows for validation" limits nothing.
+_HELD: Final = re.compile(
+    r"\s*(?:for|as|per|para|com a?|como|of|de)\s+(?:the |a |el |la |l')?"
+    r"(?:valid|test|eval|avalua|prova|prueba|probar)"
+)
 #: A number that revises the one before it: "rank 32, sorry, 64".
 REVISION: Final = re.compile(
     rf"[\s,.;:\u2026-]*(?:\bno\b[\s,]*)?\b{any_of(WORDS['revise'])}\b[\s,:]*"
@@ -172,6 +177,9 @@ _WARMING: Final = re.compile(
 )
 #: "3ep", as experts glue them.
 _GLUED_EPOCHS: Final = re.compile(r"(?<![\w.,])(?P<number>\d+(?:[.,]\d+)?)ep(?:ochs?|s)?\b")
+_NAMED_RATE: Final = re.compile(
+    rf"\b{_QUANTITIES['/training/learning_rate']}\b[^;,:.!?\x00\n()\d]{{0,36}}\s(?:to|at|a|en)\s+$"
+)
 _RATE: Final = re.compile(r"(?<![\w.,=:-])\d(?:[.,]\d+)?e-[3-7](?![\w.]|\s*(?:wd|decay|eps))")
 #: "change 3 epochs to 5".
 _SWAPPED: Final = re.compile(r"\b(?:change|replace|swap|cambia|canvia|substitueix|sustituye)\b")
@@ -241,8 +249,11 @@ def _read_glued(message: Message) -> Iterator[Change]:
     for match in message.take(_GLUED_EPOCHS):
         value = as_written(read_number(match["number"]) or 0.0)
         yield Change(pointer="/training/epochs", value=value, words=message.words(*match.span()))
-    for match in message.take(_RATE):
+    for match in list(_RATE.finditer(message.folded)):
         rate = read_number(match[0])
+        if _NAMED_RATE.search(message.folded[: match.start()]):
+            continue  # `named` reads it with the name
+        message.cross_out(*match.span())
         if rate is not None and not message.denied(match.start()):
             yield Change(pointer="/training/learning_rate", value=rate, words=match[0].strip())
 
@@ -273,6 +284,8 @@ def takes_by_order(change: Change) -> bool:
 
 def _is_limit(message: Message, match: re.Match[str]) -> bool:
     """Return whether a number of rows limits them: the clause says so, or it is the message."""
+    if _HELD.match(message.folded, match.end()):
+        return False
     clause = message.clause(*match.span())
     return message.folded.strip() == match[0].strip() or _LIMITING.search(clause) is not None
 

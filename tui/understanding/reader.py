@@ -117,11 +117,8 @@ def read(
     list(message.take(_LOGGED) if "\n" in text else ())  # crosses them out
     list(message.take(_NOT_NUMBER))  # "1e-4, not 2e-4"
     about = take_question(message)
-    said = settle_text([*texts, *_read_fields(message, draft, planned, names)])
-    said = share_price(settle_batches(said, draft), text, draft)
-    said = scale_fractions(said, draft, planned)
-    said = _without_old_width(said)
-    said += _implied(said, draft)
+    found = [*texts, *_read_fields(message, draft, planned, names)]
+    said = _completed(found, text, draft, planned)
     told = said
     if about is None:
         told, about = _outside_questions(text, said)
@@ -150,6 +147,18 @@ def read(
         ),
         rest=message.rest(),
     )
+
+
+def _completed(
+    found: Sequence[Change | Choice],
+    text: str,
+    draft: Mapping[str, Any],
+    planned: Mapping[str, Any],
+) -> list[Change | Choice]:
+    """Return what the readers found, each value in its field's unit, and what it implies."""
+    said = share_price(settle_batches(settle_text(found), draft), text, draft)
+    said = _without_old_width(scale_fractions(said, draft, planned))
+    return [*said, *_implied(said, draft)]
 
 
 def _ask_unlicensed(text: str, told: Sequence[Change | Choice]) -> list[Change | Choice]:

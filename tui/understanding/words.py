@@ -58,7 +58,7 @@ def read_words(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | 
     for pointer, pattern, value in _PATTERNS:
         for match in message.take(pattern):
             words = message.words(*match.span())
-            if message.replaced(match.start()):
+            if message.replaced(match.start(), match.end()):
                 continue
             if message.denied(match.start(), match.end()):
                 denials.setdefault(pointer, []).append((value, words))
