@@ -53,6 +53,8 @@ _UNITS: Final = frozenset(
 _HEADS: Final = frozenset({"num", "n", "max", "min", "most", "number", "lora", "use"})
 _SHORTEST_NAME: Final = 3
 _SHORTEST_INITIALS: Final = 2
+#: The rank of another tool's name.
+_ALIAS: Final = 2
 #: Initials fit less well than words that are cut short.
 _INITIALS: Final = 9
 _SWITCH: Final[Mapping[str, bool]] = {
@@ -110,24 +112,34 @@ def _resolve(
     """Return the one field that a name and a value fit, with its value."""
     written = message.words(*match.span("value"))
     signed = re.search(r"[=:]", match[0]) is not None
+    named_so = list(_find(match["name"]))
+    if signed and match["value"][0].isalpha() and _is_shared(named_so):
+        return None  # "type=foo"
     fits = [
         (place, applies(named.field, message, draft), named.field.pointer, value)
-        for named, place in _find(match["name"])
+        for named, place in named_so
         if (place[0] in (0, _INITIALS) or match["value"] not in _SWITCH)
         and (value := _value(named.field, match["value"], written, signed=signed)) is not None
         and admits(named.field.pointer, value)
     ]
-    if not fits:
-        return None
-    for when in (True, None):
+    fits = [each for each in fits if each[1] is not False or each[0][1] < _ALIAS]
+    is_partial = bool(fits) and min(each[0][0] for each in fits) not in (0, 1, _INITIALS)
+    if is_partial and len({each[2] for each in fits}) > 1:
+        return None  # "weight 0.5"
+    for when in (True, None, False):
         kept = [each for each in fits if each[1] is when]
         best = [each for each in kept if each[0] == min(one[0] for one in kept)]
         if len({each[2] for each in best}) == 1:
             return best[0][2], best[0][3]
         if best:
             return None
-    pointers = {each[2] for each in fits}
-    return (fits[0][2], fits[0][3]) if len(pointers) == 1 else None
+    return None
+
+
+def _is_shared(named: Sequence[tuple[_Named, tuple[int, int]]]) -> bool:
+    """Return whether several fields have a name as their own."""
+    own = {each.field.pointer for each, place in named if place == (0, 0)}
+    return len(own) > 1
 
 
 def _find(name: str) -> Iterator[tuple[_Named, tuple[int, int]]]:
