@@ -11,6 +11,7 @@ from ftc.spec.admission import admits
 from ftc.spec.expectation import types_of
 from ftc.spec.schema import branches, fields
 from ftc.tui.choices import slug
+from ftc.tui.understanding.certainty import strip_welcome
 from ftc.tui.understanding.exports import read_bits
 from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import fold
@@ -100,7 +101,7 @@ def read_answer(pointer: str, text: str) -> Change | None:
 
     A sentence of many words is not the value of a path, a name or a model.
     """
-    text = strip_correction(text.strip().strip("\"'`"))
+    text = strip_welcome(strip_correction(text.strip().strip("\"'`")))
     if is_question(text):
         return None
     if pointer == "/name":

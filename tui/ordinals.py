@@ -24,7 +24,7 @@ _LARGEST: Final = re.compile(rf"{_ARTICLE}{any_of(WORDS['largest'])}{_NOUN}")
 def find_offer(text: str, options: Sequence[Option]) -> Option | None:
     """Return the offer that a message points at by its place or its size, or None."""
     folded = fold(text).strip(" .,!")
-    for index, pattern in _ORDINALS:
+    for index, pattern in _ORDINALS if len(options) > 1 else ():
         if pattern.fullmatch(folded):
             return options[index] if -len(options) <= index < len(options) else None
     sized = [

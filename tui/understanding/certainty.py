@@ -13,7 +13,8 @@ from importlib.resources import files
 from typing import Any, Final
 
 from ftc.tui.understanding.lexicon import NUMBER, any_of
-from ftc.tui.understanding.message import find_words, fold
+from ftc.tui.understanding.message import Message, find_words, fold
+from ftc.tui.understanding.numbers import read_number
 from ftc.tui.understanding.reading import Change, Choice
 
 _HEDGES: Final[Mapping[str, Any]] = json.loads(
@@ -42,8 +43,16 @@ _MOST: Final = re.compile(
 _RANGE: Final = re.compile(
     rf"(?:{NUMBER})\s*%?\s*(?:-|\u2013|to|or|a|o|u)\s*$|\b(?:between|entre) [\w.,]+ (?:and|i|y)\s*$"
 )
+_ENDORSED: Final = re.compile(rf"(?<!\w){any_of(_HEDGES['endorsed'])}(?!\w)")
+#: "q4_k_m is fine" asks for it; "rank 8 is what they use" does not.
+_WELCOME: Final = re.compile(
+    rf"^\s*{any_of(_HEDGES['welcome'])}(?=\s*(?:$|[.,;!)]|\b(?:and|i|y|for|per|para|thanks)\b))"
+)
+_WELCOMED: Final = re.compile(rf"^\S+(\s+{any_of(_HEDGES['welcome'])}[\s.!]*)$")
+#: The clause that says why: its value is not the one that is wanted.
+_REASON: Final = re.compile(rf"[\s,]{any_of(_HEDGES['reason'])}\s+(?:[^\s.;!?]+\s+){{2,}}$")
 _FURTHER: Final = re.compile(rf"^\s*{any_of(_HEDGES['further'])}\b")
-_MORE_INSIDE: Final = re.compile(r"\b(?:more|extra|mes|mas)\b")
+_MORE_INSIDE: Final = re.compile(r"\b(?:more|extra|mes|mas|less|fewer|menys|menos)\b")
 _USING: Final = re.compile(rf"\b{any_of(_HEDGES['using'])}(?!\w)")
 _COMPARED: Final = re.compile(rf"\b{any_of(_HEDGES['compared'])}\b")
 _EITHER: Final = re.compile(rf"^[\s,]*{any_of(_HEDGES['either'])}\b")
@@ -61,6 +70,9 @@ _LIMITS: Final = frozenset(
     {"/data/max_length", "/data/max_rows", "/training/max_steps", "/launch/hours"}
 )
 
+#: A value that is said more often is not looked at again.
+_MOST_TIMES: Final = 3
+
 Said = Change | Choice
 
 
@@ -71,16 +83,32 @@ def settle(text: str, said: Sequence[Said]) -> list[Said]:
     between them revise the first; otherwise both are offered.
     """
     folded = fold(text)
-    once = [each for index, each in enumerate(said) if each not in said[:index]]
-    placed = sorted(once, key=lambda each: _place(text, each))
-    bare = _without(folded, [(_place(text, each), len(each.words)) for each in placed])
+    placed = sorted(_places(text, said), key=lambda pair: pair[0])
+    bare = _without(folded, [(start, len(each.words)) for start, each in placed])
     kept: dict[str, Said] = {}
-    for each in placed:
-        start = _place(text, each)
+    for start, each in placed:
         now = _doubted(folded, bare, each, start) if isinstance(each, Change) else each
         other = kept.get(each.pointer)
         kept[each.pointer] = now if other is None else _one_of(folded, text, other, now)
     return list(kept.values())
+
+
+def _places(text: str, said: Sequence[Said]) -> list[tuple[int, Said]]:
+    """Return what was said with its place; what was said again stands where its words do again."""
+    placed: list[tuple[int, Said]] = []
+    for index, each in enumerate(said):
+        if each in said[:index]:
+            earlier = [start for start, other in placed if other == each]
+            if len(earlier) >= _MOST_TIMES:
+                continue
+            last = max(earlier)
+            again = text.find(each.words, last + 1) if each.words else -1
+            if again < 0:
+                continue
+            placed.append((again, each))
+        else:
+            placed.append((_place(text, each), each))
+    return placed
 
 
 def _place(text: str, each: Said) -> int:
@@ -98,13 +126,30 @@ def _without(folded: str, places: Sequence[tuple[int, int]]) -> str:
 
 
 def _doubted(folded: str, bare: str, change: Change, start: int) -> Said:
-    if start < 0 or not _is_doubtful(folded, bare, change, start, start + len(change.words)):
+    words = fold(change.words)
+    if not folded.startswith(words, start):  # parts that stand apart
+        words = words.split(", ")[0]
+    if start < 0 or not _is_doubtful(folded, bare, change, start, start + len(words)):
         return change
     values = () if change.value is None else (change.value,)
     return Choice(pointer=change.pointer, values=values, words=change.words, why="unsure")
 
 
+def strip_welcome(text: str) -> str:
+    """Return an answer without the words that only welcome it: "ticket-sorter is fine"."""
+    match = _WELCOMED.match(fold(text))
+    return text[: match.start(1)] if match else text
+
+
+def is_endorsed(folded: str, end: int) -> bool:
+    """Return whether the sentence goes on to ask for what it has told: "so let's do that"."""
+    after = _SENTENCE_END.search(folded, end)
+    return _ENDORSED.search(folded, end, after.start() if after else len(folded)) is not None
+
+
 def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -> bool:
+    if is_endorsed(folded, end):
+        return False
     sentence = bare[slice(*_around(_SENTENCE_END, bare, start, end))]
     clause = bare[slice(*_around(_CLAUSE_END, bare, start, end))]
     if change.pointer not in _OWN_CONDITION and _depends(
@@ -119,7 +164,7 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     if change.pointer == _TYPES and _COMPARED.search(folded):
         return True
     before, after = folded[:start], folded[end:]
-    if _UNLIKE.search(before) or _SUBJECT.match(after):
+    if _UNLIKE.search(before) or (_SUBJECT.match(after) and not _WELCOME.match(after)):
         return True
     if change.pointer == "/data/max_length" and _ANSWERING.search(clause):
         return True
@@ -137,6 +182,8 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     if folded[start:end][-1:].isdigit() and _UP_TO.match(after):
         return True
     inside = change.pointer != "/data/max_length" and _MORE_INSIDE.search(folded[start:end])
+    if inside and (said := re.search(NUMBER, Message(change.words).folded)):
+        inside = read_number(said[0]) == change.value and inside  # else it was added
     return bool(_FURTHER.match(after) or inside)
 
 
@@ -167,6 +214,8 @@ def _one_of(folded: str, text: str, first: Said, second: Said) -> Said:
     either = _EITHER.match(between) is not None
     if not either and isinstance(first, Change) != isinstance(second, Change):
         return first if isinstance(first, Change) else second
+    if not either and isinstance(first, Change) and _REASON.search(between):
+        return first  # "fp16, since the card has no bf16"
     if not either and isinstance(second, Change) and REVISED.search(between):
         return second
     swapped = _FOR.match(between) and _SWAPS.search(folded[: _place(text, first)])

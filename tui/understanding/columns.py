@@ -13,9 +13,13 @@ from ftc.tui.understanding.reading import Change, Choice
 _COLUMN_WORD: Final = r"(?:columna?|field|camp|campo)"
 _NO_NAME: Final = r"(?!(?:columna?|fields?|camp|campo|it|that|them|is|are|it'?s)\b)"
 _IDENTIFIER: Final = rf"{QUOTES}?{_NO_NAME}(?P<column>[a-z_]\w*(?:[.-]\w+)*){QUOTES}?"
+_NAMED_BARE: Final = rf"(?<!\w){QUOTES}(?P<column>[a-z_]\w*(?:[.-]\w+)*){QUOTES}"
 _THE: Final = r"(?:the |la |el |les |las |los )?"
 _IS: Final = r"(?: (?:are|is|live|lives|sit|sits|es|son|esta|estan|viuen|viven))?"
-_HOLDS: Final = r"(?:is|holds|has|contains|as|es|son|te|tiene|conte|contiene|com a|como)"
+_HOLDS: Final = (
+    r"(?:is|are|holds|has|contains|as|es|son|te|tiene|conte|contiene|com a|como|hi ha|hay|hi van?"
+    r"|va|hi tinc|hi tenim|tengo|esta)"
+)
 _CALLED: Final = (
     r"(?:\s*[=:]|(?: (?:que es diu|que se llama|es diu|se llama|called|named|is|es)){1,2})?"
 )
@@ -29,6 +33,14 @@ _FORMS: Final = (
     + " "
     + _IDENTIFIER,
     _COLUMN_WORD + " " + _IDENTIFIER + " " + _HOLDS + " " + _THE + r"(?:{words})\b",
+    _COLUMN_WORD + " " + _IDENTIFIER + r"[,:]? (?=el que |lo que |what )(?:{words})\b",
+    r"(?:(?<=, )|(?<=\. )|(?<=; )|(?:and|i|y|e)\s+)"
+    + _THE
+    + _IDENTIFIER
+    + " "
+    + _HOLDS
+    + r" (?=what |el que |lo que )(?:{words})\b",
+    _NAMED_BARE + " " + _HOLDS + " " + _THE + r"(?:{words})\b",
     r"(?:{words}) " + _COLUMN_WORD + _CALLED + " " + _IDENTIFIER,
     _THE + r"(?:{words})" + _IS + r" (?:in|from|a|en) " + _THE + _IDENTIFIER + " " + _COLUMN_WORD,
     r"(?:{words})\s*(?:=|->|<-)\s*" + _IDENTIFIER,
@@ -47,7 +59,7 @@ _FORMS: Final = (
     _COLUMN_WORD + r" (?:de |of |for |d')" + _THE + r"(?:{words})" + _CALLED + " " + _IDENTIFIER,
 )
 _COLUMNS: Final = tuple(
-    (role, re.compile(r"\b" + form.replace("{words}", any_of(words))))
+    (role, re.compile(rf"(?<!\w){form.replace('{words}', any_of(words))}"))
     for role, words in WORDS["columns"].items()
     for form in _FORMS
 )
@@ -82,8 +94,42 @@ _OBJECTIVE: Final = "/objective/type"
 _LABELS: Final = "classification"
 
 
+#: "two columns, ficha and descripcion, the first is what I give and the second what it writes".
+_TWO: Final = re.compile(
+    r"\b(?:columns?|columnes|columnas|fields|camps|campos)[,:]? "
+    r"(?:called |named |que es diuen |que se llaman )?"
+    rf"{QUOTES}?(?P<first>[a-z_]\w*){QUOTES}? (?:and|i|y|e) {QUOTES}?(?P<second>[a-z_]\w*){QUOTES}?"
+)
+_IT_IS: Final = r"(?: (?:one|column|columna))?[,:]? (?:is |es |te |tiene |has )?"
+_ORDERED: Final = (
+    ("first", rf"(?:first|primera?|former){_IT_IS}"),
+    ("second", rf"(?:second|segona?|segund[oa]|latter|other|altra|otra){_IT_IS}"),
+)
+
+
+def _read_two(message: Message) -> Iterator[Change]:
+    """Yield the roles of two columns that are named together and told apart by their order."""
+    for match in list(_TWO.finditer(message.folded)):
+        for group, place in _ORDERED:
+            for role, words in WORDS["columns"].items():
+                found = re.compile(rf"\b{place}{_THE}{any_of(words)}").search(
+                    message.folded, match.end()
+                )
+                if found is None:
+                    continue
+                said = ", ".join((message.words(*match.span(group)), message.words(*found.span())))
+                yield Change(
+                    pointer=f"/data/columns/{role}",
+                    value=message.words(*match.span(group)),
+                    words=said,
+                )
+                message.cross_out(*found.span())
+                break
+
+
 def read_columns(message: Message) -> Iterator[Change]:
     """Yield the column of each role, with its name as written."""
+    yield from _read_two(message)
     for role, pattern in _COLUMNS:
         for match in message.take(pattern):
             column = message.words(*match.span("column"))

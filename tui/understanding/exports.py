@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, get_args
 
 from ftc.spec.sections import GgufType
-from ftc.tui.understanding.lexicon import WORDS, any_of
+from ftc.tui.understanding.lexicon import CORRECTING, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.reading import Change
 
@@ -40,9 +40,18 @@ _TRAINS: Final = re.compile(
 )
 #: "no export", "sense exportar": no file at all.
 _NO_EXPORT: Final = re.compile(rf"\b{any_of(WORDS['no_export'])}(?!\w)")
+#: "q4_k_m... no wait, q8".
+_CORRECTED: Final = re.compile(CORRECTING)
+_BOTH: Final = re.compile(
+    r"\b(?:both|(?:els|les|los|las|totes) (?:dos|dues)|ambdos|ambdues|ambos|ambas)\b"
+)
 _USUAL: Final = "Q4_K_M"
 #: The most words of a text that names only bits.
 _BARE_WORDS: Final = 5
+
+
+#: Where a type is named, which one, and whether it is denied.
+Found = tuple[int, int, str, bool]
 
 
 def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
@@ -68,6 +77,7 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
     ):
         found = sorted([*found, *_find_bits(message)])
     general = [(m.start(), m.end(), message.denied(m.start())) for m in message.take(_ANY_GGUF)]
+    found = _without_corrected(message, _without_replaced(message, found))
     if not found and not general:
         return
     places = [*(each[:2] for each in found), *(each[:2] for each in general)]
@@ -78,8 +88,23 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
     yield Change(pointer="/export/types", value=types, words=message.words(start, end))
 
 
-#: Where a type is named, which one, and whether it is denied.
-Found = tuple[int, int, str, bool]
+def _without_corrected(message: Message, found: list[Found]) -> list[Found]:
+    """Return the types without those that the words before the next one take back."""
+    if _BOTH.search(message.folded):
+        return found
+    kept: list[Found] = []
+    for each in found:
+        if kept and _CORRECTED.fullmatch(message.folded, kept[-1][1], each[0]):
+            kept.pop()
+        kept.append(each)
+    return kept
+
+
+def _without_replaced(message: Message, found: list[Found]) -> list[Found]:
+    """Return the types without those after "instead of" where no other type is wanted."""
+    if any(not denied for *_, denied in found):
+        return found
+    return [each for each in found if not message.replaced(each[0])]
 
 
 def read_bits(text: str) -> tuple[str, ...]:

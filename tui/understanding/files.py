@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final
 
-from ftc.tui.understanding.lexicon import QUOTES, WORDS, any_of
+from ftc.tui.understanding.lexicon import CORRECTING, QUOTES, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.reading import Change, Choice, value_at
 
@@ -59,6 +59,10 @@ _NO_LABEL: Final = re.compile(
 _LONGEST_NAME: Final = 63
 
 
+_CORRECTED: Final = re.compile(CORRECTING)
+_RENAMED: Final = re.compile(CORRECTING + r"(?P<name>[a-z0-9][\w-]*)(?=\s*(?:$|[.,;!)]))")
+
+
 def take_known_files(message: Message, files: Sequence[str]) -> Mapping[int, str]:
     """Return the existing files that the message names, by their place; cross them out.
 
@@ -93,7 +97,7 @@ def read_files(
                 PurePath(path).name
             ):
                 apart.append(path)
-    paths = list(dict.fromkeys(named[place] for place in sorted(named)))
+    paths = list(dict.fromkeys(_uncorrected(message, named)))
     now = value_at(draft, "/data/source")
     if now in paths and len(paths) > 1 and _REPLACING.search(message.folded):
         paths.remove(now)
@@ -110,6 +114,15 @@ def read_files(
         yield Change(pointer="/data/sources", value=paths, words=", ".join(paths))
     elif paths:
         yield Change(pointer="/data/source", value=paths[0], words=paths[0])
+
+
+def _uncorrected(message: Message, named: Mapping[int, str]) -> Iterator[str]:
+    """Yield the files in their order, without those that "no wait" before the next takes back."""
+    places = sorted(named)
+    for place, following in zip(places, (*places[1:], None), strict=False):
+        end = place + len(named[place])
+        if following is None or not _CORRECTED.fullmatch(message.folded, end, following):
+            yield named[place]
 
 
 def read_texts(message: Message) -> Iterator[Change | Choice]:
@@ -134,8 +147,12 @@ def read_texts(message: Message) -> Iterator[Change | Choice]:
         if _NO_LABEL.match(match["name"]):
             yield Choice(pointer="/name", values=(), words=message.words(*match.span()))
             continue
-        name = re.sub(r"[^a-z0-9]+", "-", match["name"])[:_LONGEST_NAME].strip("-")
-        yield Change(pointer="/name", value=name, words=message.words(*match.span()))
+        said, last = match["name"], match.end()
+        if (again := _RENAMED.match(message.folded, last)) is not None:
+            said, last = again["name"], again.end()
+            message.cross_out(*again.span())
+        name = re.sub(r"[^a-z0-9]+", "-", said)[:_LONGEST_NAME].strip("-")
+        yield Change(pointer="/name", value=name, words=message.words(match.start(), last))
 
 
 def _read_unquoted(message: Message, match: re.Match[str]) -> Iterator[Change]:

@@ -8,7 +8,7 @@ from ftc.tui.understanding.lexicon import NUMBER
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reading import Change
-from ftc.tui.understanding.relative import read_factor, scale
+from ftc.tui.understanding.relative import read_factor, read_part, scale
 
 _OPENING: Final = (
     r"(?:(?:no|ok|okay|vale|val|and|i|y|but|pero|then|well|hm+|actually|rather|better|mejor|millor"
@@ -46,6 +46,8 @@ def read_followup(text: str, pointer: str, draft_value: Any) -> Change | None:
     if match := _TO_NUMBER.fullmatch(folded):
         number = read_number(match["number"])
         value = None if number is None else as_written(number)
+    elif (part := read_part(text.strip().rstrip(".!"))) is not None:
+        value = scale(draft_value, part)
     elif (match := _BY_FACTOR.fullmatch(folded)) and (factor := _factor(match["factor"])):
         value = scale(draft_value, factor)
     else:

@@ -29,6 +29,12 @@ _COUNT_ALONE: Final = re.compile(
     r"|unitats|unidades)(?=\s*(?:$|[.,;!]|\b(?:and|i|y)\b))"
     rf"|\b(?:(?:in )?(?:have|got)|(?:en )?tinc|(?:en )?tengo|hay)\s+(?P<has>{NUMBER})\s*$"
 )
+#: "the card stays, but make it two".
+_COUNT_OF_IT: Final = re.compile(
+    r"\b(?:gpus?|cards?|target(?:a|es)|tarjetas?|grafi(?:ca|cas|ques))\b[^.;!?\n\d]{0,40}?"
+    r"\b(?:make (?:it|that|them)|que (?:en )?(?:siguin|sean|facin)|fes-ne|hazlas)\s+"
+    rf"(?P<number>{NUMBER})(?: of (?:them|those)| d'elles| de ellas)?(?=\s*(?:$|[.,;!]))"
+)
 _SOME_OF: Final = re.compile(
     rf"\b(?P<number>{NUMBER}) (?:of|out of|de) "
     rf"(?:(?:(?:the|my|our|les|las|mis|els|los|nuestras) |les meves |les nostres )(?:{NUMBER} )?"
@@ -163,6 +169,11 @@ def _read_parts(message: Message) -> Iterator[Change]:
     for match in message.take(_SOME_OF):
         count = _count(match["number"])
         if count is not None:
+            words = message.words(*match.span())
+            yield Change(pointer="/hardware/count", value=count, words=words)
+    for match in message.take(_COUNT_OF_IT):
+        count = _count(match["number"])
+        if count is not None and count <= _MOST_OF_THEM:
             words = message.words(*match.span())
             yield Change(pointer="/hardware/count", value=count, words=words)
     for match in message.take(_PER_NODE):

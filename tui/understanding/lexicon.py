@@ -28,9 +28,19 @@ NUMBER_WORDS: Final[Mapping[str, int]] = {
     "nueve": 9, "a hundred": 100, "a thousand": 1000, "thousand": 1000, "cent": 100, "cien": 100,
     "mil": 1000, "doce": 12, "dotze": 12, "zero": 0, "cero": 0,
 }  # fmt: skip
+#: "set the rank": a verb, and no Catalan number.
+_VERB: Final = (
+    r"(?!\s+(?:the|its?|my|our|this|that|these|an?|up|to|all|both|\w+ (?:to|at)|lr|everything)\b)"
+)
+
+
+def _pattern_of(word: str) -> str:
+    return rf"{word}{_VERB}" if word == "set" else re.escape(word)
+
+
 NUMBER: Final = (
     r"(?:(?:\d+(?:[.,]\d+)*|\.\d+)(?:e[-+]?\d+)?\s?k?(?:\b|(?=[gt]i?b))|(?:"
-    + "|".join(sorted(map(re.escape, NUMBER_WORDS), key=len, reverse=True))
+    + "|".join(map(_pattern_of, sorted(NUMBER_WORDS, key=len, reverse=True)))
     + r")\b)"
 )
 
@@ -42,3 +52,9 @@ def any_of(entry: Mapping[str, Any]) -> str:
 
 
 NEGATORS: Final = re.compile(rf"\b{any_of(WORDS['deny'])}\b")
+_PAUSE: Final = r"[\s,.;:!\u2013\u2014\u2026()-]*"
+#: What stands between a value and the one that corrects it: ", oh wait, sorry, I meant".
+CORRECTING: Final = (
+    rf"{_PAUSE}(?:{any_of(WORDS['hesitate'])}{_PAUSE})*(?:{any_of(WORDS['corrects'])}{_PAUSE})+"
+    rf"(?:(?:{any_of(WORDS['links'])}|{any_of(WORDS['put'])})\s+)*"
+)

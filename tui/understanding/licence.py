@@ -14,6 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
+from ftc.tui.understanding.certainty import is_endorsed
 from ftc.tui.understanding.lexicon import NUMBER_WORDS, QUOTES
 from ftc.tui.understanding.message import Span, find_places, fold
 from ftc.tui.understanding.named import field_names
@@ -26,7 +27,7 @@ _CATALAN_AND: Final = (
     rf"|will|would|{'|'.join(sorted(english_verbs() - {'set', 'cap', 'export', 'train'}))})\b)"
 )
 _CLAUSE_END: Final = re.compile(
-    r"[!?;,\n()]|\.(?=\s|$)|\s[-\u2013\u2014]\s"
+    r"[!?;,\n()]|:(?=\s)|\.(?=\s|$)|\s[-\u2013\u2014]\s"
     r"|\b(?:but|pero|sino|because|since|porque|pues|perque|ja que|ya que|puesto que)\b"
     rf"|\b(?:and|then|so|{_CATALAN_AND}|y|e|luego|llavors|asi que|aixi que|o sea que)\b"
 )
@@ -46,6 +47,18 @@ _PLURAL: Final = re.compile(r"(?<=[a-z]{3})(?:es|s)$")
 _QUOTE: Final = re.compile(r"[\"\u201c\u201d\u00ab\u00bb]|(?<!\w)'")
 #: Quoted words, more than one: somebody else's sentence.
 _QUOTED: Final = re.compile(rf"(?<!\w){QUOTES}[^\"\n]*?\S\s+\S[^\"\n]*?{QUOTES}(?!\w)")
+#: What a value is for tells nothing against it.
+_PURPOSE: Final = re.compile(
+    r"\b(?:for|per(?: al?s?)?|para) (?:the|my|our|his|her|their|el|la|els|les|los|las|l'|una?"
+    r"|mis?|nuestr\w+|al|que)\b"
+)
+#: "the tutorial says: set lr to 5e-3" quotes.
+_REPORTED: Final = re.compile(
+    r"\b(?:say|says|said|tells?|told|wrote|writes|written|reads?|shows?|shown|logs?|recom\w+|suggest\w*"
+    r"|claim\w*|prints?|output|error|e\.g|eg|example|quote|warning|hint|tip|docs?|dice|dicen|dijo|dijeron"
+    r"|diu|diuen|deia|dit|dir|suger\w+|escri\w+|pone|ponia|poni|mostra\w*|muestra\w*|registr\w+|exempl\w*"
+    r"|ejempl\w*|avis\w*)\b[^.;!?\n:]{0,40}(?P<colon>:)(?=\s)"
+)
 #: "q5 > q4" compares.
 _COMPARES: Final = re.compile(r"\s[<>\u2264\u2265]=?\s")
 #: Beside a number of passes, a batch is that of one pass.
@@ -68,7 +81,11 @@ def find_unlicensed(text: str, changes: Sequence[Change], spans: Sequence[Span])
     `spans` are the ranges of all words of the message that had an effect, whose own words tell
     nothing against a value.
     """
+    if not changes:
+        return set()
     bare = _without(fold(text), spans)
+    for match in _REPORTED.finditer(fold(text)):  # what is quoted is no clause of its own
+        bare = f"{bare[: match.start('colon')]} {bare[match.end('colon') :]}"
     for pointer, pattern in field_names():
         if pointer.startswith(_DESCRIBED):
             continue
@@ -82,18 +99,27 @@ def find_unlicensed(text: str, changes: Sequence[Change], spans: Sequence[Span])
 
 def _has_foreign(bare: str, change: Change, text: str) -> bool:
     places = find_places(text, change.words)
-    if not places:
-        return False
-    start, end = places[0]
+    again = [each.span() for each in re.finditer(re.escape(change.words), text)]
+    places = again if len(again) > 1 else places[:1]
+    return all(_is_foreign(bare, change, text, *place) for place in places) if places else False
+
+
+def _is_foreign(bare: str, change: Change, text: str, start: int, end: int) -> bool:
+    """Return whether the clause around a place of a change has a word that no request has."""
     if any(match.start() < start and end < match.end() for match in _QUOTED.finditer(text)):
         return True
     if _TAKEN_BACK.match(bare, end):
         return True
     if change.pointer == _BATCH and _ACCUMULATES.search(fold(text)):
         return True
+    if is_endorsed(fold(text), end):
+        return False
+    bare = f"{bare[:start]}{'_' * (end - start)}{bare[end:]}"
     first = _begin(bare, start)
     last = _CLAUSE_END.search(bare, end)
     stop = start if change.pointer == _MODEL else last.start() if last else len(bare)
+    if purpose := _PURPOSE.search(bare, end, stop):  # what it is for does not matter
+        stop = purpose.start()
     if _COMPARES.search(fold(text)[first:stop]):
         return True
     words = _WORD.findall(bare[first:stop])
@@ -152,13 +178,25 @@ def _begin(bare: str, place: int) -> int:
 def _bare_forms(word: str) -> set[str]:
     """Return a word with and without what is joined to it: `l'entrena`, `entrenalo`."""
     whole = _ELIDED.sub("", word)
-    return {word, whole, _ENDING.sub("", whole)}
+    spoken = f"{word[:-2]}ado" if word.endswith("ao") else word  # "montao" for "montado"
+    return {word, spoken, whole, _ENDING.sub("", whole)}
 
 
 def _without(folded: str, spans: Iterable[Span]) -> str:
     for start, end in spans:
         folded = f"{folded[:start]}{'_' * (end - start)}{folded[end:]}"
     return folded
+
+
+def is_ordinary(word: str) -> bool:
+    """Return whether a word is one of ordinary requests, and thus says nothing as a short name."""
+    return word in _read_words(("grammar", "request", "machine", "lead", "determiner"))
+
+
+def is_terse(text: str) -> bool:
+    """Return whether a text has no article, as a line of shorthand has none."""
+    words = set(_WORD.findall(fold(text)))
+    return words.isdisjoint(_read_words(("determiner",)) - {"a"})
 
 
 @cache

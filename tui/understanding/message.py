@@ -26,6 +26,17 @@ _INSTEAD: Final = re.compile(
     r"\b(?:instead of|rather than|en vez de|en lugar de|en lloc de|en comptes de|enlloc de)"
     r"\s+(?:\S+\s+){1,3}?(?:[^\w\s]|\x00|pon\w*|usa\w*|use|posa\S*|fes|haz\w*|quiero|vull)\S*"
 )
+_REPLACED: Final = re.compile(
+    r"\b(?:instead of|rather than|in place of|en vez de(?:l)?|en lugar de(?:l)?|en lloc de(?:l|ls)?"
+    r"|en comptes de(?:l|ls)?|enlloc de(?:l|ls)?|en lloc d'|en comptes d')\s*"
+    r"(?:(?:the|el|la|els|les|los|las|l'|un|una|a)\s*)?$"
+)
+#: "change 4 bits to 8 bits".
+_SWAPS: Final = re.compile(
+    r"\b(?:chang\w+|switch\w*|swap\w*|replac\w+|mov\w+|go|canvi\w*|pass\w+|substitu\w*|cambi\w*"
+    r"|pas\w+|sustitu\w*)\s+(?:from |de |del |the |el |la |els |les |los |las )*$"
+)
+_FOR: Final = re.compile(r"\s+(?:to|for|with|into|by|a|al|por|per|amb|con)\s")
 #: "no wait, rank 32" corrects, and denies nothing.
 _CORRECTS: Final = re.compile(
     r"\bno,? (?=(?:wait|sorry|actually|better|make it|i mean|espera|perdona?|mejor|millor|ara"
@@ -125,6 +136,13 @@ class Message:
         clause = _CORRECTS.sub(" ", _INSTEAD.sub(" ", clause))
         ends = [match.end() for match in _CLAUSE_END.finditer(clause)]
         return NEGATORS.search(clause[ends[-1] if ends else 0 :]) is not None
+
+    def replaced(self, start: int, end: int | None = None) -> bool:
+        """Return whether another value replaces what follows: "instead of X", "change X to Y"."""
+        before = self.folded[max(0, start - _LONGEST_CLAUSE) : start]
+        if end is not None and _SWAPS.search(before) and _FOR.match(self.folded, end):
+            return True
+        return _REPLACED.search(before) is not None
 
     def is_read_around(self, start: int, end: int) -> bool:
         """Return whether the clause around a range has a part that a reader took."""

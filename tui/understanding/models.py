@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, Final
 
 from ftc.compiler.knowledge.models import Model, all_models, find_model
-from ftc.tui.understanding.lexicon import WORDS, any_of
+from ftc.tui.understanding.lexicon import CORRECTING, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.reading import Change, Choice
 
@@ -39,6 +39,15 @@ _LINKING: Final = frozenset(
 _SPLIT: Final = re.compile(rf"[\s\-_]*|/|,?\s+(?:(?:{'|'.join(sorted(_LINKING))})[\s']+)+")
 #: A size beside the name ("the small one, 2b") distinguishes models with the same name.
 _SIZE: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+)?[bm]\b")
+#: "the 3b llama": the size before the name.
+_SIZED_BEFORE: Final = re.compile(
+    r"(?<![\w.])(?P<size>\d+(?:\.\d+)?[bm])\s+(?:version of )?(?:the )?$"
+)
+#: "qwen 7b, no sorry, the 14b".
+_RESIZED: Final = re.compile(
+    CORRECTING
+    + r"(?:the |el |la |l'|de |del )*(?P<size>\d+(?:\.\d+)?[bm])(?: one)?(?=\s*(?:$|[.,;!)]))"
+)
 #: "the 14", "el de 14": a size if the draft's family has it.
 _BARE_SIZE: Final = re.compile(
     r"\b(?:the|el|l') ?(?:de |del )?(?P<size>\d+(?:\.\d+)?)"
@@ -59,6 +68,8 @@ _SMALLEST: Final = re.compile(rf"\b{any_of(WORDS['smallest'])}\b")
 _LARGEST: Final = re.compile(rf"\b{any_of(WORDS['largest'])}\b")
 #: "distil qwen3 32b down into qwen3 1.7b".
 _DISTILS: Final = re.compile(r"\bdest?il\S*(?:\s+(?:the|el|la))?\s*$")
+#: "destilar qwen3 32b en qwen3 1.7b": the two names are no one name.
+_DISTILLED: Final = re.compile(r"\bdest?il\S*")
 _INTO: Final = re.compile(
     r"\s*(?:down |cap )?(?:into|in|to|a|al|en|dins(?: de)?|hacia)\s+"
     r"(?:(?:the|an?|el|la|un|una)\s+)?\w"
@@ -114,6 +125,12 @@ def read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change |
     while (found := _find_name(message)) is not None:
         named = True
         start, end, models, exact = found
+        if (sized := _RESIZED.match(message.folded, end)) is not None:
+            said = [
+                part for part in _PART.findall(message.folded[start:end]) if part[-1] not in "bm"
+            ]
+            if other := _fitting([*said, sized["size"]]):
+                models, exact, end = _best(other, [*said, sized["size"]]), True, sized.end()
         words = message.words(start, end)
         denied = message.denied(start, end)
         pointer = _taught_by(message, start, end)
@@ -248,21 +265,27 @@ def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | N
         if word == "llama" and _IS_CALLED.search(message.folded[:start]):
             continue
         said, end, exact = [word], parts[index][1], True
-        for begin, stop, part in parts[index + 1 :]:
-            if not _SPLIT.fullmatch(message.folded[end:begin]):
+        for place, stop, part in parts[index + 1 :]:
+            between = message.folded[end:place]
+            if not _SPLIT.fullmatch(between) or (between.split() and part in _FAMILIES):
                 break
             if not _fitting([*said, part]):
                 exact = part[0].isalpha()
                 end = end if exact else stop
                 break
             said, end = [*said, part], stop
+        begin = start
+        sized = _SIZED_BEFORE.search(message.folded[:start])
+        unsized = sized is not None and len(_best(_fitting(said), said)) > 1
+        if sized is not None and unsized and _fitting([*said, sized["size"]]):
+            said, begin = [*said, sized["size"]], sized.start("size")
         if _BASE_BEFORE.search(message.folded[:start]) or _BASE_AFTER.match(message.folded, end):
             said.append("base")
         for size in _SIZE.findall(message.folded[end:]):
             if len(_best(_fitting(said), said)) > 1 and _fitting([*said, size]):
                 said.append(size)
         if models := _fitting(said):
-            return start, end, _best(models, said), exact
+            return begin, end, _best(models, said), exact
     return None
 
 

@@ -28,7 +28,7 @@ _KEY_LINE: Final = re.compile(r"^[\"']?[A-Za-z_][\w.-]*[\"']?\s*:(?:\s|$)", re.M
 _ARGUMENT: Final = re.compile(
     r"\b(?P<key>[a-z][a-z0-9_]*)\s*=\s*(?P<value>\"[^\"]*\"|'[^']*'|\[[^\]]*\]|[^\s,()]+)"
 )
-_CALL: Final = re.compile(r"\w*(?:Config|Arguments|Trainer|from_pretrained|get_peft_model)\(")
+_CALL: Final = re.compile(r"(?:Config|Arguments|Trainer|from_pretrained|get_peft_model)\(")
 _FEWEST_LINES: Final = 2
 _BATCH: Final = "/training/global_batch"
 _PART: Final = "/data/sources/"

@@ -12,14 +12,14 @@ from ftc.tui.understanding.storage import read_storage
 
 _QUANTITIES: Final = {pointer: any_of(words) for pointer, words in WORDS["quantities"].items()}
 _OF: Final = (
-    r"(?:\s*(?:=|:|of|(?:(?:down|up|back) )?to|at|is|al?|dels?|de|en|d'|es|(?:que )?sea(?: de)?"
-    r"|(?:que )?sigui(?: de)?|fos|fuera|fuese|should be|must be"
+    r"(?:\s*(?:=|:|of|(?:(?:down|up|back) )?to|at|is|al?|dels?|de|en|d'|es|(?:que )?sea(?: del?)?"
+    r"|(?:que )?sigui(?: del?)?|fos|fuera|fuese|should be|must be"
     r"|ha de ser|tiene que ser)\s*|\s+)"
 )
 #: "from 16 to 32": the second number counts.
 _FROM: Final = rf"(?:(?:from |de |des de |desde ){NUMBER} (?:to |a |fins a |hasta ))?"
 _UNIT: Final = r"(?:\s+(?:steps|passos|pasos)\b)?"
-_LINK: Final = r"(?:(?:of|de|as|com a?|como|para|per a) |d')?(?:the |el |la )?"
+_LINK: Final = r"(?:(?:of|for|de|as|al?|com a?|como|para|per al?) |d')?(?:the |el |la |l')?"
 #: "every 50 steps" is a frequency, not a count.
 _OFTEN: Final = r"(?<!every )(?<!each )(?<!cada )"
 #: "un escalfament" has an article; "una època" has a number.
@@ -42,6 +42,7 @@ _AFTER: Final[Mapping[str, re.Pattern[str]]] = {
 _SHARE: Final = re.compile(
     r"\b(?P<number>\d+(?:[.,]\d+)?)\s*%\s*(?:(?:of |de )?(?:the |les |las |los )?"
     r"(?:data|rows|steps|dades|files|passos|datos|filas|pasos)?\s*"
+    r"(?:aside|apart|away|back|out|out of it|a part|a banda|aparte|a un lado)?\s*"
     r"(?:for|as|of|en|del?|d'|com a|como|per(?: al?)?|para(?: el| la)?)?\s*"
     r"(?:(?:the|my|our|a|el|la|un|una) (?:\w+ )?|l')?)?"
     r"(?P<what>test(?:ing)?|validat\w+|validacio(?:n)?|validar|eval(?:uat\w+)?|evalua\w+|avalua\w+"
@@ -80,7 +81,7 @@ _KILO_TOKENS: Final = 1024
 _KILO: Final = 1000
 _PATIENCE: Final = 3
 _STOPPING: Final = "/training/early_stopping"
-_EARLY: Final = re.compile(r"\b(?:early[ -]stopping|parada anticipada|aturada anticipada)\b")
+_EARLY: Final = re.compile(r"\b(?:early[ -]stop(?:ping)?|parada anticipada|aturada anticipada)\b")
 _STOPS: Final = re.compile(
     r"\b(?:stop|pari|para|pare|atura|aturi|detente?)\b[^.;\n]{0,30}?\b(?:if|when|si|quan|cuando)\b"
     r"[^.;\n]{0,40}?\b(?:improv\w+|better|wors\w+|overfit\w*|millor\w*|empitjor\w*|mejor\w*"
@@ -141,6 +142,9 @@ _BOUND: Final = re.compile(
 #: "drop the learning rate to 1e-4" sets it.
 _LOWERED: Final = re.compile(r"\b(?:drop|cut)(?: the)? $")
 _TO: Final = re.compile(r"\bto\b")
+_LOWERED_TO: Final = re.compile(
+    r"\b(?:drop|cut|dump)(?:\s+\w+){0,4}?\s+(?:(?:back |down )?to|at)\s+$"
+)
 #: The number after a denied one: "no, cuatro", "but 4".
 _INSTEAD: Final = re.compile(
     rf"[\s,.]*(?:(?:no|not|but|sino|rather|mejor|millor|make it|que|{any_of(WORDS['put'])})\b"
@@ -151,6 +155,13 @@ _INSTEAD: Final = re.compile(
 _IN_PLACE: Final = re.compile(
     rf"\b(?P<number>{NUMBER}\s*%?) (?:instead of|rather than|and not|not|en vez de|en lugar de"
     r"|en lloc de|enlloc de|en comptes de|i no|y no)(?: the| los| las| els| les)? $"
+)
+#: A number further on in the clause, which `named` reads.
+_NEAR: Final = re.compile(rf"[^;,:.!?\x00\n\d]{{0,36}}?\b{NUMBER}")
+#: "500 rows for validation" limits nothing.
+_HELD: Final = re.compile(
+    r"\s*(?:for|as|per|para|com a?|como|of|de)\s+(?:the |a |el |la |l')?"
+    r"(?:valid|test|eval|avalua|prova|prueba|probar)"
 )
 #: A number that revises the one before it: "rank 32, sorry, 64".
 REVISION: Final = re.compile(
@@ -164,25 +175,31 @@ _WARMING: Final = re.compile(
     rf"|\b{_QUANTITIES[_WARMUP_STEPS]}{_OF}(?:for |durant |durante |the first )?"
     rf"(?P<after>{NUMBER}) (?:steps|passos|pasos)\b"
 )
-#: "change 3 epochs to 5".
 #: "3ep", as experts glue them.
 _GLUED_EPOCHS: Final = re.compile(r"(?<![\w.,])(?P<number>\d+(?:[.,]\d+)?)ep(?:ochs?|s)?\b")
-#: "r32", a rank; "r32/a64", with its alpha.
-_GLUED_RANK: Final = re.compile(
-    r"(?<![\w.-])r(?P<number>\d{1,3})(?:\s?[/,]?\s?a(?P<alpha>\d{1,4}))?(?![\w.])"
+_NAMED_RATE: Final = re.compile(
+    rf"\b{_QUANTITIES['/training/learning_rate']}\b[^;,:.!?\x00\n()\d]{{0,36}}\s(?:to|at|a|en)\s+$"
 )
 _RATE: Final = re.compile(r"(?<![\w.,=:-])\d(?:[.,]\d+)?e-[3-7](?![\w.]|\s*(?:wd|decay|eps))")
+#: "change 3 epochs to 5".
 _SWAPPED: Final = re.compile(r"\b(?:change|replace|swap|cambia|canvia|substitueix|sustituye)\b")
 _SWAP: Final = re.compile(
     rf"\s+(?:for|to|with|by|por|per|a)\s+(?P<number>{NUMBER}(?:\s*%)?)(?=\s*(?:$|[.,;!?]))"
+)
+#: A unit of another field after a number: "cut at 1000 steps" is no length.
+_OTHER_UNIT: Final = (
+    r"(?!\s*(?:steps?|pass(?:os|es)|pas(?:os)?|epochs?|ep|epoques|epoca|epocas|rows?|files?|filas?|examples?"
+    r"|exemples?|ejemplos?|hours?|hor[ae]s?|minut\w*|gpus?|gi?b|%)\b)"
 )
 _LENGTH: Final = "/data/max_length"
 _CUT: Final = re.compile(
     r"\b(?:truncat\w*|cut(?: off)?|trunca\w*|retalla\w*|recorta\w*|talla\w*|corta\w*)"
     r"(?: (?:the |els |les |los |las )?(?:rows|texts?|textos|files|filas|them|everything))?"
-    rf" (?:to|at|a) (?P<number>{NUMBER})(?: tokens)?\b"
+    rf" (?:to|at|a|en|als?) (?P<number>{NUMBER})(?: tokens)?\b{_OTHER_UNIT}"
 )
-_TOO_LONG: Final = re.compile(rf"{any_of(WORDS['too_long'])} (?P<number>{NUMBER})(?: tokens)?\b")
+_TOO_LONG: Final = re.compile(
+    rf"{any_of(WORDS['too_long'])} (?P<number>{NUMBER})(?: tokens)?\b{_OTHER_UNIT}"
+)
 _SMALLEST_LENGTH: Final = 16
 _TERA: Final = re.compile(r"\d\s*ti?b\b")
 
@@ -216,7 +233,7 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
                     yield Change(pointer=pointer, value=value, words=words)
     yield from _read_unjudged(message)
     for match in message.take(_EARLY):
-        denied = message.denied(match.start())
+        denied = message.denied(match.start(), match.end())
         if denied or not patience:
             value = None if denied else _PATIENCE
             words = message.words(*match.span())
@@ -228,18 +245,15 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
 
 
 def _read_glued(message: Message) -> Iterator[Change]:
-    """Yield what experts write without a name or a space: "3ep", "r32", "2e-4"."""
+    """Yield what experts write without a name or a space: "3ep", "2e-4"."""
     for match in message.take(_GLUED_EPOCHS):
         value = as_written(read_number(match["number"]) or 0.0)
         yield Change(pointer="/training/epochs", value=value, words=message.words(*match.span()))
-    for match in message.take(_GLUED_RANK):
-        rank = int(match["number"])
-        words = message.words(*match.span())
-        yield Change(pointer="/method/rank", value=rank, words=words)
-        if match["alpha"]:
-            yield Change(pointer="/method/alpha", value=int(match["alpha"]), words=words)
-    for match in message.take(_RATE):
+    for match in list(_RATE.finditer(message.folded)):
         rate = read_number(match[0])
+        if _NAMED_RATE.search(message.folded[: match.start()]):
+            continue  # `named` reads it with the name
+        message.cross_out(*match.span())
         if rate is not None and not message.denied(match.start()):
             yield Change(pointer="/training/learning_rate", value=rate, words=match[0].strip())
 
@@ -252,7 +266,7 @@ def _read_deniable(message: Message) -> Iterator[Change | Choice]:
             if message.denied(match.start(), match.end()):
                 message.cross_out(*match.span())
                 yield Change(pointer=pointer, value=0, words=words)
-            elif _CHANGES.search(message.folded):
+            elif _CHANGES.search(message.folded) and not _NEAR.match(message.folded, match.end()):
                 message.cross_out(*match.span())
                 yield Choice(pointer=pointer, values=(), words=words)
 
@@ -270,6 +284,8 @@ def takes_by_order(change: Change) -> bool:
 
 def _is_limit(message: Message, match: re.Match[str]) -> bool:
     """Return whether a number of rows limits them: the clause says so, or it is the message."""
+    if _HELD.match(message.folded, match.end()):
+        return False
     clause = message.clause(*match.span())
     return message.folded.strip() == match[0].strip() or _LIMITING.search(clause) is not None
 
@@ -277,7 +293,11 @@ def _is_limit(message: Message, match: re.Match[str]) -> bool:
 def _is_denied(message: Message, match: re.Match[str]) -> bool:
     """Return whether a number is denied; "no more than 3" is a bound, "drop it to 3" a value."""
     before = message.folded[: match.start()]
-    if _BOUND.search(before) or (_LOWERED.search(before) and _TO.search(match[0])):
+    if (
+        _BOUND.search(before)
+        or _LOWERED_TO.search(before)
+        or (_LOWERED.search(before) and _TO.search(match[0]))
+    ):
         return False
     return message.denied(match.start(), match.end()) and (read_number(match["number"]) or 0) > 0
 

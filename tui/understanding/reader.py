@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ftc.spec.admission import admits
+from ftc.tui.understanding.abbreviated import read_abbreviated
 from ftc.tui.understanding.certainty import settle
 from ftc.tui.understanding.columns import read_columns, read_known_columns, settle_text
 from ftc.tui.understanding.doubt import is_doubtful
@@ -36,9 +37,9 @@ from ftc.tui.understanding.reading import (
     Request,
     value_at,
 )
-from ftc.tui.understanding.relative import read_relative
+from ftc.tui.understanding.relative import read_relative, scale_fractions
 from ftc.tui.understanding.requests import read_request
-from ftc.tui.understanding.retracted import drop_retracted
+from ftc.tui.understanding.retracted import drop_retracted, revise
 from ftc.tui.understanding.sentences import is_about_later, split_sentences
 from ftc.tui.understanding.served_exports import read_served
 from ftc.tui.understanding.settings import read_settings
@@ -80,7 +81,7 @@ _NOT_NUMBER: Final = re.compile(
 _ROUNDED: Final = "/method/quantization"
 _WIDTH: Final = re.compile(r"\bbits?\b")
 _LORA: Final = re.compile(r"(?i)lora\b")
-_DPO: Final = re.compile(r"(?i)dpo\b")
+_OBJECTIVE: Final = re.compile(r"(?i)(dpo|kto|orpo|cpo|simpo|grpo|rloo)\b")
 _UNSURE: Final = "unsure"
 _NOTHING: Final[Mapping[str, Any]] = {}
 _NO_NAMES: Final = Names()
@@ -116,16 +117,14 @@ def read(
     list(message.take(_LOGGED) if "\n" in text else ())  # crosses them out
     list(message.take(_NOT_NUMBER))  # "1e-4, not 2e-4"
     about = take_question(message)
-    said = settle_text([*texts, *_read_fields(message, draft, planned, names)])
-    said = share_price(settle_batches(said, draft), text, draft)
-    said = _without_old_width(said)
-    said += _implied(said, draft)
+    found = [*texts, *_read_fields(message, draft, planned, names)]
+    said = _completed(found, text, draft, planned)
     told = said
     if about is None:
         told, about = _outside_questions(text, said)
         if about is None and not told and _only_asks(text):
             about = text.strip()
-    told = settle(text, drop_retracted(text, told))
+    told = settle(text, drop_retracted(text, revise(text, told)))
     if not said and about is None and (hinted := find_hinted(message, text)) is not None:
         told.append(hinted)
     told = _ask_unlicensed(text, told)
@@ -148,6 +147,18 @@ def read(
         ),
         rest=message.rest(),
     )
+
+
+def _completed(
+    found: Sequence[Change | Choice],
+    text: str,
+    draft: Mapping[str, Any],
+    planned: Mapping[str, Any],
+) -> list[Change | Choice]:
+    """Return what the readers found, each value in its field's unit, and what it implies."""
+    said = share_price(settle_batches(settle_text(found), draft), text, draft)
+    said = _without_old_width(scale_fractions(said, draft, planned))
+    return [*said, *_implied(said, draft)]
 
 
 def _ask_unlicensed(text: str, told: Sequence[Change | Choice]) -> list[Change | Choice]:
@@ -198,8 +209,9 @@ def _read_fields(
     yield from read_exports(message, _types(draft, "types"))
     yield from read_quantities(message)
     yield from read_hardware(message, draft)
+    yield from read_abbreviated(message, draft)
     yield from read_words(message, draft)
-    yield from read_named(message)
+    yield from read_named(message, draft)
 
 
 def _is_set(choice: Choice, draft: Mapping[str, Any]) -> bool:
@@ -218,14 +230,14 @@ def _without_old_width(said: Sequence[Change | Choice]) -> list[Change | Choice]
 
 
 def _implied(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:
-    """Return LoRA as the method for "lora rank 8", and DPO as the objective for "dpo beta 0.1".
+    """Return LoRA as the method for "lora rank 8", and DPO as the objective for "dpo beta".
 
     Only where neither draft nor message has one.
     """
     objective = [
-        Change(pointer="/objective/type", value="dpo", words=each.words)
+        Change(pointer="/objective/type", value=named[1].lower(), words=each.words)
         for each in said
-        if each.pointer.startswith("/objective/") and _DPO.match(each.words)
+        if each.pointer.startswith("/objective/") and (named := _OBJECTIVE.match(each.words))
     ][:1]
     if draft.get("objective") or any(each.pointer == "/objective/type" for each in said):
         objective = []

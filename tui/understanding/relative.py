@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import cache
 from typing import Any, Final
 
 from ftc.spec.expectation import types_of
 from ftc.spec.schema import branches, fields
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
-from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.quantities import read_quantities
 from ftc.tui.understanding.reading import Change, Choice, value_at
@@ -48,6 +49,35 @@ _OF_THAT: Final = re.compile(
 _ANY: Final = re.compile(rf"\b(?:{_FACTOR})(?!\w)")
 _ONLY: Final = re.compile(_FACTOR)
 _SMALLEST_COUNT: Final = 1
+_LARGEST_PART: Final = 20
+#: A smaller number is no part in words, but a rate that was worked out before.
+_LEAST_PART: Final = 0.03
+_ADDED: Final = r"(?:more|extra|additional|further|mes|mas|addicionals?|adicionales?)"
+_ADDS: Final = (
+    r"(?:add|plus|another|afegeix(?:-hi|-ne)?|suma(?:-hi|-li|le)?|anade(?:le)?|un altre|una altra"
+    r"|altres|otro|otra|otr[oa]s)"
+)
+_LESS: Final = r"(?:less|fewer|menys|menos)"
+_RAISES: Final = (
+    r"(?:raise|bump|increase|up|puja|pugem|apuja|augmenta|sube|subamos|aumenta)"
+    r"(?:-hi|-li|le)?(?: up)?"
+)
+_LOWERS: Final = (
+    r"(?:lower|drop|decrease|reduce|cut|baixa|abaixa|redueix|baja|bajamos|reduce|treu|quita)"
+    r"(?:-hi|-li|le)?(?: down)?"
+)
+_DET: Final = r"(?:(?:the|el|la|els|les|los|las)\s+|l')?"
+_COMPARES: Final = r"(?!\s+(?:than|de|que|del|d'|of|or|o)\b)"
+#: A fraction in words, which numerals have made a number: "a la quarta part", "a third".
+_FRACTION: Final = re.compile(
+    r"\b(?:quarter|third|fifth|tenth|(?:tercera|quarta|cuarta|cinquena|quinta|desena|decima) parte?"
+    r"|terc|tercio|quart|cuarto|cinque|quinto|decim|decimo)\b"
+)
+_ADDING: Final = re.compile(rf"\b(?:{_ADDED}|{_ADDS}|{_RAISES}|{_LOWERS}|{_LESS})\b")
+#: The groups that take something away.
+_TAKEN: Final = frozenset({"cut", "fewer", "less"})
+_PART: Final = re.compile(r"(\d+(?:\.\d+)?)%(?: (?:of|del?)(?: \w+)?)?")
+_RATES: Final = frozenset({"/training/learning_rate", "/training/embedding_learning_rate"})
 
 
 def read_relative(
@@ -57,14 +87,80 @@ def read_relative(
 
     The factor may also be of another field, with its value in the message if it has one there.
     """
-    if not _ANY.search(message.folded):
+    adds = _ADDING.search(message.folded) is not None
+    if not adds and not _ANY.search(message.folded):
         return
     mentions = _numeric_mentions(message)
+    if adds:
+        yield from _read_added(message, mentions, draft, planned)
     yield from _read_pairs(message, mentions, draft, planned)
     for pointer, factor, pattern in _patterns(frozenset(each.pointer for each in mentions)):
         for match in message.take(pattern):
             now = _present(pointer, draft, planned)
             yield _scaled(pointer, now, factor, message.words(*match.span()))
+
+
+def scale_fractions(
+    said: Sequence[Change | Choice], draft: Mapping[str, Any], planned: Mapping[str, Any]
+) -> list[Change | Choice]:
+    """Return what was said, with a fraction in words as that part of the present value.
+
+    "The learning rate to a quarter" is no rate of 0.25; a share for validation is.
+    """
+    return [
+        _scaled(each.pointer, _present(each.pointer, draft, planned), _part(each.value), each.words)
+        if isinstance(each, Change)
+        and isinstance(each.value, float)
+        and (each.pointer in _RATES or each.pointer in _counts())
+        and _LEAST_PART <= each.value < 1
+        and _FRACTION.search(fold(each.words))
+        else each
+        for each in said
+    ]
+
+
+def _part(value: float) -> float:
+    """Return a third as a third, not as its digits."""
+    return float(Fraction(value).limit_denominator(_LARGEST_PART))
+
+
+def _read_added(
+    message: Message,
+    mentions: Sequence[Mention],
+    draft: Mapping[str, Any],
+    planned: Mapping[str, Any],
+) -> Iterator[Change | Choice]:
+    """Yield the present value and what is added to it: "two more epochs", "un epoch más"."""
+    for pointer in dict.fromkeys(each.pointer for each in mentions):
+        now = _present(pointer, draft, planned)
+        if isinstance(now, bool) or not isinstance(now, int | float):
+            continue
+        for match in message.take(_added(pointer)):
+            kind = next((name for name, said in match.groupdict().items() if said), "other")
+            number = read_number((match[kind] or "1").strip())
+            if number is None or number < _SMALLEST_COUNT or message.denied(match.start()):
+                continue
+            value = now - number if kind in _TAKEN else now + number
+            words = message.words(*match.span())
+            if value > 0:
+                yield Change(pointer=pointer, value=as_written(value), words=words)
+            else:
+                yield Choice(pointer=pointer, values=(), words=words)
+
+
+@cache
+def _added(pointer: str) -> re.Pattern[str]:
+    name = f"(?:{_names()[pointer]})"
+    return re.compile(
+        rf"\b(?:{_ADDS}\s+)?(?P<more>{NUMBER})\s+{_ADDED}\s+{name}\b"
+        rf"|\b(?:{_ADDS}\s+)?(?P<after>{NUMBER})\s+{name}\s+(?:de\s+)?{_ADDED}\b{_COMPARES}"
+        rf"|\b{_RAISES}\s+(?P<raised>una?|one)\s+{name}\b"
+        rf"|\b{_RAISES}\s+{_DET}{name}\s+(?:by|en|per)\s+(?P<by>{NUMBER})(?=\s*(?:$|[.,;!?]))"
+        rf"|\b{_LOWERS}\s+{_DET}{name}\s+(?:by|en|per)\s+(?P<cut>{NUMBER})(?=\s*(?:$|[.,;!?]))"
+        rf"|\b(?P<fewer>{NUMBER})\s+{_LESS}\s+{name}\b"
+        rf"|\b(?P<less>{NUMBER})\s+{name}\s+(?:de\s+)?{_LESS}\b{_COMPARES}"
+        rf"|\b{_ADDS}\s+(?:(?P<other>{NUMBER})\s+)?{name}\b(?!\s+(?:to|a|at)\s+\d)"
+    )
 
 
 def _read_pairs(
@@ -131,19 +227,36 @@ def read_factor(folded: str) -> float | None:
     return None if match is None or match["same"] else _factor(match)
 
 
+def read_part(text: str) -> float | None:
+    """Return the part that a fraction in words states and nothing else, such as "a third"."""
+    part = _PART.fullmatch(Message(text).folded)
+    return _part(float(part[1]) / 100) if part and not re.search(r"\d", text) else None
+
+
 def _numeric_mentions(message: Message) -> Sequence[Mention]:
     """Return the names of numeric fields, in the order of the message."""
-    found = (each for each in find_mentions(message) if each.pointer in _numeric())
+    found = (each for each in find_mentions(message) if each.pointer in numeric_fields())
     return sorted(found, key=lambda each: each.start)
 
 
 @cache
-def _numeric() -> frozenset[str]:
+def numeric_fields() -> frozenset[str]:
+    """Return the fields that may be numbers."""
     return frozenset(
         field.pointer
         for field in fields()
         if any({"number", "integer"} & {*types_of(branch)} for branch in branches(field.schema))
     )
+
+
+@cache
+def _counts() -> frozenset[str]:
+    """Return the fields that are whole numbers."""
+    kinds = {
+        field.pointer: {kind for branch in branches(field.schema) for kind in types_of(branch)}
+        for field in fields()
+    }
+    return frozenset(at for at, own in kinds.items() if "integer" in own and "number" not in own)
 
 
 @cache

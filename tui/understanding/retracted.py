@@ -2,11 +2,14 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
+from ftc.spec.admission import admits
 from ftc.tui.understanding.certainty import REVISED
-from ftc.tui.understanding.lexicon import WORDS, any_of
+from ftc.tui.understanding.lexicon import CORRECTING, NUMBER, WORDS, any_of
 from ftc.tui.understanding.message import Message, find_words, fold
+from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.spoken import find_mentions
 
@@ -22,7 +25,45 @@ _KEPT_IT: Final = re.compile(
 _ENDS: Final = re.compile(rf"\s*(?:$|[.,;:!?]|{any_of(WORDS['as_is'])}\b)")
 _AGAIN: Final = r"[\s,.]*(?:(?:the|la|el)\s+)?(?:columna?\s+)?"
 
+#: "5 epochs, sorry I meant 4": the number that words of correction put in the place of a value.
+_INSTEAD: Final = re.compile(
+    CORRECTING + rf"(?P<number>{NUMBER})\s*(?P<share>%)?(?P<unit>\s+[a-z]+)?(?=\s*(?:$|[.,;:!?)]))"
+)
+
 _Said = Sequence[Change | Choice]
+
+
+def revise(text: str, said: _Said) -> list[Change | Choice]:
+    """Return what was said, with the numbers that the words behind them correct.
+
+    A unit after the new number must be that of the value: "5 epochs, no, 4 GPUs" corrects nothing.
+    """
+    return [_revised(text, each) if isinstance(each, Change) else each for each in said]
+
+
+def _revised(text: str, change: Change) -> Change:
+    value = change.value
+    start = find_words(text, change.words)
+    if isinstance(value, bool) or not isinstance(value, int | float) or start < 0:
+        return change
+    end = start + len(change.words)
+    after = Message(text[end:])
+    match = _INSTEAD.match(after.folded)
+    if match is None:
+        return change
+    unit = match["unit"] and match["unit"].strip()
+    if unit and unit not in Message(change.words).folded:
+        return change
+    kilo = 1024 if change.pointer == "/data/max_length" else 1000
+    number = read_number(match["number"].strip(), kilo=kilo)
+    if number is None:
+        return change
+    shared = match["share"] is not None or "%" in change.words
+    now = as_written(round(number / 100, 6) if shared else number)
+    if not admits(change.pointer, now):
+        return change
+    words = text[start : end + after.origin[match.end() - 1][1]].strip()
+    return replace(change, value=now, words=words)
 
 
 def drop_retracted(text: str, said: _Said) -> list[Change | Choice]:

@@ -34,16 +34,27 @@ _GOES_ON: Final = re.compile(
 )
 #: A full name belongs to a line of shorthand if it follows another pair.
 _FOLLOWS: Final = re.compile(r"\x00[\s,;/|+]*$")
+#: "r32", a rank; "r32/a64", "r32 a64", with its alpha.
+_GLUED_RANK: Final = re.compile(
+    r"(?<![\w.-])r(?P<rank>[2-9]|\d{2,4})(?:\s?[/,;+]?\s?a(?P<alpha>\d{1,4}))?(?![\w.])"
+    r"|(?<![\w.-])a(?P<other>\d{1,4})\s?[/,;+]?\s?r(?P<second>\d{1,4})(?![\w.])"
+)
+#: "beta2 0.95": the digit belongs to the name.
+_NUMBERED: Final = re.compile(r"\s*[=:]?\s*\.?\d")
 _KILO, _KILO_TOKENS = 1000, 1024
 
 
 def read_shorthand(message: Message) -> Iterator[Change]:
     """Yield the abbreviated fields with their numbers; accumulation has a pointer of its own."""
+    yield from _read_ranks(message)
     position = 0
     while match := _pattern().search(message.folded, position):
         position = match.end("name")
         pointer, kind = _pointer(match)
         before = message.folded[: match.start()]
+        glued = kind == "full" and match.end("name") == match.start("value")
+        if glued and _NUMBERED.match(message.folded, match.end()):
+            continue
         if (kind == "full" and not _FOLLOWS.search(before)) or _GOES_ON.match(
             message.folded, match.end()
         ):
@@ -56,6 +67,16 @@ def read_shorthand(message: Message) -> Iterator[Change]:
         message.cross_out(*match.span())
         position = match.end()
         yield Change(pointer=pointer, value=value, words=words)
+
+
+def _read_ranks(message: Message) -> Iterator[Change]:
+    """Yield the rank of "r32", and the alpha beside it."""
+    for match in message.take(_GLUED_RANK):
+        words = message.words(*match.span())
+        rank, alpha = match["rank"] or match["second"], match["alpha"] or match["other"]
+        yield Change(pointer="/method/rank", value=int(rank), words=words)
+        if alpha:
+            yield Change(pointer="/method/alpha", value=int(alpha), words=words)
 
 
 def settle_batches(said: list[Change | Choice], draft: Mapping[str, Any]) -> list[Change | Choice]:

@@ -18,7 +18,7 @@ from ftc.spec.schema import Field, branches, fields
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.numbers import as_written, read_number
-from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.reading import Change, value_at
 
 _SPOKEN: Final[Mapping[str, Any]] = json.loads(
     (files("ftc.tui.understanding") / "names.json").read_text(encoding="utf-8")
@@ -33,7 +33,7 @@ _QUOTED: Final = re.compile(
 )
 _NAMED: Final = re.compile(
     rf"{_SAID}[{_QUOTES}]?(?P<value>[a-z0-9./~][\w.:/@+-]*\w|[a-z0-9])[{_QUOTES}]?"
-    r"(?=\s*(?:$|[.,;!)\n]|\b(?:and|i|y|with|amb|con|on|for|so|to|per|para|en)\b))"
+    r"(?=\s*(?:$|[.,;!)\n\x00]|\b(?:and|i|y|with|amb|con|on|for|so|to|per|para|en|but|pero|privately|as|com|como)\b))"
 )
 _NUMBER_AFTER: Final = re.compile(
     rf"{_SAID}(?P<value>{NUMBER}\s*%?)(?P<unit>\s*(?:days?|dies|dias?)\b)?"
@@ -85,6 +85,7 @@ class _Spoken:
     kinds: frozenset[str]
     vague: bool
     words: Mapping[str, str]
+    whole: frozenset[str]
 
 
 def spoken_names() -> Mapping[str, str]:
@@ -157,7 +158,14 @@ def _make(field: Field, entry: Mapping[str, Any]) -> _Spoken:
     }
     for value, said in entry.get("values", {}).items():
         words[value] = f"{words[value]}|{any_of(said)}" if value in words else any_of(said)
-    return _Spoken(field=field, kinds=kinds, vague=bool(entry.get("vague")), words=words)
+    whole = (str(each) for branch in branches(field.schema) for each in branch.get("enum", ()))
+    return _Spoken(
+        field=field,
+        kinds=kinds,
+        vague=bool(entry.get("vague")),
+        words=words,
+        whole=frozenset(whole),
+    )
 
 
 def _items(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -192,7 +200,8 @@ def _value(
 
 def _may_launch(spoken: _Spoken, message: Message, draft: Mapping[str, Any]) -> bool:
     """Return whether a number may belong to the launcher: "4 hours" is said of many things."""
-    return not spoken.field.pointer.startswith(_LAUNCH) or _applies(spoken.field, message, draft)
+    launches = spoken.field.pointer.startswith(_LAUNCH)
+    return not launches or applies(spoken.field, message, draft) is True
 
 
 def _word(spoken: _Spoken, mention: Mention, message: Message) -> _Found | None:
@@ -214,7 +223,9 @@ def _word(spoken: _Spoken, mention: Mention, message: Message) -> _Found | None:
     if not near:
         return None
     found = min(near, key=lambda pair: (pair[0], pair[1].start - pair[1].end))[1]
-    return _joined(spoken, found, message) if "array" in spoken.kinds else _as_kind(spoken, found)
+    if "array" not in spoken.kinds or found.value in spoken.whole:
+        return _as_kind(spoken, found)
+    return _joined(spoken, found, message)
 
 
 def _as_kind(spoken: _Spoken, found: _Found) -> _Found:
@@ -315,7 +326,7 @@ def _text(
         return None
     written = message.words(*match.span("value")).strip(_QUOTES)
     signed = re.search(rf"[=:{_QUOTES}]", message.folded[mention.end : match.start("value")])
-    if not (signed or _TELLING.search(written) or _applies(spoken.field, message, draft)):
+    if not (signed or _TELLING.search(written) or applies(spoken.field, message, draft)):
         return None
     return _Found(value=written, start=mention.start, end=match.end())
 
@@ -332,12 +343,13 @@ def _switch(spoken: _Spoken, mention: Mention, message: Message) -> _Found | Non
     return _Found(value=True, **place)
 
 
-def _applies(field: Field, message: Message, draft: Mapping[str, Any]) -> bool:
-    """Return whether the draft or the message has a value that the field depends on."""
+def applies(field: Field, message: Message, draft: Mapping[str, Any]) -> bool | None:
+    """Return whether the draft or the message has the values that a field depends on.
+
+    None if it depends on none.
+    """
     for pointer, values in field.schema.get("x-when", {}).items():
-        section, key = pointer[1:].split("/")
         said = any(re.search(rf"\b{value}\b", message.written.lower()) for value in values)
-        inner = draft.get(section)
-        if not said and not (isinstance(inner, Mapping) and inner.get(key) in values):
+        if not said and value_at(draft, pointer) not in values:
             return False
-    return "x-when" in field.schema
+    return True if "x-when" in field.schema else None

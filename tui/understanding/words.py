@@ -13,6 +13,15 @@ _PATTERNS: Final = tuple(
     for entry in WORDS["values"]
 )
 _MODULES: Final = re.compile(r"(?<![\w.])(?:q|k|v|o|qkv|gate|up|down|gate_up)_proj\b")
+#: "targets q,k,v,o", "qkv only", "the q and v projections".
+_LIST: Final = (
+    r"(?:[qkvo](?:\s*[,/+&]\s*|\s+(?:and|i|y|e)\s+|,\s*(?:and|i|y)\s+)){1,3}[qkvo]|qkvo?|qv|qk"
+)
+_LETTERS: Final = re.compile(
+    rf"\b(?:targets?|target modules|modul\w+|layers|capes|capas)\s*[=:]?\s*(?P<listed>{_LIST})\b"
+    rf"(?:\s+(?:proj\w*|only|nomes|solo))*"
+    rf"|(?<![\w-])(?P<alone>{_LIST})(?:\s+(?:proj\w*|proyec\w*|modul\w*|attention|only|nomes|solo))+\b"
+)
 #: The value for a negated word: the other of two, or None to plan the field again.
 _OTHERWISE: Final = {
     ("/method/type", "lora"): "full",
@@ -42,15 +51,15 @@ def read_words(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | 
     where the draft has another value.
     """
     settled: set[str] = set()
-    if modules := _MODULES.findall(message.folded):
-        names = list(dict.fromkeys(modules))
-        if not message.denied(message.folded.find(names[0])):
-            yield Change(pointer="/method/targets", value=names, words=", ".join(names))
-            settled.add("/method/targets")
+    for change in _read_modules(message):
+        yield change
+        settled.add(change.pointer)
     denials: dict[str, list[tuple[Any, str]]] = {}
     for pointer, pattern, value in _PATTERNS:
         for match in message.take(pattern):
             words = message.words(*match.span())
+            if message.replaced(match.start(), match.end()):
+                continue
             if message.denied(match.start(), match.end()):
                 denials.setdefault(pointer, []).append((value, words))
             else:
@@ -59,6 +68,21 @@ def read_words(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | 
     for pointer, denied in denials.items():
         if pointer not in settled:
             yield from _deny(pointer, denied, value_at(draft, pointer))
+
+
+def _read_modules(message: Message) -> Iterator[Change]:
+    """Yield the modules that get an adapter: "q_proj, v_proj", "targets q,k,v,o", "qkv only"."""
+    if modules := _MODULES.findall(message.folded):
+        names = list(dict.fromkeys(modules))
+        if not message.denied(message.folded.find(names[0])):
+            yield Change(pointer="/method/targets", value=names, words=", ".join(names))
+        return
+    for match in message.take(_LETTERS):
+        letters = re.findall(r"\b[qkvo]\b|[qkvo](?=[qkvo]*\b)", match["listed"] or match["alone"])
+        names = [f"{letter}_proj" for letter in dict.fromkeys(letters)]
+        if not message.denied(match.start()):
+            words = message.words(*match.span())
+            yield Change(pointer="/method/targets", value=names, words=words)
 
 
 def _deny(pointer: str, denied: list[tuple[Any, str]], now: Any) -> Iterator[Change | Choice]:
