@@ -7,6 +7,7 @@ from functools import partial
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.batch.lengths import decide_max_length
 from ftc.compiler.plan.batch.sizes import decide_batch, ladder, least_rows
+from ftc.compiler.plan.decision import Decision
 from ftc.compiler.plan.decisions import Decided, gather_decisions
 from ftc.compiler.plan.gguf.size import predict_bytes
 from ftc.compiler.plan.job import Job
@@ -108,12 +109,7 @@ def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
     shape, rows = see(shape_of(facts.model), facts), round(splits.train.value * pieces)
     if labels := count_labels(spec, facts.data):
         shape = scored_shape(shape, labels)
-    thinking = thinks(spec, facts.tokenizer.reasoning)
-    sampled = (
-        decide_sampled_tokens(spec, facts.model, facts.data, thinking=thinking)
-        if samples(spec)
-        else None
-    )
+    sampled = _decide_sampled(spec, facts)
     precision = decide_precision(spec, facts.hardware)
     arrangement = first_arrangement(spec, facts, lengths, rows=rows, max_length=length)
     if rewarded(spec):
@@ -157,6 +153,14 @@ def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
         batch=batch,
         liger=spec.training.liger is True,
     )
+
+
+def _decide_sampled(spec: Spec, facts: KnownFacts) -> Decision[int] | None:
+    """Decide the most tokens of a sampled answer; None where training samples none."""
+    if not samples(spec):
+        return None
+    thinking = thinks(spec, facts.tokenizer.reasoning)
+    return decide_sampled_tokens(spec, facts.model, facts.data, thinking=thinking)
 
 
 def plan_once(spec: Spec, facts: KnownFacts, *, exports: Mapping[str, int] | None = None) -> Plan:
