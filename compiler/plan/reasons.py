@@ -361,7 +361,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "paper of the robust loss",
     "pair_smoothing.exo": "the value in the EXO paper",
     "epochs.comparing": "one epoch, because pairs are learned quickly and then overfitted",
-    "epochs.comparing_few": "{rows} pairs are few, so two epochs; more would overfit",
+    "epochs.comparing_few": "{rows} rows are few, so two epochs; more would overfit",
     "lora_dropout.comparing": "off, because the trainer disables dropout when it compares answers",
     "importance.tokens": "enough to measure the mean square of a column to a few percent",
     "importance.tokens.experts": "enough for {experts} experts, because each token is sent to "

@@ -2,6 +2,7 @@
 
 import math
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +26,7 @@ class Literal:
     value: Any
 
     def __str__(self) -> str:
-        """Return ASCII source that evaluates to the value; a long list has one item per line."""
+        """Return source that evaluates to the value; a long list has one item per line."""
         line = python_literal(self.value)
         if len(line) <= _LITERAL_CHARS or not isinstance(self.value, tuple | list):
             return line
@@ -90,7 +91,7 @@ class ModelfileText:
 
 
 def python_literal(value: Any) -> str:
-    """Return ASCII Python source for a JSON-like value; raises TypeError for any other type."""
+    """Return Python source for a JSON-like value; raises TypeError for any other type."""
     if value is None or isinstance(value, bool | int):
         return repr(value)
     if value is Ellipsis:  # the placeholder for values in a neutral script
@@ -114,6 +115,20 @@ _QUOTES = {"'": "'", '"': '\\"'}
 
 
 def _string_literal(text: str) -> str:
-    """Return a double-quoted ASCII literal, as the formatter would write it."""
-    body = "".join(_QUOTES.get(letter, ascii(letter)[1:-1]) for letter in text)
+    """Return a double-quoted literal, as the formatter would write it."""
+    body = "".join(_QUOTES.get(letter, _write_character(letter)) for letter in text)
     return f'"{body}"'
+
+
+def _write_character(character: str) -> str:
+    """Return a letter or digit of one column as it is, and everything else in ASCII.
+
+    Letters that are written from right to left would reorder the line on a screen.
+    """
+    shown = (
+        character.isalnum()
+        and unicodedata.bidirectional(character) in ("L", "EN")
+        and unicodedata.east_asian_width(character) not in ("W", "F")
+        and not _UNPRINTABLE.match(character)
+    )
+    return character if shown else ascii(character)[1:-1]

@@ -45,7 +45,7 @@ LADDER = [[4, 1], [2, 2], [1, 4]]
 EVAL_BATCH = 8
 # activations fit in memory; with any recomputed, a step takes 19 % longer
 GRADIENT_CHECKPOINTING = False
-EPOCHS = 2.0  # 128 pairs are few, so two epochs; more would overfit
+EPOCHS = 2.0  # 128 rows are few, so two epochs; more would overfit
 # 8e-6 at 7B as in TRL's example, falling with size^0.4: answers are learned as well; this model has
 # 135M
 LEARNING_RATE = 4e-05

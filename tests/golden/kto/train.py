@@ -60,7 +60,7 @@ LADDER = [[4, 1], [2, 2]]
 EVAL_BATCH = 4  # as many rows at a time as in training
 # activations fit in memory; with any recomputed, a step takes 27 % longer
 GRADIENT_CHECKPOINTING = False
-EPOCHS = 2.0  # 128 pairs are few, so two epochs; more would overfit
+EPOCHS = 2.0  # 128 rows are few, so two epochs; more would overfit
 # 5e-6 at 7B as in Zephyr's recipe, falling with size^0.4: a fortieth of the rate for answers,
 # because pairs change a model quickly; this model has 1.71B
 LEARNING_RATE = 9e-06

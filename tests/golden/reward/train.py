@@ -55,7 +55,7 @@ LADDER = [[2, 2], [1, 4]]
 EVAL_BATCH = 4
 # activations fit in memory; with any recomputed, a step takes 38 % longer
 GRADIENT_CHECKPOINTING = False
-EPOCHS = 2.0  # 128 pairs are few, so two epochs; more would overfit
+EPOCHS = 2.0  # 128 rows are few, so two epochs; more would overfit
 # 1e-4 at 7B, ten times the rate for all weights, falling with size^0.4; this model has 1.54B
 LEARNING_RATE = 0.0002
 SCHEDULE = "cosine"  # the default of `training.schedule`

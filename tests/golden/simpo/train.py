@@ -47,7 +47,7 @@ LADDER = [[4, 1], [2, 2], [1, 4]]
 EVAL_BATCH = 8
 # activations fit in memory; with any recomputed, a step takes 19 % longer
 GRADIENT_CHECKPOINTING = False
-EPOCHS = 2.0  # 128 pairs are few, so two epochs; more would overfit
+EPOCHS = 2.0  # 128 rows are few, so two epochs; more would overfit
 # 5e-7 at 7B, falling with size^0.4: a fortieth of the rate for answers, because pairs change a
 # model quickly; this model has 135M
 LEARNING_RATE = 2e-06
