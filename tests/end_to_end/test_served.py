@@ -78,8 +78,9 @@ def test_a_wrong_scale_fails_the_export(finished: tuple[Path, Ended], tmp_path: 
     """Of inputs or of weights: the fault names the matrix, and no folder is left as sound."""
     bundle = tmp_path / "triage"
     (tmp_path / "model").symlink_to((finished[0].parent / "model").resolve())
-    left_out = shutil.ignore_patterns("vllm", "vllm.json", "*.lock")
+    left_out = shutil.ignore_patterns("vllm.json", "*.lock")
     shutil.copytree(finished[0], bundle, ignore=left_out)
+    shutil.rmtree(bundle / "run/vllm")
     script = bundle / "export.py"
     text = script.read_text(encoding="utf-8")
     few = text.replace('["FP8", "FP8_DYNAMIC", "W4A16", "NVFP4A16", "NVFP4"]', '["FP8", "W4A16"]')
