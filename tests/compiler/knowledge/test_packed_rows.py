@@ -52,7 +52,7 @@ def test_packed_rows_of_derived_classes(monkeypatch: pytest.MonkeyPatch) -> None
         known = fields(transformers.CONFIG_MAPPING[base["type"]])
         tokens = {f.name: 0 for f in known if f.name in NO_TOKENS and f.type in (int, "int")}
         given = {**config, **NO_TOKENS, **tokens}
-        found[name] = differ(base["type"], given, supports_sdpa(name))
+        found[name] = differ(name, base["type"], given)
 
     apart = {name: difference < DERIVED_ROUNDING for name, difference in found.items()}
     assert apart == {name: keeps_packed_rows_apart(name) for name in bases}
@@ -76,18 +76,21 @@ def look(name: str, config: dict[str, Any]) -> float:
         small |= {"attention_types": [[["global", "local"], 1]]}
     model_type = small.pop("model_type")
     small.pop("architectures", None)
-    return differ(model_type, small, supports_sdpa(name))
+    return differ(name, model_type, small)
 
 
-def differ(model_type: str, config: dict[str, Any], has_sdpa: bool) -> float:
-    """Return the largest difference of a logit between packed rows and each alone."""
+def differ(name: str, model_type: str, config: dict[str, Any]) -> float:
+    """Return the largest difference of a logit between packed rows and each alone.
+
+    `name` is that of the class, since some language models of wrappers have no automatic class.
+    """
     torch: Any = import_module("torch")
     transformers: Any = import_module("transformers")
     torch.manual_seed(1)
     settings = transformers.AutoConfig.for_model(model_type, **config)
-    make = transformers.AutoModelForCausalLM.from_config
+    make = getattr(transformers, name)._from_config
     try:
-        model = make(settings, attn_implementation="sdpa" if has_sdpa else "eager")
+        model = make(settings, attn_implementation="sdpa" if supports_sdpa(name) else "eager")
     except ValueError:  # of a class without attention
         model = make(settings, attn_implementation="eager")
     model.float()
