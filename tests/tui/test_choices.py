@@ -135,7 +135,7 @@ def test_what_only_the_plan_reads_does_not_change_the_data(
 
 def test_an_answer_is_withheld_with_its_reason(session: Session) -> None:
     """QLoRA would fit, but the scripts of embedding models do not have it."""
-    rows = [{"text1": f"a {n}", "text2": f"b {n}", "score": n % 5} for n in range(60)]
+    rows = [{"text1": f"a {n}", "text2": f"b {n}", "score": n % 5 / 4} for n in range(60)]
     text = "".join(json.dumps(row) + "\n" for row in rows)
     (session.observer.folder / "pairs.jsonl").write_text(text, encoding="utf-8")
     session.reply("train embeddings on pairs.jsonl with bge-m3 on a 4090")
