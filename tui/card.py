@@ -34,5 +34,5 @@ def _unsure(reading: Reading) -> Iterator[Row]:
 
 
 def _written(value: Any) -> str:
-    """Return a value as a person reads it; a dash if there is none."""
+    """Format a value for display; a dash if there is none."""
     return "\u2013" if value is None else show_value(value)

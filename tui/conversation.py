@@ -31,7 +31,7 @@ from ftc.tui.understanding.reading import Change, Limit, ModelWish
 from ftc.tui.voice import Voice
 
 _TYPES: Final = "/export/types"
-#: Gets the name of a language model and a piece of what it says, as it is said.
+#: Called with a language model's name and each piece of its reply as it arrives.
 Hears = Callable[[str, str], None]
 _LOOKED_UP: Final = frozenset({"/model/id", "/data/source", "/data/sources", "/hardware/gpu"})
 

@@ -83,7 +83,7 @@ def written(draft: Draft) -> dict[str, Any]:
 
 
 def list_values(draft: Draft) -> Iterator[tuple[str, str]]:
-    """Yield the pointer and the text of each value of the spec, as a person reads it."""
+    """Yield the pointer and the text of each value of the spec, formatted for display."""
     yield from _leaves(written(draft), "")
 
 
@@ -96,7 +96,7 @@ def _leaves(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
 
 
 def show_value(value: Any) -> str:
-    """Return a value as a person reads it, without quotes and brackets."""
+    """Format a value for display, without JSON's quotes and brackets."""
     match value:
         case bool():
             return str(value).lower()

@@ -44,7 +44,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launched:
-    """What became of an act: a sentence, and whether there is something to follow.
+    """The result of an act: a sentence, and whether a process was started that can be watched.
 
     `pid` is the process that was started, 0 if none was.
     """

@@ -1,4 +1,4 @@
-"""What the buttons and keys do can be typed: run, rehearse, watch, and the fix of a finding."""
+"""Typed commands that do what buttons and keys do: run, rehearse, watch, fix a finding."""
 
 from pathlib import Path
 from typing import Any

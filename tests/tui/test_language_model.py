@@ -1,4 +1,4 @@
-"""A language model in a GGUF file, tested with a random one: it acts only by the closed tools."""
+"""A GGUF language model with random weights: it can act only through the closed set of tools."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""The screens: their text at two sizes, and their colours in dark and light, beside this file.
+"""Screens against the committed files: text at two sizes, colours in the dark and light theme.
 
 `pytest tests/tui/test_screens.py --update-golden` writes them anew; the difference is read before
 it is committed. What a screen says, it says in letters: its text is the same in both themes.

@@ -1,4 +1,4 @@
-"""A model in a GGUF file: the same body of a request, answered in this process by llama.cpp.
+"""A model in a GGUF file: llama.cpp answers the same request body in this process.
 
 The file's chat template writes the prompt, and a grammar made from the schema of the request holds
 the answer to one call of a tool. The chunks are those of a server's stream.

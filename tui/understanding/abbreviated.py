@@ -55,7 +55,7 @@ _SHORTEST_NAME: Final = 3
 _SHORTEST_INITIALS: Final = 2
 #: The rank of another tool's name.
 _ALIAS: Final = 2
-#: Initials fit less well than words that are cut short.
+#: A match by initials scores lower than a match by shortened words.
 _INITIALS: Final = 9
 _SWITCH: Final[Mapping[str, bool]] = {
     **dict.fromkeys(("on", "true", "yes", "si", "activat", "activado", "enabled"), True),

@@ -234,7 +234,7 @@ def _names_a_family(message: Message) -> bool:
 
 
 def _read_own_names(message: Message) -> Iterator[Change]:
-    """Yield a model by its id without the owner, where no family's name begins it: "bge-m3"."""
+    """Yield models named without their owner ("bge-m3"), unless a family's name comes first."""
     for match in list(_OWN_NAME.finditer(message.folded)):
         model = _by_name().get(match[0])
         if model is None or message.denied(match.start(), match.end()):

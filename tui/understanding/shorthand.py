@@ -80,10 +80,10 @@ def _read_ranks(message: Message) -> Iterator[Change]:
 
 
 def settle_batches(said: list[Change | Choice], draft: Mapping[str, Any]) -> list[Change | Choice]:
-    """Return what was said with a global batch in place of an accumulation.
+    """Replace accumulation steps, which a spec does not have, by the global batch they result in.
 
-    Beside an accumulation a batch is that of one pass. The draft's micro-batch counts if the
-    message has none; without one ftc asks.
+    A batch size beside accumulation steps is the micro-batch. Without one in the message, the
+    draft's micro-batch is used; if the draft has none either, ftc asks.
     """
     steps = next((each for each in said if each.pointer == ACCUMULATION), None)
     if not isinstance(steps, Change):
@@ -128,7 +128,7 @@ def _value(pointer: str, text: str, *, share: bool) -> int | float | None:
 
 
 def _pointer(match: re.Match[str]) -> tuple[str, str]:
-    """Return the field whose name matched, and the kind of the name."""
+    """Return the field that a match names, and whether by its short or its full name."""
     group = next(
         name
         for name in match.groupdict()

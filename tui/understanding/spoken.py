@@ -344,7 +344,7 @@ def _switch(spoken: _Spoken, mention: Mention, message: Message) -> _Found | Non
 
 
 def applies(field: Field, message: Message, draft: Mapping[str, Any]) -> bool | None:
-    """Return whether the draft or the message has the values that a field depends on.
+    """Return whether the draft or the message meets the conditions under which a field is read.
 
     None if it depends on none.
     """

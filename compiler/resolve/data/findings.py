@@ -129,8 +129,8 @@ def _name_missing(source: WholeSource, why: Unassigned, columns: Sequence[str]) 
 def find_objective(columns: Sequence[str], reads: Callable[[Roles], bool]) -> ObjectiveType | None:
     """Return the first of the objectives that find a role for most of the columns.
 
-    Prompts that wait for answers show no objective. `reads` tells whether rows can be read by the
-    roles. Texts with a score are compared only if no answer is written to them.
+    Rows that are prompts alone do not tell which objective is meant. `reads` tells whether the rows
+    can be read with these roles. A column of scores counts only if no column has answers.
     """
     found: list[tuple[int, ObjectiveType, Roles]] = []
     for name, about in OBJECTIVES.items():

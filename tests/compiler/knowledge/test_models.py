@@ -109,7 +109,7 @@ def test_most_counts_are_published() -> None:
 
 @pytest.mark.prove_all
 def test_counts_of_the_classes() -> None:
-    """The classes of transformers have the sizes of the table, each config once."""
+    """Models built by transformers from the table's configs have the table's parameter counts."""
     pytest.importorskip("torch")
     distinct = {json.dumps(model.config, sort_keys=True): model for model in MODELS}
     assert len(distinct) > 150

@@ -134,7 +134,7 @@ def test_rows_of_another_kind_are_counted(
 def test_a_file_without_a_prompt_is_one_finding(
     make_spec: Any, tmp_path: Path, row: dict[str, Any], said: str
 ) -> None:
-    """It says why, and how prompts alone are trained on."""
+    """The finding gives the reason, and says how to train on prompts alone."""
     write(tmp_path, row, row)
     finding = unknown(make_spec(data="asked.jsonl", objective={"type": "grpo"}), tmp_path)
     assert finding.code == "FTC204"
