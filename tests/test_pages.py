@@ -110,7 +110,7 @@ def named_commands(path: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_commands_that_are_not_run_exist(name: str) -> None:
-    """Those of ftc with every option that they name, those of make as targets."""
+    """Commands of ftc are checked with each option that they name; those of make are targets."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.findall(r"^([a-z-]+):", makefile, re.MULTILINE)
     for line in named_commands(ROOT / name):

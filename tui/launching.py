@@ -56,7 +56,7 @@ class Launched:
 
 
 def launch(act: Act, finished: Finished, voice: Voice) -> Launched:
-    """Do what was asked with the bundle; raises EnvironmentFailure if that fails.
+    """Run, rehearse or watch the bundle as asked; raises EnvironmentFailure if that fails.
 
     A run is started unless it is running already, lacks packages, or is another program's to start.
     """

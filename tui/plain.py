@@ -66,7 +66,7 @@ class _Mouth:
         self.telling.flush()
 
     def end(self, lines: tuple[Line, ...]) -> tuple[Line, ...]:
-        """End what was written with a new line, and return the lines that are still to be told."""
+        """End the streamed text with a new line, and return the lines that remain to be printed."""
         said, self.said = self.said, ""
         if not said:
             return lines

@@ -273,7 +273,7 @@ def _watch(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _act(conversation: Conversation, act: Act) -> list[Line]:
-    """Do with the bundle what its buttons do; a bundle of other settings is not run."""
+    """Do what the bundle's buttons do; a bundle compiled from other settings is not run."""
     finished = conversation.finished
     if finished is None or finished.bundle is None:
         return [conversation.line("bundle.none"), *conversation.ask()]

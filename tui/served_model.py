@@ -66,7 +66,7 @@ class LocalModel:
 
     @property
     def url(self) -> str:
-        """What a sentence calls the place of the model: the name of its file."""
+        """How sentences refer to the model: the name of its file."""
         return self.name
 
 

@@ -54,7 +54,7 @@ def test_an_act_is_read(kind: str, text: str) -> None:
     ["run it on my 4090", "does it run on a mac?", "fix the seed", "watch out for overfitting"],
 )
 def test_other_sentences_are_no_acts(text: str) -> None:
-    """Nothing is started by half a sentence."""
+    """A fragment of a sentence starts no process."""
     request = read(text, {}).request
     assert request is None or request.kind not in SAID
 
@@ -70,7 +70,7 @@ def test_without_a_bundle_nothing_is_started(session: Session) -> None:
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return what is started, which is nothing but a name in this list; no package is missing."""
+    """Replace the start of processes by a list of their names; no package is missing."""
     names: list[str] = []
 
     def note(name: str, pid: int) -> Any:

@@ -55,7 +55,7 @@ def _talk(folder: Path, agent: Agent) -> Session:
 
 
 def _force(monkeypatch: pytest.MonkeyPatch, tool: str, arguments: Mapping[str, Any]) -> None:
-    """Hold the model to calls of one tool; its words are of one letter a token."""
+    """Constrain the model to calls of one tool; each of its tokens is one letter."""
     action = {
         "type": "object",
         "properties": {"tool": {"const": tool}, "arguments": arguments},

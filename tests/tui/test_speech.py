@@ -70,14 +70,14 @@ def _talk(folder: Path, script: server.Scripted) -> Session:
 
 
 class Terminal(io.StringIO):
-    """Opens a gate as soon as some words were written."""
+    """Opens a gate as soon as the given words have been written."""
 
     def __init__(self, words: str, gate: threading.Event) -> None:
         super().__init__()
         self.words, self.gate = words, gate
 
     def flush(self) -> None:
-        """See what was written so far."""
+        """Receive the text written so far."""
         if self.words in self.getvalue():
             self.gate.set()
 
@@ -108,7 +108,7 @@ def test_text_before_a_call_stays(folder: Path) -> None:
 
 @pytest.mark.prove
 def test_on_the_screen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Markdown grows in the transcript, and stays; a stop leaves what was heard."""
+    """Markdown grows in the transcript and stays; after a stop, the received part is kept."""
     from textual.widgets import Markdown  # noqa: PLC0415 - Textual is slow
 
     from tests.tui.stage import LARGE, play, say, seen, send, settle  # noqa: PLC0415

@@ -27,7 +27,7 @@ _Pieces = SimpleQueue[Mapping[str, Any] | ModelError | None]
 
 
 def open_file(path: Path) -> Agent:
-    """Open a GGUF file; raises EnvironmentFailure if it is missing, broken or unreadable."""
+    """Open a GGUF file; raises EnvironmentFailure if it is missing or cannot be read."""
     if not path.is_file():
         raise EnvironmentFailure(
             message=f"there is no file `{path}`", help="name a GGUF file, or leave --llm out"

@@ -35,11 +35,11 @@ class Speech:
     told: str = ""
 
     def listen(self, raw: str) -> None:
-        """Pass on what is new in the answer as far as it is written."""
+        """Pass on the new part of the answer."""
         self._tell(self._joined(find_shown(raw)))
 
     def settle(self, text: str) -> None:
-        """Take the final text of an answer, and pass on what was held back of it."""
+        """Take the final text of an answer, and pass on the part that was held back."""
         self.earlier = self._joined(clean(text))
         self._tell(self.earlier)
 
@@ -54,7 +54,7 @@ class Speech:
 
 
 def find_shown(raw: str) -> str:
-    """Return what may be shown of an answer so far: no thoughts, no calls, nothing half written."""
+    """Return the part of an unfinished answer to show: no thoughts, no calls, no half tokens."""
     text = strip_thoughts(_TAG.sub("", raw))
     if not text.lstrip().startswith(_CALL):
         return clean(text)

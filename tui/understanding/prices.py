@@ -20,7 +20,7 @@ _WHOLE: Final = re.compile(
 
 
 def share_price(said: Sequence[Said], text: str, draft: Mapping[str, Any]) -> list[Said]:
-    """Return what was said, with the price of a whole machine divided by its GPUs."""
+    """Divide the price of a whole machine by its number of GPUs."""
     folded = fold(text)
     return [
         _shared(each, folded, text, _gpus(said, draft))

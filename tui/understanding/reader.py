@@ -220,7 +220,7 @@ def _is_set(choice: Choice, draft: Mapping[str, Any]) -> bool:
 
 
 def _without_old_width(said: Sequence[Change | Choice]) -> list[Change | Choice]:
-    """Return what was said without LoRA for "instead of 4 bit" where another width is wanted."""
+    """Remove LoRA, which "instead of 4 bit" would imply, where another width is requested."""
     rounded = any(each.pointer == _ROUNDED for each in said)
     return [
         each

@@ -103,7 +103,7 @@ def read_relative(
 def scale_fractions(
     said: Sequence[Change | Choice], draft: Mapping[str, Any], planned: Mapping[str, Any]
 ) -> list[Change | Choice]:
-    """Return what was said, with a fraction in words as that part of the present value.
+    """Replace a fraction in words by that fraction of the present value.
 
     "The learning rate to a quarter" is no rate of 0.25; a share for validation is.
     """

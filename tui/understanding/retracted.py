@@ -34,7 +34,7 @@ _Said = Sequence[Change | Choice]
 
 
 def revise(text: str, said: _Said) -> list[Change | Choice]:
-    """Return what was said, with the numbers that the words behind them correct.
+    """Apply corrections: replace each number by the one that words behind it put in its place.
 
     A unit after the new number must be that of the value: "5 epochs, no, 4 GPUs" corrects nothing.
     """

@@ -123,7 +123,7 @@ class BundleScreen(ModalScreen[None]):
             self._tell(tell_failure(failure, self.voice))
 
     def _follow(self, launched: Launched) -> None:
-        """Say what became of an act, and open the screen that follows it."""
+        """Show the result of an act, and open the screen that watches its process."""
         bundle = self.finished.bundle
         self._tell("" if launched.act == "watch" else launched.told)
         if bundle is None or not launched.follows:

@@ -30,7 +30,7 @@ class Speech(Vertical):
         await self.stream.write(piece)
 
     def end(self, said: str) -> None:
-        """Show all that was said, if the last pieces did not arrive before it."""
+        """Show the whole reply, in case its last pieces have not arrived."""
         self.run_worker(self._end(said))
 
     async def _end(self, said: str) -> None:

@@ -138,7 +138,7 @@ def test_a_needed_column_that_is_there_twice(make_spec: Any, tmp_path: Path) -> 
 def test_the_proposed_objective_reads_these_columns(
     make_spec: Any, tmp_path: Path, objective: str, header: str, meant: str
 ) -> None:
-    """It is another one than that of the spec, and finds a role for most of the columns."""
+    """It is not the spec's own objective, and it has a role for most of the columns."""
     last = [str(n % 2) for n in range(COUNT)]
     (tmp_path / "data.csv").write_text(
         "\n".join([header, *map(",".join, zip(TEXTS, REPLIES, last, strict=True))])

@@ -45,7 +45,7 @@ def number(row: dict[str, Any]) -> list[dict[str, Any]]:
 def test_prompts_alone_are_recognised(
     make_spec: Any, tmp_path: Path, objective: str, row: dict[str, Any], column: str
 ) -> None:
-    """By their columns, and conversations by what they end with."""
+    """Rows are recognised by their columns, and conversations by their last turn."""
     write(tmp_path, *number(row))
     data = known(make_spec(data="asked.jsonl", objective={"type": objective}), tmp_path)
     assert (data.form, data.prompt, data.messages, data.completion) == (
@@ -95,7 +95,7 @@ def test_a_column_of_prompts_with_another_name_is_proposed(make_spec: Any, tmp_p
 
 
 def test_the_form_makes_answers_unread(make_spec: Any, tmp_path: Path) -> None:
-    """Said in the spec, it holds for rows that have answers as well."""
+    """If the spec sets this form, it also applies to rows that have answers."""
     write(tmp_path, *number({"prompt": ASKED["content"], "completion": "12"}))
     data = {"source": "asked.jsonl", "form": "prompt"}
     found = known(make_spec(data=data, objective={"type": "distill", "teacher": "./m"}), tmp_path)

@@ -45,7 +45,7 @@ def test_stray_scores_are_left_out(make_spec: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scores", [["high", "low"], ["0,5", "0,9"]])
 def test_words_are_not_to_be_divided(make_spec: Any, tmp_path: Path, scores: list[str]) -> None:
-    """What is no number gets its own help."""
+    """Scores that are not numbers have a help of their own."""
     write(tmp_path, [f'"{score}"' for score in scores] * 20)
     finding = unknown(make_spec(**EMBED), tmp_path)
     assert finding.code == "FTC204"
