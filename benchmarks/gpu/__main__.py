@@ -4,9 +4,15 @@
     python -m benchmarks.gpu speed          # tokens per second and MFU, beside a plain script's
     python -m benchmarks.gpu correctness    # losses, resuming, a full memory, a whole run to a GGUF
 
+Before them, `python -m benchmarks.gpu bundles --bundles FOLDER --card NAME` on any machine compiles
+the bundles for a card and prepares their data, which spares the machine with the GPU half the time:
+the three commands then take `--bundles FOLDER`.
+
 They take at most 8, 8 and 5 minutes; `--minutes` gives them less, and `--only 0.5B` runs what has
-that in its name. Models have random weights. What does not fit, fails or has no time left is
-listed. Needs no network; what an offline machine must have is in README.md. Exits 3 without a GPU.
+that in its name. `--at-once 3` runs cases of `memory` side by side, without their speed; `--models`
+keeps the models for another command. Models have random weights. What does not fit, fails or has no
+time left is listed. Needs no network; what an offline machine must have is in README.md. Exits 3
+without a GPU.
 
 `--tiny` runs the same code with miniatures on a CPU, which is no measurement: it writes no ledger.
 """
@@ -15,22 +21,42 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.gpu.bundles import make_bundles, run_pilot
-from benchmarks.gpu.cases import CASES, SPEEDS, TINY, TINY_SPEEDS
-from benchmarks.gpu.correctness import CHECKS
+from benchmarks.gpu.bundles import LEAST_SECONDS, Bundle, Workshop, run_pilot, run_pilots
+from benchmarks.gpu.cases import CASES, SPEEDS, TINY, TINY_SPEEDS, Case
+from benchmarks.gpu.correctness import CHECKS, make_all
 from benchmarks.gpu.ledger import LEDGER, append, table
 from benchmarks.gpu.processes import Clock, describe_machine
 from benchmarks.gpu.speed import ARMS, measure_arms, name_arm
 from ftc.compiler.knowledge.accelerators import find_accelerator
-from ftc.compiler.resolve.hardware import read_gpus
+from ftc.compiler.resolve.hardware import Gpu, read_gpus
 
 _ENVIRONMENT: Final = 3
-_MINUTES: Final[Mapping[str, float]] = {"memory": 8, "speed": 8, "correctness": 5}
-_LEAST_SECONDS: Final = 20  # none is started with less left
+_MINUTES: Final[Mapping[str, float]] = {"bundles": 30, "memory": 8, "speed": 8, "correctness": 5}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What to measure of a command, where, and in what time; `gpu` None means miniatures."""
+
+    shop: Workshop
+    only: str
+    clock: Clock
+    gpu: Gpu | None
+    at_once: int
+
+    def make(self, cases: Iterable[Case]) -> Iterator[Bundle]:
+        """Yield the bundles of cases, with weights."""
+        for case in cases:
+            bundle = self.shop.make(case, clock=self.clock)
+            if bundle.failure is None:
+                self.shop.give_weights(bundle)
+            yield bundle
 
 
 def main() -> None:
@@ -43,24 +69,36 @@ def main() -> None:
     parser.add_argument("command", choices=_MINUTES, help="what to measure")
     parser.add_argument("--minutes", type=float, help="total minutes")
     parser.add_argument("--only", default="", metavar="TEXT", help="of the name of a case or check")
+    parser.add_argument("--bundles", type=Path, metavar="FOLDER", help="where bundles are kept")
+    parser.add_argument("--card", default="auto", help="of command `bundles`: an accelerator")
+    parser.add_argument("--at-once", type=int, default=1, help="cases of memory, side by side")
+    parser.add_argument("--models", type=Path, metavar="FOLDER", help="where models are kept")
     parser.add_argument("--ledger", type=Path, default=LEDGER, help="the file to append to")
     parser.add_argument("--tiny", action="store_true", help="miniatures on a CPU; no ledger")
     arguments = parser.parse_args()
+    minutes = arguments.minutes or _MINUTES[arguments.command]
+    clock = Clock(end=time.monotonic() + 60 * minutes)
+    if arguments.command == "bundles":
+        sys.exit(make_bundles(arguments.bundles, arguments.card, clock))
     gpus = [] if arguments.tiny else read_gpus()
     if not gpus and not arguments.tiny:
         print("no GPU: NVIDIA's driver names none on this machine", file=sys.stderr)
         sys.exit(_ENVIRONMENT)
-    minutes = arguments.minutes or _MINUTES[arguments.command]
-    clock = Clock(end=time.monotonic() + 60 * minutes)
-    gpu = gpus[0].name if gpus else None
+    gpu = gpus[0] if gpus else None
     runs = {"memory": run_memory, "speed": run_speed, "correctness": run_correctness}
     entries = []
     with tempfile.TemporaryDirectory(prefix="ftc-gpu-") as name:
-        for entry in runs[arguments.command](Path(name), arguments.only, clock, gpu):
+        shop = Workshop(
+            bundles=(arguments.bundles or Path(name) / "bundles").resolve(),
+            models=(arguments.models or Path(name) / "models").resolve(),
+            hardware="cpu" if gpu is None else "auto",
+        )
+        task = Task(shop=shop, only=arguments.only, clock=clock, gpu=gpu, at_once=arguments.at_once)
+        for entry in runs[arguments.command](task):
             entries.append({"command": arguments.command, **entry})
             print(f"{clock.left:5.0f} s left  {entry}", flush=True)
     if gpu is not None:
-        append(arguments.ledger, describe_machine(gpu), entries)
+        append(arguments.ledger, describe_machine(gpu.name), entries)
     else:
         print("miniatures on a CPU: these are no measurements, and no ledger has them")
     if arguments.command != "correctness":
@@ -69,50 +107,55 @@ def main() -> None:
     sys.exit(0 if entries and len(done) == len(entries) else 1)
 
 
-def run_memory(
-    folder: Path, only: str, clock: Clock, gpu: str | None
-) -> Iterator[Mapping[str, Any]]:
+def make_bundles(folder: Path, card: str, clock: Clock) -> int:
+    """Compile and prepare all bundles for a card, and print what failed; return the exit code."""
+    shop = Workshop(bundles=folder.resolve(), models=folder.resolve() / "models", hardware=card)
+    failed = 0
+    cases = (shop.make(case, clock=clock) for case in (*CASES, *SPEEDS))
+    for bundle in chain(cases, make_all(shop, clock=clock, gpu=True)):
+        failed += bundle.failure is not None
+        print(bundle.case.name, bundle.failure or "", flush=True)
+    return min(failed, 1)
+
+
+def run_memory(task: Task) -> Iterator[Mapping[str, Any]]:
     """Yield an entry for each case, by a pilot of its bundle."""
-    chosen = [case for case in (TINY if gpu is None else CASES) if only in case.name]
-    hardware = "cpu" if gpu is None else "auto"
-    for bundle in make_bundles(chosen, folder, hardware=hardware, clock=clock):
-        if clock.left < _LEAST_SECONDS:
-            yield {"case": bundle.case.name, "failed": "no time was left"}
-        else:
-            yield run_pilot(bundle, clock=clock, gpu=gpu is not None)
+    cases = TINY if task.gpu is None else CASES
+    bundles = task.make(case for case in cases if task.only in case.name)
+    if task.gpu is not None:
+        yield from run_pilots(
+            bundles, clock=task.clock, at_once=task.at_once, memory_bytes=task.gpu.memory_bytes
+        )
+        return
+    for bundle in bundles:
+        yield run_pilot(bundle, clock=task.clock, gpu=False)
 
 
-def run_speed(
-    folder: Path, only: str, clock: Clock, gpu: str | None
-) -> Iterator[Mapping[str, Any]]:
+def run_speed(task: Task) -> Iterator[Mapping[str, Any]]:
     """Yield an entry for each case and script."""
-    cases = TINY_SPEEDS if gpu is None else SPEEDS
-    arms = {case: [arm for arm in ARMS if only in name_arm(case, arm)] for case in cases}
-    chosen = [case for case in cases if arms[case]]
-    match = None if gpu is None else find_accelerator(gpu)
+    cases = TINY_SPEEDS if task.gpu is None else SPEEDS
+    arms = {case: [arm for arm in ARMS if task.only in name_arm(case, arm)] for case in cases}
+    match = None if task.gpu is None else find_accelerator(task.gpu.name)
     peak = None if match is None else match.accelerator.bf16_tflops
-    hardware = "cpu" if gpu is None else "auto"
-    for bundle in make_bundles(chosen, folder, hardware=hardware, clock=clock):
+    for bundle in task.make(case for case in cases if arms[case]):
         wanted = arms[bundle.case]
-        if clock.left < _LEAST_SECONDS:
+        if task.clock.left < LEAST_SECONDS:
             yield {"case": bundle.case.name, "failed": "no time was left"}
         else:
             yield from measure_arms(
-                bundle, wanted, clock=clock, gpu=gpu is not None, peak_tflops=peak
+                bundle, wanted, clock=task.clock, gpu=task.gpu is not None, peak_tflops=peak
             )
 
 
-def run_correctness(
-    folder: Path, only: str, clock: Clock, gpu: str | None
-) -> Iterator[Mapping[str, Any]]:
+def run_correctness(task: Task) -> Iterator[Mapping[str, Any]]:
     """Yield an entry for each check."""
     for name, check in CHECKS.items():
-        if only not in name:
+        if task.only not in name:
             continue
-        if clock.left < _LEAST_SECONDS:
+        if task.clock.left < LEAST_SECONDS:
             yield {"case": name, "failed": "no time was left"}
         else:
-            found = check(folder / name, clock=clock, gpu=gpu is not None)
+            found = check(task.shop, clock=task.clock, gpu=task.gpu is not None)
             yield {"case": name, **found}
 
 

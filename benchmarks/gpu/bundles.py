@@ -5,99 +5,128 @@ nothing, and writes what the plan says beside what was measured.
 """
 
 import json
+import re
+import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.gpu.cases import Case, make_spec
-from benchmarks.gpu.material import make_model, write_rows
-from benchmarks.gpu.processes import LAUNCH, Clock, Ended, run
+from benchmarks.gpu.material import describe_model, make_model, write_rows
+from benchmarks.gpu.processes import LAUNCH, Clock, run
 from ftc.compiler.pipeline import Outcome, compile_bundle, write
 
+LEAST_SECONDS: Final = 20  # nothing is started with less left
 _STEPS: Final = 8  # of a pilot
-_ROWS: Final = 2000  # where the plan chooses the batch
-_PREPARED_AT_ONCE: Final = 4
+_ROWS: Final = 800  # where the plan chooses the batch
+_SHARED: Final = 0.9  # of a GPU's memory, where runs share it
+_SPEEDS: Final = ("step_seconds", "tokens_per_second")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle:
-    """A compiled case; `refused` are its errors, and `prepared` tells how its data became ready."""
+    """A compiled case in its `folder`; `plan` is what the measurements need of its plan.
+
+    `failure` says why it cannot run: the errors of its spec, or of preparing its data.
+    """
 
     case: Case
     folder: Path
-    outcome: Outcome
-    refused: str | None
-    prepared: "Future[Ended] | None"
-
-    @property
-    def failure(self) -> str | None:
-        """Wait for its data; return why it cannot run, or None."""
-        if self.refused is not None:
-            return self.refused
-        return None if self.prepared is None else self.prepared.result().failure
+    plan: Mapping[str, Any]
+    failure: str | None
 
 
-def make_bundles(
-    cases: Sequence[Case], folder: Path, *, hardware: str, clock: Clock
-) -> Iterator[Bundle]:
-    """Yield a bundle of each case; data are prepared while earlier ones run on the GPU."""
-    with ThreadPoolExecutor(_PREPARED_AT_ONCE) as pool:
-        made = []
-        for number, case in enumerate(cases):
-            model = folder / "models" / case.shape
-            if not model.exists():
-                make_model(model, case.shape)
-            made.append(make_bundle(case, folder / f"case-{number}", model, hardware=hardware))
-        waiting = [_prepare(bundle, pool, clock) for bundle in made]
-        yield from waiting
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workshop:
+    """Where bundles and models are made, unless they are there already, and for which card.
 
+    `hardware` is an accelerator's name, `auto` or `cpu`. Bundles of an earlier run, also on another
+    machine, are used as they are; only their models get weights.
+    """
 
-def _prepare(bundle: Bundle, pool: ThreadPoolExecutor, clock: Clock) -> Bundle:
-    if bundle.refused is not None:
-        return bundle
-    command = (sys.executable, "prepare.py")
-    future = pool.submit(run, command, bundle.folder, clock=clock, gpu=False)
-    return Bundle(
-        case=bundle.case,
-        folder=bundle.folder,
-        outcome=bundle.outcome,
-        refused=None,
-        prepared=future,
-    )
+    bundles: Path
+    models: Path
+    hardware: str
 
+    def make(
+        self,
+        case: Case,
+        *,
+        clock: Clock,
+        name: str = "",
+        changes: Mapping[str, Any] | None = None,
+        gpu: bool = True,
+    ) -> Bundle:
+        """Return the prepared bundle of a case, whose spec has `changes` on its sections."""
+        folder = self.bundles / re.sub(r"[^\w.]+", "-", f"{name} {case.name}".strip())
+        note = folder / "made.json"
+        if not note.exists():
+            hardware = self.hardware if gpu else "cpu"
+            made = self._compile(case, folder, hardware=hardware, changes=changes or {})
+            note.write_text(json.dumps(made), encoding="utf-8")
+        made = json.loads(note.read_text(encoding="utf-8"))
+        bundle = folder / "measured"
+        failure = made["refused"]
+        if failure is None and not (bundle / "run" / "data").exists():
+            prepared = run((sys.executable, "prepare.py"), bundle, clock=clock, gpu=False)
+            failure = prepared.failure
+        return Bundle(case=case, folder=bundle, plan=made["plan"], failure=failure)
 
-def make_bundle(
-    case: Case,
-    folder: Path,
-    model: Path,
-    *,
-    hardware: str,
-    changes: Mapping[str, Any] | None = None,
-) -> Bundle:
-    """Write the rows and the spec of a case, with `changes` on its sections, and compile it."""
-    folder.mkdir(parents=True)
-    (folder / "model").symlink_to(model.resolve())
-    rows = case.micro * _STEPS * (8 if case.packed else 1) if case.micro else _ROWS
-    write_rows(folder / "rows.jsonl", case, rows=rows)
-    spec = make_spec(case, hardware=hardware)
-    for name, change in (changes or {}).items():
-        spec[name] = {**spec[name], **change} if isinstance(change, dict) else change
-    path = folder / "spec.json"
-    path.write_text(json.dumps(spec, indent=1), encoding="utf-8")
-    outcome = compile_bundle(str(path))
-    errors = [found.message for found in outcome.findings if found.severity == "error"]
-    if not outcome.failed:
+    def give_weights(self, bundle: Bundle) -> None:
+        """Make the weights of a bundle's model, unless another bundle has them already."""
+        described = self.bundles / "models" / bundle.case.shape
+        model = self.models / bundle.case.shape
+        if not model.exists():
+            partial = model.with_name(f"{model.name}.partial")
+            make_model(partial, bundle.case.shape)
+            shutil.copytree(described, partial, dirs_exist_ok=True)
+            partial.rename(model)
+        link = bundle.folder.parent / "model"
+        link.unlink(missing_ok=True)
+        link.symlink_to(model.resolve())
+
+    def _compile(
+        self, case: Case, folder: Path, *, hardware: str, changes: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Write the rows and the spec of a case, compile it, and return made.json's content."""
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        described = self.bundles / "models" / case.shape
+        if not described.exists():
+            describe_model(described, case.shape)
+        (folder / "model").symlink_to(Path("..", "models", case.shape))
+        rows = case.micro * _STEPS * (8 if case.packed else 1) if case.micro else _ROWS
+        write_rows(folder / "rows.jsonl", case, rows=rows)
+        spec = make_spec(case, hardware=hardware)
+        for name, change in changes.items():
+            spec[name] = {**spec[name], **change} if isinstance(change, dict) else change
+        path = folder / "spec.json"
+        path.write_text(json.dumps(spec, indent=1), encoding="utf-8")
+        outcome = compile_bundle(str(path))
+        if outcome.failed:
+            errors = [found.message for found in outcome.findings if found.severity == "error"]
+            return {"refused": "; ".join(errors), "plan": {}}
         write(outcome)
-    return Bundle(
-        case=case,
-        folder=folder / "measured",
-        outcome=outcome,
-        refused="; ".join(errors) if outcome.failed else None,
-        prepared=None,
-    )
+        return {"refused": None, "plan": _read_plan(outcome)}
+
+
+def _read_plan(outcome: Outcome) -> Mapping[str, Any]:
+    plan = outcome.plan
+    assert plan is not None
+    return {
+        "device_bytes": plan.memory.device_bytes,
+        "trainable_parameters": plan.trainable_parameters,
+        "decisions": {name: x.value for name, x in plan.decisions.items().items()},
+        "rungs": [
+            {"micro": x.micro, "allocated": x.allocated_bytes, "memory": x.memory_bytes}
+            for x in plan.rungs
+        ],
+    }
 
 
 def run_pilot(bundle: Bundle, *, clock: Clock, gpu: bool) -> Mapping[str, Any]:
@@ -106,20 +135,71 @@ def run_pilot(bundle: Bundle, *, clock: Clock, gpu: bool) -> Mapping[str, Any]:
     Bytes are those of one process. On a CPU only the memory of the process is measured.
     """
     entry = {"case": bundle.case.name}
-    if (failure := bundle.failure) is not None:
-        return {**entry, "refused" if bundle.refused else "failed": failure}
+    if bundle.failure is not None:
+        return {**entry, "failed": bundle.failure}
     ended = run((*LAUNCH, "train.py", "--pilot"), bundle.folder, clock=clock, gpu=gpu)
     if ended.failure is not None:
         return {**entry, "failed": ended.failure}
     path = bundle.folder / "run" / "pilot" / "pilot.json"
     pilot = json.loads(path.read_text(encoding="utf-8"))
-    plan = bundle.outcome.plan
-    assert plan is not None
     planned, measured = _pick(pilot["planned"]), _pick(pilot["measured"])
-    planned["device_bytes"] = plan.memory.device_bytes
+    planned["device_bytes"] = bundle.plan["device_bytes"]
     measured["device_bytes"] = ended.device_bytes
     fell = {"fell_back": pilot["out_of_memory"]} if pilot["out_of_memory"] else {}
     return {**entry, **fell, "predicted": planned, "measured": measured}
+
+
+def run_pilots(
+    bundles: Iterable[Bundle], *, clock: Clock, at_once: int, memory_bytes: int
+) -> Iterator[Mapping[str, Any]]:
+    """Yield the entries of bundles that run side by side on a GPU with so much memory.
+
+    At most `at_once` run, and only those whose plans fit together. They slow each other down, so
+    their entries have no speed.
+    """
+    room = Room(int(_SHARED * memory_bytes))
+
+    def run_one(bundle: Bundle) -> Mapping[str, Any]:
+        with room.take(bundle.plan.get("device_bytes", 0)):
+            if clock.left < LEAST_SECONDS:
+                return {"case": bundle.case.name, "failed": "no time was left"}
+            entry = run_pilot(bundle, clock=clock, gpu=True)
+        return entry if at_once == 1 else {name: _drop_speed(x) for name, x in entry.items()}
+
+    with ThreadPoolExecutor(at_once) as pool:
+        waiting = [pool.submit(run_one, bundle) for bundle in bundles]
+        for done in as_completed(waiting):
+            yield done.result()
+
+
+def _drop_speed(found: Any) -> Any:
+    if not isinstance(found, Mapping):
+        return found
+    return {name: value for name, value in found.items() if name not in _SPEEDS}
+
+
+class Room:
+    """The memory of a GPU, shared by runs that say what they need."""
+
+    def __init__(self, memory_bytes: int) -> None:
+        """Start with all of it free."""
+        self._memory_bytes, self._taken = memory_bytes, 0
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def take(self, need: int) -> Iterator[None]:
+        """Wait until so many bytes are free, or until nothing else runs, and hold them."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: not self._taken or self._taken + need <= self._memory_bytes
+            )
+            self._taken += need
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._taken -= need
+                self._changed.notify_all()
 
 
 def _pick(found: Mapping[str, Any]) -> dict[str, Any]:

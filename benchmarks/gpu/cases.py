@@ -43,12 +43,13 @@ SHAPES: Final[Mapping[str, Mapping[str, Any]]] = {
 class Case:
     """One run: a shape of `SHAPES`, a method, and `micro` rows of `tokens` tokens per pass.
 
-    `micro` counts pairs for DPO and answers for GRPO. `checkpointing` None leaves it to the plan.
+    `micro` counts pairs for DPO and answers for GRPO. `checkpointing` is the spec's value; None
+    leaves it to the plan.
     """
 
     shape: str
     method: Literal["full", "lora", "qlora"]
-    checkpointing: bool | None
+    checkpointing: bool | int | str | None
     tokens: int
     micro: int
     objective: Literal["sft", "dpo", "grpo"] = "sft"
@@ -57,17 +58,29 @@ class Case:
     @property
     def name(self) -> str:
         """The case in a few words."""
-        kept = {True: "recomputed, ", False: "kept, ", None: ""}[self.checkpointing]
+        kept = self._kept
         how = "" if self.objective == "sft" else f"{self.objective}, "
         how += "packed, " if self.packed else ""
         rows = f"{self.micro} x {self.tokens}" if self.micro else f"up to {self.tokens}"
         return f"{self.shape} {self.method}, {how}{kept}{rows}"
+
+    @property
+    def _kept(self) -> str:
+        if self.checkpointing is None:
+            return ""
+        if isinstance(self.checkpointing, bool):
+            return "recomputed, " if self.checkpointing else "kept, "
+        one_in = isinstance(self.checkpointing, int)
+        return f"one in {self.checkpointing}, " if one_in else f"{self.checkpointing}, "
 
 
 # the smallest first, so that a time limit costs the longest runs
 CASES: Final = (
     Case(shape="0.5B", method="full", checkpointing=False, tokens=SHORT, micro=8),
     Case(shape="0.5B", method="full", checkpointing=True, tokens=LONG, micro=2),
+    Case(shape="0.5B", method="full", checkpointing=2, tokens=LONG, micro=2),
+    Case(shape="0.5B", method="full", checkpointing="selective", tokens=LONG, micro=2),
+    Case(shape="0.5B", method="full", checkpointing="offload", tokens=LONG, micro=2),
     Case(shape="0.5B", method="full", checkpointing=False, tokens=2048, micro=2, packed=True),
     Case(shape="0.5B", method="lora", checkpointing=False, tokens=SHORT, micro=8),
     Case(shape="0.5B", method="lora", checkpointing=False, tokens=512, micro=4, objective="dpo"),
@@ -91,7 +104,7 @@ TINY: Final = (
 SPEEDS: Final = (
     Case(shape="0.5B", method="full", checkpointing=None, tokens=1024, micro=0),
     Case(shape="3B", method="lora", checkpointing=None, tokens=1024, micro=0),
-    Case(shape="8B", method="lora", checkpointing=None, tokens=1024, micro=0),
+    Case(shape="8B", method="lora", checkpointing=None, tokens=LONG, micro=0),
     Case(shape="8B", method="qlora", checkpointing=None, tokens=1024, micro=0),
 )
 TINY_SPEEDS: Final = (Case(shape="tiny", method="lora", checkpointing=None, tokens=64, micro=0),)

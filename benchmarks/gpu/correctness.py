@@ -4,13 +4,12 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.gpu.bundles import Bundle, make_bundle
+from benchmarks.gpu.bundles import Bundle, Workshop
 from benchmarks.gpu.cases import Case
-from benchmarks.gpu.material import make_model
 from benchmarks.gpu.processes import LAUNCH, Clock, Ended, run, watch_nothing
 from ftc.runtime.llama_cpp.converter import find_version
 
@@ -24,12 +23,12 @@ _MICRO: Final = 4
 _CONTEXT_BYTES: Final = 900 * 2**20  # of a process on a GPU, at most
 
 
-def check_losses(folder: Path, *, clock: Clock, gpu: bool) -> Mapping[str, Any]:
+def check_losses(shop: Workshop, *, clock: Clock, gpu: bool) -> Mapping[str, Any]:
     """Compare the losses of the same steps on this device, a GPU in bf16, and in fp32 on a CPU."""
     curves = []
     for name, on_gpu in (("this", gpu), ("cpu", False)):
-        bundle = _make(folder / name, _few_steps(gpu=gpu), gpu=on_gpu)
-        failure = _train(bundle, clock=clock, gpu=on_gpu).failure
+        bundle = _make(shop, f"losses {name}", clock=clock, gpu=gpu, on_gpu=on_gpu)
+        failure = _train(shop, bundle, clock=clock, gpu=on_gpu).failure
         if failure is not None:
             return {"failed": f"{name}: {failure}"}
         curves.append(_read_losses(bundle.folder))
@@ -37,16 +36,18 @@ def check_losses(folder: Path, *, clock: Clock, gpu: bool) -> Mapping[str, Any]:
     return {"worst": worst, "bound": LOSS_BOUND, "steps": _STEPS, "passed": worst <= LOSS_BOUND}
 
 
-def check_resume(folder: Path, *, clock: Clock, gpu: bool) -> Mapping[str, Any]:
+def check_resume(shop: Workshop, *, clock: Clock, gpu: bool) -> Mapping[str, Any]:
     """Kill a training with signal 9, resume it, and compare it with one that was left alone."""
-    whole = _make(folder / "whole", _few_steps(gpu=gpu), gpu=gpu)
-    if (failure := _train(whole, clock=clock, gpu=gpu).failure) is not None:
+    whole = _make(shop, "resume whole", clock=clock, gpu=gpu, on_gpu=gpu)
+    if (failure := _train(shop, whole, clock=clock, gpu=gpu).failure) is not None:
         return {"failed": failure}
-    broken = _make(folder / "broken", _few_steps(gpu=gpu), gpu=gpu)
-    killed = _train(broken, clock=clock, gpu=gpu, watch=lambda line: f"step {_KILLED} of" in line)
+    broken = _make(shop, "resume broken", clock=clock, gpu=gpu, on_gpu=gpu)
+    killed = _train(
+        shop, broken, clock=clock, gpu=gpu, watch=lambda line: f"step {_KILLED} of" in line
+    )
     if killed.code is None or killed.code >= 0:
         return {"failed": f"it was not killed: {killed.failure}"}
-    again = _train(broken, clock=clock, gpu=gpu)
+    again = _train(shop, broken, clock=clock, gpu=gpu)
     if again.failure is not None:
         return {"failed": again.failure}
     worst = _compare(_read_losses(whole.folder), _read_losses(broken.folder))
@@ -59,39 +60,33 @@ def check_resume(folder: Path, *, clock: Clock, gpu: bool) -> Mapping[str, Any]:
     }
 
 
-def check_memory(folder: Path, *, clock: Clock, gpu: bool) -> Mapping[str, Any]:
+def check_memory(shop: Workshop, *, clock: Clock, gpu: bool) -> Mapping[str, Any]:
     """Hold so much of a GPU's memory that the planned micro-batch cannot fit, and run a pilot.
 
     On a CPU nothing is held, so the planned micro-batch must remain.
     """
-    case = Case(
-        shape="0.5B" if gpu else "tiny",
-        method="full",
-        checkpointing=False,
-        tokens=1024 if gpu else 256,
-        micro=16 if gpu else 256,
-    )
-    bundle = _make(folder, case, gpu=gpu)
-    assert bundle.outcome.plan is not None
-    first, second = bundle.outcome.plan.rungs[:2]
-    left = (first.allocated_bytes + second.memory_bytes) // 2 + _CONTEXT_BYTES
+    bundle = _make_large(shop, clock=clock, gpu=gpu)
+    shop.give_weights(bundle)
+    first, second = bundle.plan["rungs"][:2]
+    left = (first["allocated"] + second["memory"]) // 2 + _CONTEXT_BYTES
     held = _hold_gpu(left) if gpu else None
     ended = run(("./run.sh", "--pilot"), bundle.folder, clock=clock, gpu=gpu)
     del held
     if ended.failure is not None:
         return {"failed": ended.failure}
     pilot = json.loads((bundle.folder / "run/pilot/pilot.json").read_text(encoding="utf-8"))
-    rows = [first.micro, pilot["micro_batch"]]
+    rows = [first["micro"], pilot["micro_batch"]]
     fell = bool(pilot["out_of_memory"]) and rows[1] < rows[0]
     return {"left_bytes": left, "rows": rows, "passed": fell == gpu}
 
 
-def check_whole_run(folder: Path, *, clock: Clock, gpu: bool) -> Mapping[str, Any]:
+def check_whole_run(shop: Workshop, *, clock: Clock, gpu: bool) -> Mapping[str, Any]:
     """Run the quickstart on this device, to a GGUF that answers.
 
     Needs llama-cpp-python, and its source package in FTC_LLAMA_CPP_SDIST or the converters of it,
     which `pack` copies, in FTC_GPU_CONVERTER.
     """
+    folder = shop.bundles / "quickstart"
     folder.mkdir(parents=True)
     maker = (sys.executable, _QUICKSTART / "make_model.py", "--out", folder / "model")
     made = run(maker, _QUICKSTART, clock=clock, gpu=False)
@@ -131,38 +126,51 @@ CHECKS: Final[Mapping[str, Callable[..., Mapping[str, Any]]]] = {
 }
 
 
-def _few_steps(*, gpu: bool) -> Case:
-    """Return the case of a few steps, which a CPU computes as well."""
+def make_all(shop: Workshop, *, clock: Clock, gpu: bool) -> Iterator[Bundle]:
+    """Yield the bundles of the checks, apart from the quickstart's."""
+    yield _make(shop, "losses this", clock=clock, gpu=gpu, on_gpu=gpu)
+    yield _make(shop, "losses cpu", clock=clock, gpu=gpu, on_gpu=False)
+    yield _make(shop, "resume whole", clock=clock, gpu=gpu, on_gpu=gpu)
+    yield _make(shop, "resume broken", clock=clock, gpu=gpu, on_gpu=gpu)
+    yield _make_large(shop, clock=clock, gpu=gpu)
+
+
+def _make(shop: Workshop, name: str, *, clock: Clock, gpu: bool, on_gpu: bool) -> Bundle:
+    """Return a bundle of a few steps, which a CPU computes as well, with evaluations and saves."""
     shape = "small" if gpu else "tiny"
-    return Case(shape=shape, method="full", checkpointing=False, tokens=256, micro=_MICRO)
-
-
-def _make(folder: Path, case: Case, *, gpu: bool) -> Bundle:
-    """Return the bundle of a case; one of a few steps is saved and evaluated on the way."""
-    model = folder.parents[1] / "models" / case.shape
-    if not model.exists():
-        make_model(model, case.shape)
+    case = Case(shape=shape, method="full", checkpointing=False, tokens=256, micro=_MICRO)
     evaluation = {"every_steps": _SAVED}
     training = {"max_steps": _STEPS, "learning_rate": 0.0005, "evaluation": evaluation}
     changes = {"training": training, "data": {"splits": {"test": 0, "validation": 0.2}}}
-    bundle = make_bundle(
-        case,
-        folder,
-        model,
-        hardware="auto" if gpu else "cpu",
-        changes=changes if case.micro == _MICRO else None,
+    return _check(shop.make(case, clock=clock, name=name, changes=changes, gpu=on_gpu))
+
+
+def _make_large(shop: Workshop, *, clock: Clock, gpu: bool) -> Bundle:
+    """Return a bundle with a micro-batch that can be halved."""
+    case = Case(
+        shape="0.5B" if gpu else "tiny",
+        method="full",
+        checkpointing=False,
+        tokens=1024 if gpu else 256,
+        micro=16 if gpu else 256,
     )
-    assert bundle.refused is None, bundle.refused
+    return _check(shop.make(case, clock=clock, name="memory", gpu=gpu))
+
+
+def _check(bundle: Bundle) -> Bundle:
+    assert bundle.failure is None, bundle.failure
     return bundle
 
 
 def _train(
-    bundle: Bundle, *, clock: Clock, gpu: bool, watch: Callable[[str], bool] = watch_nothing
+    shop: Workshop,
+    bundle: Bundle,
+    *,
+    clock: Clock,
+    gpu: bool,
+    watch: Callable[[str], bool] = watch_nothing,
 ) -> Ended:
-    """Prepare the data if that is to be done, and train."""
-    prepared = run((sys.executable, "prepare.py"), bundle.folder, clock=clock, gpu=False)
-    if prepared.failure is not None:
-        return prepared
+    shop.give_weights(bundle)
     return run((*LAUNCH, "train.py"), bundle.folder, clock=clock, gpu=gpu, watch=watch)
 
 

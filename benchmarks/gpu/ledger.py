@@ -45,6 +45,7 @@ def _figures(entry: Mapping[str, Any]) -> str:
         found, said = measured.get(name), predicted.get(name)
         cells.append(f"{said / found - 1:>+12.2%}" if found and said else f"{'-':>12}")
     share = measured.get("mfu")
-    cells.append(f"{measured['tokens_per_second']:>12,.0f}")
+    rate = measured.get("tokens_per_second")
+    cells.append(f"{'-':>12}" if rate is None else f"{rate:>12,.0f}")
     cells.append(f"{'-':>12}" if share is None else f"{share:>12.1%}")
     return "".join(cells)

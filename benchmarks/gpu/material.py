@@ -18,6 +18,7 @@ _NAMED: Final = {
     "bos_token": "<s>",
     "unk_token": "<unk>",
 }
+_SHARD: Final = "1GB"  # so that many cores hash them at once
 _WORDS: Final = ("parcel", "order", "refund", "invoice", "late", "where", "please", "account")
 _TEMPLATE: Final = (
     "{{ bos_token }}{% for m in messages %}[{{ m['role'] }}] {{ m['content'] }}{% if m['role'] =="
@@ -28,11 +29,8 @@ _TOKENS_PER_WORD: Final = 3  # at least, with its number
 _SPREAD: Final = 0.8  # of the logarithm of the lengths of rows that are not all long
 
 
-def make_model(folder: Path, shape: str) -> None:
-    """Write a Llama of this shape with random 16-bit weights, made on a GPU if there is one."""
-    import torch  # noqa: PLC0415 - takes seconds, and a run without a GPU ends before
-    from transformers import LlamaConfig, LlamaForCausalLM  # noqa: PLC0415
-
+def describe_model(folder: Path, shape: str) -> None:
+    """Write the tokenizer and the config of a Llama of this shape, without its weights."""
     folder.mkdir(parents=True)
     texts = [_text(number, 40) for number in range(400)]
     named = tuple(_NAMED.values())
@@ -41,18 +39,33 @@ def make_model(folder: Path, shape: str) -> None:
     )
     settings = {**_NAMED, "add_prefix_space": False, "chat_template": _TEMPLATE}
     finish_tokenizer(folder, settings)
+    _configure(shape).save_pretrained(folder)
+
+
+def make_model(folder: Path, shape: str) -> None:
+    """Write random 16-bit weights of a Llama of this shape, made on a GPU if there is one."""
+    import torch  # noqa: PLC0415 - takes seconds, and a run without a GPU ends before
+    from transformers import LlamaForCausalLM  # noqa: PLC0415
+
     torch.manual_seed(_SEED)
-    ids: dict[str, Any] = {"pad_token_id": 0, "eos_token_id": 1, "bos_token_id": 2}
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.bfloat16)
     try:
         with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
-            model = LlamaForCausalLM(LlamaConfig(**SHAPES[shape], **ids))
+            model = LlamaForCausalLM(_configure(shape))
     finally:
         torch.set_default_dtype(before)
-    model.save_pretrained(folder)
+    model.save_pretrained(folder, max_shard_size=_SHARD)
     del model
     torch.cuda.empty_cache()  # does nothing without a GPU
+
+
+def _configure(shape: str) -> Any:
+    from transformers import LlamaConfig  # noqa: PLC0415
+
+    ids: dict[str, Any] = {"pad_token_id": 0, "eos_token_id": 1, "bos_token_id": 2}
+    kind = {"architectures": ["LlamaForCausalLM"], "dtype": "bfloat16"}
+    return LlamaConfig(**SHAPES[shape], **ids, **kind)
 
 
 def write_rows(path: Path, case: Case, *, rows: int) -> None:

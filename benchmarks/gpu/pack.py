@@ -29,10 +29,11 @@ _WANTED: Final = ("convert_hf_to_gguf.py", "convert_lora_to_gguf.py", "conversio
 _CACHE: Final = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 _LIMIT_BYTES: Final = 64 * 2**20
 #: What a machine with torch, pandas and pyarrow has, as far as the packages that train require it
-#: (fsspec and Jinja are torch's), and what only the assistant imports.
+#: (fsspec and Jinja are torch's), what only the assistant imports, and what only downloads.
 _SPARED: Final = frozenset(
     {"torch", "numpy", "pandas", "pyarrow", "filelock", "fsspec", "jinja2", "setuptools"}
     | {"typing-extensions", "markupsafe", "sympy", "networkx", "triton", "textual"}
+    | {"hf-xet"}
 )
 _EXPORTS: Final = frozenset({"gguf"})  # what a bundle that exports imports besides these wheels
 _VERSIONED: Final = re.compile(r"\.so\.\d+\.\d+")  # a third copy of a library, which nothing loads
@@ -56,6 +57,9 @@ def main() -> None:
     while lacking := sorted(find_lacking(folder, python=arguments.python)):
         print("required:", ", ".join(lacking), flush=True)
         download(lacking, folder, python=arguments.python)
+    for wheel in folder.glob("*.whl"):
+        if canonicalize_name(wheel.name.partition("-")[0]) in _SPARED:
+            wheel.unlink()
     packed = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     tracked = sum(path.stat().st_size for path in list_tracked())
     total = packed + tracked

@@ -17,6 +17,7 @@ LAUNCH: Final = (
 )  # fmt: skip
 _SAMPLE_SECONDS: Final = 0.1
 _MESSAGE: Final = 300  # characters of an error message
+_SHOWN_LINES: Final = 25  # of what a failed process said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +84,7 @@ def run(
     """Run a command in a folder and wait for it; kill it when no time is left.
 
     `watch` gets each line of its output, and returns whether to kill the process and all that it
-    has started.
+    has started. The last lines that a failed process said are printed.
     """
     with (
         Device(active=gpu) as device,
@@ -99,6 +100,7 @@ def run(
             start_new_session=True,
         ) as process,
     ):
+        device.watch(process.pid)
         late = threading.Timer(max(0.0, clock.left), _kill, [process])
         late.start()
         lines = []
@@ -110,6 +112,8 @@ def run(
         late.cancel()
         errors.seek(0)
         said = errors.read()
+    if code != 0:
+        print(*said.splitlines()[-_SHOWN_LINES:], sep="\n", file=sys.stderr, flush=True)
     over = clock.left <= 0 and code == -signal.SIGKILL
     peak = device.peak_bytes if gpu else None
     return Ended(code=None if over else code, out="".join(lines), err=said, device_bytes=peak)
@@ -140,14 +144,27 @@ def describe_machine(gpu: str | None) -> Mapping[str, object]:
 
 
 class Device:
-    """Samples the driver's used memory of the first GPU, minus the memory used before."""
+    """Samples the memory of the first GPU that the driver reports for a run's processes.
+
+    Where it reports none by process, the memory counts that is used since the run began.
+    """
 
     def __init__(self, *, active: bool) -> None:
         """Sample inside the context; set `active` to false without a GPU."""
-        self.peak_bytes = 0
+        self._own_bytes = self._more_bytes = 0
         self._active = active
+        self._group: int | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
+
+    @property
+    def peak_bytes(self) -> int:
+        """The largest sample."""
+        return self._own_bytes or self._more_bytes
+
+    def watch(self, group: int) -> None:
+        """Count the processes of this group."""
+        self._group = group
 
     def __enter__(self) -> Self:
         """Start sampling."""
@@ -169,5 +186,18 @@ class Device:
         before = int(pynvml.nvmlDeviceGetMemoryInfo(handle).used)
         while not self._stop.wait(_SAMPLE_SECONDS):
             used = int(pynvml.nvmlDeviceGetMemoryInfo(handle).used)
-            self.peak_bytes = max(self.peak_bytes, used - before)
+            self._more_bytes = max(self._more_bytes, used - before)
+            own = [
+                process.usedGpuMemory or 0
+                for process in pynvml.nvmlDeviceGetComputeRunningProcesses(handle)
+                if _find_group(process.pid) == self._group
+            ]
+            self._own_bytes = max(self._own_bytes, sum(own))
         pynvml.nvmlShutdown()
+
+
+def _find_group(pid: int) -> int | None:
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return None

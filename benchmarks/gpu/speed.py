@@ -46,11 +46,10 @@ def name_arm(case: Case, arm: str) -> str:
 def _rate(bundle: Bundle, entry: dict[str, Any], peak_tflops: float | None) -> dict[str, Any]:
     if peak_tflops is None or "measured" not in entry:
         return entry
-    assert bundle.outcome.plan is not None
     full = bundle.case.method == "full"
     operations = token_operations(
         bundle.case.shape,
-        adapter=0 if full else bundle.outcome.plan.trainable_parameters,
+        adapter=0 if full else bundle.plan["trainable_parameters"],
         full=full,
         lengths=read_lengths(bundle.folder / "run/data/train.jsonl"),
     )
@@ -86,8 +85,7 @@ def _run_plain(bundle: Bundle, arm: str, *, clock: Clock, gpu: bool) -> dict[str
 
 def _tell(bundle: Bundle, arm: str, out: Path, *, gpu: bool) -> Mapping[str, Any]:
     """Return what the plain script is told: TRL's defaults, or the plan's decisions."""
-    assert bundle.outcome.plan is not None
-    decided = {name: x.value for name, x in bundle.outcome.plan.decisions.items().items()}
+    decided = bundle.plan["decisions"]
     adapter = bundle.case.method != "full" and {
         "r": decided["lora_rank"],
         "lora_alpha": decided["lora_alpha"],
