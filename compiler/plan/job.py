@@ -50,9 +50,10 @@ class Job:
     says whether the output head is trained; None means that it is if `full`.
 
     `length_tokens` is the length of one sequence: prompt and answer, the longer of a pair, a packed
-    row. `answer_tokens` of it are generated, under GRPO, RLOO and distillation. `eval_micro` are
-    the rows per pass of an evaluation, 0 for `micro`; `eval_length_tokens` is their length, 0 for
-    `length_tokens`, as packed rows are longer. `engine` generates the answers. `smoothed` says
+    row. `packed` says that rows are joined, `even` that all are equally long. `answer_tokens` of a
+    sequence are generated, under GRPO, RLOO and distillation. `eval_micro` are the rows per pass of
+    an evaluation, 0 for `micro`; `eval_length_tokens` is their length, 0 for `length_tokens`, as
+    packed rows are longer. `engine` generates the answers. `smoothed` says
     whether the loss has label smoothing, `scored_pairs` whether it compares the vectors of one pass
     only. `teacher` is the model whose probabilities are learned, under distillation.
 
@@ -81,6 +82,8 @@ class Job:
     micro: int
     accumulation: int
     length_tokens: int
+    packed: bool = False
+    even: bool = False
     checkpointing: Recomputing
     gpu: bool
     workspace_bytes: int = 0
@@ -113,6 +116,11 @@ class Job:
     def sequences(self) -> int:
         """Sequences of one micro-batch."""
         return self.micro * self.row_sequences
+
+    @property
+    def masked(self) -> bool:
+        """Whether attention gets a mask: of packed rows, or of the padding of several rows."""
+        return self.packed or (self.sequences > 1 and not self.even)
 
     @property
     def tokens(self) -> int:

@@ -61,13 +61,13 @@ PINNED: Final = Stack(
     logits_bytes=0,
     hidden_copies=3,
     step_copies=0,
-    adapter_input_bytes=4,
+    adapter_input_bytes=2,  # autocast's copy: the one in the adapter's fp32 is freed at once
     bucket_elements=500_000_000,
 )
 
-# TRL 1.16 (`SFTTrainer.__init__`): adapters on a quantized base are bf16, and so is what they save
-# of their input; norms are not upcast (`prepare_model_for_kbit_training` is not called).
-PINNED_QLORA: Final = replace(PINNED, adapter_bytes=2, adapter_input_bytes=2)
+# TRL 1.16 (`SFTTrainer.__init__`): adapters on a quantized base are bf16; norms are not upcast
+# (`prepare_model_for_kbit_training` is not called).
+PINNED_QLORA: Final = replace(PINNED, adapter_bytes=2)
 
 # Liger's kernels of norm, rotary embedding and MLP; TRL 1.16 leaves the loss to its own fused head
 # (`SFTTrainer`: `fused_linear_cross_entropy` is refused).

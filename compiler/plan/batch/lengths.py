@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.decision import Because, Decision, decide
-from ftc.compiler.resolve.data.lengths import OUTLIER
+from ftc.compiler.resolve.data.lengths import OUTLIER, bin_tokens
 from ftc.compiler.resolve.facts import DataFacts, Lengths, ModelFacts
 from ftc.spec.sections import Spec
 
@@ -56,6 +56,14 @@ def longest_usual(lengths: Lengths) -> int:
     return max(
         (edge for edge, _ in lengths.histogram if lengths.p99 <= edge <= most), default=lengths.p99
     )
+
+
+def are_all_cut(lengths: Lengths, tokens: int) -> bool:
+    """Tell whether every row is longer than `tokens`, from the histogram."""
+    if lengths.estimate or not lengths.histogram:
+        return False
+    edge, _ = lengths.histogram[0]
+    return edge - bin_tokens(edge) >= tokens
 
 
 def round_up(tokens: int) -> int:

@@ -121,7 +121,10 @@ def product_bytes(job: Job) -> int:
 
 
 def recompute_bytes(job: Job) -> int:
-    """Gradient temporaries of one layer's backward, per token: three MLP widths, two hiddens.
+    """Temporaries of one layer's backward pass, per token: three MLP widths and two hiddens.
+
+    Where the MLP's last linear has an adapter, the most is there before, when the layer's forward
+    pass ends: the product, four hiddens and the input's copies (`_adapter_casts`).
 
     Of experts that run one by one, one expert has them at a time, for its share of the tokens. That
     is twice an equal share, since routing is uneven (1.97 from published runs of Mixtral).
@@ -129,7 +132,24 @@ def recompute_bytes(job: Job) -> int:
     width, shape = mlp_width(job), job.shape
     if _looped(job):
         width = 2 * shape.expert_intermediate * shape.experts_per_token // shape.experts
+    elif (casts := _adapter_casts(job, width)) is not None:
+        return job.compute_bytes * (width + 4 * shape.hidden) + casts
     return job.compute_bytes * (3 * width + 2 * shape.hidden)
+
+
+def _adapter_casts(job: Job, width: int) -> int | None:
+    """Return the bytes of copies of an input as wide as the MLP; None if it has no adapter.
+
+    PEFT (`LoraLayer._cast_input_dtype`) converts the input to the type of the adapter's weights,
+    and dropout makes another copy; autocast then keeps one in 16 bits. Measured on an H200 and by
+    a trace of all live tensors (`benchmarks/memory.md`).
+    """
+    reads = (job.shape.linear_shapes[name].in_features for name in job.targets)
+    if width not in reads or job.stack.joint_projections:  # LitGPT's most is there later
+        return None
+    if job.deepspeed or job.stack.adapter_bytes <= job.compute_bytes:
+        return 0
+    return job.stack.adapter_bytes * width * (2 if job.dropout else 1)
 
 
 def _looped(job: Job) -> bool:
@@ -182,6 +202,14 @@ def residual_bytes(job: Job) -> int:
     return (_FP32 if wide else job.compute_bytes) * job.shape.hidden
 
 
+def own_input_bytes(job: Job) -> int:
+    """Return what a layer that is not recomputed keeps of its input, which `layer_bytes` has not.
+
+    A fused norm keeps it. Autocast's fp32 copies have it already.
+    """
+    return residual_bytes(job) if job.stack.fused_norms and not job.mixed else 0
+
+
 def held_bytes(job: Job, layer: int) -> int:
     """Return what other layers keep per token while the backward pass of the first layer runs.
 
@@ -226,10 +254,15 @@ def _attention_bytes(job: Job) -> int:
     repeated = width * 2 * (query - key)
     if job.attention == "flash_attention_2":
         return kept + (repeated if job.stack.repeated_keys else 0)
-    # A padding mask rules out grouped queries in SDPA: keys and values are repeated per head.
     if job.attention == "eager":  # the matrix of scores
         return kept + repeated + shape.heads * job.length_tokens * score_bytes(job)
-    return kept + repeated + width * query
+    if job.stack.joint_projections:  # LitGPT
+        return kept + repeated + width * query
+    if not job.masked:  # SDPA's flash kernel groups queries, as FlashAttention does
+        return kept
+    # A mask rules that out: keys and values are repeated per head, each layer makes a number of
+    # every pair of tokens of its mask, and a trained projection keeps the output in another order.
+    return kept + repeated + width * (job.length_tokens + (query if job.full else 0))
 
 
 def _plain_attention_bytes(job: Job) -> int:

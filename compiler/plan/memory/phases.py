@@ -13,9 +13,11 @@ from ftc.compiler.plan.memory.activations import (
     head_bytes,
     held_bytes,
     layer_bytes,
+    own_input_bytes,
     prefill_tokens,
     product_bytes,
     recompute_bytes,
+    residual_bytes,
     sampling_bytes,
 )
 from ftc.compiler.plan.memory.passes import (
@@ -69,7 +71,7 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
     batch = tokens * _BATCH_BYTES + pixel_bytes(job, rows=job.sequences * job.accumulation)
     features = feature_bytes(job) + kept_bytes(job)
     layer = layer_bytes(job)
-    kept = checkpoint_bytes(job) + job.stored_layers * layer
+    kept = checkpoint_bytes(job) + job.stored_layers * (layer + own_input_bytes(job))
     active = (layer if job.checkpointing else 0) + recompute_bytes(job)
     active -= product_bytes(job) if job.checkpointing else 0  # freed before the temporaries
     backward = _largest_backward(job, layer=layer, kept=kept, active=active)
@@ -142,7 +144,7 @@ def _largest_backward(job: Job, *, layer: int, kept: int, active: int) -> dict[s
     """Return the gradients and activations of the layer whose backward pass needs most.
 
     That of the last layer comes first and has all activations; the first layer's comes last and has
-    all gradients. `layer`, `kept` and `active` are bytes per token.
+    all gradients; that of the embedding follows. `layer`, `kept` and `active` are bytes per token.
     """
     most = kept + active
     if job.freed_layers:  # the last layer is stored, and freed before one is recomputed
@@ -153,7 +155,11 @@ def _largest_backward(job: Job, *, layer: int, kept: int, active: int) -> dict[s
         "gradients": max(gradient_bytes(job), earlier),
         "activations": job.tokens * (active + held_bytes(job, layer)),
     }
-    return max(first, last, key=lambda parts: sum(parts.values()))
+    embedding = {
+        "gradients": last["gradients"] + embedding_bytes(job),
+        "activations": job.tokens * residual_bytes(job),
+    }
+    return max(first, last, embedding, key=lambda parts: sum(parts.values()))
 
 
 def _evaluated(job: Job) -> Job:
@@ -162,7 +168,7 @@ def _evaluated(job: Job) -> Job:
     length = job.eval_length_tokens or job.length_tokens
     if (micro, length) == (job.micro, job.length_tokens):
         return job
-    return replace(job, micro=micro, length_tokens=length)
+    return replace(job, micro=micro, length_tokens=length, packed=False, even=False)
 
 
 def _passes_without_gradients(
@@ -224,6 +230,17 @@ def fresh_bytes(job: Job) -> int:
     head = head if job.head_moves else 0
     width = job.compute_bytes if job.fsdp else trained_bytes(job)
     return (head + largest_linear(job)) * width
+
+
+def embedding_bytes(job: Job) -> int:
+    """Return the bytes of the gradient that the embedding adds to that of the head, if tied.
+
+    Autograd has both at once before it stores their sum. Sharded runs were not measured.
+    """
+    alone = not (job.gathers or job.deepspeed)
+    if not (job.full and alone and job.shape.tied and job.head_moves) or job.frozen_layers:
+        return 0
+    return job.shape.vocab * job.shape.hidden * trained_bytes(job)
 
 
 def load_bytes(job: Job) -> int:

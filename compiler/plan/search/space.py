@@ -10,6 +10,7 @@ from typing import Final
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.knowledge.liger import has_liger_kernels
 from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
+from ftc.compiler.plan.batch.lengths import are_all_cut
 from ftc.compiler.plan.batch.sizes import Arrangement, Batch
 from ftc.compiler.plan.decision import Because, Decision, derived
 from ftc.compiler.plan.job import Job, Storage
@@ -112,6 +113,8 @@ class Frame:
             micro=micro,
             accumulation=self.batch.rows_per_process // micro,
             length_tokens=self.arrangement.length_tokens,
+            packed=self.arrangement.packed,
+            even=self._is_even,
             eval_length_tokens=self.max_length.value,
             checkpointing=checkpointing,
             gpu=self.facts.hardware.kind == "gpu",
@@ -127,6 +130,13 @@ class Frame:
             sight=self.sight,
             stack=self.stack,
         )
+
+    @property
+    def _is_even(self) -> bool:
+        """Whether all rows are equally long, because each is cut: then there is no padding."""
+        alone = OBJECTIVES[self.spec.objective.type].sequences == 1
+        given = not self.arrangement.packed and self.sampled is None
+        return alone and given and are_all_cut(self.lengths, self.max_length.value)
 
     @property
     def rows(self) -> int:
