@@ -8,6 +8,9 @@ Before them, `python -m benchmarks.gpu bundles --bundles FOLDER --card NAME` on 
 the bundles for a card and prepares their data, which spares the machine with the GPU half the time:
 the three commands then take `--bundles FOLDER`.
 
+After them, `python -m benchmarks.gpu check` holds today's plans to what the ledger has measured.
+It needs no GPU. Exits 1 if a planned peak is more than 1 % too low or 6 % too high.
+
 They take at most 8, 8 and 5 minutes; `--minutes` gives them less, and `--only 0.5B` runs what has
 that in its name. `--at-once 3` runs cases of `memory` side by side, without their speed; `--models`
 keeps the models for another command. Models have random weights. What does not fit, fails or has no
@@ -30,6 +33,7 @@ from typing import Any, Final
 from benchmarks.gpu.bundles import LEAST_SECONDS, Bundle, Workshop, run_pilot, run_pilots
 from benchmarks.gpu.cases import CASES, SPEEDS, TINY, TINY_SPEEDS, Case
 from benchmarks.gpu.correctness import CHECKS, make_all
+from benchmarks.gpu.held import print_errors
 from benchmarks.gpu.ledger import LEDGER, append, table
 from benchmarks.gpu.processes import Clock, describe_machine
 from benchmarks.gpu.speed import ARMS, measure_arms, name_arm
@@ -37,7 +41,9 @@ from ftc.compiler.knowledge.accelerators import find_accelerator
 from ftc.compiler.resolve.hardware import Gpu, read_gpus
 
 _ENVIRONMENT: Final = 3
-_MINUTES: Final[Mapping[str, float]] = {"bundles": 30, "memory": 8, "speed": 8, "correctness": 5}
+_MINUTES: Final[Mapping[str, float]] = {
+    "bundles": 30, "memory": 8, "speed": 8, "correctness": 5, "check": 5,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +86,8 @@ def main() -> None:
     clock = Clock(end=time.monotonic() + 60 * minutes)
     if arguments.command == "bundles":
         sys.exit(make_bundles(arguments.bundles, arguments.card, clock))
+    if arguments.command == "check":
+        sys.exit(print_errors(arguments.ledger, arguments.only))
     gpus = [] if arguments.tiny else read_gpus()
     if not gpus and not arguments.tiny:
         print("no GPU: NVIDIA's driver names none on this machine", file=sys.stderr)

@@ -5,6 +5,7 @@ nothing, and writes what the plan says beside what was measured.
 """
 
 import json
+import os
 import re
 import shutil
 import sys
@@ -94,25 +95,40 @@ class Workshop:
         self, case: Case, folder: Path, *, hardware: str, changes: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Write the rows and the spec of a case, compile it, and return made.json's content."""
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        described = self.bundles / "models" / case.shape
-        if not described.exists():
-            describe_model(described, case.shape)
-        (folder / "model").symlink_to(Path("..", "models", case.shape))
-        rows = case.micro * _STEPS * (8 if case.packed else 1) if case.micro else _ROWS
-        write_rows(folder / "rows.jsonl", case, rows=rows)
-        spec = make_spec(case, hardware=hardware)
-        for name, change in changes.items():
-            spec[name] = {**spec[name], **change} if isinstance(change, dict) else change
-        path = folder / "spec.json"
-        path.write_text(json.dumps(spec, indent=1), encoding="utf-8")
+        path = write_case(case, folder, self.bundles, hardware, changes)
         outcome = compile_bundle(str(path))
         if outcome.failed:
             errors = [found.message for found in outcome.findings if found.severity == "error"]
             return {"refused": "; ".join(errors), "plan": {}}
         write(outcome)
         return {"refused": None, "plan": _read_plan(outcome)}
+
+
+def write_case(
+    case: Case,
+    folder: Path,
+    shared: Path,
+    hardware: str,
+    changes: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write a case's rows and spec, with `changes` on its sections; return the path of the spec.
+
+    Its model has no weights. It is in `shared`, where other cases of its shape find it too.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    described = shared / "models" / case.shape
+    if not described.exists():
+        describe_model(described, case.shape)
+    (folder / "model").symlink_to(Path(os.path.relpath(described, folder)))
+    rows = case.micro * _STEPS * (8 if case.packed else 1) if case.micro else _ROWS
+    write_rows(folder / "rows.jsonl", case, rows=rows)
+    spec = make_spec(case, hardware=hardware)
+    for name, change in (changes or {}).items():
+        spec[name] = {**spec[name], **change} if isinstance(change, dict) else change
+    path = folder / "spec.json"
+    path.write_text(json.dumps(spec, indent=1), encoding="utf-8")
+    return path
 
 
 def _read_plan(outcome: Outcome) -> Mapping[str, Any]:

@@ -242,11 +242,11 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "checkpointing.selective.slower": "everything but attention is recomputed, whose result is "
     "small; otherwise a step takes {slower_share} longer",
     "checkpointing.offload": "nothing fits unless the inputs of the layers are in the host's "
-    "memory; no GPU has measured this yet",
+    "memory; its time is not measured yet",
     "checkpointing.offload.needs": "nothing fits unless the inputs of the layers are in the host's "
-    "memory: without it {device_bytes} are needed; no GPU has measured this yet",
+    "memory: without it {device_bytes} are needed; its time is not measured yet",
     "checkpointing.offload.slower": "nothing fits unless the inputs of the layers are in the "
-    "host's memory; no GPU has measured this yet",
+    "host's memory; its time is not measured yet",
     "sharding.single": "one process",
     "sharding.ddp": "each of {world} processes has a whole copy",
     "sharding.ddp.needs": "a whole copy fits in each of {world} processes",

@@ -22,8 +22,10 @@ run/pilot/pilot.json, which `ftc plan --calibrate` and `ftc compile --calibrate`
 import json
 import os
 import resource
+import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -108,16 +110,30 @@ class Pilot:
         on_gpu = args.device.type == "cuda"
         reserved = torch.cuda.max_memory_reserved() if on_gpu else 0
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        counted = self.counts[-1] - self.counts[LONG_STEPS]
-        rows = self.order[-(len(self.order) * SPEED_STEPS // STEPS) :]
-        tokens = counted or sum(self.lengths[place] for place in rows)
+        seconds, tokens = self.measure_step()
         return {
             "memory_bytes": reserved if on_gpu else peak,
             "allocated_bytes": torch.cuda.max_memory_allocated() if on_gpu else 0,
-            "step_seconds": (self.times[-1] - self.times[LONG_STEPS]) / SPEED_STEPS,
+            "step_seconds": seconds,
             "longest_step_seconds": self.times[LONG_STEPS] - self.times[LONG_STEPS - 1],
-            "step_tokens": tokens / SPEED_STEPS,
+            "step_tokens": tokens,
         }
+
+    def measure_step(self) -> tuple[float, float]:
+        """Return the seconds and tokens of a step of random rows, at the median rate of the steps.
+
+        A GPU loads or chooses kernels when it meets a length for the first time. A step then takes
+        many times as long, which a whole training hardly notices.
+        """
+        spans = [after - before for before, after in pairwise(self.times[LONG_STEPS:])]
+        counted = [after - before for before, after in pairwise(self.counts[LONG_STEPS:])]
+        size = len(self.order) // STEPS
+        rows = [self.lengths[place] for place in self.order[LONG_STEPS * size :]]
+        summed = [sum(rows[begin : begin + size]) for begin in range(0, len(rows), size)]
+        tokens = counted if all(counted) else summed
+        mean = sum(tokens) / len(tokens)
+        rates = (span / count for span, count in zip(spans, tokens, strict=True))
+        return statistics.median(rates) * mean, mean
 
     def report(
         self,

@@ -3,12 +3,17 @@
 import json
 import subprocess
 import sys
+import threading
+import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from benchmarks.gpu.bundles import Room
 from benchmarks.gpu.cases import CASES, SHAPES, SPEEDS
+from benchmarks.gpu.held import compare
 from benchmarks.gpu.interface import check
 from benchmarks.gpu.ledger import LEDGER, append, read, table
 from benchmarks.gpu.pack import find_lacking, slim_wheel
@@ -21,8 +26,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_every_case_has_a_shape_and_a_name() -> None:
-    """Twelve cases: three sizes, methods and objectives, packed or not, recomputed or not."""
-    assert len(CASES) == len({case.name for case in CASES}) == 12
+    """Three sizes, methods and objectives, packed or not, recomputed in every way or not."""
+    assert len(CASES) == len({case.name for case in CASES}) == 15
     assert (
         {case.shape for case in CASES}
         == {"0.5B", "3B", "8B"}
@@ -34,7 +39,13 @@ def test_every_case_has_a_shape_and_a_name() -> None:
     )
     assert {case.method for case in CASES} == {"full", "lora", "qlora"}
     assert {case.objective for case in CASES} == {"sft", "dpo", "grpo"}
-    assert {case.checkpointing for case in CASES} == {case.packed for case in CASES}
+    assert {str(case.checkpointing) for case in CASES} == {
+        "True",
+        "False",
+        "2",
+        "selective",
+        "offload",
+    }
     assert len({case.name for case in SPEEDS}) == len(SPEEDS)
 
 
@@ -132,6 +143,38 @@ def test_the_operations_of_a_token() -> None:
     longer = token_operations("8B", adapter=0, full=False, lengths=[1002])
     assert longer - frozen == 3 * 2 * 1000 * 4096 * 32
     assert share_of_peak(1000, 4e10, 100) == 0.4
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("only", ["0.5B lora, kept", "3B qlora, recomputed", "0.5B full, packed"])
+def test_a_plan_is_what_a_gpu_measured(only: str) -> None:
+    """The peak of a pilot on an H200, within the bounds; `check` compares all of them."""
+    [held] = compare(LEDGER, only)
+    assert held.holds, held
+
+
+def test_runs_share_a_gpu_as_far_as_they_fit() -> None:
+    """A second one waits while both are too large together; one too large alone does not."""
+    room, order = Room(100), list[str]()
+
+    def hold(name: str, need: int) -> None:
+        with room.take(need):
+            order.append(f"{name} in")
+            assert release.wait(10)
+            order.append(f"{name} out")
+
+    release = threading.Event()
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(hold, "first", 120)
+        while not order:
+            time.sleep(0.001)
+        second = pool.submit(hold, "second", 10)
+        time.sleep(0.05)
+        assert order == ["first in"]
+        release.set()
+        first.result(10)
+        second.result(10)
+    assert order == ["first in", "first out", "second in", "second out"]
 
 
 @pytest.mark.prove_all

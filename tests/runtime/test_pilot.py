@@ -1,5 +1,6 @@
 """A pilot of training: which rows it takes, in which order, and what it says."""
 
+from itertools import accumulate
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from datasets import Dataset
 
 from ftc.runtime.exit_codes import OUT_OF_MEMORY
+from ftc.runtime.run import Run
 from ftc.runtime.train.pilot import (
     LONG_STEPS,
     SPEED_STEPS,
@@ -125,6 +127,23 @@ def test_the_longest_rows_are_taken_twice() -> None:
     grouped = order_steps(lengths, 4, per_step=4, is_sorted=True, is_grouped=True)
     sizes = [lengths[place] for place in grouped[4 * LONG_STEPS :]]
     assert sizes == sorted(sizes, reverse=True)
+
+
+@pytest.mark.parametrize("counts", [None, 50])
+def test_a_step_that_is_slow_once_is_not_counted(tmp_path: Path, counts: int | None) -> None:
+    """Seconds are those of the mean step, at the median rate; tokens as TRL or the rows say."""
+    pilot = Pilot(Run(tmp_path, stage="train"))
+    pilot.lengths = [20, *[10, 30] * SPEED_STEPS]
+    pilot.order = order_steps(pilot.lengths, 1, per_step=1)
+    pilot.order[LONG_STEPS:] = [1 + number % 2 for number in range(SPEED_STEPS)]
+    spans = [5.0, 1.0, *[0.1, 0.3] * (SPEED_STEPS // 2)]
+    spans[-1] = 9.0  # a length that the device meets for the first time
+    pilot.times = list(accumulate(spans, initial=0.0))
+    pilot.counts = [(counts or 0) * number for number in range(STEPS + 1)]
+    seconds, tokens = pilot.measure_step()
+    assert tokens == (counts or 20)
+    # 0.01 seconds a token but in the last step; or 0.1, 0.3, 0.1, 0.3, 0.1 and 9 for 50 tokens
+    assert seconds == pytest.approx(0.2)
 
 
 def test_a_prompt_with_many_answers_is_one_row() -> None:

@@ -461,3 +461,16 @@ def test_nothing_is_imported_but_the_standard_library() -> None:
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, check=False)
 
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("given", [None, "0"])
+def test_cudnn_plans_no_attention_unless_asked_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str | None
+) -> None:
+    """The setting is there before a stage computes; that of the user stays."""
+    name = "TORCH_CUDNN_SDPA_DEPRIORITIZED"
+    monkeypatch.delenv(name, raising=False)
+    if given is not None:
+        monkeypatch.setenv(name, given)
+    ended = execute(tmp_path, f"{BEGIN}print(os.environ[{name!r}])")
+    assert ended.out.split() == [given or "1"]

@@ -5,7 +5,7 @@ more.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 
@@ -21,6 +21,8 @@ _HALF = 2  # the width that the table was measured in
 _INDEX = 8  # int64
 # Per element in fp32: PyTorch's log-sum-exp of an attention head, RMSNorm's upcast input.
 _FP32 = 4
+#: Linear modules that read what another one reads, with the name of that one.
+_SAME_INPUT = {"k_proj": "q_proj", "v_proj": "q_proj", "up_proj": "gate_proj"}
 _ENGINE_BYTES = 2 * 1024**3  # vLLM's CUDA graphs and the activations of a pass
 _TOKEN_TILE = 4096  # trl/kernels/chunked_logprob.py, TOKEN_CHUNK_SIZE
 _VOCABULARY_TILE = 32768  # trl/trainer/utils.py, _CHUNKED_LOGPROB_CHUNK_SIZE
@@ -132,9 +134,12 @@ def recompute_bytes(job: Job) -> int:
     width, shape = mlp_width(job), job.shape
     if _looped(job):
         width = 2 * shape.expert_intermediate * shape.experts_per_token // shape.experts
-    elif (casts := _adapter_casts(job, width)) is not None:
-        return job.compute_bytes * (width + 4 * shape.hidden) + casts
-    return job.compute_bytes * (3 * width + 2 * shape.hidden)
+    backward = job.compute_bytes * (3 * width + 2 * shape.hidden)
+    casts = None if _looped(job) else _adapter_casts(job, width)
+    if casts is None:
+        return backward
+    forward = job.compute_bytes * (width + 4 * shape.hidden) + casts
+    return forward if job.checkpointing else max(forward, backward)
 
 
 def _adapter_casts(job: Job, width: int) -> int | None:
@@ -258,11 +263,12 @@ def _attention_bytes(job: Job) -> int:
         return kept + repeated + shape.heads * job.length_tokens * score_bytes(job)
     if job.stack.joint_projections:  # LitGPT
         return kept + repeated + width * query
+    kept += width * query if job.full else 0  # a trained projection reads the output reordered
     if not job.masked:  # SDPA's flash kernel groups queries, as FlashAttention does
         return kept
-    # A mask rules that out: keys and values are repeated per head, each layer makes a number of
-    # every pair of tokens of its mask, and a trained projection keeps the output in another order.
-    return kept + repeated + width * (job.length_tokens + (query if job.full else 0))
+    # A mask rules that out: keys and values are repeated per head, and each layer makes its own
+    # 16-bit number of every pair of tokens.
+    return kept + repeated + width * job.length_tokens
 
 
 def _plain_attention_bytes(job: Job) -> int:
@@ -303,6 +309,8 @@ def _adapter_bytes(job: Job) -> int:
     shapes = [job.shape.linear_shapes[name] for name in job.targets]
     wide = max(job.stack.adapter_input_bytes, job.compute_bytes)
     kept = sum(kind.in_features for kind in shapes) * (wide + (1 if job.dropout else 0))
+    if not job.dropout and job.stack.adapter_bytes <= job.compute_bytes:
+        kept = sum(job.shape.linear_shapes[name].in_features for name in _first_readers(job)) * wide
     if job.dora:
         kept += 2 * sum(kind.out_features for kind in shapes) * job.compute_bytes
     if job.stack.joint_projections:
@@ -310,6 +318,19 @@ def _adapter_bytes(job: Job) -> int:
     if job.stack.fused_adapters:
         return kept - job.compute_bytes * job.shape.hidden
     return kept + len(shapes) * job.rank * wide
+
+
+def _first_readers(job: Job) -> Iterator[str]:
+    """Yield the modules with an adapter whose input no other one before them reads.
+
+    Adapters of the activations' own type keep that input itself, once for all its readers.
+    """
+    seen = set()
+    for name in job.targets:
+        place = _SAME_INPUT.get(name, name)
+        if place not in seen:
+            seen.add(place)
+            yield name
 
 
 def extra_bytes(job: Job, inner: int) -> int:

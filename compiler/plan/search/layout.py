@@ -295,7 +295,7 @@ def _search(frame: Frame) -> Search:
     step; the memory model says which of them fit. On a GPU the fastest that leaves `FREE_SHARE` of
     the memory free is chosen, unless it is a tenth slower than the fastest. Where the device's
     memory is not known, the fastest of at most eight rows is chosen. Activations go to the host
-    only where nothing else fits, since no GPU has measured it.
+    only where nothing else fits, since nobody has measured how long that takes.
     """
     fitting, leanest = _measure_all(frame, ways(frame))
     if not fitting:

@@ -247,7 +247,7 @@ def _percentile(ordered: Sequence[int], percent: int) -> int:
 
 def bin_tokens(total: int) -> int:
     """Return how many lengths the bin of a row of so many tokens has."""
-    return max(8, 2 ** max(total - 1, 1).bit_length() // 64)
+    return max(8, (1 << max(total - 1, 1).bit_length()) // 64)
 
 
 def _histogram(tokens: Sequence[int]) -> tuple[tuple[int, int], ...]:
