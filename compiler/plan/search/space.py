@@ -134,7 +134,8 @@ class Frame:
     @property
     def _is_even(self) -> bool:
         """Whether all rows are equally long, because each is cut: then there is no padding."""
-        alone = OBJECTIVES[self.spec.objective.type].sequences == 1
+        objective = OBJECTIVES[self.spec.objective.type]
+        alone = objective.sequences == 1 and not objective.splits  # a last piece is shorter
         given = not self.arrangement.packed and self.sampled is None
         return alone and given and are_all_cut(self.lengths, self.max_length.value)
 

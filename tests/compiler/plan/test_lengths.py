@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ftc.compiler.plan.batch.lengths import (
+    are_all_cut,
     decide_max_length,
     longest_usual,
     round_up,
@@ -64,3 +65,20 @@ def test_an_outlier_costs_no_other_row() -> None:
     joined = summarise([*pairs, (1_000_000, 999_000)], estimate=False)
     assert longest_usual(alone) == 420
     assert round_up(longest_usual(joined)) == round_up(420)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "length", "expected"),
+    [
+        ([300, 400, 900], 256, True),
+        ([257, 257], 256, True),
+        ([256, 300], 256, False),
+        ([1001, 1030], 1000, False),  # in one bin with rows that are shorter
+        ([2000], 1000, True),
+    ],
+)
+def test_whether_all_rows_are_cut(tokens: list[int], length: int, expected: bool) -> None:
+    """Only where the histogram shows it."""
+    assert (
+        are_all_cut(summarise([(each, 0) for each in tokens], estimate=False), length) is expected
+    )
