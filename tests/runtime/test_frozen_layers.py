@@ -5,7 +5,7 @@ import pytest
 torch = pytest.importorskip("torch")
 from transformers import LlamaConfig, LlamaForCausalLM  # noqa: E402
 
-from ftc.runtime.models.adapters import train_in_fp32  # noqa: E402
+from ftc.runtime.models.trained_dtype import train_in_fp32  # noqa: E402
 
 TRAINED = "model.layers.1."
 

@@ -10,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from ftc.runtime.evaluate import label_scores  # noqa: E402
 from ftc.runtime.metric import label_metrics  # noqa: E402
 from ftc.runtime.models import labels  # noqa: E402
 
@@ -80,6 +81,6 @@ def test_predictions_of_a_classification_have_a_score() -> None:
     """One for the right label."""
     rows = [{"prompt": "where is it?", "answer": "late"}]
 
-    assert list(label_metrics.list_predictions(rows, ["late"])) == [
+    assert list(label_scores.list_predictions(rows, ["late"])) == [
         {"prompt": "where is it?", "answer": "late", "said": "late", "score": 1.0}
     ]

@@ -13,7 +13,7 @@ from ftc.runtime.run import Run
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-from ftc.runtime.merge import merging  # noqa: E402 - it needs torch
+from ftc.runtime.merge import merging, whole_merging  # noqa: E402 - it needs torch
 
 BASE = {"n_ctx": 64, "torch_dtype": "float32", "_name_or_path": "x", "quantization_config": {}}
 Change = Callable[[Any], None]
@@ -67,7 +67,7 @@ def test_the_base_s_layout_is_kept(job: merging.Job) -> None:
     model.model.norm.weight.data += 1
     model.save_pretrained(job.trained)
 
-    merging.cast_weights(job)
+    whole_merging.cast_weights(job)
 
     files = set(index["weight_map"].values()) | {"config.json"}
     assert len(files) > 3
@@ -83,7 +83,7 @@ def test_a_folder_is_complete(job: merging.Job) -> None:
     safetensors = pytest.importorskip("safetensors.torch")
     base_weights = Path(job.base) / "model.safetensors"
     base_weights.rename(base_weights.with_name("pytorch_model.bin"))
-    merging.cast_weights(job)
+    whole_merging.cast_weights(job)
 
     merged = job.run.folder / "merged"
     weights = safetensors.load_file(merged / "model.safetensors")
@@ -98,7 +98,7 @@ def test_a_folder_is_complete(job: merging.Job) -> None:
 
 def test_one_chat_template_remains(job: merging.Job) -> None:
     """llama.cpp's converter would take another one than transformers."""
-    merging.cast_weights(job)
+    whole_merging.cast_weights(job)
 
     merged = job.run.folder / "merged"
     assert (merged / "chat_template.jinja").read_text() == "chat_template.jinja"
@@ -121,7 +121,7 @@ def to_other(model: Any) -> None:
 )
 def test_another_model_is_refused(job: merging.Job, change: Change, words: str) -> None:
     """An earlier result stays in its place."""
-    merging.cast_weights(job)
+    whole_merging.cast_weights(job)
     before = (job.run.folder / "merged/model.safetensors").read_bytes()
     model = job.load(job.trained, dtype="auto")
     trained = job.compute(model)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,14 +10,21 @@ import pytest
 
 from ftc.compiler.resolve.chat_template.rendering import ChatTemplate, compile_chat_template
 from ftc.runtime.read.chat_rows import read_chat
-from ftc.runtime.read.reasoning import has_reasoning, key_messages, split, strip, vary_answer
+from ftc.runtime.read.reasoning import has_reasoning, key_messages, split, strip
 from ftc.runtime.read.rows import Turns
 from ftc.runtime.read.tool_rows import read_calling_chat, to_messages
-from ftc.runtime.tokens.chat_records import Learn, make_chats
+from ftc.runtime.tokens.chat_labels import (
+    learn_every_answer,
+    learn_everything,
+    mask_reasoning,
+    vary_answer,
+)
+from ftc.runtime.tokens.chat_records import Learn, learn_last_answer, make_chats
 from ftc.runtime.tokens.encoding import Encoder
 from ftc.runtime.tokens.masking import NOT_LEARNED
 from ftc.runtime.tokens.template_options import set_defaults, set_defaults_in, write
 
+MASKED: Final = partial(mask_reasoning, learn=learn_every_answer)
 SAID: Final = "<think>\nTwo and two.\n</think>\n\nIt is 4."
 QUESTION: Final = {"role": "user", "content": "How much is it?"}
 CALL: Final = {"function": {"name": "add", "arguments": {"a": 2, "b": 2}}}
@@ -58,7 +66,7 @@ class Letters:
         return self.template.render(chats, add_generation_prompt=ask, tools=tools)
 
 
-def learn(template: str, turns: Turns, how: Learn = "every answer", **options: Any) -> str:
+def learn(template: str, turns: Turns, how: Learn = learn_every_answer, **options: Any) -> str:
     """Return the row of a conversation, with brackets around what is learned of it."""
     tokenizer = Letters(template)
     (record,) = make_chats([turns], encoder=Encoder(tokenizer=tokenizer), learn=how, **options)
@@ -124,9 +132,9 @@ def test_reasoning_is_learned_or_masked(template: str, reasoning: str) -> None:
 
     assert learn(template, turns) == f"[user]a?[assistant]{{{reasoning}It is 4.$}}"
     masked = f"[user]a?[assistant]{reasoning}{{It is 4.$}}"
-    assert learn(template, turns, mask_reasoning=True) == masked
-    assert learn(template, turns, "last answer", mask_reasoning=True) == masked
-    whole = learn(template, turns, "everything", mask_reasoning=True)
+    assert learn(template, turns, MASKED) == masked
+    assert learn(template, turns, partial(mask_reasoning, learn=learn_last_answer)) == masked
+    whole = learn(template, turns, partial(mask_reasoning, learn=learn_everything))
     assert whole == f"{{[user]a?[assistant]}}{reasoning}{{It is 4.$}}"
 
 
@@ -134,13 +142,13 @@ def test_earlier_answers_and_calls_are_masked() -> None:
     """An earlier answer that keeps its reasoning is learned without it, and so is a call."""
     turns = (("user", "a?"), ("assistant", SAID), ("user", "b?"), ("assistant", "0."))
     reasoning = SAID.removesuffix("It is 4.")
-    assert learn(INLINE, turns, mask_reasoning=True) == (
+    assert learn(INLINE, turns, MASKED) == (
         f"[user]a?[assistant]{reasoning}{{It is 4.$}}[user]b?[assistant]{{0.$}}"
     )
     # an earlier answer that loses it is not what the model would write
     assert learn(KEYED, turns) == "[user]a?[assistant]It is 4.$[user]b?[assistant]{0.$}"
     called = (("user", "a?"), ("assistant", reasoning.strip()), ("calls", json.dumps([CALL])))
-    learned = learn(KEYED, called, mask_reasoning=True, to_messages=to_messages)
+    learned = learn(KEYED, called, MASKED, to_messages=to_messages)
     assert learned == f"[user]a?[assistant]<r>Two and two.</r>{{{json.dumps([CALL])}$}}"
 
 
@@ -148,7 +156,7 @@ def test_the_right_answer_has_no_reasoning() -> None:
     """Metrics compare answers alone."""
     encoder = Encoder(tokenizer=Letters(KEYED))
     (record,) = make_chats(
-        [(("user", "a?"), ("assistant", SAID))], encoder=encoder, learn="last answer"
+        [(("user", "a?"), ("assistant", SAID))], encoder=encoder, learn=learn_last_answer
     )
     assert record["answer"] == "It is 4."
     assert record["messages"][1]["reasoning_content"] == "Two and two."

@@ -6,16 +6,18 @@ import shutil
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from transformers import AutoTokenizer
 
+from ftc.runtime.prepare import overlong
 from ftc.runtime.prepare.records import RowWork, Source
 from ftc.runtime.read.rows import DataError, Turns, before_answer
 from ftc.runtime.read.text_rows import read_answer, read_text
 from ftc.runtime.read.tool_rows import to_messages
-from ftc.runtime.tokens.chat_records import make_chats
+from ftc.runtime.tokens.chat_labels import learn_every_answer
+from ftc.runtime.tokens.chat_records import learn_last_answer, make_chats
 from ftc.runtime.tokens.class_records import count_labels, make_classes
 from ftc.runtime.tokens.compared_records import (
     count_pair,
@@ -47,7 +49,6 @@ def work_with(make: Make, **settings: Any) -> RowWork:
     options: dict[str, Any] = {
         "sources": [source],
         "max_length": 512,
-        "overlong": "drop",
         "repair": True,
         "keep_answers": False,
     }
@@ -80,11 +81,11 @@ def test_a_library_alone_gives_the_same_tokens(tmp_path: Path, model: Path) -> N
 
 
 MAKERS: dict[str, Make] = {
-    "last": partial(make_chats, learn="last answer"),
-    "every": partial(make_chats, learn="every answer"),
-    "system": partial(make_chats, learn="last answer", system="be kind", append_eos=True),
-    "tools": partial(make_chats, learn="every answer", to_messages=to_messages),
-    "prompts": partial(make_chats, learn="last answer", keep_prompt=True),
+    "last": partial(make_chats, learn=learn_last_answer),
+    "every": partial(make_chats, learn=learn_every_answer),
+    "system": partial(make_chats, learn=learn_last_answer, system="be kind", append_eos=True),
+    "tools": partial(make_chats, learn=learn_every_answer, to_messages=to_messages),
+    "prompts": partial(make_chats, learn=learn_last_answer, keep_prompt=True),
     "pairs": partial(make_pairs, whole=False),
     "reward": partial(make_pairs, whole=True),
     "feedback": make_feedback,
@@ -126,7 +127,7 @@ def test_a_prompt_alone_is_that_of_a_row_with_an_answer(
     asked: list[Turns] = [(("user", f"what is {row}"),) for row in range(20)]
     whole: list[Turns] = [(*turns, ("assistant", "it is")) for turns in asked]
     learned = make_chats(
-        whole, encoder=encoder, learn="last answer", system=system, keep_prompt=True
+        whole, encoder=encoder, learn=learn_last_answer, system=system, keep_prompt=True
     )
     alone = make_prompts(asked, encoder=encoder, system=system)
     plain = make_plain_prompts(asked, encoder=encoder, system=system)
@@ -187,7 +188,7 @@ def test_a_text_is_learned_with_its_end(encoder: Encoder) -> None:
     """In pieces of the maximum length; the first keeps the text."""
     source = Source(columns={"text": "text"}, read=read_text, chunks=lambda: iter(()))
     make = partial(make_texts, encoder=encoder)
-    work = work_with(make, sources=[source], max_length=8, overlong="split")
+    work = work_with(make, sources=[source], max_length=8, shorten=overlong.split)
     (made,) = work.make_records((0, [{"text": "one two three " * 6}], [True]))
     pieces = [json.loads(line) for line in made.line.splitlines()]
     ids = [token for piece in pieces for token in piece["input_ids"]]
@@ -198,11 +199,11 @@ def test_a_text_is_learned_with_its_end(encoder: Encoder) -> None:
     assert all(len(piece["input_ids"]) <= 8 for piece in pieces)
 
 
-@pytest.mark.parametrize("overlong", ["drop", "truncate"])
-def test_a_row_that_is_too_long(encoder: Encoder, overlong: Literal["drop", "truncate"]) -> None:
+@pytest.mark.parametrize("shorten", [None, overlong.truncate])
+def test_a_row_that_is_too_long(encoder: Encoder, shorten: Any) -> None:
     """It is left out, or cut; what has nothing left to learn is left out as well."""
     make = partial(make_answers, encoder=encoder, learn_all=False)
-    work = work_with(make, max_length=12, overlong=overlong)
+    work = work_with(make, max_length=12, shorten=shorten)
     rows = [
         {"prompt": "who", "completion": "it was " * 9},
         {"prompt": "who " * 20, "completion": "me"},
@@ -211,7 +212,7 @@ def test_a_row_that_is_too_long(encoder: Encoder, overlong: Literal["drop", "tru
     long, empty, short = work.make_records((0, rows, [True] * 3))
     assert (short.change, short.is_learned) == ("", True)
     assert long.tokens > 12
-    if overlong == "drop":
+    if shorten is None:
         assert (long.change, long.line, empty.change) == ("overlong", b"", "overlong")
     else:
         assert (long.change, len(json.loads(long.line)["labels"])) == ("truncated", 12)
@@ -261,4 +262,4 @@ def test_a_template_that_rewrites_the_prompt(encoder: Encoder) -> None:
     )
     rows: list[Turns] = [(("user", "who is it then"), ("assistant", "me"))]
     with pytest.raises(DataError, match="the chat template rewrites earlier turns"):
-        make_chats(rows, encoder=encoder, learn="last answer")
+        make_chats(rows, encoder=encoder, learn=learn_last_answer)

@@ -1,7 +1,8 @@
 """The order of rows: which ones form a step, alike on any number of processes."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,19 +13,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader
 
+from ftc.runtime.train.sorted_steps import sort_rows
 from ftc.runtime.train.steps import order_rows
 
 STEP = 8  # rows
 
 
-def make_sampler(lengths: list[int], micro: int, passes: int, world: int, **options: bool) -> Any:
+def make_sampler(
+    order: Callable[[Any], None], lengths: list[int], micro: int, passes: int, world: int
+) -> Any:
     """Return the sampler that a trainer gets for rows of these lengths."""
     rows = Dataset.from_dict({"input_ids": [[0] * length for length in lengths]})
     args = SimpleNamespace(
         train_batch_size=micro, gradient_accumulation_steps=passes, world_size=world, seed=7
     )
     trainer: Any = SimpleNamespace(args=args, train_dataset=rows)
-    order_rows(trainer, **options)
+    order(trainer)
     return trainer._get_train_sampler(rows)
 
 
@@ -32,7 +36,7 @@ def find_order(
     lengths: list[int], micro: int, passes: int, world: int, epoch: int, *, groups: bool = False
 ) -> list[int]:
     """Return the rows of an epoch, sorted by length within steps."""
-    sampler = make_sampler(lengths, micro, passes, world, by_length=True, groups=groups)
+    sampler = make_sampler(partial(sort_rows, groups=groups), lengths, micro, passes, world)
     sampler.set_epoch(epoch)
     rows = list(sampler)
     assert len(sampler) == len(rows)
@@ -83,17 +87,17 @@ def test_grouped_steps_are_of_like_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{"by_length": True}, {"by_length": True, "groups": True}, {}],
+    "order",
+    [sort_rows, partial(sort_rows, groups=True), order_rows],
     ids=["sorted", "grouped", "drawn"],
 )
-def test_processes_share_the_same_steps(options: Mapping[str, bool]) -> None:
+def test_processes_share_the_same_steps(order: Callable[[Any], None]) -> None:
     """As accelerate deals out the rows, with the last step of an epoch, which rows do not fill."""
     lengths = [1 + row * 37 % 100 for row in range(45)]
 
     def steps(micro: int, world: int, epoch: int) -> list[Counter[int]]:
         passes = STEP // (micro * world)
-        sampler = make_sampler(lengths, micro, passes, world, **options)
+        sampler = make_sampler(order, lengths, micro, passes, world)
         found = [Counter[int]() for _ in range(len(sampler) // STEP)]
         for rank in range(world):
             loader: Any = prepare_data_loader(

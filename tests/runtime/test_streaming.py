@@ -24,12 +24,12 @@ SHARDS, ROWS = 3, 300
 READ = """
 import json, sys
 from functools import partial
-from ftc.runtime.read import streaming, table_files
+from ftc.runtime.read import rows, streaming
 from ftc.runtime.read.rows import DataError
 kind, seeds, names, settings, commit = json.loads(sys.argv[1])
 for name, value in settings.items():
     setattr(streaming, name, value)
-    setattr(table_files, name, value)
+    setattr(rows, name, value)
 read = {
     "csv": partial(streaming.read_csv, encoding="utf-8", delimiter=","),
     "jsonl": partial(streaming.read_jsonl, encoding="utf-8"),

@@ -4,16 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ftc.runtime.read.rows import DataError
-from ftc.runtime.read.table_files import (
-    CHUNK_ROWS,
-    parse_csv,
-    parse_json,
-    parse_lines,
-    read_csv,
-    read_json,
-    read_jsonl,
-)
+from ftc.runtime.read.csv_files import parse_csv, read_csv
+from ftc.runtime.read.json_files import parse_json, parse_lines, read_json, read_jsonl
+from ftc.runtime.read.rows import CHUNK_ROWS, DataError
 
 
 def test_rows_of_a_table_have_the_names_of_its_header() -> None:

@@ -25,6 +25,7 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 from trl.trainer.kto_trainer import KTOTrainer
 from trl.trainer.rloo_trainer import RLOOTrainer
 
+from ftc.runtime.models import towers
 from ftc.runtime.train import trainer_parts, upstream
 from tests.compiler.plan.trace_tower import make_config, make_images
 
@@ -203,7 +204,7 @@ def test_a_frozen_tower_gets_no_backward_pass(*, kept: bool) -> None:
     model: Any = AutoModelForImageTextToText.from_config(config)  # type: ignore[no-untyped-call]
     model.requires_grad_(requires_grad=False)
     if kept:
-        trainer_parts.pass_gradients_to_text(model)
+        towers.pass_gradients_to_text(model)
     model.train().activation_checkpointing_enable({"use_reentrant": False})
     images, _, _ = make_images("gemma3", 4)
 

@@ -17,8 +17,8 @@ import torch
 
 from ..exit_codes import HUNG
 from ..files import sync, write_json
-from . import checkpoints
-from .training import TrainingSession
+from ..train import checkpoints
+from ..train.training import TrainingSession
 
 # Without progress on any process; collectives of torch wait for 1,800 s.
 HUNG_SECONDS = 1200
