@@ -65,7 +65,11 @@ def list_sizes(count: int) -> list[tuple[int, int]]:
 
 def make_processors() -> Iterator[tuple[str, Any, Rule]]:
     """Yield each family's processor with its rule."""
-    load: Any = transformers
+    for make in (_make_qwen, _make_gemma, _make_idefics, _make_others):
+        yield from make(transformers)
+
+
+def _make_qwen(load: Any) -> Iterator[tuple[str, Any, Rule]]:
     qwen = make_tokenizer("<|image_pad|>", "<|video_pad|>")
     for name, patch, video in (
         ("Qwen2VLProcessor", 14, "Qwen2VLVideoProcessor"),
@@ -78,6 +82,9 @@ def make_processors() -> Iterator[tuple[str, Any, Rule]]:
         yield name, made, Grid(
             patch=patch, merge=2, min_pixels=4096, max_pixels=602_112, token="<|image_pad|>"
         )  # fmt: skip
+
+
+def _make_gemma(load: Any) -> Iterator[tuple[str, Any, Rule]]:
     gemma = make_tokenizer("<image_soft_token>", "<start_of_image>", "<end_of_image>")
     gemma.image_token, gemma.boi_token, gemma.eoi_token = gemma.all_special_tokens[:1] * 3
     gemma.image_token = "<image_soft_token>"
@@ -93,6 +100,9 @@ def make_processors() -> Iterator[tuple[str, Any, Rule]]:
             side=224, patch=14, tokens=16, token=gemma.image_token, start=gemma.boi_token,
             end=gemma.eoi_token, pan_and_scan=scan,
         )  # fmt: skip
+
+
+def _make_idefics(load: Any) -> Iterator[tuple[str, Any, Rule]]:
     around, whole = "<fake_token_around_image>", "<global-img>"
     places = [f"<row_{row}_col_{column}>" for row in range(1, 9) for column in range(1, 9)]
     idefics = make_tokenizer(around, "<image>", "<end_of_utterance>", whole, *places)
@@ -115,6 +125,9 @@ def make_processors() -> Iterator[tuple[str, Any, Rule]]:
         tile=512, longest=1536, patch=16, tokens=4, split=True, token="<image>", around=around,
         whole=whole,
     )  # fmt: skip
+
+
+def _make_others(load: Any) -> Iterator[tuple[str, Any, Rule]]:
     pixtral = make_tokenizer("[IMG]", "[IMG_BREAK]", "[IMG_END]")
     for merge, patch, longest in ((1, 16, 1024), (2, 14, 1540)):
         images = load.PixtralImageProcessor(size={"longest_edge": longest}, patch_size=patch)

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -14,87 +13,13 @@ from ftc.runtime import events
 from ftc.runtime.files import write_json, write_rows
 from ftc.runtime.metric import label_metrics, metrics, source_losses
 from ftc.runtime.reports import curve, page
-from ftc.runtime.reports.html_page import to_html
-from ftc.runtime.reports.markdown_page import to_markdown
 from ftc.runtime.reports.report import write_report
 from ftc.runtime.run import Run
 
-LABELS = ("lost", "late | *soon*", "sent")
-HOSTILE = "<script>alert(1)</script> | [x](http://evil.example) `code` www.evil.example\n# title"
-
-
-def cells_of(lines: list[str]) -> list[list[str]]:
-    """Return the cells' plain text, row by row, as a Markdown parser reads them."""
-    rows: list[list[str]] = []
-    tokens = MarkdownIt("commonmark").enable("table").parse("\n".join(lines))
-    for before, token in itertools.pairwise(tokens):
-        if before.type == "tr_open":
-            rows.append([])
-        if token.type == "inline" and before.type in {"td_open", "th_open"}:
-            assert token.children is not None
-            assert {child.type for child in token.children} <= {"text", "text_special"}
-            rows[-1].append("".join(child.content for child in token.children))
-    return rows
-
-
-def test_what_others_wrote_stays_text() -> None:
-    """A prompt with markup, HTML, links and pipes is one cell of letters."""
-    rows = [{"prompt": HOSTILE, "answer": "a|b", "said": HOSTILE * 20}]
-    columns = {"prompt": "prompt", "answer": "right", "said": "trained"}
-    (titles, cells) = cells_of(to_markdown(page.samples("Wrong answers", rows, columns, 4)))
-
-    assert titles == ["prompt", "right", "trained"]
-    assert cells[0] == " ".join(HOSTILE.split())
-    assert cells[1] == "a|b"
-    assert cells[2].endswith("…")
-    assert len(cells[2]) <= 302
-
-
-def test_of_a_long_prompt_the_end_is_shown() -> None:
-    """Instructions come first, and the question last."""
-    assert page.shorten("a" * 500 + " why?", 10, end=True) == "… aaaaa why?"
-    assert page.shorten("short", 10) == "short"
-
-
-def test_titles_have_columns_of_their_own() -> None:
-    """A long title widens its column; nothing runs together."""
-    table = page.table(("file", "perplexity", "numeric match"), [("a", "1.0", "2.0")])
-    lines = to_markdown(table)
-
-    assert cells_of(lines) == [["file", "perplexity", "numeric match"], ["a", "1.0", "2.0"]]
-    assert len({len(line) for line in lines[:-1]}) == 1
-
-
-def test_the_worst_labels_are_shown_and_the_rest_named() -> None:
-    """A hundred labels do not fill the page."""
-    labels = [
-        {"label": f"label {n}", "precision": None, "recall": 0.5, "f1": n / 100, "support": 3}
-        for n in range(100)
-    ]
-    lines = to_markdown(page.by_label(labels, 15, "labels.jsonl"))
-
-    assert len(cells_of(lines)) == 16
-    assert cells_of(lines)[1] == ["label 0", "-", "50.0%", "0.0%", "3"]
-    assert "15 worst of 100 labels; all are in labels.jsonl" in lines[-2]
-
-
-@pytest.mark.parametrize(("last", "scale"), [(0.02, "log"), (2.0, "linear"), (0.0, "linear")])
-def test_a_loss_of_many_decades_is_drawn_logarithmically(last: float, scale: str) -> None:
-    """Not a reward, and not where a logarithm does not exist; the saved step is marked."""
-    points = {"training": [[1, 4.0], [2, last]], "validation": [[0, 4.0], [2, last]]}
-    words: dict[str, Any] = {"title": "Loss during training", "unit": "loss per token", "kept": 2}
-    (axes,) = curve.draw_curve(points, **words, is_loss=True).axes
-    (reward,) = curve.draw_curve(points, **words, is_loss=False).axes
-
-    assert axes.get_yscale() == scale
-    assert reward.get_yscale() == "linear"
-    assert axes.get_title() == "Loss during training"
-    assert "saved model (step 2)" in axes.get_legend_handles_labels()[1]
-
-
-# -----------------------------------------------------------------------------
 # The report of a small bundle
 
+LABELS = ("lost", "late | *soon*", "sent")
+HOSTILE = "<script>alert(1)</script> | [x](http://evil.example) `code` www.evil.example\n# title"
 STAGES = ("prepare", "train", "merge", "evaluate", "quantize")
 DECIDED = {"precision": "fp32", "world": 2, "metric": "accuracy", "lora_rank": 8}
 CURVE = {
@@ -142,6 +67,20 @@ ENTRY = {
         "max_metric_drop": 0.08,
     },
 }
+
+
+def cells_of(lines: list[str]) -> list[list[str]]:
+    """Return the cells' plain text, row by row, as a Markdown parser reads them."""
+    rows: list[list[str]] = []
+    tokens = MarkdownIt("commonmark").enable("table").parse("\n".join(lines))
+    for before, token in itertools.pairwise(tokens):
+        if before.type == "tr_open":
+            rows.append([])
+        if token.type == "inline" and before.type in {"td_open", "th_open"}:
+            assert token.children is not None
+            assert {child.type for child in token.children} <= {"text", "text_special"}
+            rows[-1].append("".join(child.content for child in token.children))
+    return rows
 
 
 def write_bundle(folder: Path, *, stages: tuple[str, ...] = STAGES, **spec: Any) -> Path:
@@ -432,98 +371,3 @@ def test_it_is_printed_once_everything_is_done(
 
 # -----------------------------------------------------------------------------
 # The report as one file
-
-
-class Reader(HTMLParser):
-    """Reads a page: its text, its cells, the tags that are open, and what it would load."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.seen: set[str] = set()
-        self.cells: list[str] = []
-        self.loads: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Open a tag."""
-        self.seen.add(tag)
-        if tag not in {"meta", "img"}:
-            self.open.append(tag)
-        if tag in {"td", "th"}:
-            self.cells.append("")
-        named = {name: value or "" for name, value in attrs}
-        self.loads += [named[name] for name in ("src", "href", "xlink:href") if name in named]
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Open and close a tag."""
-        self.handle_starttag(tag, attrs)
-        if tag not in {"meta", "img"}:
-            self.open.pop()
-
-    def handle_endtag(self, tag: str) -> None:
-        """Close the tag that was opened last."""
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        """Add text to the cell that is open."""
-        if {"td", "th"} & set(self.open):
-            self.cells[-1] += data
-
-
-def read_page(text: str) -> Reader:
-    """Return what a page holds; every tag is closed."""
-    reader = Reader()
-    reader.feed(text)
-    reader.close()
-    assert reader.open == []
-    return reader
-
-
-def test_both_reports_have_the_same_cells(tmp_path: Path) -> None:
-    """The HTML is the same parts, a curve that is drawn in the page, and nothing to load."""
-    cells = cells_of(report_of(write_bundle(tmp_path), "quantize").splitlines())
-    text = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
-    page_read = read_page(text)
-
-    assert page_read.cells == [cell for row in cells for cell in row]
-    assert "svg" in page_read.seen
-    assert [place for place in page_read.loads if not place.startswith("#")] == []
-    assert {"script", "link", "iframe"} & page_read.seen == set()
-    assert "currentColor" in text
-    assert curve.INK not in text
-    assert "prefers-color-scheme: dark" in text
-
-
-def test_the_same_run_gives_the_same_page(tmp_path: Path) -> None:
-    """The figure has no date and no random name."""
-    write_bundle(tmp_path)
-    pages = []
-    for _ in range(2):
-        report_of(tmp_path, "quantize")
-        pages.append((tmp_path / "run" / "report.html").read_bytes())
-
-    assert pages[0] == pages[1]
-
-
-def test_rows_that_were_dropped_and_hashes_are_listed(tmp_path: Path) -> None:
-    """What cleaning left out, the plan beside the measured peak, and what was trained on."""
-    rows = cells_of(report_of(write_bundle(tmp_path), "quantize").splitlines())
-    said = {row[0]: row[1:] for row in rows}
-
-    assert (said["read"], said["duplicate"], said["used"]) == (["90"], ["7"], ["80"])
-    assert said["peak memory of one process"] == ["2.00 GiB", "1.00 GiB"]
-    assert said["training"] == ["1 s to 3 s", "2 s"]
-    assert said["the data"] == ["d" * 64]
-    assert said["revision of the base"] == ["e" * 40]
-    assert "revision of the data" not in said
-
-
-def test_images_are_part_of_the_page(tmp_path: Path) -> None:
-    """A page of one file holds the pictures of the samples."""
-    (tmp_path / "one.png").write_bytes(b"a picture")
-    parts = page.table(("images", "text"), [(("one.png",), HOSTILE)], left=2)
-    found = read_page(to_html(parts, title=HOSTILE, folder=tmp_path))
-
-    assert found.loads == ["data:image/png;base64,YSBwaWN0dXJl"]
-    assert found.cells[-1] == " ".join(HOSTILE.split())
-    assert "script" not in found.seen
