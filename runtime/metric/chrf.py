@@ -20,7 +20,8 @@ def measure(said: Sequence[str], right: Sequence[str]) -> float:
 
 
 # sacrebleu has no public name for the counts of a sentence, from which the score of any sample of
-# sentences follows; tests/runtime/test_answer_metrics.py compares both with its public scores.
+# sentences follows; tests/runtime/metric/test_answer_metrics.py compares both with its public
+# scores.
 
 
 def count(said: Sequence[str], right: Sequence[str]) -> list[list[int]]:

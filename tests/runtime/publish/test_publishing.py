@@ -14,14 +14,14 @@ from ftc.runtime.publish import publishing
 from ftc.runtime.publish.publication import Job
 from ftc.runtime.run import Run
 from tests.compiler.resolve.local_hub import serve
-from tests.runtime.test_report import finish, report_of, write_bundle
+from tests.runtime.reports.test_report import finish, report_of, write_bundle
 
 CARD = {"license": "mit", "pipeline_tag": "text-generation", "library_name": "transformers"}
 PUSH = """
 import sys
 from pathlib import Path
 from ftc.runtime.publish import publishing
-from tests.runtime.test_publishing import job_of
+from tests.runtime.publish.test_publishing import job_of
 job = job_of(Path(sys.argv[1]))
 publishing.push(job, publishing.prepare(job))
 """

@@ -6,7 +6,7 @@ import pytest
 
 from ftc.runtime.reports import curve, page
 from ftc.runtime.reports.markdown_page import to_markdown
-from tests.runtime.test_report import HOSTILE, cells_of
+from tests.runtime.reports.test_report import HOSTILE, cells_of
 
 
 def test_what_others_wrote_stays_text() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ftc.runtime.reports import curve, page
 from ftc.runtime.reports.html_page import to_html
-from tests.runtime.test_report import HOSTILE, cells_of, report_of, write_bundle
+from tests.runtime.reports.test_report import HOSTILE, cells_of, report_of, write_bundle
 
 
 class Reader(HTMLParser):
