@@ -3,8 +3,8 @@
 
 from collections.abc import Iterator
 
-from ftc.compiler.checks.images import loses_images
-from ftc.compiler.checks.rewards import needs_answers
+from ftc.compiler.checks.data.images import loses_images
+from ftc.compiler.checks.objective.rewards import needs_answers
 from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.models import find_model

@@ -3,10 +3,10 @@
 
 from collections.abc import Iterator
 
-from ftc.compiler.checks.images import loses_images
+from ftc.compiler.checks.data.images import loses_images
+from ftc.compiler.checks.data.scores import prompts_are_labels
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.checks.scores import prompts_are_labels
 from ftc.compiler.resolve.facts import DataFacts
 from ftc.spec.message import Message
 

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from ftc.compiler.checks.answers import swap_columns
-from ftc.compiler.checks.images import loses_images
+from ftc.compiler.checks.data.answers import swap_columns
+from ftc.compiler.checks.data.images import loses_images
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.objectives import OBJECTIVES

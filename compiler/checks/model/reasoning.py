@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 from functools import partial
 
-from ftc.compiler.checks.chat_template import RENDERED
+from ftc.compiler.checks.model.chat_template import RENDERED
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.objectives import OBJECTIVES

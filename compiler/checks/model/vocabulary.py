@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 
-from ftc.compiler.checks.converter_reading import find_reading
+from ftc.compiler.checks.model.converter_reading import find_reading
 from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
 

@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from ftc.compiler.checks.model import is_non_commercial
+from ftc.compiler.checks.model.model import is_non_commercial
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.plan.publishing import has_adapter

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from ftc.compiler.checks.chat_template import RENDERED
+from ftc.compiler.checks.model.chat_template import RENDERED
 from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.models import find_model

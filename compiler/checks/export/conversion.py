@@ -4,7 +4,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from ftc.compiler.checks.converter_reading import find_reading
+from ftc.compiler.checks.model.converter_reading import find_reading
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.converter import find_converter, pre_tokenizer_name
