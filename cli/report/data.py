@@ -5,7 +5,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from ftc.compiler.checks.splits import leaked_share
+from ftc.compiler.checks.data.splits import leaked_share
 from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
 from ftc.compiler.pipeline import Outcome
 from ftc.compiler.plan.batch.lengths import share_above

@@ -3,64 +3,67 @@
 from collections.abc import Sequence
 from typing import Final
 
-from ftc.compiler.checks import (
-    adapter,
+from ftc.compiler.checks.allow import check_allow, find_idle
+from ftc.compiler.checks.data import (
     answers,
-    calling,
-    chain,
-    chat_template,
-    comparison,
     contents,
-    conversion,
     data,
-    distribution,
-    engine,
-    export,
-    families,
-    gguf_types,
-    hardware,
     images,
-    kernels,
     labels,
-    launch,
     lengths,
-    loop,
-    memory,
-    methods,
-    metrics,
     mixture,
-    model,
-    ollama,
-    optimizer,
-    packing,
-    precision,
-    publishing,
-    quantization,
-    reasoning,
-    recomputing,
-    regression,
-    rehearsal,
-    rewards,
     rows,
-    schedule,
     scores,
-    served,
-    shards,
-    sight,
     splits,
     streaming,
-    teaching,
-    tokenizer,
-    tracking,
-    vectors,
+)
+from ftc.compiler.checks.explanations import ALLOW_EXPLANATIONS
+from ftc.compiler.checks.export import (
+    conversion,
+    export,
+    gguf_types,
+    ollama,
+    publishing,
+    served,
     verification,
+)
+from ftc.compiler.checks.hardware import distribution, engine, hardware, launch, memory, shards
+from ftc.compiler.checks.model import (
+    adapter,
+    chain,
+    chat_template,
+    families,
+    methods,
+    model,
+    quantization,
+    reasoning,
+    rehearsal,
+    sight,
+    tokenizer,
     vocabulary,
     weights,
 )
-from ftc.compiler.checks.allow import check_allow, find_idle
-from ftc.compiler.checks.explanations import ALLOW_EXPLANATIONS
+from ftc.compiler.checks.objective import (
+    calling,
+    comparison,
+    metrics,
+    regression,
+    rewards,
+    teaching,
+    vectors,
+)
 from ftc.compiler.checks.rule import Rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.checks.training import (
+    kernels,
+    loop,
+    optimizer,
+    packing,
+    precision,
+    recomputing,
+    schedule,
+    tracking,
+)
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.resolve.explanations import EXPLANATIONS as RESOLVE_EXPLANATIONS
 from ftc.compiler.resolve.facts import Facts

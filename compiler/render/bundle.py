@@ -1,7 +1,8 @@
 """The bundle: every file of the table of artifacts, rendered."""
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import yaml
 
@@ -25,6 +26,19 @@ from ftc.compiler.render.uses import Uses
 __all__ = ["BundleSource", "render_bundle"]
 
 
+#: The parts of a report that only some bundles have, each with the choice (a field of `Uses`) by
+#: which evaluate.py or export.py writes what it describes.
+PARTS: Final[Mapping[str, str]] = {
+    "kept": "regression",
+    "pairs": "compared",
+    "pictures": "vision",
+    "prompts": "form_prompt",
+    "served": "served",
+    "sources": "mixture",
+    "texts": "texts",
+}
+
+
 def render_bundle(source: BundleSource) -> tuple[RenderedFile, ...]:
     """Return the files of the table, in its order, then the modules that the scripts import.
 
@@ -38,8 +52,10 @@ def render_bundle(source: BundleSource) -> tuple[RenderedFile, ...]:
         for artifact in artifacts
         if artifact.language in ("python", "shell")
     }
-    tracker = [f"track.tracking_{source.spec.tracking.type}"] if uses.tracked else []
-    modules = carry_modules(scripts.values(), tracker)
+    chosen = [f"report_parts.{name}" for name, choice in PARTS.items() if getattr(uses, choice)]
+    if uses.tracked:
+        chosen.append(f"track.tracking_{source.spec.tracking.type}")
+    modules = carry_modules(scripts.values(), chosen)
     context |= readme_context(source, artifacts, modules)
     if uses.readme_ca or uses.readme_es:
         context |= localized_context(source)

@@ -10,7 +10,7 @@ def form_words(uses: Uses) -> dict[str, Word]:
     Of texts that are compared, also the modules that merge and verify the model.
     """
     whole = "whole_" if uses.reward_model else ""
-    words = {"read": _name_reader(uses), "make": _name_maker(uses)}
+    words = {"read": _name_reader(uses), "make": _name_maker(uses), "learn": _name_learner(uses)}
     if uses.texts:
         kind = "relevance" if uses.relevance else "vector"
         words |= {"merging": f"{kind}_merging", "judging": f"{kind}_files"}
@@ -18,6 +18,8 @@ def form_words(uses: Uses) -> dict[str, Word]:
         words |= _name_preference_measures(uses)
     if uses.pairs:
         words |= {"count_pair": f"count_{whole}pair", "whole": str(uses.reward_model)}
+    if uses.split or uses.truncate:
+        words["shorten"] = "overlong.split" if uses.split else "overlong.truncate"
     if uses.compared and uses.truncate:
         words["cut_pair"] = f"cut_{whole}answers"
     if uses.vision:
@@ -61,6 +63,13 @@ def _name_reader(uses: Uses) -> str:
     if uses.form_chat:
         return "read_chat"
     return "read_instruction" if uses.form_instruction else "read_answer"
+
+
+def _name_learner(uses: Uses) -> str:
+    """Return the function that decides which tokens of a conversation are learned."""
+    if uses.loss_on_all:
+        return "learn_everything"
+    return "learn_last_answer" if uses.last_answer else "learn_every_answer"
 
 
 def _name_maker(uses: Uses) -> str:

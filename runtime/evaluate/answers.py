@@ -113,24 +113,3 @@ def list_predictions(
             "base_score": base_scores[place],
             "prompt_ids": row["prompt_ids"],
         }
-
-
-def list_own(
-    rows: Sequence[Mapping[str, Any]],
-    tokenizer: Any,
-    name: str,
-    trained: tuple[Sequence[str], Sequence[float]],
-    base: tuple[Sequence[str], Sequence[float]],
-) -> Iterator[dict[str, Any]]:
-    """Yield each prompt with the answers of both models and what was measured of them, by `name`.
-
-    `trained` and `base` have the texts and the numbers.
-    """
-    for row, said, number, base_said, base_number in zip(rows, *trained, *base, strict=True):
-        yield {
-            "prompt": tokenizer.decode(row["prompt_ids"]),
-            "said": said,
-            name: number,
-            "base_said": base_said,
-            f"base_{name}": base_number,
-        }

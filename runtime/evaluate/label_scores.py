@@ -1,6 +1,6 @@
 """Predicts labels with a trained classification head."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -19,3 +19,12 @@ def predict(model: Any, rows: Sequence[Mapping[str, Any]], pad: int) -> dict[str
         for place, loss, number in zip(batch, losses, logits.argmax(-1).tolist(), strict=True):
             nats[place], said[place] = loss, model.config.id2label[number]
     return {"nats": nats, "said": said}
+
+
+def list_predictions(
+    rows: Sequence[Mapping[str, Any]], said: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield each row of a classification with its predicted label."""
+    for row, label in zip(rows, said, strict=True):
+        score = float(label == row["answer"])
+        yield {"prompt": row["prompt"], "answer": row["answer"], "said": label, "score": score}

@@ -1,7 +1,7 @@
 """Writes the trained model as one 16-bit folder that transformers and llama.cpp can read.
 
 The result is compared with the trained model on a few rows of the training split before it takes
-the place of an earlier one. `cast_weights` is for full fine-tunes; `adapter_merging` is for LoRA.
+the place of an earlier one. `whole_merging` is for full fine-tunes, `adapter_merging` for LoRA.
 
 The folder has the layout of the base: transformers saves the model aside, and `overlay` puts what
 training changed into copies of the base's files. A base without safetensors (pickles), a quantized
@@ -27,7 +27,6 @@ from transformers import (
 
 from ..files import replace_folder, write_json
 from ..language_models import find_class
-from ..quiet import silence_libraries
 from ..run import Run
 from .overlay import NoPlaceError, overlay, read_change
 from .safetensors_files import SINGLE, list_files
@@ -109,14 +108,6 @@ class Job:
         pairs = zip(first, second, strict=True)
         divergences = [(p.exp() * (p - q)).sum(dim=-1).reshape(-1) for p, q in pairs]
         return float(torch.cat(divergences).mean())
-
-
-def cast_weights(job: Job) -> None:
-    """Write a model that was trained as a whole in 16 bits; ends the stage if it is unsound."""
-    silence_libraries()
-    model = job.load(job.trained, dtype="auto", use_safetensors=True)
-    trained = job.compute(model)
-    write_folder(job, model.to(getattr(torch, job.dtype)), trained)
 
 
 def write_folder(job: Job, model: Any, trained: Outputs, *, on_rounded: Outputs = ()) -> None:

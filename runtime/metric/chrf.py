@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 from sacrebleu.metrics.chrf import CHRF
+
+from .metrics import Measured
 
 
 def grade(said: Sequence[str], right: Sequence[str]) -> list[float]:
@@ -17,7 +20,8 @@ def measure(said: Sequence[str], right: Sequence[str]) -> float:
 
 
 # sacrebleu has no public name for the counts of a sentence, from which the score of any sample of
-# sentences follows; tests/runtime/test_answer_metrics.py compares both with its public scores.
+# sentences follows; tests/runtime/metric/test_answer_metrics.py compares both with its public
+# scores.
 
 
 def count(said: Sequence[str], right: Sequence[str]) -> list[list[int]]:
@@ -29,3 +33,15 @@ def count(said: Sequence[str], right: Sequence[str]) -> list[list[int]]:
 def total(sums: list[int]) -> float:
     """Return chrF, from 0 to 100, by the sums of the counts."""
     return float(CHRF()._compute_f_score(sums))  # noqa: SLF001
+
+
+def measure_rows(said: Sequence[str], right: Sequence[str]) -> Measured:
+    """Measure chrF of the rows' counts, summed over the rows."""
+    counts = count(said, right)
+    table = np.asarray(counts, float)
+    return Measured(
+        parts=[tuple(row) for row in counts],
+        measure=lambda times: total((times @ table).tolist()) / 100,
+        higher=True,
+        percent=True,
+    )

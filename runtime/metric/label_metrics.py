@@ -1,7 +1,7 @@
 """Metrics of labels on test rows: accuracy, macro-F1, the numbers of each label, chance."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -69,12 +69,3 @@ def describe_chance(
         "other_answers": sum(answer not in known for answer in said),
         "majority_verdict": compare(common, accuracy)["verdict"],
     }
-
-
-def list_predictions(
-    rows: Sequence[Mapping[str, Any]], said: Sequence[str]
-) -> Iterator[dict[str, Any]]:
-    """Yield each row of a classification with its predicted label."""
-    for row, label in zip(rows, said, strict=True):
-        score = float(label == row["answer"])
-        yield {"prompt": row["prompt"], "answer": row["answer"], "said": label, "score": score}

@@ -40,11 +40,6 @@ class Measured:
         """The number itself: every row counts once."""
         return float(self.measure(np.ones(len(self.parts))))
 
-    def list_each(self) -> list[float]:
-        """Return the number of each row by itself."""
-        rows = len(self.parts)
-        return [float(self.measure(np.bincount([row], minlength=rows))) for row in range(rows)]
-
 
 # -----------------------------------------------------------------------------
 # What can be measured
@@ -72,17 +67,6 @@ def loss(nats: Sequence[float], tokens: Sequence[int]) -> Measured:
     amounts, sizes = np.asarray(nats, float), np.asarray(tokens, float)
     return Measured(
         parts=nats, measure=lambda times: times @ amounts / max(times @ sizes, 1), higher=False
-    )
-
-
-def chrf(counts: Sequence[Sequence[int]], score: Callable[[list[Any]], float]) -> Measured:
-    """Measure `score` of the rows' counts, summed over the rows."""
-    table = np.asarray(counts, float)
-    return Measured(
-        parts=[tuple(row) for row in counts],
-        measure=lambda times: score((times @ table).tolist()) / 100,
-        higher=True,
-        percent=True,
     )
 
 

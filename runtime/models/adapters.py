@@ -1,8 +1,7 @@
-"""The PEFT adapter: the type that it is trained in, and checks of what was saved."""
+"""Checks of a PEFT adapter that was saved."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import safe_open
@@ -41,10 +40,3 @@ def find_fault(
         if not any(f".{part}" in name for name in changed):
             return f"training did not change the adapter of {part.rstrip('.')}"
     return None
-
-
-def train_in_fp32(model: Any) -> None:
-    """Convert every trained weight to fp32: small steps would round to nothing in 16 bits."""
-    for weight in model.parameters():
-        if weight.requires_grad:
-            weight.data = weight.data.float()

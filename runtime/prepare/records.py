@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from jinja2 import TemplateError
 
@@ -83,21 +83,20 @@ def _count(record: Record) -> int:
 class RowWork:
     """The settings of the work on rows; processes get it when they are started.
 
-    `make` returns the records of a group of rows. `count` counts the tokens of a record, and `cut`
-    shortens more lists of it than the tokens and the labels. With `strip_reasoning` answers lose
-    the reasoning before them.
-    `keep_answers` is set if the answers are labels, which are counted.
+    `make` returns the records of a group of rows. `count` counts the tokens of a record. `shorten`
+    is a function of `overlong` for a record that has more than `max_length`; without it the record
+    is left out. With `strip_reasoning` answers lose the reasoning before them. `keep_answers` is
+    set if the answers are labels, which are counted.
     """
 
     sources: Sequence[Source]
     make: Callable[[Sequence[Turns]], Sequence[Record]]
     max_length: int
-    overlong: Literal["drop", "truncate", "split"]
     repair: bool
     keep_answers: bool = False
     strip_reasoning: bool = False
     count: Callable[[Record], int] = _count
-    cut: Callable[[Record, int], None] | None = None
+    shorten: Callable[[Record, int], tuple[str, list[Record]]] | None = None
 
     def look(self, job: tuple[int, Chunk]) -> tuple[int, set[str], list[tuple[str, int]]]:
         """Return a chunk's source, its columns and, for each row, its change and its key.
@@ -144,42 +143,21 @@ class RowWork:
         """Return a record as a line, or why it is left out."""
         if record is None:
             return Made("malformed", 0, False, 0, "", b"")
-        tokens, change = self.count(record), ""
+        tokens, change, pieces = self.count(record), "", [record]
         if tokens > self.max_length:
-            if self.overlong == "drop":
+            if self.shorten is None:
                 return Made("overlong", tokens, False, 0, "", b"")
-            change = "split" if self.overlong == "split" else "truncated"
-            if change == "truncated" and not self._truncate(record):
+            change, pieces = self.shorten(record, self.max_length)
+            if not pieces:
                 return Made("nothing to learn within max_length", tokens, False, 0, "", b"")
         labels = record.get("labels")  # a classification has a number instead
-        is_learned = labels is None or _has_learned(labels)
-        pieces = self._split(record) if self.overlong == "split" else (record,)
+        is_learned = labels is None or has_learned(labels)
         line = b"".join([_to_json(piece).encode() + b"\n" for piece in pieces])
         answer = turns[-1][1] if self.keep_answers else ""
         reasons = has_reasoning(turns)
         return Made(change, tokens, is_learned, prompt_key(turns), answer, line, reasons)
 
-    def _truncate(self, record: Record) -> bool:
-        """Cut a record to the maximum length; return whether something is left to learn."""
-        if self.cut is not None:
-            self.cut(record, self.max_length)
-        record["input_ids"] = record["input_ids"][: self.max_length]
-        if "labels" not in record:
-            return True
-        record["labels"] = record["labels"][: self.max_length]
-        return _has_learned(record["labels"])
 
-    def _split(self, record: Record) -> Iterator[Record]:
-        """Yield a text in pieces of the maximum length; the first piece keeps the text itself."""
-        ids = record["input_ids"]
-        for start in range(0, len(ids), self.max_length):
-            piece = ids[start : start + self.max_length]
-            yield {
-                "input_ids": piece,
-                "labels": piece,
-                "prompt": "" if start else record["prompt"],
-            }
-
-
-def _has_learned(labels: Sequence[int]) -> bool:
+def has_learned(labels: Sequence[int]) -> bool:
+    """Return whether any token of a row is learned."""
     return any(label != NOT_LEARNED for label in labels)

@@ -5,8 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..read.csv_files import read_csv
+from ..read.json_files import parse_lines, read_json, read_jsonl
 from ..read.parquet_files import read_parquet, unpack_batch
-from ..read.table_files import parse_lines, read_csv, read_json, read_jsonl
 from .records import Source
 
 

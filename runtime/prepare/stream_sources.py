@@ -5,9 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..read.json_files import parse_lines
 from ..read.parquet_files import unpack_batch
 from ..read.streaming import File, Stream, read_csv, read_jsonl, read_parquet
-from ..read.table_files import parse_lines
 from .records import Source
 
 

@@ -26,18 +26,11 @@ def read_pair(row: Row, *, chosen: str, rejected: str, prompt: str | None = None
 
     The arguments are columns. `prompt` is not used for an answer that brings its own.
     """
-    before = _read_cell(row.get(prompt) if prompt is not None else None, role="user")
     answers: list[Turns] = []
     for column in (chosen, rejected):
-        turns = _read_cell(row.get(column), role="assistant")
+        turns = _read_answered(row, column, prompt)
         if isinstance(turns, str):
             return turns
-        if turns[0][0] == "assistant":
-            if isinstance(before, str):
-                return "no_prompt" if prompt is None else before
-            turns = (*before, *turns)
-        if fault := find_disorder(turns):
-            return fault
         answers.append(turns)
     (*asked, (_, one)), (*also_asked, (_, other)) = answers
     if [(role, fold(text)) for role, text in asked] != [(r, fold(text)) for r, text in also_asked]:
@@ -54,18 +47,27 @@ def read_verdict(
 
     The arguments are columns. `prompt` is not used for an answer that brings its own.
     """
-    before = _read_cell(row.get(prompt) if prompt is not None else None, role="user")
-    turns = _read_cell(row.get(completion), role="assistant")
+    turns = _read_answered(row, completion, prompt)
+    if isinstance(turns, str):
+        return turns
+    verdict = VERDICTS.get(str(row.get(label)).strip().lower())
+    return "no_label" if verdict is None else (*turns, ("label", verdict))
+
+
+def _read_answered(row: Row, column: str, prompt: str | None) -> Turns | Fault:
+    """Return the turns of an answer in a column, after those of the prompt that it does not bring.
+
+    `prompt` is the column of the prompt, if there is one.
+    """
+    turns = _read_cell(row.get(column), role="assistant")
     if isinstance(turns, str):
         return turns
     if turns[0][0] == "assistant":
+        before = _read_cell(row.get(prompt) if prompt is not None else None, role="user")
         if isinstance(before, str):
             return "no_prompt" if prompt is None else before
         turns = (*before, *turns)
-    if fault := find_disorder(turns):
-        return fault
-    verdict = VERDICTS.get(str(row.get(label)).strip().lower())
-    return "no_label" if verdict is None else (*turns, ("label", verdict))
+    return find_disorder(turns) or turns
 
 
 def read_scored(row: Row, *, prompt: str, completion: str, score: str) -> Turns | Fault:

@@ -7,8 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from .rows import DataError
-from .table_files import CHUNK_ROWS
+from .rows import CHUNK_ROWS, DataError
 
 
 def read_parquet(paths: Sequence[Path]) -> Iterator[Any]:

@@ -76,22 +76,6 @@ def key_messages(messages: Sequence[Message]) -> list[Message]:
     return [_key(message) if _may_reason(message) else message for message in messages]
 
 
-def vary_answer(message: Message) -> Message:
-    """Return a message with the same reasoning and another answer, whose first letter differs.
-
-    The tokens that both have in common are those before the answer.
-    """
-    content = message["content"]
-    if isinstance(content, list):  # parts, as chat templates of image-text models read them
-        *before, last = content
-        varied = vary_answer({**message, "content": last["text"]})
-        return {**varied, "content": [*before, {**last, "text": varied["content"]}]}
-    answer = split(content)[1]
-    other = "1" if answer.startswith("0") else "0"
-    kept = {key: value for key, value in message.items() if key != "tool_calls"}
-    return {**kept, "content": content.removesuffix(answer) + other}
-
-
 def _may_reason(message: Message) -> bool:
     return message["role"] == "assistant" and CLOSING in message["content"]
 

@@ -5,8 +5,9 @@ and compared_rows; image_rows adds the images of rows. The compiler counts rows 
 functions. Standard library only.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, Literal
 
 from .cleaning import clean_text, fold, is_whole, key_of, repair_encoding
 
@@ -26,6 +27,7 @@ Fault = Literal[
     "image_huge", "image_narrow", "video", "image_part", "placeholder",
 ]  # fmt: skip
 ReadTurns = Callable[[Row], Turns | Fault]
+CHUNK_ROWS: Final = 256  # that one process works on at a time
 
 
 class DataError(Exception):
@@ -37,6 +39,12 @@ class DataError(Exception):
     def __init__(self, text: str, *, key: str = "", **values: str | int) -> None:
         super().__init__(text)
         self.key, self.values = key, values
+
+
+def cut(rows: Iterable[Any]) -> Iterator[list[Any]]:
+    """Yield rows in lists of CHUNK_ROWS."""
+    rows = iter(rows)
+    return iter(lambda: list(islice(rows, CHUNK_ROWS)), [])
 
 
 def clean_turns(turns: Turns, *, repair: bool) -> Turns | Fault:

@@ -28,8 +28,8 @@ from huggingface_hub import get_session, hf_hub_url
 from huggingface_hub.errors import OfflineModeIsEnabled
 from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
 
-from .rows import DataError
-from .table_files import CHUNK_ROWS, cut, parse_csv
+from .csv_files import parse_csv
+from .rows import CHUNK_ROWS, DataError, cut
 
 TURN_CHUNKS: Final = 16  # that a file gives before the next one does
 AT_ONCE: Final = 8  # files that are open

@@ -112,6 +112,13 @@ def spread(rows: Sequence[Any], most: int) -> list[Any]:
     return [rows[place * len(rows) // count] for place in range(count)]
 
 
+def halve(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """Return both halves of answers, the worst first, by their headings."""
+    middle = len(rows) // 2
+    titles = "The worse half of the answers", "The better half of the answers"
+    return dict(zip(titles, (list(rows[:middle]), list(rows[middle:])), strict=True))
+
+
 # -----------------------------------------------------------------------------
 # Tables
 
@@ -142,17 +149,6 @@ def comparison(judged: Mapping[str, Any], words: Mapping[str, str]) -> Parts:
     return table(
         ("metric", "rows", before, "trained", interval, "change", interval, "verdict"), cells
     )
-
-
-def by_source(sources: Mapping[str, Any]) -> Parts:
-    """Return the table of the loss on the rows of each source."""
-    cells = []
-    for source, found in sources.items():
-        row = [source, f"{found['rows']:,}", number(found.get("base_loss"))]
-        row += [number(found["loss"]), span(found["interval"])]
-        cells.append([*row, found.get("change", {}).get("verdict", "-")])
-    titles = ("source", "rows", "loss before training", "trained", "95 % interval", "verdict")
-    return table(titles, cells)
 
 
 def by_label(labels: Sequence[Mapping[str, Any]], most: int, place: str) -> Parts:
@@ -186,25 +182,3 @@ def samples(
     ]
     heading = Heading(text=f"{title}: {len(rows):,}")
     return [heading, *table(list(columns.values()), cells, left=len(columns))]
-
-
-def pictures(rows: Sequence[Mapping[str, Any]], folder: str) -> Parts:
-    """Return a heading and a table of images with the answers to each, or nothing without rows.
-
-    `folder` is where the images are, relative to the page.
-    """
-    if not rows:
-        return []
-    said = {"answer": "right answer", "said": "trained model"}
-    if "chosen" in rows[0]:
-        said = {"chosen": "chosen", "rejected": "rejected"}
-    titles = "images", "end of the prompt", *said.values()
-    cells: list[list[Cell]] = [
-        [
-            tuple(f"{folder}/{name}" for name in row["pictures"]),
-            shorten(row["prompt"], end=True),
-            *(shorten(row[name]) for name in said),
-        ]
-        for row in rows
-    ]
-    return [Heading(text="Images of the test split"), *table(titles, cells, left=len(titles))]

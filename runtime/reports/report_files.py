@@ -1,12 +1,12 @@
 """The part of a report about the files: their sizes, and how far quantized ones are off."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..metric import metrics
 from . import page
 from .page import Parts
-from .results import Results
+from .results import Results, load_part
 
 SHARES = {"accuracy", "exact_match", "numeric_match"}
 
@@ -22,46 +22,18 @@ def describe_files(results: Results) -> Parts:
         sizes = {entry["file"]: entry["bytes"] for entry in files}
         parts += [page.Heading(text="GGUF files against the trained model")]
         if all("asked_rows" in entry for entry in files):
-            parts += _list_answers(files, str(results.decided["metric"]))
-        parts += _choose_table(files)(files)
+            parts += list_answers(files, str(results.decided["metric"]))
+        is_text = all("cosine" in entry or "difference" in entry for entry in files)
+        parts += load_part("texts").list_files(files) if is_text else list_fidelity(files)
     if "vllm" in results.records:
         folders = results.read("vllm/quality.json")["files"]
         sizes |= {entry["file"]: entry["bytes"] for entry in folders}
-        parts += _describe_folders(folders, results)
+        parts += load_part("served").describe_folders(folders, results)
     cells = [(name, f"{size / 2**20:,.1f} MiB") for name, size in sizes.items()]
     return parts + page.table(("file", "size"), sorted(cells))
 
 
-def _describe_folders(folders: Sequence[Numbers], results: Results) -> Parts:
-    """Return the tables of the folders for vLLM, and how they were made."""
-    parts: Parts = [page.Heading(text="Folders for vLLM and SGLang against the trained model")]
-    if all("asked_rows" in entry for entry in folders):
-        parts += _list_answers(folders, str(results.decided["metric"]))
-    parts += _list_fidelity(folders)
-    cells = [
-        [
-            str(entry["file"]),
-            page.number(entry["rounding"]["error"], share=True),
-            page.number(entry["rounding"]["expected"], share=True),
-            page.number(entry["input_divergence"]),
-        ]
-        for entry in folders
-    ]
-    titles = (
-        "file",
-        "error of the worst matrix",
-        "of its type",
-        "cost of its activations alone, nats",
-    )
-    parts += page.table(titles, cells)
-    said = (
-        "Each weight is rounded to the nearest value of its type; W4A16 is not GPTQ or AWQ. Each"
-        " folder was loaded by transformers, with rounded activations where its type has them."
-    )
-    return [*parts, page.Paragraph(text=said)]
-
-
-def _list_answers(files: Sequence[Numbers], metric: str) -> Parts:
+def list_answers(files: Sequence[Numbers], metric: str) -> Parts:
     """Return the table of how good the answers of each file are, with the bound of the loss."""
     name, is_share = metrics.title(metric), metric in SHARES
     cells = [
@@ -88,48 +60,7 @@ def _find_interval(entry: Numbers, metric: str) -> list[float]:
     return metrics.wilson(entry[metric], entry["asked_rows"])
 
 
-def _choose_table(files: Sequence[Numbers]) -> Callable[[Sequence[Numbers]], Parts]:
-    """Return what lists files by what was compared: vectors, scores or predicted tokens."""
-    if all("cosine" in entry for entry in files):
-        return _list_cosines
-    return _list_scores if all("difference" in entry for entry in files) else _list_fidelity
-
-
-def _list_scores(files: Sequence[Numbers]) -> Parts:
-    """Return the table of how close the scores of each file are, with their bounds."""
-    cells = [
-        [
-            str(entry["file"]),
-            f"{entry['pairs']:,}",
-            page.number(entry["difference"]),
-            page.number(entry["bounds"]["max_difference"]),
-            page.number(entry["mean_difference"]),
-            f"{entry['other_pairs']:,}",
-        ]
-        for entry in files
-    ]
-    titles = "file", "pairs", "largest difference", "at most", "mean", "read as other tokens"
-    return page.table(titles, cells)
-
-
-def _list_cosines(files: Sequence[Numbers]) -> Parts:
-    """Return the table of how close the vectors of each file are, with their bounds."""
-    cells = [
-        [
-            str(entry["file"]),
-            f"{entry['texts']:,}",
-            page.number(entry["cosine"]),
-            page.number(entry["bounds"]["min_cosine"]),
-            page.number(entry["mean_cosine"]),
-            f"{entry['other_texts']:,}",
-        ]
-        for entry in files
-    ]
-    titles = "file", "texts", "least cosine", "at least", "mean cosine", "read as other tokens"
-    return page.table(titles, cells)
-
-
-def _list_fidelity(files: Sequence[Numbers]) -> Parts:
+def list_fidelity(files: Sequence[Numbers]) -> Parts:
     """Return the table of how close the predictions of each file are, with their bounds."""
     cells = []
     for entry in files:

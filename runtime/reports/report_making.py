@@ -9,7 +9,7 @@ from typing import Any
 from .. import events, versions
 from . import page
 from .page import Parts
-from .results import Numbers, Results
+from .results import Numbers, Results, load_part
 
 SHOWN_LETTERS = 100  # of a setting
 SETTINGS = (
@@ -29,14 +29,8 @@ def describe_data(results: Results) -> Parts:
     rows += [(f"in {name}", count) for name, count in found["splits"].items()]
     cells = [(what, f"{count:,}") for what, count in rows]
     parts: Parts = [page.Heading(text="Data"), *page.table(("what", "rows"), cells)]
-    sources = found.get("sources", [])
-    if sources:
-        titles = ("source", "read", "used", "train", "validation", "test")
-        counts = [
-            [str(value) if isinstance(value, str) else f"{value:,}" for value in source.values()]
-            for source in sources
-        ]
-        parts += page.table(titles, counts)
+    if sources := found.get("sources"):
+        parts += load_part("sources").count_rows(sources)
     if found["changes"]:
         said = "run/data/report.md lists these rows by their numbers."
         parts.append(page.Paragraph(text=said))

@@ -7,7 +7,7 @@ from ..metric import metrics
 from . import curve as curves
 from . import page
 from .page import Parts
-from .results import Numbers, Results
+from .results import Numbers, Results, load_part
 
 SHOWN_LABELS = 15  # the worst; all are in run/evaluate/labels.jsonl
 SHOWN_ANSWERS = 4  # of each kind; all are in run/evaluate/predictions.jsonl
@@ -44,27 +44,13 @@ def describe_test(results: Results) -> Parts:
         parts.append(page.Paragraph(text=said))
     parts.append(page.Paragraph(text=INTERVALS))
     if "sources" in judged:
-        parts += [page.Heading(text="Loss per source"), *page.by_source(judged["sources"])]
+        parts += load_part("sources").list_losses(judged["sources"])
     if "run/evaluate/regression.json" in results.records["evaluate"].read["outputs"]:
-        parts += _describe_kept(results.read("evaluate/regression.json"))
+        parts += load_part("kept").describe_kept(results.read("evaluate/regression.json"))
     if labels := results.read_rows("labels.jsonl"):
         parts.append(page.Heading(text="Labels, the worst first"))
         parts += page.by_label(labels, SHOWN_LABELS, "run/evaluate/labels.jsonl")
     return parts
-
-
-def _describe_kept(kept: Numbers) -> Parts:
-    """Return what the model lost of what it was not trained for, and what it had been taught."""
-    titles = ["file", "measure", "questions", "before training", "trained"]
-    titles += ["lost", "95 % interval", "at most", "verdict"]
-    explained = (
-        "A check fails if even the smaller end of the interval is above what may be lost. Of a text"
-        " the questions are stretches of it, and the loss is the rise of the perplexity."
-    )
-    parts: Parts = [page.Heading(text="What it was not trained for")]
-    parts += page.table(titles, kept["rows"], left=2)
-    told = (explained, *kept["overlaps"], kept["rule"])
-    return parts + [page.Paragraph(text=text) for text in told]
 
 
 def _describe_chance(judged: Numbers) -> Parts:
@@ -81,20 +67,9 @@ def _describe_chance(judged: Numbers) -> Parts:
     elif "labels" in judged:
         text = f"A random label would be right in {judged['chance']:.1%} of these rows."
     elif "bm25_verdict" in judged:
-        name = next(iter(judged["judged"]))
-        text = (
-            f"BM25, which compares words, has {metrics.title(name)}"
-            f" {judged[f'bm25_{name}']:.4f} on the same rows. Against it, the trained model is"
-            f" {judged['bm25_verdict']}."
-        )
-    elif "chance_verdict" in judged:
-        text = (
-            "A reward is how much more likely training made an answer, so the model before training"
-            f" has none. By chance the better answer is rewarded more in {judged['chance']:.0%} of"
-            f" pairs: the trained model is {judged['chance_verdict']}."
-        )
+        text = load_part("texts").describe_chance(judged)
     elif "chance" in judged:
-        text = f"By chance the better answer is rewarded more in {judged['chance']:.0%} of pairs."
+        text = load_part("pairs").describe_chance(judged)
     else:
         return []
     return [page.Paragraph(text=text)]
@@ -123,30 +98,27 @@ def list_samples(results: Results) -> Parts:
     if not rows:
         return []
     if "chosen" in rows[0]:
-        columns = {"prompt": "end of the prompt", "chosen": "chosen", "rejected": "rejected"}
-        titles = "Pairs ranked incorrectly", "Pairs ranked correctly"
-        lost, won = ([row for row in rows if (row["margin"] > 0) == good] for good in (False, True))
-    elif "answer" not in rows[0]:  # of prompts alone
-        columns = {"prompt": "end of the prompt", "said": "trained model"}
-        columns["base_said"] = "before training"
-        is_reward = "reward" in rows[0]
-        rows.sort(key=lambda row: row["reward"] if is_reward else -row["divergence"])
-        titles = "The worse half of the answers", "The better half of the answers"
-        lost, won = rows[: len(rows) // 2], rows[len(rows) // 2 :]
+        groups, columns = load_part("pairs").divide(rows)
+    elif "answer" not in rows[0]:
+        groups, columns = load_part("prompts").divide(rows)
     else:
         columns = {"prompt": "text", "answer": "label", "said": "trained model"}
         if "base_said" in rows[0]:
             columns |= {"prompt": "end of the prompt", "answer": "right answer"}
             columns["base_said"] = "before training"
-        titles = "Wrong answers", "Right answers"
-        lost, won = ([row for row in rows if row["score"] == score] for score in (0, 1))
+        groups = {
+            "Wrong answers": [row for row in rows if row["score"] == 0],
+            "Right answers": [row for row in rows if row["score"] == 1],
+        }
         if results.decided.get("metric") in GRADED:
             rows.sort(key=lambda row: row["score"])
-            titles = "The worse half of the answers", "The better half of the answers"
-            lost, won = rows[: len(rows) // 2], rows[len(rows) // 2 :]
-    parts = page.samples(titles[0], lost, columns, SHOWN_ANSWERS)
-    parts += page.samples(titles[1], won, columns, SHOWN_ANSWERS)
-    return parts + page.pictures([row for row in rows if row.get("pictures")], "evaluate/pictures")
+            groups = page.halve(rows)
+    parts: Parts = []
+    for title, group in groups.items():
+        parts += page.samples(title, group, columns, SHOWN_ANSWERS)
+    if seen := [row for row in rows if row.get("pictures")]:
+        parts += load_part("pictures").list_pictures(seen)
+    return parts
 
 
 def draw_training(results: Results) -> Parts:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from .. import stages
@@ -75,6 +76,11 @@ def read_results(run: Run) -> Results:
         stages=tuple(names),
         is_complete=names[-1] in records,
     )
+
+
+def load_part(name: str) -> Any:
+    """Return a module of `report_parts`, which only bundles carry whose results it describes."""
+    return import_module(f"..report_parts.{name}", __package__)
 
 
 def _is_current(record: stages.Record, train: stages.Record | None) -> bool:

@@ -1,15 +1,28 @@
 """Turns conversations into tokens and labels by the model's chat template."""
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from ..read.reasoning import split, vary_answer
+from ..read.reasoning import split
 from ..read.rows import DataError, Turns, add_system
-from .encoding import Encoder, Message, Tokens, ToMessages
-from .masking import NOT_LEARNED, count_shared, find_learned
+from .encoding import Chats, Encoder, Tokens, ToMessages
+from .masking import NOT_LEARNED, count_shared
 
-Learn = Literal["last answer", "every answer", "everything"]
-BATCH_ROWS = 16  # beginnings of conversations in a call of the tokenizer
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendered:
+    """Conversations with their tools, their tokens `rows`, and the tokens of their prompts."""
+
+    encoder: Encoder
+    chats: Chats
+    tools: Sequence[list[Any] | None] | None
+    rows: Sequence[Tokens]
+    prompts: Sequence[Tokens]
+
+
+#: Returns the labels of each conversation.
+Learn = Callable[[Rendered], list[Tokens]]
 
 
 def make_chats(
@@ -21,14 +34,13 @@ def make_chats(
     append_eos: bool = False,
     to_messages: ToMessages | None = None,
     keep_prompt: bool = False,
-    mask_reasoning: bool = False,
     offered: list[Any] | None = None,
 ) -> list[dict[str, Any]]:
     """Return the record of each conversation: its tokens, its labels and what evaluation needs.
 
-    `append_eos` is for a template that does not end an answer with it. `to_messages` is given for
-    conversations that call tools: see tool_rows. With `keep_prompt` the record has the text of its
-    prompt. With `mask_reasoning` whatever comes before the text of an answer is only read. Every
+    `learn` returns the labels: `learn_last_answer`, or a function of chat_labels. `append_eos` is
+    for a template that does not end an answer with it. `to_messages` is given for conversations
+    that call tools: see tool_rows. With `keep_prompt` the record has the text of its prompt. Every
     prompt declares the tools whose schemas are `offered`.
 
     Raises DataError, and jinja2's TemplateError for a row that the template rejects.
@@ -44,14 +56,7 @@ def make_chats(
     chats = encoder.arrange(chats)
     prompts = encoder.render_prompts([chat[:-1] for chat in chats], tools)
     rows = encoder.render(chats, tools)
-    if learn == "everything":
-        labels = [list(ids) for ids in rows]
-    elif learn == "last answer":
-        labels = list(map(_learn_last, rows, prompts, chats))
-    else:
-        labels = _learn_all(encoder, chats, tools, rows, prompts)
-    if mask_reasoning:
-        _mask_reasoning(encoder, chats, tools, rows, labels, last_only=learn == "last answer")
+    labels = learn(Rendered(encoder=encoder, chats=chats, tools=tools, rows=rows, prompts=prompts))
     records = []
     for place, (chat, ids, learned) in enumerate(zip(chats, rows, labels, strict=True)):
         prompt = prompts[place]
@@ -72,69 +77,12 @@ def make_chats(
     return records
 
 
-def _learn_last(ids: Tokens, prompt: Tokens, chat: Sequence[Message]) -> Tokens:
-    """Return the labels of a conversation of which the last answer is learned."""
-    begin = count_shared(ids, prompt)
-    if begin < len(prompt) - 1:
-        raise DataError(f"the chat template rewrites earlier turns, as in {chat}")
-    return [NOT_LEARNED] * begin + ids[begin:]
-
-
-def _learn_all(
-    encoder: Encoder,
-    chats: Sequence[Sequence[Message]],
-    tools: Sequence[list[Any] | None] | None,
-    rows: Sequence[Tokens],
-    prompts: Sequence[Tokens],
-) -> list[Tokens]:
-    """Return the labels of conversations of which every answer is learned."""
-    labels = [_learn_last(*row) for row in zip(rows, prompts, chats, strict=True)]
-    earlier = [(chat, turn) for chat, turn in _list_answers(chats) if turn + 1 < len(chats[chat])]
-    for start in range(0, len(earlier), BATCH_ROWS):
-        some = earlier[start : start + BATCH_ROWS]
-        given = None if tools is None else [tools[chat] for chat, _ in some]
-        befores = encoder.render_prompts([chats[chat][:turn] for chat, turn in some], given)
-        uptos = encoder.render([chats[chat][: turn + 1] for chat, turn in some], given)
-        for (chat, _), before, upto in zip(some, befores, uptos, strict=True):
-            if found := find_learned(rows[chat], before, upto):
-                begin, end = found
-                labels[chat][begin:end] = rows[chat][begin:end]
+def learn_last_answer(given: Rendered) -> list[Tokens]:
+    """Return the labels of conversations of which the last answer is learned."""
+    labels = []
+    for chat, ids, prompt in zip(given.chats, given.rows, given.prompts, strict=True):
+        begin = count_shared(ids, prompt)
+        if begin < len(prompt) - 1:
+            raise DataError(f"the chat template rewrites earlier turns, as in {chat}")
+        labels.append([NOT_LEARNED] * begin + ids[begin:])
     return labels
-
-
-def _mask_reasoning(
-    encoder: Encoder,
-    chats: Sequence[Sequence[Message]],
-    tools: Sequence[list[Any] | None] | None,
-    rows: Sequence[Tokens],
-    labels: Sequence[Tokens],
-    *,
-    last_only: bool,
-) -> None:
-    """Set the labels before the text of each answer, or of each last one, to NOT_LEARNED.
-
-    Another answer in its place shows where the text begins: the tokens before it are the same.
-    """
-    places = _list_answers(chats)
-    if last_only:
-        places = [(chat, turn) for chat, turn in places if turn + 1 == len(chats[chat])]
-    for start in range(0, len(places), BATCH_ROWS):
-        some = places[start : start + BATCH_ROWS]
-        given = None if tools is None else [tools[chat] for chat, _ in some]
-        befores = encoder.render_prompts([chats[chat][:turn] for chat, turn in some], given)
-        varied = [[*chats[chat][:turn], vary_answer(chats[chat][turn])] for chat, turn in some]
-        for (chat, _), before, other in zip(
-            some, befores, encoder.render(varied, given), strict=True
-        ):
-            begin, end = (count_shared(rows[chat], beginning) for beginning in (before, other))
-            labels[chat][begin:end] = [NOT_LEARNED] * max(0, end - begin)
-
-
-def _list_answers(chats: Sequence[Sequence[Message]]) -> list[tuple[int, int]]:
-    """Return the places of all answers: the conversation's and the turn's."""
-    return [
-        (chat, turn)
-        for chat, messages in enumerate(chats)
-        for turn, message in enumerate(messages)
-        if message["role"] == "assistant"
-    ]

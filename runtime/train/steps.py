@@ -5,38 +5,23 @@ an epoch, others are repeated.
 """
 
 from collections.abc import Iterator
-from itertools import chain, cycle, islice
+from itertools import cycle, islice
 from typing import Any
 
 import torch
-from pyarrow import compute
 from torch.utils.data import Sampler
 
 from .trainer_parts import set_sampler
-
-SORTED_STEPS = 50  # that are sorted together, at most a quarter of an epoch
 
 
 class StepSampler(Sampler[int]):
     """Orders the rows of an epoch; the order depends on the seed and the epoch only.
 
-    `step_rows` is the number of rows of a step. With `lengths`, in tokens, the rows of a step are
-    sorted by length, so that those of a pass are alike and need little padding; the longest row
-    comes first of all, so that memory runs out at once if it does. With `groups`, many steps are
-    sorted together, so that all rows of a step are about as long.
+    `step_rows` is the number of rows of a step.
     """
 
-    def __init__(
-        self,
-        rows: int,
-        *,
-        step_rows: int,
-        seed: int,
-        lengths: list[int] | None = None,
-        groups: bool = False,
-    ) -> None:
+    def __init__(self, rows: int, *, step_rows: int, seed: int) -> None:
         self.rows, self.step_rows, self.seed, self.epoch = rows, step_rows, seed, 0
-        self.lengths, self.groups = lengths, groups
 
     def set_epoch(self, epoch: int) -> None:
         """Set the number of the epoch, from 0."""
@@ -46,32 +31,21 @@ class StepSampler(Sampler[int]):
         return -(-self.rows // self.step_rows) * self.step_rows
 
     def __iter__(self) -> Iterator[int]:
+        return iter(self.draw())
+
+    def draw(self) -> list[int]:
+        """Return the rows of the epoch in a random order."""
         generator = torch.Generator().manual_seed(self.seed + self.epoch)
         drawn = torch.randperm(self.rows, generator=generator).tolist()
-        order = list(islice(cycle(drawn), len(self)))
-        return iter(order if self.lengths is None else self._sort(order, self.lengths))
-
-    def _sort(self, order: list[int], lengths: list[int]) -> Iterator[int]:
-        steps = min(SORTED_STEPS, max(1, self.rows // (4 * self.step_rows))) if self.groups else 1
-        size = self.step_rows * steps
-        blocks = [
-            sorted(order[begin : begin + size], key=lengths.__getitem__, reverse=True)
-            for begin in range(0, len(order), size)
-        ]
-        longest = max(blocks, key=lambda block: lengths[block[0]])
-        blocks[0][0], longest[0] = longest[0], blocks[0][0]
-        return chain.from_iterable(blocks)
+        return list(islice(cycle(drawn), len(self)))
 
 
-def order_rows(trainer: Any, *, by_length: bool = False, groups: bool = False) -> None:
+def count_step_rows(args: Any) -> int:
+    """Return the number of rows of a step, of all processes, by the Trainer's arguments."""
+    return int(args.train_batch_size * args.gradient_accumulation_steps * args.world_size)
+
+
+def order_rows(trainer: Any) -> None:
     """Make the Trainer take its rows in this order."""
-    args, rows = trainer.args, trainer.train_dataset
-    lengths = compute.list_value_length(rows.data["input_ids"]).to_pylist() if by_length else None
-    sampler = StepSampler(
-        len(rows),
-        step_rows=args.train_batch_size * args.gradient_accumulation_steps * args.world_size,
-        seed=args.seed,
-        lengths=lengths,
-        groups=groups,
-    )
-    set_sampler(trainer, sampler)
+    args, rows = trainer.args, len(trainer.train_dataset)
+    set_sampler(trainer, StepSampler(rows, step_rows=count_step_rows(args), seed=args.seed))

@@ -1,7 +1,7 @@
 """Every private part of transformers' Trainer that is replaced or read, one function for each.
 
-Each function says why. tests/runtime/test_upstream.py fails if that part has changed. The file, at
-the version that was tested:
+Each function says why. tests/runtime/train/test_upstream.py fails if that part has changed. The
+file, at the version that was tested:
 https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/trainer.py
 """
 
@@ -45,29 +45,3 @@ def forget_loaders(trainer: Any) -> None:
     `Trainer._eval_dataloaders` keeps loaders with persistent workers from evaluation to evaluation.
     """
     getattr(trainer, "_eval_dataloaders", {}).clear()
-
-
-def pass_gradients_to_text(model: Any) -> None:
-    """Make recomputing ask the language model's embedding alone for a gradient.
-
-    `PreTrainedModel.enable_input_require_grads` asks every part of a model that has an embedding.
-    A frozen tower would keep its activations, and have a backward pass that changes nothing.
-    """
-
-    def ask(_module: Any, _inputs: Any, output: Any) -> None:
-        output.requires_grad_(requires_grad=True)
-
-    def enable() -> None:
-        model.get_input_embeddings().register_forward_hook(ask)
-
-    model.enable_input_require_grads = enable
-
-
-def save_as_loaded(model: Any) -> None:
-    """Make a model save its tensors by their names in memory.
-
-    `save_pretrained` renames them as their publisher did, by `_weight_conversions`. The Trainer
-    looks for the names in memory when it resumes or loads the best checkpoint: of a multimodal
-    model it would find none, warn, and go on with other weights.
-    """
-    model._weight_conversions = []  # noqa: SLF001

@@ -1,6 +1,6 @@
 """Every private part of TRL and PEFT that is replaced or read, one function for each.
 
-Each function says why, and names the file at the version that was tested. tests/runtime/
+Each function says why, and names the file at the version that was tested. tests/runtime/train/
 test_upstream.py fails if that part has changed. `trainer_parts` has those of transformers.
 """
 

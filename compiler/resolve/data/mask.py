@@ -21,8 +21,9 @@ from ftc.compiler.resolve.rows.example import Example, read_example
 from ftc.compiler.resolve.rows.roles import Roles, make_reader
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
 from ftc.compiler.resolve.tokenizer.facts import reload_tokenizer
-from ftc.runtime.read.reasoning import has_reasoning, vary_answer
+from ftc.runtime.read.reasoning import has_reasoning
 from ftc.runtime.read.rows import Turns, add_system
+from ftc.runtime.tokens.chat_labels import vary_answer
 from ftc.runtime.tokens.masking import count_shared, find_learned, join_prompt
 from ftc.runtime.vision.image_tokens import Rule
 from ftc.spec.finding import Finding

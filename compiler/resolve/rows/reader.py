@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from ftc.compiler.resolve.rows.table import TableFile
+from ftc.runtime.read.csv_files import parse_csv
+from ftc.runtime.read.json_files import parse_json, parse_line
 from ftc.runtime.read.rows import DataError
-from ftc.runtime.read.table_files import parse_csv, parse_json, parse_line
 from ftc.spec.message import Message
 
 Row = Mapping[str, Any]

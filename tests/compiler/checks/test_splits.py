@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from ftc.compiler.checks.splits import leaked_share
+from ftc.compiler.checks.data.splits import leaked_share
 from ftc.compiler.resolve.facts import DataFacts, Unknown
 from tests.compiler.conftest import build_case
 

@@ -333,7 +333,7 @@ def test_processes_agree(files: dict[str, RenderedFile]) -> None:
     config = yaml.safe_load(files["accelerate.yaml"].text)
 
     several = config["num_processes"] > 1 or config["distributed_type"] == "DEEPSPEED"
-    assert ("runtime.train.distributed" in files["train.py"].text) == several
+    assert ("runtime.parallel.distributed" in files["train.py"].text) == several
 
 
 def test_a_tower_is_never_trained(build_known: BuildKnown) -> None:

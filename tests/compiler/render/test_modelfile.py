@@ -74,7 +74,7 @@ def test_template_options_are_one_mode(build_known: BuildKnown) -> None:
         values = {ast.unparse(node.targets[0]): node.value for node in assigned}
         given = ast.literal_eval(values["TEMPLATE_OPTIONS"])
         assert given == {"enable_thinking": False, "effort": said}
-    assert "mask_reasoning=True," in files["prepare.py"].text
+    assert "learn=partial(mask_reasoning, learn=" in files["prepare.py"].text
     template = read_modelfile(files["Modelfile"].text)["template"]
     assert render_go(template, collate(ASKED)).endswith(f"<|im_start|>assistant\n{empty}")
     without = render(build_known, {"/spec/data/reasoning": "strip"})

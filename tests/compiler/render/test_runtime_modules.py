@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from ftc.compiler.render.bundle import PARTS
 from ftc.compiler.render.file import RenderedFile
 from ftc.compiler.render.readme import FOLDERS
 from ftc.compiler.render.runtime_modules import carry_modules, read_module
+from tests.compiler.conftest import BuildKnown
+from tests.compiler.render.test_bundle import render
 
 FOLDER = Path(__file__).resolve().parents[3] / "runtime"
 PATHS = sorted(FOLDER.rglob("*.py"))
@@ -82,3 +85,13 @@ def test_folders_are_small_and_their_packages_empty() -> None:
 def test_each_folder_has_its_line_in_the_readme() -> None:
     """What the README of a bundle says of `runtime/` covers every folder, and no other."""
     assert {path.parent.name for path in PATHS} == set(FOLDERS)
+
+
+def test_a_bundle_carries_the_parts_of_its_report(build_known: BuildKnown) -> None:
+    """Those that describe what its own stages measure, and no other."""
+    served = {"/spec/export/vllm": ["FP8_DYNAMIC"]}
+
+    for edits, parts in (({}, set()), (served, {"__init__", "served"})):
+        carried_paths = map(Path, render(build_known, edits))
+        assert parts == {path.stem for path in carried_paths if path.parent.name == "report_parts"}
+    assert set(PARTS) == {path.stem for path in (FOLDER / "report_parts").glob("[a-z]*.py")}

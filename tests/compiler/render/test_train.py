@@ -16,7 +16,7 @@ TWO = {**ALONE, "/facts/hardware/count": 2, "/spec/distribution/strategy": "ddp"
 def find_calls(build_known: BuildKnown, edits: Mapping[str, Any]) -> list[str]:
     """Return the calls of train.py that order the rows and average the validation loss."""
     text = render(build_known, edits)["train.py"].text
-    return re.findall(r"^(?:order_rows|average_loss)\(.*\)$", text, re.MULTILINE)
+    return re.findall(r"^(?:order_rows|sort_rows|average_loss)\(.*\)$", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("packing", ["none", "best-fit"])
@@ -26,8 +26,8 @@ def test_one_process_arranges_as_two_do(build_known: BuildKnown, packing: str) -
     alone = find_calls(build_known, {**ALONE, **edits})
 
     assert alone == find_calls(build_known, {**TWO, **edits})
-    assert [call.partition("(")[0] for call in alone] == ["order_rows", "average_loss"]
-    assert ("by_length=True" in alone[0]) == (packing == "none")
+    order = "sort_rows" if packing == "none" else "order_rows"
+    assert [call.partition("(")[0] for call in alone] == [order, "average_loss"]
     assert alone[1] == "average_loss(trainer, by_token=True)"
 
 

@@ -13,7 +13,7 @@ from ftc.compiler.resolve.model.tokenizer_files import load_tokenizer, read_toke
 from ftc.compiler.resolve.rows.example import Example
 from ftc.compiler.resolve.tokenizer.conversion import find_class, loaded_as
 from ftc.runtime.prepare.round_trip import RoundTrip
-from tests.runtime.test_same_tokens import TEMPLATE
+from tests.runtime.compare.test_same_tokens import TEMPLATE
 from tests.tiny_tokenizers import byte_level_tokenizer, sentencepiece_tokenizer
 
 TEXT = "the order is late\non Monday: the  parcel, ca\u00f1\u00f3n \U0001f600"

@@ -17,11 +17,11 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import SFTConfig, SFTTrainer
 
 from runtime.models.adapters import find_fault
+from runtime.parallel.distributed import DistributedSession
 from runtime.run import Run
 from runtime.track.tracking import open_tracker
 from runtime.train.best import BestCheckpoint
-from runtime.train.distributed import DistributedSession
-from runtime.train.steps import order_rows
+from runtime.train.sorted_steps import sort_rows
 from runtime.train.validation_loss import average_loss
 from runtime.train.verdict import end_if_worse
 
@@ -154,7 +154,7 @@ trainer = SFTTrainer(
     callbacks=[session, best],
     peft_config=adapter,
 )
-order_rows(trainer, by_length=True)
+sort_rows(trainer)
 average_loss(trainer, by_token=True)
 best.attach(trainer)
 

@@ -92,7 +92,7 @@ run.ensure(math.isfinite(report["loss"]), "the test loss is a finite number")
 if is_result:
     write_json(OUT / "report.json", report)
     write_rows(OUT / "labels.jsonl", label_metrics.by_label(after["said"], right))
-    write_rows(OUT / "predictions.jsonl", label_metrics.list_predictions(rows, after["said"]))
+    write_rows(OUT / "predictions.jsonl", label_scores.list_predictions(rows, after["said"]))
     written = ("report.json", "labels.jsonl", "predictions.jsonl")
     run.mark_done(identity, *(OUT / name for name in written))
     write_report(run)

@@ -21,7 +21,7 @@ from runtime.prepare.preparing import check_lengths, look, make_records, start_w
 from runtime.prepare.records import RowWork, Source
 from runtime.prepare.splitting import divide
 from runtime.prepare.whole_texts import check, find_file
-from runtime.read.table_files import read_csv
+from runtime.read.csv_files import read_csv
 from runtime.read.text_rows import read_answer
 from runtime.run import Run
 from runtime.tokens.class_records import count_labels, make_classes
@@ -108,7 +108,6 @@ work = RowWork(
     sources=[source],
     make=make,
     max_length=MAX_LENGTH,
-    overlong="drop",
     repair=True,
     keep_answers=True,
 )

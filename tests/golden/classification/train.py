@@ -20,7 +20,7 @@ from runtime.models.weight_probe import WeightProbe
 from runtime.run import Run
 from runtime.track.tracking import open_tracker
 from runtime.train.best_by_metric import BestByMetric
-from runtime.train.steps import order_rows
+from runtime.train.sorted_steps import sort_rows
 from runtime.train.training import TrainingSession
 from runtime.train.verdict import end_if_worse
 
@@ -148,7 +148,7 @@ trainer = Trainer(
     processing_class=tokenizer,
     callbacks=[session, best],
 )
-order_rows(trainer, by_length=True)
+sort_rows(trainer)
 probe = WeightProbe(model)
 
 # -----------------------------------------------------------------------------

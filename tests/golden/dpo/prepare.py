@@ -21,7 +21,7 @@ from runtime.prepare.records import RowWork, Source
 from runtime.prepare.splitting import divide
 from runtime.prepare.whole_texts import check, find_file
 from runtime.read.compared_rows import read_pair
-from runtime.read.table_files import parse_lines, read_jsonl
+from runtime.read.json_files import parse_lines, read_jsonl
 from runtime.run import Run
 from runtime.tokens.compared_records import count_pair, make_pairs
 from runtime.tokens.encoding import Encoder
@@ -93,7 +93,6 @@ work = RowWork(
     sources=[source],
     make=make,
     max_length=MAX_LENGTH,
-    overlong="drop",
     repair=True,
     count=count_pair,
 )

@@ -15,12 +15,12 @@ from datasets import Dataset
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import SFTConfig, SFTTrainer
 
-from runtime.models.adapters import train_in_fp32
+from runtime.models.trained_dtype import train_in_fp32
 from runtime.models.weight_probe import WeightProbe
 from runtime.run import Run
 from runtime.track.tracking import open_tracker
 from runtime.train.best import BestCheckpoint
-from runtime.train.steps import order_rows
+from runtime.train.sorted_steps import sort_rows
 from runtime.train.training import TrainingSession
 from runtime.train.validation_loss import average_loss
 from runtime.train.verdict import end_if_worse
@@ -157,7 +157,7 @@ trainer = SFTTrainer(
     processing_class=tokenizer,
     callbacks=[session, best],
 )
-order_rows(trainer, by_length=True)
+sort_rows(trainer)
 average_loss(trainer, by_token=True)
 probe = WeightProbe(model)
 

@@ -17,12 +17,12 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import SFTConfig, SFTTrainer
 
 from runtime.models.adapters import find_fault
+from runtime.parallel.distributed import DistributedSession
+from runtime.parallel.shards import ShardCheck, save_whole
 from runtime.run import Run
 from runtime.track.tracking import open_tracker
 from runtime.train.best import BestCheckpoint
-from runtime.train.distributed import DistributedSession
-from runtime.train.shards import ShardCheck, save_whole
-from runtime.train.steps import order_rows
+from runtime.train.sorted_steps import sort_rows
 from runtime.train.validation_loss import average_loss
 from runtime.train.verdict import end_if_worse
 
@@ -164,7 +164,7 @@ trainer = SFTTrainer(
     callbacks=[session, best, ShardCheck(run)],
     peft_config=adapter,
 )
-order_rows(trainer, by_length=True)
+sort_rows(trainer)
 average_loss(trainer, by_token=True)
 
 # -----------------------------------------------------------------------------

@@ -20,10 +20,10 @@ from runtime.prepare.preparing import check_lengths, look, make_records, start_w
 from runtime.prepare.records import RowWork, Source
 from runtime.prepare.splitting import divide
 from runtime.prepare.whole_texts import check, find_file
-from runtime.read.table_files import parse_lines, read_jsonl
+from runtime.read.json_files import parse_lines, read_jsonl
 from runtime.read.text_rows import read_answer
 from runtime.run import Run
-from runtime.tokens.chat_records import make_chats
+from runtime.tokens.chat_records import learn_last_answer, make_chats
 from runtime.tokens.encoding import Encoder
 
 HERE = Path(__file__).resolve().parent
@@ -87,14 +87,13 @@ source = Source(
 make = partial(
     make_chats,
     encoder=Encoder(tokenizer=tokenizer),
-    learn="last answer",
+    learn=learn_last_answer,
     keep_prompt=True,  # as text, which rewards get
 )
 work = RowWork(
     sources=[source],
     make=make,
     max_length=MAX_LENGTH,
-    overlong="drop",
     repair=True,
 )
 

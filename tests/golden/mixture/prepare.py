@@ -26,6 +26,7 @@ from runtime.prepare.whole_texts import check, find_file
 from runtime.read.chat_rows import read_chat
 from runtime.read.text_rows import read_answer, read_instruction
 from runtime.run import Run
+from runtime.tokens.chat_labels import learn_every_answer
 from runtime.tokens.chat_records import make_chats
 from runtime.tokens.encoding import Encoder
 
@@ -136,13 +137,12 @@ sources = [make_source(number) for number in range(len(SOURCES))]
 make = partial(
     make_chats,
     encoder=Encoder(tokenizer=tokenizer),
-    learn="every answer",
+    learn=learn_every_answer,
 )
 work = RowWork(
     sources=sources,
     make=make,
     max_length=MAX_LENGTH,
-    overlong="drop",
     repair=True,
 )
 

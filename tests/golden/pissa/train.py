@@ -20,7 +20,7 @@ from runtime.models.adapters import find_fault
 from runtime.run import Run
 from runtime.track.tracking import open_tracker
 from runtime.train.best import BestCheckpoint
-from runtime.train.steps import order_rows
+from runtime.train.sorted_steps import sort_rows
 from runtime.train.training import TrainingSession
 from runtime.train.validation_loss import average_loss
 from runtime.train.verdict import end_if_worse
@@ -167,7 +167,7 @@ trainer = SFTTrainer(
     callbacks=[session, best],
     peft_config=adapter,
 )
-order_rows(trainer, by_length=True)
+sort_rows(trainer)
 average_loss(trainer, by_token=True)
 # The adapter is a part of the base, split off: its start is subtracted at the end.
 trainer.model.peft_config["default"].init_lora_weights = True  # else loading would split again

@@ -75,7 +75,8 @@ run.begin()
 run.check_inputs("train")
 identity = run.identify(args.model, trained, TRAIN_ROWS)
 if not run.is_done(identity):  # torch is imported only if there is something to do
-    from runtime.merge.merging import Job, cast_weights
+    from runtime.merge.merging import Job
+    from runtime.merge.whole_merging import cast_weights
 
     job = Job(
         run=run,

@@ -16,8 +16,9 @@ from peft import LoraConfig
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from trl import RewardConfig, RewardTrainer
 
-from runtime.models.adapters import find_fault, train_in_fp32
+from runtime.models.adapters import find_fault
 from runtime.models.reward_head import reward_settings
+from runtime.models.trained_dtype import train_in_fp32
 from runtime.run import Run
 from runtime.track.tracking import open_tracker
 from runtime.train.best import BestCheckpoint

@@ -42,7 +42,8 @@ run.check_inputs("train")
 options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 identity = run.identify(args.model, trained, TRAIN_ROWS)
 if not run.is_done(identity):  # torch is imported only if there is something to do
-    from runtime.merge.merging import Job, cast_weights
+    from runtime.merge.merging import Job
+    from runtime.merge.whole_merging import cast_weights
 
     job = Job(
         run=run,

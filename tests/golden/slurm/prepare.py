@@ -21,8 +21,9 @@ from runtime.prepare.records import RowWork, Source
 from runtime.prepare.splitting import divide
 from runtime.prepare.whole_texts import check, find_file
 from runtime.read.chat_rows import read_chat
-from runtime.read.table_files import parse_lines, read_jsonl
+from runtime.read.json_files import parse_lines, read_jsonl
 from runtime.run import Run
+from runtime.tokens.chat_labels import learn_every_answer
 from runtime.tokens.chat_records import make_chats
 from runtime.tokens.encoding import Encoder
 
@@ -87,13 +88,12 @@ source = Source(
 make = partial(
     make_chats,
     encoder=Encoder(tokenizer=tokenizer),
-    learn="every answer",
+    learn=learn_every_answer,
 )
 work = RowWork(
     sources=[source],
     make=make,
     max_length=MAX_LENGTH,
-    overlong="drop",
     repair=True,
 )
 

@@ -1,0 +1,1 @@
+"""Rules about the rows, their splits and their lengths."""

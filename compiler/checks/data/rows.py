@@ -1,0 +1,220 @@
+"""The rules about rows: enough of them, whole, and undamaged."""
+# ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
+
+from collections.abc import Iterator
+
+from ftc.compiler.checks.data.images import loses_images
+from ftc.compiler.checks.objective.rewards import needs_answers
+from ftc.compiler.checks.rule import Problem, problem, rule
+from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.spec.message import Message
+
+_FEW_ROWS = 50
+_MUCH = 0.30
+_MANY_DUPLICATES = 0.10
+_MANY_BLANK = 0.10
+#: The advice for the commonest fault of rows.
+_KINDS = {"no_score": "scores", "no_label": "verdicts"}
+
+
+@rule("FTC224", "no-rows-to-train-on", "error", reads=("data", "plan"))
+def no_rows_to_train_on(case: Case) -> Iterator[Problem]:
+    """What it is: After cleaning and splitting, no row is left for training.
+
+    Why it matters: There is nothing to learn from.
+
+    Example: {"data": "all-blank.csv"}
+
+    Use instead: {"data": "tickets.csv"}
+    """
+    if case.plan.decisions.train_rows.value < 1:
+        data = case.data
+        lost = data.blank_rows + data.duplicate_rows + data.malformed_rows
+        yield problem(
+            "/data/source",
+            message="" if lost else "whole",
+            help="" if lost else "whole",
+            rows=data.rows,
+            usable=data.usable_rows,
+            blank=data.blank_rows,
+            duplicate=data.duplicate_rows,
+            malformed=data.malformed_rows,
+        )
+
+
+@rule("FTC225", "few-rows", "warning", reads=("data", "plan"))
+def few_rows(case: Case) -> Iterator[Problem]:
+    """What it is: Fewer than fifty rows are left for training.
+
+    Why it matters: A model memorises so few rows, and the result on the test split is mostly
+    chance.
+
+    Example: {"data": "ten-examples.csv"}
+
+    Use instead: {"data": "a-thousand-examples.csv"}
+    """
+    rows = case.plan.decisions.train_rows.value
+    if 1 <= rows < _FEW_ROWS and not loses_images(case):
+        yield problem("/data/source", rows=rows)
+
+
+@rule("FTC229", "many-duplicates", "info", reads=("data",))
+def many_duplicates(case: Case) -> Iterator[Problem]:
+    """What it is: More than one row in ten is a copy of another.
+
+    Why it matters: Copies weigh more than other rows, and would leak from training into the test.
+    The bundle removes them by default, and never puts copies into different splits.
+
+    Example: {"data": "exported-twice.csv"}
+
+    Use instead: {"data": "exported-once.csv"}
+    """
+    data = case.data
+    if data.duplicate_rows > _MANY_DUPLICATES * data.rows and not loses_images(case):
+        yield problem(
+            "/data/source",
+            help="" if case.spec.data.cleaning.drop_duplicates else "kept",
+            count=data.duplicate_rows,
+            rows=data.rows,
+        )
+
+
+@rule("FTC230", "misencoded-rows", "info", reads=("data",))
+def misencoded_rows(case: Case) -> Iterator[Problem]:
+    """What it is: Some rows hold text that was decoded with the wrong encoding, such as `Ã©`.
+
+    Why it matters: The model learns the damaged text like any other.
+
+    Example: {"data": {"source": "latin1.csv", "cleaning": {"repair_encoding": false}}}
+
+    Use instead: {"data": {"source": "latin1.csv", "cleaning": {"repair_encoding": true}}}
+    """
+    damaged = case.data.misencoded_rows - case.data.lost_rows
+    if damaged > 0:
+        repairs = case.spec.data.cleaning.repair_encoding
+        yield problem("/data/source", help="repaired" if repairs else "", count=damaged)
+
+
+@rule("FTC231", "malformed-rows", "warning", reads=("data",))
+def malformed_rows(case: Case) -> Iterator[Problem]:
+    """What it is: Some rows do not have the form of the others: a missing answer, a wrong role.
+
+    Why it matters: They cannot be trained on and are left out. Many of them mean that the form or
+    the columns are wrong.
+
+    Example: {"data": "half-broken.jsonl"}
+
+    Use instead: {"data": "checked.jsonl"}
+    """
+    malformed, rows = case.data.malformed_rows, case.data.rows
+    if malformed:
+        often = sorted(case.data.faults.items(), key=lambda item: (-item[1], item[0]))
+        reasons = [Message(f"fault.{fault}", {"count": count}) for fault, count in often]
+        samples = OBJECTIVES[case.spec.objective.type].samples
+        mixed = samples and not {"answered", "unanswered"}.isdisjoint(case.data.faults)
+        yield problem(
+            "/data/source",
+            message="" if reasons else "unsaid",
+            help="prompts" if mixed else _KINDS.get(often[0][0], "") if often else "",
+            count=malformed,
+            rows=rows,
+            reasons=reasons,
+        )
+
+
+@rule("FTC237", "many-blank-rows", "warning", reads=("data",))
+def many_blank_rows(case: Case) -> Iterator[Problem]:
+    """What it is: More than one row in ten lacks a text that its form needs.
+
+    Why it matters: Such a row cannot be trained on and is left out. Many of them mean that a column
+    is only partly filled in, or is the wrong one.
+
+    Example: {"data": "half-labelled.csv"}
+
+    Use instead: {"data": "labelled.csv"}
+    """
+    blank, rows = case.data.blank_rows, case.data.rows
+    if blank > _MANY_BLANK * rows:
+        samples = OBJECTIVES[case.spec.objective.type].samples and case.data.form != "prompt"
+        alone = samples and not needs_answers(case)
+        yield problem("/data/source", help="prompts" if alone else "", count=blank, rows=rows)
+
+
+@rule("FTC247", "lost-characters", "warning", reads=("data",))
+def lost_characters(case: Case) -> Iterator[Problem]:
+    """What it is: Some rows hold U+FFFD, which replaces a character that could not be decoded.
+
+    Why it matters: The original character is lost and cannot be repaired; the model learns to write
+    U+FFFD. It comes from an export that was read with the wrong encoding.
+
+    Example: {"data": "export-with-question-mark-diamonds.csv"}
+
+    Use instead: {"data": "the-same-export-in-utf-8.csv"}
+    """
+    data = case.data
+    if data.lost_rows:
+        yield problem("/data/source", count=data.lost_rows, rows=data.rows)
+
+
+@rule("FTC248", "control-characters", "warning", reads=("data",))
+def control_characters(case: Case) -> Iterator[Problem]:
+    """What it is: Some rows hold control characters: NUL, escape sequences, a byte order mark.
+
+    Why it matters: They are invisible in most editors, cost tokens, and are learned like any other
+    text; a terminal that prints the model's answer obeys them.
+
+    Example: {"data": "terminal-log.jsonl"}
+
+    Use instead: {"data": "log-without-escape-sequences.jsonl"}
+    """
+    data = case.data
+    if data.control_rows:
+        yield problem("/data/source", count=data.control_rows, rows=data.rows)
+
+
+@rule("FTC251", "limit-beyond-rows", "info", reads=("data",))
+def limit_beyond_rows(case: Case) -> Iterator[Problem]:
+    """What it is: `data.max_rows` is more than the rows that cleaning leaves.
+
+    Why it matters: The field limits nothing, and a reader of the spec expects more rows than there
+    are.
+
+    Example: {"data": {"source": "300-rows.csv", "max_rows": 10000}}
+
+    Use instead: {"data": "300-rows.csv"}
+    """
+    most, usable = case.spec.data.max_rows, case.data.usable_rows
+    if most is not None and most > usable and case.data.streamed_rows is None:
+        yield problem(
+            "/data/max_rows",
+            fix=({"op": "remove", "path": "/data/max_rows"},),
+            most=most,
+            rows=usable,
+        )
+
+
+@rule("FTC255", "language-new-to-model", "info", reads=("model", "data"))
+def language_new_to_model(case: Case) -> Iterator[Problem]:
+    """What it is: Much of the data is in a language that the model's authors do not list.
+
+    Why it matters: A fine-tune teaches a task, but hardly a new language: answers in a language
+    that the base rarely read remain poor, and its tokenizer needs more tokens for it.
+
+    Example: {"model": "TinyLlama/TinyLlama-1.1B-Chat-v1.0", "data": "basque-chats.jsonl"}
+
+    Use instead: {"model": "BSC-LT/salamandra-2b-instruct", "data": "basque-chats.jsonl"}
+    """
+    entry = find_model(case.model.id)
+    if entry is None or not entry.languages:
+        return
+    for code, share in case.data.languages.items():
+        if share >= _MUCH and code not in entry.languages:
+            yield problem(
+                "/model/id",
+                share=share,
+                language=code,
+                model=entry.id,
+                languages=entry.languages[:8],
+            )

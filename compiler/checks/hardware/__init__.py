@@ -1,0 +1,1 @@
+"""Rules about machines, memory and launchers."""

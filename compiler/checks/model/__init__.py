@@ -1,0 +1,1 @@
+"""Rules about the model: its files, its tokenizer, and how it is trained."""

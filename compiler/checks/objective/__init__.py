@@ -1,0 +1,1 @@
+"""Rules about what is learned: answers that are compared, rewards, a teacher, vectors."""

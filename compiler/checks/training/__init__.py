@@ -1,0 +1,1 @@
+"""Rules about the training: precision, steps, schedule, optimizer."""

@@ -1,0 +1,10 @@
+"""The type that weights are trained in."""
+
+from typing import Any
+
+
+def train_in_fp32(model: Any) -> None:
+    """Convert every trained weight to fp32: small steps would round to nothing in 16 bits."""
+    for weight in model.parameters():
+        if weight.requires_grad:
+            weight.data = weight.data.float()

@@ -1,0 +1,90 @@
+"""Tables and lists of rows: what is read, and what is said of a file that is broken."""
+
+from pathlib import Path
+
+import pytest
+
+from ftc.runtime.read.csv_files import parse_csv, read_csv
+from ftc.runtime.read.json_files import parse_json, parse_lines, read_json, read_jsonl
+from ftc.runtime.read.rows import CHUNK_ROWS, DataError
+
+
+def test_rows_of_a_table_have_the_names_of_its_header() -> None:
+    """Quoted cells may contain delimiters and line ends; blank lines are no rows."""
+    header, rows = parse_csv(["a;b\n", '1;"x;\n', 'y"\n', "\n", "2;z\n"], ";")
+    assert header == ["a", "b"]
+    assert list(rows) == [{"a": "1", "b": "x;\ny"}, {"a": "2", "b": "z"}]
+
+
+def test_a_row_with_too_many_cells_is_broken_and_one_with_too_few_is_not() -> None:
+    """Cells that are missing at the end are missing roles, which a later check names."""
+    _, rows = parse_csv(["a,b\n", "1,2,3\n", "4\n"], ",")
+    assert list(rows) == [None, {"a": "4"}]
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["a,b\n", "1,2\n", '3,"4\n', "5,6\n"], "line 3: a quotation mark is never closed"),
+        (['"a\n'], "line 1: a quotation mark is never closed"),
+    ],
+)
+def test_an_open_quotation_is_named_by_the_line_where_it_begins(
+    lines: list[str], said: str
+) -> None:
+    """The reader itself would take the rest of the file as one cell."""
+    with pytest.raises(DataError, match=said):
+        list(parse_csv(lines, ",")[1])
+
+
+def test_files_are_read_one_after_the_other_in_chunks(tmp_path: Path) -> None:
+    """No chunk has rows of two files."""
+    paths = [tmp_path / "1.csv", tmp_path / "2.csv"]
+    for path in paths:
+        rows = "".join(f"{number}\n" for number in range(CHUNK_ROWS + 1))
+        path.write_text(f"n\n{rows}", encoding="utf-8")
+    chunks = list(read_csv(paths, encoding="utf-8", delimiter=","))
+    assert [len(chunk) for chunk in chunks] == [CHUNK_ROWS, 1, CHUNK_ROWS, 1]
+    assert chunks[3] == [{"n": str(CHUNK_ROWS)}]
+
+
+def test_a_broken_file_is_named(tmp_path: Path) -> None:
+    """The sentence has the path and the line."""
+    path = tmp_path / "rows.csv"
+    path.write_text('a\n"1\n', encoding="utf-8")
+    with pytest.raises(DataError, match=r"rows\.csv cannot be read: line 2: a quotation mark"):
+        list(read_csv([path], encoding="utf-8", delimiter=","))
+    path = tmp_path / "rows.json"
+    path.write_text('[{"a": 1},\n]', encoding="utf-8")
+    with pytest.raises(DataError, match=r"rows\.json cannot be read: line \d: "):
+        list(read_json([path], encoding="utf-8"))
+
+
+def test_lines_are_parsed_where_they_are_worked_on(tmp_path: Path) -> None:
+    """Blank lines are left out; a broken line is None, and its neighbours are rows."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"a": 1}\n\n{"a": \n[2]\n', encoding="utf-8")
+    (chunk,) = read_jsonl([path], encoding="utf-8")
+    assert chunk == ['{"a": 1}\n', '{"a": \n', "[2]\n"]
+    assert list(parse_lines([*chunk, "[" * 100_000])) == [{"a": 1}, None, [2], None]
+
+
+@pytest.mark.parametrize("text", ['[{"a": 1}]', '{"meta": {}, "data": [{"a": 1}]}'])
+def test_json_is_a_list_or_holds_one_under_a_usual_key(text: str) -> None:
+    """As exports of annotation tools do."""
+    assert parse_json(text) == [{"a": 1}]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"a": 1}', "it holds no list of rows"),
+        ("[1,\n2", "line 2: "),
+        ("[" * 100_000, "it is nested too deeply"),
+        ("[" + "9" * 5000 + "]", "a number too long"),
+    ],
+)
+def test_what_is_no_list_of_rows_is_said(text: str, said: str) -> None:
+    """One sentence, and no error of a library."""
+    with pytest.raises(DataError, match=said):
+        parse_json(text)
