@@ -10,6 +10,7 @@ from ftc.commands import COMMANDS
 from ftc.commands.options import format_option
 from ftc.compiler.knowledge.models import KINDS, Model, all_models
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.plan.batch.lengths import usual_mean
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.resolve.facts import Lengths, Unknown
 from ftc.compiler.resolve.hardware import has_kernels
@@ -115,7 +116,7 @@ def command(
         click.echo("\n".join(table))
         if planned and found:
             click.echo("".join(_ability_lines(abilities, wish.data.lengths)), nl=False)
-            rows, tokens = wish.data.usable_rows, wish.data.lengths.mean
+            rows, tokens = wish.data.usable_rows, usual_mean(wish.data.lengths)
             click.echo(f"\n{_COSTS.format(rows=rows, tokens=tokens)}")
 
 
@@ -139,7 +140,7 @@ def _named(names: tuple[str, ...]) -> tuple[Model, ...]:
 def _ability_lines(abilities: Mapping[str, tuple[Ability, ...]], lengths: Lengths) -> Iterator[str]:
     """Yield a table for each model: what each method takes, and the longest rows that fit."""
     for name, each in abilities.items():
-        yield f"\n{name}, with rows of {lengths.mean:,.0f} tokens on average\n"
+        yield f"\n{name}, with rows of {usual_mean(lengths):,.0f} tokens on average\n"
         yield f"  {'method':8}{'memory':>10}  {'time':>7}  longest rows\n"
         for ability in each:
             memory, hours = _cost(ability.plan)

@@ -245,6 +245,11 @@ def _percentile(ordered: Sequence[int], percent: int) -> int:
     return ordered[math.ceil(percent * len(ordered) / 100) - 1]
 
 
+def bin_step(tokens: int) -> int:
+    """Return how far the edges around a length are apart in a histogram."""
+    return max(8, 2 ** max(tokens - 1, 1).bit_length() // 64)
+
+
 def _histogram(tokens: Sequence[int]) -> tuple[tuple[int, int], ...]:
     """Count by edges a 32nd of their power of two apart, at least 8 tokens; none empty.
 
@@ -252,7 +257,7 @@ def _histogram(tokens: Sequence[int]) -> tuple[tuple[int, int], ...]:
     """
     counts: dict[int, int] = {}
     for total, rows in Counter(tokens).items():
-        step = max(8, 2 ** max(total - 1, 1).bit_length() // 64)
+        step = bin_step(total)
         edge = math.ceil(max(total, 1) / step) * step
         counts[edge] = counts.get(edge, 0) + rows
     return tuple(sorted(counts.items()))
