@@ -233,6 +233,36 @@ def test_configs_that_cannot_be_trained(
     assert code(resolve_model(make_spec(), folder=model_folder.parent)) == expected
 
 
+@pytest.mark.parametrize(
+    ("objective", "says"),
+    [
+        ("classification", "ftc trains classifiers and reward models from models that generate"),
+        ("sft", "an encoder trains with the objective `embed` or `rerank`"),
+    ],
+)
+def test_an_encoder_names_models_that_can_be_trained(
+    make_spec: Any, model_folder: Path, objective: str, says: str
+) -> None:
+    """Small ones of the table, each of another maker; a user of BERT has no idea of causal ones."""
+    small = {
+        "hidden_size": 768,
+        "num_hidden_layers": 12,
+        "intermediate_size": 3072,
+        "num_attention_heads": 12,
+        "vocab_size": 30522,
+        "max_position_embeddings": 512,
+    }
+    edit_config(model_folder, architectures=["BertForMaskedLM"], model_type="bert", **small)
+    found = resolve_model(make_spec(objective=objective), folder=model_folder.parent)
+    assert isinstance(found, Unknown)
+    models = found.finding.remedy.values["models"]
+    assert isinstance(models, tuple)
+    table = [find_model(str(name)) for name in models]
+    assert len({str(name).partition("/")[0] for name in models}) == 3
+    assert all(each is not None and each.shape.parameters < 1e9 for each in table)
+    assert says in found.finding.help
+
+
 def test_quantized_and_custom_models_are_told(make_spec: Any, model_folder: Path) -> None:
     """Quantization and remote code are facts for the rules to judge."""
     edit_config(
