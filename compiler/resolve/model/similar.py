@@ -8,6 +8,7 @@ from math import log
 from typing import Final
 
 from ftc.compiler.knowledge.models import all_models
+from ftc.compiler.knowledge.score_heads import find_score_class
 
 _ALIKE: Final = 0.8
 _WORD_ALIKE: Final = 0.7
@@ -60,12 +61,13 @@ def list_alike(parameters: int) -> tuple[str, ...]:
     """Return models that generate text, each of another owner, the nearest in size first.
 
     They are instruct models, which are newer than most base models of such sizes, open to everybody
-    and not quantized.
+    and not quantized. transformers has a head for scores on each of them.
     """
     found: dict[str, str] = {}
     known = [each for each in all_models() if each.kind == "instruct" and not each.gated]
     for model in sorted(known, key=lambda each: abs(log(each.shape.parameters / parameters))):
-        if model.wrapper is None and model.quantized is None:
+        is_plain = model.wrapper is None and model.quantized is None
+        if is_plain and find_score_class(model.shape.model_type) is not None:
             found.setdefault(_owner(model.id), model.id)
     return tuple(found.values())[:_MOST_ALIKE]
 

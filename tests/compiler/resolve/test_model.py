@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.knowledge.score_heads import find_score_class
 from ftc.compiler.resolve.data.facts import resolve_data
 from ftc.compiler.resolve.facts import ModelFacts, TokenizerFacts, Unknown
 from ftc.compiler.resolve.model.facts import facts_from_table, resolve_model
@@ -260,6 +261,7 @@ def test_an_encoder_names_models_that_can_be_trained(
     table = [find_model(str(name)) for name in models]
     assert len({str(name).partition("/")[0] for name in models}) == 3
     assert all(each is not None and each.shape.parameters < 1e9 for each in table)
+    assert all(each and find_score_class(each.shape.model_type) for each in table)
     assert says in found.finding.help
 
 
