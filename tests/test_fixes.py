@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ftc.compiler.checks.registry import run_checks
+from ftc.compiler.checks.vetting import vet_fixes
 from ftc.compiler.compilation import locate_all
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.resolve.facts import Facts, known
@@ -96,7 +97,8 @@ def _judge(document: Document, facts: Facts | None) -> tuple[Finding, ...]:
         return ()
     every = known(facts)
     plan = None if every is None else make_plan(spec, every)
-    return write_fixes(locate_all(document, run_checks(spec, facts, plan)), document)
+    found = vet_fixes(spec, facts, run_checks(spec, facts, plan))
+    return write_fixes(locate_all(document, found), document)
 
 
 def _apply(document: Document, findings: Sequence[Finding], path: Path) -> Document:
