@@ -48,7 +48,7 @@ def _brings_error(spec: Spec, facts: Facts, finding: Finding, errors: set[str]) 
 
 def _write(spec: Spec) -> dict[str, Any]:
     """Return the fields that the user wrote, in the long form."""
-    whole = msgspec.to_builtins(spec)
+    whole = msgspec.json.decode(msgspec.json.encode(spec))
     written: dict[str, Any] = {}
     for pointer in sorted(spec.said):
         value, place = whole, written
