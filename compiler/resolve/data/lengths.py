@@ -247,7 +247,7 @@ def _percentile(ordered: Sequence[int], percent: int) -> int:
 
 def bin_step(tokens: int) -> int:
     """Return how far the edges around a length are apart in a histogram."""
-    return max(8, 2 ** max(tokens - 1, 1).bit_length() // 64)
+    return max(8, (1 << max(tokens - 1, 1).bit_length()) // 64)
 
 
 def _histogram(tokens: Sequence[int]) -> tuple[tuple[int, int], ...]:
