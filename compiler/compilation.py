@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ftc.compiler.checks.registry import run_checks
+from ftc.compiler.checks.vetting import vet_fixes
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import make_plan, plan_once
 from ftc.compiler.plan.vision import planned_facts
@@ -158,7 +159,7 @@ class Compilation:
             self.spec, facts, plan, others=others, other_explanations=(*VERIFY, *WRITE)
         )
         wrong = (self.calibration,) if isinstance(self.calibration, Finding) else ()
-        return (*_list_unknown(facts), *wrong, *judged)
+        return vet_fixes(self.spec, facts, (*_list_unknown(facts), *wrong, *judged))
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:

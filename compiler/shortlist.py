@@ -11,6 +11,7 @@ from msgspec import convert
 from ftc.compiler.checks.registry import run_checks
 from ftc.compiler.knowledge.models import KINDS, Model, all_models, shape_for
 from ftc.compiler.knowledge.objectives import OBJECTIVES, Head, compares_texts
+from ftc.compiler.plan.batch.sizes import least_rows
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import plan_once
 from ftc.compiler.plan.summary.alternatives import works
@@ -89,6 +90,7 @@ class Pick:
 class Ability:
     """What one method takes for a model and the rows of the wish, and the longest rows that fit.
 
+    `plan` has the fastest layout that fits, `least_bytes` is what the smallest takes per device.
     `longest_tokens` is a multiple of 256 up to the model's context, 0 where no rows fit: the length
     at which a data set of rows of that one length still trains.
     """
@@ -96,6 +98,7 @@ class Ability:
     method: MethodType
     plan: Plan
     fits: bool
+    least_bytes: int
     longest_tokens: int
 
 
@@ -192,7 +195,14 @@ def _ability(wish: Wish, hardware: HardwareFacts, model: Model, method: MethodTy
 
     lengths = range(1, model.context_tokens // _LENGTH_STEP + 1)
     longest = _LENGTH_STEP * bisect_left(lengths, True, key=is_too_long)
-    return Ability(method=method, plan=plan, fits=fits, longest_tokens=longest)
+    small = replace(
+        wish.spec.training, micro_batch=least_rows(wish.spec), gradient_checkpointing=True
+    )
+    smallest, _ = _plan(
+        replace(wish, spec=replace(wish.spec, training=small)), hardware, model, method
+    )
+    least = min(plan.memory.device_bytes, smallest.memory.device_bytes)
+    return Ability(method=method, plan=plan, fits=fits, least_bytes=least, longest_tokens=longest)
 
 
 def _plan(

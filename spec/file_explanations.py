@@ -219,6 +219,15 @@ SECRET: Final = make_explanation(
     '{"model": "owner/model"}, with `HF_TOKEN` in the environment',
 )
 
+DATA: Final = make_explanation(
+    "FTC026",
+    "data-as-spec",
+    "The file holds rows of data: a table, lines of JSON, or a list of objects.",
+    "A spec names its data, and says which model is trained on them and how.",
+    "ftc check tickets.csv",
+    "ftc new --data tickets.csv; ftc check spec.json",
+)
+
 FILE_EXPLANATIONS: Final = (
     MISSING,
     UNREADABLE,
@@ -245,4 +254,5 @@ FILE_EXPLANATIONS: Final = (
     SEVERAL_DOCUMENTS,
     COMPLEX_KEY,
     SECRET,
+    DATA,
 )

@@ -10,6 +10,7 @@ from ftc.spec.explanations import MISSING_KEY, PLANNED_FIELD, UNKNOWN_KEY
 from ftc.spec.finding import Finding, Safety
 from ftc.spec.message import Message
 from ftc.spec.nearest import is_certain, is_likely, nearest
+from ftc.spec.normal import lengthen
 from ftc.spec.pointer import dotted, join, parent, split
 from ftc.spec.quote import shown
 from ftc.spec.schema import Schema, fields, read_planned
@@ -18,6 +19,7 @@ from ftc.spec.verdict import is_valid
 _MOST_KEYS: Final = 50
 #: The keys of a reward of which each reward has one.
 _KINDS: Final = ("match", "regex", "json_schema", "functions")
+_ABSENT: Final = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +58,11 @@ def unknown_keys(
         near = "" if meant is None else dotted(meant.pointer)
         is_reward = schema.get("x-type") == "Reward"
         has_kind = any(kind in section or near.endswith(f".{kind}") for kind in _KINDS)
+        is_twice = meant is not None and _read(data, meant.pointer) is not _ABSENT
+        advice = "twice" if is_twice else "" if meant is None else "near"
         finding = UNKNOWN_KEY.finding(
             message="reward" if is_reward else "" if pointer else "spec",
-            help="reward" if is_reward and not has_kind else "" if meant is None else "near",
+            help="reward" if is_reward and not has_kind else advice,
             pointer=here,
             fix=_move(data, here, meant),
             section=dotted(pointer),
@@ -144,18 +148,44 @@ def _planned_beside(pointer: str) -> list[str]:
 
 
 def _move(data: Mapping[str, Any], here: str, meant: Meant | None) -> tuple[dict[str, Any], ...]:
-    """Return the patch that renames or moves the key, if it may be and the target is free."""
+    """Return the patch that renames or moves the key, if it may be and the target is free.
+
+    Where the target has the same value already, the patch removes the key. A section in its short
+    form is written in its long form first.
+    """
     if meant is None or meant.safety is None or meant.pointer == here:
         return ()
-    *sections, last = split(meant.pointer)
+    present = _read(data, meant.pointer)
+    if present is not _ABSENT:
+        same = json.dumps(present) == json.dumps(_read(data, here))
+        return ({"op": "remove", "path": here},) if same else ()
+    *sections, _ = split(meant.pointer)
     target: Any = data
     steps: list[dict[str, Any]] = []
-    for depth, section in enumerate(sections, 1):
-        if section not in target:
-            steps.append({"op": "add", "path": join(sections[:depth]), "value": {}})
-        target = target.get(section, {})
+    for depth, name in enumerate(sections, 1):
+        place = join(sections[:depth])
+        if name not in target:
+            steps.append({"op": "add", "path": place, "value": {}})
+        target = target.get(name, {})
+        if isinstance(target, str) and isinstance(long := lengthen(name, target), Mapping):
+            steps.append({"op": "replace", "path": place, "value": long})
+            target = long
         if not isinstance(target, Mapping):
             return ()
-    if last in target:
-        return ()
     return (*steps, {"op": "move", "from": here, "path": meant.pointer})
+
+
+def _read(data: Mapping[str, Any], pointer: str) -> Any:
+    """Return what the data has at a pointer of the long form, or _ABSENT."""
+    section, *inside = split(pointer)
+    if section not in data:
+        return _ABSENT
+    found = lengthen(section, data[section]) if inside else data[section]
+    for key in inside:
+        if isinstance(found, Mapping) and key in found:
+            found = found[key]
+        elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
+            found = found[int(key)]
+        else:
+            return _ABSENT
+    return found

@@ -1,13 +1,24 @@
 """From a file name to a document: reads at most 1 MiB, and reports errors in the text."""
 
+import json
 import os
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from ftc.spec.document import Document, Lines
-from ftc.spec.file_explanations import BOM, EMPTY, FOLDER, MISSING, NOT_UTF8, OVERSIZED, UNREADABLE
+from ftc.spec.file_explanations import (
+    BOM,
+    DATA,
+    EMPTY,
+    FOLDER,
+    MISSING,
+    NOT_UTF8,
+    OVERSIZED,
+    UNREADABLE,
+)
 from ftc.spec.finding import Finding
 from ftc.spec.message import reason_of
 from ftc.spec.problems import Reading
@@ -17,6 +28,12 @@ from ftc.spec.secrets import find_secrets
 MOST_BYTES: Final = 1 << 20
 _MARK = b"\xef\xbb\xbf"
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_DATA_ENDINGS: Final = (
+    *(".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather", ".xlsx"),
+)
+#: How files of parquet, of Arrow, of gzip and of zip (as of spreadsheets) begin.
+_DATA_MARKS: Final = (b"PAR1", b"ARROW1", b"\x1f\x8b", b"PK\x03\x04")
+_LOOKED_AT: Final = 64 * 1024
 
 
 def load_document(source: str) -> Document | tuple[Finding, ...]:
@@ -25,7 +42,10 @@ def load_document(source: str) -> Document | tuple[Finding, ...]:
     Files ending in .yaml or .yml are YAML, others JSON; standard input is JSON if it starts with
     `{`. If the text has only mistakes that the reader can skip, its content is checked too.
     """
-    text = read_text(source)
+    raw = _read_bytes(source, MOST_BYTES)
+    if isinstance(raw, bytes) and _is_data(raw, source):
+        raw = _name_data(source)
+    text = raw if isinstance(raw, Finding) else _decode(raw, source, MOST_BYTES)
     if isinstance(text, Finding):
         return (text,)
     if secrets := find_secrets(text):
@@ -46,11 +66,11 @@ def load_document(source: str) -> Document | tuple[Finding, ...]:
 def read_text(source: str, *, most_bytes: int = MOST_BYTES) -> str | Finding:
     """Return the text of a file, or of standard input for "-"."""
     raw = _read_bytes(source, most_bytes)
-    return raw if isinstance(raw, Finding) else _decode(raw, source)
+    return raw if isinstance(raw, Finding) else _decode(raw, source, most_bytes)
 
 
 def _read_bytes(source: str, most_bytes: int) -> bytes | Finding:
-    """Return a file's bytes; one that is larger than the limit is not read."""
+    """Return a file's bytes, and one byte more than the limit of a file that is larger."""
     try:
         if source == "-":
             raw = sys.stdin.buffer.read(most_bytes + 1)
@@ -66,16 +86,42 @@ def _read_bytes(source: str, most_bytes: int) -> bytes | Finding:
             return _folder(source)
         why = reason_of(error) if isinstance(error, OSError) else str(error).lower()
         return UNREADABLE.finding(name=shown(source), reason=why)
-    if len(raw) > most_bytes:
-        return OVERSIZED.finding(name=shown(source))
     return raw
+
+
+def _name_data(source: str) -> Finding:
+    """Return the finding that the file is data, with the command that writes a spec for it."""
+    piped = "piped" if source == "-" else ""
+    quoted = shlex.quote(source)
+    return DATA.finding(message=piped, help=piped, name=shown(source), quoted=shown(quoted))
+
+
+def _is_data(raw: bytes, source: str) -> bool:
+    """Tell whether a file holds rows: by its name, by how it begins, or by objects in a row."""
+    if source.lower().endswith(_DATA_ENDINGS) or raw.startswith(_DATA_MARKS):
+        return True
+    text = raw[:_LOOKED_AT].removeprefix(_MARK).decode(errors="replace").strip()
+    is_list = text.startswith("[")
+    read = json.JSONDecoder().raw_decode
+    try:
+        first, end = read(text, text.index("{") if is_list else 0)
+        follows = text[end:].lstrip()
+        if not is_list and follows:
+            second, _ = read(follows)
+            follows = "{" if isinstance(second, dict) else ""
+    except (ValueError, RecursionError):
+        return False
+    is_row = isinstance(first, dict) and not {"model", "data"} <= first.keys()
+    return is_row and (follows[:1] in {",", "]"} if is_list else follows == "{")
 
 
 def _folder(source: str) -> Finding:
     return FOLDER.finding(name=shown(source))
 
 
-def _decode(raw: bytes, source: str) -> str | Finding:
+def _decode(raw: bytes, source: str, most_bytes: int) -> str | Finding:
+    if len(raw) > most_bytes:
+        return OVERSIZED.finding(name=shown(source))
     if raw.startswith(_MARK):
         return BOM.finding().at(Lines.of("").position(0))
     try:

@@ -23,10 +23,10 @@ def _apply(data: Any, operation: Mapping[str, Any]) -> Any:
     keys = split(operation["path"])
     match operation["op"]:
         case "add":
-            return _put(data, keys, operation["value"], replaces=False)
+            return _put(data, keys, copy.deepcopy(operation["value"]), replaces=False)
         case "replace":
             _take(data, keys)
-            return _put(data, keys, operation["value"], replaces=True)
+            return _put(data, keys, copy.deepcopy(operation["value"]), replaces=True)
         case "remove":
             _take(data, keys)
             return _drop(data, keys)

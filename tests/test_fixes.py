@@ -1,6 +1,7 @@
 """Every fix, alone and with the others, leaves a spec that is valid and without its finding."""
 
 import json
+import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from ftc.compiler.checks.registry import run_checks
+from ftc.compiler.checks.vetting import vet_fixes
 from ftc.compiler.compilation import locate_all
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.resolve.facts import Facts, known
@@ -24,6 +26,7 @@ from tests.compiler.conftest import build_case
 
 TESTS = Path(__file__).parent
 _ROUNDS = 20
+_DRAWN_PAIRS = 100
 
 
 def _cases() -> list[Any]:
@@ -96,7 +99,8 @@ def _judge(document: Document, facts: Facts | None) -> tuple[Finding, ...]:
         return ()
     every = known(facts)
     plan = None if every is None else make_plan(spec, every)
-    return write_fixes(locate_all(document, run_checks(spec, facts, plan)), document)
+    found = vet_fixes(spec, facts, run_checks(spec, facts, plan))
+    return write_fixes(locate_all(document, found), document)
 
 
 def _apply(document: Document, findings: Sequence[Finding], path: Path) -> Document:
@@ -106,6 +110,10 @@ def _apply(document: Document, findings: Sequence[Finding], path: Path) -> Docum
     after = _load(path)
     assert after is not None, path.read_text(encoding="utf-8")
     return after
+
+
+def _errors(findings: Sequence[Finding]) -> set[str]:
+    return {finding.code for finding in findings if finding.severity == "error"}
 
 
 def _told(findings: Sequence[Finding]) -> Counter[tuple[str, str]]:
@@ -119,6 +127,7 @@ def _hold(document: Document, facts: Facts | None, path: Path) -> None:
     for finding in (each for each in before if each.fix):
         after = _judge(fixed := _apply(document, [finding], path), facts)
         assert not valid or not isinstance(validate(fixed), tuple), fixed.text
+        assert not valid or _errors(after) <= _errors(before), (finding.code, fixed.text)
         same = [each for each in before if each.code == finding.code and each is not finding]
         left = [each for each in after if each.code == finding.code]
         assert _told(left) <= _told(same), (fixed.text, left)
@@ -140,6 +149,34 @@ def test_fixes_of_rules(edits: Mapping[str, Any], tmp_path: Path) -> None:
     document = _load(path)
     assert document is not None
     _hold(document, facts, path)
+
+
+def _pairs() -> list[Any]:
+    """List two cases at a time: some whose fix once led to another error, and some by chance."""
+    cases = {str(case.id): case.values[0] for case in _cases()}
+    codes = ("FTC186", "FTC560"), ("FTC425", "FTC586"), ("FTC650", "FTC681"), ("FTC327", "FTC426")
+    pairs = [(f"{one}-0", f"{other}-0") for one, other in codes]
+    draw = random.Random(0)  # noqa: S311 - a sample
+    pairs += [(draw.choice(list(cases)), draw.choice(list(cases))) for _ in range(_DRAWN_PAIRS)]
+    return [
+        pytest.param({**cases[one], **cases[other]}, id=f"{one}-{other}") for one, other in pairs
+    ]
+
+
+@pytest.mark.parametrize("edits", _pairs())
+def test_no_fix_leads_to_another_error(edits: Mapping[str, Any], tmp_path: Path) -> None:
+    """Of two rules, the fix of one breaks nothing that the other case has."""
+    _, facts = build_case(edits)
+    path = tmp_path / "spec.json"
+    path.write_text(json.dumps(_written(edits)), encoding="utf-8")
+    document = _load(path)
+    assert document is not None
+    before = _judge(document, facts)
+    if isinstance(validate(document), tuple):
+        return  # rules have not seen it yet
+    for finding in (each for each in before if each.fix):
+        after = _judge(_apply(document, [finding], path), facts)
+        assert _errors(after) <= _errors(before), (finding.code, finding.fix)
 
 
 @pytest.mark.parametrize("source", _bad_specs())

@@ -1,12 +1,13 @@
 """Summaries of the data, the model and the machine, shown when each is named."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from ftc.compiler.resolve.facts import DataFacts, HardwareFacts, ModelFacts
+from ftc.compiler.knowledge.objectives import compares_texts
+from ftc.compiler.resolve.facts import DataFacts, HardwareFacts, Label, ModelFacts
 from ftc.compiler.resolve.local_paths import at
 from ftc.compiler.resolve.rows.reader import UnreadableError, read_table
 from ftc.compiler.resolve.rows.table import TableFile
@@ -34,7 +35,8 @@ def summarize_facts(
     """Yield summaries of the file, the model and the machine that are new in `after`."""
     if any(_is_new(place, before, after) for place in _DATA) and situation.data is not None:
         for part in situation.data.sources or (situation.data,):
-            yield Line(who="ftc", text="\n".join(_data(part, folder, voice)))
+            labels = answer_labels(part, after)
+            yield Line(who="ftc", text="\n".join(_data(part, labels, folder, voice)))
         problems = [tell(finding, voice) for finding in situation.data_problems()]
         if problems:
             head = voice.say("look.problems")
@@ -51,7 +53,12 @@ def _is_new(pointer: str, before: Draft, after: Draft) -> bool:
     return after.get(pointer) is not None and before.get(pointer) != after.get(pointer)
 
 
-def _data(facts: DataFacts, folder: Path, voice: Voice) -> Iterator[str]:
+def answer_labels(facts: DataFacts, draft: Draft) -> tuple[Label, ...]:
+    """Return the labels that answers are one of; none where texts are compared, or scored."""
+    return () if compares_texts(draft.get("/objective/type") or "sft") else facts.labels
+
+
+def _data(facts: DataFacts, labels: Sequence[Label], folder: Path, voice: Voice) -> Iterator[str]:
     """Yield the number of rows, the columns and form, the first rows, languages and labels."""
     roles = [(role, getattr(facts, role)) for role in _ROLES if getattr(facts, role)]
     told = ", ".join(f"{role} = {column}" for role, column in roles)
@@ -72,8 +79,8 @@ def _data(facts: DataFacts, folder: Path, voice: Voice) -> Iterator[str]:
     spoken = [code for code, share in facts.languages.items() if share >= _MAIN_LANGUAGE]
     if spoken:
         yield voice.say("look.languages", languages=", ".join(map(voice.name_language, spoken)))
-    if facts.labels:
-        names = [label.name for label in facts.labels]
+    if labels:
+        names = [label.name for label in labels]
         shown = ", ".join(names[:_MOST_LABELS]) + (", ..." if len(names) > _MOST_LABELS else "")
         yield voice.say("look.labels", count=len(names), labels=shown)
 

@@ -10,6 +10,7 @@ from ftc.commands import COMMANDS
 from ftc.commands.options import format_option
 from ftc.compiler.knowledge.models import KINDS, Model, all_models
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.plan.batch.lengths import usual_mean
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.resolve.facts import Lengths, Unknown
 from ftc.compiler.resolve.hardware import has_kernels
@@ -37,7 +38,11 @@ _MAIN_LANGUAGE = 0.1
 _TOO_SLOW = "none of these models trains within a day there; without --short all are listed"
 _COSTS = (
     "memory and time are those of the fastest layout that fits, so a lighter method can show "
-    "more memory;\nthe time is that of {rows:,} rows of {tokens:,.0f} tokens on average"
+    "more memory;\n{least};\nthe time is that of {rows:,} rows of {tokens:,.0f} tokens on average"
+)
+_LEAST = (
+    "`ftc models NAME` shows the memory of the smallest layout too",
+    "`at least` is the memory of the smallest layout, which is slower",
 )
 _SHOWS_MORE = "--hardware shows the method, the memory and the time of each"
 _REASONS = {
@@ -84,7 +89,8 @@ def command(
     """List well-known models, with their memory, licence and languages.
 
     Each model is planned for the given hardware and data. With NAME (part of an id, such as
-    Qwen3-8B), --hardware also shows each method and the longest rows that it trains.
+    Qwen3-8B), --hardware also shows each method, the memory of its smallest layout and the longest
+    rows that it trains.
 
     Without --data, rows of 512 tokens are assumed. With it, the languages of the data count too.
     """
@@ -115,8 +121,8 @@ def command(
         click.echo("\n".join(table))
         if planned and found:
             click.echo("".join(_ability_lines(abilities, wish.data.lengths)), nl=False)
-            rows, tokens = wish.data.usable_rows, wish.data.lengths.mean
-            click.echo(f"\n{_COSTS.format(rows=rows, tokens=tokens)}")
+            rows, tokens = wish.data.usable_rows, usual_mean(wish.data.lengths)
+            click.echo(f"\n{_COSTS.format(least=_LEAST[bool(names)], rows=rows, tokens=tokens)}")
 
 
 def _named(names: tuple[str, ...]) -> tuple[Model, ...]:
@@ -139,14 +145,15 @@ def _named(names: tuple[str, ...]) -> tuple[Model, ...]:
 def _ability_lines(abilities: Mapping[str, tuple[Ability, ...]], lengths: Lengths) -> Iterator[str]:
     """Yield a table for each model: what each method takes, and the longest rows that fit."""
     for name, each in abilities.items():
-        yield f"\n{name}, with rows of {lengths.mean:,.0f} tokens on average\n"
-        yield f"  {'method':8}{'memory':>10}  {'time':>7}  longest rows\n"
+        yield f"\n{name}, with rows of {usual_mean(lengths):,.0f} tokens on average\n"
+        yield f"  {'method':8}{'memory':>10}{'at least':>11}  {'time':>7}  longest rows\n"
         for ability in each:
             memory, hours = _cost(ability.plan)
             hours = hours if ability.fits else ""
             longest = f"{ability.longest_tokens:,} tokens" if ability.longest_tokens else "none fit"
             fits = "" if ability.fits else "  (these rows do not fit)"
-            yield f"  {ability.method:8}{memory:>10}  {hours:>7}  {longest}{fits}\n"
+            least = _gibibytes(ability.least_bytes)
+            yield f"  {ability.method:8}{memory:>10}{least:>11}  {hours:>7}  {longest}{fits}\n"
 
 
 def _wish(
@@ -226,6 +233,7 @@ def _data(
                 "method": ability.method,
                 "fits": ability.fits,
                 "device_bytes": ability.plan.memory.device_bytes,
+                "least_bytes": ability.least_bytes,
                 "time_seconds": ability.plan.time_seconds,
                 "longest_tokens": ability.longest_tokens,
             }
@@ -258,9 +266,13 @@ def _columns(method: str, memory: str, time: str) -> str:
 
 def _cost(plan: Plan | None) -> tuple[str, str]:
     """Return the memory and the hours of a plan as text."""
-    memory = f"{plan.memory.device_bytes / _GIBI:.1f} GiB" if plan else ""
+    memory = _gibibytes(plan.memory.device_bytes) if plan else ""
     hours = f"{plan.time_seconds / _HOUR:.1f} h" if plan and plan.time_seconds else ""
     return memory, hours
+
+
+def _gibibytes(count: int) -> str:
+    return f"{count / _GIBI:.1f} GiB"
 
 
 def _size(parameters: int) -> str:

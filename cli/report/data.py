@@ -1,6 +1,7 @@
 """What a spec's data hold: as the data that `data.schema.json` promises, and as a page."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +13,7 @@ from ftc.compiler.plan.batch.lengths import share_above
 from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.plan.splits import is_weighed, label_sources
 from ftc.compiler.resolve.facts import DataFacts, Unknown
+from ftc.compiler.resolve.rows.roles import Roles
 from ftc.fix_patches import write_fixes
 from ftc.report.json_output import VERSION, list_findings
 from ftc.runtime.reports.html_page import to_html
@@ -24,6 +26,7 @@ from ftc.spec.sections import Spec
 _BINS: Final = 12
 _BAR: Final = 40
 _MOST_LABELS: Final = 40
+_MOST_COLUMNS: Final = 40
 _MARKS: Final = ("p50", "p90", "p95", "p99", "max")
 #: What is said of rows, where no message says it.
 _WORDS: Final = {
@@ -94,6 +97,8 @@ def _numbers(spec: Spec, data: DataFacts, outcome: Outcome) -> Mapping[str, Any]
     contents, twins = data.contents, data.twins
     return {
         "source": data.source,
+        "form": data.form,
+        "columns": {} if data.sources else _columns(data),
         "rows": _rows(spec, data),
         "lengths": _lengths(spec, data, decisions),
         "splits": None if decisions is None else _splits(data, decisions),
@@ -110,6 +115,12 @@ def _numbers(spec: Spec, data: DataFacts, outcome: Outcome) -> Mapping[str, Any]
         "review": _review(spec, data),
         "sources": _sources(spec, data, decisions),
     }
+
+
+def _columns(data: DataFacts) -> Mapping[str, str | None]:
+    """Return the role of each column, None for one that nothing reads."""
+    roles = {getattr(data, field.name): field.name for field in fields(Roles)}
+    return {name: roles.get(name) for name in data.columns}
 
 
 def _rows(spec: Spec, data: DataFacts) -> Mapping[str, Any]:
@@ -239,6 +250,7 @@ def _page(described: Mapping[str, Any]) -> Parts:
         said += "; without a plan there are no splits and no limit of length"
     headline = Paragraph(text=said, is_headline=True)
     sections = {
+        "Columns": _show_columns(described["form"], described["columns"]),
         "Rows": _show_rows(rows),
         "Sources": _show_sources(described["sources"]),
         "Splits": _show_splits(described["splits"]),
@@ -261,6 +273,14 @@ def _say(reason: str) -> str:
     if f"private.{reason}" in read_messages("en"):
         return f"hold {str(Message(f'private.{reason}', {'rows': 0})).removesuffix(' in 0')}"
     return str(Message(f"fault.{reason}", {"count": 0})).removeprefix("0 ")
+
+
+def _show_columns(form: str, columns: Mapping[str, str | None]) -> Parts:
+    said = Paragraph(text=f"Each row is read in the form {form}.")
+    cells = [(shorten(name), role or "not read") for name, role in columns.items()]
+    more = len(cells) - _MOST_COLUMNS
+    rest = [Paragraph(text=f"There are {more:,} more columns.")] if more > 0 else []
+    return [said, *table(("column", "role"), cells[:_MOST_COLUMNS]), *rest] if cells else []
 
 
 def _show_rows(rows: Mapping[str, Any]) -> Parts:

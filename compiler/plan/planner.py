@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES
-from ftc.compiler.plan.batch.lengths import decide_max_length
+from ftc.compiler.plan.batch.lengths import decide_max_length, usual_mean
 from ftc.compiler.plan.batch.sizes import decide_batch, ladder, least_rows
 from ftc.compiler.plan.decision import Decision
 from ftc.compiler.plan.decisions import Decided, gather_decisions
@@ -127,7 +127,7 @@ def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
     if sampled is not None:
         arrangement = arrange_groups(
             spec,
-            facts.data,
+            replace(facts.data, lengths=lengths),
             batch,
             rows=rows,
             max_length=length,
@@ -305,7 +305,7 @@ def _judged(frame: Frame, decisions: Decisions) -> Judged:
     scores = OBJECTIVES[frame.spec.objective.type].head == "scores"
     return Judged(
         rows=decisions.test_rows.value,
-        row_tokens=min(frame.facts.data.lengths.mean, frame.max_length.value),
+        row_tokens=min(usual_mean(frame.facts.data.lengths), frame.max_length.value),
         answered_rows=decisions.judged_rows.value if answers and not scores else 0,
         answer_tokens=decisions.most_answer_tokens,
     )

@@ -29,6 +29,19 @@ def test_a_file_shows_its_columns_and_three_rows(session: Session) -> None:
     assert "3 labels: " in said
 
 
+def test_scores_are_no_labels(session: Session, folder: Path) -> None:
+    """Pairs of texts have a score, which is not one of some answers."""
+    rows = [
+        f"a message about topic {n},another about topic {n % 7},{n % 11 / 10}" for n in range(220)
+    ]
+    text = "\n".join(["sentence1,sentence2,score", *rows]) + "\n"
+    (folder / "pairs.csv").write_text(text, encoding="utf-8")
+    said = told(session, "train an embedding model on pairs.csv")
+    assert "220 rows, columns sentence1, sentence2, score" in said
+    assert "row 1" in said
+    assert "labels" not in said
+
+
 def test_it_is_said_once(session: Session) -> None:
     """A later answer does not show the file again."""
     told(session, "tickets.csv")

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from ftc.compiler.knowledge.accelerators import find_accelerator
 from ftc.compiler.knowledge.models import Model, all_models, find_model
+from ftc.compiler.plan.batch.lengths import usual_mean
 from ftc.compiler.plan.plan import Plan
 from ftc.spec.document import Document
 from ftc.spec.finding import Finding
@@ -26,7 +27,7 @@ from ftc.tui.conversation import Conversation
 from ftc.tui.dialogue import Question
 from ftc.tui.draft import completed
 from ftc.tui.explaining import tell_meaning, tell_page, tell_reason
-from ftc.tui.fact_summary import first_rows
+from ftc.tui.fact_summary import answer_labels, first_rows
 from ftc.tui.served_model import Agent
 from ftc.tui.situation import Situation
 from ftc.tui.understanding.reading import Change
@@ -242,7 +243,7 @@ def _inspect_data(conversation: Conversation, agent: Agent, arguments: Mapping[s
     facts = conversation.situation.data
     if facts is None:
         raise WrongCallError("no data are set, or they cannot be read")
-    lengths = facts.lengths
+    lengths, labels = facts.lengths, answer_labels(facts, conversation.draft)
     told: dict[str, Any] = {
         "rows": facts.rows,
         "usable_rows": facts.usable_rows,
@@ -251,19 +252,19 @@ def _inspect_data(conversation: Conversation, agent: Agent, arguments: Mapping[s
         "columns": list(facts.columns),
         "form": facts.form,
         "tokens_per_row": {
-            "mean": lengths.mean,
+            "mean": usual_mean(lengths),
             "median": lengths.p50,
             "p95": lengths.p95,
             "longest": lengths.max,
         },
         "languages": dict(facts.languages),
-        "distinct_labels": len(facts.labels),
+        "distinct_labels": len(labels),
     }
     if not arguments.get("rows"):
         return told
     if not agent.sees_rows:
         return {**told, "note": "the user did not allow to read the rows' values"}
-    told["labels"] = {label.name: label.rows for label in facts.labels[:20]}
+    told["labels"] = {label.name: label.rows for label in labels[:20]}
     return {**told, "first_rows": list(first_rows(facts, conversation.observer.folder))}
 
 

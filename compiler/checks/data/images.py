@@ -21,8 +21,11 @@ _UNTRAINED: Final = frozenset(
         "Llama4ForConditionalGeneration",
     }
 )
-_BLIND_ROWS: Final = 10
-_BLIND_SHARE: Final = 0.05  # different prompts, of the rows with images
+_BLIND_ROWS: Final = 3
+#: Different prompts, of the rows with images: few enough to be certain that prompts need theirs,
+#: and few enough to say so.
+_BLIND_SHARE: Final = 0.05
+_ALIKE_SHARE: Final = 0.5
 
 
 @rule("FTC180", "images-with-a-text-model", "error", reads=("model", "data"))
@@ -242,7 +245,8 @@ def images_left_out(case: Case) -> Iterator[Problem]:
     """
     for source, data in _list_parts(case):
         if not _is_blind(data):
-            yield from _advise(case, source, data)
+            alike = "alike" if _is_alike(data) else ""
+            yield from _advise(case, source, data, message=alike)
 
 
 @rule(
@@ -273,7 +277,9 @@ def loses_images(case: Case) -> bool:
     unread = data.images is not None and data.pictures is None
     if unread and case.has("model") and case.model.vision is None:
         return True
-    return any(map(_is_blind, data.sources or (data,)))
+    parts = data.sources or (data,)
+    is_told = "FTC192" not in case.spec.allow
+    return any(_is_blind(part) or (is_told and _is_alike(part)) for part in parts)
 
 
 def _list_parts(case: Case) -> Iterator[tuple[WholeSource, DataFacts]]:
@@ -283,11 +289,18 @@ def _list_parts(case: Case) -> Iterator[tuple[WholeSource, DataFacts]]:
 
 def _is_blind(data: DataFacts) -> bool:
     """Tell whether the rows whose images are left out have nearly the same prompts."""
+    return _is_alike(data, share=_BLIND_SHARE)
+
+
+def _is_alike(data: DataFacts, *, share: float = _ALIKE_SHARE) -> bool:
+    """Tell whether most rows whose images are left out share their prompt with others."""
     rows = max(data.contents.unseen_images.values(), default=0)
-    return rows >= _BLIND_ROWS and data.prompts <= max(1, _BLIND_SHARE * rows)
+    return rows >= _BLIND_ROWS and data.prompts <= max(1, share * rows)
 
 
-def _advise(case: Case, source: WholeSource, data: DataFacts) -> Iterator[Problem]:
+def _advise(
+    case: Case, source: WholeSource, data: DataFacts, *, message: str = ""
+) -> Iterator[Problem]:
     """Yield a problem for each column of images that is left out, with what reads them."""
     model, instead = case.model, ""
     if model.vision is not None and data.images is not None:
@@ -303,6 +316,7 @@ def _advise(case: Case, source: WholeSource, data: DataFacts) -> Iterator[Proble
         named = put(source.at("columns", "images"), column)
         yield problem(
             source.at("source"),
+            message=message,
             help=instead,
             fix=(named,) if instead == "column" else (),
             column=column,

@@ -11,6 +11,7 @@ from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.knowledge.gguf_quality import published
 from ftc.compiler.knowledge.gguf_types import block_weights, file_type
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.plan.batch.lengths import usual_mean
 from ftc.compiler.plan.gguf.size import choose_types, falls_back, weight_bytes
 from ftc.compiler.plan.gguf.tensors import list_tensors
 from ftc.spec.message import Message
@@ -87,7 +88,7 @@ def importance_from_few_tokens(case: Case) -> Iterator[Problem]:
     needing = [kind for kind in case.spec.export.types if file_type(kind).matrix == "needed"]
     shape = case.model.shape
     share = shape.experts / shape.experts_per_token if shape is not None and shape.experts else 1
-    tokens = round(case.plan.decisions.train_rows.value * case.data.lengths.mean)
+    tokens = round(case.plan.decisions.train_rows.value * usual_mean(case.data.lengths))
     if needing and tokens < _FEW_TOKENS * share:
         yield problem("/export/types", kinds=needing, tokens=tokens, few=round(_FEW_TOKENS * share))
 

@@ -204,7 +204,7 @@ def unfit_reference(case: Case) -> Iterator[Problem]:
             "/objective/reference",
             message="adapter_off",
             help="adapter_off",
-            fix=(put("/objective/reference", "precomputed"),),
+            fix=(put("/objective/reference", "auto"),),
             method=case.spec.method.type,
         )
     if written == "copy" and not full:

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ftc.compiler.checks.images import loses_images
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.plan.batch.sizes import least_rows
@@ -116,7 +117,7 @@ def long_warmup(case: Case) -> Iterator[Problem]:
         yield problem("/training/warmup", warmup=warmup, total=total)
 
 
-@rule("FTC523", "few-steps", "warning", reads=("plan",))
+@rule("FTC523", "few-steps", "warning", reads=("data", "plan"))
 def few_steps(case: Case) -> Iterator[Problem]:
     """What it is: The run has fewer than ten optimiser steps.
 
@@ -127,8 +128,8 @@ def few_steps(case: Case) -> Iterator[Problem]:
     Use instead: {"training": {"global_batch": 32, "epochs": 1}}
     """
     total = case.plan.decisions.total_steps.value
-    if case.plan.decisions.train_rows.value <= 1:
-        return  # see FTC224 and FTC225
+    if case.plan.decisions.train_rows.value <= 1 or loses_images(case):
+        return  # see FTC224 and FTC225, and FTC194
     if total < _FEW_STEPS and not _is_beyond_rows(case) and not _has_too_many_processes(case):
         yield problem(
             "/training/max_steps"

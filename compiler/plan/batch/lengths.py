@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.decision import Because, Decision, decide
-from ftc.compiler.resolve.data.lengths import OUTLIER, bin_tokens
+from ftc.compiler.resolve.data.lengths import OUTLIER, bin_step
 from ftc.compiler.resolve.facts import DataFacts, Lengths, ModelFacts
 from ftc.spec.sections import Spec
 
@@ -63,7 +63,7 @@ def are_all_cut(lengths: Lengths, tokens: int) -> bool:
     if lengths.estimate or not lengths.histogram:
         return False
     edge, _ = lengths.histogram[0]
-    return edge - bin_tokens(edge) >= tokens
+    return edge - bin_step(edge) >= tokens
 
 
 def round_up(tokens: int) -> int:
@@ -85,6 +85,35 @@ def share_above(lengths: Lengths, tokens: int) -> float:
     marks = ((lengths.p99, 0.01), (lengths.p95, 0.05), (lengths.p90, 0.1), (lengths.p50, 0.5))
     at_most = next((most for mark, most in marks if mark <= tokens), 1.0)
     return min(share, at_most)
+
+
+def limit_lengths(lengths: Lengths, max_length: int, *, drops: bool) -> Lengths:
+    """Return the lengths once rows above `max_length` are dropped, or cut.
+
+    A row that the limit changes counts with the middle of its bin, so one absurd row has no weight.
+    """
+    if lengths.max <= max_length:
+        return lengths
+    total = sum(rows for _, rows in lengths.histogram)
+    within = [(edge, rows) for edge, rows in lengths.histogram if edge <= max_length]
+    beyond = total - sum(rows for _, rows in within)
+    at_limit = beyond - round(total * share_above(lengths, max_length)) if drops else beyond
+    kept = (*within, *([(max_length, at_limit)] if at_limit > 0 else []))
+    tokens = sum((edge - (bin_step(edge) - 1) / 2) * rows for edge, rows in within)
+    count = sum(rows for _, rows in kept)
+    mean = (tokens + max_length * max(0, at_limit)) / count if count else max_length
+    names = ("p50", "p90", "p95", "p99", "max")
+    return replace(
+        lengths,
+        mean=round(min(mean, lengths.mean), 2),
+        **{name: min(getattr(lengths, name), max_length) for name in names},
+        histogram=kept or ((max_length, total),),
+    )
+
+
+def usual_mean(lengths: Lengths) -> float:
+    """Return the mean length of the rows that are no outliers."""
+    return limit_lengths(lengths, longest_usual(lengths), drops=True).mean
 
 
 def pack_lengths(lengths: Lengths, max_length: int, *, rows: int) -> tuple[int, Lengths]:

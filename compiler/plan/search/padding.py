@@ -5,7 +5,7 @@ from typing import Final
 
 from ftc.compiler.knowledge.architecture import keeps_packed_rows_apart
 from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
-from ftc.compiler.plan.batch.lengths import round_up
+from ftc.compiler.plan.batch.lengths import limit_lengths, round_up
 from ftc.compiler.plan.batch.sizes import (
     Arrangement,
     decide_batch,
@@ -79,7 +79,8 @@ def find_pieces(spec: Spec, facts: KnownFacts, max_length: int) -> tuple[float, 
     Only long texts are split into more than one.
     """
     if not OBJECTIVES[spec.objective.type].splits:
-        return 1.0, facts.data.lengths
+        drops = spec.data.cleaning.overlong == "drop"
+        return 1.0, limit_lengths(facts.data.lengths, max_length, drops=drops)
     return split_lengths(facts.data.lengths, max_length)
 
 

@@ -25,7 +25,7 @@ from ftc.compiler.resolve.content.markers import (
     look_up_markers,
 )
 from ftc.compiler.resolve.content.near_duplicates import PromptCount, find_twins
-from ftc.compiler.resolve.content.rewards import measure_rewards
+from ftc.compiler.resolve.content.rewards import list_rewards, measure_rewards
 from ftc.compiler.resolve.content.scan import MARKED_ROWS, Scan, look_into, scan_rows
 from ftc.compiler.resolve.content.tool_functions import find_tools
 from ftc.compiler.resolve.content_facts import Contents
@@ -76,6 +76,7 @@ from ftc.compiler.resolve.rows.roles import (
     Unassigned,
     assign_roles,
     find_answers,
+    leave_labels,
     make_reader,
 )
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
@@ -289,10 +290,24 @@ def _find_roles(
         return Unknown(finding=data_faults.ambiguous(source, twice[0]))
     if roles.score is not None and (scale := find_other_scale(_read_again(files), roles.score)):
         return Unknown(finding=data_faults.other_scale(source, scale, objective))
+    if source.form == "auto" and source.columns.completion is None and not _compares(spec):
+        roles = leave_labels(roles)
     if roles.form == "chat" and source.form == "auto" and "prompt" in forms:
         wait = are_prompts(_read_again(files), make_reader(roles))
         return find_answers(roles, columns) if wait else roles
     return roles
+
+
+def _compares(spec: Spec) -> bool:
+    """Tell whether answers of the rows are learned, or what is sampled is compared with them.
+
+    A reward function may take them: that is seen only once the rows are read.
+    """
+    objective = OBJECTIVES[spec.objective.type]
+    if not objective.samples or not objective.rewards:
+        return not objective.samples
+    rewards = list_rewards(spec)
+    return not rewards or any(each.match or each.functions for each in rewards)
 
 
 def _inspect(source: WholeSource, found: DataFiles) -> list[TableFile] | Unknown:

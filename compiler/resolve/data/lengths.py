@@ -245,9 +245,9 @@ def _percentile(ordered: Sequence[int], percent: int) -> int:
     return ordered[math.ceil(percent * len(ordered) / 100) - 1]
 
 
-def bin_tokens(total: int) -> int:
-    """Return how many lengths the bin of a row of so many tokens has."""
-    return max(8, (1 << max(total - 1, 1).bit_length()) // 64)
+def bin_step(tokens: int) -> int:
+    """Return how far the edges around a length are apart in a histogram."""
+    return max(8, (1 << max(tokens - 1, 1).bit_length()) // 64)
 
 
 def _histogram(tokens: Sequence[int]) -> tuple[tuple[int, int], ...]:
@@ -257,7 +257,7 @@ def _histogram(tokens: Sequence[int]) -> tuple[tuple[int, int], ...]:
     """
     counts: dict[int, int] = {}
     for total, rows in Counter(tokens).items():
-        step = bin_tokens(total)
+        step = bin_step(total)
         edge = math.ceil(max(total, 1) / step) * step
         counts[edge] = counts.get(edge, 0) + rows
     return tuple(sorted(counts.items()))

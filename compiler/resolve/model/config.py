@@ -12,6 +12,7 @@ from ftc.compiler.knowledge.encoders import read_headed
 from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.knowledge.wrappers import find_wrapper, text_config
 from ftc.compiler.resolve import explanations
+from ftc.compiler.resolve.model.similar import list_alike
 from ftc.spec.finding import Finding
 
 Dtype = Literal["float32", "float16", "bfloat16"]
@@ -30,6 +31,7 @@ _DTYPES: Final[Mapping[str, Dtype]] = {
     "bfloat16": "bfloat16",
     "BF16": "bfloat16",
 }
+_SMALL: Final = 300_000_000  # parameters, as those of most encoders
 _CAUSAL: Final = ("ForCausalLM", "LMHeadModel")
 
 
@@ -106,7 +108,7 @@ def _config(
     model_type = data.get("model_type")
     architecture = _architecture(data, shape)
     if architecture is None:
-        return not_causal(data, name)
+        return not_causal(data, name, head)
     rows = shape.vocab if shape is not None else data.get("vocab_size")
     if type(rows) is not int or rows <= 0:
         return _broken(name, "no_vocab_size")
@@ -178,8 +180,11 @@ def _broken(name: str, fault: str) -> Finding:
     return explanations.BROKEN_CONFIG.finding(message=fault, pointer=_POINTER, name=name)
 
 
-def not_causal(data: Mapping[str, Any], name: str) -> Finding:
-    """Return the finding for a config whose class does not do what the objective needs."""
+def not_causal(data: Mapping[str, Any], name: str, head: Head) -> Finding:
+    """Return the finding for a config whose class does not do what the objective needs.
+
+    It names models that do, of about the size of an encoder.
+    """
     names = data.get("architectures")
     if isinstance(names, list) and names and isinstance(names[0], str):
         kind, what = "wrapper" if isinstance(data.get("text_config"), dict) else "", names[0]
@@ -187,10 +192,17 @@ def not_causal(data: Mapping[str, Any], name: str) -> Finding:
         kind, what = "type", data["model_type"]
     else:
         return _broken(name, "no_architecture")
+    encoder = read_headed(data, "vectors")
+    advice = kind if kind == "wrapper" else ""
+    if not advice and head == "scores":
+        advice = "scores"
+    elif not advice and head == "tokens" and encoder is not None:
+        advice = "encoder"
     return explanations.NOT_CAUSAL.finding(
         message=kind,
-        help=kind if kind == "wrapper" else "",
+        help=advice,
         pointer=_POINTER,
         name=name,
         what=what,
+        models=list_alike(_SMALL if encoder is None else encoder.parameters),
     )

@@ -60,7 +60,7 @@ def _resolve(spec: Spec, folder: Path) -> ModelFacts | Unknown:
         if entry is not None and found.passes:
             head = OBJECTIVES[spec.objective.type].head
             if shape_for(entry, head) is None:
-                return Unknown(finding=not_causal(entry.config, name))
+                return Unknown(finding=not_causal(entry.config, name, head))
             return facts_from_table(entry, name, head=head)
         return Unknown(finding=model_faults.explain(spec, found))
     if (

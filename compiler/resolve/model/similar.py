@@ -4,13 +4,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
+from math import log
 from typing import Final
 
 from ftc.compiler.knowledge.models import all_models
+from ftc.compiler.knowledge.score_heads import find_score_class
 
 _ALIKE: Final = 0.8
 _WORD_ALIKE: Final = 0.7
 _CANDIDATES: Final = 8
+_MOST_ALIKE: Final = 3
 _WORD: Final = re.compile(r"[a-z]+")
 _NUMBER: Final = re.compile(r"\d")
 #: What ids of quantized copies end with: formats of files, methods, and widths of weights.
@@ -52,6 +55,21 @@ def find_original(name: str) -> Original | None:
     if found is None or found.casefold() == name.casefold():
         return None
     return Original(id=found, quantized=bare != _last(name))
+
+
+def list_alike(parameters: int) -> tuple[str, ...]:
+    """Return models that generate text, each of another owner, the nearest in size first.
+
+    They are instruct models, which are newer than most base models of such sizes, open to everybody
+    and not quantized. transformers has a head for scores on each of them.
+    """
+    found: dict[str, str] = {}
+    known = [each for each in all_models() if each.kind == "instruct" and not each.gated]
+    for model in sorted(known, key=lambda each: abs(log(each.shape.parameters / parameters))):
+        is_plain = model.wrapper is None and model.quantized is None
+        if is_plain and find_score_class(model.shape.model_type) is not None:
+            found.setdefault(_owner(model.id), model.id)
+    return tuple(found.values())[:_MOST_ALIKE]
 
 
 def find_family(name: str) -> str | None:

@@ -37,6 +37,11 @@ _DOCUMENTS: Final = (
     *("sentence2", "sentence_2", "text2"),
 )
 _PROMPTS: Final = ("prompt", "question", "query", "user", "input", "source", "problem")
+_REPLIES: Final = (
+    *("completion", "response", "answer", "assistant", "output", "reply"),
+    *("target", "solution", "ground_truth"),
+)
+_LABELS: Final = ("label", "category", "intent", "class", "sentiment", "topic", "target")
 _CONVERSATIONS: Final = ("messages", "conversations", "conversation", "chat", "dialogue")
 _VERDICTS: Final = (*("label", "desirable", "feedback", "rating", "thumbs_up", "thumb", "verdict"),)
 #: The usual names of a column of images.
@@ -65,10 +70,7 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
         "prompt_completion",
         {
             "prompt": _PROMPTS,
-            "completion": (
-                *("completion", "response", "answer", "assistant", "output", "reply"),
-                *("target", "solution", "ground_truth"),
-            ),
+            "completion": _REPLIES,
             "images": IMAGE_NAMES,
         },
     ),
@@ -79,7 +81,7 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
                 *("text", "message", "sentence", "utterance", "review", "content"),
                 *("query", "question", "prompt", "input", "title"),
             ),
-            "completion": ("label", "category", "intent", "class", "sentiment", "topic", "target"),
+            "completion": _LABELS,
             "images": IMAGE_NAMES,
         },
     ),
@@ -245,6 +247,17 @@ def find_answers(roles: Roles, columns: Sequence[str]) -> Roles:
     named = Columns(prompt=roles.messages)
     found = assign_roles(columns, named=named, form="auto", forms=("prompt_completion", "prompt"))
     return roles if isinstance(found, Unassigned) else found
+
+
+def leave_labels(roles: Roles) -> Roles:
+    """Return the roles of prompts alone where the answers are in a column called as labels are.
+
+    Where answers are sampled, such a column sorts the prompts: their answers are called otherwise.
+    """
+    name = usual_name(roles.completion) if roles.completion is not None else ""
+    if roles.form != "prompt_completion" or name not in _LABELS or name in _REPLIES:
+        return roles
+    return Roles(form="prompt", prompt=roles.prompt)
 
 
 def make_reader(roles: Roles) -> ReadTurns:

@@ -55,6 +55,18 @@ FLAWED = {
 }
 
 
+def test_columns_say_what_reads_them(describe: Describe, spec_file: Path) -> None:
+    """A column without a role is named as such."""
+    rows = "".join(f"how do I open door {n},door {n % 7},{n}\n" for n in range(60))
+    (spec_file.parent / "doors.csv").write_text(f"prompt,completion,row\n{rows}")
+
+    found = describe(data="doors.csv")
+
+    assert found["form"] == "prompt_completion"
+    assert found["columns"] == {"prompt": "prompt", "completion": "completion", "row": None}
+    assert "| row        |   not read |" in data_text(found)
+
+
 def test_clean_rows(describe: Describe) -> None:
     """The numbers add up, to the rows of the splits and of the labels."""
     found = describe()

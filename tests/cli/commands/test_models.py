@@ -161,6 +161,14 @@ def test_a_named_model_shows_each_method_and_the_longest_rows(
     assert large["methods"][2]["longest_tokens"] <= large["context_tokens"]
     text = call("models", "Qwen3-14B-Base", "--hardware", "RTX 4090").out
     assert "longest rows" in text
+    for each in (*small["methods"], *large["methods"]):
+        assert each["least_bytes"] <= each["device_bytes"]
+    full, lora, qlora = large["methods"]
+    assert qlora["least_bytes"] < lora["least_bytes"] < full["least_bytes"]
+    assert (
+        f"{qlora['least_bytes'] / 2**30:.1f} GiB"
+        in call("models", "Qwen3-14B-Base", "--hardware", "A100-80GB").out
+    )
     assert listed("Qwen3-14B-Base")[0]["methods"] == []
 
 

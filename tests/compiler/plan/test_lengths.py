@@ -1,6 +1,7 @@
 """The length of a row: rounding, outliers, the context, and what is cut."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,10 +9,13 @@ import pytest
 from ftc.compiler.plan.batch.lengths import (
     are_all_cut,
     decide_max_length,
+    limit_lengths,
     longest_usual,
     round_up,
     share_above,
+    usual_mean,
 )
+from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.resolve.data.lengths import summarise
 from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
@@ -82,3 +86,42 @@ def test_whether_all_rows_are_cut(tokens: list[int], length: int, expected: bool
     assert (
         are_all_cut(summarise([(each, 0) for each in tokens], estimate=False), length) is expected
     )
+
+
+def test_one_absurd_row_changes_no_mean() -> None:
+    """The rows that are trained on are the others; cut, it has the tokens of the limit."""
+    usual = [(60 + place % 40, 30) for place in range(1000)]
+    alone = summarise(usual, estimate=False)
+    joined = summarise([*usual[1:], (2_000_000, 30)], estimate=False)
+    assert joined.mean > 2000
+
+    dropped = limit_lengths(joined, 104, drops=True)
+    cut = limit_lengths(joined, 104, drops=False)
+
+    assert limit_lengths(alone, 104, drops=True) is alone
+    assert dropped.mean == pytest.approx(alone.mean, abs=1)
+    assert usual_mean(joined) == dropped.mean
+    assert sum(rows for _, rows in dropped.histogram) == 999
+    assert sum(rows for _, rows in cut.histogram) == 1000
+    assert (dropped.max, cut.max) == (104, 104)
+    assert dropped.mean < cut.mean < dropped.mean + 1
+
+
+def test_rows_that_are_all_too_long_have_the_limit() -> None:
+    """No row is left to have a mean."""
+    longer = summarise([(500, 30)] * 50, estimate=False)
+    assert limit_lengths(longer, 100, drops=True).mean == 100
+
+
+def test_one_absurd_row_changes_no_plan(build_known: BuildKnown) -> None:
+    """The tokens of a step and the padding are those of the rows that are trained on."""
+    usual = [(60 + place % 40, 30) for place in range(1000)]
+    plans = []
+    for pairs in (usual, [*usual[1:], (2_000_000, 30)]):
+        lengths = summarise(pairs, estimate=False)
+        spec, facts = build_known({})
+        changed = replace(facts, data=replace(facts.data, lengths=lengths))
+        plans.append(make_plan(spec, changed))
+    one, other = plans
+    assert other.tokens_per_step == pytest.approx(one.tokens_per_step, rel=0.05)
+    assert other.decisions.packing.value == one.decisions.packing.value

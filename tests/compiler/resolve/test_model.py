@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.knowledge.score_heads import find_score_class
 from ftc.compiler.resolve.data.facts import resolve_data
 from ftc.compiler.resolve.facts import ModelFacts, TokenizerFacts, Unknown
 from ftc.compiler.resolve.model.facts import facts_from_table, resolve_model
@@ -231,6 +232,37 @@ def test_configs_that_cannot_be_trained(
     """Each kind of unusable config has its own code."""
     edit_config(model_folder, **changes)
     assert code(resolve_model(make_spec(), folder=model_folder.parent)) == expected
+
+
+@pytest.mark.parametrize(
+    ("objective", "says"),
+    [
+        ("classification", "ftc trains classifiers and reward models from models that generate"),
+        ("sft", "an encoder trains with the objective `embed` or `rerank`"),
+    ],
+)
+def test_an_encoder_names_models_that_can_be_trained(
+    make_spec: Any, model_folder: Path, objective: str, says: str
+) -> None:
+    """Small ones of the table, each of another maker; a user of BERT has no idea of causal ones."""
+    small = {
+        "hidden_size": 768,
+        "num_hidden_layers": 12,
+        "intermediate_size": 3072,
+        "num_attention_heads": 12,
+        "vocab_size": 30522,
+        "max_position_embeddings": 512,
+    }
+    edit_config(model_folder, architectures=["BertForMaskedLM"], model_type="bert", **small)
+    found = resolve_model(make_spec(objective=objective), folder=model_folder.parent)
+    assert isinstance(found, Unknown)
+    models = found.finding.remedy.values["models"]
+    assert isinstance(models, tuple)
+    table = [find_model(str(name)) for name in models]
+    assert len({str(name).partition("/")[0] for name in models}) == 3
+    assert all(each is not None and each.shape.parameters < 1e9 for each in table)
+    assert all(each and find_score_class(each.shape.model_type) for each in table)
+    assert says in found.finding.help
 
 
 def test_quantized_and_custom_models_are_told(make_spec: Any, model_folder: Path) -> None:

@@ -30,6 +30,30 @@ def number(row: dict[str, Any]) -> list[dict[str, Any]]:
     return [json.loads(text.replace("a shelf", f"shelf {n}")) for n in range(20)]
 
 
+@pytest.mark.parametrize(
+    ("objective", "columns", "form"),
+    [
+        ({"type": "distill", "teacher": "./model"}, {}, "prompt"),
+        ({"type": "grpo", "rewards": [{"regex": "shelf"}]}, {}, "prompt"),
+        # what is sampled is compared with it, or a function may be
+        ({"type": "grpo", "rewards": ["exact"]}, {}, "prompt_completion"),
+        ({"type": "grpo", "rewards": [{"functions": "rewards.py"}]}, {}, "prompt_completion"),
+        ({"type": "grpo", "rewards": [{"regex": "shelf"}]}, {"completion": "topic"}, None),
+        ("sft", {}, "prompt_completion"),
+        ("classification", {}, "prompt_completion"),
+    ],
+)
+def test_a_label_beside_prompts_is_no_answer(
+    make_spec: Any, tmp_path: Path, objective: Any, columns: dict[str, str], form: str | None
+) -> None:
+    """It sorts the prompts, unless answers are learned or compared, or the spec names it."""
+    write(tmp_path, *number({"prompt": ASKED["content"], "topic": "maths"}))
+    spec = make_spec(data={"source": "asked.jsonl", "columns": columns}, objective=objective)
+    data = known(spec, tmp_path)
+    expected = None if form == "prompt" else "topic"
+    assert (data.form, data.completion) == (form or "prompt_completion", expected)
+
+
 @pytest.mark.parametrize("objective", SAMPLING)
 @pytest.mark.parametrize(
     ("row", "column"),

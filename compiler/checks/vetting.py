@@ -1,0 +1,83 @@
+"""Fixes are kept only where the spec that they lead to has no error that it did not have before."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from ftc.compiler.checks.registry import run_checks
+from ftc.compiler.plan.planner import plan_once
+from ftc.compiler.resolve.facts import Facts, known
+from ftc.compiler.resolve.resolver import section_hashes
+from ftc.spec.finding import Finding
+from ftc.spec.patch import PatchError, apply_patch
+from ftc.spec.pointer import join, split
+from ftc.spec.sections import Spec
+from ftc.spec.validate import judge, to_spec
+
+
+def vet_fixes(spec: Spec, facts: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return the findings without the fixes that bring an error of another kind.
+
+    A fix that changes what the facts rest on is not judged: they would have to be resolved again.
+    """
+    errors = {finding.code for finding in findings if finding.severity == "error"}
+    return tuple(
+        replace(finding, fix=()) if _brings_error(spec, facts, finding, errors) else finding
+        for finding in findings
+    )
+
+
+def _brings_error(spec: Spec, facts: Facts, finding: Finding, errors: set[str]) -> bool:
+    if not finding.fix:
+        return False
+    try:
+        written = _patch(_write(spec), finding.fix)
+    except PatchError:
+        return False  # made for another form of the section; it is left out where it is applied
+    if judge(written):
+        return True
+    fixed = to_spec(written)
+    if section_hashes(fixed) != section_hashes(spec):
+        return False
+    every = known(facts)
+    found = run_checks(fixed, facts, None if every is None else plan_once(fixed, every))
+    return any(each.severity == "error" and each.code not in errors for each in found)
+
+
+def _write(spec: Spec) -> dict[str, Any]:
+    """Return the fields that the user wrote, in the long form."""
+    whole = msgspec.json.decode(msgspec.json.encode(spec))
+    written: dict[str, Any] = {}
+    for pointer in sorted(spec.said):
+        value, place = whole, written
+        *above, last = split(pointer)
+        for part in above:
+            value, place = value[part], place.setdefault(part, {})
+        inner = value[last]
+        place[last] = {} if isinstance(inner, dict) and _is_deeper(spec, pointer) else inner
+    return written
+
+
+def _is_deeper(spec: Spec, pointer: str) -> bool:
+    return any(other.startswith(f"{pointer}/") for other in spec.said)
+
+
+def _patch(data: dict[str, Any], fix: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the data with a fix made for the long form; sections that it needs are added."""
+    patched: dict[str, Any] = data
+    for operation in fix:
+        above = split(operation["path"])[:-1]
+        sets = operation["op"] in {"add", "replace", "move"}
+        steps: list[Mapping[str, Any]] = []
+        place: Any = patched
+        for depth, part in enumerate(above, 1):
+            if sets and isinstance(place, Mapping) and part not in place:
+                steps.append({"op": "add", "path": join(above[:depth]), "value": {}})
+                place = {}
+            else:
+                place = place.get(part) if isinstance(place, Mapping) else None
+        op = "add" if operation["op"] == "replace" and steps else operation["op"]
+        patched = apply_patch(patched, [*steps, {**operation, "op": op}])
+    return patched
