@@ -22,6 +22,7 @@ from transformers.models.auto import modeling_auto
 
 from ftc.compiler.knowledge.architecture import read_shape
 from ftc.compiler.knowledge.derived import derived_table
+from ftc.compiler.knowledge.wrappers import Wrapper, text_config
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "compiler/knowledge/wrappers.json"
@@ -91,7 +92,28 @@ def derive(model_type: str, name: str) -> dict[str, Any]:
     }
     if holds_any(type(settings)):
         entry["any_text"] = True
+    check(name, entry)
     return entry
+
+
+def check(name: str, entry: Mapping[str, Any]) -> None:
+    """Hold an entry against a model of the few keys that a repository would have."""
+    inside = {"model_type": entry["text_types"][0], **TEXTS[0]}
+    config = {"architectures": [name], "model_type": entry["model_type"], "text_config": inside}
+    cls = transformers.CONFIG_MAPPING[entry["model_type"]]
+    try:
+        with torch.device("meta"):
+            settings = cls(text_config=dict(inside), tie_word_embeddings=False)
+            model = transformers.AutoModelForImageTextToText.from_config(settings)
+    except Exception as error:  # noqa: BLE001 - a class may refuse its configuration in any way
+        raise SystemExit("does not build from a few keys") from error
+    prefix = prefix_of(model) + "."
+    named = model.named_parameters()
+    count = sum(p.numel() for n, p in named if n.startswith((prefix, "lm_head.")))
+    text = text_config(config, Wrapper(architecture=name, **entry))
+    shape = None if text is None else read_shape(text)
+    if shape is None or shape.parameters != count:
+        raise SystemExit(f"its defaults give another count than {count:,}")
 
 
 def build(model_type: str, text: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -182,7 +204,7 @@ def defaults_of(inner: Any, text: str) -> dict[str, int | bool]:
         for key, value in own.items()
         if type(value) in (int, bool)
         and value != other.get(key)
-        and key in other
+        and (key in other or key == "head_dim")
         and key not in UNRELATED
         and not key.endswith("_token_id")
     }
