@@ -4,9 +4,10 @@
 
 A class is built on the meta device with one size of its tower multiplied, with two, and with each
 flag flipped. Every side of every tensor outside the language model is fitted as a sum of products
-of config keys, as `.ci/architectures.py` does for language models. `area` is that of a patch, `grid` the number of
-patches along a side of the tower's square, `joined` that of the patches which become one token, and
-`out` the width of the language model. Linear modules are listed by the place where adapters find them.
+of config keys, as `.ci/architectures.py` does for language models. `area` is that of a patch,
+`grid` the number of patches along a side of the tower's square, `joined` that of the patches which
+become one token, and `out` the width of the language model. Linear modules are listed by the place
+where adapters find them.
 """
 
 import itertools
@@ -68,7 +69,7 @@ def derive(model_type: str) -> dict[str, Any]:
     """Return the entry of a class; SystemExit names the tensor that has no formula."""
     vision, outer = defaults_of(model_type)
     base = small(vision) | {"out": OUT} | outer
-    builds = list(variations(model_type, base, vision))
+    builds = list(variations(model_type, base))
     when = conditions(model_type, base, builds)
     rows: dict[str, list[list[str]]] = {"layer": [], "vision_tower": [], "projector": []}
     keys = [k for k, v in builds[0].given.items() if type(v) is int and k not in SKIPPED]
@@ -107,7 +108,7 @@ def is_size(key: str, value: object) -> bool:
     """Tell whether a key of a tower may be one of its sizes, or a flag of its tensors."""
     unrelated = ("output_", "return_", "is_", "chunk_", "use_cache", "use_absolute")
     chosen = value in CHOICES.get(key, ())
-    return chosen or type(value) in (int, bool) and not key.startswith(unrelated)
+    return chosen or (type(value) in (int, bool) and not key.startswith(unrelated))
 
 
 def single(value: object) -> object:
@@ -120,9 +121,7 @@ def small(vision: Mapping[str, Any]) -> dict[str, Any]:
     return {**vision, "hidden_size": 64, "intermediate_size": 112, "num_attention_heads": 4}
 
 
-def variations(
-    model_type: str, base: Mapping[str, Any], vision: Mapping[str, Any]
-) -> Iterator[Built]:
+def variations(model_type: str, base: Mapping[str, Any]) -> Iterator[Built]:
     """Build the base, and with one or two of its sizes multiplied."""
     first = build(model_type, base)
     if first is None:
@@ -146,7 +145,9 @@ def conditions(
     flips = [(k, not v, k if v else f"!{k}", f"!{k}" if v else k) for k, v in base.items()
              if type(v) is bool]  # fmt: skip
     for key, (usual, other) in CHOICES.items():
-        flips += [(key, other, f"{key}={usual}", f"{key}={other}")] if base.get(key) == usual else []
+        flips += (
+            [(key, other, f"{key}={usual}", f"{key}={other}")] if base.get(key) == usual else []
+        )
     for key, value, yes, no in flips:
         built = build(model_type, {**base, key: value})
         if built is None:
@@ -172,7 +173,9 @@ def build(model_type: str, given: Mapping[str, Any]) -> Built | None:
     text = {k: v for k, v in text.items() if k not in ("layer_types", "pad_token_id")}
     text |= {"num_attention_heads": 4, "num_key_value_heads": 4, "intermediate_size": 64}
     try:
-        config = cls(vision_config={**inner, "num_hidden_layers": LAYERS}, text_config=text, **outer)
+        config = cls(
+            vision_config={**inner, "num_hidden_layers": LAYERS}, text_config=text, **outer
+        )
         with torch.device("meta"):
             model = transformers.AutoModelForImageTextToText.from_config(config)
     except (ValueError, TypeError, RuntimeError, AssertionError):

@@ -105,7 +105,7 @@ def check(name: str, entry: Mapping[str, Any]) -> None:
         with torch.device("meta"):
             settings = cls(text_config=dict(inside), tie_word_embeddings=False)
             model = transformers.AutoModelForImageTextToText.from_config(settings)
-    except Exception as error:  # noqa: BLE001 - a class may refuse its configuration in any way
+    except Exception as error:
         raise SystemExit("does not build from a few keys") from error
     prefix = prefix_of(model) + "."
     named = model.named_parameters()
@@ -187,7 +187,11 @@ def loaded_as(settings: Any, name: str) -> str:
 
 def holds_any(cls: Any) -> bool:
     """Tell whether the language model may be of any type that transformers knows."""
-    said = cls.sub_configs_defaults.get("text_config") if hasattr(cls, "sub_configs_defaults") else None
+    said = (
+        cls.sub_configs_defaults.get("text_config")
+        if hasattr(cls, "sub_configs_defaults")
+        else None
+    )
     kind = getattr(said, "config_class", said)
     return kind is transformers.AutoConfig
 

@@ -1,7 +1,7 @@
 """The part of an image-text model that sees: the sizes of its tower and its projector.
 
-The parameter counts are formulas over `config.json`, derived (`derived_towers`) or written here; the
-test of this table holds them against the classes of the pinned transformers.
+The parameter counts are formulas over `config.json`, derived (`derived_towers`) or written here;
+the test of this table holds them against the classes of the pinned transformers.
 """
 
 import json
@@ -29,8 +29,8 @@ class Tower:
 
     `layers` are those that run. `patch_values` are the numbers of a patch of pixels, `merge` the
     patches a side that become one token, `out` the width of the language model, `deepstack` the
-    layers whose features the language model reads too. `derived` are the linear modules of the layers
-    and of the projector, where they follow from the tower's tensors and not from its kind.
+    layers whose features the language model reads too. `derived` are the linear modules of the
+    layers and of the projector, where they follow from the tower's tensors and not from its kind.
     """
 
     kind: Kind

@@ -1,6 +1,7 @@
 """Multimodal classes with a language model inside, which trains on text alone.
 
-`.ci/wrappers.py` derives the entries of `wrappers.json`. The test of this table holds it against the classes of the pinned transformers.
+`.ci/wrappers.py` derives the entries of `wrappers.json`. The test of this table holds it against
+the classes of the pinned transformers.
 """
 
 import json

@@ -367,9 +367,7 @@ def _place_tiles(rule: Tiles, rows: int, columns: int) -> tuple[Piece, ...]:
     )
 
 
-def _choose_tiles(
-    width: int, height: int, *, side: int, least: int, most: int
-) -> tuple[int, int]:
+def _choose_tiles(width: int, height: int, *, side: int, least: int, most: int) -> tuple[int, int]:
     """Return the columns and rows of tiles whose proportions are the closest to the image's.
 
     Of equal ones the larger is taken if the image has more than half of its pixels.

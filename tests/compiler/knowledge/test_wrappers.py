@@ -70,7 +70,7 @@ def test_the_config_inside() -> None:
 
 
 def test_a_language_model_of_any_type() -> None:
-    """InternVL's may be a Qwen3 with experts as well as the Qwen2 that its class takes by default."""
+    """InternVL's may be a Qwen3 with experts as well as the Qwen2 of its class's default."""
     found = find_wrapper(config_of("InternVLForConditionalGeneration", {}))
     assert found is not None
     for kind, text in (("qwen2", "Qwen2"), ("qwen3_moe", "Qwen3Moe"), ("gpt_oss", "GptOss")):

@@ -53,7 +53,12 @@ def make_config(name: str, *, layers: int) -> Any:
             vision |= {"hidden_size": WIDE, "intermediate_size": 4 * WIDE, "out_hidden_size": OUT}
         vision |= {"fullatt_block_indexes": [1]} if name == "qwen2_5_vl" else {}
         vision |= {"deepstack_visual_indexes": [0]} if name == "qwen3_vl" else {}
-    kinds = {"gemma3": "siglip_vision_model", "lfm2_vl": "siglip2_vision_model", "llava": "clip_vision_model", "mistral3": "pixtral"}
+    kinds = {
+        "gemma3": "siglip_vision_model",
+        "lfm2_vl": "siglip2_vision_model",
+        "llava": "clip_vision_model",
+        "mistral3": "pixtral",
+    }
     if name in kinds:
         vision |= {"model_type": kinds[name], "vision_use_head": False, "head_dim": WIDE // HEADS}
     more = {"projector_hidden_size": OUT} if name == "lfm2_vl" else {}
