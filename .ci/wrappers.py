@@ -12,13 +12,16 @@ import json
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
+from transformers import PreTrainedModel
 from transformers.models.auto import modeling_auto
+from transformers.models.timm_wrapper.modeling_timm_wrapper import TimmWrapperModel
 
 from ftc.compiler.knowledge.architecture import read_shape
 from ftc.compiler.knowledge.derived import derived_table
@@ -102,7 +105,7 @@ def check(name: str, entry: Mapping[str, Any]) -> None:
     config = {"architectures": [name], "model_type": entry["model_type"], "text_config": inside}
     cls = transformers.CONFIG_MAPPING[entry["model_type"]]
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), without_towers_of_timm():
             settings = cls(text_config=dict(inside), tie_word_embeddings=False)
             model = transformers.AutoModelForImageTextToText.from_config(settings)
     except Exception as error:
@@ -128,11 +131,26 @@ def build(model_type: str, text: Mapping[str, Any]) -> tuple[Any, Any]:
             layered = "num_hidden_layers" in said
             inside = {k: v for k, v in inside.items() if not (layered and k in BY_LAYER)}
             settings = cls(text_config=inside | dict(said), tie_word_embeddings=False)
-            with torch.device("meta"):
+            with torch.device("meta"), without_towers_of_timm():
                 return settings, transformers.AutoModelForImageTextToText.from_config(settings)
         except Exception as raised:  # noqa: BLE001 - a class may refuse its configuration in any way
             error = f"{type(raised).__name__}: {str(raised).strip()[:160]}"
     raise SystemExit(f"does not build: {error}")
+
+
+@contextmanager
+def without_towers_of_timm() -> Iterator[None]:
+    """Put a tower without tensors in the place of one that the package timm would make."""
+    kept = TimmWrapperModel.__init__
+
+    def make(self: Any, config: Any) -> None:
+        PreTrainedModel.__init__(self, config)
+
+    TimmWrapperModel.__init__ = make
+    try:
+        yield
+    finally:
+        TimmWrapperModel.__init__ = kept
 
 
 def prefix_of(model: Any) -> str:

@@ -84,13 +84,13 @@ class Projector:
         with ExitStack() as stack:
             opened = [stack.enter_context(_Chunks(self, image)) for image in images]
             left = [chunk for chunks in opened for chunk in chunks]
-            if len(left) != sum(is_image for is_image, _ in parts):
-                self.run.stop(f"llama.cpp divides the pictures of a row into {len(left)} parts")
             for is_image, part in parts:
                 if is_image:
-                    begin = self._read_image(left.pop(0), len(part), begin)
+                    begin = self._read_image(left, len(part), begin)
                 else:
                     begin, logits = self._read_text(part, begin)
+            if left:
+                self.run.stop(f"llama.cpp makes {len(left)} parts more of a row's pictures")
         return begin, logits
 
     def _read_text(self, ids: list[int], begin: int) -> tuple[int, Any]:
@@ -100,19 +100,25 @@ class Projector:
             (found,) = gguf_file.read(self.run, self.llm, ids, 1, begin)
         return begin + len(ids), found[0].copy()
 
-    def _read_image(self, chunk: Any, tokens: int, begin: int) -> int:
-        """Read a part of a picture; return the position after it, not one for each token."""
-        after = llama_cpp.llama_pos(0)
-        found = mtmd.mtmd_input_chunk_get_n_tokens(chunk)
+    def _read_image(self, left: list[Any], tokens: int, begin: int) -> int:
+        """Read the parts of pictures that have these tokens; return the position after them.
+
+        The position is not one for each token. The parts are taken out of `left`.
+        """
+        found = 0
+        while found < tokens and left:
+            chunk, after = left.pop(0), llama_cpp.llama_pos(0)
+            found += mtmd.mtmd_input_chunk_get_n_tokens(chunk)
+            failed = mtmd.mtmd_helper_eval_chunk_single(
+                self.context, self.llm.ctx, chunk, begin, 0, gguf_file.BATCH_TOKENS, False,
+                ctypes.byref(after),
+            )  # fmt: skip
+            if failed:
+                self.run.stop("llama.cpp could not read a picture")
+            begin = int(after.value)
         if found != tokens:
             self.run.stop(f"llama.cpp makes {found} tokens of a picture, training {tokens}")
-        failed = mtmd.mtmd_helper_eval_chunk_single(
-            self.context, self.llm.ctx, chunk, begin, 0, gguf_file.BATCH_TOKENS, False,
-            ctypes.byref(after),
-        )  # fmt: skip
-        if failed:
-            self.run.stop("llama.cpp could not read a picture")
-        return int(after.value)
+        return begin
 
     def close(self) -> None:
         """Free its memory."""
