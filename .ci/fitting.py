@@ -19,8 +19,13 @@ _Term = tuple[tuple[str, ...], tuple[str, ...]]
 _Columns = Mapping[_Term, Sequence[Fraction]]
 
 
-def fit(samples: Sequence[tuple[Mapping[str, Any], int]], keys: Sequence[str]) -> str | None:
-    """Return the shortest sum of products of keys that gives every sample's side."""
+def fit(
+    samples: Sequence[tuple[Mapping[str, Any], int]], keys: Sequence[str], *, constant: bool = False
+) -> str | None:
+    """Return the shortest sum of products of keys that gives every sample's side.
+
+    With `constant` a number by itself may be one of the terms.
+    """
     values = [side for _, side in samples]
     if len(set(values)) == 1:
         return str(values[0])
@@ -32,6 +37,7 @@ def fit(samples: Sequence[tuple[Mapping[str, Any], int]], keys: Sequence[str]) -
     terms += [
         (tuple(k for k in p if k != d) or (), (d,)) for p in products if len(p) > 1 for d in p
     ]
+    terms += [((), ())] if constant else []
     columns = {t: [Fraction(prod(g[k] for k in t[0]), prod(g[k] for k in t[1])) for g, _ in samples]
                for t in terms}  # fmt: skip
     singles = sorted(terms, key=lambda t: (len(t[1]), len(t[0])))

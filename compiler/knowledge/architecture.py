@@ -15,6 +15,7 @@ __all__ = [
     "LayerKind",
     "LinearShape",
     "Shape",
+    "class_of_type",
     "count_adapter_parameters",
     "is_convertible",
     "keeps_packed_rows_apart",
@@ -69,6 +70,12 @@ def read_shape(config: Mapping[str, object]) -> Shape | None:
         if config.get(key) not in allowed:
             return None
     return make_shape(name, entry, config)
+
+
+def class_of_type(model_type: object) -> str | None:
+    """Return the class that the tables have for a `model_type`; None for one they lack."""
+    tables = itertools.chain(_table().items(), derived_table().items())
+    return next((name for name, entry in tables if entry["model_type"] == model_type), None)
 
 
 def make_shape(name: str, entry: Any, config: Mapping[str, object]) -> Shape | None:
@@ -163,9 +170,7 @@ def _name(config: Mapping[str, object]) -> str | None:
         first = architectures[0]
         known = isinstance(first, str) and (first in _table() or first in derived_table())
         return first if known else None
-    model_type = config.get("model_type")
-    tables = itertools.chain(_table().items(), derived_table().items())
-    return next((name for name, entry in tables if entry["model_type"] == model_type), None)
+    return class_of_type(config.get("model_type"))
 
 
 def _sizes(entry: _Entry, config: Mapping[str, object]) -> dict[str, int] | None:

@@ -1,7 +1,7 @@
 """The part of an image-text model that sees: the sizes of its tower and its projector.
 
-The parameter counts are formulas over `config.json`; the test of this table holds them against the
-classes of the pinned transformers.
+The parameter counts are formulas over `config.json`, derived (`derived_towers`) or written here;
+the test of this table holds them against the classes of the pinned transformers.
 """
 
 import json
@@ -12,11 +12,13 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final, Literal
 
+from ftc.compiler.knowledge.derived_towers import derived_kind, derived_modules, read_derived
 from ftc.spec.sections import ModelPart
 
 Kind = Literal[
-    "clip", "idefics3", "pixtral", "qwen2_5_vl", "qwen2_vl", "qwen3_5", "qwen3_vl", "siglip"
-]
+    "clip", "idefics3", "internvl", "lfm2_vl", "pixtral", "qwen2_5_vl", "qwen2_vl", "qwen3_5",
+    "qwen3_vl", "siglip",
+]  # fmt: skip
 Sizes = Mapping[str, int]
 Linear = tuple[int, int, int]
 
@@ -27,7 +29,8 @@ class Tower:
 
     `layers` are those that run. `patch_values` are the numbers of a patch of pixels, `merge` the
     patches a side that become one token, `out` the width of the language model, `deepstack` the
-    layers whose features the language model reads too.
+    layers whose features the language model reads too. `derived` are the linear modules of the
+    layers and of the projector, where they follow from the tower's tensors and not from its kind.
     """
 
     kind: Kind
@@ -42,6 +45,7 @@ class Tower:
     merge: int
     out: int
     deepstack: int = 0
+    derived: tuple[Sequence[Linear], Sequence[Linear]] | None = None
 
     @property
     def gated(self) -> bool:
@@ -51,6 +55,8 @@ class Tower:
     @property
     def linears(self) -> tuple[Linear, ...]:
         """The linear modules of the layers: inputs, outputs and how many."""
+        if self.derived is not None:
+            return tuple(self.derived[0])
         wide, inner, layers = self.hidden, self.intermediate, self.layers
         joined = self.kind.startswith("qwen")
         attention = ((wide, 3 * wide, layers),) if joined else ((wide, wide, 3 * layers),)
@@ -60,6 +66,8 @@ class Tower:
     @property
     def projector_linears(self) -> tuple[Linear, ...]:
         """The linear modules of the projector; Gemma 3 has none, but a matrix."""
+        if self.derived is not None:
+            return tuple(self.derived[1])
         joined = self.hidden * self.merge**2
         if self.kind.startswith("qwen"):
             mergers = 1 + self.deepstack
@@ -78,7 +86,8 @@ class Tower:
         """
         if part == "language_model" or not self._has_linears(part):
             return {}
-        found: Mapping[str, list[str]] = _table()[self.kind]["modules"][part]
+        known = _table().get(self.kind)
+        found = derived_modules(self.kind)[part] if known is None else known["modules"][part]
         return {
             path: tuple(names)
             for path, names in found.items()
@@ -97,6 +106,9 @@ def read_tower(config: Mapping[str, Any], *, hidden: int) -> Tower | None:
     vision = config.get("vision_config")
     if not isinstance(vision, dict):
         return None
+    derived = derived_kind(config)
+    if derived is not None:
+        return _derived(derived, config, hidden)
     names = (vision.get("model_type"), config.get("model_type"))
     kind = next((kind for name in names if (kind := _kind_named(name)) is not None), None)
     if kind is None:
@@ -105,6 +117,28 @@ def read_tower(config: Mapping[str, Any], *, hidden: int) -> Tower | None:
     if any(type(size) is not int or size < 0 for size in sizes.values()):
         return None
     return _FORMS[_table()[kind]["tower"]](kind, sizes, config)
+
+
+def _derived(kind: Any, config: Mapping[str, Any], hidden: int) -> Tower | None:
+    """Return a tower whose tensors were derived."""
+    found = read_derived(kind, config, hidden=hidden)
+    if found is None:
+        return None
+    sizes = found.sizes
+    return Tower(
+        kind=kind,
+        parameters=found.parameters,
+        projector_parameters=found.projector_parameters,
+        layers=sizes["num_hidden_layers"],
+        hidden=sizes["hidden_size"],
+        intermediate=sizes["intermediate_size"],
+        heads=sizes["num_attention_heads"],
+        patch=sizes["patch_size"],
+        patch_values=sizes["num_channels"] * sizes["patch_size"] ** 2,
+        merge=found.merge,
+        out=hidden,
+        derived=(found.linears, found.projector_linears),
+    )
 
 
 def adapted_modules(tower: Tower, parts: Sequence[ModelPart]) -> dict[str, tuple[str, ...]]:

@@ -1,6 +1,7 @@
 """Multimodal classes with a language model inside, which trains on text alone.
 
-The test of this table holds it against the classes of the pinned transformers.
+`.ci/wrappers.py` derives the entries of `wrappers.json`. The test of this table holds it against
+the classes of the pinned transformers.
 """
 
 import json
@@ -9,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final, Literal
+
+from ftc.compiler.knowledge.architecture import class_of_type
 
 __all__ = ["Wrapper", "find_wrapper", "text_config", "wrapper_named"]
 
@@ -26,7 +29,8 @@ class Wrapper:
     it. `text` is the class whose tensors the language model has, `prefix` the path of its layers'
     parent in the loaded model, and `text_types` the model types of its `text_config`, whose
     missing keys are the `defaults` where those are not the ones of the text model. `texts` are the
-    classes of further model types that it may contain. `flat`: repositories have the keys of the
+    classes of further model types that it may contain; with `any_text` it may contain every type
+    that ftc knows, each with its own class. `flat`: repositories have the keys of the
     language model beside `vision_config`, without a `text_config`.
     """
 
@@ -38,6 +42,7 @@ class Wrapper:
     text_types: tuple[str, ...]
     defaults: Mapping[str, int | bool]
     texts: Mapping[str, str] = field(default_factory=dict)
+    any_text: bool = False
     flat: bool = False
 
     @property
@@ -72,7 +77,10 @@ def text_config(config: Mapping[str, Any], wrapper: Wrapper) -> dict[str, Any] |
     """Return the language model's config as one of its own class; None for another text model."""
     text = _inside(config)
     kind = text.get("model_type", wrapper.text_types[0])
-    if kind not in (*wrapper.text_types, *wrapper.texts):
+    own = wrapper.text if kind in wrapper.text_types else wrapper.texts.get(kind)
+    if own is None and wrapper.any_text and isinstance(kind, str):
+        own = class_of_type(kind)
+    if own is None:
         return None
     for key in ("tie_word_embeddings", "dtype", "torch_dtype"):
         if key in config:
@@ -85,7 +93,7 @@ def text_config(config: Mapping[str, Any], wrapper: Wrapper) -> dict[str, Any] |
     return {
         **(wrapper.defaults if kind in wrapper.text_types else {}),
         **text,
-        "architectures": [wrapper.texts.get(kind, wrapper.text)],
+        "architectures": [own],
     }
 
 

@@ -100,6 +100,9 @@ def _ask_trained(run: Run, job: Job, rows: Rows) -> tuple[list[tuple[Any, Number
 def _find_size(reader: Any, image: Any) -> tuple[int, int]:
     """Return the width and height to which the processor brings an image."""
     seen = reader.compute([[image]])
+    if "spatial_shapes" in seen:
+        rows, columns = seen["spatial_shapes"][-1].tolist()
+        return columns * reader.rule.patch, rows * reader.rule.patch
     if "image_grid_thw" not in seen:
         height, width = seen["pixel_values"].shape[-2:]
         return width, height

@@ -7,6 +7,7 @@ both files with those of the trained model.
 
 import json
 import math
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -21,6 +22,7 @@ from ..run import Run
 from ..stages import Identity
 
 LEAST_COSINE: Final = 0.999  # 16 bits cost about a tenth of what this allows
+_WITHOUT_MODEL: Final = ("vision_tower.", "multi_modal_projector.")
 ERRORS: Final = 3  # standard errors of the change of a metric that is taken for chance
 
 
@@ -58,8 +60,10 @@ def write_projector(job: Job, identity: Identity) -> None:
     out.mkdir(parents=True, exist_ok=True)
     path, partial = out / f"{job.name}-mmproj.gguf", out / "unfinished.gguf"
     path.unlink(missing_ok=True)
-    how = "convert_hf_to_gguf.py", run.folder / "merged", "--mmproj", "--outtype", "f16"
+    source = name_for_converter(run.folder / "merged", out / "merged")
+    how = "convert_hf_to_gguf.py", source, "--mmproj", "--outtype", "f16"
     job.converter.convert(run, *how, into=partial)
+    shutil.rmtree(out / "merged", ignore_errors=True)
     write_json(out / "job.json", _describe(job, partial))
     found = _measure(run)
     run.say(f"the projector's output agrees with the tower's: cosine {found['cosine']:.6f}")
@@ -73,6 +77,30 @@ def write_projector(job: Job, identity: Identity) -> None:
     sync(partial)
     partial.replace(path)
     run.mark_done(identity, path, out / "report.json")
+
+
+def name_for_converter(merged: Path, copy: Path) -> Path:
+    """Return a folder whose tower has names that the converter reads: the merged one, or a copy.
+
+    InternVL's first repositories have names without `model.`, which the converter passes over.
+    """
+    config = json.loads((merged / "config.json").read_bytes())
+    if config.get("architectures") != ["InternVLForConditionalGeneration"]:
+        return merged
+    from safetensors.torch import save_file  # noqa: PLC0415 - it needs torch
+
+    from ..merge.safetensors_files import read_weights  # noqa: PLC0415 - it needs torch
+
+    weights = read_weights(merged)
+    named = [name for name in weights.entries if name.startswith(_WITHOUT_MODEL)]
+    if not named:
+        return merged
+    shutil.rmtree(copy, ignore_errors=True)
+    ignored = shutil.ignore_patterns("*.safetensors", "*.index.json")
+    shutil.copytree(merged, copy, ignore=ignored)
+    tensors = {f"model.{name}": weights.read(name) for name in named}
+    save_file(tensors, copy / "model.safetensors", metadata={"format": "pt"})
+    return copy
 
 
 def find_fault(found: Mapping[str, Any]) -> str | None:

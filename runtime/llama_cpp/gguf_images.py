@@ -7,6 +7,7 @@ reads what the projector makes of it instead, as libmtmd does in llama-server an
 import ctypes
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 from llama_cpp import mtmd_cpp as mtmd
 
 from ..run import Run
-from ..vision.image_tokens import Grid, make_rule
+from ..vision.image_tokens import Grid, Sheets, make_rule
 from . import gguf_file
 
 Pixels = Any  # height x width x 3, of type uint8
@@ -41,13 +42,19 @@ class Projector:
             area = (known.patch * known.merge) ** 2
             settings.image_min_tokens = max(1, known.min_pixels // area)
             settings.image_max_tokens = max(1, known.max_pixels // area)
+        elif isinstance(known, Sheets):
+            settings.image_min_tokens = known.min_tokens
+            settings.image_max_tokens = known.max_tokens
         self.context: Any = mtmd.mtmd_init_from_file(os.fsencode(path), llm.model, settings)
         if self.context is None:
             run.stop(f"llama.cpp cannot open {path.name} beside the model")
 
     def embed(self, image: Pixels) -> Any:
         """Return what the language model reads of a picture: tokens x numbers."""
-        with _Chunks(self, image) as chunk:
+        with _Chunks(self, image) as chunks:
+            if len(chunks) != 1:
+                self.run.stop(f"llama.cpp divides a picture into {len(chunks)} parts")
+            (chunk,) = chunks
             if mtmd.mtmd_encode_chunk(self.context, chunk):
                 self.run.stop("llama.cpp could not read a picture")
             tokens = mtmd.mtmd_input_chunk_get_n_tokens(chunk)
@@ -72,13 +79,18 @@ class Projector:
     def _read(self, ids: Sequence[int], images: Sequence[Pixels]) -> tuple[int, Any]:
         """Read a prompt; return the position after it, and the logits that follow it."""
         llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self.llm.ctx), True)
-        begin, left, logits = 0, list(images), None
+        begin, logits = 0, None
         parts = [(key, list(part)) for key, part in groupby(ids, self.token.__eq__)]
-        for is_image, part in parts:
-            if is_image:
-                begin = self._read_image(left.pop(0), len(part), begin)
-            else:
-                begin, logits = self._read_text(part, begin)
+        with ExitStack() as stack:
+            opened = [stack.enter_context(_Chunks(self, image)) for image in images]
+            left = [chunk for chunks in opened for chunk in chunks]
+            for is_image, part in parts:
+                if is_image:
+                    begin = self._read_image(left, len(part), begin)
+                else:
+                    begin, logits = self._read_text(part, begin)
+            if left:
+                self.run.stop(f"llama.cpp makes {len(left)} parts more of a row's pictures")
         return begin, logits
 
     def _read_text(self, ids: list[int], begin: int) -> tuple[int, Any]:
@@ -88,20 +100,25 @@ class Projector:
             (found,) = gguf_file.read(self.run, self.llm, ids, 1, begin)
         return begin + len(ids), found[0].copy()
 
-    def _read_image(self, image: Pixels, tokens: int, begin: int) -> int:
-        """Read a picture; return the position after it, which is not one for each token."""
-        after = llama_cpp.llama_pos(0)
-        with _Chunks(self, image) as chunk:
-            found = mtmd.mtmd_input_chunk_get_n_tokens(chunk)
-            if found != tokens:
-                self.run.stop(f"llama.cpp makes {found} tokens of a picture, training {tokens}")
+    def _read_image(self, left: list[Any], tokens: int, begin: int) -> int:
+        """Read the parts of pictures that have these tokens; return the position after them.
+
+        The position is not one for each token. The parts are taken out of `left`.
+        """
+        found = 0
+        while found < tokens and left:
+            chunk, after = left.pop(0), llama_cpp.llama_pos(0)
+            found += mtmd.mtmd_input_chunk_get_n_tokens(chunk)
             failed = mtmd.mtmd_helper_eval_chunk_single(
                 self.context, self.llm.ctx, chunk, begin, 0, gguf_file.BATCH_TOKENS, False,
                 ctypes.byref(after),
             )  # fmt: skip
-        if failed:
-            self.run.stop("llama.cpp could not read a picture")
-        return int(after.value)
+            if failed:
+                self.run.stop("llama.cpp could not read a picture")
+            begin = int(after.value)
+        if found != tokens:
+            self.run.stop(f"llama.cpp makes {found} tokens of a picture, training {tokens}")
+        return begin
 
     def close(self) -> None:
         """Free its memory."""
@@ -109,7 +126,7 @@ class Projector:
 
 
 class _Chunks:
-    """A picture as libmtmd divides it; gives the part that has the picture itself."""
+    """A picture as libmtmd divides it; gives the parts that have pixels: all of it, and tiles."""
 
     def __init__(self, projector: Projector, image: Pixels) -> None:
         self.projector = projector
@@ -118,7 +135,7 @@ class _Chunks:
         self.bitmap = mtmd.mtmd_bitmap_init(width, height, data)
         self.chunks: Any = mtmd.mtmd_input_chunks_init()
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> list[Any]:
         text = mtmd.mtmd_input_text()
         marker = mtmd.mtmd_default_marker()
         text.text, text.text_len = marker, len(marker)
@@ -130,10 +147,7 @@ class _Chunks:
         count = mtmd.mtmd_input_chunks_size(self.chunks)
         parts = [mtmd.mtmd_input_chunks_get(self.chunks, place) for place in range(count)]
         image = mtmd.MTMD_INPUT_CHUNK_TYPE_IMAGE
-        found = [part for part in parts if mtmd.mtmd_input_chunk_get_type(part) == image]
-        if len(found) != 1:
-            self.projector.run.stop(f"llama.cpp divides a picture into {len(found)} parts")
-        return found[0]
+        return [part for part in parts if mtmd.mtmd_input_chunk_get_type(part) == image]
 
     def __exit__(self, *_: object) -> None:
         mtmd.mtmd_input_chunks_free(self.chunks)

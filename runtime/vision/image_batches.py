@@ -13,7 +13,7 @@ import torch
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
 from .image_store import find_images
-from .image_tokens import make_rule, processor_size
+from .image_tokens import make_rule, processor_settings
 
 NOT_LEARNED: Final = -100
 #: Inputs that say of each token whether it belongs to an image; a model has at most one of them.
@@ -41,8 +41,7 @@ class ImageReader:
         self.open = find_images(data)
         names = self.processor.model_input_names
         self._type_names = [name for name in _TYPES if name in names]
-        size = processor_size(self.rule)
-        self._settings = {} if size is None else {"size": size}
+        self._settings = processor_settings(self.rule)
 
     def collate(self, rows: Sequence[Record]) -> Inputs:
         """Return a batch to train on: tokens, labels, the attention mask and the images."""

@@ -81,9 +81,49 @@ class Fixed:
     token: str
 
 
-Rule = Grid | Crops | Tiles | Rows | Fixed
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mosaic:
+    """InternVL: `tokens` for each tile of `side` pixels, and for the whole image beside several."""
+
+    kind: ClassVar[str] = "mosaic"
+    side: int
+    patch: int
+    tokens: int
+    min_tiles: int
+    max_tiles: int
+    token: str
+    start: str
+    end: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheets:
+    """LFM2-VL: any size up to `max_tokens`; larger images are tiles too, of `tile` pixels a side.
+
+    An image is larger with more than `tolerance` times the pixels of `max_tokens`. The tower sees
+    every picture as one of the largest.
+    """
+
+    kind: ClassVar[str] = "sheets"
+    tile: int
+    patch: int
+    merge: int
+    min_tokens: int
+    max_tokens: int
+    min_tiles: int
+    max_tiles: int
+    tolerance: float
+    split: bool
+    thumbnail: bool
+    token: str
+    start: str
+    end: str
+    whole: str
+
+
+Rule = Grid | Crops | Tiles | Rows | Fixed | Mosaic | Sheets
 _KINDS: Final[Mapping[str, type[Rule]]] = {
-    rule.kind: rule for rule in (Grid, Crops, Tiles, Rows, Fixed)
+    rule.kind: rule for rule in (Grid, Crops, Tiles, Rows, Fixed, Mosaic, Sheets)
 }
 #: The processors of Idefics3 and SmolVLM make no image longer.
 _LONGEST: Final = 4096
@@ -108,21 +148,47 @@ def limit_pixels(rule: Rule, max_pixels: int) -> Rule:
     if isinstance(rule, Tiles) and rule.split:
         tiles = max(1, math.isqrt(max_pixels) // rule.tile)
         return replace(rule, longest=min(rule.longest, tiles * rule.tile))
-    return rule
+    if isinstance(rule, Mosaic):
+        most = max(1, min(rule.max_tiles, max_pixels // rule.side**2))
+        return replace(rule, max_tiles=most, min_tiles=min(rule.min_tiles, most))
+    return _limit_sheets(rule, max_pixels) if isinstance(rule, Sheets) else rule
+
+
+def _limit_sheets(rule: Sheets, max_pixels: int) -> Sheets:
+    """Return the rule with fewer tiles, or with none and a smaller image."""
+    tiles = max_pixels // rule.tile**2
+    if rule.split and tiles >= rule.min_tiles:
+        return replace(rule, max_tiles=min(rule.max_tiles, tiles))
+    most = max(1, min(rule.max_tokens, max_pixels // _block(rule) ** 2))
+    return replace(rule, split=False, max_tokens=most, min_tokens=min(rule.min_tokens, most))
 
 
 def most_pixels(rule: Rule) -> int:
     """Return how many pixels the largest image of a rule has; tiles and crops are not added."""
     if isinstance(rule, Grid):
         return rule.max_pixels
+    if isinstance(rule, Mosaic):
+        return rule.max_tiles * rule.side**2
+    if isinstance(rule, Sheets):
+        one = rule.max_tokens * _block(rule) ** 2
+        return max(one, rule.max_tiles * rule.tile**2) if rule.split else one
     return (rule.longest if isinstance(rule, Rows | Tiles) else rule.side) ** 2
 
 
-def processor_size(rule: Rule) -> dict[str, int] | None:
-    """Return the `size` of the image processor that follows a rule; None leaves it as it is."""
+def processor_settings(rule: Rule) -> dict[str, Any]:
+    """Return the arguments of the image processor that follows a rule, where it has any."""
     if isinstance(rule, Grid):
-        return {"shortest_edge": rule.min_pixels, "longest_edge": rule.max_pixels}
-    return {"longest_edge": rule.longest} if isinstance(rule, Rows | Tiles) else None
+        return {"size": {"shortest_edge": rule.min_pixels, "longest_edge": rule.max_pixels}}
+    if isinstance(rule, Rows | Tiles):
+        return {"size": {"longest_edge": rule.longest}}
+    if isinstance(rule, Mosaic):
+        limits = {"min_patches": rule.min_tiles, "max_patches": rule.max_tiles}
+        return {"crop_to_patches": True, **limits}
+    if isinstance(rule, Sheets):
+        tokens = {"min_image_tokens": rule.min_tokens, "max_image_tokens": rule.max_tokens}
+        tiles = {"min_tiles": rule.min_tiles, "max_tiles": rule.max_tiles}
+        return {"do_image_splitting": rule.split, **tokens, **tiles}
+    return {}
 
 
 def count_image_tokens(rule: Rule, width: int, height: int) -> int:
@@ -138,6 +204,10 @@ def count_patches(rule: Rule, width: int, height: int) -> tuple[int, ...]:
     if isinstance(rule, Tiles):
         rows, columns = _split(rule, width, height)
         return (rows * columns + 1) * ((rule.tile // rule.patch) ** 2,)
+    if isinstance(rule, Mosaic):
+        return _count_mosaic(rule, width, height) * ((rule.side // rule.patch) ** 2,)
+    if isinstance(rule, Sheets):
+        return _count_sheets(rule, width, height) * (_sheet_patches(rule),)
     pictures = 1 + _count_crops(rule, width, height) if isinstance(rule, Crops) else 1
     return pictures * ((rule.side // rule.patch) ** 2,)
 
@@ -155,6 +225,11 @@ def place_image(rule: Rule, width: int, height: int) -> tuple[Piece, ...]:
         return (*line * (rows - 1), (rule.token, columns), (rule.end, 1))
     if isinstance(rule, Crops):
         return _place_crops(rule, _count_crops(rule, width, height))
+    if isinstance(rule, Mosaic):
+        tokens = rule.tokens * _count_mosaic(rule, width, height)
+        return ((rule.start, 1), (rule.token, tokens), (rule.end, 1))
+    if isinstance(rule, Sheets):
+        return _place_sheets(rule, width, height)
     return _place_tiles(rule, *_split(rule, width, height))
 
 
@@ -194,7 +269,7 @@ def repeat_tokens(ids: Sequence[int], token: int, repeats: Sequence[int]) -> lis
     return [each for one in ids for each in [one] * (next(counts) if one == token else 1)]
 
 
-def _block(rule: Grid | Rows) -> int:
+def _block(rule: Grid | Rows | Sheets) -> int:
     return rule.patch * rule.merge
 
 
@@ -290,3 +365,78 @@ def _place_tiles(rule: Tiles, rows: int, columns: int) -> tuple[Piece, ...]:
         (rule.token, rule.tokens),
         (rule.around, 1),
     )
+
+
+def _choose_tiles(width: int, height: int, *, side: int, least: int, most: int) -> tuple[int, int]:
+    """Return the columns and rows of tiles whose proportions are the closest to the image's.
+
+    Of equal ones the larger is taken if the image has more than half of its pixels.
+    """
+    found, distance = (1, 1), math.inf
+    pairs = [(c, r) for c in range(1, most + 1) for r in range(1, most + 1)]
+    for columns, rows in sorted(pairs, key=math.prod):
+        if not least <= columns * rows <= most:
+            continue
+        apart = abs(width / height - columns / rows)
+        if apart < distance:
+            found, distance = (columns, rows), apart
+        elif apart == distance and width * height > 0.5 * side * side * columns * rows:
+            found = (columns, rows)
+    return found
+
+
+def _count_mosaic(rule: Mosaic, width: int, height: int) -> int:
+    """Return the pictures that the tower sees: the tiles, and the whole image beside several."""
+    tiles = math.prod(
+        _choose_tiles(width, height, side=rule.side, least=rule.min_tiles, most=rule.max_tiles)
+    )
+    return tiles + 1 if tiles > 1 else 1
+
+
+def _sheets(rule: Sheets, width: int, height: int) -> tuple[int, int]:
+    """Return the columns and rows of tiles of an image, (1, 1) for one that is not divided."""
+    block = _block(rule)
+    sides = (max(rule.patch, round(side / block) * block) for side in (width, height))
+    is_large = math.prod(sides) > rule.max_tokens * block**2 * rule.tolerance
+    if not rule.split or not is_large or rule.min_tiles == rule.max_tiles == 1:
+        return 1, 1
+    return _choose_tiles(width, height, side=rule.tile, least=rule.min_tiles, most=rule.max_tiles)
+
+
+def _count_sheets(rule: Sheets, width: int, height: int) -> int:
+    tiles = math.prod(_sheets(rule, width, height))
+    return tiles + 1 if tiles > 1 and rule.thumbnail else tiles
+
+
+def _sheet_patches(rule: Sheets) -> int:
+    """Return the patches of each picture, the padding included."""
+    tile = (rule.tile // rule.patch) ** 2 if rule.split else 0
+    return max(rule.max_tokens * rule.merge**2, tile)
+
+
+def _sheet_tokens(rule: Sheets, width: int, height: int) -> int:
+    """Return the tokens of the whole image, which has the sides that `smart_resize` chooses."""
+    block = _block(rule)
+    sides = [max(1, round(side / block)) for side in (width, height)]
+    tokens = math.prod(sides)
+    if tokens > rule.max_tokens:
+        beta = math.sqrt((height * width) / (rule.max_tokens * block**2))
+        sides = [max(1, math.floor(side / beta / block)) for side in (width, height)]
+    elif tokens < rule.min_tokens:
+        beta = math.sqrt(rule.min_tokens * block**2 / (height * width))
+        sides = [math.ceil(side * beta / block) for side in (width, height)]
+    return math.prod(sides)
+
+
+def _place_sheets(rule: Sheets, width: int, height: int) -> tuple[Piece, ...]:
+    columns, rows = _sheets(rule, width, height)
+    whole = (rule.token, _sheet_tokens(rule, width, height))
+    if columns * rows == 1:
+        return ((rule.start, 1), whole, (rule.end, 1))
+    tile = math.ceil(rule.tile // rule.patch / rule.merge) ** 2
+    pieces: list[Piece] = [(rule.start, 1)]
+    for row in range(1, rows + 1):
+        for column in range(1, columns + 1):
+            pieces += [(f"<|img_row_{row}_col_{column}|>", 1), (rule.token, tile)]
+    pieces += [(rule.whole, 1), whole] if rule.thumbnail else []
+    return (*pieces, (rule.end, 1))

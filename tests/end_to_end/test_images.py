@@ -195,6 +195,22 @@ def test_another_family_learns_too(tmp_path: Path, sdist: Path, vision: Mapping[
 
 
 @pytest.mark.prove_all
+def test_a_hybrid_with_a_tower_learns_too(
+    tmp_path: Path, sdist: Path, vision: Mapping[str, str]
+) -> None:
+    """An LFM2-VL, whose language model has short convolutions."""
+    check_learned(tmp_path, sdist, vision, "lfm2_vl")
+
+
+@pytest.mark.prove_all
+def test_a_model_that_reads_tiles_learns_too(
+    tmp_path: Path, sdist: Path, vision: Mapping[str, str]
+) -> None:
+    """An InternVL."""
+    check_learned(tmp_path, sdist, vision, "internvl")
+
+
+@pytest.mark.prove_all
 def test_adapters_of_every_part_are_resumed_and_merged(
     tmp_path: Path, sdist: Path, vision: Mapping[str, str]
 ) -> None:

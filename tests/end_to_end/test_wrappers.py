@@ -26,6 +26,8 @@ from ftc.runtime.merge.safetensors_files import read_weights  # noqa: E402 - it 
 
 HERE: Final = Path(__file__).parent
 CASES: Final[Mapping[str, Any]] = json.loads((HERE / "layouts.json").read_text(encoding="utf-8"))
+#: Families whose tokenizer is a byte-level BPE, as that of Qwen2 is.
+BYTES: Final = ("qwen", "internvl", "lfm2")
 #: The type of the wrapper's text model, where AutoModelForCausalLM loads it alone.
 ALONE: Final = {"qwen3_5": "Qwen3_5ForCausalLM"}
 #: A wrapper of a hybrid, a model with experts, and a wrapper of equal layers: where the layers of
@@ -43,7 +45,7 @@ def write_base(folder: Path, name: str, sdist: Path) -> Path:
     """Write a tokenizer that the converter takes for this family, and the config."""
     case = CASES[name]
     folder.mkdir(parents=True)
-    if name.startswith("qwen"):
+    if name.startswith(BYTES):
         real_tokenizer("qwen2", folder, sdist=sdist)
     else:
         write_model(folder)

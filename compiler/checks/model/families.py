@@ -20,6 +20,8 @@ _PROVEN_WRAPPERS: Final = (
     "Gemma3ForConditionalGeneration",
     "Gemma4ForConditionalGeneration",
     "Idefics3ForConditionalGeneration",
+    "InternVLForConditionalGeneration",
+    "Lfm2VlForConditionalGeneration",
     "LlavaForConditionalGeneration",
     "Mistral3ForConditionalGeneration",
     "Qwen2VLForConditionalGeneration",
@@ -37,8 +39,8 @@ def multimodal_wrapper(case: Case) -> Iterator[Problem]:
     """What it is: The model reads images as well, and its class was never trained by the scripts.
 
     Why it matters: ftc plans the language model inside it. Only for Gemma 3, Gemma 4, Idefics 3,
-    LLaVA, Mistral 3, Qwen2-VL to Qwen3.5 and SmolVLM is it proven that the scripts train it and
-    keep the checkpoint's layout.
+    InternVL, LFM2-VL, LLaVA, Mistral 3, Qwen2-VL to Qwen3.5 and SmolVLM is it proven that the
+    scripts train it and keep the checkpoint's layout.
 
     Example: {"model": "LGAI-EXAONE/EXAONE-4.5-33B"}
 

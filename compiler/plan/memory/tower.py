@@ -12,7 +12,7 @@ from ftc.compiler.knowledge.towers import Kind, Linear, Tower
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.sight import Sight
 
-_FP32, _HALF, _INT64 = 4, 2, 8
+_FP32, _HALF, _INT32, _INT64 = 4, 2, 4, 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +81,22 @@ _PASSES: Final[Mapping[Kind, Passes]] = {
         freed=_LAYERED_FREED,
         adapted=Terms(wide=-3),
     ),
+    "internvl": Passes(
+        attention=Terms(wide=16, values=2),
+        mlp=Terms(wide=10, inner=4, values=2),
+        layer=Terms(wide=20, inner=4, heads=4, one=8),
+        rest=Terms(wide=4, values=2, out=4, one=1),
+        freed=Terms(wide=8, inner=2),
+        adapted=Terms(wide=-3, out=2, one=-3),
+    ),
+    "lfm2_vl": Passes(
+        attention=Terms(wide=16),
+        mlp=Terms(wide=8, inner=4),
+        layer=_LAYERED,
+        rest=Terms(wide=6, values=2, out=4, one=5),
+        freed=_LAYERED_FREED,
+        adapted=Terms(wide=-1, out=2, one=1),
+    ),
     "pixtral": Passes(
         attention=Terms(wide=22, head=6, one=16),
         mlp=Terms(wide=10, inner=6, head=4, one=16),
@@ -137,7 +153,7 @@ _MASKED: Final = frozenset({"pixtral"})
 def pixel_bytes(job: Job, *, rows: int) -> int:
     """Return the bytes of the images of so many rows as the processor makes them, in fp32.
 
-    Idefics3 and SmolVLM have a mask of the pixels besides, in int64.
+    Idefics3 and SmolVLM have a mask of the pixels besides, in int64, LFM2-VL one of the patches.
     """
     sight = job.sight
     if sight is None:
@@ -145,6 +161,8 @@ def pixel_bytes(job: Job, *, rows: int) -> int:
     each = _FP32 * sight.tower.patch_values
     if sight.tower.kind == "idefics3":
         each += _INT64 * sight.tower.patch**2
+    elif sight.tower.kind == "lfm2_vl":
+        each += _INT32
     return rows * sight.row_patches * each
 
 

@@ -11,7 +11,17 @@ from typing import Any, Final
 
 from ftc.compiler.knowledge.towers import Tower, read_tower
 from ftc.compiler.resolve.image_facts import VisionFacts
-from ftc.runtime.vision.image_tokens import Crops, Fixed, Grid, Rows, Rule, Tiles, to_settings
+from ftc.runtime.vision.image_tokens import (
+    Crops,
+    Fixed,
+    Grid,
+    Mosaic,
+    Rows,
+    Rule,
+    Sheets,
+    Tiles,
+    to_settings,
+)
 
 IMAGE_FILE: Final = "preprocessor_config.json"
 PROCESSOR_FILE: Final = "processor_config.json"
@@ -130,9 +140,44 @@ def _llava(tower: Tower, images: _Read, whole: _Read, names: _Read) -> Rule:
     return Fixed(side=side, patch=patch, tokens=tokens, token=name)
 
 
+def _mosaic(tower: Tower, images: _Read, whole: _Read, names: _Read) -> Rule:
+    size = images.get("size") or {}
+    return Mosaic(
+        side=_number(size.get("height"), 384),
+        patch=tower.patch,
+        tokens=_number(whole.get("image_seq_length"), 256),
+        min_tiles=_number(images.get("min_patches"), 1),
+        max_tiles=_number(images.get("max_patches"), 12),
+        token=_token(names, "context_image_token", "<IMG_CONTEXT>"),
+        start=_token(names, "start_image_token", "<img>"),
+        end=_token(names, "end_image_token", "</img>"),
+    )
+
+
+def _sheets(_tower: Tower, images: _Read, _whole: _Read, names: _Read) -> Rule:
+    return Sheets(
+        tile=_number(images.get("tile_size"), 512),
+        patch=_number(images.get("encoder_patch_size"), 16),
+        merge=_number(images.get("downsample_factor"), 2),
+        min_tokens=_number(images.get("min_image_tokens"), 64),
+        max_tokens=_number(images.get("max_image_tokens"), 256),
+        min_tiles=_number(images.get("min_tiles"), 2),
+        max_tiles=_number(images.get("max_tiles"), 10),
+        tolerance=float(images.get("max_pixels_tolerance", 2.0)),
+        split=images.get("do_image_splitting") is not False,
+        thumbnail=images.get("use_thumbnail") is not False,
+        token=_token(names, "image_token", "<image>"),
+        start=_token(names, "image_start_token", "<|image_start|>"),
+        end=_token(names, "image_end_token", "<|image_end|>"),
+        whole=_token(names, "image_thumbnail_token", "<|img_thumbnail|>"),
+    )
+
+
 _FORMS: Final[Mapping[str, Callable[[Tower, _Read, _Read, _Read], Rule]]] = {
     "gemma3": _crops,
     "idefics3": _tiles,
+    "internvl": _mosaic,
+    "lfm2_vl": _sheets,
     "llava": _llava,
     "mistral3": _rows,
     "smolvlm": _tiles,

@@ -1,5 +1,6 @@
 """The sizes of vision towers against the classes of transformers."""
 
+import re
 import warnings
 from collections.abc import Mapping
 from typing import Any, Final
@@ -15,11 +16,26 @@ SIGLIP: Final = {
 }  # fmt: skip
 HEADED: Final = {"model_type": "siglip_vision_model", "image_size": 512}
 PIXTRAL: Final = {"model_type": "pixtral", "hidden_size": 512, "intermediate_size": 1024}
+INTERNVIT_6B: Final = {
+    "hidden_size": 3200, "intermediate_size": 12800, "num_attention_heads": 25,
+    "num_hidden_layers": 45, "use_qk_norm": True, "norm_type": "rms_norm", "image_size": [448, 448],
+}  # fmt: skip
+NAFLEX: Final = {
+    "model_type": "siglip2_vision_model", "hidden_size": 1152, "intermediate_size": 4304,
+    "num_attention_heads": 16, "num_hidden_layers": 26,
+}  # fmt: skip
 #: Classes and what their released configs say beside the defaults.
 CASES: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "gemma3": ("gemma3", {"vision_config": SIGLIP}),
     "gemma3-with-a-head": ("gemma3", {"vision_config": HEADED}),
     "idefics3": ("idefics3", {}),
+    "internvl": ("internvl", {}),
+    "internvl-6b": ("internvl", {"vision_config": INTERNVIT_6B, "downsample_ratio": 0.25}),
+    "lfm2_vl": ("lfm2_vl", {}),
+    "lfm2_vl-as-published": (
+        "lfm2_vl",
+        {"projector_use_layernorm": False, "vision_config": {**NAFLEX, "vision_use_head": False}},
+    ),
     "llava": ("llava", {}),
     "llava-of-two-layers": ("llava", {"vision_feature_layer": [-2, -1]}),
     "llava-with-pixtral": ("llava", {"vision_config": PIXTRAL, "vision_feature_layer": -1}),
@@ -58,7 +74,7 @@ def test_real_towers(case: str) -> None:
     for path, module in model.named_modules():
         part = part_of(path)
         counts[part] += sum(tensor.numel() for tensor in module.parameters(recurse=False))
-        if isinstance(module, torch.nn.Linear) and "head" not in path:
+        if isinstance(module, torch.nn.Linear) and not re.search("head|embed", path):
             linears[part] += module.in_features + module.out_features
     assert (tower.parameters, tower.projector_parameters) == (counts["tower"], counts["projector"])
     assert add_sides(tower.linears) == linears["tower"]

@@ -15,7 +15,7 @@ TABLE: dict[str, dict[str, Any]] = json.loads(
     (files("ftc.compiler.knowledge") / "wrappers.json").read_text(encoding="utf-8")
 )
 #: Text models small enough to build beside their towers in a second.
-TEXT = {"num_hidden_layers": 6, "vocab_size": 1000}
+TEXT = {"num_hidden_layers": 6, "vocab_size": 1000, "pad_token_id": 0}
 #: The sizes in the config.json of Qwen2.5-VL-7B-Instruct, which has 8,292,166,656 weights.
 SEVEN_BILLION: dict[str, Any] = {
     "hidden_size": 3584,
@@ -66,6 +66,19 @@ def test_the_config_inside() -> None:
     assert (inside["tie_word_embeddings"], inside["dtype"]) == (True, "bfloat16")
     assert inside["architectures"] == ["Qwen3_5ForCausalLM"]
     other = {**config, "text_config": {"model_type": "mamba"}}
+    assert text_config(other, found) is None
+
+
+def test_a_language_model_of_any_type() -> None:
+    """InternVL's may be a Qwen3 with experts as well as the Qwen2 of its class's default."""
+    found = find_wrapper(config_of("InternVLForConditionalGeneration", {}))
+    assert found is not None
+    for kind, text in (("qwen2", "Qwen2"), ("qwen3_moe", "Qwen3Moe"), ("gpt_oss", "GptOss")):
+        config = config_of("InternVLForConditionalGeneration", {"model_type": kind})
+        inside = text_config(config, found)
+        assert inside is not None
+        assert inside["architectures"] == [f"{text}ForCausalLM"]
+    other = config_of("InternVLForConditionalGeneration", {"model_type": "internlm2"})
     assert text_config(other, found) is None
 
 

@@ -13,8 +13,8 @@ from ftc.compiler.plan.software import PINNED
 from tests.compiler.conftest import BuildKnown
 
 NAMES: Final = (
-    *("gemma3", "idefics3", "llava", "mistral3", "qwen2_5_vl", "qwen2_vl", "qwen3_5", "qwen3_vl"),
-    "smolvlm",
+    *("gemma3", "idefics3", "internvl", "lfm2_vl", "llava", "mistral3", "qwen2_5_vl", "qwen2_vl"),
+    *("qwen3_5", "qwen3_vl", "smolvlm"),
 )
 BOUND: Final = 0.02
 SIDE: Final = 16

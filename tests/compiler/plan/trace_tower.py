@@ -53,10 +53,16 @@ def make_config(name: str, *, layers: int) -> Any:
             vision |= {"hidden_size": WIDE, "intermediate_size": 4 * WIDE, "out_hidden_size": OUT}
         vision |= {"fullatt_block_indexes": [1]} if name == "qwen2_5_vl" else {}
         vision |= {"deepstack_visual_indexes": [0]} if name == "qwen3_vl" else {}
-    kinds = {"gemma3": "siglip_vision_model", "llava": "clip_vision_model", "mistral3": "pixtral"}
+    kinds = {
+        "gemma3": "siglip_vision_model",
+        "lfm2_vl": "siglip2_vision_model",
+        "llava": "clip_vision_model",
+        "mistral3": "pixtral",
+    }
     if name in kinds:
         vision |= {"model_type": kinds[name], "vision_use_head": False, "head_dim": WIDE // HEADS}
-    config = AutoConfig.for_model(name, vision_config=vision)
+    more = {"projector_hidden_size": OUT} if name == "lfm2_vl" else {}
+    config = AutoConfig.for_model(name, vision_config=vision, **more)
     text = config.text_config
     text.hidden_size, text.num_hidden_layers, text.vocab_size = OUT, 1, 64
     text.intermediate_size, text.num_attention_heads, text.num_key_value_heads = 64, 4, 4
@@ -80,6 +86,16 @@ def make_images(name: str, side: int) -> tuple[dict[str, Any], int, int]:
         sizes = torch.tensor([[size, size]])
         return (
             {"pixel_values": torch.ones(1, 3, size, size), "image_sizes": sizes},
+            patches,
+            patches,
+        )
+    if name == "lfm2_vl":
+        return (
+            {
+                "pixel_values": torch.ones(1, patches, 3 * PATCH**2),
+                "pixel_attention_mask": torch.ones(1, patches, dtype=torch.int32),
+                "spatial_shapes": torch.tensor([[side, side]]),
+            },
             patches,
             patches,
         )

@@ -21,8 +21,10 @@ from ftc.runtime.vision.image_tokens import (
     Crops,
     Fixed,
     Grid,
+    Mosaic,
     Rows,
     Rule,
+    Sheets,
     Tiles,
     count_image_tokens,
     count_patches,
@@ -30,7 +32,7 @@ from ftc.runtime.vision.image_tokens import (
     make_rule,
     place_images,
     placeholder,
-    processor_size,
+    processor_settings,
     repeat_tokens,
     to_settings,
 )
@@ -143,12 +145,35 @@ def _make_others(load: Any) -> Iterator[tuple[str, Any, Rule]]:
         vision_feature_select_strategy="default", num_additional_image_tokens=1,
     )  # fmt: skip
     yield "LlavaProcessor", made, Fixed(side=336, patch=14, tokens=576, token="<image>")
+    named = {"context_image": "<IMG_CONTEXT>", "start_image": "<img>", "end_image": "</img>"}
+    intern = make_tokenizer(*named.values(), "<video>")
+    for word, token in {**named, "video": "<video>"}.items():
+        setattr(intern, f"{word}_token", token)
+        setattr(intern, f"{word}_token_id", intern.convert_tokens_to_ids(token))
+    images = load.GotOcr2ImageProcessor(size={"height": 448, "width": 448}, max_patches=12)
+    made = load.InternVLProcessor(images, intern, load.InternVLVideoProcessor())
+    yield "InternVLProcessor", made, Mosaic(
+        side=448, patch=14, tokens=256, min_tiles=1, max_tiles=12, token="<IMG_CONTEXT>",
+        start="<img>", end="</img>",
+    )  # fmt: skip
+    edges = ["<image>", "<|image_start|>", "<|image_end|>", "<|img_thumbnail|>"]
+    places = [f"<|img_row_{row}_col_{column}|>" for row in range(1, 11) for column in range(1, 11)]
+    for split in (True, False):
+        images = load.Lfm2VlImageProcessor(do_image_splitting=split)
+        made = load.Lfm2VlProcessor(images, make_tokenizer(*edges, *places))
+        yield f"Lfm2VlProcessor {split}", made, Sheets(
+            tile=512, patch=16, merge=2, min_tokens=64, max_tokens=256, min_tiles=2, max_tiles=10,
+            tolerance=2.0, split=split, thumbnail=True, token=edges[0], start=edges[1],
+            end=edges[2], whole=edges[3],
+        )  # fmt: skip
 
 
 def count_pictures(rule: Rule, pixels: Any) -> int:
     """Return the patches that the processor made, of all pictures of an image."""
     if isinstance(rule, Grid):
         return int(pixels.shape[0])
+    if isinstance(rule, Sheets):
+        return int(np.prod(pixels.shape[:2]))
     *pictures, height, width = (
         side for place, side in enumerate(pixels.shape) if place != pixels.ndim - 3
     )
@@ -156,11 +181,13 @@ def count_pictures(rule: Rule, pixels: Any) -> int:
     return int(np.prod(pictures)) * patches
 
 
-def compare(name: str, processor: Any, rule: Rule, size: tuple[int, int]) -> str:
+def compare(
+    name: str, processor: Any, rule: Rule, size: tuple[int, int], limits: dict[str, Any]
+) -> str:
     """Return how rule and processor differ for a size; "" if they do not."""
     width, height = size
     image, text = Image.new("RGB", size), f"ab\n{placeholder(rule)}\ncd"
-    real = processor(text=text, images=[image], return_tensors="pt")
+    real = processor(text=text, images=[image], return_tensors="pt", **limits)
     ids = real["input_ids"][0].tolist()
     placed = place_images(rule, text, [size])
     if placed is None:
@@ -182,9 +209,8 @@ def main() -> None:
     for name, processor, own in make_processors():
         assert make_rule(to_settings(own)) == own
         for rule in dict.fromkeys((own, limit_pixels(own, LIMIT))):
-            if rule != own and (limited := processor_size(rule)) is not None:
-                processor.image_processor.size = type(processor.image_processor.size)(**limited)
-            found = [compare(name, processor, rule, size) for size in sizes]
+            limits = processor_settings(rule) if rule != own else {}
+            found = [compare(name, processor, rule, size, limits) for size in sizes]
             compared, wrong = compared + len(found), [*wrong, *filter(None, found)]
     sys.stdout.write(json.dumps({"compared": compared, "wrong": wrong}))
 

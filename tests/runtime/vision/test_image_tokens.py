@@ -13,8 +13,10 @@ from ftc.runtime.vision.image_tokens import (
     Crops,
     Fixed,
     Grid,
+    Mosaic,
     Rows,
     Rule,
+    Sheets,
     Tiles,
     count_image_tokens,
     limit_pixels,
@@ -35,7 +37,14 @@ TILES = Tiles(
 )  # fmt: skip
 ROWS = Rows(patch=14, merge=2, longest=1540, token="[I]", row_end="[B]", end="[E]")
 FIXED = Fixed(side=336, patch=14, tokens=576, token="<image>")
-RULES: list[Rule] = [GRID, CROPS, TILES, ROWS, FIXED]
+MOSAIC = Mosaic(
+    side=224, patch=14, tokens=64, min_tiles=1, max_tiles=12, token="[I]", start="[S]", end="[E]"
+)
+SHEETS = Sheets(
+    tile=512, patch=16, merge=2, min_tokens=64, max_tokens=256, min_tiles=2, max_tiles=10,
+    tolerance=2.0, split=True, thumbnail=True, token="[I]", start="[S]", end="[E]", whole="[W]",
+)  # fmt: skip
+RULES: list[Rule] = [GRID, CROPS, TILES, ROWS, FIXED, MOSAIC, SHEETS]
 HERE = Path(__file__).parent
 
 
@@ -51,6 +60,12 @@ HERE = Path(__file__).parent
         (ROWS, (1540, 1540), 55 * 55),
         (ROWS, (29, 28), 2),
         (FIXED, (9, 900), 576),
+        (MOSAIC, (448, 448), 5 * 64),
+        (MOSAIC, (100, 100), 64),
+        (MOSAIC, (900, 448), 9 * 64),
+        (SHEETS, (512, 512), 256),
+        (SHEETS, (8, 8), 64),
+        (SHEETS, (1024, 1024), 4 * 256 + 256),
     ],
 )
 def test_known_counts(rule: Rule, size: tuple[int, int], tokens: int) -> None:
@@ -105,4 +120,4 @@ def test_the_real_processors(vision: Mapping[str, str]) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["wrong"] == []
-    assert found["compared"] == 14 * 20
+    assert found["compared"] == 14 * 26
