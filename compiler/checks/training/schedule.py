@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ftc.compiler.checks.images import loses_images
+from ftc.compiler.checks.data.images import loses_images
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.plan.batch.sizes import least_rows

@@ -5,12 +5,13 @@ more.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
 from ftc.compiler.knowledge.architecture import Shape, linear_sides, repeats_keys
 from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.memory.adapters import adapter_bytes, adapter_casts
 from ftc.compiler.plan.memory.passes import head_of, whole_bytes
 
 # For layers of a class that was not traced, without and with a state space among them: they cover
@@ -21,8 +22,6 @@ _HALF = 2  # the width that the table was measured in
 _INDEX = 8  # int64
 # Per element in fp32: PyTorch's log-sum-exp of an attention head, RMSNorm's upcast input.
 _FP32 = 4
-#: Linear modules that read what another one reads, with the name of that one.
-_SAME_INPUT = {"k_proj": "q_proj", "v_proj": "q_proj", "up_proj": "gate_proj"}
 _ENGINE_BYTES = 2 * 1024**3  # vLLM's CUDA graphs and the activations of a pass
 _TOKEN_TILE = 4096  # trl/kernels/chunked_logprob.py, TOKEN_CHUNK_SIZE
 _VOCABULARY_TILE = 32768  # trl/trainer/utils.py, _CHUNKED_LOGPROB_CHUNK_SIZE
@@ -60,7 +59,7 @@ def layer_bytes(job: Job) -> int:
         mlp, extra = 2 * mlp, 2 * extra
     kept = norms + _attention_bytes(job) + mlp + extra + router
     times = layer_margin(shape)[0 if job.full else 1]
-    return round(times * kept) + _adapter_bytes(job) + _input_bytes(job)
+    return round(times * kept) + adapter_bytes(job) + _input_bytes(job)
 
 
 def layer_margin(shape: Shape) -> tuple[float, float]:
@@ -126,7 +125,7 @@ def recompute_bytes(job: Job) -> int:
     """Temporaries of one layer's backward pass, per token: three MLP widths and two hiddens.
 
     Where the MLP's last linear has an adapter, the most is there before, when the layer's forward
-    pass ends: the product, four hiddens and the input's copies (`_adapter_casts`).
+    pass ends: the product, four hiddens and the input's copies (`adapter_casts`).
 
     Of experts that run one by one, one expert has them at a time, for its share of the tokens. That
     is twice an equal share, since routing is uneven (1.97 from published runs of Mixtral).
@@ -135,26 +134,11 @@ def recompute_bytes(job: Job) -> int:
     if _looped(job):
         width = 2 * shape.expert_intermediate * shape.experts_per_token // shape.experts
     backward = job.compute_bytes * (3 * width + 2 * shape.hidden)
-    casts = None if _looped(job) else _adapter_casts(job, width)
+    casts = None if _looped(job) else adapter_casts(job, width)
     if casts is None:
         return backward
     forward = job.compute_bytes * (width + 4 * shape.hidden) + casts
     return forward if job.checkpointing else max(forward, backward)
-
-
-def _adapter_casts(job: Job, width: int) -> int | None:
-    """Return the bytes of copies of an input as wide as the MLP; None if it has no adapter.
-
-    PEFT (`LoraLayer._cast_input_dtype`) converts the input to the type of the adapter's weights,
-    and dropout makes another copy; autocast then keeps one in 16 bits. Measured on an H200 and by
-    a trace of all live tensors (`benchmarks/memory.md`).
-    """
-    reads = (job.shape.linear_shapes[name].in_features for name in job.targets)
-    if width not in reads or job.stack.joint_projections:  # LitGPT's most is there later
-        return None
-    if job.deepspeed or job.stack.adapter_bytes <= job.compute_bytes:
-        return 0
-    return job.stack.adapter_bytes * width * (2 if job.dropout else 1)
 
 
 def _looped(job: Job) -> bool:
@@ -284,53 +268,6 @@ def _plain_attention_bytes(job: Job) -> int:
     shared = key if job.micro == 1 else query
     kept = _FP32 * (query + 2 * shared + shape.heads * job.length_tokens)
     return kept + (job.compute_bytes * query if job.full else 0)
-
-
-def _shared_bytes(job: Job, wide: int) -> int:
-    """Return what a joint adapter of query, key and value saves against three adapters.
-
-    The three share their input. Where not all three have an adapter, `index_copy_` keeps the
-    product.
-    """
-    names = [name for name in job.targets if name in ("q_proj", "k_proj", "v_proj")]
-    each = job.shape.hidden * (wide + (1 if job.dropout else 0))
-    placed = sum(job.shape.linear_shapes[name].out_features for name in names)
-    kept = job.compute_bytes * placed if len(names) in (1, 2) else 0
-    return each * max(0, len(names) - 1) - kept
-
-
-def _adapter_bytes(job: Job) -> int:
-    """Return the bytes of adapted modules' inputs in the adapter's dtype, and of dropout masks.
-
-    One fused function for the query, key and value projections shares their input and recomputes
-    the inner products. DoRA (PEFT `DoraLinearLayer`) keeps the outputs of base and adapter, each to
-    scale it.
-    """
-    shapes = [job.shape.linear_shapes[name] for name in job.targets]
-    wide = max(job.stack.adapter_input_bytes, job.compute_bytes)
-    kept = sum(kind.in_features for kind in shapes) * (wide + (1 if job.dropout else 0))
-    if not job.dropout and job.stack.adapter_bytes <= job.compute_bytes:
-        kept = sum(job.shape.linear_shapes[name].in_features for name in _first_readers(job)) * wide
-    if job.dora:
-        kept += 2 * sum(kind.out_features for kind in shapes) * job.compute_bytes
-    if job.stack.joint_projections:
-        return kept - _shared_bytes(job, wide)
-    if job.stack.fused_adapters:
-        return kept - job.compute_bytes * job.shape.hidden
-    return kept + len(shapes) * job.rank * wide
-
-
-def _first_readers(job: Job) -> Iterator[str]:
-    """Yield the modules with an adapter whose input no other one before them reads.
-
-    Adapters of the activations' own type keep that input itself, once for all its readers.
-    """
-    seen = set()
-    for name in job.targets:
-        place = _SAME_INPUT.get(name, name)
-        if place not in seen:
-            seen.add(place)
-            yield name
 
 
 def extra_bytes(job: Job, inner: int) -> int:
