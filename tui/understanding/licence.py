@@ -59,6 +59,13 @@ _REPORTED: Final = re.compile(
     r"|diu|diuen|deia|dit|dir|suger\w+|escri\w+|pone|ponia|poni|mostra\w*|muestra\w*|registr\w+|exempl\w*"
     r"|ejempl\w*|avis\w*)\b[^.;!?\n:]{0,40}(?P<colon>:)(?=\s)"
 )
+_REPORTS: Final = re.compile(
+    r"\b(?:say|says|said|tells?|told|uses|used|tried|heard|read|dicen?|dijo|dijeron|diu|diuen|dit"
+    r"|usan?|usaba|probe|vaig|vam|he|va|was|were|had|has|is|are|es|son|era)\b"
+)
+#: The fewest fields of an expert's line, and how many fields are read for each word that is not.
+_FEWEST_OF_JARGON: Final = 3
+_LEAST_READ: Final = 2
 #: "q5 > q4" compares.
 _COMPARES: Final = re.compile(r"\s[<>\u2264\u2265]=?\s")
 #: Beside a number of passes, a batch is that of one pass.
@@ -90,27 +97,51 @@ def find_unlicensed(text: str, changes: Sequence[Change], spans: Sequence[Span])
         if pointer.startswith(_DESCRIBED):
             continue
         bare = pattern.sub(lambda match: "_" * len(match[0]), bare)
+    jargon = _is_jargon(text, bare, changes)
     return {
         change.pointer
         for change in changes
-        if not change.pointer.startswith(_DESCRIBED) and _has_foreign(bare, change, text)
+        if not change.pointer.startswith(_DESCRIBED)
+        and _has_foreign(bare, change, text, jargon=jargon)
     }
 
 
-def _has_foreign(bare: str, change: Change, text: str) -> bool:
+def _is_jargon(text: str, bare: str, changes: Sequence[Change]) -> bool:
+    """Return whether a message is an expert's line: no article, and most of it was read.
+
+    The few words that were not read are names and abbreviations, not a report.
+    """
+    fields = {change.pointer for change in changes}
+    if len(fields) < _FEWEST_OF_JARGON or not is_terse(text):
+        return False
+    words = [word for word in _WORD.findall(bare) if "_" not in word]
+    if _SUBJECTS.intersection(words) - {"i"} or _REPORTS.search(bare):
+        return False
+    foreign = [word for word in words if not _is_known(word, ("thing", "machine"))]
+    return len(foreign) * _LEAST_READ <= len(fields)
+
+
+def _has_foreign(bare: str, change: Change, text: str, *, jargon: bool) -> bool:
     places = find_places(text, change.words)
     again = [each.span() for each in re.finditer(re.escape(change.words), text)]
     places = again if len(again) > 1 else places[:1]
-    return all(_is_foreign(bare, change, text, *place) for place in places) if places else False
+    foreign = [_is_foreign(bare, change, text, place, jargon=jargon) for place in places]
+    return bool(foreign) and all(foreign)
 
 
-def _is_foreign(bare: str, change: Change, text: str, start: int, end: int) -> bool:
+def _is_foreign(bare: str, change: Change, text: str, place: Span, *, jargon: bool) -> bool:
     """Return whether the clause around a place of a change has a word that no request has."""
+    start, end = place
     if any(match.start() < start and end < match.end() for match in _QUOTED.finditer(text)):
         return True
     if _TAKEN_BACK.match(bare, end):
         return True
-    if change.pointer == _BATCH and _ACCUMULATES.search(fold(text)):
+    told = fold(text)
+    if (
+        change.pointer == _BATCH
+        and _ACCUMULATES.search(told)
+        and not _ACCUMULATES.search(fold(change.words))
+    ):
         return True
     if is_endorsed(fold(text), end):
         return False
@@ -122,6 +153,8 @@ def _is_foreign(bare: str, change: Change, text: str, start: int, end: int) -> b
         stop = purpose.start()
     if _COMPARES.search(fold(text)[first:stop]):
         return True
+    if jargon:
+        return False
     words = _WORD.findall(bare[first:stop])
     if not words and (joined := _AND.search(bare[:first])):  # "and zero2" ends another clause
         words = _WORD.findall(bare[_begin(bare, joined.start()) : first])

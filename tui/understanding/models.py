@@ -24,6 +24,13 @@ _DATA_AROUND: Final = re.compile(
 )
 #: "owner/name on tickets.csv": the file, which was read before, is the data.
 _ON_DATA: Final = re.compile(r"\s*(?:on|with|using|amb|con|en|sobre)\s+\x00")
+#: "push it to", "súbelo a", "que es publiqui com a": the repository of the result follows.
+_PUBLISHED: Final = re.compile(rf"\b{any_of(WORDS['publish'])}\b[^.;,!?\n\x00]{{0,48}}$")
+_PRIVATE: Final = re.compile(
+    r"[\s,(]*(?:(?:and|i|y|as|but|pero|keep it|make it|kept|en|que sea|que sigui|repo)\s+){0,3}"
+    r"(?:private(?:ly)?|privat|privad[oa])\b"
+)
+_REPOSITORY: Final = "/publish/repo"
 _MODEL_BEFORE: Final = re.compile(
     r"\b(?:models?|modelos?|base|checkpoint|tune|tuning|afina\w*|entrena\w*|ajusta\w*)"
     r"\s*(?:=|:|is|to|a|es|on|de|the|el)?\s*$"
@@ -34,7 +41,7 @@ _PART: Final = re.compile(
 #: Words that may stand between the words of a name: "qwen2.5, but the coder of 1.5B".
 _LINKING: Final = frozenset(
     {"de", "of", "del", "but", "pero", "the", "el", "la", "l", "in", "its", "en", "su", "version",
-     "versio"}
+     "versio", "d", "has", "have", "at", "tenga", "tiene", "tingui", "amb", "con", "model", "modelo"}
 )  # fmt: skip
 _SPLIT: Final = re.compile(rf"[\s\-_]*|/|,?\s+(?:(?:{'|'.join(sorted(_LINKING))})[\s']+)+")
 #: A size beside the name ("the small one, 2b") distinguishes models with the same name.
@@ -213,6 +220,14 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
             continue
         if known is not None:
             yield Change(pointer=_POINTER, value=known.id, words=words)
+        elif (verb := _PUBLISHED.search(before)) is not None:
+            said = message.words(verb.start(), match.end())
+            message.cross_out(verb.start(), match.start())
+            yield Change(pointer=_REPOSITORY, value=words, words=said)
+            if (private := _PRIVATE.match(message.folded, match.end())) is not None:
+                quiet = message.words(*private.span())
+                message.cross_out(*private.span())
+                yield Change(pointer="/publish/private", value=True, words=quiet)
         elif _DATA_BEFORE.search(before) or (
             _DATA_AROUND.search(f"{before.rpartition('. ')[2]} {clause}") and not model_said
         ):
@@ -230,7 +245,12 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
 
 def _names_a_family(message: Message) -> bool:
     """Return whether the rest of a message names a model, so that an id is something else."""
-    return not _FAMILIES.isdisjoint(re.findall("[a-z]+", message.folded))
+    return names_a_family(message.folded)
+
+
+def names_a_family(folded: str) -> bool:
+    """Return whether a folded text names a family of models."""
+    return not _FAMILIES.isdisjoint(re.findall("[a-z]+", folded))
 
 
 def _read_own_names(message: Message) -> Iterator[Change]:

@@ -7,6 +7,8 @@ from typing import Final
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.numbers import as_written, read_number
+from ftc.tui.understanding.overlong import read_overlong
+from ftc.tui.understanding.passes import read_passes
 from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.storage import read_storage
 
@@ -175,6 +177,11 @@ _WARMING: Final = re.compile(
     rf"|\b{_QUANTITIES[_WARMUP_STEPS]}{_OF}(?:for |durant |durante |the first )?"
     rf"(?P<after>{NUMBER}) (?:steps|passos|pasos)\b"
 )
+#: "warm up over the first 5%", "calienta durante 100 pasos".
+_WARMED: Final = re.compile(
+    rf"\b{any_of(WORDS['warms'])}[^.;,!?\n\x00\d]{{0,30}}?\s(?P<number>{NUMBER}(?:\s*%|"
+    r"(?=\s*(?:steps|passos|pasos)\b)))(?:\s*(?:steps|passos|pasos)\b)?"
+)
 #: "3ep", as experts glue them.
 _GLUED_EPOCHS: Final = re.compile(r"(?<![\w.,])(?P<number>\d+(?:[.,]\d+)?)ep(?:ochs?|s)?\b")
 _NAMED_RATE: Final = re.compile(
@@ -186,20 +193,7 @@ _SWAPPED: Final = re.compile(r"\b(?:change|replace|swap|cambia|canvia|substituei
 _SWAP: Final = re.compile(
     rf"\s+(?:for|to|with|by|por|per|a)\s+(?P<number>{NUMBER}(?:\s*%)?)(?=\s*(?:$|[.,;!?]))"
 )
-#: A unit of another field after a number: "cut at 1000 steps" is no length.
-_OTHER_UNIT: Final = (
-    r"(?!\s*(?:steps?|pass(?:os|es)|pas(?:os)?|epochs?|ep|epoques|epoca|epocas|rows?|files?|filas?|examples?"
-    r"|exemples?|ejemplos?|hours?|hor[ae]s?|minut\w*|gpus?|gi?b|%)\b)"
-)
 _LENGTH: Final = "/data/max_length"
-_CUT: Final = re.compile(
-    r"\b(?:truncat\w*|cut(?: off)?|trunca\w*|retalla\w*|recorta\w*|talla\w*|corta\w*)"
-    r"(?: (?:the |els |les |los |las )?(?:rows|texts?|textos|files|filas|them|everything))?"
-    rf" (?:to|at|a|en|als?) (?P<number>{NUMBER})(?: tokens)?\b{_OTHER_UNIT}"
-)
-_TOO_LONG: Final = re.compile(
-    rf"{any_of(WORDS['too_long'])} (?P<number>{NUMBER})(?: tokens)?\b{_OTHER_UNIT}"
-)
 _SMALLEST_LENGTH: Final = 16
 _TERA: Final = re.compile(r"\d\s*ti?b\b")
 
@@ -213,7 +207,12 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
     yield from _read_shares(message)
     yield from read_prices(message)
     yield from read_storage(message)
-    yield from _read_cuts(message)
+    yield from read_overlong(message)
+    yield from read_passes(message)
+    for match in message.take(_WARMED):
+        value = _value(_WARMUP_STEPS, match["number"], match[0])
+        if value is not None and not message.denied(match.start()):
+            yield Change(pointer=_WARMUP_STEPS, value=value, words=message.words(*match.span()))
     for match in message.take(_WARMING):
         value = _value(_WARMUP_STEPS, match["before"] or match["after"], match[0])
         yield Change(pointer=_WARMUP_STEPS, value=value, words=message.words(*match.span()))
@@ -323,17 +322,6 @@ def _corrected(pointer: str, match: re.Match[str], message: Message) -> Change |
     words = message.words(match.start(), other.end())
     message.cross_out(*other.span())
     return Change(pointer=pointer, value=value, words=words)
-
-
-def _read_cuts(message: Message) -> Iterator[Change]:
-    """Yield the longest row of "truncate to 512", and that longer ones are cut or dropped."""
-    for pattern, overlong in ((_CUT, "truncate"), (_TOO_LONG, "drop")):
-        for match in message.take(pattern):
-            value = _value(_LENGTH, match["number"], match[0])
-            if value is not None and not message.denied(match.start()):
-                words = message.words(*match.span())
-                yield Change(pointer=_LENGTH, value=value, words=words)
-                yield Change(pointer="/data/cleaning/overlong", value=overlong, words=words)
 
 
 def read_prices(message: Message) -> Iterator[Change]:

@@ -15,10 +15,11 @@ from ftc.tui.understanding.files import read_files, read_texts, take_known_files
 from ftc.tui.understanding.hardware import read_hardware
 from ftc.tui.understanding.hinted import find_hinted
 from ftc.tui.understanding.instances import read_instances
+from ftc.tui.understanding.judged import read_judged
 from ftc.tui.understanding.layers import read_layers
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.licence import find_unlicensed
-from ftc.tui.understanding.limits import read_limit
+from ftc.tui.understanding.limits import read_limit, read_wall_time
 from ftc.tui.understanding.message import Message, find_places, find_words, fold
 from ftc.tui.understanding.model_wishes import read_model_wishes
 from ftc.tui.understanding.models import read_models
@@ -198,8 +199,10 @@ def _read_fields(
     yield from read_instances(message)
     yield from read_shorthand(message)
     yield from read_tool_keys(message)
+    yield from read_wall_time(message, draft)
+    yield from read_judged(message)
     yield from read_settings(message, draft)
-    yield from read_columns(message)
+    yield from read_columns(message, names.columns)
     yield from read_files(message, draft, files)
     yield from read_relative(message, draft, planned)
     yield from read_layers(message, draft)
