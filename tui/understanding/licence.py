@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from string import ascii_lowercase
 from typing import Final
 
 from ftc.tui.understanding.certainty import is_endorsed
@@ -66,6 +67,19 @@ _REPORTS: Final = re.compile(
 #: The fewest fields of an expert's line, and how many fields are read for each word that is not.
 _FEWEST_OF_JARGON: Final = 3
 _LEAST_READ: Final = 2
+#: Forms that only ask: "mídelo", "guárdate", "comprova-ho", "fes-la".
+_COMMANDS: Final = re.compile(
+    r"(?i)\s*(?:(?:y|i|e|luego|llavors|pues|doncs|si us plau|por favor|ara|ahora|tambi[e\u00e9]n"
+    r"|tamb[e\u00e9])\s+)?(?:\w*[\u00e1\u00e9\u00ed\u00f3\u00fa]\w*(?:l[oae]s?|te|me|nos|sel[oa])"
+    r"|\w{2,}(?:-(?:ho|lo|la|los|les|hi|li|ne|me|te)|'(?:l|ls|n|t|m)))(?![\w'-])"
+)
+#: An English verb first, with its object: "squash the duplicates", "smooth labels by 0.1".
+_ORDERS: Final = re.compile(
+    r"\s*(?:(?:please|pls|now|then|also|just|and|ok|okay)\s+)?(?!(?:the|with|like|than|from|since|because|when|if"
+    r"|while|what|why|how|who|is|are|was|were|does|did|has|had|have|not|but|unlike|about|after|before"
+    r"|until|though|only|even|all|both|some|using|i|we|he|she|they|you|it)\b)"
+    r"[a-z]{3,}(?<!s)(?<!ed)(?<!ing)(?<!ly)\s+(?:the|it|them|my|this|that|these|those|everything|all)\b"
+)
 #: "q5 > q4" compares.
 _COMPARES: Final = re.compile(r"\s[<>\u2264\u2265]=?\s")
 #: Beside a number of passes, a batch is that of one pass.
@@ -117,7 +131,7 @@ def _is_jargon(text: str, bare: str, changes: Sequence[Change]) -> bool:
     words = [word for word in _WORD.findall(bare) if "_" not in word]
     if _SUBJECTS.intersection(words) - {"i"} or _REPORTS.search(bare):
         return False
-    foreign = [word for word in words if not _is_known(word, ("thing", "machine"))]
+    foreign = [word for word in words if not _is_near(word, ("thing", "machine"))]
     return len(foreign) * _LEAST_READ <= len(fields)
 
 
@@ -159,6 +173,10 @@ def _is_foreign(bare: str, change: Change, text: str, place: Span, *, jargon: bo
     if not words and (joined := _AND.search(bare[:first])):  # "and zero2" ends another clause
         words = _WORD.findall(bare[_begin(bare, joined.start()) : first])
     if _begins_as_request(f"{bare[first:start]}{fold(text)[start:end]}"):
+        return False
+    if _COMMANDS.match(text[first:end]) or _ORDERS.match(
+        f"{bare[first:start]}{fold(text)[start:end]}"
+    ):
         return False
     owning = ("machine",) if change.pointer.startswith("/hardware/") else ()
     return not all(_is_known(word, ("thing", *owning)) for word in words)
@@ -202,6 +220,16 @@ def _is_known(word: str, things: tuple[str, ...]) -> bool:
     return not verbs.isdisjoint(forms) or (
         len(parts) > 1 and all(_is_known(part, things) for part in parts)
     )
+
+
+@cache
+def _is_near(word: str, things: tuple[str, ...]) -> bool:
+    """Return whether a word is known, or is one letter away from such a word: "kep"."""
+    parts = [(word[:at], word[at:]) for at in range(1, len(word) + 1)]
+    swapped = (f"{a}{b[1]}{b[0]}{b[2:]}" for a, b in parts if len(b) > 1)
+    shorter = (f"{a}{b[1:]}" for a, b in parts if b)
+    longer = (f"{a}{letter}{b}" for a, b in parts for letter in ascii_lowercase)
+    return any(_is_known(each, things) for each in (word, *swapped, *shorter, *longer))
 
 
 def _begin(bare: str, place: int) -> int:

@@ -42,8 +42,9 @@ _PATTERNS: Final = tuple(
 _LAUNCHER: Final = re.compile(r"\b(?:slurm|sbatch|kubernetes|k8s|skypilot)\b")
 _REMOTE: Final = frozenset({"slurm", "kubernetes", "skypilot"})
 _WALL_TIME: Final = re.compile(
-    rf"(?:\b(?:{_BEFORE} {_ABOUT}|{any_of(_TABLE['limit'])}(?: (?:is|of|de|es))?[ :=]+))?(?<![\w.,/])(?P<number>{NUMBER}|\d+)[ -]?"
-    rf"(?P<unit>{any_of(_TABLE['unit'])})(?!\w)(?! ?(?:/|per |an? |por |la |l'|al? ))(?: {_AFTER}\b)?"
+    rf"(?:\b(?:{_BEFORE} {_ABOUT}|{any_of(_TABLE['limit'])}(?: (?:is|of|de|es))?[ :=]+))?"
+    rf"(?<![\w.,/])(?P<number>{NUMBER}|\d+)[ -]?(?P<unit>{any_of(_TABLE['unit'])})(?!\w)"
+    rf"(?! ?(?:/|per |an? |por |la |l'|al? ))(?: {_AFTER}\b)?"
 )
 _OFTEN: Final = re.compile(r"\b(?:every|each|per|cada|after|tras|despres de|despues de)\s*$")
 _HOUR: Final = 3600

@@ -26,6 +26,11 @@ _ACTS: Final = tuple(
     (value, re.compile(rf"(?<![\w-]){any_of(_LONG[said])}(?!\w)"))
     for value, said in (("truncate", "cut"), ("drop", "dropped"))
 )
+#: "nothing longer than 600 tokens" is a limit.
+_NONE: Final = re.compile(
+    r"\b(?:nothing|none|no(?: single)?|cap|res|que no|ningun\w*|nada|never|mai|nunca)\b"
+    r"(?=[^.;,!?\n]*$|[^.;,!?\n]*\d)"
+)
 _SENTENCE_END: Final = re.compile(r"[.;!?\n](?=\s|$)|$")
 _LEAST: Final = 16
 
@@ -50,18 +55,24 @@ def read_overlong(message: Message) -> Iterator[Change]:
             for act in pattern.finditer(message.folded, start, end)
             if not message.denied(act.start())
         ]
+        bounded = match["unit"] and _NONE.search(message.folded, start, match.end())
+        if not found and bounded:
+            yield from _take(message, bounded.start(), match.end(), match["number"], None)
         if found:
             _, value, act = min(found, key=lambda each: each[0])
             first, last = min(match.start(), act.start()), max(match.end(), act.end())
             yield from _take(message, first, last, match["number"], value)
 
 
-def _take(message: Message, start: int, end: int, number: str, overlong: str) -> Iterator[Change]:
-    """Yield both fields, and cross out their words, unless the number is no length."""
+def _take(
+    message: Message, start: int, end: int, number: str, overlong: str | None
+) -> Iterator[Change]:
+    """Yield the length, and what happens to longer rows if it is said; cross out their words."""
     length = read_number(number)
     if length is None or length < _LEAST:
         return
     words = message.words(start, end)
     message.cross_out(start, end)
     yield Change(pointer="/data/max_length", value=as_written(length), words=words)
-    yield Change(pointer="/data/cleaning/overlong", value=overlong, words=words)
+    if overlong is not None:
+        yield Change(pointer="/data/cleaning/overlong", value=overlong, words=words)

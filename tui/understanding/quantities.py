@@ -8,7 +8,7 @@ from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.overlong import read_overlong
-from ftc.tui.understanding.passes import read_passes
+from ftc.tui.understanding.passes import read_counts, read_passes
 from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.storage import read_storage
 
@@ -48,7 +48,7 @@ _SHARE: Final = re.compile(
     r"(?:for|as|of|en|del?|d'|com a|como|per(?: al?)?|para(?: el| la)?)?\s*"
     r"(?:(?:the|my|our|a|el|la|un|una) (?:\w+ )?|l')?)?"
     r"(?P<what>test(?:ing)?|validat\w+|validacio(?:n)?|validar|eval(?:uat\w+)?|evalua\w+|avalua\w+"
-    r"|prova|proves|prueba|pruebas"
+    r"|prova|proves|prueba|pruebas|exam(?:en)?"
     r"|warm[ -]?up|escalfament|calentamiento|held out|hold[ -]?out|reservat|reservado)"
 )
 _MEASURED: Final = re.compile(
@@ -60,7 +60,9 @@ _SPLIT: Final = re.compile(
     r"\b(?P<what>validation|validacion?|test|proves|pruebas)(?: (?:split|set|data|rows))?\b"
 )
 _HELD_OUT: Final = re.compile(
-    r"\b(?:hold out|keep|reserve|reserva|guarda|aparta) (?:back )?(?P<number>\d+(?:[.,]\d+)?)\s*%"
+    r"\b(?:hold out|keep|reserve|set aside|put aside|leave(?: out)?|reserva"
+    r"|guarda(?:te|'t)?|aparta|deixa|deja)"
+    r" (?:back |aside |un |the |a )?(?P<number>\d+(?:[.,]\d+)?)\s*%"
 )
 #: "another ten for test", after a share in per cent.
 _ANOTHER: Final = re.compile(
@@ -165,6 +167,7 @@ _HELD: Final = re.compile(
     r"\s*(?:for|as|per|para|com a?|como|of|de)\s+(?:the |a |el |la |l')?"
     r"(?:valid|test|eval|avalua|prova|prueba|probar)"
 )
+_ONLY: Final = re.compile(r"\b(?:only|just|nomes|solo|solament|solamente)\b")
 #: A number that revises the one before it: "rank 32, sorry, 64".
 REVISION: Final = re.compile(
     rf"[\s,.;:\u2026-]*(?:\bno\b[\s,]*)?\b{any_of(WORDS['revise'])}\b[\s,:]*"
@@ -209,6 +212,7 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
     yield from read_storage(message)
     yield from read_overlong(message)
     yield from read_passes(message)
+    yield from read_counts(message)
     for match in message.take(_WARMED):
         value = _value(_WARMUP_STEPS, match["number"], match[0])
         if value is not None and not message.denied(match.start()):
@@ -283,9 +287,9 @@ def takes_by_order(change: Change) -> bool:
 
 def _is_limit(message: Message, match: re.Match[str]) -> bool:
     """Return whether a number of rows limits them: the clause says so, or it is the message."""
-    if _HELD.match(message.folded, match.end()):
-        return False
     clause = message.clause(*match.span())
+    if _HELD.match(message.folded, match.end()) and not _ONLY.search(clause):
+        return False
     return message.folded.strip() == match[0].strip() or _LIMITING.search(clause) is not None
 
 

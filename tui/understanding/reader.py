@@ -26,6 +26,7 @@ from ftc.tui.understanding.models import read_models
 from ftc.tui.understanding.named import read_named
 from ftc.tui.understanding.pasted import read_pasted
 from ftc.tui.understanding.prices import share_price
+from ftc.tui.understanding.publishing import settle_privacy
 from ftc.tui.understanding.quantities import read_quantities
 from ftc.tui.understanding.questions import take_question
 from ftc.tui.understanding.reading import (
@@ -157,6 +158,7 @@ def _completed(
     planned: Mapping[str, Any],
 ) -> list[Change | Choice]:
     """Return what the readers found, each value in its field's unit, and what it implies."""
+    found = settle_privacy(found, text)
     said = share_price(settle_batches(settle_text(found), draft), text, draft)
     said = _without_old_width(scale_fractions(said, draft, planned))
     return [*said, *_implied(said, draft)]

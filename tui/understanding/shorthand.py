@@ -27,7 +27,10 @@ _WARMUP: Final = "/training/warmup"
 _TABLE: Final[Mapping[str, Mapping[str, list[str]]]] = json.loads(
     (files("ftc.tui.understanding") / "shorthand.json").read_text(encoding="utf-8")
 )
-_VALUE: Final = r"(?P<value>\d+(?:[.,]\d+)?(?:e-?\d+)?k?|\.\d+)(?P<share> ?%)?(?![\w%]|[.,]\w|/\w(?!\w*\s?[=:]))"
+_VALUE: Final = (
+    r"(?P<value>\d+(?:[.,]\d+)?(?:e-?\d+)?k?|\.\d+)(?P<share> ?%)?"
+    r"(?![\w%]|[.,]\w|/\w(?!\w*\s?[=:]))"
+)
 #: What shows that the number is not the whole value: a unit, another end of a range.
 _GOES_ON: Final = re.compile(
     r"\s*(?:(?:steps|passos|pasos)\b|(?:->|\u2192|-|\u2013|\bto\b|\bfins a\b|\bhasta\b|\bx\b)\s*\d"
@@ -44,7 +47,7 @@ _ACCUMULATED: Final = re.compile(
 _FOLLOWS: Final = re.compile(r"\x00[\s,;/|+]*$")
 #: "r32", a rank; "r32/a64", "r32 a64", with its alpha.
 _GLUED_RANK: Final = re.compile(
-    r"(?<![\w.-])r(?P<rank>[2-9]|\d{2,4})(?:\s?[/,;+]?\s?a(?P<alpha>\d{1,4}))?(?![\w.])"
+    r"(?<![\w.-])r(?P<rank>[2-9]|\d{2,4})(?:\s?[/,;+]?\s?a(?P<alpha>\d{1,4}))?(?![\w.-])"
     r"|(?<![\w.-])r\s(?P<apart>[2-9]|\d{2,4})[\s,/;]+a\s(?P<beside>\d{1,4})(?![\w.])"
     r"|(?<![\w.-])a(?P<other>\d{1,4})\s?[/,;+]?\s?r(?P<second>\d{1,4})(?![\w.])"
 )
@@ -74,7 +77,9 @@ def read_shorthand(message: Message) -> Iterator[Change]:
         ):
             continue
         value = _value(pointer, match["value"], share=match["share"] is not None)
-        fits = value is not None and (pointer == ACCUMULATION or admits(pointer, value))
+        fits = value is not None and (
+            pointer == ACCUMULATION or goes_on is not None or admits(pointer, value)
+        )
         if not fits or message.denied(match.start(), match.end()):
             continue
         words = message.words(*match.span())
