@@ -71,13 +71,14 @@ _LEAST_READ: Final = 2
 _COMMANDS: Final = re.compile(
     r"(?i)\s*(?:(?:y|i|e|luego|llavors|pues|doncs|si us plau|por favor|ara|ahora|tambi[e\u00e9]n"
     r"|tamb[e\u00e9])\s+)?(?:\w*[\u00e1\u00e9\u00ed\u00f3\u00fa]\w*(?:l[oae]s?|te|me|nos|sel[oa])"
-    r"|\w{2,}(?:-(?:ho|lo|la|los|les|hi|li|ne|me|te)|'(?:l|ls|n|t|m)))(?![\w'-])"
+    r"|\w{2,}(?:-(?:ho|lo|la|los|les|hi|li|ne|me|te)|(?:'(?:l|ls|n|m)|(?<!n)'t)))(?![\w'-])"
 )
 #: An English verb first, with its object: "squash the duplicates", "smooth labels by 0.1".
 _ORDERS: Final = re.compile(
     r"\s*(?:(?:please|pls|now|then|also|just|and|ok|okay)\s+)?(?!(?:the|with|like|than|from|since|because|when|if"
     r"|while|what|why|how|who|is|are|was|were|does|did|has|had|have|not|but|unlike|about|after|before"
-    r"|until|though|only|even|all|both|some|using|i|we|he|she|they|you|it)\b)"
+    r"|until|though|only|even|all|both|some|using|sold|bought|got|made|took|gave|went|saw|said|told"
+    r"|lost|ran|left|found|broke|heard|thought|built|sent|spent|know|hate|love|think|believe|guess|i|we|he|she|they|you|it)\b)"
     r"[a-z]{3,}(?<!s)(?<!ed)(?<!ing)(?<!ly)\s+(?:the|it|them|my|this|that|these|those|everything|all)\b"
 )
 #: "q5 > q4" compares.
@@ -174,6 +175,23 @@ def _is_foreign(bare: str, change: Change, text: str, place: Span, *, jargon: bo
         words = _WORD.findall(bare[_begin(bare, joined.start()) : first])
     if _begins_as_request(f"{bare[first:start]}{fold(text)[start:end]}"):
         return False
+    if _COMMANDS.match(text[first:end]) or _is_ordered(bare, first, change):
+        return False
+    bare = f"{bare[:start]}{'_' * (end - start)}{bare[end:]}"
+    first = _begin(bare, start)
+    last = _CLAUSE_END.search(bare, end)
+    stop = start if change.pointer == _MODEL else last.start() if last else len(bare)
+    if purpose := _PURPOSE.search(bare, end, stop):  # what it is for does not matter
+        stop = purpose.start()
+    if _COMPARES.search(fold(text)[first:stop]):
+        return True
+    if jargon:
+        return False
+    words = _WORD.findall(bare[first:stop])
+    if not words and (joined := _AND.search(bare[:first])):  # "and zero2" ends another clause
+        words = _WORD.findall(bare[_begin(bare, joined.start()) : first])
+    if _begins_as_request(f"{bare[first:start]}{fold(text)[start:end]}"):
+        return False
     if _COMMANDS.match(text[first:end]) or _ORDERS.match(
         f"{bare[first:start]}{fold(text)[start:end]}"
     ):
@@ -220,6 +238,17 @@ def _is_known(word: str, things: tuple[str, ...]) -> bool:
     return not verbs.isdisjoint(forms) or (
         len(parts) > 1 and all(_is_known(part, things) for part in parts)
     )
+
+
+def _is_ordered(bare: str, first: int, change: Change) -> bool:
+    """Return whether a sentence begins with a verb and its object, as only an order does.
+
+    People also tell of machines so: "sold my 3090".
+    """
+    before = bare[:first].rstrip()
+    begins = not before or before[-1] in ".,;:!?"
+    owned = change.pointer.startswith("/hardware/")
+    return begins and not owned and _ORDERS.match(bare, first) is not None
 
 
 @cache
