@@ -59,10 +59,10 @@ _KILO, _KILO_TOKENS = 1000, 1024
 def read_shorthand(message: Message) -> Iterator[Change]:
     """Yield the abbreviated fields with their numbers; accumulation has a pointer of its own."""
     yield from _read_ranks(message)
-    for match in message.take(_ACCUMULATED):
-        words = message.words(*match.span())
-        yield Change(pointer=_MICRO, value=int(match["micro"]), words=words)
-        yield Change(pointer=ACCUMULATION, value=int(match["steps"]), words=words)
+    for pair in message.take(_ACCUMULATED):
+        words = message.words(*pair.span())
+        yield Change(pointer=_MICRO, value=int(pair["micro"]), words=words)
+        yield Change(pointer=ACCUMULATION, value=int(pair["steps"]), words=words)
     position = 0
     while match := _pattern().search(message.folded, position):
         position = match.end("name")
