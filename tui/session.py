@@ -55,6 +55,8 @@ from ftc.tui.unused import name_unused
 from ftc.tui.voice import Language, Voice
 
 _MOST_KEYS: Final = 40
+#: What begins the plan's names of an adapter's values.
+_ADAPTER: Final = "lora_"
 #: The longest text in which words may hint at a field.
 _LONGEST_WISH: Final = 600
 _FILE: Final = re.compile(r"[^\s\"'`,;:()]+\.(?:csv|jsonl|json)\b")
@@ -345,7 +347,13 @@ class Session(Conversation):
             return rows
         decided = self.situation.plan.decisions.items()
         names = {field.pointer: field.name.rpartition(".")[2] for field in fields()}
-        return {at: decided[name].value for at, name in names.items() if name in decided} | rows
+        planned = {
+            at: decided[name].value
+            for at, own in names.items()
+            for name in (own, f"{_ADAPTER}{own}")
+            if name in decided and (name == own or at.startswith("/method/"))
+        }
+        return planned | rows
 
     def _wish(self, choice: Choice, wish: ModelWish) -> list[Line]:
         """Keep a wish about the model; ask for one unless the draft's own is as wished."""

@@ -215,6 +215,9 @@ def _alone(text: str, message: Message, draft: Mapping[str, Any]) -> tuple[str, 
         for field, choice in _values().get(_SEPARATORS.sub("", text), ())
         if applies(field, message, draft) is not False
     ]
+    if len(found) > 1:  # of several, the one that certainly applies
+        known = {field.pointer: field for field in fields()}
+        found = [each for each in found if applies(known[each[0]], message, draft)]
     return found[0] if len(found) == 1 else None
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any, Final
 
-from ftc.tui.understanding.lexicon import NUMBER, any_of
+from ftc.tui.understanding.lexicon import NEGATORS, NUMBER, any_of
 from ftc.tui.understanding.message import Message, find_words, fold
 from ftc.tui.understanding.numbers import read_number
 from ftc.tui.understanding.reading import Change, Choice
@@ -68,6 +68,15 @@ _TYPES: Final = "/export/types"
 #: Numbers of which a bound is the value that is meant.
 _LIMITS: Final = frozenset(
     {"/data/max_length", "/data/max_rows", "/training/max_steps", "/launch/hours"}
+)
+
+#: Numbers whose own words say "less" or "more": "everything but the last three layers".
+_COUNTED: Final = frozenset({"/data/max_length", "/method/layers"})
+
+#: A number behind these words is no value of a field itself.
+_RELATIVE: Final = re.compile(
+    r"\b(?:or|o|vs|than|que|times|by|more|less|over|under|above|below|between|entre|mes|mas|menys"
+    r"|menos|per|por)\b(?! (?:1|0)(?:[.,]\d+)?$)"
 )
 
 #: A value that is said more often is not looked at again.
@@ -135,6 +144,12 @@ def _doubted(folded: str, bare: str, change: Change, start: int) -> Said:
     return Choice(pointer=change.pointer, values=values, words=change.words, why="unsure")
 
 
+def find_hedge(folded: str) -> bool:
+    """Return whether words report, guess, make a condition or deny."""
+    patterns = (_TOLD, _GUESS, _CONDITION, NEGATORS, _RELATIVE)
+    return any(pattern.search(folded) for pattern in patterns)
+
+
 def strip_welcome(text: str) -> str:
     """Return an answer without the words that only welcome it: "ticket-sorter is fine"."""
     match = _WELCOMED.match(fold(text))
@@ -181,7 +196,7 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
         return True
     if folded[start:end][-1:].isdigit() and _UP_TO.match(after):
         return True
-    inside = change.pointer != "/data/max_length" and _MORE_INSIDE.search(folded[start:end])
+    inside = change.pointer not in _COUNTED and _MORE_INSIDE.search(folded[start:end])
     if inside and (said := re.search(NUMBER, Message(change.words).folded)):
         inside = read_number(said[0]) == change.value and inside  # else it was added
     return bool(_FURTHER.match(after) or inside)

@@ -85,6 +85,11 @@ _KNOWN_FORMS: Final = (
     + _THE
     + r")+(?:{words})",
 )
+#: What shows that a message speaks of columns, or of another file.
+_SPOKEN_OF: Final = re.compile(
+    rf"\b{_COLUMN_WORD}s?\b|\bcolumnes\b|[=\"'`\u201c\u00ab_]|->|<-|\.\w{{3,7}}\b"
+)
+_TOLD_OF: Final = re.compile(r"\b(?:what|el que|lo que)\b")
 _MOST_COLUMNS: Final = 60
 _TEXT: Final = "/data/columns/text"
 _ANSWER: Final = "/data/columns/completion"
@@ -127,13 +132,21 @@ def _read_two(message: Message) -> Iterator[Change]:
                 break
 
 
-def read_columns(message: Message) -> Iterator[Change]:
-    """Yield the column of each role, with its name as written."""
+def read_columns(message: Message, known: Sequence[str]) -> Iterator[Change]:
+    """Yield the column of each role, with its name as written.
+
+    If the columns of the data are `known`, another word is one only where columns are spoken of.
+    """
+    spoken = not known or _SPOKEN_OF.search(message.folded) is not None
     yield from _read_two(message)
     for role, pattern in _COLUMNS:
-        for match in message.take(pattern):
+        for match in list(pattern.finditer(message.folded)):
             column = message.words(*match.span("column"))
+            told = _TOLD_OF.search(message.folded, match.start())
+            if told and not spoken and column not in known:
+                continue  # "rslora is what I want"
             words = message.words(*match.span())
+            message.cross_out(*match.span())
             yield Change(pointer=f"/data/columns/{role}", value=column, words=words)
 
 

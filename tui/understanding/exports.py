@@ -77,10 +77,10 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
     ):
         found = sorted([*found, *_find_bits(message)])
     general = [(m.start(), m.end(), message.denied(m.start())) for m in message.take(_ANY_GGUF)]
-    found = _without_corrected(message, _without_replaced(message, found))
+    said, found = found, _without_corrected(message, _without_replaced(message, found))
     if not found and not general:
         return
-    places = [*(each[:2] for each in found), *(each[:2] for each in general)]
+    places = [*(each[:2] for each in (said if found else ())), *(each[:2] for each in general)]
     start, end = min(place[0] for place in places), max(place[1] for place in places)
     types = choose_types(found, have, more=more)
     if not found:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from ftc.tui.understanding.lexicon import CORRECTING, QUOTES, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.reading import Change, Choice, value_at
+from ftc.tui.understanding.spoken import find_mentions
 
 _QUOTED_FILE: Final = re.compile(
     rf"{QUOTES}(?P<path>[^\"\u201c\u201d\u00ab\u00bb`]+?\.(?:csv|jsonl|json|parquet)){QUOTES}"
@@ -39,9 +40,9 @@ _TRACKER: Final = re.compile(
     r"\b(?:wandb|w&b|weights (?:and|&) biases|ml ?flow|trackio|tensor ?board)\b"
 )
 _PROJECT: Final = re.compile(
-    r"\b(?:project(?:e|o)?|proyecto|experiment(?:o)?)"
-    r"(?: (?:called|named|name|is|anomenat|llamado|es diu|se llama))*:? "
-    rf"{QUOTES}?(?P<name>[a-z0-9][\w-]*){QUOTES}?(?=\s*(?:$|[.,;!]))"
+    r"\b(?:proj(?:ect(?:e|o)?)?|proy(?:ecto)?|experiment(?:o)?)"
+    r"(?: (?:called|named|name|is|anomenat|llamado|es diu|se llama))*(?:\s?[:=]\s?| )"
+    rf"{QUOTES}?(?P<name>[a-z0-9][\w-]*){QUOTES}?(?=\s*(?:$|[.,;!\x00]|(?:run|run name|and|i|y)\b))"
 )
 #: The end of a quotation; an apostrophe inside a word does not end it.
 _CLOSING: Final = {"\u201c": "\u201d", "\u00ab": "\u00bb", "'": r"'(?!\w)"}
@@ -57,6 +58,8 @@ _NO_LABEL: Final = re.compile(
     r"(?:after|as|like|what|whatever|something|com|como|algo|(?:\S+ ){3})"
 )
 _LONGEST_NAME: Final = 63
+#: A verb that gives a field its value as well as a run its name.
+_PUT: Final = re.compile(r"(?:ponle|posa-li)(?! (?:de|por|como|per|com|nom|nombre)\b)")
 
 
 _CORRECTED: Final = re.compile(CORRECTING)
@@ -143,16 +146,19 @@ def read_texts(message: Message) -> Iterator[Change | Choice]:
     for match in message.take(_PROJECT) if tracked else ():
         name, words = message.words(*match.span("name")), message.words(*match.span())
         yield Change(pointer="/tracking/project", value=name, words=words)
-    for match in message.take(_NAME):
+    for match in list(_NAME.finditer(message.folded)):
+        if _PUT.match(match[0]) and find_mentions(Message(match["name"])):
+            continue  # "ponle semilla 42"
         if _NO_LABEL.match(match["name"]):
             yield Choice(pointer="/name", values=(), words=message.words(*match.span()))
+            message.cross_out(*match.span())
             continue
         said, last = match["name"], match.end()
         if (again := _RENAMED.match(message.folded, last)) is not None:
             said, last = again["name"], again.end()
-            message.cross_out(*again.span())
         name = re.sub(r"[^a-z0-9]+", "-", said)[:_LONGEST_NAME].strip("-")
         yield Change(pointer="/name", value=name, words=message.words(match.start(), last))
+        message.cross_out(match.start(), last)
 
 
 def _read_unquoted(message: Message, match: re.Match[str]) -> Iterator[Change]:

@@ -26,7 +26,7 @@ NUMBER_WORDS: Final[Mapping[str, int]] = {
     "un solo": 1, "cuatro": 4, "cinco": 5, "seis": 6, "siete": 7, "ocho": 8, "diez": 10,
     "dieciseis": 16, "un par de": 2, "nine": 9, "eleven": 11, "twelve": 12, "nou": 9, "onze": 11,
     "nueve": 9, "a hundred": 100, "a thousand": 1000, "thousand": 1000, "cent": 100, "cien": 100,
-    "mil": 1000, "doce": 12, "dotze": 12, "zero": 0, "cero": 0,
+    "mil": 1000, "doce": 12, "dotze": 12, "zero": 0, "cero": 0, "hundred": 100,
 }  # fmt: skip
 #: "set the rank": a verb, and no Catalan number.
 _VERB: Final = (

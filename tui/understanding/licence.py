@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from string import ascii_lowercase
 from typing import Final
 
 from ftc.tui.understanding.certainty import is_endorsed
@@ -59,6 +60,27 @@ _REPORTED: Final = re.compile(
     r"|diu|diuen|deia|dit|dir|suger\w+|escri\w+|pone|ponia|poni|mostra\w*|muestra\w*|registr\w+|exempl\w*"
     r"|ejempl\w*|avis\w*)\b[^.;!?\n:]{0,40}(?P<colon>:)(?=\s)"
 )
+_REPORTS: Final = re.compile(
+    r"\b(?:say|says|said|tells?|told|uses|used|tried|heard|read|dicen?|dijo|dijeron|diu|diuen|dit"
+    r"|usan?|usaba|probe|vaig|vam|he|va|was|were|had|has|is|are|es|son|era)\b"
+)
+#: The fewest fields of an expert's line, and how many fields are read for each word that is not.
+_FEWEST_OF_JARGON: Final = 3
+_LEAST_READ: Final = 2
+#: Forms that only ask: "mídelo", "guárdate", "comprova-ho", "fes-la".
+_COMMANDS: Final = re.compile(
+    r"(?i)\s*(?:(?:y|i|e|luego|llavors|pues|doncs|si us plau|por favor|ara|ahora|tambi[e\u00e9]n"
+    r"|tamb[e\u00e9])\s+)?(?:\w*[\u00e1\u00e9\u00ed\u00f3\u00fa]\w*(?:l[oae]s?|te|me|nos|sel[oa])"
+    r"|\w{2,}(?:-(?:ho|lo|la|los|les|hi|li|ne|me|te)|(?:'(?:l|ls|n|m)|(?<!n)'t)))(?![\w'-])"
+)
+#: An English verb first, with its object: "squash the duplicates", "smooth labels by 0.1".
+_ORDERS: Final = re.compile(
+    r"\s*(?:(?:please|pls|now|then|also|just|and|ok|okay)\s+)?(?!(?:the|with|like|than|from|since|because|when|if"
+    r"|while|what|why|how|who|is|are|was|were|does|did|has|had|have|not|but|unlike|about|after|before"
+    r"|until|though|only|even|all|both|some|using|sold|bought|got|made|took|gave|went|saw|said|told"
+    r"|lost|ran|left|found|broke|heard|thought|built|sent|spent|know|hate|love|think|believe|guess|i|we|he|she|they|you|it)\b)"
+    r"[a-z]{3,}(?<!s)(?<!ed)(?<!ing)(?<!ly)\s+(?:the|it|them|my|this|that|these|those|everything|all)\b"
+)
 #: "q5 > q4" compares.
 _COMPARES: Final = re.compile(r"\s[<>\u2264\u2265]=?\s")
 #: Beside a number of passes, a batch is that of one pass.
@@ -90,27 +112,51 @@ def find_unlicensed(text: str, changes: Sequence[Change], spans: Sequence[Span])
         if pointer.startswith(_DESCRIBED):
             continue
         bare = pattern.sub(lambda match: "_" * len(match[0]), bare)
+    jargon = _is_jargon(text, bare, changes)
     return {
         change.pointer
         for change in changes
-        if not change.pointer.startswith(_DESCRIBED) and _has_foreign(bare, change, text)
+        if not change.pointer.startswith(_DESCRIBED)
+        and _has_foreign(bare, change, text, jargon=jargon)
     }
 
 
-def _has_foreign(bare: str, change: Change, text: str) -> bool:
+def _is_jargon(text: str, bare: str, changes: Sequence[Change]) -> bool:
+    """Return whether a message is an expert's line: no article, and most of it was read.
+
+    The few words that were not read are names and abbreviations, not a report.
+    """
+    fields = {change.pointer for change in changes}
+    if len(fields) < _FEWEST_OF_JARGON or not is_terse(text):
+        return False
+    words = [word for word in _WORD.findall(bare) if "_" not in word]
+    if _SUBJECTS.intersection(words) - {"i"} or _REPORTS.search(bare):
+        return False
+    foreign = [word for word in words if not _is_near(word, ("thing", "machine"))]
+    return len(foreign) * _LEAST_READ <= len(fields)
+
+
+def _has_foreign(bare: str, change: Change, text: str, *, jargon: bool) -> bool:
     places = find_places(text, change.words)
     again = [each.span() for each in re.finditer(re.escape(change.words), text)]
     places = again if len(again) > 1 else places[:1]
-    return all(_is_foreign(bare, change, text, *place) for place in places) if places else False
+    foreign = [_is_foreign(bare, change, text, place, jargon=jargon) for place in places]
+    return bool(foreign) and all(foreign)
 
 
-def _is_foreign(bare: str, change: Change, text: str, start: int, end: int) -> bool:
+def _is_foreign(bare: str, change: Change, text: str, place: Span, *, jargon: bool) -> bool:
     """Return whether the clause around a place of a change has a word that no request has."""
+    start, end = place
     if any(match.start() < start and end < match.end() for match in _QUOTED.finditer(text)):
         return True
     if _TAKEN_BACK.match(bare, end):
         return True
-    if change.pointer == _BATCH and _ACCUMULATES.search(fold(text)):
+    told = fold(text)
+    if (
+        change.pointer == _BATCH
+        and _ACCUMULATES.search(told)
+        and not _ACCUMULATES.search(fold(change.words))
+    ):
         return True
     if is_endorsed(fold(text), end):
         return False
@@ -122,10 +168,33 @@ def _is_foreign(bare: str, change: Change, text: str, start: int, end: int) -> b
         stop = purpose.start()
     if _COMPARES.search(fold(text)[first:stop]):
         return True
+    if jargon:
+        return False
     words = _WORD.findall(bare[first:stop])
     if not words and (joined := _AND.search(bare[:first])):  # "and zero2" ends another clause
         words = _WORD.findall(bare[_begin(bare, joined.start()) : first])
     if _begins_as_request(f"{bare[first:start]}{fold(text)[start:end]}"):
+        return False
+    if _COMMANDS.match(text[first:end]) or _is_ordered(bare, first, change):
+        return False
+    bare = f"{bare[:start]}{'_' * (end - start)}{bare[end:]}"
+    first = _begin(bare, start)
+    last = _CLAUSE_END.search(bare, end)
+    stop = start if change.pointer == _MODEL else last.start() if last else len(bare)
+    if purpose := _PURPOSE.search(bare, end, stop):  # what it is for does not matter
+        stop = purpose.start()
+    if _COMPARES.search(fold(text)[first:stop]):
+        return True
+    if jargon:
+        return False
+    words = _WORD.findall(bare[first:stop])
+    if not words and (joined := _AND.search(bare[:first])):  # "and zero2" ends another clause
+        words = _WORD.findall(bare[_begin(bare, joined.start()) : first])
+    if _begins_as_request(f"{bare[first:start]}{fold(text)[start:end]}"):
+        return False
+    if _COMMANDS.match(text[first:end]) or _ORDERS.match(
+        f"{bare[first:start]}{fold(text)[start:end]}"
+    ):
         return False
     owning = ("machine",) if change.pointer.startswith("/hardware/") else ()
     return not all(_is_known(word, ("thing", *owning)) for word in words)
@@ -169,6 +238,27 @@ def _is_known(word: str, things: tuple[str, ...]) -> bool:
     return not verbs.isdisjoint(forms) or (
         len(parts) > 1 and all(_is_known(part, things) for part in parts)
     )
+
+
+def _is_ordered(bare: str, first: int, change: Change) -> bool:
+    """Return whether a sentence begins with a verb and its object, as only an order does.
+
+    People also tell of machines so: "sold my 3090".
+    """
+    before = bare[:first].rstrip()
+    begins = not before or before[-1] in ".,;:!?"
+    owned = change.pointer.startswith("/hardware/")
+    return begins and not owned and _ORDERS.match(bare, first) is not None
+
+
+@cache
+def _is_near(word: str, things: tuple[str, ...]) -> bool:
+    """Return whether a word is known, or is one letter away from such a word: "kep"."""
+    parts = [(word[:at], word[at:]) for at in range(1, len(word) + 1)]
+    swapped = (f"{a}{b[1]}{b[0]}{b[2:]}" for a, b in parts if len(b) > 1)
+    shorter = (f"{a}{b[1:]}" for a, b in parts if b)
+    longer = (f"{a}{letter}{b}" for a, b in parts for letter in ascii_lowercase)
+    return any(_is_known(each, things) for each in (word, *swapped, *shorter, *longer))
 
 
 def _begin(bare: str, place: int) -> int:

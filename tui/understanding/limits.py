@@ -2,14 +2,14 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from typing import Any, Final
 
 from ftc.tui.understanding.lexicon import NUMBER, any_of
 from ftc.tui.understanding.message import Message
-from ftc.tui.understanding.numbers import read_number
-from ftc.tui.understanding.reading import Limit
+from ftc.tui.understanding.numbers import as_written, read_number
+from ftc.tui.understanding.reading import Change, Limit, value_at
 
 _TABLE: Final[Mapping[str, Any]] = json.loads(
     (files("ftc.tui.understanding") / "limits.json").read_text(encoding="utf-8")
@@ -36,6 +36,33 @@ _PATTERNS: Final = tuple(
         rf"^\s*{amount}\s*$",
     )
 )
+
+
+#: What says that a launcher's own limit is meant.
+_LAUNCHER: Final = re.compile(r"\b(?:slurm|sbatch|kubernetes|k8s|skypilot)\b")
+_REMOTE: Final = frozenset({"slurm", "kubernetes", "skypilot"})
+_WALL_TIME: Final = re.compile(
+    rf"(?:\b(?:{_BEFORE} {_ABOUT}|{any_of(_TABLE['limit'])}(?: (?:is|of|de|es))?[ :=]+))?"
+    rf"(?<![\w.,/])(?P<number>{NUMBER}|\d+)[ -]?(?P<unit>{any_of(_TABLE['unit'])})(?!\w)"
+    rf"(?! ?(?:/|per |an? |por |la |l'|al? ))(?: {_AFTER}\b)?"
+)
+_OFTEN: Final = re.compile(r"\b(?:every|each|per|cada|after|tras|despres de|despues de)\s*$")
+_HOUR: Final = 3600
+
+
+def read_wall_time(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
+    """Yield the time limit of a job that a launcher gets: "slurm, 12h max"."""
+    sent = value_at(draft, "/launch/type") in _REMOTE
+    if not sent and not _LAUNCHER.search(message.folded):
+        return
+    for match in list(_WALL_TIME.finditer(message.folded)):
+        seconds = (read_number(match["number"]) or 0.0) * _SECONDS[match["unit"][0]]
+        often = _OFTEN.search(message.folded[: match.start()])
+        if often or seconds < _HOUR or message.denied(match.start(), match.end()):
+            continue
+        words = message.words(*match.span())
+        message.cross_out(*match.span())
+        yield Change(pointer="/launch/hours", value=as_written(seconds / _HOUR), words=words)
 
 
 def read_limit(message: Message) -> tuple[Limit, str] | None:

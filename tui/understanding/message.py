@@ -42,6 +42,8 @@ _CORRECTS: Final = re.compile(
     r"\bno,? (?=(?:wait|sorry|actually|better|make it|i mean|espera|perdona?|mejor|millor|ara"
     r"|ahora)\b)"
 )
+#: "1,5b", the size of a model.
+_SIZE_COMMA: Final = re.compile(r"(?<=\d),(?=\d{1,2} ?b\b)")
 _RESPELT: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'"})
 
 
@@ -93,7 +95,7 @@ class Message:
     origin: list[tuple[int, int]] = field(init=False)
 
     def __post_init__(self) -> None:
-        plain = replace_percent(fold(self.written))
+        plain = _SIZE_COMMA.sub(".", replace_percent(fold(self.written)))
         text, origin, done = [], [], 0
         found = sorted((*find_numerals(plain), *find_typos(plain)), key=lambda each: each.start)
         for number in found:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from ftc.compiler.knowledge.models import Model, all_models, find_model
 from ftc.tui.understanding.lexicon import any_of
 from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.models import names_a_family
 from ftc.tui.understanding.reading import Change, Choice, ModelWish, value_at
 
 _TABLE: Final[Mapping[str, Any]] = json.loads(
@@ -123,6 +124,8 @@ def _find_sizes(message: Message, draft: Mapping[str, Any]) -> Iterator[tuple[Mo
     if value_at(draft, _POINTER) is not None:
         return
     for match in _ABOUT.finditer(message.folded):
+        if names_a_family(message.folded[: match.start()]):
+            continue  # "the llama 3.2 3b model"
         size = _parameters(match)
         low, high = round(size * (1 - _SPREAD)), round(size * (1 + _SPREAD))
         yield ModelWish(least=low, most=high), *match.span()

@@ -24,6 +24,9 @@ _DATA_AROUND: Final = re.compile(
 )
 #: "owner/name on tickets.csv": the file, which was read before, is the data.
 _ON_DATA: Final = re.compile(r"\s*(?:on|with|using|amb|con|en|sobre)\s+\x00")
+#: "push it to", "súbelo a", "que es publiqui com a": the repository of the result follows.
+_PUBLISHED: Final = re.compile(rf"\b{any_of(WORDS['publish'])}\b[^.;,!?\n\x00]{{0,48}}$")
+_REPOSITORY: Final = "/publish/repo"
 _MODEL_BEFORE: Final = re.compile(
     r"\b(?:models?|modelos?|base|checkpoint|tune|tuning|afina\w*|entrena\w*|ajusta\w*)"
     r"\s*(?:=|:|is|to|a|es|on|de|the|el)?\s*$"
@@ -34,9 +37,14 @@ _PART: Final = re.compile(
 #: Words that may stand between the words of a name: "qwen2.5, but the coder of 1.5B".
 _LINKING: Final = frozenset(
     {"de", "of", "del", "but", "pero", "the", "el", "la", "l", "in", "its", "en", "su", "version",
-     "versio"}
+     "versio", "d", "model", "modelo"}
 )  # fmt: skip
+#: Words before a size alone: "whatever qwen 2.5 has at 3b".
+_SIZING: Final = frozenset({"has", "have", "at", "with", "tenga", "tiene", "tingui", "amb", "con"})
 _SPLIT: Final = re.compile(rf"[\s\-_]*|/|,?\s+(?:(?:{'|'.join(sorted(_LINKING))})[\s']+)+")
+_SPLIT_SIZE: Final = re.compile(
+    rf"\s+(?:(?:{'|'.join(sorted(_LINKING | _SIZING))})[\s']+)+(?=\d+(?:\.\d+)?[bm]\b)"
+)
 #: A size beside the name ("the small one, 2b") distinguishes models with the same name.
 _SIZE: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+)?[bm]\b")
 #: "the 3b llama": the size before the name.
@@ -213,6 +221,10 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
             continue
         if known is not None:
             yield Change(pointer=_POINTER, value=known.id, words=words)
+        elif (verb := _PUBLISHED.search(before)) is not None:
+            said = message.words(verb.start(), match.end())
+            message.cross_out(verb.start(), match.start())
+            yield Change(pointer=_REPOSITORY, value=words, words=said)
         elif _DATA_BEFORE.search(before) or (
             _DATA_AROUND.search(f"{before.rpartition('. ')[2]} {clause}") and not model_said
         ):
@@ -230,7 +242,12 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
 
 def _names_a_family(message: Message) -> bool:
     """Return whether the rest of a message names a model, so that an id is something else."""
-    return not _FAMILIES.isdisjoint(re.findall("[a-z]+", message.folded))
+    return names_a_family(message.folded)
+
+
+def names_a_family(folded: str) -> bool:
+    """Return whether a folded text names a family of models."""
+    return not _FAMILIES.isdisjoint(re.findall("[a-z]+", folded))
 
 
 def _read_own_names(message: Message) -> Iterator[Change]:
@@ -256,7 +273,7 @@ def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | N
     The last part is False if a number follows that no such model has: another version or size.
     """
     found = _PART.finditer(message.folded)
-    parts = [(m.start(), m.end(), m[0]) for m in found if m[0] not in _LINKING]
+    parts = [(m.start(), m.end(), m[0]) for m in found if m[0] not in _LINKING | _SIZING]
     for index, (start, _, word) in enumerate(parts):
         if word not in _FAMILIES or (start and message.folded[start - 1].isalpha()):
             continue
@@ -267,7 +284,8 @@ def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | N
         said, end, exact = [word], parts[index][1], True
         for place, stop, part in parts[index + 1 :]:
             between = message.folded[end:place]
-            if not _SPLIT.fullmatch(between) or (between.split() and part in _FAMILIES):
+            joined = _SPLIT.fullmatch(between) or _SPLIT_SIZE.match(message.folded, end, stop)
+            if not joined or (between.split() and part in _FAMILIES):
                 break
             if not _fitting([*said, part]):
                 exact = part[0].isalpha()

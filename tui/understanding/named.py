@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any, Final
 
 from ftc.spec.admission import admits
+from ftc.tui.understanding.certainty import find_hedge
 from ftc.tui.understanding.lexicon import NEGATORS, NUMBER, WORDS, any_of
 from ftc.tui.understanding.message import Message, Span
 from ftc.tui.understanding.numbers import as_written, read_number
@@ -56,6 +57,12 @@ _SAY: Final = re.compile(
 )
 #: "test" means many things; with a share it is the test split.
 _TEST: Final = re.compile(r"(?<![\w-])(?:test|prova|prueba)(?![\w-])")
+#: A number further on in the sentence, at the end of its clause.
+_LONE: Final = re.compile(
+    r"(?P<between>[^;:.!?\x00\n()\d]{0,40}?)(?<![\w.,-])(?P<number>\d+(?:[.,]\d+)?(?:e-?\d+)?)"
+    r"(?P<share>\s*%)?(?:\s+(?:or so|o asi|mes o menys|mas o menos))?(?=\s*(?:$|[.;!)\n]))"
+)
+_ANY_NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
 #: The number that follows is what a field was or is: "the rank, which was at 8".
 _KEPT_AS: Final = re.compile(
     r"\b(?:was|were|used|had|era|eren|eran|estava|estaba|tenia|from|desde|des de|leave|why|than)\b"
@@ -85,7 +92,7 @@ def read_named(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | 
             message.cross_out(*span)
             yield Change(pointer=pointer, value=None, words=words)
             continue
-        placed = _placed(message, pointer, match)
+        placed = _placed(message, pointer, match) or _lone(message, pointer, match)
         if placed is not None:
             yield placed
             continue
@@ -125,6 +132,26 @@ def _placed(message: Message, pointer: str, match: re.Match[str]) -> Change | Ch
     if not admits(pointer, value):
         return None
     message.cross_out(match.start(), found.end())
+    return Change(pointer=pointer, value=value, words=words)
+
+
+def _lone(message: Message, pointer: str, match: re.Match[str]) -> Change | None:
+    """Return the only number of a message whose only field is named before it: "dropout, 0.1"."""
+    found = _LONE.match(message.folded, match.end())
+    numbers = _ANY_NUMBER.findall(message.folded)
+    if found is None or len(numbers) != 1 or pointer not in numeric_fields():
+        return None
+    if message.denied(match.start()) or _KEPT_AS.search(found["between"]):
+        return None
+    number = read_number(found["number"], kilo=1024 if pointer == _LENGTH else 1000)
+    if number is None or find_hedge(found["between"]):
+        return None
+    value = as_written(round(number / 100, 6) if found["share"] else number)
+    if not admits(pointer, value):
+        return None
+    words = ", ".join((message.words(*match.span()), message.words(*found.span("number"))))
+    message.cross_out(*match.span())
+    message.cross_out(*found.span("number"))
     return Change(pointer=pointer, value=value, words=words)
 
 

@@ -76,7 +76,9 @@ def _alternatives(words: Mapping[str, object]) -> str:
     return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
 
 
-_NUMBER: Final = rf"(?:{_alternatives({**_UNITS, **_SCALES})})"
+#: "80 cents an hour" are no hundreds.
+_COINS: Final = r"cents? ?(?:/|(?:an?|per|each|every) (?:hour|h)\b)"
+_NUMBER: Final = rf"(?:(?!{_COINS})(?:{_alternatives({**_UNITS, **_SCALES})}))"
 _PHRASE: Final = rf"{_NUMBER}(?:(?:[ -]+|-i-|[ ]+(?:and|i|y)[ ]+){_NUMBER})*"
 _NUMERAL: Final = re.compile(
     rf"(?<![\w·-])(?:"
@@ -88,7 +90,8 @@ _NUMERAL: Final = re.compile(
     rf"|(?P<top>\d)/(?P<bottom>10{{2,6}})"
     rf"|(?:(?P<many>\d+(?:[.,]\d+)?|{_PHRASE})[ -]+|(?:a|d')[ ]?)??"
     rf"(?P<part>{_alternatives(_FRACTIONS)})"
-    rf"|(?P<digits>\d+(?:[.,]\d+)?)[ ](?P<scale>mil millones|mil milions|{_alternatives(_SCALES)})"
+    rf"|(?P<digits>\d+(?:[.,]\d+)?)[ ](?!{_COINS})"
+    rf"(?P<scale>mil millones|mil milions|{_alternatives(_SCALES)})"
     rf"|(?P<whole>{_PHRASE})"
     rf"(?:[ ](?:point|coma|punto|punt)[ ](?P<decimals>{_PHRASE}))?"
     rf")(?![\w·])"

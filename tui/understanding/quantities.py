@@ -7,6 +7,8 @@ from typing import Final
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.numbers import as_written, read_number
+from ftc.tui.understanding.overlong import read_overlong
+from ftc.tui.understanding.passes import read_counts, read_passes
 from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.storage import read_storage
 
@@ -46,7 +48,7 @@ _SHARE: Final = re.compile(
     r"(?:for|as|of|en|del?|d'|com a|como|per(?: al?)?|para(?: el| la)?)?\s*"
     r"(?:(?:the|my|our|a|el|la|un|una) (?:\w+ )?|l')?)?"
     r"(?P<what>test(?:ing)?|validat\w+|validacio(?:n)?|validar|eval(?:uat\w+)?|evalua\w+|avalua\w+"
-    r"|prova|proves|prueba|pruebas"
+    r"|prova|proves|prueba|pruebas|exam(?:en)?"
     r"|warm[ -]?up|escalfament|calentamiento|held out|hold[ -]?out|reservat|reservado)"
 )
 _MEASURED: Final = re.compile(
@@ -58,7 +60,9 @@ _SPLIT: Final = re.compile(
     r"\b(?P<what>validation|validacion?|test|proves|pruebas)(?: (?:split|set|data|rows))?\b"
 )
 _HELD_OUT: Final = re.compile(
-    r"\b(?:hold out|keep|reserve|reserva|guarda|aparta) (?:back )?(?P<number>\d+(?:[.,]\d+)?)\s*%"
+    r"\b(?:hold out|keep|reserve|set aside|put aside|leave(?: out)?|reserva"
+    r"|guarda(?:te|'t)?|aparta|deixa|deja)"
+    r" (?:back |aside |un |the |a )?(?P<number>\d+(?:[.,]\d+)?)\s*%"
 )
 #: "another ten for test", after a share in per cent.
 _ANOTHER: Final = re.compile(
@@ -163,6 +167,7 @@ _HELD: Final = re.compile(
     r"\s*(?:for|as|per|para|com a?|como|of|de)\s+(?:the |a |el |la |l')?"
     r"(?:valid|test|eval|avalua|prova|prueba|probar)"
 )
+_ONLY: Final = re.compile(r"\b(?:only|just|nomes|solo|solament|solamente)\b")
 #: A number that revises the one before it: "rank 32, sorry, 64".
 REVISION: Final = re.compile(
     rf"[\s,.;:\u2026-]*(?:\bno\b[\s,]*)?\b{any_of(WORDS['revise'])}\b[\s,:]*"
@@ -175,6 +180,11 @@ _WARMING: Final = re.compile(
     rf"|\b{_QUANTITIES[_WARMUP_STEPS]}{_OF}(?:for |durant |durante |the first )?"
     rf"(?P<after>{NUMBER}) (?:steps|passos|pasos)\b"
 )
+#: "warm up over the first 5%", "calienta durante 100 pasos".
+_WARMED: Final = re.compile(
+    rf"\b{any_of(WORDS['warms'])}[^.;,!?\n\x00\d]{{0,30}}?\s(?P<number>{NUMBER}(?:\s*%|"
+    r"(?=\s*(?:steps|passos|pasos)\b)))(?:\s*(?:steps|passos|pasos)\b)?"
+)
 #: "3ep", as experts glue them.
 _GLUED_EPOCHS: Final = re.compile(r"(?<![\w.,])(?P<number>\d+(?:[.,]\d+)?)ep(?:ochs?|s)?\b")
 _NAMED_RATE: Final = re.compile(
@@ -186,20 +196,7 @@ _SWAPPED: Final = re.compile(r"\b(?:change|replace|swap|cambia|canvia|substituei
 _SWAP: Final = re.compile(
     rf"\s+(?:for|to|with|by|por|per|a)\s+(?P<number>{NUMBER}(?:\s*%)?)(?=\s*(?:$|[.,;!?]))"
 )
-#: A unit of another field after a number: "cut at 1000 steps" is no length.
-_OTHER_UNIT: Final = (
-    r"(?!\s*(?:steps?|pass(?:os|es)|pas(?:os)?|epochs?|ep|epoques|epoca|epocas|rows?|files?|filas?|examples?"
-    r"|exemples?|ejemplos?|hours?|hor[ae]s?|minut\w*|gpus?|gi?b|%)\b)"
-)
 _LENGTH: Final = "/data/max_length"
-_CUT: Final = re.compile(
-    r"\b(?:truncat\w*|cut(?: off)?|trunca\w*|retalla\w*|recorta\w*|talla\w*|corta\w*)"
-    r"(?: (?:the |els |les |los |las )?(?:rows|texts?|textos|files|filas|them|everything))?"
-    rf" (?:to|at|a|en|als?) (?P<number>{NUMBER})(?: tokens)?\b{_OTHER_UNIT}"
-)
-_TOO_LONG: Final = re.compile(
-    rf"{any_of(WORDS['too_long'])} (?P<number>{NUMBER})(?: tokens)?\b{_OTHER_UNIT}"
-)
 _SMALLEST_LENGTH: Final = 16
 _TERA: Final = re.compile(r"\d\s*ti?b\b")
 
@@ -213,7 +210,13 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
     yield from _read_shares(message)
     yield from read_prices(message)
     yield from read_storage(message)
-    yield from _read_cuts(message)
+    yield from read_overlong(message)
+    yield from read_passes(message)
+    yield from read_counts(message)
+    for match in message.take(_WARMED):
+        value = _value(_WARMUP_STEPS, match["number"], match[0])
+        if value is not None and not message.denied(match.start()):
+            yield Change(pointer=_WARMUP_STEPS, value=value, words=message.words(*match.span()))
     for match in message.take(_WARMING):
         value = _value(_WARMUP_STEPS, match["before"] or match["after"], match[0])
         yield Change(pointer=_WARMUP_STEPS, value=value, words=message.words(*match.span()))
@@ -284,9 +287,9 @@ def takes_by_order(change: Change) -> bool:
 
 def _is_limit(message: Message, match: re.Match[str]) -> bool:
     """Return whether a number of rows limits them: the clause says so, or it is the message."""
-    if _HELD.match(message.folded, match.end()):
-        return False
     clause = message.clause(*match.span())
+    if _HELD.match(message.folded, match.end()) and not _ONLY.search(clause):
+        return False
     return message.folded.strip() == match[0].strip() or _LIMITING.search(clause) is not None
 
 
@@ -323,17 +326,6 @@ def _corrected(pointer: str, match: re.Match[str], message: Message) -> Change |
     words = message.words(match.start(), other.end())
     message.cross_out(*other.span())
     return Change(pointer=pointer, value=value, words=words)
-
-
-def _read_cuts(message: Message) -> Iterator[Change]:
-    """Yield the longest row of "truncate to 512", and that longer ones are cut or dropped."""
-    for pattern, overlong in ((_CUT, "truncate"), (_TOO_LONG, "drop")):
-        for match in message.take(pattern):
-            value = _value(_LENGTH, match["number"], match[0])
-            if value is not None and not message.denied(match.start()):
-                words = message.words(*match.span())
-                yield Change(pointer=_LENGTH, value=value, words=words)
-                yield Change(pointer="/data/cleaning/overlong", value=overlong, words=words)
 
 
 def read_prices(message: Message) -> Iterator[Change]:

@@ -15,16 +15,18 @@ from ftc.tui.understanding.files import read_files, read_texts, take_known_files
 from ftc.tui.understanding.hardware import read_hardware
 from ftc.tui.understanding.hinted import find_hinted
 from ftc.tui.understanding.instances import read_instances
+from ftc.tui.understanding.judged import read_judged
 from ftc.tui.understanding.layers import read_layers
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.licence import find_unlicensed
-from ftc.tui.understanding.limits import read_limit
+from ftc.tui.understanding.limits import read_limit, read_wall_time
 from ftc.tui.understanding.message import Message, find_places, find_words, fold
 from ftc.tui.understanding.model_wishes import read_model_wishes
 from ftc.tui.understanding.models import read_models
 from ftc.tui.understanding.named import read_named
 from ftc.tui.understanding.pasted import read_pasted
 from ftc.tui.understanding.prices import share_price
+from ftc.tui.understanding.publishing import settle_privacy
 from ftc.tui.understanding.quantities import read_quantities
 from ftc.tui.understanding.questions import take_question
 from ftc.tui.understanding.reading import (
@@ -156,6 +158,7 @@ def _completed(
     planned: Mapping[str, Any],
 ) -> list[Change | Choice]:
     """Return what the readers found, each value in its field's unit, and what it implies."""
+    found = settle_privacy(found, text)
     said = share_price(settle_batches(settle_text(found), draft), text, draft)
     said = _without_old_width(scale_fractions(said, draft, planned))
     return [*said, *_implied(said, draft)]
@@ -198,8 +201,10 @@ def _read_fields(
     yield from read_instances(message)
     yield from read_shorthand(message)
     yield from read_tool_keys(message)
+    yield from read_wall_time(message, draft)
+    yield from read_judged(message)
     yield from read_settings(message, draft)
-    yield from read_columns(message)
+    yield from read_columns(message, names.columns)
     yield from read_files(message, draft, files)
     yield from read_relative(message, draft, planned)
     yield from read_layers(message, draft)

@@ -19,7 +19,10 @@ _FACTORS: Final = tuple(
     (float(factor), any_of(words)) for factor, words in WORDS["factors"].items()
 )
 _ROWS: Final = "/data/max_rows"
-_BETWEEN: Final = r"(?:[ ]+(?!and\b|but\b|i\b|y\b|pero\b)[\w']+){0,3}?[ ]+"
+_RANK, _ALPHA = "/method/rank", "/method/alpha"
+_BETWEEN: Final = (
+    r"(?:[ ]+(?!and\b|but\b|i\b|y\b|pero\b|per\b|each\b|every\b|por\b|cada\b)[\w']+){0,3}?[ ]+"
+)
 _OTHERS: Final = (
     ("/hardware/count", r"(?:gpus|cards|targetes|tarjetas)"),
     (_ROWS, r"(?:rows|data|examples|files|dades|exemples|filas|datos|ejemplos)"),
@@ -175,6 +178,8 @@ def _read_pairs(
         if match is not None and match["alone"] is not None and match["same"]:
             continue
         end, other = (match.end(), each.pointer) if match else (0, "")
+        if match and other == _ALPHA and index and mentions[index - 1].pointer == _RANK:
+            other = _RANK  # "rank 16, alpha double"
         if match is None and index and (match := _OF_THAT.match(message.folded, each.end)):
             end, other = match.end(), mentions[index - 1].pointer
         if match is None and index + 1 < len(mentions):

@@ -23,20 +23,32 @@ from ftc.tui.understanding.reading import Change, Choice, value_at
 ACCUMULATION: Final = "@accumulation"
 _GLOBAL, _MICRO = "/training/global_batch", "/training/micro_batch"
 _LENGTH: Final = "/data/max_length"
+_WARMUP: Final = "/training/warmup"
 _TABLE: Final[Mapping[str, Mapping[str, list[str]]]] = json.loads(
     (files("ftc.tui.understanding") / "shorthand.json").read_text(encoding="utf-8")
 )
-_VALUE: Final = r"(?P<value>\d+(?:[.,]\d+)?(?:e-?\d+)?k?|\.\d+)(?P<share> ?%)?(?![\w%]|[.,/]\w)"
+_VALUE: Final = (
+    r"(?P<value>\d+(?:[.,]\d+)?(?:e-?\d+)?k?|\.\d+)(?P<share> ?%)?"
+    r"(?![\w%]|[.,]\w|/\w(?!\w*\s?[=:]))"
+)
 #: What shows that the number is not the whole value: a unit, another end of a range.
 _GOES_ON: Final = re.compile(
     r"\s*(?:(?:steps|passos|pasos)\b|(?:->|\u2192|-|\u2013|\bto\b|\bfins a\b|\bhasta\b|\bx\b)\s*\d"
     r"|(?:gpus?|cards?|x|of|del?|d'\w+)\b)"
 )
+#: A warm-up may be counted in steps.
+_STEPS: Final = re.compile(r"\s*(?:steps|passos|pasos)\b")
+#: "bs 4x8": a batch and how many of them are accumulated.
+_ACCUMULATED: Final = re.compile(
+    r"(?<![\w.-])(?:bsz?|batch(?:[ _-]?size)?|lote?s?)\s?[=:]?\s?(?P<micro>\d{1,4})\s?[x*\u00d7]\s?"
+    r"(?P<steps>\d{1,4})(?![\w.])"
+)
 #: A full name belongs to a line of shorthand if it follows another pair.
 _FOLLOWS: Final = re.compile(r"\x00[\s,;/|+]*$")
 #: "r32", a rank; "r32/a64", "r32 a64", with its alpha.
 _GLUED_RANK: Final = re.compile(
-    r"(?<![\w.-])r(?P<rank>[2-9]|\d{2,4})(?:\s?[/,;+]?\s?a(?P<alpha>\d{1,4}))?(?![\w.])"
+    r"(?<![\w.-])r(?P<rank>[2-9]|\d{2,4})(?:\s?[/,;+]?\s?a(?P<alpha>\d{1,4}))?(?![\w.-])"
+    r"|(?<![\w.-])r\s(?P<apart>[2-9]|\d{2,4})[\s,/;]+a\s(?P<beside>\d{1,4})(?![\w.])"
     r"|(?<![\w.-])a(?P<other>\d{1,4})\s?[/,;+]?\s?r(?P<second>\d{1,4})(?![\w.])"
 )
 #: "beta2 0.95": the digit belongs to the name.
@@ -47,6 +59,10 @@ _KILO, _KILO_TOKENS = 1000, 1024
 def read_shorthand(message: Message) -> Iterator[Change]:
     """Yield the abbreviated fields with their numbers; accumulation has a pointer of its own."""
     yield from _read_ranks(message)
+    for pair in message.take(_ACCUMULATED):
+        words = message.words(*pair.span())
+        yield Change(pointer=_MICRO, value=int(pair["micro"]), words=words)
+        yield Change(pointer=ACCUMULATION, value=int(pair["steps"]), words=words)
     position = 0
     while match := _pattern().search(message.folded, position):
         position = match.end("name")
@@ -55,12 +71,15 @@ def read_shorthand(message: Message) -> Iterator[Change]:
         glued = kind == "full" and match.end("name") == match.start("value")
         if glued and _NUMBERED.match(message.folded, match.end()):
             continue
-        if (kind == "full" and not _FOLLOWS.search(before)) or _GOES_ON.match(
-            message.folded, match.end()
+        goes_on = _GOES_ON.match(message.folded, match.end())
+        if (kind == "full" and not _FOLLOWS.search(before)) or (
+            goes_on and not (pointer == _WARMUP and _STEPS.match(goes_on[0]))
         ):
             continue
         value = _value(pointer, match["value"], share=match["share"] is not None)
-        fits = value is not None and (pointer == ACCUMULATION or admits(pointer, value))
+        fits = value is not None and (
+            pointer == ACCUMULATION or goes_on is not None or admits(pointer, value)
+        )
         if not fits or message.denied(match.start(), match.end()):
             continue
         words = message.words(*match.span())
@@ -73,7 +92,10 @@ def _read_ranks(message: Message) -> Iterator[Change]:
     """Yield the rank of "r32", and the alpha beside it."""
     for match in message.take(_GLUED_RANK):
         words = message.words(*match.span())
-        rank, alpha = match["rank"] or match["second"], match["alpha"] or match["other"]
+        rank, alpha = (
+            match["rank"] or match["second"] or match["apart"],
+            match["alpha"] or match["other"] or match["beside"],
+        )
         yield Change(pointer="/method/rank", value=int(rank), words=words)
         if alpha:
             yield Change(pointer="/method/alpha", value=int(alpha), words=words)

@@ -37,6 +37,7 @@ _NAMED: Final = re.compile(
 )
 _NUMBER_AFTER: Final = re.compile(
     rf"{_SAID}(?P<value>{NUMBER}\s*%?)(?P<unit>\s*(?:days?|dies|dias?)\b)?"
+    r"(?P<speed>\s*(?:gbit|gbps|gb/s|gigabits?)(?:/s)?\b)?"
 )
 _NUMBER_BEFORE: Final = re.compile(rf"(?<![\w.,-])(?P<value>{NUMBER}\s*%?){_LINK}$")
 #: "un límite de 12 horas": no number.
@@ -211,7 +212,8 @@ def _word(spoken: _Spoken, mention: Mention, message: Message) -> _Found | None:
     before = message.folded[start : mention.start]
     near: list[tuple[int, _Found]] = []
     for value, said in spoken.words.items():
-        after = _compiled(rf"(?:{_SAID}|{between}\s+)(?P<said>{said})(?!\w)")
+        pause = ",?" if between else ""
+        after = _compiled(rf"(?:{_SAID}|{pause}{between}\s+)(?P<said>{said})(?!\w)")
         if match := after.match(message.folded, mention.end):
             gap = match.start("said") - mention.end
             near.append((gap, _Found(value=value, start=mention.start, end=match.end())))
@@ -264,7 +266,11 @@ def _number(
         if value is not None and match["unit"] and spoken.field.pointer == _HOURS:
             return _Found(value=value * _HOURS_A_DAY, start=mention.start, end=match.end())
         if value is not None:
-            return _Found(value=value, start=mention.start, end=match.end("value"))
+            return _Found(
+                value=value,
+                start=mention.start,
+                end=match.end("speed" if match["speed"] else "value"),
+            )
     if ahead is None or (spoken.vague and not spoken.field.pointer.startswith(_LAUNCH)):
         return None
     value = _amount(ahead["value"])

@@ -25,6 +25,8 @@ _KEY: Final = re.compile(
 _FLAG: Final = re.compile(rf"(?<![\w/.\\-])--{_NAME}(?=\s*(?:$|[,;.]|--))")
 #: Where a key of one word with a colon may stand: "3 gpus: 4090" has none.
 _AT_START: Final = re.compile(r"(?:^|[,;.\n\x00])\s*$")
+#: Modules have a reader of their own.
+_MODULE: Final = re.compile(r"[\[\"']*(?:\w+_proj|qkvo?)\b")
 #: What people write for true and false beside a key.
 _SWITCHED: Final = {"on": True, "yes": True, "off": False, "no": False}
 #: Names and files have readers of their own.
@@ -41,7 +43,13 @@ def read_tool_keys(message: Message) -> Iterator[Change]:
         colon = "_" not in key and match["sign"].strip() == ":"
         placed = not colon or _AT_START.search(message.folded[: match.start()])
         revised = REVISION.match(message.folded, match.end()) is not None
-        if plain or not placed or revised or message.denied(match.start()):
+        if (
+            _MODULE.match(match["value"])
+            or plain
+            or not placed
+            or revised
+            or message.denied(match.start())
+        ):
             continue
         written = message.words(*match.span("value"))
         taken = list(_translated(key, written.rstrip(".").strip("\"'")))

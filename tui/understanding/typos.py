@@ -26,13 +26,14 @@ _NAMES: Final = (
         "export",
         "quantize",
         "quantise",
+        "every",
     ),
 )
 _WORD: Final = re.compile(r"(?<![\w./\\-])[a-z]{4,14}(?![\w./\\-])")
 #: Words and endings that are right although a name resembles them.
 _RIGHT: Final = re.compile(
     r"earnings?|token|gradients|sequences|optimi[sz]e|schedule[sd]?|epochal|attentions?|tensions?"
-    r"|epic\w*|validat\w+|warmups?|learnings?|leaning"
+    r"|ever|even|emery|epic\w*|validat\w+|warmups?|learnings?|leaning"
 )
 
 
@@ -60,7 +61,7 @@ def _is_near(word: str, name: str) -> bool:
     """Return whether one edit makes one word of the other, or the same letters in another order."""
     if sorted(word) == sorted(name):
         return True
-    if len(word) < _SHORTEST or len(name) < _SHORTEST or abs(len(word) - len(name)) > 1:
+    if len(word) < _SHORTEST - 1 or len(name) < _SHORTEST or abs(len(word) - len(name)) > 1:
         return False
     start = 0
     while start < min(len(word), len(name)) and word[start] == name[start]:

@@ -1,0 +1,78 @@
+"""Rows that are too long: "chop anything over 1024 tokens", "las que pasen de 2k, fuera"."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
+from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.numbers import as_written, read_number
+from ftc.tui.understanding.reading import Change
+
+_LONG: Final[Any] = WORDS["overlong"]
+#: A unit of another field after a number: "cut at 1000 steps" is no length.
+_OTHER_UNIT: Final = (
+    r"(?!\s*(?:steps?|pass(?:os|es)|pas(?:os)?|epochs?|ep|epoques|epoca|epocas|rows?|files?|filas?|examples?"
+    r"|exemples?|ejemplos?|hours?|hor[ae]s?|minut\w*|gpus?|gi?b|%)\b)"
+)
+_NUMBER: Final = rf"(?P<number>{NUMBER})(?P<unit>[ -]tokens?)?\b{_OTHER_UNIT}"
+_ROWS: Final = any_of(_LONG["rows"])
+_OVER: Final = any_of(_LONG["over"])
+_TO: Final = re.compile(rf"\b{any_of(_LONG['cut'])}(?: {_ROWS})? (?:to|at|a|en|als?) {_NUMBER}")
+_BEYOND: Final = re.compile(
+    rf"(?:\b(?P<rows>{_ROWS}) [^.;,!?\n\x00]{{0,24}}?)?\b{_OVER}\s+{_NUMBER}"
+)
+_ACTS: Final = tuple(
+    (value, re.compile(rf"(?<![\w-]){any_of(_LONG[said])}(?!\w)"))
+    for value, said in (("truncate", "cut"), ("drop", "dropped"))
+)
+#: "nothing longer than 600 tokens" is a limit.
+_NONE: Final = re.compile(
+    r"\b(?:nothing|none|no(?: single)?|cap|res|que no|ningun\w*|nada|never|mai|nunca)\b"
+    r"(?=[^.;,!?\n]*$|[^.;,!?\n]*\d)"
+)
+_SENTENCE_END: Final = re.compile(r"[.;!?\n](?=\s|$)|$")
+_LEAST: Final = 16
+
+
+def read_overlong(message: Message) -> Iterator[Change]:
+    """Yield the longest row, and whether longer ones are cut or dropped."""
+    for match in list(_TO.finditer(message.folded)):
+        if not message.denied(match.start()):
+            yield from _take(message, match.start(), match.end(), match["number"], "truncate")
+    for match in list(_BEYOND.finditer(message.folded)):
+        if match["rows"] is None and match["unit"] is None:
+            continue
+        start = max(
+            (at.end() for at in _SENTENCE_END.finditer(message.folded, 0, match.start()) if at[0]),
+            default=0,
+        )
+        stop = _SENTENCE_END.search(message.folded, match.end())
+        end = stop.start() if stop else len(message.folded)
+        found = [
+            (abs(act.start() - match.start()), value, act)
+            for value, pattern in _ACTS
+            for act in pattern.finditer(message.folded, start, end)
+            if not message.denied(act.start())
+        ]
+        bounded = match["unit"] and _NONE.search(message.folded, start, match.end())
+        if not found and bounded:
+            yield from _take(message, bounded.start(), match.end(), match["number"], None)
+        if found:
+            _, value, act = min(found, key=lambda each: each[0])
+            first, last = min(match.start(), act.start()), max(match.end(), act.end())
+            yield from _take(message, first, last, match["number"], value)
+
+
+def _take(
+    message: Message, start: int, end: int, number: str, overlong: str | None
+) -> Iterator[Change]:
+    """Yield the length, and what happens to longer rows if it is said; cross out their words."""
+    length = read_number(number)
+    if length is None or length < _LEAST:
+        return
+    words = message.words(start, end)
+    message.cross_out(start, end)
+    yield Change(pointer="/data/max_length", value=as_written(length), words=words)
+    if overlong is not None:
+        yield Change(pointer="/data/cleaning/overlong", value=overlong, words=words)

@@ -1,0 +1,73 @@
+"""Passes over the data and rows of a step, as people count them.
+
+"Show it the data four times" are epochs, "32 rows at a time" is a batch.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
+from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.numbers import as_written, read_number
+from ftc.tui.understanding.reading import Change
+
+_PASSES: Final[Any] = WORDS["passes"]
+_SEEN: Final = any_of(_PASSES["seen"])
+_DATA: Final = any_of(_PASSES["data"])
+_TIMES: Final = (
+    rf"(?:(?P<number>{NUMBER}) {any_of(_PASSES['times'])}|(?P<once>once)|(?P<twice>twice))(?!\w)"
+    r"(?! (?:as|more|mes|mas|slower|faster|bigger|the)\b)"
+)
+_GAP: Final = r"[^.;,:!?\n\x00]{0,36}?"
+_SENTENCES: Final = (
+    re.compile(rf"\b{_SEEN}\b{_GAP}\b{_DATA}\b{_GAP}\b{_TIMES}"),
+    re.compile(rf"\b{_SEEN}\b{_GAP}\b{_TIMES} (?:{any_of(_PASSES['over'])} )?{_DATA}\b"),
+    re.compile(rf"\b{_DATA}\b{_GAP}\b{_SEEN}\b{_GAP}\b{_TIMES}"),
+)
+
+
+_ROWS: Final = any_of(_PASSES["rows"])
+_AT_ONCE: Final = re.compile(
+    rf"(?<![\w.,/-])(?P<number>{NUMBER})\s+(?:{_ROWS}\s+)?{any_of(_PASSES['at_once'])}(?!\w)"
+    rf"(?P<each>\s+(?:{any_of(_PASSES['each'])}))?"
+)
+#: "three evaluations without improvement".
+_FRUITLESS: Final = re.compile(
+    rf"(?<![\w.,/-])(?P<number>{NUMBER})\s+[^.;,!?\n\x00\d]{{0,24}}?{any_of(_PASSES['fruitless'])}"
+)
+#: "check on it every hundred steps": how often, whatever the verb.
+_OFTEN: Final = re.compile(
+    rf"\b(?:every|each|cada)\s+(?P<number>{NUMBER})\s+(?:training )?"
+    r"(?:steps|passos|pasos|iterations)\b"
+)
+
+
+def read_counts(message: Message) -> Iterator[Change]:
+    """Yield the rows of a step, the evaluations without improvement, and how often it is judged."""
+    for match in message.take(_AT_ONCE):
+        pointer = "/training/micro_batch" if match["each"] else "/training/global_batch"
+        yield from _count(message, match, pointer)
+    for match in message.take(_FRUITLESS):
+        yield from _count(message, match, "/training/early_stopping")
+    for match in list(_OFTEN.finditer(message.folded)):
+        if not message.is_read_around(*match.span()):
+            yield from _count(message, match, "/training/evaluation/every_steps")
+            message.cross_out(*match.span())
+
+
+def _count(message: Message, match: re.Match[str], pointer: str) -> Iterator[Change]:
+    number = read_number(match["number"])
+    if number and not message.denied(match.start()):
+        yield Change(pointer=pointer, value=as_written(number), words=message.words(*match.span()))
+
+
+def read_passes(message: Message) -> Iterator[Change]:
+    """Yield the epochs of a message that says how often the rows are seen."""
+    for pattern in _SENTENCES:
+        for match in message.take(pattern):
+            number = 2.0 if match["twice"] else 1.0
+            number = number if match["number"] is None else read_number(match["number"]) or 0.0
+            if number > 0 and not message.denied(match.start()):
+                words = message.words(*match.span())
+                yield Change(pointer="/training/epochs", value=as_written(number), words=words)

@@ -1,0 +1,29 @@
+"""Whether the repository that a message names is private: "push it to acme/bot, private"."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from ftc.tui.understanding.message import find_words, fold
+from ftc.tui.understanding.reading import Change, Choice
+
+_REPOSITORY: Final = "/publish/repo"
+_PRIVATE: Final = "/publish/private"
+_QUIET: Final = re.compile(
+    r"[\s,;(]*(?:(?:and|i|y|as|but|pero|keep|make|it|kept|en|que|sea|sigui|a|un|una|repo)\s+){0,4}"
+    r"(?P<word>(?P<public>public[oa]?)|private(?:ly)?|privat|privad[oa])(?:\s+repo\w*)?"
+    r"(?=\s*(?:$|[.,;!)]|(?:and|i|y)\b))"
+)
+
+
+def settle_privacy(said: Sequence[Change | Choice], text: str) -> list[Change | Choice]:
+    """Return what was said, with the word behind a repository that says who may see it."""
+    repository = next((each for each in said if each.pointer == _REPOSITORY), None)
+    if repository is None or any(each.pointer == _PRIVATE for each in said):
+        return list(said)
+    place = find_words(text, repository.words)
+    found = _QUIET.match(fold(text), place + len(repository.words)) if place >= 0 else None
+    if found is None:
+        return list(said)
+    words = text[slice(*found.span("word"))]
+    return [*said, Change(pointer=_PRIVATE, value=found["public"] is None, words=words)]
