@@ -64,7 +64,7 @@ def _configure(shape: str) -> Any:
     from transformers import LlamaConfig  # noqa: PLC0415
 
     ids: dict[str, Any] = {"pad_token_id": 0, "eos_token_id": 1, "bos_token_id": 2}
-    kind = {"architectures": ["LlamaForCausalLM"], "dtype": "bfloat16"}
+    kind: dict[str, Any] = {"architectures": ["LlamaForCausalLM"], "dtype": "bfloat16"}
     return LlamaConfig(**SHAPES[shape], **ids, **kind)
 
 
