@@ -14,7 +14,7 @@ _QUOTED_FILE: Final = re.compile(
     rf"{QUOTES}(?P<path>[^\"\u201c\u201d\u00ab\u00bb`]+?\.(?:csv|jsonl|json|parquet)){QUOTES}"
 )
 _FILE: Final = re.compile(
-    r"(?:\b[a-z_]+=)?(?P<path>(?:(?:\.{0,2}|~|[a-z]:)/[^\s\"'`,;:!?()\x00]* )?(?:[a-z]:)?"
+    r"(?:\b[a-z_]+=)?(?P<path>(?:(?<!\S)(?:\.{0,2}|~|[a-z]:)/[^\s\"'`,;:!?()\x00]+ )?(?:[a-z]:)?"
     r"[^\s\"'`,;:!?()\x00]+\.(?:csv|jsonl|json|parquet|xlsx?|ods|tsv|txt|docx?|pdf|arrow))(?![\w/\\])"
 )
 _APART: Final = re.compile(

@@ -87,11 +87,13 @@ class Message:
     """A user's message; each reader crosses out what it takes, and later readers do not see it.
 
     `folded` is the text for patterns: lowercase, without accents, numbers in words as digits.
+    `plain` is the same with nothing crossed out.
     `origin` holds the range of `written` behind each character of `folded`.
     """
 
     written: str
     folded: str = field(init=False)
+    plain: str = field(init=False)
     origin: list[tuple[int, int]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -105,7 +107,7 @@ class Message:
             origin += [(place, place + 1) for place in range(done, number.start)]
             origin += [(number.start, number.end)] * len(number.digits)
             done = number.end
-        self.folded = "".join([*text, plain[done:]])
+        self.folded = self.plain = "".join([*text, plain[done:]])
         self.origin = [*origin, *((place, place + 1) for place in range(done, len(plain)))]
 
     def take(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:

@@ -24,6 +24,7 @@ from ftc.tui.understanding.message import Message, find_places, find_words, fold
 from ftc.tui.understanding.model_wishes import read_model_wishes
 from ftc.tui.understanding.models import read_models
 from ftc.tui.understanding.named import read_named
+from ftc.tui.understanding.parts import read_parts
 from ftc.tui.understanding.pasted import read_pasted
 from ftc.tui.understanding.prices import share_price
 from ftc.tui.understanding.publishing import settle_privacy
@@ -120,6 +121,8 @@ def read(
     list(message.take(_NOT_NUMBER))  # "1e-4, not 2e-4"
     about = take_question(message)
     found = [*texts, *_read_fields(message, draft, planned, names)]
+    found += read_parts(message, draft, found)
+    found += read_named(message, draft)
     said = _completed(found, text, draft, planned)
     told = said
     if about is None:
@@ -216,7 +219,6 @@ def _read_fields(
     yield from read_hardware(message, draft)
     yield from read_abbreviated(message, draft)
     yield from read_words(message, draft)
-    yield from read_named(message, draft)
 
 
 def _is_set(choice: Choice, draft: Mapping[str, Any]) -> bool:

@@ -99,6 +99,11 @@ def vague_names() -> frozenset[str]:
     return frozenset(pointer for pointer, entry in _SPOKEN.items() if entry.get("vague"))
 
 
+def value_words() -> Mapping[str, Mapping[str, str]]:
+    """Return the pattern of each value that has words of its own, by the field."""
+    return {pointer: spoken.words for pointer, spoken in _table().items()}
+
+
 def read_spoken(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
     """Yield the fields that are named with a value that the schema accepts, the longest name first.
 
@@ -355,7 +360,16 @@ def applies(field: Field, message: Message, draft: Mapping[str, Any]) -> bool | 
     None if it depends on none.
     """
     for pointer, values in field.schema.get("x-when", {}).items():
-        said = any(re.search(rf"\b{value}\b", message.written.lower()) for value in values)
+        said = any(_named_by(pointer, value).search(message.plain) for value in values)
         if not said and value_at(draft, pointer) not in values:
             return False
     return True if "x-when" in field.schema else None
+
+
+@cache
+def _named_by(pointer: str, value: Any) -> re.Pattern[str]:
+    """Return the words that name a value of a field: "k8s", "clasificacion"."""
+    said = [any_of(each) for each in WORDS["values"] if (each["pointer"], each["value"]) == (pointer, value)]
+    spoken = _SPOKEN.get(pointer, {}).get("values", {}).get(value)
+    said += [any_of(spoken)] if spoken else []
+    return re.compile(rf"(?<![\w-])(?:{'|'.join((re.escape(str(value)), *said))})(?![\w-])")
