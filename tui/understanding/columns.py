@@ -96,7 +96,9 @@ _ANSWER: Final = "/data/columns/completion"
 _PROMPT: Final = "/data/columns/prompt"
 _LABEL: Final = "/data/columns/label"
 _OBJECTIVE: Final = "/objective/type"
-_LABELS: Final = frozenset({"classification", "kto"})
+_LABELS: Final = "classification"
+_VOTES: Final = "kto"
+_VOTE: Final = re.compile(r"\b(?:labels?|etiquet\w+)\b")
 
 
 #: "two columns, ficha and descripcion, the first is what I give and the second what it writes".
@@ -153,13 +155,19 @@ def read_columns(message: Message, known: Sequence[str]) -> Iterator[Change]:
 def settle_text(said: Sequence[Change | Choice]) -> list[Change | Choice]:
     """Return what was said, with the text as the prompt where an answer is named beside it.
 
-    For a classifier, and for votes on answers, the column of the label is not that of the answer.
+    For a classifier, the column of the answer is that of the label; beside votes, a label is one.
     """
     objectives = (
         each.value for each in said if isinstance(each, Change) and each.pointer == _OBJECTIVE
     )
-    if not _LABELS.isdisjoint(objectives):
-        return [replace(each, pointer=_LABEL) if each.pointer == _ANSWER else each for each in said]
+    kind = next(objectives, None)
+    if kind in (_LABELS, _VOTES):
+        return [
+            replace(each, pointer=_LABEL)
+            if each.pointer == _ANSWER and (kind == _LABELS or _VOTE.search(fold(each.words)))
+            else each
+            for each in said
+        ]
     roles = {each.pointer for each in said}
     if _TEXT not in roles or _ANSWER not in roles or _PROMPT in roles:
         return list(said)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
@@ -83,6 +84,12 @@ _INTO: Final = re.compile(
     r"(?:(?:the|an?|el|la|un|una)\s+)?\w"
 )
 _TEACHER: Final = "/objective/teacher/id"
+_TEACHER_WIDTH: Final = "/objective/teacher/quantization"
+#: "(teacher, in nf4) -> student".
+_JOINED: Final = re.compile(
+    r"[\s)]*(?:[(\[,]?\s*(?:in |en |a |at )?(?P<rounded>nf4|4[ -]?bits?)\s*[)\],]?)?[\s)]*"
+    r"(?:->|=>|\u2192|>|(?:down )?(?:into|to)|cap a|hacia|a|al|en)\s*(?:the |el |la )?[(\[]?"
+)
 _BASE_BEFORE: Final = re.compile(r"\bbase (?:(?:model|version) )?(?:of |de |del )?(?:the )?$")
 _BASE_AFTER: Final = re.compile(r"\s*[(,]?\s*(?:the )?base\b")
 #: The words that start a model's name, and the word of the table they stand for.
@@ -103,8 +110,10 @@ _AMOUNT: Final = re.compile(
     r"\$?\d[\d.,]*(?:/.*)|.*/\d+|\w+/(?:h|hora?|hour|day|dia|month|mes)", re.IGNORECASE
 )
 _OWN_NAME: Final = re.compile(
-    rf"(?<![\w./\\-])(?!(?:{'|'.join(sorted(_FAMILIES))})\b)[a-z][\w.]*(?:-[\w.]*\w)+(?![\w/\\-])"
+    r"(?<![\w./\\-])[a-z][\w.]*(?:-[\w.]*\w)+(?![\w/\\-])"
 )
+#: The number before is a count of cards.
+_COUNT: Final = re.compile(r"\s?[x\u00d7]\s?(?:[a-z]+[ -]?)?\d")
 #: Models whose weights nobody can download.
 _CLOSED: Final = re.compile(
     r"(?<![\w/-])(?:chat ?gpt|gpt[ -]?(?:[45](?:\.\d)?[a-z]*|3\.5)(?:[ -](?:mini|turbo|nano))?"
@@ -114,6 +123,24 @@ _CLOSED: Final = re.compile(
 
 
 def read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
+    """Yield what a message says of models: of two that distillation joins, the first teaches."""
+    distils = _DISTILLED.search(message.folded) is not None
+    written = message.plain
+    found = list(_read_models(message, draft))
+    told = [each for each in found if each.pointer == _POINTER and isinstance(each, Change)]
+    told.sort(key=lambda each: written.find(fold(each.words)))
+    between = None
+    if distils and len(told) == 2:  # noqa: PLR2004
+        start = written.find(fold(told[0].words)) + len(told[0].words)
+        between = _JOINED.fullmatch(written, start, written.find(fold(told[1].words)))
+    for each in found:
+        yield replace(each, pointer=_TEACHER) if between and each is told[0] else each
+    if between and between["rounded"]:
+        yield Change(pointer=_TEACHER_WIDTH, value="nf4", words=between["rounded"])
+        message.cross_out(*between.span("rounded"))
+
+
+def _read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
     """Yield the model that the message names, or the models that its words match.
 
     The instruction-tuned form of a model is meant unless the message says "base". A size alone
@@ -251,10 +278,16 @@ def names_a_family(folded: str) -> bool:
 
 
 def _read_own_names(message: Message) -> Iterator[Change]:
-    """Yield models named without their owner ("bge-m3"), unless a family's name comes first."""
+    """Yield models named without their owner ("bge-m3", "gemma-2-9b-it").
+
+    Behind a family's name, only a name that says which form of the model it is counts as whole.
+    """
     for match in list(_OWN_NAME.finditer(message.folded)):
         model = _by_name().get(match[0])
         if model is None or message.denied(match.start(), match.end()):
+            continue
+        parts = set(_PART.findall(match[0]))
+        if _FAMILIES & parts and not parts & (_TUNED | _BASE):
             continue
         words = message.words(*match.span())
         message.cross_out(*match.span())
@@ -287,6 +320,8 @@ def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | N
             joined = _SPLIT.fullmatch(between) or _SPLIT_SIZE.match(message.folded, end, stop)
             if not joined or (between.split() and part in _FAMILIES):
                 break
+            if _COUNT.match(message.folded, stop):
+                break  # "gemma 2 9b 8xH100"
             if not _fitting([*said, part]):
                 exact = part[0].isalpha()
                 end = end if exact else stop

@@ -16,7 +16,7 @@ _QUANTITIES: Final = {pointer: any_of(words) for pointer, words in WORDS["quanti
 _OF: Final = (
     r"(?:\s*(?:=|:|of|(?:(?:down|up|back) )?to|at|is|al?|dels?|de|en|d'|es|(?:que )?sea(?: del?)?"
     r"|(?:que )?sigui(?: del?)?|fos|fuera|fuese|should be|must be"
-    r"|ha de ser|tiene que ser)\s*|\s+)"
+    r"|ha de ser|tiene que ser)\s*|\s+|(?<=/)\s*)"
 )
 #: "from 16 to 32": the second number counts.
 _FROM: Final = rf"(?:(?:from |de |des de |desde ){NUMBER} (?:to |a |fins a |hasta ))?"

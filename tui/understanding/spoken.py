@@ -195,7 +195,7 @@ def _value(
             return None
     if found is None and "array" in spoken.kinds and not spoken.words:
         found = _list(mention, message)
-    if found is None and "string" in spoken.kinds and not spoken.words:
+    if found is None and "string" in spoken.kinds and not spoken.whole:
         found = _text(spoken, mention, message, draft)
     if found is not None and message.denied(found.start, found.end):
         found = None
