@@ -40,7 +40,7 @@ _TERSE: Final = (
     re.compile(rf"{_OPEN}(?P<name>[a-z]{{2,}})\s+(?P<value>on|off|true|false){_SHUT}"),
 )
 _SIGNED: Final = re.compile(
-    rf"(?<![\w.-])(?P<name>{_NAME.replace(' ', '')})\s?[=:]\s?(?P<value>[\w./@-]*\w)(?![\w/])"
+    rf"(?<![\w./-])(?P<name>{_NAME.replace(' ', '')})\s?[=:]\s?(?P<value>[\w./@-]*\w)(?![\w/])"
 )
 #: A value that is no word of a language: with a digit or an underscore.
 _CODE: Final = re.compile(r"(?<![\w.-])[a-z]+(?:_[a-z]+)*_?\d*(?![\w.-])")
@@ -63,6 +63,7 @@ _SWITCH: Final[Mapping[str, bool]] = {
     **dict.fromkeys(("on", "true", "yes", "si", "activat", "activado", "enabled"), True),
     **dict.fromkeys(("off", "false", "no", "desactivat", "desactivado", "disabled"), False),
 }
+_ROUNDED: Final = "/method/quantization"
 _SHORTEST_VALUE: Final = 4
 
 
@@ -221,6 +222,12 @@ def _alone(text: str, message: Message, draft: Mapping[str, Any]) -> tuple[str, 
         for field, choice in _values().get(_SEPARATORS.sub("", text), ())
         if applies(field, message, draft) is not False
     ]
+    if not found:  # "nf4" alone is that of the model that is trained
+        found = [
+            (field.pointer, choice)
+            for field, choice in _values().get(_SEPARATORS.sub("", text), ())
+            if field.pointer == _ROUNDED
+        ]
     if len(found) > 1:  # of several, the one that certainly applies
         known = {field.pointer: field for field in fields()}
         found = [each for each in found if applies(known[each[0]], message, draft)]

@@ -51,6 +51,11 @@ _WELCOME: Final = re.compile(
 _WELCOMED: Final = re.compile(rf"^\S+(\s+{any_of(_HEDGES['welcome'])}[\s.!]*)$")
 #: The clause that says why: its value is not the one that is wanted.
 _REASON: Final = re.compile(rf"[\s,]{any_of(_HEDGES['reason'])}\s+(?:[^\s.;!?]+\s+){{2,}}$")
+#: Words of a report, and then an order: the value of the order counts.
+_ORDERED: Final = re.compile(
+    r"\w[^.;!?\n]*[,.;:]\s*(?:so |just |please |then |let'?s |doncs |pues |asi que |aixi que )?"
+    rf"{any_of(_HEDGES['orders'])}(?: (?:the|plain|simple|normal|just|only|el|la|un|una))*\s+$"
+)
 _FURTHER: Final = re.compile(rf"^\s*{any_of(_HEDGES['further'])}\b")
 _MORE_INSIDE: Final = re.compile(r"\b(?:more|extra|mes|mas|less|fewer|menys|menos)\b")
 _USING: Final = re.compile(rf"\b{any_of(_HEDGES['using'])}(?!\w)")
@@ -233,6 +238,8 @@ def _one_of(folded: str, text: str, first: Said, second: Said) -> Said:
         return first  # "fp16, since the card has no bf16"
     if not either and isinstance(second, Change) and REVISED.search(between):
         return second
+    if not either and isinstance(second, Change) and _ORDERED.search(between):
+        return second  # "flash attention crashes, use plain sdpa"
     swapped = _FOR.match(between) and _SWAPS.search(folded[: _place(text, first)])
     if swapped and isinstance(second, Change):
         return second

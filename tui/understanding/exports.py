@@ -74,6 +74,7 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
         _ANY_GGUF.search(message.folded)
         or _removes_bits(message, have)
         or _adds_bits(message, have)
+        or any(message.replaced(each[0]) for each in found)
     ):
         found = sorted([*found, *_find_bits(message)])
     general = [(m.start(), m.end(), message.denied(m.start())) for m in message.take(_ANY_GGUF)]

@@ -86,6 +86,18 @@ _COMPARES: Final = re.compile(r"\s[<>\u2264\u2265]=?\s")
 #: Beside a number of passes, a batch is that of one pass.
 _BATCH: Final = "/training/global_batch"
 _ACCUMULATES: Final = re.compile(r"\b(?:grad\w*[ _-])?(?:accum|acumul)")
+#: A machine that somebody lends is at hand: "my sister lent me her pc", "el meu germà m'ha deixat".
+_LENT: Final = re.compile(
+    r"(?:\b(?:my|our|a|an|the|mi|un|una|el|la)(?: (?:meu|meva|old))? \w+ )?"
+    r"\b(?:(?:has |have |is )?(?:lent|lends?|lending) (?:me|us)(?: (?:his|her|their|its|a|an))?"
+    r"|(?:em|ens|me|nos|m'|m'ha|m'han|ens ha|ens han)(?: ?(?:ha|han|va|van))? ?(?:deix|dej|prest)\w*"
+    r"(?: (?:su|sus|un|una|el|la)(?: seu| seva)?)?)\b"
+)
+#: The value that another one replaces tells nothing either.
+_REPLACED: Final = re.compile(
+    r"\b(?:(?:instead|in place) of|rather than|(?:en vez|en lugar|en lloc|en comptes|enlloc) d(?:els?|e|'))"
+    r"\s*(?:(?:the|that|an?|el|la|els|les|los|las|una?|l')\s*)?[\w.-]+"
+)
 #: "rank 8 no: 16".
 _TAKEN_BACK: Final = re.compile(r",?\s+(?:no|not)\s*:")
 #: Fields that descriptions of rows and goals set, in any words, and those of quoted texts.
@@ -112,6 +124,8 @@ def find_unlicensed(text: str, changes: Sequence[Change], spans: Sequence[Span])
         if pointer.startswith(_DESCRIBED):
             continue
         bare = pattern.sub(lambda match: "_" * len(match[0]), bare)
+    bare = _LENT.sub(lambda match: "_" * len(match[0]), bare)
+    bare = _REPLACED.sub(lambda match: "_" * len(match[0]), bare)
     jargon = _is_jargon(text, bare, changes)
     return {
         change.pointer

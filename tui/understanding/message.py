@@ -23,13 +23,14 @@ _PART_END: Final = re.compile(r"[;:!?,\n]|\.(?=\s|$)|\b(?:but|and|per[oò]|sino|
 _NO_AFTER: Final = re.compile(r"\s+(?:no|not|off|fora|fuera)\s*(?:[,.;!]|$)")
 #: "instead of q4" denies the next words only: what follows them is wanted.
 _INSTEAD: Final = re.compile(
-    r"\b(?:instead of|rather than|en vez de|en lugar de|en lloc de|en comptes de|enlloc de)"
-    r"\s+(?:\S+\s+){1,3}?(?:[^\w\s]|\x00|pon\w*|usa\w*|use|posa\S*|fes|haz\w*|quiero|vull)\S*"
+    r"\b(?:(?:instead|in place) of|rather than|(?:en vez|en lugar|en lloc|en comptes|enlloc) del?s?)"
+    r"\s+(?:\S+\s+){1,3}?(?:[^\w\s]|\x00|pon\w*|usa\w*|use|posa\S*|fes|haz\w*|quiero|vull"
+    r"|make|give|export|dame|dona\S*|treu\S*|saca\S*)\S*"
 )
 _REPLACED: Final = re.compile(
     r"\b(?:instead of|rather than|in place of|en vez de(?:l)?|en lugar de(?:l)?|en lloc de(?:l|ls)?"
     r"|en comptes de(?:l|ls)?|enlloc de(?:l|ls)?|en lloc d'|en comptes d')\s*"
-    r"(?:(?:the|el|la|els|les|los|las|l'|un|una|a)\s*)?$"
+    r"(?:(?:the|that|this|el|la|els|les|los|las|l'|un|una|a|aquell?a?|aquest|aquesta|es[ea])\s*)?$"
 )
 #: "change 4 bits to 8 bits".
 _SWAPS: Final = re.compile(

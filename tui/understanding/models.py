@@ -9,7 +9,7 @@ from typing import Any, Final
 from ftc.compiler.knowledge.models import Model, all_models, find_model
 from ftc.tui.understanding.lexicon import CORRECTING, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
-from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.reading import Change, Choice, value_at
 
 _ID: Final = re.compile(r"(?<![\w./\\-])[a-z0-9][\w.-]*/[\w][\w.-]*[\w](?![\w/\\-])")
 _FOLDER: Final = re.compile(
@@ -67,7 +67,7 @@ _IS_CALLED: Final = re.compile(r"\b(?:se|me|te|lo|la) $")
 _PROGRAM: Final = re.compile(r"llama\.?cpp\b")
 #: The model whose answers are learned: "distil from ...", "teacher: ...".
 _TEACHER_BEFORE: Final = re.compile(
-    r"(?:\bdest?il\S*(?: \w+){0,2}? (?:from|of|del?|d'un)|\b(?:teacher|professor|profesor|profe)"
+    r"(?:\bd[ei]st?il\S*(?: \w+){0,2}? (?:from|of|del?|d'un)|\b(?:teacher|professor|profesor|profe)"
     r"(?: model| sera| es| is)*\s*[:=]?)(?: (?:the|a|an|el|la|un|una))?\s*$"
 )
 _TEACHER_AFTER: Final = re.compile(
@@ -76,9 +76,9 @@ _TEACHER_AFTER: Final = re.compile(
 _SMALLEST: Final = re.compile(rf"\b{any_of(WORDS['smallest'])}\b")
 _LARGEST: Final = re.compile(rf"\b{any_of(WORDS['largest'])}\b")
 #: "distil qwen3 32b down into qwen3 1.7b".
-_DISTILS: Final = re.compile(r"\bdest?il\S*(?:\s+(?:the|el|la))?\s*$")
+_DISTILS: Final = re.compile(r"\bd[ei]st?il\S*(?:\s+(?:the|el|la))?\s*$")
 #: "destilar qwen3 32b en qwen3 1.7b": the two names are no one name.
-_DISTILLED: Final = re.compile(r"\bdest?il\S*")
+_DISTILLED: Final = re.compile(r"\bd[ei]st?il\S*")
 _INTO: Final = re.compile(
     r"\s*(?:down |cap )?(?:into|in|to|a|al|en|dins(?: de)?|hacia)\s+"
     r"(?:(?:the|an?|el|la|un|una)\s+)?\w"
@@ -103,6 +103,10 @@ _FAMILIES: Final = frozenset(
 _MUTE: Final = frozenset({"hf", "meta", "it", "instruct", "chat", "base", "pt"})
 _TUNED: Final = frozenset({"it", "instruct", "chat", "instruction", "tuned"})
 _BASE: Final = frozenset({"base", "pt", "pretrained"})
+_FORM: Final = re.compile(
+    r"\b(?:base|pretrained|instruct|chat) (?:version|variant|form|one|sibling|checkpoint)\b"
+    r"|\b(?:versio|version|variante?) (?:base|instruct|chat|de chat|de xat)\b"
+)
 _MOST_CHOICES: Final = 6
 _POINTER: Final = "/model/id"
 #: "2/hour" and "24/7" are no ids.
@@ -180,6 +184,7 @@ def _read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change 
             yield Choice(pointer=pointer, values=values, words=words)
     if not named:
         yield from _read_size(message, draft)
+        yield from _read_form(message, draft)
 
 
 def _of_extreme_size(message: Message, models: tuple[Model, ...]) -> tuple[Model, ...]:
@@ -226,6 +231,25 @@ def _read_size(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | 
             values = tuple(model.id for model in models[:_MOST_CHOICES])
             yield Choice(pointer=_POINTER, values=values, words=words)
         return
+
+
+def _read_form(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
+    """Yield the draft's model in its other form: "the plain base version of the same model"."""
+    now = find_model(str(value_at(draft, _POINTER)))
+    for match in message.take(_FORM) if now is not None else ():
+        wanted = "base" if _BASE & set(_PART.findall(match[0])) else "instruct"
+        same = [
+            model
+            for model in all_models()
+            if model.kind == wanted and _bare(model.id) == _bare(now.id)  # type: ignore[union-attr]
+        ]
+        if len(same) == 1 and not message.denied(match.start()):
+            yield Change(pointer=_POINTER, value=same[0].id, words=message.words(*match.span()))
+
+
+def _bare(name: str) -> frozenset[str]:
+    """Return the words of an id's name without those of its form."""
+    return _parts(name) - _TUNED - _BASE - _MUTE
 
 
 def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:

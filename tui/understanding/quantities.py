@@ -167,6 +167,8 @@ _HELD: Final = re.compile(
     r"\s*(?:for|as|per|para|com a?|como|of|de)\s+(?:the |a |el |la |l')?"
     r"(?:valid|test|eval|avalua|prova|prueba|probar)"
 )
+#: A data set of the Hub, with its split: "owner/set split train".
+_HUB_DATA: Final = re.compile(r"(?<![\w./-])[\w.-]+/[\w.-]+ (?:split|subset|config)\b")
 _ONLY: Final = re.compile(r"\b(?:only|just|nomes|solo|solament|solamente)\b")
 #: A number that revises the one before it: "rank 32, sorry, 64".
 REVISION: Final = re.compile(
@@ -290,6 +292,9 @@ def _is_limit(message: Message, match: re.Match[str]) -> bool:
     clause = message.clause(*match.span())
     if _HELD.match(message.folded, match.end()) and not _ONLY.search(clause):
         return False
+    part = message.folded[match.end() :].lstrip()[:1] in ("", ",", ";", "|", "/", "+", "\x00")
+    if part and _HUB_DATA.search(message.plain):
+        return True  # the rows of a set of the Hub are nobody's own
     return message.folded.strip() == match[0].strip() or _LIMITING.search(clause) is not None
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ftc.spec.admission import admits
+from ftc.spec.schema import fields
 from ftc.tui.understanding.abbreviated import read_abbreviated
 from ftc.tui.understanding.certainty import settle
 from ftc.tui.understanding.columns import read_columns, read_known_columns, settle_text
@@ -164,7 +165,8 @@ def _completed(
     found = settle_privacy(found, text)
     said = share_price(settle_batches(settle_text(found), draft), text, draft)
     said = _without_old_width(scale_fractions(said, draft, planned))
-    return [*said, *_implied(said, draft)]
+    said = [*said, *_implied(said, draft)]
+    return [*said, *_implied_by_name(said, draft)]
 
 
 def _ask_unlicensed(text: str, told: Sequence[Change | Choice]) -> list[Change | Choice]:
@@ -249,6 +251,22 @@ def _implied(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[
     if draft.get("objective") or any(each.pointer == "/objective/type" for each in said):
         objective = []
     return [*objective, *_implied_method(said, draft)]
+
+
+def _implied_by_name(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:
+    """Return the values that stand in the names of other fields: "polynomial power 1.5"."""
+    known = {field.pointer: field.schema.get("x-when", {}) for field in fields()}
+    has = {each.pointer for each in said}
+    found = {
+        pointer: Change(pointer=pointer, value=value, words=each.words)
+        for each in said
+        if isinstance(each, Change)
+        for pointer, values in known.get(each.pointer, {}).items()
+        if pointer not in has and value_at(draft, pointer) is None
+        for value in values
+        if re.search(rf"(?<![\w-]){re.escape(str(value))}(?![\w-])", fold(each.words))
+    }
+    return list(found.values())
 
 
 def _implied_method(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:

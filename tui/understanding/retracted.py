@@ -27,7 +27,7 @@ _AGAIN: Final = r"[\s,.]*(?:(?:the|la|el)\s+)?(?:columna?\s+)?"
 
 #: "5 epochs, sorry I meant 4": the number that words of correction put in the place of a value.
 _INSTEAD: Final = re.compile(
-    CORRECTING + rf"(?P<number>{NUMBER})\s*(?P<share>%)?(?P<unit>\s+[a-z]+)?(?=\s*(?:$|[.,;:!?)]))"
+    CORRECTING + rf"(?:(?:every|each|cada|after|al?|en|de)\s+)?(?P<number>{NUMBER})\s*(?P<share>%)?(?P<unit>\s+[a-z]+)?(?=\s*(?:$|[.,;:!?)]))"
 )
 
 _Said = Sequence[Change | Choice]

@@ -56,6 +56,7 @@ _NEAR: Final = 80
 _LAUNCH: Final = "/launch/"
 _HOURS: Final = "/launch/hours"
 _HOURS_A_DAY: Final = 24
+_UNDONE: Final = re.compile(r"\b(?:not|never|no)(?: (?:be|get|es|se|s'))?(?: \w+)?$|(?<=\w) (?:not|never|no) ")
 #: A name that says by itself what it is: with a sign, a digit or a separator.
 _TELLING: Final = re.compile(r"[\d_:/.@<\[-]")
 
@@ -199,6 +200,10 @@ def _value(
         found = _text(spoken, mention, message, draft)
     if found is not None and message.denied(found.start, found.end):
         found = None
+    if found is not None and found.value is True and _UNDONE.search(
+        message.folded[found.start : found.end]
+    ):
+        found = replace(found, value=False)  # "duplicates are not removed"
     if found is None and "boolean" in spoken.kinds:
         found = _switch(spoken, mention, message)
     return found
@@ -213,20 +218,25 @@ def _may_launch(spoken: _Spoken, message: Message, draft: Mapping[str, Any]) -> 
 def _word(spoken: _Spoken, mention: Mention, message: Message) -> _Found | None:
     """Return one of the field's own words beside its name: the nearest, after it or before it."""
     between = "" if spoken.vague else _WORDS_BETWEEN
-    start = max(message.folded.rfind("\x00", 0, mention.start) + 1, mention.start - _NEAR)
-    before = message.folded[start : mention.start]
+    near_start = max(message.folded.rfind("\x00", 0, mention.start) + 1, mention.start - _NEAR)
+    before = message.folded[near_start : mention.start]
     near: list[tuple[int, _Found]] = []
     for value, said in spoken.words.items():
         pause = ",?" if between else ""
         after = _compiled(rf"(?:{_SAID}|{pause}{between}\s+)(?P<said>{said})(?!\w)")
         if match := after.match(message.folded, mention.end):
             gap = match.start("said") - mention.end
-            near.append((gap, _Found(value=value, start=mention.start, end=match.end())))
+            wanted = message.denied(mention.start) and not message.denied(match.start("said"))
+            start = match.start("said") if wanted else mention.start
+            near.append((gap, _Found(value=value, start=start, end=match.end())))
         ahead = _compiled(rf"(?<!\w)(?P<said>{said})(?:{between}{_LINK})$")
         for match in ahead.finditer(before):
-            place = start + match.start()
-            gap = mention.start - start - match.end("said")
+            place = near_start + match.start()
+            gap = mention.start - near_start - match.end("said")
             near.append((gap, _Found(value=value, start=place, end=mention.end)))
+    if message.denied(mention.start, mention.end):  # "don't drop the long ones, just cut them"
+        apart = [each for each in near if not message.denied(each[1].start, each[1].end)]
+        near = apart or near
     if not near:
         return None
     found = min(near, key=lambda pair: (pair[0], pair[1].start - pair[1].end))[1]
