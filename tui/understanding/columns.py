@@ -69,7 +69,7 @@ _LOOSE: Final = (
     + r"\s+(?:in|from|under|inside|at|a|en|dins(?: de)?|sota|bajo|dentro de) "
     + _THE
     + rf"(?:{_COLUMN_WORD} )?(?:called |named )?(?:{QUOTES}(?P<quoted>[a-z_]\w*(?:[.-]\w+)*){QUOTES}"
-    + r"|(?P<column>[a-z]\w*)(?=\s*(?:$|[.,;!)]|(?:and|i|y|e)\b)))"
+    + r"|(?P<column>[a-z]\w*)(?=\s*(?:$|[,;!)]|\.(?:\s|$)|(?:and|i|y|e)\b)))"
 )
 _LOOSELY: Final = tuple(
     (role, re.compile(rf"(?<!\w){_LOOSE.format(words=any_of(words))}"))

@@ -46,6 +46,7 @@ _TRACKER: Final = re.compile(
 )
 _PROJECT: Final = re.compile(
     r"\b(?:proj(?:ect(?:e|o)?)?|proy(?:ecto)?|experiment(?:o)?)"
+    r"(?: (?:of|in|de|en|del|a) (?:wandb|w&b|ml ?flow|trackio))?"
     r"(?: (?:called|named|name|is|anomenat|llamado|es diu|se llama|es digui|se llame|(?:should |to )?be|sea|sigui))*(?:\s?[:=]\s?| )"
     rf"{QUOTES}?(?P<name>[a-z0-9][\w-]*){QUOTES}?(?=\s*(?:$|[.,;!\x00]|(?:run|run name|and|i|y)\b))"
 )

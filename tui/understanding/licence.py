@@ -82,7 +82,7 @@ _ORDERS: Final = re.compile(
     r"[a-z]{3,}(?<!s)(?<!ed)(?<!ing)(?<!ly)\s+(?:the|it|them|my|this|that|these|those|everything|all)\b"
 )
 #: "q5 > q4" compares.
-_COMPARES: Final = re.compile(r"\s[<>\u2264\u2265]=?\s")
+_COMPARES: Final = re.compile(r"\s(?:[<>\u2264\u2265]|[<>]=)\s(?!\d)")
 #: Beside a number of passes, a batch is that of one pass.
 _BATCH: Final = "/training/global_batch"
 _ACCUMULATES: Final = re.compile(r"\b(?:grad\w*[ _-])?(?:accum|acumul)")

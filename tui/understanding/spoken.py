@@ -56,7 +56,8 @@ _NEAR: Final = 80
 _LAUNCH: Final = "/launch/"
 _HOURS: Final = "/launch/hours"
 _HOURS_A_DAY: Final = 24
-_UNDONE: Final = re.compile(r"\b(?:not|never|no)(?: (?:be|get|es|se|s'))?(?: \w+)?$|(?<=\w) (?:not|never|no) ")
+#: A switch that is undone behind its name: "duplicates are not removed".
+_UNDONE: Final = re.compile(r"(?<=\w )(?:not|never|no)(?: (?:be|get|es|se))?(?: \w+)?$")
 #: A name that says by itself what it is: with a sign, a digit or a separator.
 _TELLING: Final = re.compile(r"[\d_:/.@<\[-]")
 
