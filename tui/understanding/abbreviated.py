@@ -63,6 +63,7 @@ _SWITCH: Final[Mapping[str, bool]] = {
     **dict.fromkeys(("on", "true", "yes", "si", "activat", "activado", "enabled"), True),
     **dict.fromkeys(("off", "false", "no", "desactivat", "desactivado", "disabled"), False),
 }
+_LAUNCH: Final = "/launch/"
 _ROUNDED: Final = "/method/quantization"
 _SHORTEST_VALUE: Final = 4
 
@@ -125,7 +126,12 @@ def _resolve(
         and (value := _value(named.field, match["value"], written, signed=signed, whole=place == (0, 0))) is not None
         and admits(named.field.pointer, value)
     ]
-    fits = [each for each in fits if each[1] is not False or each[0][1] < _ALIAS]
+    fits = [
+        each
+        for each in fits
+        if each[1] is not False
+        or (each[0][1] < _ALIAS and not (each[3] is True and each[2].startswith(_LAUNCH)))
+    ]  # "spot on" praises where nothing is launched
     is_partial = bool(fits) and min(each[0][0] for each in fits) not in (0, 1, _INITIALS)
     if is_partial and len({each[2] for each in fits}) > 1:
         return None  # "weight 0.5"

@@ -66,6 +66,7 @@ _NAMED_SO: Final = re.compile(
     rf"{QUOTES}?(?P<name>[a-z0-9][a-z0-9-]*){QUOTES}? (?:(?:should|must|will|shall|has to) be "
     r"(?:the|its|my|our)|as (?:the|its|a)|(?:ha de ser|sera|sigui|sea|debe ser|tiene que ser) el"
     r"|com a|como) (?:run'?s? |model'?s? |project'?s? )?(?:name|nom|nombre)(?![\w-])"
+    r"(?! (?:of|del?) (?!(?:(?:the|my|our|la|el) )?(?:run|model|project|experiment|training))\w)"
 )
 _NO_LABEL: Final = re.compile(
     r"(?:after|as|like|what|whatever|something|com|como|algo|(?:\S+ ){3})"

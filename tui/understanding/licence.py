@@ -107,6 +107,8 @@ _DESCRIBED: Final = (
 )
 #: A model is named beside anything that it should learn: only the words before it are looked at.
 _MODEL: Final = "/model/id"
+#: What a price is for tells whether it is the machine's.
+_PRICE: Final = "/hardware/price_per_hour"
 
 
 def find_unlicensed(text: str, changes: Sequence[Change], spans: Sequence[Span]) -> set[str]:
@@ -178,7 +180,8 @@ def _is_foreign(bare: str, change: Change, text: str, place: Span, *, jargon: bo
     first = _begin(bare, start)
     last = _CLAUSE_END.search(bare, end)
     stop = start if change.pointer == _MODEL else last.start() if last else len(bare)
-    if purpose := _PURPOSE.search(bare, end, stop):  # what it is for does not matter
+    purpose = None if change.pointer == _PRICE else _PURPOSE.search(bare, end, stop)
+    if purpose is not None:  # what it is for does not matter
         stop = purpose.start()
     if _COMPARES.search(fold(text)[first:stop]):
         return True

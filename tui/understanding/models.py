@@ -105,6 +105,7 @@ _TUNED: Final = frozenset({"it", "instruct", "chat", "instruction", "tuned"})
 _BASE: Final = frozenset({"base", "pt", "pretrained"})
 _FORM: Final = re.compile(
     r"\b(?:base|pretrained|instruct|chat) (?:version|variant|form|one|sibling|checkpoint)\b"
+    r"(?! of (?!(?:(?:the|my|our|this|that) )?(?:same|model|it\b|this|that))\w)"
     r"|\b(?:versio|version|variante?) (?:base|instruct|chat|de chat|de xat)\b"
 )
 _MOST_CHOICES: Final = 6
