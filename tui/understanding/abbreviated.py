@@ -49,7 +49,21 @@ _SEPARATORS: Final = re.compile(r"[ _-]+")
 _FUNCTION: Final = frozenset({"between", "of", "per", "for", "the", "by", "on", "as", "a", "to"})
 #: What is counted beside many fields: "2 hours" is no field's name.
 _UNITS: Final = frozenset(
-    {"hour", "hours", "minute", "minutes", "day", "days", "tok", "toks", "token", "tokens", "row", "rows", "file"}
+    {
+        "hour",
+        "hours",
+        "minute",
+        "minutes",
+        "day",
+        "days",
+        "tok",
+        "toks",
+        "token",
+        "tokens",
+        "row",
+        "rows",
+        "file",
+    }
 )
 #: Words that begin many names and tell none from another.
 _HEADS: Final = frozenset({"num", "n", "max", "min", "most", "number", "lora", "use"})
@@ -123,7 +137,12 @@ def _resolve(
         (place, applies(named.field, message, draft), named.field.pointer, value)
         for named, place in named_so
         if (place[0] in (0, _INITIALS) or match["value"] not in _SWITCH)
-        and (value := _value(named.field, match["value"], written, signed=signed, whole=place == (0, 0))) is not None
+        and (
+            value := _value(
+                named.field, match["value"], written, signed=signed, whole=place == (0, 0)
+            )
+        )
+        is not None
         and admits(named.field.pointer, value)
     ]
     fits = [

@@ -56,6 +56,7 @@ _ORDERED: Final = re.compile(
     r"\w[^.;!?\n]*[,.;:]\s*(?:so |just |please |then |let'?s |doncs |pues |asi que |aixi que )?"
     rf"{any_of(_HEDGES['orders'])}(?: (?:the|plain|simple|normal|just|only|el|la|un|una))*\s+$"
 )
+_ARROW: Final = re.compile(r"\s*(?:->|=>|\u2192)\s*")
 #: Values of a list, joined by commas.
 _LISTED: Final = re.compile(r"_+(?:[\s,]+(?:and |with |i |y |amb |con )?_+)*\s*,\s*$")
 _FURTHER: Final = re.compile(rf"^\s*{any_of(_HEDGES['further'])}\b")
@@ -249,6 +250,8 @@ def _one_of(folded: str, text: str, first: Said, second: Said) -> Said:
         return first  # "fp16, since the card has no bf16"
     if not either and isinstance(second, Change) and REVISED.search(between):
         return second
+    if isinstance(second, Change) and _ARROW.fullmatch(between):
+        return second  # "cosine -> linear"
     if not either and isinstance(second, Change) and _ORDERED.search(between):
         return second  # "flash attention crashes, use plain sdpa"
     swapped = _FOR.match(between) and _SWAPS.search(folded[: _place(text, first)])

@@ -60,7 +60,8 @@ _FORMS: Final = (
 )
 _LIES: Final = (
     r"(?:is|are|lives?|sits?|goes|go|comes?|found|stored|held|kept|es|son|esta|estan|viuen?|viven?|viene"
-    r"|vienen|ve|venen|va|van|surt|surten|sale|salen|(?:la |el |ho |lo )?(?:tinc|tenim|tengo|tenemos))"
+    r"|vienen|ve|venen|va|van|surt|surten|sale|salen"
+    r"|(?:la |el |ho |lo )?(?:tinc|tenim|tengo|tenemos))"
 )
 #: "what we answer is under 'solucio'": a name in quotes, or one that is no word.
 _LOOSE: Final = (
@@ -68,7 +69,8 @@ _LOOSE: Final = (
     + rf"(?:{{words}})(?:\s+(?!{_LIES}\b|in\b|a\b|en\b)[a-z']+){{{{0,2}}}}?(?:\s+{_LIES})*"
     + r"\s+(?:in|from|under|inside|at|a|en|dins(?: de)?|sota|bajo|dentro de) "
     + _THE
-    + rf"(?:{_COLUMN_WORD} )?(?:called |named )?(?:{QUOTES}(?P<quoted>[a-z_]\w*(?:[.-]\w+)*){QUOTES}"
+    + rf"(?:{_COLUMN_WORD} )?(?:called |named )?"
+    + rf"(?:{QUOTES}(?P<quoted>[a-z_]\w*(?:[.-]\w+)*){QUOTES}"
     + r"|(?P<column>[a-z]\w*)(?=\s*(?:$|[,;!)]|\.(?:\s|$)|(?:and|i|y|e)\b)))"
 )
 _LOOSELY: Final = tuple(

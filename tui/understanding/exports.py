@@ -47,6 +47,8 @@ _PREFERRED: Final = re.compile(
     r"\b(?:rather|prefer\w*|better|sooner|mejor|millor|abans)\b[^.;!?\n]*"
     r"\b(?:than|to|que(?: no)?|a|al)\s+(?:the |an? |el |la |un |una )?$"
 )
+#: "q4 -> q6".
+_ARROW: Final = re.compile(r"\s*(?:->|=>|\u2192)\s*")
 _BOTH: Final = re.compile(
     r"\b(?:both|(?:els|les|los|las|totes) (?:dos|dues)|ambdos|ambdues|ambos|ambas)\b"
 )
@@ -101,7 +103,8 @@ def _without_corrected(message: Message, found: list[Found]) -> list[Found]:
         return found
     kept: list[Found] = []
     for each in found:
-        if kept and _CORRECTED.fullmatch(message.folded, kept[-1][1], each[0]):
+        between = (message.folded, kept[-1][1], each[0]) if kept else None
+        if between and (_CORRECTED.fullmatch(*between) or _ARROW.fullmatch(*between)):
             kept.pop()
         kept.append(each)
     return kept

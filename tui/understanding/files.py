@@ -14,7 +14,8 @@ _QUOTED_FILE: Final = re.compile(
     rf"{QUOTES}(?P<path>[^\"\u201c\u201d\u00ab\u00bb`]+?\.(?:csv|jsonl|json|parquet)){QUOTES}"
 )
 _FILE: Final = re.compile(
-    r"(?:\b[a-z_]+=)?(?P<path>(?:(?<!\S)(?:\.{0,2}|~|[a-z]:)/[^\s\"'`,;:!?()\x00]+ )?(?:[a-z]:)?"
+    r"(?:\b[a-z_]+=)?"
+    r"(?P<path>(?:(?<!\S)(?:\.{0,2}|~|[a-z]:)/[^\s\"'`,;:!?()\x00]+ )?(?:(?<!\w)[a-z]:)?"
     r"[^\s\"'`,;:!?()\x00]+\.(?:csv|jsonl|json|parquet|xlsx?|ods|tsv|txt|docx?|pdf|arrow))(?![\w/\\])"
 )
 _APART: Final = re.compile(
@@ -47,7 +48,8 @@ _TRACKER: Final = re.compile(
 _PROJECT: Final = re.compile(
     r"\b(?:proj(?:ect(?:e|o)?)?|proy(?:ecto)?|experiment(?:o)?)"
     r"(?: (?:of|in|de|en|del|a) (?:wandb|w&b|ml ?flow|trackio))?"
-    r"(?: (?:called|named|name|is|anomenat|llamado|es diu|se llama|es digui|se llame|(?:should |to )?be|sea|sigui))*(?:\s?[:=]\s?| )"
+    r"(?: (?:called|named|name|is|anomenat|llamado|es diu|se llama|es digui|se llame"
+    r"|(?:should |to )?be|sea|sigui))*(?:\s?[:=]\s?| )"
     rf"{QUOTES}?(?P<name>[a-z0-9][\w-]*){QUOTES}?(?=\s*(?:$|[.,;!\x00]|(?:run|run name|and|i|y)\b))"
 )
 #: The end of a quotation; an apostrophe inside a word does not end it.
@@ -111,9 +113,7 @@ def read_files(
                 continue
             named[match.start("path")] = path
             around = message.clause(*match.span()).replace(match["path"], " ")
-            if _APART.search(around) or _APART_NAME.match(
-                PurePath(path).name
-            ):
+            if _APART.search(around) or _APART_NAME.match(PurePath(path).name):
                 apart.append(path)
     paths = list(dict.fromkeys(_uncorrected(message, named)))
     now = value_at(draft, "/data/source")

@@ -79,7 +79,8 @@ _WITH_MEMORY: Final = re.compile(
 _WHICH: Final = re.compile(
     r"[\s,(]+(?:(?:the|la|el|one|las|los|de|with|con|amb|version|versio|in|en)\s+|l'|d'){0,4}"
     r"(?P<which>(?P<size>\d+)(?: ?(?:gi?b|gigas?|gigs?|gigues|g))?|pcie|sxm\d?|nvl)\b"
-    r"(?! ?(?:bits?|%|epoch|epoca|epoque|step|hour|hor|row|fil))(?: (?:one|version|versio|gb|kind|model|variant|type|flavou?r)\b)?"
+    r"(?! ?(?:bits?|%|epoch|epoca|epoque|step|hour|hor|row|fil))"
+    r"(?: (?:one|version|versio|gb|kind|model|variant|type|flavou?r)\b)?"
 )
 _MOST_OFFERS: Final = 4
 _ROUNDING: Final = 4

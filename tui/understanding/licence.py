@@ -90,12 +90,14 @@ _ACCUMULATES: Final = re.compile(r"\b(?:grad\w*[ _-])?(?:accum|acumul)")
 _LENT: Final = re.compile(
     r"(?:\b(?:my|our|a|an|the|mi|un|una|el|la)(?: (?:meu|meva|old))? \w+ )?"
     r"\b(?:(?:has |have |is )?(?:lent|lends?|lending) (?:me|us)(?: (?:his|her|their|its|a|an))?"
-    r"|(?:em|ens|me|nos|m'|m'ha|m'han|ens ha|ens han)(?: ?(?:ha|han|va|van))? ?(?:deix|dej|prest)\w*"
+    r"|(?:em|ens|me|nos|m'|m'ha|m'han|ens ha|ens han)(?: ?(?:ha|han|va|van))?"
+    r" ?(?:deix|dej|prest)\w*"
     r"(?: (?:su|sus|un|una|el|la)(?: seu| seva)?)?)\b"
 )
 #: The value that another one replaces tells nothing either.
 _REPLACED: Final = re.compile(
-    r"\b(?:(?:instead|in place) of|rather than|(?:en vez|en lugar|en lloc|en comptes|enlloc) d(?:els?|e|'))"
+    r"\b(?:(?:instead|in place) of|rather than"
+    r"|(?:en vez|en lugar|en lloc|en comptes|enlloc) d(?:els?|e|'))"
     r"\s*(?:(?:the|that|an?|el|la|els|les|los|las|una?|l')\s*)?[\w.-]+"
 )
 #: "rank 8 no: 16".

@@ -23,7 +23,8 @@ _PART_END: Final = re.compile(r"[;:!?,\n]|\.(?=\s|$)|\b(?:but|and|per[oò]|sino|
 _NO_AFTER: Final = re.compile(r"\s+(?:no|not|off|fora|fuera)\s*(?:[,.;!]|$)")
 #: "instead of q4" denies the next words only: what follows them is wanted.
 _INSTEAD: Final = re.compile(
-    r"\b(?:(?:instead|in place) of|rather than|(?:en vez|en lugar|en lloc|en comptes|enlloc) del?s?)"
+    r"\b(?:(?:instead|in place) of|rather than"
+    r"|(?:en vez|en lugar|en lloc|en comptes|enlloc) del?s?)"
     r"\s+(?:\S+\s+){1,3}?(?:[^\w\s]|\x00|pon\w*|usa\w*|use|posa\S*|fes|haz\w*|quiero|vull"
     r"|make|give|export|dame|dona\S*|treu\S*|saca\S*)\S*"
 )

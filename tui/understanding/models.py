@@ -114,9 +114,7 @@ _POINTER: Final = "/model/id"
 _AMOUNT: Final = re.compile(
     r"\$?\d[\d.,]*(?:/.*)|.*/\d+|\w+/(?:h|hora?|hour|day|dia|month|mes)", re.IGNORECASE
 )
-_OWN_NAME: Final = re.compile(
-    r"(?<![\w./\\-])[a-z][\w.]*(?:-[\w.]*\w)+(?![\w/\\-])"
-)
+_OWN_NAME: Final = re.compile(r"(?<![\w./\\-])[a-z][\w.]*(?:-[\w.]*\w)+(?![\w/\\-])")
 #: The number before is a count of cards.
 _COUNT: Final = re.compile(r"\s?[x\u00d7]\s?(?:[a-z]+[ -]?)?\d")
 #: Models whose weights nobody can download.

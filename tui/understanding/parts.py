@@ -35,6 +35,9 @@ _SHORTEST: Final = 3
 _DEPTH: Final = 2
 #: The fewest fields of a line whose parts may be bare values.
 _FEWEST: Final = 2
+#: Where a cloud's run leaves its files.
+_BUCKET: Final = re.compile(r"(?<!\S)(?:s3|gs|r2|https)://[^\s,;|]+")
+_STORE: Final = "/launch/bucket"
 _SEPARATORS: Final = re.compile(r"[ _-]+")
 
 
@@ -45,6 +48,12 @@ def read_parts(
     has = {each.pointer for each in found}
     if len(has) < _FEWEST or not is_terse(message.written):
         return
+    for match in list(_BUCKET.finditer(message.folded)):
+        if _STORE not in has and applies(_known()[_STORE], message, draft):
+            words = message.words(*match.span())
+            message.cross_out(*match.span())
+            has.add(_STORE)
+            yield Change(pointer=_STORE, value=words, words=words)
     for match in list(_PART.finditer(message.folded)):
         start, end = _trimmed(message.folded, *match.span())
         if start >= end:
@@ -73,7 +82,6 @@ def _resolve(text: str, message: Message, draft: Mapping[str, Any]) -> tuple[str
     denied = NEGATORS.match(text)
     if denied is not None:
         return _denied(text[denied.end() :].strip())
-    known = {field.pointer: field for field in fields()}
     whole = [each for each in _values() if each[2].fullmatch(text)]
     bare = _SEPARATORS.sub("", text)
     cut = [
@@ -86,7 +94,7 @@ def _resolve(text: str, message: Message, draft: Mapping[str, Any]) -> tuple[str
             kept = {
                 each[0]: each[1]
                 for each in fits
-                if applies(known[each[0]], message, draft) is certain
+                if applies(_known()[each[0]], message, draft) is certain
                 and admits(each[0], each[1])
             }
             if len(kept) == 1:
@@ -106,9 +114,15 @@ def _denied(text: str) -> tuple[str, Any] | None:
 
 
 @cache
+def _known() -> Mapping[str, Field]:
+    return {field.pointer: field for field in fields()}
+
+
+@cache
 def _values() -> tuple[tuple[str, Any, re.Pattern[str], str], ...]:
     """Return field, value, pattern and name of each value that can stand alone."""
-    found: list[tuple[str, Any, re.Pattern[str], str]] = []
+    cpu = re.compile(r"cpu(?: only)?")
+    found: list[tuple[str, Any, re.Pattern[str], str]] = [("/hardware/gpu", "cpu", cpu, "cpu")]
     said = value_words()
     for field in fields():
         at = field.pointer
@@ -117,7 +131,7 @@ def _values() -> tuple[tuple[str, Any, re.Pattern[str], str], ...]:
             pattern = re.compile(name.replace("_", "[ _-]?"))
             found.append((at, True, pattern, name))
         for choice in (*_choices(field), *(one for one in said.get(at, {}))):
-            if choice in _COMMON or at.count("/") != _DEPTH and not at.startswith("/training/ev"):
+            if choice in _COMMON or (at.count("/") != _DEPTH and not at.startswith("/training/ev")):
                 continue
             plain = re.escape(choice.lower()).replace("_", "[ _-]?").replace(r"\-", "[ _-]?")
             words = said.get(at, {}).get(choice)
@@ -135,7 +149,9 @@ def _typed(field: Field, choice: str) -> Any:
 
 def _choices(field: Field) -> tuple[str, ...]:
     """Return the choices of a field and of its items."""
-    items = (one for each in branches(field.schema) if "items" in each for one in branches(each["items"]))
+    items = (
+        one for each in branches(field.schema) if "items" in each for one in branches(each["items"])
+    )
     return tuple(
         dict.fromkeys(
             choice

@@ -133,7 +133,7 @@ def read(
     told = settle(text, drop_retracted(text, revise(text, told)))
     if not said and about is None and (hinted := find_hinted(message, text)) is not None:
         told.append(hinted)
-    told = _ask_unlicensed(text, told)
+    told = _ask_unlicensed(text, told, said)
     doubtful = [each for each in told if isinstance(each, Change) and is_doubtful(each)]
     changes = {
         each.pointer: each for each in told if isinstance(each, Change) and each not in doubtful
@@ -169,9 +169,14 @@ def _completed(
     return [*said, *_implied_by_name(said, draft)]
 
 
-def _ask_unlicensed(text: str, told: Sequence[Change | Choice]) -> list[Change | Choice]:
-    """Return what was told, with a question in place of each value that no request sets."""
-    spans = [span for each in told for span in find_places(text, each.words)]
+def _ask_unlicensed(
+    text: str, told: Sequence[Change | Choice], said: Sequence[Change | Choice]
+) -> list[Change | Choice]:
+    """Return what was told, with a question in place of each value that no request sets.
+
+    `said` is what was read: the words of a value that another one replaced tell nothing either.
+    """
+    spans = [span for each in (*told, *said) for span in find_places(text, each.words)]
     changes = [each for each in told if isinstance(each, Change)]
     unlicensed = find_unlicensed(text, changes, spans)
     return [

@@ -27,7 +27,7 @@ _AGAIN: Final = r"[\s,.]*(?:(?:the|la|el)\s+)?(?:columna?\s+)?"
 
 #: "5 epochs, sorry I meant 4": the number that words of correction put in the place of a value.
 _INSTEAD: Final = re.compile(
-    CORRECTING + rf"(?:(?:every|each|cada|after|al?|en|de)\s+)?(?P<number>{NUMBER})\s*(?P<share>%)?(?P<unit>\s+[a-z]+)?(?=\s*(?:$|[.,;:!?)]))"
+    rf"(?:{CORRECTING}|\s*(?:->|=>|\u2192)\s*)(?:(?:every|each|cada|after|al?|en|de)\s+)?(?P<number>{NUMBER})\s*(?P<share>%)?(?P<unit>\s+[a-z]+)?(?=\s*(?:$|[.,;:!?)]))"
 )
 
 _CLEANING: Final = "/data/cleaning/"
@@ -37,9 +37,7 @@ _KEPT_THEM: Final = re.compile(
     r"|\b(?:deixa|conserva|mante)(?:'ls|-l[eo]s)(?!\w)"
 )
 #: "every 100 steps, sorry, every two fifty": corrected, but to what?
-_TAKEN_BACK: Final = re.compile(
-    CORRECTING + rf"(?:(?:every|each|cada)\s+){NUMBER}"
-)
+_TAKEN_BACK: Final = re.compile(CORRECTING + rf"(?:(?:every|each|cada)\s+){NUMBER}")
 
 _Said = Sequence[Change | Choice]
 

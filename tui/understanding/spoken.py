@@ -201,8 +201,10 @@ def _value(
         found = _text(spoken, mention, message, draft)
     if found is not None and message.denied(found.start, found.end):
         found = None
-    if found is not None and found.value is True and _UNDONE.search(
-        message.folded[found.start : found.end]
+    if (
+        found is not None
+        and found.value is True
+        and _UNDONE.search(message.folded[found.start : found.end])
     ):
         found = replace(found, value=False)  # "duplicates are not removed"
     if found is None and "boolean" in spoken.kinds:
@@ -380,7 +382,11 @@ def applies(field: Field, message: Message, draft: Mapping[str, Any]) -> bool | 
 @cache
 def _named_by(pointer: str, value: Any) -> re.Pattern[str]:
     """Return the words that name a value of a field: "k8s", "clasificacion"."""
-    said = [any_of(each) for each in WORDS["values"] if (each["pointer"], each["value"]) == (pointer, value)]
+    said = [
+        any_of(each)
+        for each in WORDS["values"]
+        if (each["pointer"], each["value"]) == (pointer, value)
+    ]
     spoken = _SPOKEN.get(pointer, {}).get("values", {}).get(value)
     said += [any_of(spoken)] if spoken else []
     return re.compile(rf"(?<![\w-])(?:{'|'.join((re.escape(str(value)), *said))})(?![\w-])")

@@ -38,9 +38,22 @@ _RIGHT: Final = re.compile(
 
 
 _WIDTHS: Final = {
-    **{"two": "2", "dos": "2", "three": "3", "tres": "3", "four": "4", "quatre": "4"},
-    **{"cuatro": "4", "five": "5", "cinc": "5", "cinco": "5", "six": "6", "sis": "6"},
-    **{"seis": "6", "eight": "8", "vuit": "8", "ocho": "8"},
+    "two": "2",
+    "dos": "2",
+    "three": "3",
+    "tres": "3",
+    "four": "4",
+    "quatre": "4",
+    "cuatro": "4",
+    "five": "5",
+    "cinc": "5",
+    "cinco": "5",
+    "six": "6",
+    "sis": "6",
+    "seis": "6",
+    "eight": "8",
+    "vuit": "8",
+    "ocho": "8",
 }
 _SHORT: Final = (
     (re.compile(r"(?<![\w-])(?:teh|hte|th)(?= [a-z])"), "the"),
