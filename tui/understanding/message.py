@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from ftc.tui.understanding.lexicon import NEGATORS
@@ -53,6 +54,7 @@ _RESPELT: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\
 Span = tuple[int, int]
 
 
+@lru_cache(maxsize=256)
 def fold(text: str) -> str:
     """Return lowercase letters without accents, one for each character of `text`."""
     return "".join(

@@ -37,6 +37,7 @@ _DEPTH: Final = 2
 _FEWEST: Final = 2
 #: Where a cloud's run leaves its files.
 _BUCKET: Final = re.compile(r"(?<!\S)(?:s3|gs|r2|https)://[^\s,;|]+")
+_LICENCE, _REPOSITORY = "/publish/licence", "/publish/repo"
 _STORE: Final = "/launch/bucket"
 _SEPARATORS: Final = re.compile(r"[ _-]+")
 
@@ -59,7 +60,7 @@ def read_parts(
         if start >= end:
             continue
         read = _resolve(message.folded[start:end], message, draft)
-        if read is None or read[0] in has:
+        if read is None or read[0] in has or (read[0] == _LICENCE and _REPOSITORY not in has):
             continue
         words = message.words(start, end)
         message.cross_out(start, end)

@@ -53,6 +53,8 @@ _ITEMS_BEFORE: Final = re.compile(rf"(?P<value>{_ITEM}(?:(?:{_AND})+{_ITEM})*){_
 _WORDS_BETWEEN: Final = r"(?:\s+(?!and\b|i\b|y\b|but\b|pero\b)[\w']+){0,6}?"
 _THE: Final = r"the |el |la |els |les |los |las "
 _NEAR: Final = 80
+_LICENCE: Final = "/publish/licence"
+_PUBLISHED: Final = re.compile(rf"\b{any_of(WORDS['publish'])}(?!\w)")
 _LAUNCH: Final = "/launch/"
 _HOURS: Final = "/launch/hours"
 _HOURS_A_DAY: Final = 24
@@ -114,6 +116,8 @@ def read_spoken(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
     mentions = find_mentions(message)
     for mention in mentions:
         spoken = _table().get(mention.pointer)
+        if mention.pointer == _LICENCE and not _publishes(message, draft):
+            continue
         if spoken is None or "\x00" in message.folded[mention.start : mention.end]:
             continue
         found = _value(spoken, mention, message, draft, mentions)
@@ -122,6 +126,11 @@ def read_spoken(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
         words = message.words(found.start, found.end)
         message.cross_out(found.start, found.end)
         yield Change(pointer=mention.pointer, value=found.value, words=words)
+
+
+def _publishes(message: Message, draft: Mapping[str, Any]) -> bool:
+    """Return whether a licence is that of the result, and not a wish for the model."""
+    return draft.get("model") is not None or _PUBLISHED.search(message.plain) is not None
 
 
 def find_mentions(message: Message) -> Sequence[Mention]:

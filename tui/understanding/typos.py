@@ -64,7 +64,7 @@ _SHORT: Final = (
         ),
         "to",
     ),
-    (re.compile(r"(?<=[a-z] )q(?= [a-z]{2})"), "que"),
+    (re.compile(r"(?:(?<=lo )|(?<=hay )|(?<=para )|(?<=tiene ))q(?= [a-z]{2})"), "que"),
     (re.compile(rf"(?<![\w-])(?P<width>{'|'.join(_WIDTHS)})(?=[ -]bits?\b)"), None),
 )
 #: Of shorter words only the order of the letters is corrected.
