@@ -55,6 +55,11 @@ _THE: Final = r"the |el |la |els |les |los |las "
 _NEAR: Final = 80
 _LICENCE: Final = "/publish/licence"
 _PUBLISHED: Final = re.compile(rf"\b{any_of(WORDS['publish'])}(?!\w)")
+#: A sentence that is about the licence only.
+_LICENSED: Final = re.compile(
+    r"\W*(?:(?:the|its|la|make|use|set|put|pon|posa|under|with|amb|con) )*"
+    r"l?l?icen[cs]i?\w*\s*(?:=|:|should|must|is\b|has to|ha de|debe|sea|sigui|to\b|as\b|\w+\W*$)"
+)
 _LAUNCH: Final = "/launch/"
 _HOURS: Final = "/launch/hours"
 _HOURS_A_DAY: Final = 24
@@ -130,7 +135,9 @@ def read_spoken(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
 
 def _publishes(message: Message, draft: Mapping[str, Any]) -> bool:
     """Return whether a licence is that of the result, and not a wish for the model."""
-    return draft.get("model") is not None or _PUBLISHED.search(message.plain) is not None
+    if draft.get("publish") is not None or _PUBLISHED.search(message.plain):
+        return True
+    return draft.get("model") is not None and _LICENSED.match(message.plain) is not None
 
 
 def find_mentions(message: Message) -> Sequence[Mention]:
