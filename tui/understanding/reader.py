@@ -122,8 +122,6 @@ def read(
     list(message.take(_NOT_NUMBER))  # "1e-4, not 2e-4"
     about = take_question(message)
     found = [*texts, *_read_fields(message, draft, planned, names)]
-    found += read_parts(message, draft, found)
-    found += read_named(message, draft)
     said = _completed(found, text, draft, planned)
     told = said
     if about is None:
@@ -206,6 +204,16 @@ def _read_fields(
     message: Message, draft: Mapping[str, Any], planned: Mapping[str, Any], names: Names
 ) -> Iterator[Change | Choice]:
     """Yield what the readers find, each in the words that the ones before it have left."""
+    found = list(_read_first(message, draft, planned, names))
+    yield from found
+    yield from read_parts(message, draft, found)
+    yield from read_named(message, draft)
+
+
+def _read_first(
+    message: Message, draft: Mapping[str, Any], planned: Mapping[str, Any], names: Names
+) -> Iterator[Change | Choice]:
+    """Yield what stands in the words of fields, and not alone or without a value."""
     yield from read_known_columns(message, names.columns)
     files = take_known_files(message, names.files)
     yield from read_instances(message)
