@@ -37,17 +37,33 @@ _SHUT: Final = r"(?![^\s,;|+\x00])"
 _TERSE: Final = (
     re.compile(rf"{_OPEN}(?P<name>[a-z]{{2,}}\d?)\s+(?P<value>{_NUMBER}){_SHUT}"),
     re.compile(rf"{_OPEN}(?P<value>{_NUMBER})\s+(?P<name>[a-z]{{2,}}){_SHUT}"),
+    re.compile(rf"{_OPEN}(?P<name>[a-z]{{2,}})\s+(?P<value>on|off|true|false){_SHUT}"),
 )
 _SIGNED: Final = re.compile(
-    rf"(?<![\w.-])(?P<name>{_NAME.replace(' ', '')})\s?[=:]\s?(?P<value>[\w./@-]*\w)(?![\w/])"
+    rf"(?<![\w./-])(?P<name>{_NAME.replace(' ', '')})\s?[=:]\s?(?P<value>[\w./@-]*\w)(?![\w/])"
 )
 #: A value that is no word of a language: with a digit or an underscore.
 _CODE: Final = re.compile(r"(?<![\w.-])[a-z]+(?:_[a-z]+)*_?\d*(?![\w.-])")
+_TELLING: Final = re.compile(r"[\d_]")
 _SEPARATORS: Final = re.compile(r"[ _-]+")
 _FUNCTION: Final = frozenset({"between", "of", "per", "for", "the", "by", "on", "as", "a", "to"})
 #: What is counted beside many fields: "2 hours" is no field's name.
 _UNITS: Final = frozenset(
-    {"hour", "hours", "minute", "minutes", "day", "days", "token", "tokens", "row", "rows", "file"}
+    {
+        "hour",
+        "hours",
+        "minute",
+        "minutes",
+        "day",
+        "days",
+        "tok",
+        "toks",
+        "token",
+        "tokens",
+        "row",
+        "rows",
+        "file",
+    }
 )
 #: Words that begin many names and tell none from another.
 _HEADS: Final = frozenset({"num", "n", "max", "min", "most", "number", "lora", "use"})
@@ -61,6 +77,8 @@ _SWITCH: Final[Mapping[str, bool]] = {
     **dict.fromkeys(("on", "true", "yes", "si", "activat", "activado", "enabled"), True),
     **dict.fromkeys(("off", "false", "no", "desactivat", "desactivado", "disabled"), False),
 }
+_LAUNCH: Final = "/launch/"
+_ROUNDED: Final = "/method/quantization"
 _SHORTEST_VALUE: Final = 4
 
 
@@ -119,10 +137,20 @@ def _resolve(
         (place, applies(named.field, message, draft), named.field.pointer, value)
         for named, place in named_so
         if (place[0] in (0, _INITIALS) or match["value"] not in _SWITCH)
-        and (value := _value(named.field, match["value"], written, signed=signed)) is not None
+        and (
+            value := _value(
+                named.field, match["value"], written, signed=signed, whole=place == (0, 0)
+            )
+        )
+        is not None
         and admits(named.field.pointer, value)
     ]
-    fits = [each for each in fits if each[1] is not False or each[0][1] < _ALIAS]
+    fits = [
+        each
+        for each in fits
+        if each[1] is not False
+        or (each[0][1] < _ALIAS and not (each[3] is True and each[2].startswith(_LAUNCH)))
+    ]  # "spot on" praises where nothing is launched
     is_partial = bool(fits) and min(each[0][0] for each in fits) not in (0, 1, _INITIALS)
     if is_partial and len({each[2] for each in fits}) > 1:
         return None  # "weight 0.5"
@@ -183,8 +211,11 @@ def _cuts(word: str, part: str) -> bool:
     )
 
 
-def _value(field: Field, text: str, written: str, *, signed: bool) -> Any:
-    """Return the value of a text for a field, None if it is not one of its kinds."""
+def _value(field: Field, text: str, written: str, *, signed: bool, whole: bool) -> Any:
+    """Return the value of a text for a field, None if it is not one of its kinds.
+
+    Without a sign, a text counts behind the whole name, and if it is no word: "split train_sft".
+    """
     kinds = {kind for branch in branches(field.schema) for kind in types_of(branch)}
     if text[0].isdigit() or text[0] == ".":
         number = read_number(text.rstrip(" %"), kilo=1000)
@@ -195,7 +226,8 @@ def _value(field: Field, text: str, written: str, *, signed: bool) -> Any:
         return _SWITCH[text]
     if choices := _choices(field):
         return _choice(choices, text)
-    is_text = signed and "string" in kinds and not kinds & {"integer", "number", "boolean"}
+    named = signed or (whole and _TELLING.search(text) is not None)
+    is_text = named and "string" in kinds and not kinds & {"integer", "number", "boolean"}
     return written if is_text else None
 
 
@@ -215,6 +247,12 @@ def _alone(text: str, message: Message, draft: Mapping[str, Any]) -> tuple[str, 
         for field, choice in _values().get(_SEPARATORS.sub("", text), ())
         if applies(field, message, draft) is not False
     ]
+    if not found:  # "nf4" alone is that of the model that is trained
+        found = [
+            (field.pointer, choice)
+            for field, choice in _values().get(_SEPARATORS.sub("", text), ())
+            if field.pointer == _ROUNDED
+        ]
     if len(found) > 1:  # of several, the one that certainly applies
         known = {field.pointer: field for field in fields()}
         found = [each for each in found if applies(known[each[0]], message, draft)]

@@ -51,6 +51,14 @@ _WELCOME: Final = re.compile(
 _WELCOMED: Final = re.compile(rf"^\S+(\s+{any_of(_HEDGES['welcome'])}[\s.!]*)$")
 #: The clause that says why: its value is not the one that is wanted.
 _REASON: Final = re.compile(rf"[\s,]{any_of(_HEDGES['reason'])}\s+(?:[^\s.;!?]+\s+){{2,}}$")
+#: Words of a report, and then an order: the value of the order counts.
+_ORDERED: Final = re.compile(
+    r"\w[^.;!?\n]*[,.;:]\s*(?:so |just |please |then |let'?s |doncs |pues |asi que |aixi que )?"
+    rf"{any_of(_HEDGES['orders'])}(?: (?:the|plain|simple|normal|just|only|el|la|un|una))*\s+$"
+)
+_ARROW: Final = re.compile(r"\s*(?:->|=>|\u2192)\s*")
+#: Values of a list, joined by commas.
+_LISTED: Final = re.compile(r"_+(?:[\s,]+(?:and |with |i |y |amb |con )?_+)*\s*,\s*$")
 _FURTHER: Final = re.compile(rf"^\s*{any_of(_HEDGES['further'])}\b")
 _MORE_INSIDE: Final = re.compile(r"\b(?:more|extra|mes|mas|less|fewer|menys|menos)\b")
 _USING: Final = re.compile(rf"\b{any_of(_HEDGES['using'])}(?!\w)")
@@ -171,7 +179,7 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
         sentence, start - _around(_SENTENCE_END, bare, start, end)[0]
     ):
         return True
-    if _TOLD.search(clause) or _GUESS.search(clause):
+    if _TOLD.search(clause) or _GUESS.search(clause) or _goes_on_telling(bare, start):
         return True
     written = folded[slice(*_around(_CLAUSE_END, folded, start, end))]
     if change.pointer.startswith("/hardware/") and _USING.search(written):
@@ -200,6 +208,15 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     if inside and (said := re.search(NUMBER, Message(change.words).folded)):
         inside = read_number(said[0]) == change.value and inside  # else it was added
     return bool(_FURTHER.match(after) or inside)
+
+
+def _goes_on_telling(bare: str, start: int) -> bool:
+    """Return whether a value belongs to a list that tells: "I tried qlora, nf4, dq off"."""
+    before = _LISTED.sub("", bare[:start])
+    if before.rstrip().endswith("_") or len(before) == start:
+        return False
+    told = before[_around(_CLAUSE_END, before, len(before), len(before))[0] :]
+    return _TOLD.search(told) is not None
 
 
 def _depends(sentence: str, place: int) -> bool:
@@ -233,6 +250,10 @@ def _one_of(folded: str, text: str, first: Said, second: Said) -> Said:
         return first  # "fp16, since the card has no bf16"
     if not either and isinstance(second, Change) and REVISED.search(between):
         return second
+    if isinstance(second, Change) and _ARROW.fullmatch(between):
+        return second  # "cosine -> linear"
+    if not either and isinstance(second, Change) and _ORDERED.search(between):
+        return second  # "flash attention crashes, use plain sdpa"
     swapped = _FOR.match(between) and _SWAPS.search(folded[: _place(text, first)])
     if swapped and isinstance(second, Change):
         return second

@@ -58,6 +58,26 @@ _FORMS: Final = (
     + rf"{QUOTES}(?P<column>[a-z_]\w*(?:[.-]\w+)*){QUOTES}",
     _COLUMN_WORD + r" (?:de |of |for |d')" + _THE + r"(?:{words})" + _CALLED + " " + _IDENTIFIER,
 )
+_LIES: Final = (
+    r"(?:is|are|lives?|sits?|goes|go|comes?|found|stored|held|kept|es|son|esta|estan|viuen?|viven?|viene"
+    r"|vienen|ve|venen|va|van|surt|surten|sale|salen"
+    r"|(?:la |el |ho |lo )?(?:tinc|tenim|tengo|tenemos))"
+)
+#: "what we answer is under 'solucio'": a name in quotes, or one that is no word.
+_LOOSE: Final = (
+    _THE
+    + rf"(?:{{words}})(?:\s+(?!{_LIES}\b|in\b|a\b|en\b)[a-z']+){{{{0,2}}}}?(?:\s+{_LIES})*"
+    + r"\s+(?:in|from|under|inside|at|a|en|dins(?: de)?|sota|bajo|dentro de) "
+    + _THE
+    + rf"(?:{_COLUMN_WORD} )?(?:called |named )?"
+    + rf"(?:{QUOTES}(?P<quoted>[a-z_]\w*(?:[.-]\w+)*){QUOTES}"
+    + r"|(?P<column>[a-z]\w*)(?=\s*(?:$|[,;!)]|\.(?:\s|$)|(?:and|i|y|e)\b)))"
+)
+_LOOSELY: Final = tuple(
+    (role, re.compile(rf"(?<!\w){_LOOSE.format(words=any_of(words))}"))
+    for role, words in WORDS["columns"].items()
+)
+_CODED: Final = re.compile(r"[_\d]")
 _COLUMNS: Final = tuple(
     (role, re.compile(rf"(?<!\w){form.replace('{words}', any_of(words))}"))
     for role, words in WORDS["columns"].items()
@@ -97,6 +117,8 @@ _PROMPT: Final = "/data/columns/prompt"
 _LABEL: Final = "/data/columns/label"
 _OBJECTIVE: Final = "/objective/type"
 _LABELS: Final = "classification"
+_VOTES: Final = "kto"
+_VOTE: Final = re.compile(r"\b(?:labels?|etiquet\w+)\b")
 
 
 #: "two columns, ficha and descripcion, the first is what I give and the second what it writes".
@@ -148,18 +170,42 @@ def read_columns(message: Message, known: Sequence[str]) -> Iterator[Change]:
             words = message.words(*match.span())
             message.cross_out(*match.span())
             yield Change(pointer=f"/data/columns/{role}", value=column, words=words)
+    yield from _read_loose(message, known)
+
+
+def _read_loose(message: Message, known: Sequence[str]) -> Iterator[Change]:
+    """Yield columns that stand behind "in"; an ordinary word counts beside one that is a name."""
+    found = [
+        (role, match) for role, pattern in _LOOSELY for match in pattern.finditer(message.folded)
+    ]
+    certain = [bool(each["quoted"] or _CODED.search(each["column"])) for _, each in found]
+    pair = len({role for role, _ in found}) > 1 and any(certain)
+    for (role, match), is_certain in zip(found, certain, strict=True):
+        column = message.words(*match.span("quoted" if match["quoted"] else "column"))
+        taken = "\x00" in message.folded[slice(*match.span())]
+        if taken or not (is_certain or pair or column in known):
+            continue
+        words = message.words(*match.span())
+        message.cross_out(*match.span())
+        yield Change(pointer=f"/data/columns/{role}", value=column, words=words)
 
 
 def settle_text(said: Sequence[Change | Choice]) -> list[Change | Choice]:
     """Return what was said, with the text as the prompt where an answer is named beside it.
 
-    For a classifier, the column of the answer is that of the label.
+    For a classifier, the column of the answer is that of the label; beside votes, a label is one.
     """
     objectives = (
         each.value for each in said if isinstance(each, Change) and each.pointer == _OBJECTIVE
     )
-    if _LABELS in objectives:
-        return [replace(each, pointer=_LABEL) if each.pointer == _ANSWER else each for each in said]
+    kind = next(objectives, None)
+    if kind in (_LABELS, _VOTES):
+        return [
+            replace(each, pointer=_LABEL)
+            if each.pointer == _ANSWER and (kind == _LABELS or _VOTE.search(fold(each.words)))
+            else each
+            for each in said
+        ]
     roles = {each.pointer for each in said}
     if _TEXT not in roles or _ANSWER not in roles or _PROMPT in roles:
         return list(said)

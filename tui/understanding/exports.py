@@ -42,6 +42,13 @@ _TRAINS: Final = re.compile(
 _NO_EXPORT: Final = re.compile(rf"\b{any_of(WORDS['no_export'])}(?!\w)")
 #: "q4_k_m... no wait, q8".
 _CORRECTED: Final = re.compile(CORRECTING)
+#: "I'd rather have q5 than q4".
+_PREFERRED: Final = re.compile(
+    r"\b(?:rather|prefer\w*|better|sooner|mejor|millor|abans)\b[^.;!?\n]*"
+    r"\b(?:than|to|que(?: no)?|a|al)\s+(?:the |an? |el |la |un |una )?$"
+)
+#: "q4 -> q6".
+_ARROW: Final = re.compile(r"\s*(?:->|=>|\u2192)\s*")
 _BOTH: Final = re.compile(
     r"\b(?:both|(?:els|les|los|las|totes) (?:dos|dues)|ambdos|ambdues|ambos|ambas)\b"
 )
@@ -74,6 +81,8 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
         _ANY_GGUF.search(message.folded)
         or _removes_bits(message, have)
         or _adds_bits(message, have)
+        or any(message.replaced(each[0]) for each in found)
+        or (found and more and not _TRAINS.search(message.folded))
     ):
         found = sorted([*found, *_find_bits(message)])
     general = [(m.start(), m.end(), message.denied(m.start())) for m in message.take(_ANY_GGUF)]
@@ -94,7 +103,8 @@ def _without_corrected(message: Message, found: list[Found]) -> list[Found]:
         return found
     kept: list[Found] = []
     for each in found:
-        if kept and _CORRECTED.fullmatch(message.folded, kept[-1][1], each[0]):
+        between = (message.folded, kept[-1][1], each[0]) if kept else None
+        if between and (_CORRECTED.fullmatch(*between) or _ARROW.fullmatch(*between)):
             kept.pop()
         kept.append(each)
     return kept
@@ -121,7 +131,8 @@ def _find(message: Message) -> Iterator[Found]:
     """Yield each named type with its position, and whether it is denied."""
     for pattern, kind in _TYPES:
         for match in message.take(pattern):
-            yield *match.span(), kind, message.denied(match.start())
+            other = _PREFERRED.search(message.folded[: match.start()]) is not None
+            yield *match.span(), kind, other or message.denied(match.start())
 
 
 def _find_floats(message: Message, start: int) -> Iterator[Found]:

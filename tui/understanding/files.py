@@ -14,13 +14,19 @@ _QUOTED_FILE: Final = re.compile(
     rf"{QUOTES}(?P<path>[^\"\u201c\u201d\u00ab\u00bb`]+?\.(?:csv|jsonl|json|parquet)){QUOTES}"
 )
 _FILE: Final = re.compile(
-    r"(?:\b[a-z_]+=)?(?P<path>(?:(?:\.{0,2}|~|[a-z]:)/[^\s\"'`,;:!?()\x00]* )?(?:[a-z]:)?"
+    r"(?:\b[a-z_]+=)?"
+    r"(?P<path>(?:(?<!\S)(?:\.{0,2}|~|[a-z]:)/[^\s\"'`,;:!?()\x00]+ )?(?:(?<!\w)[a-z]:)?"
     r"[^\s\"'`,;:!?()\x00]+\.(?:csv|jsonl|json|parquet|xlsx?|ods|tsv|txt|docx?|pdf|arrow))(?![\w/\\])"
 )
 _APART: Final = re.compile(
     r"\b(?:valid\w*|test(?:ing)?|eval\w*|avalua\w*|held[ -]?out|prova|proves|prueba|pruebas)\b"
 )
 _APART_NAME: Final = re.compile(r"(?i)(?:val|valid|validation|test|eval|dev)\b")
+#: What is said of a file that is not used: "the old file was called ...", "ja no existeix".
+_GONE: Final = re.compile(
+    r"\b(?:no longer|not any ?more|ja no|ya no) (?:exist\w*|here|there|hi es|esta|el tinc|lo tengo)"
+    r"|\b(?:doesn'?t|does not|no) exist\w* (?:any ?more|ja|ya)\b"
+)
 _REPLACING: Final = re.compile(
     r"\b(?:replace|swap|change|instead|canvia|cambia|substitueix|sustituye|en vez|en lugar"
     r"|en comptes)\b"
@@ -41,7 +47,9 @@ _TRACKER: Final = re.compile(
 )
 _PROJECT: Final = re.compile(
     r"\b(?:proj(?:ect(?:e|o)?)?|proy(?:ecto)?|experiment(?:o)?)"
-    r"(?: (?:called|named|name|is|anomenat|llamado|es diu|se llama))*(?:\s?[:=]\s?| )"
+    r"(?: (?:of|in|de|en|del|a) (?:wandb|w&b|ml ?flow|trackio))?"
+    r"(?: (?:called|named|name|is|anomenat|llamado|es diu|se llama|es digui|se llame"
+    r"|(?:should |to )?be|sea|sigui))*(?:\s?[:=]\s?| )"
     rf"{QUOTES}?(?P<name>[a-z0-9][\w-]*){QUOTES}?(?=\s*(?:$|[.,;!\x00]|(?:run|run name|and|i|y)\b))"
 )
 #: The end of a quotation; an apostrophe inside a word does not end it.
@@ -53,6 +61,14 @@ _NAME: Final = re.compile(
     rf"[a-z0-9]+(?:[_-][a-z0-9]+)+{_AND})"
     rf"|[a-z0-9][\w -]{{0,60}}?{_AND}+(?:{any_of(WORDS['put'])}|{any_of(WORDS['acts'])})\b)"
     rf"|(?:[a-z0-9][\w -]*\w|[a-z0-9])(?={QUOTES}?\s*(?:$|[.,;!]))){QUOTES}?"
+)
+#: The name first: "parrot should be the name", "lloro com a nom".
+_NAMED_SO: Final = re.compile(
+    rf"(?:^|(?<=[,.;:\n] )|(?<=use )|(?<=usa )|(?<=with )|(?<=amb )|(?<=con ))"
+    rf"{QUOTES}?(?P<name>[a-z0-9][a-z0-9-]*){QUOTES}? (?:(?:should|must|will|shall|has to) be "
+    r"(?:the|its|my|our)|as (?:the|its|a)|(?:ha de ser|sera|sigui|sea|debe ser|tiene que ser) el"
+    r"|com a|como) (?:run'?s? |model'?s? |project'?s? )?(?:name|nom|nombre)(?![\w-])"
+    r"(?! (?:of|del?) (?!(?:(?:the|my|our|la|el) )?(?:run|model|project|experiment|training))\w)"
 )
 _NO_LABEL: Final = re.compile(
     r"(?:after|as|like|what|whatever|something|com|como|algo|(?:\S+ ){3})"
@@ -93,12 +109,11 @@ def read_files(
     for pattern in (_QUOTED_FILE, _FILE):
         for match in message.take(pattern):
             path = message.words(*match.span("path"))
-            if message.denied(match.start()):
+            if message.denied(match.start()) or _GONE.search(message.folded, match.end()):
                 continue
             named[match.start("path")] = path
-            if _APART.search(message.clause(*match.span())) or _APART_NAME.match(
-                PurePath(path).name
-            ):
+            around = message.clause(*match.span()).replace(match["path"], " ")
+            if _APART.search(around) or _APART_NAME.match(PurePath(path).name):
                 apart.append(path)
     paths = list(dict.fromkeys(_uncorrected(message, named)))
     now = value_at(draft, "/data/source")
@@ -146,6 +161,9 @@ def read_texts(message: Message) -> Iterator[Change | Choice]:
     for match in message.take(_PROJECT) if tracked else ():
         name, words = message.words(*match.span("name")), message.words(*match.span())
         yield Change(pointer="/tracking/project", value=name, words=words)
+    for match in message.take(_NAMED_SO):
+        name, words = message.words(*match.span("name")), message.words(*match.span())
+        yield Change(pointer="/name", value=fold(name), words=words)
     for match in list(_NAME.finditer(message.folded)):
         if _PUT.match(match[0]) and find_mentions(Message(match["name"])):
             continue  # "ponle semilla 42"

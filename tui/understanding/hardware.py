@@ -79,7 +79,8 @@ _WITH_MEMORY: Final = re.compile(
 _WHICH: Final = re.compile(
     r"[\s,(]+(?:(?:the|la|el|one|las|los|de|with|con|amb|version|versio|in|en)\s+|l'|d'){0,4}"
     r"(?P<which>(?P<size>\d+)(?: ?(?:gi?b|gigas?|gigs?|gigues|g))?|pcie|sxm\d?|nvl)\b"
-    r"(?! ?(?:bits?|%|epoch|epoca|epoque|step|hour|hor|row|fil))(?: (?:one|version|versio|gb)\b)?"
+    r"(?! ?(?:bits?|%|epoch|epoca|epoque|step|hour|hor|row|fil))"
+    r"(?: (?:one|version|versio|gb|kind|model|variant|type|flavou?r)\b)?"
 )
 _MOST_OFFERS: Final = 4
 _ROUNDING: Final = 4
@@ -157,6 +158,8 @@ def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
     if not named:
         yield from _read_unnamed(message)
     for match in message.take(_COUNT_ALONE):
+        if message.replaced(match.start()):
+            continue  # "rather than that one card"
         count = _count(match["number"] or match["them"] or match["has"])
         understood = match["number"] is not None or named or value_at(draft, _GPU) is not None
         if count is not None and understood and (match["number"] or count <= _MOST_OF_THEM):

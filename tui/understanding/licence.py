@@ -82,10 +82,24 @@ _ORDERS: Final = re.compile(
     r"[a-z]{3,}(?<!s)(?<!ed)(?<!ing)(?<!ly)\s+(?:the|it|them|my|this|that|these|those|everything|all)\b"
 )
 #: "q5 > q4" compares.
-_COMPARES: Final = re.compile(r"\s[<>\u2264\u2265]=?\s")
+_COMPARES: Final = re.compile(r"\s(?:[<>\u2264\u2265]|[<>]=)\s(?!\d)")
 #: Beside a number of passes, a batch is that of one pass.
 _BATCH: Final = "/training/global_batch"
 _ACCUMULATES: Final = re.compile(r"\b(?:grad\w*[ _-])?(?:accum|acumul)")
+#: A machine that somebody lends is at hand: "my sister lent me her pc", "el meu germà m'ha deixat".
+_LENT: Final = re.compile(
+    r"(?:\b(?:my|our|a|an|the|mi|un|una|el|la)(?: (?:meu|meva|old))? \w+ )?"
+    r"\b(?:(?:has |have |is )?(?:lent|lends?|lending) (?:me|us)(?: (?:his|her|their|its|a|an))?"
+    r"|(?:em|ens|me|nos|m'|m'ha|m'han|ens ha|ens han)(?: ?(?:ha|han|va|van))?"
+    r" ?(?:deix|dej|prest)\w*"
+    r"(?: (?:su|sus|un|una|el|la)(?: seu| seva)?)?)\b"
+)
+#: The value that another one replaces tells nothing either.
+_REPLACED: Final = re.compile(
+    r"\b(?:(?:instead|in place) of|rather than"
+    r"|(?:en vez|en lugar|en lloc|en comptes|enlloc) d(?:els?|e|'))"
+    r"\s*(?:(?:the|that|an?|el|la|els|les|los|las|una?|l')\s*)?[\w.-]+"
+)
 #: "rank 8 no: 16".
 _TAKEN_BACK: Final = re.compile(r",?\s+(?:no|not)\s*:")
 #: Fields that descriptions of rows and goals set, in any words, and those of quoted texts.
@@ -95,6 +109,8 @@ _DESCRIBED: Final = (
 )
 #: A model is named beside anything that it should learn: only the words before it are looked at.
 _MODEL: Final = "/model/id"
+#: What a price is for tells whether it is the machine's.
+_PRICE: Final = "/hardware/price_per_hour"
 
 
 def find_unlicensed(text: str, changes: Sequence[Change], spans: Sequence[Span]) -> set[str]:
@@ -112,6 +128,8 @@ def find_unlicensed(text: str, changes: Sequence[Change], spans: Sequence[Span])
         if pointer.startswith(_DESCRIBED):
             continue
         bare = pattern.sub(lambda match: "_" * len(match[0]), bare)
+    bare = _LENT.sub(lambda match: "_" * len(match[0]), bare)
+    bare = _REPLACED.sub(lambda match: "_" * len(match[0]), bare)
     jargon = _is_jargon(text, bare, changes)
     return {
         change.pointer
@@ -164,7 +182,8 @@ def _is_foreign(bare: str, change: Change, text: str, place: Span, *, jargon: bo
     first = _begin(bare, start)
     last = _CLAUSE_END.search(bare, end)
     stop = start if change.pointer == _MODEL else last.start() if last else len(bare)
-    if purpose := _PURPOSE.search(bare, end, stop):  # what it is for does not matter
+    purpose = None if change.pointer == _PRICE else _PURPOSE.search(bare, end, stop)
+    if purpose is not None:  # what it is for does not matter
         stop = purpose.start()
     if _COMPARES.search(fold(text)[first:stop]):
         return True

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from ftc.tui.understanding.lexicon import NEGATORS
@@ -23,13 +24,15 @@ _PART_END: Final = re.compile(r"[;:!?,\n]|\.(?=\s|$)|\b(?:but|and|per[oò]|sino|
 _NO_AFTER: Final = re.compile(r"\s+(?:no|not|off|fora|fuera)\s*(?:[,.;!]|$)")
 #: "instead of q4" denies the next words only: what follows them is wanted.
 _INSTEAD: Final = re.compile(
-    r"\b(?:instead of|rather than|en vez de|en lugar de|en lloc de|en comptes de|enlloc de)"
-    r"\s+(?:\S+\s+){1,3}?(?:[^\w\s]|\x00|pon\w*|usa\w*|use|posa\S*|fes|haz\w*|quiero|vull)\S*"
+    r"\b(?:(?:instead|in place) of|rather than"
+    r"|(?:en vez|en lugar|en lloc|en comptes|enlloc) del?s?)"
+    r"\s+(?:\S+\s+){1,3}?(?:[^\w\s]|\x00|pon\w*|usa\w*|use|posa\S*|fes|haz\w*|quiero|vull"
+    r"|make|give|export|dame|dona\S*|treu\S*|saca\S*)\S*"
 )
 _REPLACED: Final = re.compile(
     r"\b(?:instead of|rather than|in place of|en vez de(?:l)?|en lugar de(?:l)?|en lloc de(?:l|ls)?"
     r"|en comptes de(?:l|ls)?|enlloc de(?:l|ls)?|en lloc d'|en comptes d')\s*"
-    r"(?:(?:the|el|la|els|les|los|las|l'|un|una|a)\s*)?$"
+    r"(?:(?:the|that|this|el|la|els|les|los|las|l'|un|una|a|aquell?a?|aquest|aquesta|es[ea])\s*)?$"
 )
 #: "change 4 bits to 8 bits".
 _SWAPS: Final = re.compile(
@@ -51,6 +54,7 @@ _RESPELT: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\
 Span = tuple[int, int]
 
 
+@lru_cache(maxsize=256)
 def fold(text: str) -> str:
     """Return lowercase letters without accents, one for each character of `text`."""
     return "".join(
@@ -87,11 +91,13 @@ class Message:
     """A user's message; each reader crosses out what it takes, and later readers do not see it.
 
     `folded` is the text for patterns: lowercase, without accents, numbers in words as digits.
+    `plain` is the same with nothing crossed out.
     `origin` holds the range of `written` behind each character of `folded`.
     """
 
     written: str
     folded: str = field(init=False)
+    plain: str = field(init=False)
     origin: list[tuple[int, int]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -105,7 +111,7 @@ class Message:
             origin += [(place, place + 1) for place in range(done, number.start)]
             origin += [(number.start, number.end)] * len(number.digits)
             done = number.end
-        self.folded = "".join([*text, plain[done:]])
+        self.folded = self.plain = "".join([*text, plain[done:]])
         self.origin = [*origin, *((place, place + 1) for place in range(done, len(plain)))]
 
     def take(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
 from ftc.compiler.knowledge.models import Model, all_models, find_model
 from ftc.tui.understanding.lexicon import CORRECTING, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
-from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.reading import Change, Choice, value_at
 
 _ID: Final = re.compile(r"(?<![\w./\\-])[a-z0-9][\w.-]*/[\w][\w.-]*[\w](?![\w/\\-])")
 _FOLDER: Final = re.compile(
@@ -25,7 +26,7 @@ _DATA_AROUND: Final = re.compile(
 #: "owner/name on tickets.csv": the file, which was read before, is the data.
 _ON_DATA: Final = re.compile(r"\s*(?:on|with|using|amb|con|en|sobre)\s+\x00")
 #: "push it to", "súbelo a", "que es publiqui com a": the repository of the result follows.
-_PUBLISHED: Final = re.compile(rf"\b{any_of(WORDS['publish'])}\b[^.;,!?\n\x00]{{0,48}}$")
+_PUBLISHED: Final = re.compile(rf"\b{any_of(WORDS['publish'])}\b[^.;,!?\n]{{0,48}}$")
 _REPOSITORY: Final = "/publish/repo"
 _MODEL_BEFORE: Final = re.compile(
     r"\b(?:models?|modelos?|base|checkpoint|tune|tuning|afina\w*|entrena\w*|ajusta\w*)"
@@ -66,7 +67,7 @@ _IS_CALLED: Final = re.compile(r"\b(?:se|me|te|lo|la) $")
 _PROGRAM: Final = re.compile(r"llama\.?cpp\b")
 #: The model whose answers are learned: "distil from ...", "teacher: ...".
 _TEACHER_BEFORE: Final = re.compile(
-    r"(?:\bdest?il\S*(?: \w+){0,2}? (?:from|of|del?|d'un)|\b(?:teacher|professor|profesor|profe)"
+    r"(?:\bd[ei]st?il\S*(?: \w+){0,2}? (?:from|of|del?|d'un)|\b(?:teacher|professor|profesor|profe)"
     r"(?: model| sera| es| is)*\s*[:=]?)(?: (?:the|a|an|el|la|un|una))?\s*$"
 )
 _TEACHER_AFTER: Final = re.compile(
@@ -75,14 +76,20 @@ _TEACHER_AFTER: Final = re.compile(
 _SMALLEST: Final = re.compile(rf"\b{any_of(WORDS['smallest'])}\b")
 _LARGEST: Final = re.compile(rf"\b{any_of(WORDS['largest'])}\b")
 #: "distil qwen3 32b down into qwen3 1.7b".
-_DISTILS: Final = re.compile(r"\bdest?il\S*(?:\s+(?:the|el|la))?\s*$")
+_DISTILS: Final = re.compile(r"\bd[ei]st?il\S*(?:\s+(?:the|el|la))?\s*$")
 #: "destilar qwen3 32b en qwen3 1.7b": the two names are no one name.
-_DISTILLED: Final = re.compile(r"\bdest?il\S*")
+_DISTILLED: Final = re.compile(r"\bd[ei]st?il\S*")
 _INTO: Final = re.compile(
     r"\s*(?:down |cap )?(?:into|in|to|a|al|en|dins(?: de)?|hacia)\s+"
     r"(?:(?:the|an?|el|la|un|una)\s+)?\w"
 )
 _TEACHER: Final = "/objective/teacher/id"
+_TEACHER_WIDTH: Final = "/objective/teacher/quantization"
+#: "(teacher, in nf4) -> student".
+_JOINED: Final = re.compile(
+    r"[\s)]*(?:[(\[,]?\s*(?:in |en |a |at )?(?P<rounded>nf4|4[ -]?bits?)\s*[)\],]?)?[\s)]*"
+    r"(?:->|=>|\u2192|>|(?:down )?(?:into|to)|cap a|hacia|a|al|en)\s*(?:the |el |la )?[(\[]?"
+)
 _BASE_BEFORE: Final = re.compile(r"\bbase (?:(?:model|version) )?(?:of |de |del )?(?:the )?$")
 _BASE_AFTER: Final = re.compile(r"\s*[(,]?\s*(?:the )?base\b")
 #: The words that start a model's name, and the word of the table they stand for.
@@ -96,15 +103,20 @@ _FAMILIES: Final = frozenset(
 _MUTE: Final = frozenset({"hf", "meta", "it", "instruct", "chat", "base", "pt"})
 _TUNED: Final = frozenset({"it", "instruct", "chat", "instruction", "tuned"})
 _BASE: Final = frozenset({"base", "pt", "pretrained"})
+_FORM: Final = re.compile(
+    r"\b(?:base|pretrained|instruct|chat) (?:version|variant|form|one|sibling|checkpoint)\b"
+    r"(?! of (?!(?:(?:the|my|our|this|that) )?(?:same|model|it\b|this|that))\w)"
+    r"|\b(?:versio|version|variante?) (?:base|instruct|chat|de chat|de xat)\b"
+)
 _MOST_CHOICES: Final = 6
 _POINTER: Final = "/model/id"
 #: "2/hour" and "24/7" are no ids.
 _AMOUNT: Final = re.compile(
     r"\$?\d[\d.,]*(?:/.*)|.*/\d+|\w+/(?:h|hora?|hour|day|dia|month|mes)", re.IGNORECASE
 )
-_OWN_NAME: Final = re.compile(
-    rf"(?<![\w./\\-])(?!(?:{'|'.join(sorted(_FAMILIES))})\b)[a-z][\w.]*(?:-[\w.]*\w)+(?![\w/\\-])"
-)
+_OWN_NAME: Final = re.compile(r"(?<![\w./\\-])[a-z][\w.]*(?:-[\w.]*\w)+(?![\w/\\-])")
+#: The number before is a count of cards.
+_COUNT: Final = re.compile(r"\s?[x\u00d7]\s?(?:[a-z]+[ -]?)?\d")
 #: Models whose weights nobody can download.
 _CLOSED: Final = re.compile(
     r"(?<![\w/-])(?:chat ?gpt|gpt[ -]?(?:[45](?:\.\d)?[a-z]*|3\.5)(?:[ -](?:mini|turbo|nano))?"
@@ -114,6 +126,24 @@ _CLOSED: Final = re.compile(
 
 
 def read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
+    """Yield what a message says of models: of two that distillation joins, the first teaches."""
+    distils = _DISTILLED.search(message.folded) is not None
+    written = message.plain
+    found = list(_read_models(message, draft))
+    told = [each for each in found if each.pointer == _POINTER and isinstance(each, Change)]
+    told.sort(key=lambda each: written.find(fold(each.words)))
+    between = None
+    if distils and len(told) == 2:  # noqa: PLR2004
+        start = written.find(fold(told[0].words)) + len(told[0].words)
+        between = _JOINED.fullmatch(written, start, written.find(fold(told[1].words)))
+    for each in found:
+        yield replace(each, pointer=_TEACHER) if between and each is told[0] else each
+    if between and between["rounded"]:
+        yield Change(pointer=_TEACHER_WIDTH, value="nf4", words=between["rounded"])
+        message.cross_out(*between.span("rounded"))
+
+
+def _read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
     """Yield the model that the message names, or the models that its words match.
 
     The instruction-tuned form of a model is meant unless the message says "base". A size alone
@@ -153,6 +183,7 @@ def read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change |
             yield Choice(pointer=pointer, values=values, words=words)
     if not named:
         yield from _read_size(message, draft)
+        yield from _read_form(message, draft)
 
 
 def _of_extreme_size(message: Message, models: tuple[Model, ...]) -> tuple[Model, ...]:
@@ -199,6 +230,25 @@ def _read_size(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | 
             values = tuple(model.id for model in models[:_MOST_CHOICES])
             yield Choice(pointer=_POINTER, values=values, words=words)
         return
+
+
+def _read_form(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
+    """Yield the draft's model in its other form: "the plain base version of the same model"."""
+    now = find_model(str(value_at(draft, _POINTER)))
+    for match in message.take(_FORM) if now is not None else ():
+        wanted = "base" if _BASE & set(_PART.findall(match[0])) else "instruct"
+        same = [
+            model
+            for model in all_models()
+            if model.kind == wanted and _bare(model.id) == _bare(now.id)  # type: ignore[union-attr]
+        ]
+        if len(same) == 1 and not message.denied(match.start()):
+            yield Change(pointer=_POINTER, value=same[0].id, words=message.words(*match.span()))
+
+
+def _bare(name: str) -> frozenset[str]:
+    """Return the words of an id's name without those of its form."""
+    return _parts(name) - _TUNED - _BASE - _MUTE
 
 
 def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
@@ -251,10 +301,16 @@ def names_a_family(folded: str) -> bool:
 
 
 def _read_own_names(message: Message) -> Iterator[Change]:
-    """Yield models named without their owner ("bge-m3"), unless a family's name comes first."""
+    """Yield models named without their owner ("bge-m3", "gemma-2-9b-it").
+
+    Behind a family's name, only a name that says which form of the model it is counts as whole.
+    """
     for match in list(_OWN_NAME.finditer(message.folded)):
         model = _by_name().get(match[0])
         if model is None or message.denied(match.start(), match.end()):
+            continue
+        parts = set(_PART.findall(match[0]))
+        if _FAMILIES & parts and not parts & (_TUNED | _BASE):
             continue
         words = message.words(*match.span())
         message.cross_out(*match.span())
@@ -287,6 +343,8 @@ def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | N
             joined = _SPLIT.fullmatch(between) or _SPLIT_SIZE.match(message.folded, end, stop)
             if not joined or (between.split() and part in _FAMILIES):
                 break
+            if _COUNT.match(message.folded, stop):
+                break  # "gemma 2 9b 8xH100"
             if not _fitting([*said, part]):
                 exact = part[0].isalpha()
                 end = end if exact else stop

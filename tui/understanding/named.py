@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any, Final
 
 from ftc.spec.admission import admits
+from ftc.spec.schema import branches, fields
 from ftc.tui.understanding.certainty import find_hedge
 from ftc.tui.understanding.lexicon import NEGATORS, NUMBER, WORDS, any_of
 from ftc.tui.understanding.message import Message, Span
@@ -96,10 +97,26 @@ def read_named(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | 
         if placed is not None:
             yield placed
             continue
+        if pointer in _switched_off() and message.denied(*match.span()):
+            words = message.words(*match.span())
+            message.cross_out(*match.span())
+            yield Change(pointer=pointer, value="none", words=words)
+            continue
         if not _KEPT.search(message.clause(*match.span())):
             words = message.words(*match.span())
             message.cross_out(*match.span())
             yield Choice(pointer=pointer, values=(), words=words)
+
+
+@cache
+def _switched_off() -> frozenset[str]:
+    """Return the fields that have no other value for "not at all" than "none"."""
+    return frozenset(
+        field.pointer
+        for field in fields()
+        if field.name.endswith(".type")
+        and any("none" in each.get("enum", ()) for each in branches(field.schema))
+    )
 
 
 def _is_distilled(message: Message, draft: Mapping[str, Any]) -> bool:

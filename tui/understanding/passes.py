@@ -34,7 +34,14 @@ _AT_ONCE: Final = re.compile(
 )
 #: "three evaluations without improvement".
 _FRUITLESS: Final = re.compile(
+    r"(?:\b(?:stop|pari|para|pare|atur\w+|detent?e?(?:rse|te)?)\b[^.;,!?\n\d]{0,16}?"
+    r"\b(?:if|when|after|once|si|quan|cuando|tras|despres)\b[^.;,!?\n\d]{0,16}?)?"
     rf"(?<![\w.,/-])(?P<number>{NUMBER})\s+[^.;,!?\n\x00\d]{{0,24}}?{any_of(_PASSES['fruitless'])}"
+)
+#: "de 32 en 32", "in groups of 16".
+_GROUPED: Final = re.compile(
+    r"\b(?:de (?=(?P<twice>\d+) en (?P=twice)\b)\d+ en|(?:in (?:groups|lots|chunks|packs) of"
+    r"|en grupo?s de|de a)) (?P<number>\d+)\b(?! (?:gpus?|layers|capes|capas))"
 )
 #: "check on it every hundred steps": how often, whatever the verb.
 _OFTEN: Final = re.compile(
@@ -48,6 +55,8 @@ def read_counts(message: Message) -> Iterator[Change]:
     for match in message.take(_AT_ONCE):
         pointer = "/training/micro_batch" if match["each"] else "/training/global_batch"
         yield from _count(message, match, pointer)
+    for match in message.take(_GROUPED):
+        yield from _count(message, match, "/training/global_batch")
     for match in message.take(_FRUITLESS):
         yield from _count(message, match, "/training/early_stopping")
     for match in list(_OFTEN.finditer(message.folded)):

@@ -11,6 +11,7 @@ from ftc.tui.understanding.numbers import as_written
 from ftc.tui.understanding.reading import Change, value_at
 
 _PRICE: Final = "/hardware/price_per_hour"
+_THIS_MACHINE: Final = "auto"
 _NEAR: Final = 40
 _WHOLE: Final = re.compile(
     r"\b(?:whole|entire|total|in all|all (?:of them|together|\d+|two|four|eight)|altogether|both"
@@ -20,8 +21,13 @@ _WHOLE: Final = re.compile(
 
 
 def share_price(said: Sequence[Said], text: str, draft: Mapping[str, Any]) -> list[Said]:
-    """Divide the price of a whole machine by its number of GPUs."""
+    """Divide the price of a whole machine by its number of GPUs.
+
+    A machine of which only the price is told is not the one that trains by that.
+    """
     folded = fold(text)
+    if any(each.pointer == _PRICE for each in said):  # "this machine costs 2 euros an hour"
+        said = [each for each in said if getattr(each, "value", None) != _THIS_MACHINE]
     return [
         _shared(each, folded, text, _gpus(said, draft))
         if isinstance(each, Change) and each.pointer == _PRICE

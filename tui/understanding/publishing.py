@@ -14,6 +14,11 @@ _QUIET: Final = re.compile(
     r"(?P<word>(?P<public>public[oa]?)|private(?:ly)?|privat|privad[oa])(?:\s+repo\w*)?"
     r"(?=\s*(?:$|[.,;!)]|(?:and|i|y)\b))"
 )
+#: Between the verb and the repository: "publish it openly as ...".
+_SAID: Final = re.compile(
+    r"\b(?:(?P<open>public(?:ly)?|open(?:ly)?|en (?:public|publico|obert|abierto)|obert|abierto)"
+    r"|private(?:ly)?|en privat|en privado|privat|privado)\b(?=.*/)"
+)
 
 
 def settle_privacy(said: Sequence[Change | Choice], text: str) -> list[Change | Choice]:
@@ -21,6 +26,10 @@ def settle_privacy(said: Sequence[Change | Choice], text: str) -> list[Change | 
     repository = next((each for each in said if each.pointer == _REPOSITORY), None)
     if repository is None or any(each.pointer == _PRIVATE for each in said):
         return list(said)
+    open_or_not = _SAID.search(fold(repository.words))
+    if open_or_not is not None:
+        hidden = open_or_not["open"] is None
+        return [*said, Change(pointer=_PRIVATE, value=hidden, words=repository.words)]
     place = find_words(text, repository.words)
     found = _QUIET.match(fold(text), place + len(repository.words)) if place >= 0 else None
     if found is None:

@@ -16,7 +16,7 @@ _QUANTITIES: Final = {pointer: any_of(words) for pointer, words in WORDS["quanti
 _OF: Final = (
     r"(?:\s*(?:=|:|of|(?:(?:down|up|back) )?to|at|is|al?|dels?|de|en|d'|es|(?:que )?sea(?: del?)?"
     r"|(?:que )?sigui(?: del?)?|fos|fuera|fuese|should be|must be"
-    r"|ha de ser|tiene que ser)\s*|\s+)"
+    r"|ha de ser|tiene que ser)\s*|\s+|(?<=/)\s*)"
 )
 #: "from 16 to 32": the second number counts.
 _FROM: Final = rf"(?:(?:from |de |des de |desde ){NUMBER} (?:to |a |fins a |hasta ))?"
@@ -26,7 +26,9 @@ _LINK: Final = r"(?:(?:of|for|de|as|al?|com a?|como|para|per al?) |d')?(?:the |e
 _OFTEN: Final = r"(?<!every )(?<!each )(?<!cada )"
 #: "un escalfament" has an article; "una època" has a number.
 _NO_ARTICLE: Final = r"(?!una?\b|one\b|a single\b|single\b)"
-_COUNTS: Final = frozenset({"/training/epochs", "/training/keep_checkpoints"})
+_FREQUENCY: Final = re.compile(r"\s*(?:every|each|cada)(?:\b|\s*\x00|\s*$)|\s*\x00")
+_KEPT: Final = "/training/keep_checkpoints"
+_COUNTS: Final = frozenset({"/training/epochs", _KEPT})
 _BEFORE: Final[Mapping[str, re.Pattern[str]]] = {
     pointer: re.compile(
         rf"\b{_OFTEN}(?P<number>{'' if pointer in _COUNTS else _NO_ARTICLE}{NUMBER})"
@@ -89,7 +91,8 @@ _EARLY: Final = re.compile(r"\b(?:early[ -]stop(?:ping)?|parada anticipada|atura
 _STOPS: Final = re.compile(
     r"\b(?:stop|pari|para|pare|atura|aturi|detente?)\b[^.;\n]{0,30}?\b(?:if|when|si|quan|cuando)\b"
     r"[^.;\n]{0,40}?\b(?:improv\w+|better|wors\w+|overfit\w*|millor\w*|empitjor\w*|mejor\w*"
-    r"|empeor\w*)"
+    r"|empeor\w*|loss (?:goes|starts|keeps|creeps)? ?(?:going )?(?:up|rising|rises)"
+    r"|perd(?:ua|ida) (?:de \w+ )?(?:puj\w+|sub\w+|comen\w+ a (?:pujar|subir)))"
     rf"(?:[^.;\n]{{0,12}}?\b(?P<times>{NUMBER})(?: (?:times|eval\w*|avalua\w*|cops|veces))"
     r"(?: in a row| seguid[eao]s)?)?"
 )
@@ -167,6 +170,8 @@ _HELD: Final = re.compile(
     r"\s*(?:for|as|per|para|com a?|como|of|de)\s+(?:the |a |el |la |l')?"
     r"(?:valid|test|eval|avalua|prova|prueba|probar)"
 )
+#: A data set of the Hub, with its split: "owner/set split train".
+_HUB_DATA: Final = re.compile(r"(?<![\w./-])[\w.-]+/[\w.-]+ (?:split|subset|config)\b")
 _ONLY: Final = re.compile(r"\b(?:only|just|nomes|solo|solament|solamente)\b")
 #: A number that revises the one before it: "rank 32, sorry, 64".
 REVISION: Final = re.compile(
@@ -227,6 +232,9 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
                 value = _value(pointer, match["number"], match[0])
                 if pointer == _ROWS and not _is_limit(message, match):
                     continue
+                article = pointer == _KEPT and not match["number"][0].isdigit()
+                if article and _FREQUENCY.match(message.folded, match.end()):
+                    continue  # "a checkpoint every 200 steps"
                 if _is_denied(message, match) or _revision(message, match):
                     yield _corrected(pointer, match, message)
                 elif value is not None:
@@ -290,6 +298,9 @@ def _is_limit(message: Message, match: re.Match[str]) -> bool:
     clause = message.clause(*match.span())
     if _HELD.match(message.folded, match.end()) and not _ONLY.search(clause):
         return False
+    part = message.folded[match.end() :].lstrip()[:1] in ("", ",", ";", "|", "/", "+", "\x00")
+    if part and _HUB_DATA.search(message.plain):
+        return True  # the rows of a set of the Hub are nobody's own
     return message.folded.strip() == match[0].strip() or _LIMITING.search(clause) is not None
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ftc.spec.admission import admits
+from ftc.spec.schema import fields
 from ftc.tui.understanding.abbreviated import read_abbreviated
 from ftc.tui.understanding.certainty import settle
 from ftc.tui.understanding.columns import read_columns, read_known_columns, settle_text
@@ -24,6 +25,7 @@ from ftc.tui.understanding.message import Message, find_places, find_words, fold
 from ftc.tui.understanding.model_wishes import read_model_wishes
 from ftc.tui.understanding.models import read_models
 from ftc.tui.understanding.named import read_named
+from ftc.tui.understanding.parts import read_parts
 from ftc.tui.understanding.pasted import read_pasted
 from ftc.tui.understanding.prices import share_price
 from ftc.tui.understanding.publishing import settle_privacy
@@ -129,7 +131,7 @@ def read(
     told = settle(text, drop_retracted(text, revise(text, told)))
     if not said and about is None and (hinted := find_hinted(message, text)) is not None:
         told.append(hinted)
-    told = _ask_unlicensed(text, told)
+    told = _ask_unlicensed(text, told, said)
     doubtful = [each for each in told if isinstance(each, Change) and is_doubtful(each)]
     changes = {
         each.pointer: each for each in told if isinstance(each, Change) and each not in doubtful
@@ -161,12 +163,18 @@ def _completed(
     found = settle_privacy(found, text)
     said = share_price(settle_batches(settle_text(found), draft), text, draft)
     said = _without_old_width(scale_fractions(said, draft, planned))
-    return [*said, *_implied(said, draft)]
+    said = [*said, *_implied(said, draft)]
+    return [*said, *_implied_by_name(said, draft)]
 
 
-def _ask_unlicensed(text: str, told: Sequence[Change | Choice]) -> list[Change | Choice]:
-    """Return what was told, with a question in place of each value that no request sets."""
-    spans = [span for each in told for span in find_places(text, each.words)]
+def _ask_unlicensed(
+    text: str, told: Sequence[Change | Choice], said: Sequence[Change | Choice]
+) -> list[Change | Choice]:
+    """Return what was told, with a question in place of each value that no request sets.
+
+    `said` is what was read: the words of a value that another one replaced tell nothing either.
+    """
+    spans = [span for each in (*told, *said) for span in find_places(text, each.words)]
     changes = [each for each in told if isinstance(each, Change)]
     unlicensed = find_unlicensed(text, changes, spans)
     return [
@@ -196,6 +204,16 @@ def _read_fields(
     message: Message, draft: Mapping[str, Any], planned: Mapping[str, Any], names: Names
 ) -> Iterator[Change | Choice]:
     """Yield what the readers find, each in the words that the ones before it have left."""
+    found = list(_read_first(message, draft, planned, names))
+    yield from found
+    yield from read_parts(message, draft, found)
+    yield from read_named(message, draft)
+
+
+def _read_first(
+    message: Message, draft: Mapping[str, Any], planned: Mapping[str, Any], names: Names
+) -> Iterator[Change | Choice]:
+    """Yield what stands in the words of fields, and not alone or without a value."""
     yield from read_known_columns(message, names.columns)
     files = take_known_files(message, names.files)
     yield from read_instances(message)
@@ -216,7 +234,6 @@ def _read_fields(
     yield from read_hardware(message, draft)
     yield from read_abbreviated(message, draft)
     yield from read_words(message, draft)
-    yield from read_named(message, draft)
 
 
 def _is_set(choice: Choice, draft: Mapping[str, Any]) -> bool:
@@ -247,6 +264,22 @@ def _implied(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[
     if draft.get("objective") or any(each.pointer == "/objective/type" for each in said):
         objective = []
     return [*objective, *_implied_method(said, draft)]
+
+
+def _implied_by_name(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:
+    """Return the values that stand in the names of other fields: "polynomial power 1.5"."""
+    known = {field.pointer: field.schema.get("x-when", {}) for field in fields()}
+    has = {each.pointer for each in said}
+    found = {
+        pointer: Change(pointer=pointer, value=value, words=each.words)
+        for each in said
+        if isinstance(each, Change)
+        for pointer, values in known.get(each.pointer, {}).items()
+        if pointer not in has and value_at(draft, pointer) is None
+        for value in values
+        if re.search(rf"(?<![\w-]){re.escape(str(value))}(?![\w-])", fold(each.words))
+    }
+    return list(found.values())
 
 
 def _implied_method(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:

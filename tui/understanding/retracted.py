@@ -27,8 +27,17 @@ _AGAIN: Final = r"[\s,.]*(?:(?:the|la|el)\s+)?(?:columna?\s+)?"
 
 #: "5 epochs, sorry I meant 4": the number that words of correction put in the place of a value.
 _INSTEAD: Final = re.compile(
-    CORRECTING + rf"(?P<number>{NUMBER})\s*(?P<share>%)?(?P<unit>\s+[a-z]+)?(?=\s*(?:$|[.,;:!?)]))"
+    rf"(?:{CORRECTING}|\s*(?:->|=>|\u2192)\s*)(?:(?:every|each|cada|after|al?|en|de)\s+)?(?P<number>{NUMBER})\s*(?P<share>%)?(?P<unit>\s+[a-z]+)?(?=\s*(?:$|[.,;:!?)]))"
 )
+
+_CLEANING: Final = "/data/cleaning/"
+#: "no duplicates... well, leave them".
+_KEPT_THEM: Final = re.compile(
+    r"\b(?:leave|keep) them\b|\b(?:deja|conserva|manten)l[oa]s\b"
+    r"|\b(?:deixa|conserva|mante)(?:'ls|-l[eo]s)(?!\w)"
+)
+#: "every 100 steps, sorry, every two fifty": corrected, but to what?
+_TAKEN_BACK: Final = re.compile(CORRECTING + rf"(?:(?:every|each|cada)\s+){NUMBER}")
 
 _Said = Sequence[Change | Choice]
 
@@ -41,19 +50,20 @@ def revise(text: str, said: _Said) -> list[Change | Choice]:
     return [_revised(text, each) if isinstance(each, Change) else each for each in said]
 
 
-def _revised(text: str, change: Change) -> Change:
+def _revised(text: str, change: Change) -> Change | Choice:
     value = change.value
     start = find_words(text, change.words)
+    if value is True and change.pointer.startswith(_CLEANING):
+        kept = _KEPT_THEM.search(fold(text), start + len(change.words))
+        return _ask(change) if kept else change
     if isinstance(value, bool) or not isinstance(value, int | float) or start < 0:
         return change
     end = start + len(change.words)
     after = Message(text[end:])
     match = _INSTEAD.match(after.folded)
-    if match is None:
-        return change
-    unit = match["unit"] and match["unit"].strip()
-    if unit and unit not in Message(change.words).folded:
-        return change
+    unit = match["unit"].strip() if match and match["unit"] else None
+    if match is None or (unit and unit not in Message(change.words).folded):
+        return _ask(change) if _TAKEN_BACK.match(after.folded) else change
     kilo = 1024 if change.pointer == "/data/max_length" else 1000
     number = read_number(match["number"].strip(), kilo=kilo)
     if number is None:
@@ -64,6 +74,10 @@ def _revised(text: str, change: Change) -> Change:
         return change
     words = text[start : end + after.origin[match.end() - 1][1]].strip()
     return replace(change, value=now, words=words)
+
+
+def _ask(change: Change) -> Choice:
+    return Choice(pointer=change.pointer, values=(change.value,), words=change.words, why="unsure")
 
 
 def drop_retracted(text: str, said: _Said) -> list[Change | Choice]:

@@ -20,6 +20,8 @@ from ftc.tui.understanding.spoken import read_spoken
 
 _LINK: Final = r"(?:\s*(?:=|:|->)\s*|\s+(?:to |of |at |is |a |de |en )?)"
 _VALUE: Final = r"(?P<value>0,\d+|[\w.+-]+%?)(?![\w/])"
+#: The field of a section that its short form gives a value to.
+_KINDS: Final = ("type", "strategy", "id", "source", "types")
 _ON: Final = frozenset({"true", "on", "yes", "si", "activat", "activado"})
 _OFF: Final = frozenset({"false", "off", "no", "none", "desactivat", "desactivado"})
 
@@ -60,6 +62,10 @@ def _names() -> Mapping[str, Field]:
         for name in (own, *field.schema.get("x-aliases", ())):
             named.setdefault(name, set()).add(pointer)
     alone = {name: known[min(found)] for name, found in named.items() if len(found) == 1}
+    for name, section in [(name, each) for name, each in alone.items() if "." not in each.name]:
+        kind = next((at for key in _KINDS if (at := f"{section.pointer}/{key}") in known), None)
+        if kind is not None:  # "method=full"
+            alone[name] = known[kind]
     dotted = {field.name: field for field in known.values() if "." in field.name}
     return {**alone, **dotted}
 
@@ -71,7 +77,7 @@ def _pattern() -> re.Pattern[str]:
     either = "|".join(re.escape(name).replace("_", "[ _-]") for name in long)
     short = "|".join(re.escape(name) for name in names if name not in long)
     return re.compile(
-        rf"(?<![\w.])(?:(?P<name>{either}){_LINK}|(?P<short>{short})\s?[=:]\s?){_VALUE}"
+        rf"(?<![\w./])(?:(?P<name>{either}){_LINK}|(?P<short>{short})\s?[=:]\s?){_VALUE}"
     )
 
 

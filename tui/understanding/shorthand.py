@@ -51,6 +51,9 @@ _GLUED_RANK: Final = re.compile(
     r"|(?<![\w.-])r\s(?P<apart>[2-9]|\d{2,4})[\s,/;]+a\s(?P<beside>\d{1,4})(?![\w.])"
     r"|(?<![\w.-])a(?P<other>\d{1,4})\s?[/,;+]?\s?r(?P<second>\d{1,4})(?![\w.])"
 )
+#: "r16, A100 40GB": a card, and no alpha. A capital letter beside a small one tells them apart too.
+_CARD: Final = re.compile(r"^(?:\s?[x\u00d7]\s?\d|[\s-]\d+ ?gi?b?\b|[\s-](?:pcie|sxm\d?)\b)")
+_CARDS: Final = frozenset({"2", "10", "16", "30", "40", "100", "800"})
 #: "beta2 0.95": the digit belongs to the name.
 _NUMBERED: Final = re.compile(r"\s*[=:]?\s*\.?\d")
 _KILO, _KILO_TOKENS = 1000, 1024
@@ -90,15 +93,27 @@ def read_shorthand(message: Message) -> Iterator[Change]:
 
 def _read_ranks(message: Message) -> Iterator[Change]:
     """Yield the rank of "r32", and the alpha beside it."""
-    for match in message.take(_GLUED_RANK):
-        words = message.words(*match.span())
+    for match in list(_GLUED_RANK.finditer(message.folded)):
         rank, alpha = (
             match["rank"] or match["second"] or match["apart"],
             match["alpha"] or match["other"] or match["beside"],
         )
+        end = match.end()
+        if match["alpha"] and _is_card(message, match):
+            alpha, end = None, match.end("rank")
+        words = message.words(match.start(), end)
+        message.cross_out(match.start(), end)
         yield Change(pointer="/method/rank", value=int(rank), words=words)
         if alpha:
             yield Change(pointer="/method/alpha", value=int(alpha), words=words)
+
+
+def _is_card(message: Message, match: re.Match[str]) -> bool:
+    """Return whether what follows a rank is a GPU: "r16, A100 40GB", "r16 A10"."""
+    written = message.words(match.start("alpha") - 1, match.end("alpha"))
+    capital = written[0].isupper() and not message.words(*match.span())[0].isupper()
+    known = match["alpha"] in _CARDS
+    return known and (capital or _CARD.match(message.folded[match.end() :]) is not None)
 
 
 def settle_batches(said: list[Change | Choice], draft: Mapping[str, Any]) -> list[Change | Choice]:

@@ -53,9 +53,18 @@ _ITEMS_BEFORE: Final = re.compile(rf"(?P<value>{_ITEM}(?:(?:{_AND})+{_ITEM})*){_
 _WORDS_BETWEEN: Final = r"(?:\s+(?!and\b|i\b|y\b|but\b|pero\b)[\w']+){0,6}?"
 _THE: Final = r"the |el |la |els |les |los |las "
 _NEAR: Final = 80
+_LICENCE: Final = "/publish/licence"
+_PUBLISHED: Final = re.compile(rf"\b{any_of(WORDS['publish'])}(?!\w)")
+#: A sentence that is about the licence only.
+_LICENSED: Final = re.compile(
+    r"\W*(?:(?:the|its|la|make|use|set|put|pon|posa|under|with|amb|con) )*"
+    r"l?l?icen[cs]i?\w*\s*(?:=|:|should|must|is\b|has to|ha de|debe|sea|sigui|to\b|as\b|\w+\W*$)"
+)
 _LAUNCH: Final = "/launch/"
 _HOURS: Final = "/launch/hours"
 _HOURS_A_DAY: Final = 24
+#: A switch that is undone behind its name: "duplicates are not removed".
+_UNDONE: Final = re.compile(r"(?<=\w )(?:not|never|no)(?: (?:be|get|es|se))?(?: \w+)?$")
 #: A name that says by itself what it is: with a sign, a digit or a separator.
 _TELLING: Final = re.compile(r"[\d_:/.@<\[-]")
 
@@ -99,6 +108,11 @@ def vague_names() -> frozenset[str]:
     return frozenset(pointer for pointer, entry in _SPOKEN.items() if entry.get("vague"))
 
 
+def value_words() -> Mapping[str, Mapping[str, str]]:
+    """Return the pattern of each value that has words of its own, by the field."""
+    return {pointer: spoken.words for pointer, spoken in _table().items()}
+
+
 def read_spoken(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
     """Yield the fields that are named with a value that the schema accepts, the longest name first.
 
@@ -107,6 +121,8 @@ def read_spoken(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
     mentions = find_mentions(message)
     for mention in mentions:
         spoken = _table().get(mention.pointer)
+        if mention.pointer == _LICENCE and not _publishes(message, draft):
+            continue
         if spoken is None or "\x00" in message.folded[mention.start : mention.end]:
             continue
         found = _value(spoken, mention, message, draft, mentions)
@@ -115,6 +131,13 @@ def read_spoken(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
         words = message.words(found.start, found.end)
         message.cross_out(found.start, found.end)
         yield Change(pointer=mention.pointer, value=found.value, words=words)
+
+
+def _publishes(message: Message, draft: Mapping[str, Any]) -> bool:
+    """Return whether a licence is that of the result, and not a wish for the model."""
+    if draft.get("publish") is not None or _PUBLISHED.search(message.plain):
+        return True
+    return draft.get("model") is not None and _LICENSED.match(message.plain) is not None
 
 
 def find_mentions(message: Message) -> Sequence[Mention]:
@@ -190,10 +213,16 @@ def _value(
             return None
     if found is None and "array" in spoken.kinds and not spoken.words:
         found = _list(mention, message)
-    if found is None and "string" in spoken.kinds and not spoken.words:
+    if found is None and "string" in spoken.kinds and not spoken.whole:
         found = _text(spoken, mention, message, draft)
     if found is not None and message.denied(found.start, found.end):
         found = None
+    if (
+        found is not None
+        and found.value is True
+        and _UNDONE.search(message.folded[found.start : found.end])
+    ):
+        found = replace(found, value=False)  # "duplicates are not removed"
     if found is None and "boolean" in spoken.kinds:
         found = _switch(spoken, mention, message)
     return found
@@ -208,20 +237,25 @@ def _may_launch(spoken: _Spoken, message: Message, draft: Mapping[str, Any]) -> 
 def _word(spoken: _Spoken, mention: Mention, message: Message) -> _Found | None:
     """Return one of the field's own words beside its name: the nearest, after it or before it."""
     between = "" if spoken.vague else _WORDS_BETWEEN
-    start = max(message.folded.rfind("\x00", 0, mention.start) + 1, mention.start - _NEAR)
-    before = message.folded[start : mention.start]
+    near_start = max(message.folded.rfind("\x00", 0, mention.start) + 1, mention.start - _NEAR)
+    before = message.folded[near_start : mention.start]
     near: list[tuple[int, _Found]] = []
     for value, said in spoken.words.items():
         pause = ",?" if between else ""
         after = _compiled(rf"(?:{_SAID}|{pause}{between}\s+)(?P<said>{said})(?!\w)")
         if match := after.match(message.folded, mention.end):
             gap = match.start("said") - mention.end
-            near.append((gap, _Found(value=value, start=mention.start, end=match.end())))
+            wanted = message.denied(mention.start) and not message.denied(match.start("said"))
+            start = match.start("said") if wanted else mention.start
+            near.append((gap, _Found(value=value, start=start, end=match.end())))
         ahead = _compiled(rf"(?<!\w)(?P<said>{said})(?:{between}{_LINK})$")
         for match in ahead.finditer(before):
-            place = start + match.start()
-            gap = mention.start - start - match.end("said")
+            place = near_start + match.start()
+            gap = mention.start - near_start - match.end("said")
             near.append((gap, _Found(value=value, start=place, end=mention.end)))
+    if message.denied(mention.start, mention.end):  # "don't drop the long ones, just cut them"
+        apart = [each for each in near if not message.denied(each[1].start, each[1].end)]
+        near = apart or near
     if not near:
         return None
     found = min(near, key=lambda pair: (pair[0], pair[1].start - pair[1].end))[1]
@@ -355,7 +389,20 @@ def applies(field: Field, message: Message, draft: Mapping[str, Any]) -> bool | 
     None if it depends on none.
     """
     for pointer, values in field.schema.get("x-when", {}).items():
-        said = any(re.search(rf"\b{value}\b", message.written.lower()) for value in values)
+        said = any(_named_by(pointer, value).search(message.plain) for value in values)
         if not said and value_at(draft, pointer) not in values:
             return False
     return True if "x-when" in field.schema else None
+
+
+@cache
+def _named_by(pointer: str, value: Any) -> re.Pattern[str]:
+    """Return the words that name a value of a field: "k8s", "clasificacion"."""
+    said = [
+        any_of(each)
+        for each in WORDS["values"]
+        if (each["pointer"], each["value"]) == (pointer, value)
+    ]
+    spoken = _SPOKEN.get(pointer, {}).get("values", {}).get(value)
+    said += [any_of(spoken)] if spoken else []
+    return re.compile(rf"(?<![\w-])(?:{'|'.join((re.escape(str(value)), *said))})(?![\w-])")

@@ -37,12 +37,49 @@ _RIGHT: Final = re.compile(
 )
 
 
+_WIDTHS: Final = {
+    "two": "2",
+    "dos": "2",
+    "three": "3",
+    "tres": "3",
+    "four": "4",
+    "quatre": "4",
+    "cuatro": "4",
+    "five": "5",
+    "cinc": "5",
+    "cinco": "5",
+    "six": "6",
+    "sis": "6",
+    "seis": "6",
+    "eight": "8",
+    "vuit": "8",
+    "ocho": "8",
+}
+_SHORT: Final = (
+    (re.compile(r"(?<![\w-])(?:teh|hte|th)(?= [a-z])"), "the"),
+    (
+        re.compile(
+            r"(?<=[a-z] )2(?= (?:\d+(?:[.,]\d+)?(?:e-?\d+)?k?%?)"
+            r"(?:\s*$|[.,;!]| (?:pls|please|plz|thx|thanks|and|then)\b))"
+        ),
+        "to",
+    ),
+    (re.compile(r"(?:(?<=lo )|(?<=hay )|(?<=para )|(?<=tiene ))q(?= [a-z]{2})"), "que"),
+    (re.compile(rf"(?<![\w-])(?P<width>{'|'.join(_WIDTHS)})(?=[ -]bits?\b)"), None),
+)
 #: Of shorter words only the order of the letters is corrected.
 _SHORTEST: Final = 5
 
 
 def find_typos(folded: str) -> Iterator[Numeral]:
-    """Yield the misspelt names of a folded text, each with the name that it means."""
+    """Yield the misspelt names of a folded text, each with the name that it means.
+
+    Short forms are spelt out too: "bump the seed 2 2024", "lo q contesta", "six-bit".
+    """
+    for pattern, word in _SHORT:
+        for match in pattern.finditer(folded):
+            said = _WIDTHS[match["width"]] if word is None else word
+            yield Numeral(start=match.start(), end=match.end(), digits=said)
     for match in _WORD.finditer(folded):
         name = _correct(match[0])
         if name is not None:
