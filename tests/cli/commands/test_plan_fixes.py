@@ -46,7 +46,7 @@ CASES: Mapping[str, Mapping[str, Any]] = {
         "model": "Qwen/Qwen2.5-7B-Instruct",
         "hardware": {"gpu": "A10G", "ram_gib": 64},
         "method": "full",
-        "data": {"max_length": 2048},
+        "data": {"max_length": 4096},
         "training": {"gradient_checkpointing": False, "liger": False},
     },
 }
