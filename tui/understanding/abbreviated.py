@@ -8,7 +8,7 @@ for it, each word cut short as one likes; it counts if only one field fits it an
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 from ftc.spec.admission import admits
@@ -170,8 +170,13 @@ def _is_shared(named: Sequence[tuple[_Named, tuple[int, int]]]) -> bool:
     return len(own) > 1
 
 
-def _find(name: str) -> Iterator[tuple[_Named, tuple[int, int]]]:
-    """Yield the fields whose names a short name may stand for, with how well it fits."""
+@lru_cache(maxsize=512)
+def _find(name: str) -> Sequence[tuple[_Named, tuple[int, int]]]:
+    """Return the fields whose names a short name may stand for, with how well it fits."""
+    return list(_find_each(name))
+
+
+def _find_each(name: str) -> Iterator[tuple[_Named, tuple[int, int]]]:
     said = _SEPARATORS.split(name)
     if _UNITS.intersection(said):
         return

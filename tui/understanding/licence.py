@@ -9,8 +9,9 @@ other word is asked about.
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from string import ascii_lowercase
 from typing import Final
@@ -32,6 +33,7 @@ _CLAUSE_END: Final = re.compile(
     r"|\b(?:but|pero|sino|because|since|porque|pues|perque|ja que|ya que|puesto que)\b"
     rf"|\b(?:and|then|so|{_CATALAN_AND}|y|e|luego|llavors|asi que|aixi que|o sea que)\b"
 )
+_LONGEST: Final = 400  # characters of a clause before or after what is set
 _AND: Final = re.compile(rf"\b(?:and|{_CATALAN_AND}|y|e)$")
 #: A name with a digit, a slash or an underscore in it is code, and tells nothing: "bge-m3".
 _WORD: Final = re.compile(r"(?<![\w/])(?<!\w[-.])[a-z]+(?:['-][a-z]+)*(?![\w/]|[-.]\w)")
@@ -165,7 +167,7 @@ def _has_foreign(bare: str, change: Change, text: str, *, jargon: bool) -> bool:
 def _is_foreign(bare: str, change: Change, text: str, place: Span, *, jargon: bool) -> bool:
     """Return whether the clause around a place of a change has a word that no request has."""
     start, end = place
-    if any(match.start() < start and end < match.end() for match in _QUOTED.finditer(text)):
+    if any(begin < start and end < stop for begin, stop in _find_quoted(text)):
         return True
     if _TAKEN_BACK.match(bare, end):
         return True
@@ -178,10 +180,11 @@ def _is_foreign(bare: str, change: Change, text: str, place: Span, *, jargon: bo
         return True
     if is_endorsed(fold(text), end):
         return False
-    bare = f"{bare[:start]}{'_' * (end - start)}{bare[end:]}"
-    first = _begin(bare, start)
-    last = _CLAUSE_END.search(bare, end)
-    stop = start if change.pointer == _MODEL else last.start() if last else len(bare)
+    first = max(_begin(bare, start), start - _LONGEST)
+    whole, bare = bare, f"{bare[:start]}{'_' * (end - start)}{bare[end:]}"
+    last = _CLAUSE_END.search(bare, end, end + _LONGEST)
+    stop = last.start() if last else min(len(bare), end + _LONGEST)
+    stop = start if change.pointer == _MODEL else stop
     purpose = None if change.pointer == _PRICE else _PURPOSE.search(bare, end, stop)
     if purpose is not None:  # what it is for does not matter
         stop = purpose.start()
@@ -191,29 +194,11 @@ def _is_foreign(bare: str, change: Change, text: str, place: Span, *, jargon: bo
         return False
     words = _WORD.findall(bare[first:stop])
     if not words and (joined := _AND.search(bare[:first])):  # "and zero2" ends another clause
-        words = _WORD.findall(bare[_begin(bare, joined.start()) : first])
-    if _begins_as_request(f"{bare[first:start]}{fold(text)[start:end]}"):
+        words = _WORD.findall(bare[_begin(whole, joined.start()) : first])
+    order = f"{bare[first:start]}{fold(text)[start:end]}"
+    if _begins_as_request(order):
         return False
-    if _COMMANDS.match(text[first:end]) or _is_ordered(bare, first, change):
-        return False
-    bare = f"{bare[:start]}{'_' * (end - start)}{bare[end:]}"
-    first = _begin(bare, start)
-    last = _CLAUSE_END.search(bare, end)
-    stop = start if change.pointer == _MODEL else last.start() if last else len(bare)
-    if purpose := _PURPOSE.search(bare, end, stop):  # what it is for does not matter
-        stop = purpose.start()
-    if _COMPARES.search(fold(text)[first:stop]):
-        return True
-    if jargon:
-        return False
-    words = _WORD.findall(bare[first:stop])
-    if not words and (joined := _AND.search(bare[:first])):  # "and zero2" ends another clause
-        words = _WORD.findall(bare[_begin(bare, joined.start()) : first])
-    if _begins_as_request(f"{bare[first:start]}{fold(text)[start:end]}"):
-        return False
-    if _COMMANDS.match(text[first:end]) or _ORDERS.match(
-        f"{bare[first:start]}{fold(text)[start:end]}"
-    ):
+    if _COMMANDS.match(text[first:end]) or _is_ordered(bare, first, change) or _ORDERS.match(order):
         return False
     owning = ("machine",) if change.pointer.startswith("/hardware/") else ()
     return not all(_is_known(word, ("thing", *owning)) for word in words)
@@ -281,7 +266,19 @@ def _is_near(word: str, things: tuple[str, ...]) -> bool:
 
 
 def _begin(bare: str, place: int) -> int:
-    return max((match.end() for match in _CLAUSE_END.finditer(bare, 0, place)), default=0)
+    ends = _find_ends(bare)
+    before = bisect_right(ends, place)
+    return ends[before - 1] if before else 0
+
+
+@lru_cache(maxsize=8)
+def _find_ends(bare: str) -> Sequence[int]:
+    return [match.end() for match in _CLAUSE_END.finditer(bare)]
+
+
+@lru_cache(maxsize=8)
+def _find_quoted(text: str) -> Sequence[Span]:
+    return [match.span() for match in _QUOTED.finditer(text)]
 
 
 def _bare_forms(word: str) -> set[str]:

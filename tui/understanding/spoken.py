@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final
 
@@ -142,11 +142,16 @@ def _publishes(message: Message, draft: Mapping[str, Any]) -> bool:
 
 def find_mentions(message: Message) -> Sequence[Mention]:
     """Return the names of fields in a message, the longest first; none lies inside another."""
+    return _find_mentions(message.folded)
+
+
+@lru_cache(maxsize=8)
+def _find_mentions(folded: str) -> Sequence[Mention]:
     found = sorted(
         (
             Mention(pointer=pointer, start=match.start(), end=match.end())
             for pointer, pattern in _patterns()
-            for match in pattern.finditer(message.folded)
+            for match in pattern.finditer(folded)
         ),
         key=lambda each: (each.start - each.end, each.start),
     )

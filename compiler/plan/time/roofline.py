@@ -105,9 +105,9 @@ def forward_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
 
     The tower of images sees them in each such pass, whether it is trained or not.
     """
-    seconds = micro_seconds(replace(job, sight=None), hardware, tokens) / passes(job)
     if job.sight is None:
-        return seconds
+        return micro_seconds(job, hardware, tokens) / passes(job)
+    seconds = micro_seconds(replace(job, sight=None), hardware, tokens) / passes(job)
     still = replace(job, sight=replace(job.sight, trains_tower=False))
     return seconds + seeing_operations(still) / _speed(job, hardware)
 

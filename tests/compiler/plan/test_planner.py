@@ -18,6 +18,7 @@ from ftc.compiler.plan.summary.alternatives import on_device
 from ftc.compiler.plan.time.run import padded_tokens
 from ftc.compiler.resolve.facts import Facts, KnownFacts, known
 from ftc.spec.sections import Spec
+from tests.quiet_seconds import quiet_seconds
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
 AUTO = st.just("auto")
@@ -204,13 +205,6 @@ def test_an_unknown_architecture_is_planned_all_the_same(build_known: BuildKnown
     assert 0.7 < plan.memory.allocated_bytes / usual.memory.allocated_bytes < 1.5
 
 
-def relative_seconds(start: float) -> float:
-    """Return the processor time since a start, as a quiet core would have taken it."""
-    end = time.process_time()
-    sum(number * number for number in range(2_000_000))  # about 0.12 s on a quiet core
-    return (end - start) / max(1.0, (time.process_time() - end) / 0.12)
-
-
 def test_a_plan_takes_under_fifty_milliseconds(build_known: BuildKnown) -> None:
     """With alternatives to look for: the best of twenty, on a core as fast as a quiet one."""
     small = {"/facts/hardware/memory_bytes": 4 * 2**30, "/facts/hardware/count": 4}
@@ -220,7 +214,7 @@ def test_a_plan_takes_under_fifty_milliseconds(build_known: BuildKnown) -> None:
     def seconds() -> float:
         start = time.process_time()
         make_plan(spec, facts)
-        return relative_seconds(start)
+        return quiet_seconds(start)
 
     assert min(seconds() for _ in range(20)) < 0.05
 
@@ -242,7 +236,7 @@ def test_sixty_gpus_by_four_methods_take_under_three_seconds(build_known: BuildK
         start = time.process_time()
         for (spec, facts), device in product(methods, devices):
             plans.append(make_plan(spec, on_device(facts, device)))
-        return relative_seconds(start)
+        return quiet_seconds(start)
 
     assert any(seconds() < 3 for _ in range(3))
     assert {plan.memory.fits for plan in plans} == {True, False}
