@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def spell(entry: Mapping[str, Any]) -> str:
-    """Return an entry with a line for each key and each tensor."""
+    """Return an entry as JSON, with one line for each key and each tensor."""
     lines = [f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in entry.items() if k != "tensors"]
     for part, rows in entry["tensors"].items():
         inner = ",\n".join(f"   {json.dumps(row)}" for row in rows)
@@ -66,7 +66,7 @@ def spell(entry: Mapping[str, Any]) -> str:
 
 
 def derive(model_type: str) -> dict[str, Any]:
-    """Return the entry of a class; SystemExit names the tensor that has no formula."""
+    """Return the entry of a class; exits with the name of a tensor that no formula describes."""
     vision, outer = defaults_of(model_type)
     base = small(vision) | {"out": OUT} | outer
     builds = list(variations(model_type, base))
@@ -122,7 +122,7 @@ def small(vision: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def variations(model_type: str, base: Mapping[str, Any]) -> Iterator[Built]:
-    """Build the base, and with one or two of its sizes multiplied."""
+    """Build the base configuration, and variants with one or two of its sizes multiplied."""
     first = build(model_type, base)
     if first is None:
         raise SystemExit(f"{model_type}: the base does not build")

@@ -16,11 +16,9 @@ from typing import Any, Final
 
 import torch
 from peft import LoraConfig, get_peft_model
-from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 from transformers import AutoModelForCausalLM, LlamaConfig
 
+from benchmarks.storages import Storages
 from ftc.compiler.knowledge.architecture import read_shape
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.activations import layer_bytes, recompute_bytes, residual_bytes
@@ -34,33 +32,6 @@ _BOUND: Final = 0.05
 # Per hidden unit, beside the layers: the output and what the last norm keeps of its fp32 input; at
 # the peak the output, its gradient, and that of the norm.
 _OWN_BYTES: Final = 2 + 4
-
-
-class LiveTensors(TorchDispatchMode):
-    """Knows the bytes of all tensors that operations have made, apart from a model's own."""
-
-    def __init__(self, model: torch.nn.Module) -> None:
-        """Leave out the weights of a model."""
-        super().__init__()
-        self._own = {each.untyped_storage().data_ptr() for each in model.parameters()}
-        self._live: dict[int, tuple[StorageWeakRef, int]] = {}
-        self.peak_bytes = 0
-
-    def count(self) -> int:
-        """Return the bytes that are alive now."""
-        self._live = {key: item for key, item in self._live.items() if not item[0].expired()}
-        return sum(size for _, size in self._live.values())
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Run an operation and note the storages of its results."""
-        found = func(*args, **(kwargs or {}))
-        for each in tree_leaves(found):
-            if isinstance(each, torch.Tensor):
-                storage = each.untyped_storage()
-                if storage.data_ptr() not in self._own:
-                    self._live[storage._cdata] = (StorageWeakRef(storage), storage.nbytes())  # noqa: SLF001
-        self.peak_bytes = max(self.peak_bytes, self.count())
-        return found
 
 
 def trace(*, dropout: float, narrow: bool, checkpointing: bool) -> Iterator[float]:
@@ -90,11 +61,11 @@ def _run(tokens: int, *, dropout: float, narrow: bool, checkpointing: bool) -> t
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     model.model.embed_tokens.register_forward_hook(lambda _m, _i, out: out.requires_grad_())
     ids = torch.randint(0, 64, (1, tokens))
-    live = LiveTensors(whole)
+    live = Storages(whole.parameters())
     with live:
         with torch.autocast("cpu", dtype=torch.bfloat16):
             out = model.model(input_ids=ids, use_cache=False).last_hidden_state
-        kept = live.count()
+        kept = live.count_bytes()
         out.backward(torch.ones_like(out))
     return kept, live.peak_bytes
 

@@ -1,4 +1,4 @@
-"""Any text is checked without a traceback, and a bundle depends on its spec alone."""
+"""Checking any text ends without a traceback; the same spec always gives the same bundle."""
 
 import json
 import os

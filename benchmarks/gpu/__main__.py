@@ -116,7 +116,7 @@ def main() -> None:
 
 
 def make_bundles(folder: Path, card: str, clock: Clock) -> int:
-    """Compile and prepare all bundles for a card, and print what failed; return the exit code."""
+    """Compile and prepare all bundles for a card, and print them; return 1 if any failed."""
     shop = Workshop(bundles=folder.resolve(), models=folder.resolve() / "models", hardware=card)
     failed = 0
     cases = (shop.make(case, clock=clock) for case in (*CASES, *SPEEDS))

@@ -1,4 +1,4 @@
-"""Holds today's plans to the peaks that the ledger has: each case is planned again for its card."""
+"""Compares current plans with the peaks in the ledger: each case is planned again for its card."""
 
 import tempfile
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ from benchmarks.gpu.speed import ARMS, name_arm
 from ftc.compiler.knowledge.accelerators import find_accelerator
 from ftc.compiler.pipeline import check
 
-#: Of the measured peak: a plan that is too low promises what does not fit. Some rows here are
-#: equally long, and need no mask of padding where a plan has to count on one.
+#: Bounds of the relative error. A plan that is too low promises what does not fit. The pairs and
+#: answers of these cases are equally long, so they ran without the padding mask that is planned.
 LOWEST, HIGHEST = -0.01, 0.06
 _RESERVED: Final = 0.12
 

@@ -23,7 +23,7 @@ _Rows = Sequence[tuple[str, str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DerivedTower:
-    """The sizes of a tower: its weights, and its linear modules as inputs, outputs and how many.
+    """The sizes of a tower: its weights, and the inputs, outputs and count of each linear module.
 
     `sizes` are the numbers of the config, by their names there.
     """

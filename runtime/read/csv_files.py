@@ -18,7 +18,7 @@ _END: Final = "\x04"
 
 
 def read_csv(paths: Sequence[Path], *, encoding: str, delimiter: str) -> Iterator[list[Any]]:
-    """Yield the rows of tables in chunks; None stands for a broken row."""
+    """Yield the rows of tables in chunks; a broken row is None."""
     for path in paths:
         with path.open(encoding=encoding, errors="replace", newline="") as file:
             try:

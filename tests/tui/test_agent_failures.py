@@ -1,4 +1,4 @@
-"""What a model on a server does wrong, and what is said of it: slow, broken, gone, stopped."""
+"""How the assistant reports a model server that is slow, broken, gone or stopped."""
 
 import time
 from collections.abc import Callable
@@ -154,7 +154,7 @@ def _after(seconds: float, act: Callable[[], None]) -> Callable[[], None]:
 
 
 def test_a_fork_does_not_change_the_agent(folder: Path) -> None:
-    """A reply in the background that is dropped leaves no trace."""
+    """A background reply that is dropped changes nothing."""
     with server.serve(server.says("Here.")) as script:
         talk = converse(folder, script)
         before = talk.agent

@@ -111,7 +111,7 @@ _DESCRIBED: Final = (
 )
 #: A model is named beside anything that it should learn: only the words before it are looked at.
 _MODEL: Final = "/model/id"
-#: What a price is for tells whether it is the machine's.
+#: A price counts only if it is the machine's, which the words after it tell.
 _PRICE: Final = "/hardware/price_per_hour"
 
 

@@ -36,7 +36,7 @@ _LEAST: Final = 16
 
 
 def read_overlong(message: Message) -> Iterator[Change]:
-    """Yield the longest row, and whether longer ones are cut or dropped."""
+    """Yield the greatest length of a row, and whether longer rows are cut or dropped."""
     for match in list(_TO.finditer(message.folded)):
         if not message.denied(match.start()):
             yield from _take(message, match.start(), match.end(), match["number"], "truncate")

@@ -149,7 +149,7 @@ def _typed(field: Field, choice: str) -> Any:
 
 
 def _choices(field: Field) -> tuple[str, ...]:
-    """Return the choices of a field and of its items."""
+    """Return the values that a field, or an item of its list, may have."""
     items = (
         one for each in branches(field.schema) if "items" in each for one in branches(each["items"])
     )

@@ -1,4 +1,4 @@
-"""Whether the repository that a message names is private: "push it to acme/bot, private"."""
+"""Reads whether a repository shall be private: "push it to acme/bot, private"."""
 
 import re
 from collections.abc import Sequence

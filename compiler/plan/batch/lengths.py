@@ -112,7 +112,7 @@ def limit_lengths(lengths: Lengths, max_length: int, *, drops: bool) -> Lengths:
 
 
 def usual_mean(lengths: Lengths) -> float:
-    """Return the mean length of the rows that are no outliers."""
+    """Return the mean length of the rows, outliers left out."""
     return limit_lengths(lengths, longest_usual(lengths), drops=True).mean
 
 

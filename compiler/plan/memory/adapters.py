@@ -18,9 +18,10 @@ def adapter_bytes(job: Job) -> int:
     """
     shapes = [job.shape.linear_shapes[name] for name in job.targets]
     wide = max(job.stack.adapter_input_bytes, job.compute_bytes)
-    kept = sum(kind.in_features for kind in shapes) * (wide + (1 if job.dropout else 0))
-    if not job.dropout and job.stack.adapter_bytes <= job.compute_bytes:
-        kept = sum(job.shape.linear_shapes[name].in_features for name in _first_readers(job)) * wide
+    shared = not job.dropout and job.stack.adapter_bytes <= job.compute_bytes
+    readers = _first_readers(job) if shared else job.targets
+    inputs = sum(job.shape.linear_shapes[name].in_features for name in readers)
+    kept = inputs * (wide + (1 if job.dropout else 0))
     if job.dora:
         kept += 2 * sum(kind.out_features for kind in shapes) * job.compute_bytes
     if job.stack.joint_projections:

@@ -299,7 +299,7 @@ def _find_roles(
 
 
 def _compares(spec: Spec) -> bool:
-    """Tell whether answers of the rows are learned, or what is sampled is compared with them.
+    """Tell whether the answers in the rows are learned, or compared with sampled ones.
 
     A reward function may take them: that is seen only once the rows are read.
     """

@@ -1,6 +1,6 @@
 """What a real Llama keeps for its backward pass, recomputed in several ways; prints bytes as JSON.
 
-    python kept_storages.py '[false, true, 2, "selective"]' '[CONFIG, ROWS, LENGTH]'
+    python -m tests.compiler.plan.kept_storages WAYS_AS_JSON CASE_AS_JSON
 
 Counts the storages that a forward pass has made and that are still there after it, and the losses
 of three steps. Runs on a CPU in bf16.
@@ -12,41 +12,14 @@ import warnings
 from typing import Any
 
 import torch
-from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import LlamaConfig, LlamaForCausalLM
 from trl.models.selective_activation_checkpointing import (
     enable_selective_activation_checkpointing,
 )
 
+from benchmarks.storages import Storages
+
 STEPS = 3
-
-
-class Storages(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Notes every storage that an operation returns, without holding it."""
-
-    def __init__(self) -> None:
-        """Begin with none."""
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.noted: dict[int, tuple[StorageWeakRef, int]] = {}
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Run an operation and note what it returns."""
-        found = func(*args, **(kwargs or {}))
-        for each in found if isinstance(found, (tuple, list)) else (found,):
-            if isinstance(each, torch.Tensor):
-                storage = each.untyped_storage()
-                reference = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
-                self.noted[storage._cdata] = (reference, storage.nbytes())
-        return found
-
-    def kept_bytes(self) -> int:
-        """Return the bytes of the storages that are still there."""
-        kept = 0
-        for reference, size in self.noted.values():
-            if not reference.expired():  # type: ignore[no-untyped-call]
-                kept += size
-        return kept
 
 
 def measure(recomputing: Any, config: Any, rows: int, length: int) -> dict[str, Any]:
@@ -67,7 +40,7 @@ def measure(recomputing: Any, config: Any, rows: int, length: int) -> dict[str, 
     for _ in range(STEPS):
         with Storages() as storages:
             hidden = model.model(input_ids=ids, use_cache=False).last_hidden_state
-            kept = storages.kept_bytes()
+            kept = storages.count_bytes()
         logits = model.lm_head(hidden).float().flatten(0, 1)
         loss = torch.nn.functional.cross_entropy(logits[:-1], ids.flatten()[1:])
         loss.backward()  # type: ignore[no-untyped-call]

@@ -89,7 +89,7 @@ def test_whether_all_rows_are_cut(tokens: list[int], length: int, expected: bool
 
 
 def test_one_absurd_row_changes_no_mean() -> None:
-    """The rows that are trained on are the others; cut, it has the tokens of the limit."""
+    """A dropped row does not count in the mean; a row that is cut counts with the limit."""
     usual = [(60 + place % 40, 30) for place in range(1000)]
     alone = summarise(usual, estimate=False)
     joined = summarise([*usual[1:], (2_000_000, 30)], estimate=False)

@@ -24,7 +24,8 @@ from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
-TRACE = Path(__file__).with_name("kept_storages.py")
+ROOT = Path(__file__).parents[3]
+TRACE = "tests.compiler.plan.kept_storages"
 # of `kept_storages`
 CONFIG = {
     "vocab_size": 64,
@@ -68,8 +69,9 @@ def kept_bytes(job: Job) -> int:
 @pytest.mark.prove
 def test_a_real_llama_keeps_what_is_planned_and_learns_the_same() -> None:
     """What recomputing saves is planned to 1 %, and no loss differs by a bit."""
-    command = [sys.executable, str(TRACE), json.dumps(WAYS), json.dumps([CONFIG, ROWS, LENGTH])]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    told = json.dumps(WAYS), json.dumps([CONFIG, ROWS, LENGTH])
+    command = [sys.executable, "-m", TRACE, *told]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     stored, *others = json.loads(done.stdout)
     assert len(set(stored["losses"])) == len(stored["losses"])

@@ -29,7 +29,7 @@ def test_of_a_long_prompt_the_end_is_shown() -> None:
 
 
 def test_titles_have_columns_of_their_own() -> None:
-    """A long title widens its column; nothing runs together."""
+    """A long title widens its column, so that columns stay apart."""
     table = page.table(("file", "perplexity", "numeric match"), [("a", "1.0", "2.0")])
     lines = to_markdown(table)
 
