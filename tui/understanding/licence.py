@@ -2,9 +2,9 @@
 
 People also report ("my friend uses QLoRA", "it crashed at epoch 2"), quote, hope and complain, in
 more ways than a list has. A value is therefore set only if its clause begins with a verb that asks
-("classify my emails on a 4090"), or if every other word of it belongs to a request: grammar, a verb
-of wanting or setting, a thing of the trade, or, for hardware, words of owning. A value beside any
-other word is asked about.
+("classify my emails on a 4090"), if every other word of it belongs to a request (grammar, a verb of
+wanting or setting, a thing of the trade, or, for hardware, words of owning), or if its sentence is
+unlike any report (`requested`). A value beside other words is asked about.
 """
 
 import json
@@ -21,6 +21,7 @@ from ftc.tui.understanding.lexicon import NUMBER_WORDS, QUOTES
 from ftc.tui.understanding.message import Span, find_places, fold
 from ftc.tui.understanding.named import field_names
 from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.requested import find_features, report_score
 from ftc.tui.understanding.verbs import asking_forms, english_verbs, quiet_forms
 
 #: Not the English "I", which people also write small.
@@ -109,6 +110,11 @@ _DESCRIBED: Final = (
     *("/data/source", "/data/sources", "/data/columns", "/data/form", "/data/system"),
     *("/objective/type", "/objective/teacher", "/name"),
 )
+_OBJECTIVE: Final = "/objective/type"
+#: Log-odds of a report. Below the first, unknown words around a value do not matter; above the
+#: second, an objective is asked about. Chosen by cross-validation (`.ci/requested.py`).
+SURELY_ASKED: Final = -3.0
+SURELY_TOLD: Final = 0.5
 #: A model is named beside anything that it should learn: only the words before it are looked at.
 _MODEL: Final = "/model/id"
 #: A price counts only if it is the machine's, which the words after it tell.
@@ -123,6 +129,39 @@ def find_unlicensed(text: str, changes: Sequence[Change], spans: Sequence[Span])
     """
     if not changes:
         return set()
+    bare = _bare(text, spans)
+    jargon = _is_jargon(text, bare, changes)
+    return {
+        change.pointer for change in changes if _is_unlicensed(bare, change, text, jargon=jargon)
+    }
+
+
+def find_evidence(text: str, change: Change, spans: Sequence[Span]) -> frozenset[str]:
+    """Return the features of a change of a message, from which its score is computed."""
+    return _evidence(_bare(text, spans), change, text)
+
+
+def _evidence(bare: str, change: Change, text: str) -> frozenset[str]:
+    places = find_places(text, change.words)
+    return find_features(bare, places[0], change.pointer) if places else frozenset()
+
+
+def is_examined(pointer: str) -> bool:
+    """Return whether the words around a field's value are looked at."""
+    return pointer == _OBJECTIVE or not pointer.startswith(_DESCRIBED)
+
+
+def _is_unlicensed(bare: str, change: Change, text: str, *, jargon: bool) -> bool:
+    if not is_examined(change.pointer):
+        return False
+    score = report_score(_evidence(bare, change, text))
+    if change.pointer == _OBJECTIVE:
+        return score > SURELY_TOLD
+    return _has_foreign(bare, change, text, jargon=jargon, lenient=score < SURELY_ASKED)
+
+
+def _bare(text: str, spans: Sequence[Span]) -> str:
+    """Return the folded text without what had an effect, names of fields and replaced values."""
     bare = _without(fold(text), spans)
     for match in _REPORTED.finditer(fold(text)):  # what is quoted is no clause of its own
         bare = f"{bare[: match.start('colon')]} {bare[match.end('colon') :]}"
@@ -131,14 +170,7 @@ def find_unlicensed(text: str, changes: Sequence[Change], spans: Sequence[Span])
             continue
         bare = pattern.sub(lambda match: "_" * len(match[0]), bare)
     bare = _LENT.sub(lambda match: "_" * len(match[0]), bare)
-    bare = _REPLACED.sub(lambda match: "_" * len(match[0]), bare)
-    jargon = _is_jargon(text, bare, changes)
-    return {
-        change.pointer
-        for change in changes
-        if not change.pointer.startswith(_DESCRIBED)
-        and _has_foreign(bare, change, text, jargon=jargon)
-    }
+    return _REPLACED.sub(lambda match: "_" * len(match[0]), bare)
 
 
 def _is_jargon(text: str, bare: str, changes: Sequence[Change]) -> bool:
@@ -156,15 +188,15 @@ def _is_jargon(text: str, bare: str, changes: Sequence[Change]) -> bool:
     return len(foreign) * _LEAST_READ <= len(fields)
 
 
-def _has_foreign(bare: str, change: Change, text: str, *, jargon: bool) -> bool:
+def _has_foreign(bare: str, change: Change, text: str, *, jargon: bool, lenient: bool) -> bool:
     places = find_places(text, change.words)
     again = [each.span() for each in re.finditer(re.escape(change.words), text)]
     places = again if len(again) > 1 else places[:1]
-    foreign = [_is_foreign(bare, change, text, place, jargon=jargon) for place in places]
+    foreign = [_is_foreign(bare, change, text, place, known=jargon or lenient) for place in places]
     return bool(foreign) and all(foreign)
 
 
-def _is_foreign(bare: str, change: Change, text: str, place: Span, *, jargon: bool) -> bool:
+def _is_foreign(bare: str, change: Change, text: str, place: Span, *, known: bool) -> bool:
     """Return whether the clause around a place of a change has a word that no request has."""
     start, end = place
     if any(begin < start and end < stop for begin, stop in _find_quoted(text)):
@@ -190,7 +222,7 @@ def _is_foreign(bare: str, change: Change, text: str, place: Span, *, jargon: bo
         stop = purpose.start()
     if _COMPARES.search(fold(text)[first:stop]):
         return True
-    if jargon:
+    if known:
         return False
     words = _WORD.findall(bare[first:stop])
     if not words and (joined := _AND.search(bare[:first])):  # "and zero2" ends another clause
