@@ -30,7 +30,9 @@ _SUBJECT: Final = re.compile(
     rf"^\s+{any_of(_HEDGES['subject'])}\b(?! (?:the|my|our|el|la|mi|nuestr\w+) )"
 )
 _ANSWERING: Final = re.compile(rf"\b{any_of(_HEDGES['answering'])}\b")
-_UP_TO: Final = re.compile(rf"^\s*(?:-|\u2013|to|or|a|o|u)\s*(?:{NUMBER})(?=\s*(?:$|[.,;!?]))")
+_UP_TO: Final = re.compile(
+    rf"^\s*(?:-|\u2013|to|or|a|o|u)\s*(?:{NUMBER})(?=\s*(?:$|[.;!?]|,(?!\d)))"
+)
 _GUESS: Final = re.compile(rf"\b{any_of(_HEDGES['guess'])}\b")
 _THE: Final = r"(?: (?:an?|the|el|la|els|les|los|las|un|una))?"
 _UNLIKE: Final = re.compile(rf"\b{any_of(_HEDGES['unlike'])}{_THE}\s*$")
@@ -41,7 +43,8 @@ _MOST: Final = re.compile(
     r"\b(?:more than|over|above|mes de|mas de|de)\s*$"
 )
 _RANGE: Final = re.compile(
-    rf"(?:{NUMBER})\s*%?\s*(?:-|\u2013|to|or|a|o|u)\s*$|\b(?:between|entre) [\w.,]+ (?:and|i|y)\s*$"
+    rf"(?<![\w.,])(?:{NUMBER})\s*%?\s*(?:-|\u2013|to|or|a|o|u)\s*$"
+    r"|\b(?:between|entre) [\w.,]+ (?:and|i|y)\s*$"
 )
 _ENDORSED: Final = re.compile(rf"(?<!\w){any_of(_HEDGES['endorsed'])}(?!\w)")
 #: "q4_k_m is fine" asks for it; "rank 8 is what they use" does not.
@@ -70,6 +73,11 @@ _SWAPS: Final = re.compile(rf"\b{any_of(_HEDGES['swap'])}(?!\w)[^.;!?\n]*$")
 _FOR: Final = re.compile(rf"^(?:\s+\w+){{0,2}}?\s*{any_of(_HEDGES['swapped_for'])}(?!\w)")
 #: What begins a part of its own: "zero3, and if needed ...", "the bucket so that ... if ...".
 _APART: Final = re.compile(rf"[\s,]{any_of(_HEDGES['apart'])}\b")
+#: "use qlora, otherwise it does not fit", "que si no no m'hi cap".
+_OTHERWISE: Final = re.compile(
+    r"[\s,;.(-](?:(?:que|perque|porque|because|cause) (?:si no|if not)|otherwise|or else|si no|sino"
+    r"|altrament|de lo contrario|d'altra manera)\b"
+)
 #: Fields whose own words say "if" or "more": stopping when there is no improvement, file lists.
 _OWN_CONDITION: Final = frozenset({"/training/early_stopping"})
 _TYPES: Final = "/export/types"
@@ -153,9 +161,14 @@ def _doubted(folded: str, bare: str, change: Change, start: int) -> Said:
 
 
 def find_hedge(folded: str) -> bool:
-    """Return whether words report, guess, make a condition or deny."""
-    patterns = (_TOLD, _GUESS, _CONDITION, NEGATORS, _RELATIVE)
-    return any(pattern.search(folded) for pattern in patterns)
+    """Return whether words report, guess, make a condition, compare or deny."""
+    patterns = (NEGATORS, _RELATIVE)
+    return find_doubt(folded) or any(pattern.search(folded) for pattern in patterns)
+
+
+def find_doubt(folded: str) -> bool:
+    """Return whether words report, guess or make a condition."""
+    return any(pattern.search(folded) for pattern in (_TOLD, _GUESS, _CONDITION))
 
 
 def strip_welcome(text: str) -> str:
@@ -165,8 +178,13 @@ def strip_welcome(text: str) -> str:
 
 
 def is_endorsed(folded: str, end: int) -> bool:
-    """Return whether the sentence goes on to ask for what it has told: "so let's do that"."""
+    """Return whether the sentence goes on to ask for what it has told: "so let's do that".
+
+    The sentence after a question belongs to it: "what about 8? Go ahead, use that".
+    """
     after = _SENTENCE_END.search(folded, end)
+    if after is not None and after[0] == "?":
+        after = _SENTENCE_END.search(folded, after.end())
     return _ENDORSED.search(folded, end, after.start() if after else len(folded)) is not None
 
 
@@ -224,7 +242,10 @@ def _depends(sentence: str, place: int) -> bool:
 
     A condition after the place applies unless "and", "but" or a purpose stands between them.
     """
+    reasons = [match.span() for match in _OTHERWISE.finditer(sentence, place)]
     for match in _CONDITION.finditer(sentence):
+        if any(start <= match.start() < end for start, end in reasons):
+            continue
         if match.start() < place or not _APART.search(sentence[place : match.end()]):
             return True
     return False

@@ -25,7 +25,8 @@ _COUNT_AFTER: Final = re.compile(r"^\s*[x\u00d7]\s*(?P<number>\d{1,4})\b(?!\s*g)
 _COUNT_ALONE: Final = re.compile(
     rf"\b(?P<number>{NUMBER}|\d+)\s+(?:gpus?|cards?|graphics cards?|targetes|grafiques|tarjetas"
     r"|graficas)\b"
-    rf"|\b(?P<them>{NUMBER}|\d+)\s+(?:of them|of those|such|d'elles|d'ells|de ellas|de ellos"
+    rf"|\b(?<!every )(?<!each )(?<!any )(?P<them>{NUMBER}|\d+)\s+"
+    r"(?:of them|of those|such|d'elles|d'ells|de ellas|de ellos"
     r"|unitats|unidades)(?=\s*(?:$|[.,;!]|\b(?:and|i|y)\b))"
     rf"|\b(?:(?:in )?(?:have|got)|(?:en )?tinc|(?:en )?tengo|hay)\s+(?P<has>{NUMBER})\s*$"
 )

@@ -19,6 +19,9 @@ _JUDGE: Final = (
     rf"(?:{_SAID}|(?P<loss>{any_of(_BY['loss'])})|(?P<metric>{any_of(_BY['metric'])}))(?!\w)"
 )
 _BEST: Final = any_of(_BY["best"])
+_NOT: Final = re.compile(
+    rf"\b(?:not|no|instead of|rather than|en vez de|en lloc de)\s+{any_of(_BY['by'])}?\s*{_JUDGE}$"
+)
 _PATTERNS: Final = (
     re.compile(rf"\b{_BEST}\b[^.;!?\n\x00]{{0,40}}?\b{any_of(_BY['by'])}\s+{_JUDGE}"),
     re.compile(
@@ -35,6 +38,10 @@ def read_judged(message: Message) -> Iterator[Change]:
                 continue
             words = message.words(*match.span())
             by = "loss" if match["loss"] else "metric"
+            if _NOT.search(match[0]):  # "by this, and not by the loss"
+                by = "metric" if by == "loss" else "loss"
+                yield Change(pointer="/training/evaluation/best_by", value=by, words=words)
+                continue
             yield Change(pointer="/training/evaluation/best_by", value=by, words=words)
             for index, (value, _) in enumerate(_METRICS):
                 if match[f"m{index}"]:

@@ -56,5 +56,6 @@ _PAUSE: Final = r"[\s,.;:!\u2013\u2014\u2026()-]*"
 #: What stands between a value and the one that corrects it: ", oh wait, sorry, I meant".
 CORRECTING: Final = (
     rf"{_PAUSE}(?:{any_of(WORDS['hesitate'])}{_PAUSE})*(?:{any_of(WORDS['corrects'])}{_PAUSE})+"
+    rf"(?:{any_of(WORDS['hesitate'])}{_PAUSE})*"
     rf"(?:(?:{any_of(WORDS['links'])}|{any_of(WORDS['put'])})\s+)*"
 )

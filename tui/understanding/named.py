@@ -47,14 +47,22 @@ _PLACED: Final = re.compile(
 )
 #: "fewer epochs, say 2".
 _MORE_OF: Final = re.compile(
-    r"\b(?:more|less|fewer|smaller|bigger|larger|higher|lower|shorter|longer|mes|menys|menos"
-    r"|mas)\s+$"
+    r"\b(?:more|less|fewer|smaller|bigger|larger|higher|lower|shorter|longer|mes|menys|menos|mas"
+    r"|some|(?:a (?:bit|little|touch|tad)|una? (?:poc|poco|poquito|mica|miqueta|pelin"
+    r"|pizca|toque)) (?:of|de))\s+$"
 )
 _SAY: Final = re.compile(
     rf"(?P<between>),\s*(?:(?:say|like|try|e\.g\.|for example|make it|{any_of(WORDS['put'])}"
     r"|digamos|pongamos|por ejemplo|tipo|posem|diguem|per exemple|com ara),?\s+)?"
-    rf"(?P<number>{NUMBER})\s*(?P<share>%)?"
+    rf"(?:un |el |a )?(?P<number>{NUMBER})\s*(?P<share>%)?"
     r"(?=\s*(?:$|[.;!)\n]|,(?!\d)|\b(?:por ejemplo|per exemple|or so|say)\b))"
+)
+#: "42 is a boring seed, put 1337".
+_PUT: Final = re.compile(
+    r"(?P<between>)\s*,\s*(?:(?:so|just|better|doncs|pues|mejor|millor)\s+)*"
+    r"(?:put(?: it (?:to|at|on))?|set it to|make it|use|go with|posa(?:-hi|-li|-la|'l|-ne|'n)?"
+    rf"|fes servir|pon(?:le|me|la|lo)?|usa)\s+(?:(?:to|at|a|en)\s+)?"
+    rf"(?P<number>{NUMBER})\s*(?P<share>%)?(?=\s*(?:$|[.;!)\n]|,(?!\d)))"
 )
 #: "test" means many things; with a share it is the test split.
 _TEST: Final = re.compile(r"(?<![\w-])(?:test|prova|prueba)(?![\w-])")
@@ -129,6 +137,8 @@ def _placed(message: Message, pointer: str, match: re.Match[str]) -> Change | Ch
     found = _PLACED.match(message.folded, match.end())
     if found is None and _MORE_OF.search(message.folded[: match.start()]):
         found = _SAY.match(message.folded, match.end())
+    if found is None:
+        found = _PUT.match(message.folded, match.end())
     if found is None or pointer not in numeric_fields():
         return None
     begins = message.denied(match.start(), None)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from ftc.spec.admission import admits
 from ftc.spec.schema import Field, branches, fields
 from ftc.tui.understanding.lexicon import NEGATORS, WORDS, any_of
-from ftc.tui.understanding.licence import is_terse
+from ftc.tui.understanding.licence import is_ordinary, is_terse
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.spoken import applies, value_words
@@ -88,7 +88,9 @@ def _resolve(text: str, message: Message, draft: Mapping[str, Any]) -> tuple[str
     cut = [
         each
         for each in _values()
-        if len(bare) >= _SHORTEST and _SEPARATORS.sub("", each[3]).startswith(bare)
+        if len(bare) >= _SHORTEST
+        and not is_ordinary(text)  # "at all" is not "all-linear"
+        and _SEPARATORS.sub("", each[3]).startswith(bare)
     ]
     for fits in (whole, cut):
         for certain in (True, None):

@@ -21,6 +21,12 @@ _TIMES: Final = (
 )
 _GAP: Final = r"[^.;,:!?\n\x00]{0,36}?"
 _SENTENCES: Final = (
+    re.compile(
+        rf"(?<![\w.,/-])(?P<number>{NUMBER})(?P<once>(?!))?(?P<twice>(?!))?"
+        r" (?:full |complete |whole )?"
+        rf"(?:passes|passades|voltes|vueltas|pasadas) (?:over|through|a|por|per|sobre)"
+        rf" (?:it\b|them\b|(?:tot )?{_DATA})"
+    ),
     re.compile(rf"\b{_SEEN}\b{_GAP}\b{_DATA}\b{_GAP}\b{_TIMES}"),
     re.compile(rf"\b{_SEEN}\b{_GAP}\b{_TIMES} (?:{any_of(_PASSES['over'])} )?{_DATA}\b"),
     re.compile(rf"\b{_DATA}\b{_GAP}\b{_SEEN}\b{_GAP}\b{_TIMES}"),
@@ -50,10 +56,35 @@ _OFTEN: Final = re.compile(
 )
 
 
+#: What a whole step sees, beside the rows of one pass: "but only 4 at a time".
+_WHOLE_STEP: Final = (
+    re.compile(
+        rf"\b(?:optimi[sz]er|training|each|every) (?:step|update)s? (?:should |must |to )?"
+        rf"(?:see|sees|use|uses|take|takes|have|has|get|gets|cover|covers)\s+(?P<number>{NUMBER})"
+        rf"(?:\s+{_ROWS})?"
+    ),
+    re.compile(
+        r"\b(?:updat\w+|optimi[sz]er steps?|actualit[sz]\w+|actualiz\w+)[^.;,!?\n\x00\d]{0,24}?"
+        rf"\b(?:after|every|each|cada|despres de|tras)\s+(?:every |each |cada )?"
+        rf"(?P<number>{NUMBER})(?:\s+{_ROWS})?(?!\s*(?:steps?|pass(?:os|es)|pasos))(?![\w.,]*\d)"
+    ),
+    re.compile(
+        rf"\b(?:passos?|pasos?) (?:d'optimitzador |del? optimizador )?(?:de|que vegi|que vea)\s+"
+        rf"(?P<number>{NUMBER})\s+{_ROWS}"
+    ),
+)
+
+
 def read_counts(message: Message) -> Iterator[Change]:
     """Yield the rows of a step, the evaluations without improvement, and how often it is judged."""
+    whole = False
+    for pattern in _WHOLE_STEP:
+        for match in message.take(pattern):
+            whole = True
+            yield from _count(message, match, "/training/global_batch")
     for match in message.take(_AT_ONCE):
-        pointer = "/training/micro_batch" if match["each"] else "/training/global_batch"
+        small = whole or match["each"]
+        pointer = "/training/micro_batch" if small else "/training/global_batch"
         yield from _count(message, match, pointer)
     for match in message.take(_GROUPED):
         yield from _count(message, match, "/training/global_batch")

@@ -21,7 +21,9 @@ _OF: Final = (
 #: "from 16 to 32": the second number counts.
 _FROM: Final = rf"(?:(?:from |de |des de |desde ){NUMBER} (?:to |a |fins a |hasta ))?"
 _UNIT: Final = r"(?:\s+(?:steps|passos|pasos)\b)?"
-_LINK: Final = r"(?:(?:of|for|de|as|al?|com a?|como|para|per al?) |d')?(?:the |el |la |l')?"
+_LINK: Final = (
+    r"(?:(?:of|for|de|as|al?|com a?|como|para|per al?) |d')?(?:the |els? |la |les |l[oa]s |l')?"
+)
 #: "every 50 steps" is a frequency, not a count.
 _OFTEN: Final = r"(?<!every )(?<!each )(?<!cada )"
 #: "un escalfament" has an article; "una època" has a number.
@@ -121,7 +123,7 @@ _PRICE: Final = re.compile(
     + _A_CARD
     + _AN_HOUR.format(1)
     + _A_CARD
-    + r"|(?<![\w.,])(?:at|a|por|for|@) ?(?P<bare>\d+(?:[.,]\d+)?)"
+    + r"|(?<![\w.,])(?:at|a|por|for|costs?|cuestan?|costen|costa|@) ?(?P<bare>\d+(?:[.,]\d+)?)"
     + _A_CARD
     + _AN_HOUR.format(2)
 )

@@ -8,8 +8,9 @@ from typing import Any, Final
 from ftc.spec.admission import admits
 from ftc.spec.schema import fields
 from ftc.tui.understanding.abbreviated import read_abbreviated
-from ftc.tui.understanding.certainty import settle
+from ftc.tui.understanding.certainty import is_endorsed, settle
 from ftc.tui.understanding.columns import read_columns, read_known_columns, settle_text
+from ftc.tui.understanding.covering import read_covered
 from ftc.tui.understanding.doubt import is_doubtful
 from ftc.tui.understanding.exports import read_exports
 from ftc.tui.understanding.files import read_files, read_texts, take_known_files
@@ -48,6 +49,7 @@ from ftc.tui.understanding.sentences import is_about_later, split_sentences
 from ftc.tui.understanding.served_exports import read_served
 from ftc.tui.understanding.settings import read_settings
 from ftc.tui.understanding.shorthand import read_shorthand, settle_batches
+from ftc.tui.understanding.spoken import applies
 from ftc.tui.understanding.tool_keys import read_tool_keys
 from ftc.tui.understanding.words import read_words
 
@@ -83,6 +85,7 @@ _NOT_NUMBER: Final = re.compile(
     rf"(?<=\d)(?:,? (?:and |y |i )?(?:not|no)) (?:{NUMBER})(?=\s*(?:$|[.,;!]))"
 )
 _ROUNDED: Final = "/method/quantization"
+_TEACHER, _TEACHER_WIDTH = "/objective/teacher/id", "/objective/teacher/quantization"
 _WIDTH: Final = re.compile(r"\bbits?\b")
 _LORA: Final = re.compile(r"(?i)lora\b")
 _OBJECTIVE: Final = re.compile(r"(?i)(dpo|kto|orpo|cpo|simpo|grpo|rloo)\b")
@@ -111,7 +114,9 @@ def read(
         return Reading(paste=Paste(lines=lines))
     message = Message(text[:_LONGEST_QUOTED])
     request = read_request(message)
-    if request is not None:
+    if request is not None and not (
+        request.kind == "what_if" and is_endorsed(fold(text[text.rfind("?") + 1 :]), 0)
+    ):
         return Reading(request=request)
     if is_about_later(message.folded) and draft.get("data"):
         return Reading(request=Request(kind="later", about=text.strip()))
@@ -122,7 +127,7 @@ def read(
     list(message.take(_NOT_NUMBER))  # "1e-4, not 2e-4"
     about = take_question(message)
     found = [*texts, *_read_fields(message, draft, planned, names)]
-    said = _completed(found, text, draft, planned)
+    said = _completed(_moved(found, message, draft), text, draft, planned)
     told = said
     if about is None:
         told, about = _outside_questions(text, said)
@@ -151,6 +156,45 @@ def read(
         ),
         rest=message.rest(),
     )
+
+
+def _widths(found: Sequence[Change | Choice], message: Message) -> Iterator[Change | Choice]:
+    """Yield what was found; a width right behind the teacher's name is the teacher's."""
+    taught = [each for each in found if each.pointer == _TEACHER]
+    for each in found:
+        between = [
+            message.written[find_words(message.written, one.words) + len(one.words) :]
+            for one in taught
+        ]
+        behind = re.compile(rf"\s*(?:[,(@]|in|en|a|at)?\s*{re.escape(each.words)}")
+        own = each.pointer == _ROUNDED and any(behind.match(rest) for rest in between)
+        yield replace(each, pointer=_TEACHER_WIDTH) if own else each
+
+
+def _moved(
+    found: Sequence[Change | Choice], message: Message, draft: Mapping[str, Any]
+) -> list[Change | Choice]:
+    """Return what was found, each in the field of its name that applies.
+
+    "label smoothing" is that of the objective's loss if the loss has one.
+    """
+    known = {field.pointer: field for field in fields()}
+    same: dict[str, list[str]] = {}
+    for pointer, field in known.items():
+        if "x-when" in field.schema:
+            same.setdefault(pointer.rpartition("/")[2], []).append(pointer)
+    moved: list[Change | Choice] = []
+    for each in _widths(found, message):
+        now = each
+        own = known.get(each.pointer)
+        if own is not None and applies(own, message, draft) is False:
+            others = [
+                at for at in same.get(each.pointer.rpartition("/")[2], ()) if at != each.pointer
+            ]
+            fits = [at for at in others if applies(known[at], message, draft)]
+            now = replace(each, pointer=fits[0]) if len(fits) == 1 else each
+        moved.append(now)
+    return moved
 
 
 def _completed(
@@ -206,7 +250,9 @@ def _read_fields(
     """Yield what the readers find, each in the words that the ones before it have left."""
     found = list(_read_first(message, draft, planned, names))
     yield from found
-    yield from read_parts(message, draft, found)
+    parts = list(read_parts(message, draft, found))
+    yield from parts
+    yield from read_covered(message, draft, [*found, *parts])
     yield from read_named(message, draft)
 
 
@@ -311,7 +357,7 @@ def _outside_questions(
     for each in said:
         place = find_words(text, each.words)
         inside = [one for one in asking if one.start <= place < one.end]
-        if not inside:
+        if not inside or is_endorsed(fold(text[inside[0].end :]), 0):
             told.append(each)
         elif about is None:
             about = text[inside[0].start : inside[0].end].strip()

@@ -27,9 +27,16 @@ _AGAIN: Final = r"[\s,.]*(?:(?:the|la|el)\s+)?(?:columna?\s+)?"
 
 #: "5 epochs, sorry I meant 4": the number that words of correction put in the place of a value.
 _INSTEAD: Final = re.compile(
+    r"(?:\s*(?:com a molt|com a maxim|como mucho|como maximo|at most|max|or so|o asi|tops))?"
     rf"(?:{CORRECTING}|\s*(?:->|=>|\u2192)\s*)(?:(?:every|each|cada|after|al?|en|de)\s+)?(?P<number>{NUMBER})\s*(?P<share>%)?(?P<unit>\s+[a-z]+)?(?=\s*(?:$|[.,;:!?)]))"
 )
 
+#: "42 is a boring seed, put 1337": an order with nothing but a number.
+_ORDERED: Final = re.compile(
+    r"[^.;:!?\n\d]{0,40}[.,;:!]\s*(?:(?:so|just|then|please|better|doncs|pues|aixi que|asi que"
+    rf"|mejor|millor)\s+)*(?:{any_of(WORDS['put'])})\s+(?:(?:it|to|at|a|en)\s+)*(?P<number>{NUMBER})"
+    r"\s*(?P<share>%)?(?P<unit>(?!))?(?=\s*(?:$|[.;!?)]|,(?!\d)))"
+)
 _CLEANING: Final = "/data/cleaning/"
 #: "no duplicates... well, leave them".
 _KEPT_THEM: Final = re.compile(
@@ -60,7 +67,7 @@ def _revised(text: str, change: Change) -> Change | Choice:
         return change
     end = start + len(change.words)
     after = Message(text[end:])
-    match = _INSTEAD.match(after.folded)
+    match = _INSTEAD.match(after.folded) or _ORDERED.match(after.folded)
     unit = match["unit"].strip() if match and match["unit"] else None
     if match is None or (unit and unit not in Message(change.words).folded):
         return _ask(change) if _TAKEN_BACK.match(after.folded) else change

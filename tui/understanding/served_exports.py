@@ -10,9 +10,16 @@ from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.reading import Change
 
+
+def _spelt(kind: str) -> str:
+    """Return the pattern of a type's name: "FP8_DYNAMIC" is also "fp8 dinamico"."""
+    plain = kind.lower().replace("_", "[ _-]?")
+    return plain.replace("dynamic", "d[yi]namic[ao]?")
+
+
 #: Every type by its name with any separators, the longest first.
 _TYPES: Final = tuple(
-    (re.compile(rf"(?<![\w-]){kind.lower().replace('_', '[ _-]?')}(?!\w)"), kind)
+    (re.compile(rf"(?<![\w-]){_spelt(kind)}(?!\w)"), kind)
     for kind in sorted(get_args(ServedType), key=len, reverse=True)
 )
 _ENGINE: Final = re.compile(rf"\b{any_of(WORDS['served_engine'])}\b")

@@ -19,6 +19,7 @@ from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reading import Change, value_at
+from ftc.tui.voice import LANGUAGES
 
 _SPOKEN: Final[Mapping[str, Any]] = json.loads(
     (files("ftc.tui.understanding") / "names.json").read_text(encoding="utf-8")
@@ -106,6 +107,14 @@ def spoken_names() -> Mapping[str, str]:
 def vague_names() -> frozenset[str]:
     """Return the fields whose names also mean other things."""
     return frozenset(pointer for pointer, entry in _SPOKEN.items() if entry.get("vague"))
+
+
+def spoken_words() -> Mapping[str, Sequence[str]]:
+    """Return the patterns of each field's names, for the words that stand in them."""
+    return {
+        pointer: [pattern for language in LANGUAGES for pattern in entry.get(language, ())]
+        for pointer, entry in _SPOKEN.items()
+    }
 
 
 def value_words() -> Mapping[str, Mapping[str, str]]:
@@ -353,7 +362,7 @@ def _told(message: Message, start: int, end: int) -> list[str]:
     written = [
         each.strip(f"{_QUOTES} ") for each in re.split(_AND, message.words(start, end)) if each
     ]
-    items = [each for each in written if each]
+    items = [each for each in written if each and not each.isdigit()]
     return items if items and all(map(_TELLING.search, items)) else []
 
 
@@ -391,13 +400,39 @@ def _switch(spoken: _Spoken, mention: Mention, message: Message) -> _Found | Non
 def applies(field: Field, message: Message, draft: Mapping[str, Any]) -> bool | None:
     """Return whether the draft or the message meets the conditions under which a field is read.
 
-    None if it depends on none.
+    None if it depends on none, or on a default that neither of them replaces.
     """
+    certain = "x-when" in field.schema
     for pointer, values in field.schema.get("x-when", {}).items():
-        said = any(_named_by(pointer, value).search(message.plain) for value in values)
-        if not said and value_at(draft, pointer) not in values:
+        if any(_named_by(pointer, value).search(message.plain) for value in values):
+            continue
+        now = value_at(draft, pointer)
+        if now is None and _default(pointer) in values and not _names_other(pointer, message):
+            certain = False
+        elif now not in values:
             return False
-    return True if "x-when" in field.schema else None
+    return True if certain else None
+
+
+@cache
+def _default(pointer: str) -> Any:
+    field = next(each for each in fields() if each.pointer == pointer)
+    return field.schema.get("default")
+
+
+def _names_other(pointer: str, message: Message) -> bool:
+    """Return whether a message names a value of a field that is not its default."""
+    return any(
+        _named_by(pointer, value).search(message.plain)
+        for value in _choices(pointer)
+        if value != _default(pointer)
+    )
+
+
+@cache
+def _choices(pointer: str) -> tuple[Any, ...]:
+    field = next(each for each in fields() if each.pointer == pointer)
+    return tuple(value for each in branches(field.schema) for value in each.get("enum", ()))
 
 
 @cache
