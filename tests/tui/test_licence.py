@@ -46,6 +46,12 @@ def test_what_is_no_request_sets_nothing(text: str) -> None:
         ("vull que es guardi cada 50 passos", "/training/evaluation/every_steps", 50),
         ("run it on a kaggle notebook with two T4s", "/hardware/gpu", "T4"),
         ("en el curro tengo un servidor con dos 3090", "/hardware/gpu", "RTX-3090"),
+        ("que pare tras 800 pasos, me da igual", "/training/max_steps", 800),
+        ("Millor que sigui QLoRA, que si no no m'hi cap", "/method/type", "qlora"),
+        ("ugh, forty-two is a boring seed, put 1337", "/training/seed", 1337),
+        ("Tres èpoques... no, calla, que siguin dues.", "/training/epochs", 2),
+        ("¿Y si ponemos Adafactor? Venga, ponlo.", "/training/optimizer", "adafactor"),
+        ("un poquito de dropout, un 10 %", "/method/dropout", 0.1),
     ],
 )
 def test_a_request_is_set(text: str, pointer: str, value: object) -> None:

@@ -14,9 +14,10 @@ from typing import Any, Final
 from ftc.spec.admission import admits
 from ftc.spec.expectation import types_of
 from ftc.spec.schema import Field, branches, fields
-from ftc.tui.understanding.licence import is_ordinary, is_terse
+from ftc.tui.understanding.licence import is_terse
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.numbers import as_written, read_number
+from ftc.tui.understanding.ordinary import is_ordinary
 from ftc.tui.understanding.reading import Change
 from ftc.tui.understanding.spoken import applies
 
@@ -130,7 +131,7 @@ def _resolve(
     """Return the one field that a name and a value fit, with its value."""
     written = message.words(*match.span("value"))
     signed = re.search(r"[=:]", match[0]) is not None
-    named_so = list(_find(match["name"]))
+    named_so = list(_find(match["name"], signed=signed))
     if signed and match["value"][0].isalpha() and _is_shared(named_so):
         return None  # "type=foo"
     fits = [
@@ -171,16 +172,20 @@ def _is_shared(named: Sequence[tuple[_Named, tuple[int, int]]]) -> bool:
 
 
 @lru_cache(maxsize=512)
-def _find(name: str) -> Sequence[tuple[_Named, tuple[int, int]]]:
-    """Return the fields whose names a short name may stand for, with how well it fits."""
-    return list(_find_each(name))
+def _find(name: str, *, signed: bool = False) -> Sequence[tuple[_Named, tuple[int, int]]]:
+    """Return the fields whose names a short name may stand for, with how well it fits.
+
+    An ordinary word is a name only before a sign: "part=dgx".
+    """
+    return list(_find_each(name, signed=signed))
 
 
-def _find_each(name: str) -> Iterator[tuple[_Named, tuple[int, int]]]:
+def _find_each(name: str, *, signed: bool) -> Iterator[tuple[_Named, tuple[int, int]]]:
     said = _SEPARATORS.split(name)
     if _UNITS.intersection(said):
         return
-    if len(name) < _SHORTEST_INITIALS or (all(map(is_ordinary, said)) and not _is_whole(said)):
+    ordinary = not signed and all(map(is_ordinary, said)) and not _is_whole(said)
+    if len(name) < _SHORTEST_INITIALS or ordinary:
         return
     for named in _names():
         if tuple(said) == named.parts:

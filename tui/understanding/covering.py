@@ -19,9 +19,9 @@ from ftc.spec.expectation import types_of
 from ftc.spec.schema import Field, branches, fields
 from ftc.tui.understanding.certainty import find_doubt
 from ftc.tui.understanding.lexicon import NEGATORS
-from ftc.tui.understanding.licence import is_ordinary
 from ftc.tui.understanding.message import Message, Span, fold
 from ftc.tui.understanding.numbers import as_written, read_number
+from ftc.tui.understanding.ordinary import is_ordinary
 from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.spoken import applies, spoken_words, value_words
 

@@ -7,19 +7,18 @@ wanting or setting, a thing of the trade, or, for hardware, words of owning), or
 unlike any report (`requested`). A value beside other words is asked about.
 """
 
-import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
-from importlib.resources import files
 from string import ascii_lowercase
 from typing import Final
 
 from ftc.tui.understanding.certainty import is_endorsed
-from ftc.tui.understanding.lexicon import NUMBER_WORDS, QUOTES
+from ftc.tui.understanding.lexicon import QUOTES
 from ftc.tui.understanding.message import Span, find_places, fold
 from ftc.tui.understanding.named import field_names
+from ftc.tui.understanding.ordinary import read_words
 from ftc.tui.understanding.reading import Change
 from ftc.tui.understanding.requested import find_features, report_score
 from ftc.tui.understanding.verbs import asking_forms, english_verbs, quiet_forms
@@ -243,8 +242,8 @@ def _begins_as_request(before: str) -> bool:
     """
     if _QUOTE.search(before):
         return False
-    grammar, leading = _read_words(("grammar",)), _read_words(("lead",)) | asking_forms()
-    determiners = _read_words(("determiner",))
+    grammar, leading = read_words(("grammar",)), read_words(("lead",)) | asking_forms()
+    determiners = read_words(("determiner",))
     passed: list[str] = []
     for word in _WORD.findall(before):
         forms = _bare_forms(word)
@@ -265,8 +264,8 @@ def _is_known(word: str, things: tuple[str, ...]) -> bool:
 
     Every part of a compound must be known: "fine-tuned" is a past form, so it is not.
     """
-    verbs = _read_words(("grammar", "request")) | asking_forms() | quiet_forms()
-    nouns = _read_words(things)
+    verbs = read_words(("grammar", "request")) | asking_forms() | quiet_forms()
+    nouns = read_words(things)
     forms = _bare_forms(word)
     if not nouns.isdisjoint({*forms, *(_PLURAL.sub("", form) for form in forms)}):
         return True
@@ -326,22 +325,7 @@ def _without(folded: str, spans: Iterable[Span]) -> str:
     return folded
 
 
-def is_ordinary(word: str) -> bool:
-    """Return whether a word is one of ordinary requests, and thus says nothing as a short name."""
-    return word in _read_words(("grammar", "request", "machine", "lead", "determiner"))
-
-
 def is_terse(text: str) -> bool:
     """Return whether a text has no article, as a line of shorthand has none."""
     words = set(_WORD.findall(fold(text)))
-    return words.isdisjoint(_read_words(("determiner",)) - {"a"})
-
-
-@cache
-def _read_words(kinds: tuple[str, ...]) -> frozenset[str]:
-    """Return words of some kinds in all languages, since people mix them; grammar has numbers."""
-    text = (files("ftc.tui.understanding") / "licence.json").read_text(encoding="utf-8")
-    lists: Mapping[str, Mapping[str, str]] = json.loads(text)
-    said = {fold(w) for kind in kinds for words in lists[kind].values() for w in words.split()}
-    numbers = {fold(part) for name in NUMBER_WORDS for part in name.split()}
-    return frozenset(said | numbers if "grammar" in kinds else said)
+    return words.isdisjoint(read_words(("determiner",)) - {"a"})

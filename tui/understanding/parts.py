@@ -12,8 +12,9 @@ from typing import Any, Final
 from ftc.spec.admission import admits
 from ftc.spec.schema import Field, branches, fields
 from ftc.tui.understanding.lexicon import NEGATORS, WORDS, any_of
-from ftc.tui.understanding.licence import is_ordinary, is_terse
+from ftc.tui.understanding.licence import is_terse
 from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.ordinary import is_ordinary
 from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.spoken import applies, value_words
 

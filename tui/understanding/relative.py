@@ -24,7 +24,7 @@ _BETWEEN: Final = (
     r"(?:[ ]+(?!and\b|but\b|i\b|y\b|pero\b|per\b|each\b|every\b|por\b|cada\b)[\w']+){0,3}?[ ]+"
 )
 _OTHERS: Final = (
-    ("/hardware/count", r"(?:gpus|cards|targetes|tarjetas)"),
+    ("/hardware/count", r"(?:gpus|(?:graphics )?cards|targetes|tarjetas|grafiques|graficas)"),
     (_ROWS, r"(?:rows|data|examples|files|dades|exemples|filas|datos|ejemplos)"),
 )
 _TIMES: Final = (

@@ -16,8 +16,9 @@ from ftc.spec.admission import admits
 from ftc.spec.expectation import types_of
 from ftc.spec.schema import Field, branches, fields
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
-from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.numbers import as_written, read_number
+from ftc.tui.understanding.ordinary import is_ordinary
 from ftc.tui.understanding.reading import Change, value_at
 from ftc.tui.voice import LANGUAGES
 
@@ -363,7 +364,9 @@ def _told(message: Message, start: int, end: int) -> list[str]:
         each.strip(f"{_QUOTES} ") for each in re.split(_AND, message.words(start, end)) if each
     ]
     items = [each for each in written if each and not each.isdigit()]
-    return items if items and all(map(_TELLING.search, items)) else []
+    telling = [each for each in items if _TELLING.search(each)]
+    others = [each for each in items if each not in telling and is_ordinary(fold(each))]
+    return items if telling and not others else []
 
 
 def _text(
