@@ -1,34 +1,13 @@
-"""Every private part of TRL and PEFT that is replaced or read, one function for each.
+"""The private parts of GRPO, RLOO and distillation in TRL that are replaced or read.
 
-Each function says why, and names the file at the version that was tested. tests/runtime/train/
-test_upstream.py fails if that part has changed. `trainer_parts` has those of transformers.
+tests/runtime/upstream/test_upstream.py fails if it has changed. TRL 1.16.0:
+https://github.com/huggingface/trl/tree/v1.16.0/trl/trainer
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
-
-# -----------------------------------------------------------------------------
-# TRL 1.16.0: https://github.com/huggingface/trl/tree/v1.16.0/trl/trainer
-
-
-def score_learned_tokens(module: Any) -> None:
-    """Make TRL's fused head compute the logits of learned tokens only, as it does on a GPU.
-
-    `module` is trl.trainer.utils. Its `_use_triton` is False on a CPU, where all tokens would be
-    scored for the same loss.
-    """
-    module._use_triton = lambda _: True  # noqa: SLF001
-
-
-def keep_tokens(trainer_class: Any, convert: Callable[[Any], Any] = lambda rows: rows) -> None:
-    """Make a trainer of preferences read rows that prepare.py has tokenized.
-
-    `_prepare_dataset` of dpo_trainer.py and kto_trainer.py would tokenize texts, and has no option
-    to leave tokens as they are. `convert` adds what else the trainer reads.
-    """
-    trainer_class._prepare_dataset = lambda _trainer, rows, *_: convert(rows)  # noqa: SLF001
 
 
 def set_prompts(trainer_class: Any, *splits: Iterable[Mapping[str, Any]]) -> None:
@@ -109,26 +88,6 @@ def set_prompts_and_seed(trainer_class: Any, *splits: Iterable[Mapping[str, Any]
     trainer_class._generate_single_turn = choose  # noqa: SLF001
 
 
-def set_pairs(trainer_class: Any) -> None:
-    """Make ORPO or CPO read pairs of answers that prepare.py has tokenized.
-
-    `tokenize_row` of experimental/orpo/orpo_trainer.py and experimental/cpo/cpo_trainer.py is
-    public, but not made to be replaced.
-    """
-
-    def tokenize_row(_trainer: Any, row: Any, model: Any = None) -> dict[str, list[int]]:
-        del model
-        pair = {}
-        for name in ("chosen", "rejected"):
-            answer = row[f"{name}_ids"]
-            pair[f"{name}_input_ids"] = row["prompt_ids"] + answer
-            pair[f"{name}_attention_mask"] = [1] * len(pair[f"{name}_input_ids"])
-            pair[f"{name}_labels"] = [-100] * len(row["prompt_ids"]) + answer
-        return pair
-
-    trainer_class.tokenize_row = tokenize_row
-
-
 def find_evaluation_metrics(trainer: Any) -> dict[str, list[float]]:
     """Return where GRPO or RLOO collects the metrics of each batch of an evaluation.
 
@@ -136,25 +95,3 @@ def find_evaluation_metrics(trainer: Any) -> dict[str, list[float]]:
     """
     found: dict[str, list[float]] = trainer._metrics["eval"]  # noqa: SLF001
     return found
-
-
-# -----------------------------------------------------------------------------
-# PEFT 0.21.2: https://github.com/huggingface/peft/blob/v0.21.2/src/peft/peft_model.py
-
-
-def keep_adapter_dtype(model: Any) -> None:
-    """Make a model load a checkpoint's adapter in the type that it was saved in.
-
-    `PeftModel.load_adapter` makes a bf16 adapter fp32 by default. The Trainer has no option for it,
-    and a resumed run would be another run.
-    """
-    load = model.load_adapter
-    model.load_adapter = lambda *args, **kwargs: load(*args, autocast_adapter_dtype=False, **kwargs)
-
-
-def remove_head_bias(model: Any) -> None:
-    """Give the head a bias of None, if PEFT wraps it to train rows of new tokens.
-
-    TRL's loss reads `bias` of the head, which PEFT's TrainableTokensWrapper does not have.
-    """
-    model.get_output_embeddings().bias = None

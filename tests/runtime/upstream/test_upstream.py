@@ -1,4 +1,4 @@
-"""The private parts of libraries that `upstream` and `trainer_parts` replace are as they were.
+"""The private parts of libraries that `runtime/upstream` replaces are as they were.
 
 If one of these tests fails after an upgrade, read the function there for what rests on that part.
 """
@@ -26,7 +26,7 @@ from trl.trainer.kto_trainer import KTOTrainer
 from trl.trainer.rloo_trainer import RLOOTrainer
 
 from ftc.runtime.models import towers
-from ftc.runtime.train import trainer_parts, upstream
+from ftc.runtime.upstream import answer_pairs, fused_head, sampled_answers, trainer_parts
 from tests.compiler.plan.trace_tower import make_config, make_images
 
 
@@ -105,7 +105,7 @@ def test_a_distillation_generates_in_one_method() -> None:
     assert call in source(DistillationTrainer)
     made = type("Made", (), {"_generate_single_turn": lambda *_: "sampled"})
     row = {"prompt": "two?", "prompt_ids": [1, 2], "input_ids": [1, 2, 3, 4]}
-    upstream.set_prompts_and_answers(made, [], [row])
+    sampled_answers.set_prompts_and_answers(made, [], [row])
     trainer = made()
     trainer.model = SimpleNamespace(training=True)
     assert trainer._generate_single_turn([[1, 2]], None, {}) == "sampled"
@@ -117,7 +117,7 @@ def test_a_distillation_generates_in_one_method() -> None:
 def test_evaluations_sample_with_the_same_numbers() -> None:
     """Training goes on with its own: what it draws does not depend on an evaluation."""
     made = type("Made", (), {"_generate_single_turn": lambda *_: torch.rand(3).tolist()})
-    upstream.set_prompts_and_seed(made, [])
+    sampled_answers.set_prompts_and_seed(made, [])
     trainer = made()
     trainer.args, trainer.model = SimpleNamespace(seed=7), SimpleNamespace(training=False)
     torch.manual_seed(1)
@@ -138,7 +138,7 @@ def test_pairs_are_tokenized_by_one_method(trainer: Any) -> None:
     assert "self.tokenize_row" in text
 
     made = type("Made", (), {})
-    upstream.set_pairs(made)
+    answer_pairs.set_pairs(made)
     row = {"prompt_ids": [1, 2], "chosen_ids": [3], "rejected_ids": [4, 5]}
     pair = made().tokenize_row(row)
     assert pair["chosen_input_ids"] == [1, 2, 3]
@@ -189,7 +189,7 @@ def test_the_head_scores_learned_tokens_only(model: Path, monkeypatch: pytest.Mo
         return loss.item(), loaded.get_input_embeddings().weight.grad
 
     loss, gradient = learn()
-    upstream.score_learned_tokens(utils)
+    fused_head.score_learned_tokens(utils)
     less, same = learn()
 
     assert scored == [3 * 19, 5 + 5 + 3]

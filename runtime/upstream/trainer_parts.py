@@ -1,6 +1,6 @@
 """Every private part of transformers' Trainer that is replaced or read, one function for each.
 
-Each function says why. tests/runtime/train/test_upstream.py fails if that part has changed. The
+Each function says why. tests/runtime/upstream/test_upstream.py fails if that part has changed. The
 file, at the version that was tested:
 https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/trainer.py
 """
